@@ -11,6 +11,6 @@ typedef struct cli_answer {
 } cli_answer;
 
 /* The flags of one task, in cli/task_<name>.c. */
-extern const cli_group cli_group_answer;
+extern const att_flag_group cli_group_answer;
 
 #endif

@@ -19,8 +19,8 @@ typedef struct bench_measure {
 
 typedef struct bench_settings {
     bench_measure measure;
-    cli_network network;
-    cli_engine engine;
+    att_recipe_network network;
+    att_recipe_engine engine;
     cli_output output;
 } bench_settings;
 

@@ -68,7 +68,7 @@ bool bench_case_at(const bench_settings *s, const char *standard, int index, ben
 int bench_open(const bench_call *call, const bench_case *c, int threads, att_bench_options *options)
 {
     const bench_settings *s = call->settings;
-    cli_engine engine = s->engine;
+    att_recipe_engine engine = s->engine;
     engine.threads = threads;
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
@@ -77,7 +77,7 @@ int bench_open(const bench_call *call, const bench_case *c, int threads, att_ben
     options->network = &c->network;
     options->training = c->training;
     options->backend = s->engine.backend;
-    options->precision = cli_engine_precision(&s->engine);
+    options->precision = att_recipe_precision(&s->engine);
     options->batch_size = c->batch_size;
     options->repeats = s->measure.repeats;
     options->warmup = s->measure.warmup;
@@ -143,7 +143,7 @@ static void print_head(const bench_call *call, int threads)
 {
     const bench_measure *m = &call->settings->measure;
     cli_print("%d threads, %s, median of %d\n\n", threads,
-              att_precision_name(cli_engine_precision(&call->settings->engine)), m->repeats);
+              att_precision_name(att_recipe_precision(&call->settings->engine)), m->repeats);
     cli_print("%-28s %5s %9s %9s %7s %9s %9s\n", "case", "batch", "images/s", "GEMM", "share", "memory", "peak");
 }
 
@@ -209,7 +209,7 @@ void bench_write_case(const bench_call *call, const bench_case *c)
     cli_json_text(call->writer, "model", c->model);
     if (att_options_find(&c->network, "modules"))
         cli_json_text(call->writer, "attn", att_options_text(&c->network, "modules"));
-    cli_json_text(call->writer, "precision", att_precision_name(cli_engine_precision(&call->settings->engine)));
+    cli_json_text(call->writer, "precision", att_precision_name(att_recipe_precision(&call->settings->engine)));
 }
 
 static void write_row(att_json_writer *w, const found *f, const bench_row *row)

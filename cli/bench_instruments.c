@@ -107,7 +107,7 @@ static void print_head(const bench_call *call)
 {
     const bench_measure *m = &call->settings->measure;
     cli_print("%d threads, %s, medians of %d turns\n", att_context_threads(call->cli->context),
-              att_precision_name(cli_engine_precision(&call->settings->engine)), m->repeats);
+              att_precision_name(att_recipe_precision(&call->settings->engine)), m->repeats);
     cli_print("attention: %s; time more than alone, turn by turn\n\n", watches[1].instruments);
     cli_print("  %-28s %5s %-10s %9s %10s\n", "case", "batch", "watched by", "images/s", "time");
 }

@@ -17,7 +17,7 @@ static void print_row(list *l, const att_bench_kernel_row *r)
 {
     if (l->shown == 0)
         cli_print("one thread, %s, median of %d; * is what plans take\n\n  %-38s %-8s %-12s %10s %8s %8s\n",
-                  att_precision_name(cli_engine_precision(&l->call->settings->engine)),
+                  att_precision_name(att_recipe_precision(&l->call->settings->engine)),
                   l->call->settings->measure.repeats, "case", "kernel", "tier", "us", "GFLOP/s", "GB/s");
     char whole[96];
     snprintf(whole, sizeof whole, "%s/%s", r->op, r->name);
@@ -36,7 +36,7 @@ static void write_row(const bench_call *call, const att_bench_kernel_row *r)
     cli_json_text(w, "tier", att_tier_name(r->tier));
     att_json_key(w, "taken");
     att_json_bool(w, r->taken);
-    cli_json_text(w, "precision", att_precision_name(cli_engine_precision(&call->settings->engine)));
+    cli_json_text(w, "precision", att_precision_name(att_recipe_precision(&call->settings->engine)));
     cli_json_number(w, "seconds", r->seconds);
     cli_json_number(w, "flops", r->flops);
     cli_json_number(w, "bytes", r->bytes);
@@ -58,7 +58,7 @@ static int run(const bench_call *call)
     list l = {.call = call};
     att_bench_kernel_options options = att_bench_kernel_options_defaults();
     options.backend = call->settings->engine.backend;
-    options.precision = cli_engine_precision(&call->settings->engine);
+    options.precision = att_recipe_precision(&call->settings->engine);
     options.repeats = call->settings->measure.repeats;
     options.wants = wants;
     options.row = take_row;

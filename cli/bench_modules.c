@@ -135,7 +135,7 @@ static void print_head(const bench_call *call, const priced *p)
 {
     cli_print("%s, batch %d, %d threads, %s, medians of %d turns\n\n", p->with.model, p->with.batch_size,
               att_context_threads(call->cli->context),
-              att_precision_name(cli_engine_precision(&call->settings->engine)), call->settings->measure.repeats);
+              att_precision_name(att_recipe_precision(&call->settings->engine)), call->settings->measure.repeats);
     cli_print("%-22s %9s %9s %16s %12s %9s\n", "module", "images/s", "price", "of turns", "parameters", "peak");
 }
 
@@ -156,7 +156,7 @@ static void show(const bench_call *call, const priced *p, const bench_price *fou
     cli_json_text(w, "case", p->name);
     cli_json_text(w, "model", p->with.model);
     cli_json_text(w, "attn", att_options_text(&p->with.network, "modules"));
-    cli_json_text(w, "precision", att_precision_name(cli_engine_precision(&call->settings->engine)));
+    cli_json_text(w, "precision", att_precision_name(att_recipe_precision(&call->settings->engine)));
     cli_json_integer(w, "batch_size", p->with.batch_size);
     cli_json_number(w, "samples_per_sec", rate);
     cli_json_number(w, "price", found->over - 1);

@@ -41,14 +41,14 @@ static int run_job(const bench_call *call, const char *job)
 {
     (void)job;
     const bench_settings *s = call->settings;
-    cli_preprocess none = {.interpolation = NULL};
+    att_recipe_preprocess none = {.interpolation = NULL};
     cli_loaded loaded = {.file = NULL};
     bench_record r = {.of.instants.begun = now()};
     int code = cli_engine_open(call->cli, &s->engine);
     r.of.instants.context = now();
     if (code == CLI_OK)
-        code =
-            cli_load(call->cli, call->operands[0], &(cli_load_options){&s->network, &none, &s->engine, false}, &loaded);
+        code = cli_load(call->cli, call->operands[0], &(cli_load_options){&s->network, &none, &s->engine, false, false},
+                        &loaded);
     r.of.instants.loaded = now();
     if (code == CLI_OK)
         code = answer(call, &loaded, &r.of.instants);
@@ -114,12 +114,12 @@ static void show(const bench_call *call, times *t)
     int threads = att_context_threads(call->cli->context);
     if (call->prints)
         cli_print("%s, %d threads, %s, median of %d processes\n%8s\n", call->operands[0], threads,
-                  att_precision_name(cli_engine_precision(&s->engine)), s->measure.repeats, "ms");
+                  att_precision_name(att_recipe_precision(&s->engine)), s->measure.repeats, "ms");
     if (w) {
         att_json_begin_object(w);
         cli_json_text(w, "case", "start");
         cli_json_text(w, "checkpoint", call->operands[0]);
-        cli_json_text(w, "precision", att_precision_name(cli_engine_precision(&s->engine)));
+        cli_json_text(w, "precision", att_precision_name(att_recipe_precision(&s->engine)));
         cli_json_integer(w, "threads", threads);
     }
     for (int i = 0; i < STAGE_COUNT; i++) {

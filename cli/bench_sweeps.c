@@ -151,7 +151,7 @@ static int show_batch(const bench_call *call, const bench_case *c, const bench_r
     if (call->prints)
         cli_print("%s, %d threads, %s, median of %d\n%8s %11s %11s  beside\n", c->name,
                   att_context_threads(call->cli->context),
-                  att_precision_name(cli_engine_precision(&call->settings->engine)), call->settings->measure.repeats,
+                  att_precision_name(att_recipe_precision(&call->settings->engine)), call->settings->measure.repeats,
                   "batch", "ms", "images/s");
     for (int i = 0; i < count; i++)
         rates[i] = sizes[i] / records->items[i].of.seconds;
@@ -257,7 +257,7 @@ static int show_all_threads(const bench_call *call, const bench_case *c, const b
         return cli_failure("%s gave %d results instead of %d", c->name, records->count, 2 * count);
     if (call->prints)
         cli_print("%s, batch %d, %s, median of %d\n%8s %11s %8s  beside %12s %8s\n", c->name, c->batch_size,
-                  att_precision_name(cli_engine_precision(&call->settings->engine)), call->settings->measure.repeats,
+                  att_precision_name(att_recipe_precision(&call->settings->engine)), call->settings->measure.repeats,
                   "threads", "images/s", "times", "one image/ms", "times");
     for (int i = 0; i < count; i++) {
         seconds[i] = (pair){records->items[2 * i].of.seconds, records->items[2 * i + 1].of.seconds};

@@ -36,7 +36,7 @@ static att_bench_attention_options options_of(const bench_settings *s)
     if (att_options_find(network, "embed_dim"))
         options.width = (int)att_options_number(network, "embed_dim", 0) / options.heads;
     options.backend = s->engine.backend;
-    options.precision = cli_engine_precision(&s->engine);
+    options.precision = att_recipe_precision(&s->engine);
     options.repeats = s->measure.repeats;
     options.warmup = s->measure.warmup;
     return options;

@@ -2,10 +2,10 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include <stdio.h>
+
 #include <attscope/attscope.h>
 #include <attscope/lab.h>
-
-#include "options.h"
 
 /* Exit codes. */
 enum { CLI_PATH = 4096 };
@@ -35,10 +35,10 @@ typedef struct cli_command {
     const char *about;          /* what help says below the summary; NULL: nothing */
     void (*explain)(FILE *out); /* what it says below that and the example; NULL: nothing */
     const char *example;        /* of help */
-    const cli_use *uses;
+    const att_flag_use *uses;
     int use_count;
     size_t settings_size;
-    bool (*explain_unknown)(const char *name, char *text, size_t size); /* of its table (options.h) */
+    bool (*explain_unknown)(att_context *context, const char *name, char *text, size_t size); /* of its table */
     /* The config file that the settings name, "" where none; writes at most `size` bytes. CLI_OK or a code. NULL: none
      * ever. */
     int (*config)(cli_app *cli, const void *settings, char *path, size_t size);
@@ -48,7 +48,7 @@ typedef struct cli_command {
 
 struct cli_app {
     att_context *context; /* made by cli_open() */
-    cli_table table;      /* the command's options with their values */
+    att_flags *flags;     /* of the command */
     bool drawn;           /* a progress bar stands on the terminal's last line */
     bool finishing;       /* the library reads on although a signal asked to stop */
     bool warns_once;      /* this process and those that it starts give each warning once between them */

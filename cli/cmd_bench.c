@@ -4,40 +4,41 @@
 #include "bench.h"
 #include "network.h"
 
-static const cli_option measure_options[] = {
-    {"filter", .kind = CLI_TEXT, .value = "PATTERN", .help = "cases by name, * and ? allowed: 'vit_tiny*/train'",
-     CLI_AT(bench_measure, filter)},
-    {"batch-size", .letter = 'b', .kind = CLI_INT, .value = "N",
-     .help = "images of a run (default: 32, 128 of images below 64 pixels)", CLI_AT(bench_measure, batch_size),
+static const att_flag measure_options[] = {
+    {"filter", .kind = ATT_FLAG_TEXT, .value = "PATTERN", .help = "cases by name, * and ? allowed: 'vit_tiny*/train'",
+     ATT_FLAG_AT(bench_measure, filter)},
+    {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N",
+     .help = "images of a run (default: 32, 128 of images below 64 pixels)", ATT_FLAG_AT(bench_measure, batch_size),
      .low = 1, .high = 65536, .open = true},
-    {"repeats", .kind = CLI_INT, .value = "N", .help = "timed runs of each case", CLI_AT(bench_measure, repeats),
+    {"repeats", .kind = ATT_FLAG_INT, .value = "N", .help = "timed runs of each case",
+     ATT_FLAG_AT(bench_measure, repeats), .low = 1, .high = BENCH_REPEATS},
+    {"warmup", .kind = ATT_FLAG_INT, .value = "N", .help = "runs before those", ATT_FLAG_AT(bench_measure, warmup),
      .low = 1, .high = BENCH_REPEATS},
-    {"warmup", .kind = CLI_INT, .value = "N", .help = "runs before those", CLI_AT(bench_measure, warmup), .low = 1,
-     .high = BENCH_REPEATS},
-    {"points", .kind = CLI_TEXT, .value = "N,N...", .help = "tokens, batch sizes or threads to visit",
-     CLI_AT(bench_measure, points)},
-    {"profile", .kind = CLI_FLAG, .help = "cases: where the time goes, by kernel, beside its floor",
-     CLI_AT(bench_measure, profile)},
-    {"report-to", .kind = CLI_INT, .value = "FD", CLI_AT(bench_measure, report_to), .low = 3, .high = 65536,
+    {"points", .kind = ATT_FLAG_TEXT, .value = "N,N...", .help = "tokens, batch sizes or threads to visit",
+     ATT_FLAG_AT(bench_measure, points)},
+    {"profile", .kind = ATT_FLAG_SWITCH, .help = "cases: where the time goes, by kernel, beside its floor",
+     ATT_FLAG_AT(bench_measure, profile)},
+    {"report-to", .kind = ATT_FLAG_INT, .value = "FD", ATT_FLAG_AT(bench_measure, report_to), .low = 3, .high = 65536,
      .open = true},
-    {"only", .kind = CLI_TEXT, .value = "JOB", CLI_AT(bench_measure, only)},
+    {"only", .kind = ATT_FLAG_TEXT, .value = "JOB", ATT_FLAG_AT(bench_measure, only)},
 };
 
-static void measure_defaults(void *values)
+static void measure_defaults(att_context *context, void *values)
 {
+    (void)context;
     att_bench_options options = att_bench_options_defaults();
     bench_measure *m = values;
     m->repeats = options.repeats;
     m->warmup = options.warmup;
 }
 
-static const cli_group measure_group = {"Measuring", measure_options, sizeof measure_options / sizeof *measure_options,
-                                        .defaults = measure_defaults};
+static const att_flag_group measure_group = {
+    "Measuring", measure_options, sizeof measure_options / sizeof *measure_options, .defaults = measure_defaults};
 
-static const cli_use uses[] = {
+static const att_flag_use uses[] = {
     {&measure_group, offsetof(bench_settings, measure)},
-    {&cli_group_network, offsetof(bench_settings, network)},
-    {&cli_group_engine, offsetof(bench_settings, engine)},
+    {&att_recipe_network_group, offsetof(bench_settings, network)},
+    {&att_recipe_engine_group, offsetof(bench_settings, engine)},
     {&cli_group_output, offsetof(bench_settings, output)},
 };
 

@@ -16,19 +16,19 @@ typedef struct choice {
 
 typedef struct settings {
     choice choice;
-    cli_network network;
+    att_recipe_network network;
     cli_output output;
 } settings;
 
-static const cli_option choice_options[] = {
-    {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(choice, use_ema)},
+static const att_flag choice_options[] = {
+    {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "take the averaged weights", ATT_FLAG_AT(choice, use_ema)},
 };
-static const cli_group choice_group = {"Weights", .options = choice_options,
-                                       .count = sizeof choice_options / sizeof *choice_options};
+static const att_flag_group choice_group = {"Weights", .rows = choice_options,
+                                            .row_count = sizeof choice_options / sizeof *choice_options};
 
-static const cli_use uses[] = {
+static const att_flag_use uses[] = {
     {&choice_group, offsetof(settings, choice)},
-    {&cli_group_network, offsetof(settings, network)},
+    {&att_recipe_network_group, offsetof(settings, network)},
     {&cli_group_output, offsetof(settings, output)},
 };
 
@@ -143,7 +143,7 @@ static att_status try_network(job *j)
 /* Which network it is, where that is known: it need not be. */
 static int identify(job *j)
 {
-    const cli_network *network = &j->settings->network;
+    const att_recipe_network *network = &j->settings->network;
     att_status status =
         att_model_identify(j->cli->context, j->file, j->path, network->model, &network->options, &j->identity);
     if (status == ATT_OK)

@@ -8,12 +8,12 @@
 enum { SHOWN = 256 };
 
 typedef struct settings {
-    cli_network network;
+    att_recipe_network network;
     cli_output output;
 } settings;
 
-static const cli_use uses[] = {
-    {&cli_group_network, offsetof(settings, network)},
+static const att_flag_use uses[] = {
+    {&att_recipe_network_group, offsetof(settings, network)},
     {&cli_group_output, offsetof(settings, output)},
 };
 

@@ -38,57 +38,62 @@ typedef struct job {
     att_measured found;
 } job;
 
-static const cli_option instrument_options[] = {
-    {"with", .kind = CLI_TEXT, .value = "LIST",
+static const att_flag instrument_options[] = {
+    {"with", .kind = ATT_FLAG_TEXT, .value = "LIST",
      .help = "instruments, by commas, options behind a colon; all: every one; -NAME: not that, alone: all but that",
-     .choice = cli_choice_instrument, .advisory = true, CLI_AT(instruments, with)},
-    {"nodes", .kind = CLI_TEXT, .value = "PATTERN",
-     .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", CLI_AT(instruments, nodes)},
-    {"maps", .kind = CLI_INT, .value = "K",
-     .help = "keep the attention maps of the first K images; not together with --map-images", CLI_AT(instruments, maps),
-     .low = 0, .high = 65536},
-    {"map-images", .kind = CLI_TEXT, .value = "LIST",
+     .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(instruments, with)},
+    {"nodes", .kind = ATT_FLAG_TEXT, .value = "PATTERN",
+     .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", ATT_FLAG_AT(instruments, nodes)},
+    {"maps", .kind = ATT_FLAG_INT, .value = "K",
+     .help = "keep the attention maps of the first K images; not together with --map-images",
+     ATT_FLAG_AT(instruments, maps), .low = 0, .high = 65536},
+    {"map-images", .kind = ATT_FLAG_TEXT, .value = "LIST",
      .help =
          "keep the attention maps of these images instead: names or numbers from 0, by commas ('\\,' is a comma in a "
          "name); '*' and '?' match any characters in names",
-     CLI_AT(instruments, map_images)},
-    {"samples", .kind = CLI_INT, .value = "K",
+     ATT_FLAG_AT(instruments, map_images)},
+    {"samples", .kind = ATT_FLAG_INT, .value = "K",
      .help =
          "keep figures of each of the first K images as well, of instruments that have a trajectory along the network "
          "(nsi): the report draws a line for each",
-     CLI_AT(instruments, samples), .low = 0, .high = ATT_MEASURE_MOST_SAMPLES},
-    {"labels", .kind = CLI_TEXT, .value = "NAME", .help = "of maps: " CLI_LABELS_HELP, CLI_AT(instruments, labels)},
+     ATT_FLAG_AT(instruments, samples), .low = 0, .high = ATT_MEASURE_MOST_SAMPLES},
+    {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "of maps: " CLI_LABELS_HELP,
+     ATT_FLAG_AT(instruments, labels)},
 };
 
-static void instrument_defaults(void *values)
+static void instrument_defaults(att_context *context, void *values)
 {
+    (void)context;
     instruments *i = values;
     i->with = "all";
     i->nodes = "*";
 }
 
-static const cli_group instrument_group = {"Instruments", instrument_options,
-                                           sizeof instrument_options / sizeof *instrument_options,
-                                           .defaults = instrument_defaults};
+static const att_flag_group instrument_group = {"Instruments", instrument_options,
+                                                sizeof instrument_options / sizeof *instrument_options,
+                                                .defaults = instrument_defaults};
 
-static const cli_option file_options[] = {
-    {"output", .kind = CLI_TEXT, .value = "FOLDER",
+static const att_flag file_options[] = {
+    {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER",
      .help = "where runs lie; without it the checkpoint's folder takes the records, if it is a run's",
-     CLI_AT(files, output)},
-    {"experiment", .kind = CLI_TEXT, .value = "NAME",
+     ATT_FLAG_AT(files, output)},
+    {"experiment", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help =
          "the folder in there; without it named as the checkpoint's file, or as its folder where the file is called "
          "model, pytorch_model or the like",
-     CLI_AT(files, experiment)},
+     ATT_FLAG_AT(files, experiment)},
 };
 
-static const cli_group file_group = {"Files", .options = file_options,
-                                     .count = sizeof file_options / sizeof *file_options};
+static const att_flag_group file_group = {"Files", .rows = file_options,
+                                          .row_count = sizeof file_options / sizeof *file_options};
 
-static const cli_use uses[] = {
-    {&instrument_group, offsetof(settings, instruments)}, {&cli_group_evaluation_data, offsetof(settings, on.data)},
-    {&cli_group_network, offsetof(settings, on.network)}, {&cli_group_preprocess, offsetof(settings, on.preprocess)},
-    {&cli_group_engine, offsetof(settings, on.engine)},   {&file_group, offsetof(settings, files)},
+static const att_flag_use uses[] = {
+    {&instrument_group, offsetof(settings, instruments)},
+    {&cli_group_evaluation_data, offsetof(settings, on.data)},
+    {&att_recipe_network_group, offsetof(settings, on.network)},
+    {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
+    {&att_recipe_engine_group, offsetof(settings, on.engine)},
+    {&file_group, offsetof(settings, files)},
     {&cli_group_output, offsetof(settings, output)},
 };
 

@@ -15,14 +15,14 @@ typedef struct settings {
     cli_output output;
 } settings;
 
-static const cli_option choice_options[] = {
-    {"tags", .kind = CLI_FLAG, .help = "with timm's pretrained tags, and how each one's images are made",
-     CLI_AT(choice, tags)},
+static const att_flag choice_options[] = {
+    {"tags", .kind = ATT_FLAG_SWITCH, .help = "with timm's pretrained tags, and how each one's images are made",
+     ATT_FLAG_AT(choice, tags)},
 };
-static const cli_group group_choice = {.title = "Models", .options = choice_options, .count = 1};
+static const att_flag_group group_choice = {.title = "Models", .rows = choice_options, .row_count = 1};
 
-static const cli_use uses[] = {{&group_choice, offsetof(settings, choice)},
-                               {&cli_group_output, offsetof(settings, output)}};
+static const att_flag_use uses[] = {{&group_choice, offsetof(settings, choice)},
+                                    {&cli_group_output, offsetof(settings, output)}};
 
 enum { MOST_PATTERNS = 64 };
 

@@ -8,7 +8,7 @@ typedef struct settings {
     cli_output output;
 } settings;
 
-static const cli_use uses[] = {{&cli_group_output, offsetof(settings, output)}};
+static const att_flag_use uses[] = {{&cli_group_output, offsetof(settings, output)}};
 
 static const char *const places[] = {
 #define PLACE_TEXT(name, rank, text) text,

@@ -12,21 +12,24 @@
 typedef struct settings {
     cli_answer answer;
     bool use_ema;
-    cli_network network;
-    cli_preprocess preprocess;
-    cli_engine engine;
+    att_recipe_network network;
+    att_recipe_preprocess preprocess;
+    att_recipe_engine engine;
     cli_output output;
 } settings;
 
-static const cli_option weight_options[] = {
-    {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(settings, use_ema)},
+static const att_flag weight_options[] = {
+    {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "take the averaged weights", ATT_FLAG_AT(settings, use_ema)},
 };
-static const cli_group weight_group = {"Answers", .options = weight_options, .count = 1};
+static const att_flag_group weight_group = {"Answers", .rows = weight_options, .row_count = 1};
 
-static const cli_use uses[] = {
-    {&cli_group_answer, offsetof(settings, answer)},   {&weight_group, 0},
-    {&cli_group_network, offsetof(settings, network)}, {&cli_group_preprocess, offsetof(settings, preprocess)},
-    {&cli_group_engine, offsetof(settings, engine)},   {&cli_group_output, offsetof(settings, output)},
+static const att_flag_use uses[] = {
+    {&cli_group_answer, offsetof(settings, answer)},
+    {&weight_group, 0},
+    {&att_recipe_network_group, offsetof(settings, network)},
+    {&att_recipe_preprocess_group, offsetof(settings, preprocess)},
+    {&att_recipe_engine_group, offsetof(settings, engine)},
+    {&cli_group_output, offsetof(settings, output)},
 };
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
@@ -203,8 +206,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->engine);
     if (code == CLI_OK)
-        code = cli_load(cli, operands[0], &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema},
-                        &loaded);
+        code = cli_load(cli, operands[0],
+                        &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false}, &loaded);
     if (code == CLI_OK)
         code = cli_check(cli, att_network_need_head(loaded.network, "it predicts nothing"));
     if (code == CLI_OK)

@@ -8,24 +8,26 @@ typedef struct settings {
     int64_t map_bytes;
 } settings;
 
-static const cli_option page_options[] = {
-    {"output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .help = "where the page goes",
-     CLI_AT(settings, output), .once = true},
-    {"title", .kind = CLI_TEXT, .value = "TEXT", .help = "the page's heading", CLI_AT(settings, title), .once = true},
-    {"map-bytes", .kind = CLI_LONG, .value = "N", .help = "most bytes of attention maps on the page",
-     CLI_AT(settings, map_bytes), .low = 0, .high = 1e9, .once = true},
+static const att_flag page_options[] = {
+    {"output", .letter = 'o', .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "where the page goes",
+     ATT_FLAG_AT(settings, output), .once = true},
+    {"title", .kind = ATT_FLAG_TEXT, .value = "TEXT", .help = "the page's heading", ATT_FLAG_AT(settings, title),
+     .once = true},
+    {"map-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "most bytes of attention maps on the page",
+     ATT_FLAG_AT(settings, map_bytes), .low = 0, .high = 1e9, .once = true},
 };
 
-static void page_defaults(void *values)
+static void page_defaults(att_context *context, void *values)
 {
+    (void)context;
     settings *s = values;
     s->output = "report.html";
     s->map_bytes = (int64_t)att_report_options_defaults().map_bytes;
 }
 
-static const cli_group page_group = {"Page", page_options, sizeof page_options / sizeof *page_options,
-                                     .defaults = page_defaults};
-static const cli_use uses[] = {{&page_group, 0}};
+static const att_flag_group page_group = {"Page", page_options, sizeof page_options / sizeof *page_options,
+                                          .defaults = page_defaults};
+static const att_flag_use uses[] = {{&page_group, 0}};
 
 static int run(cli_app *cli, void *user, const char *const *folders, int count)
 {

@@ -4,339 +4,224 @@
  * definition what that command line gives, memory starts anew each time, and one that crashes, is killed or does not
  * fit costs this run only. What stands between two calls is in the runs' folders: nothing else is to be kept to go on.
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "flags.h"
+#include "paths.h"
 #include "stop.h"
-#include "sweep_check.h"
 #include "sweep_child.h"
-#include "sweep_plan.h"
 #include "sweep_table.h"
 
-#define SWEEP_MEASURE "accuracy,entropy,distance,nsi,tns,gate"
+enum { FIGURE = 400 };
 
 typedef struct settings {
-    sweep_asked asked;
+    const char *recipe, *data, *seeds, *output, *experiment;
+    att_texts vary, set;
     const char *measure; /* NULL: not given */
-    cli_texts correlate; /* "X,Y" each */
-    cli_output output;
+    att_texts correlate; /* "X,Y" each */
+    cli_output output_to;
 } settings;
 
 typedef struct job {
     cli_app *cli;
     const settings *settings;
-    sweep_plan *plan;
+    uint64_t seeds[ATT_SWEEP_MOST_RUNS];
+    int seed_count;
+    char figures[ATT_SWEEP_MOST_PAIRS][FIGURE];
     att_sweep_pair pairs[ATT_SWEEP_MOST_PAIRS]; /* what --correlate names */
     int pair_count;
-    att_sweep *sweep; /* of the runs that are measured; NULL before */
+    att_sweep_plan *plan;
 } job;
 
-static const cli_option sweep_options[] = {
-    {"seeds", .kind = CLI_TEXT, .value = "LIST", .help = "one run each of every setting", CLI_AT(sweep_asked, seeds)},
-    {"vary", .kind = CLI_TEXTS, .value = "FLAG=LIST",
+static const att_flag sweep_options[] = {
+    {"seeds", .kind = ATT_FLAG_TEXT, .value = "LIST", .help = "one run each of every setting",
+     ATT_FLAG_AT(settings, seeds)},
+    {"vary", .kind = ATT_FLAG_TEXTS, .value = "FLAG=LIST",
      .help =
          "an option of attscope train and its values, by commas (a comma in a value: \\,; between numbers of one value "
          "a space: 'img_size=224,160 224'); given several times: every combination",
-     CLI_AT(sweep_asked, vary), .once = true},
-    {"set", .kind = CLI_TEXTS, .value = "FLAG=VALUE", .help = "an option of attscope train, over the recipe, for all",
-     CLI_AT(sweep_asked, set), .once = true},
-    {"output", .kind = CLI_TEXT, .value = "FOLDER", .help = "where sweeps lie", CLI_AT(sweep_asked, output)},
-    {"experiment", .kind = CLI_TEXT, .value = "NAME",
-     .help = "the sweep's folder in there; without it the recipe's name", CLI_AT(sweep_asked, experiment)},
+     ATT_FLAG_AT(settings, vary), .once = true},
+    {"set", .kind = ATT_FLAG_TEXTS, .value = "FLAG=VALUE",
+     .help = "an option of attscope train, over the recipe, for all", ATT_FLAG_AT(settings, set), .once = true},
+    {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .help = "where sweeps lie", ATT_FLAG_AT(settings, output)},
+    {"experiment", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "the sweep's folder in there; without it the recipe's name", ATT_FLAG_AT(settings, experiment)},
 };
 
-static void sweep_defaults(void *values)
+static void sweep_defaults(att_context *context, void *values)
 {
-    sweep_asked *asked = values;
-    asked->seeds = "1,2,3";
-    asked->output = "output/sweep";
+    settings *s = values;
+    (void)context;
+    s->seeds = "1,2,3";
+    s->output = "output/sweep";
 }
 
-static const cli_option measure_options[] = {
-    {"measure", .kind = CLI_TEXT, .value = "LIST",
+static const att_flag measure_options[] = {
+    {"measure", .kind = ATT_FLAG_TEXT, .value = "LIST",
      .help =
          "instruments for the last checkpoint, by commas, on the test split; left out of settings whose network has "
-         "nothing for them; all: every one (default " SWEEP_MEASURE ", without those that no network has anything for)",
-     .choice = cli_choice_instrument, .advisory = true, CLI_AT(settings, measure)},
-    {"correlate", .kind = CLI_TEXTS, .value = "X,Y",
+         "nothing for them; all: every one (default " ATT_SWEEP_MEASURE
+         ", without those that no network has anything for)",
+     .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(settings, measure)},
+    {"correlate", .kind = ATT_FLAG_TEXTS, .value = "X,Y",
      .help = "two figures whose rank correlation over runs is told, each INSTRUMENT/STATISTIC or "
              "INSTRUMENT/NODE/STATISTIC, as in 'tns/tns unit,entropy/blocks.3.attn/mean'; given several times: several "
              "(default: total neural stiffness, in both readings, with the accuracy)",
-     CLI_AT(settings, correlate), .once = true},
+     ATT_FLAG_AT(settings, correlate), .once = true},
 };
 
-static const cli_group sweep_group = {"Sweep", sweep_options, sizeof sweep_options / sizeof *sweep_options,
-                                      .defaults = sweep_defaults};
-static const cli_group measure_group = {"Sweep", .options = measure_options,
-                                        .count = sizeof measure_options / sizeof *measure_options};
-static const cli_use uses[] = {
-    {&sweep_group, offsetof(settings, asked)}, {&measure_group, 0}, {&cli_group_output, offsetof(settings, output)}};
+static const att_flag_group sweep_group = {"Sweep", .rows = sweep_options,
+                                           .row_count = sizeof sweep_options / sizeof *sweep_options,
+                                           .defaults = sweep_defaults};
+static const att_flag_group measure_group = {"Sweep", .rows = measure_options,
+                                             .row_count = sizeof measure_options / sizeof *measure_options};
+static const att_flag_use uses[] = {
+    {&sweep_group, 0}, {&measure_group, 0}, {&cli_group_output, offsetof(settings, output_to)}};
 
 static const char *measure_of(const settings *s)
 {
-    return s->measure ? s->measure : SWEEP_MEASURE;
+    return s->measure ? s->measure : ATT_SWEEP_MEASURE;
 }
 
-/* --- the records -------------------------------------------------------------------------------------------------- */
+/* --- what was asked ----------------------------------------------------------------------------------------------- */
 
-/* Not interrupted: sweep.json is written after a stop, too. */
-static int read_measured(job *j)
+static int read_seeds(job *j)
 {
-    att_sweep_run runs[ATT_SWEEP_MOST_RUNS];
-    int count = 0;
-    for (int i = 0; i < j->plan->run_count; i++) {
-        const sweep_run *run = &j->plan->runs[i];
-        if (strcmp(run->status, "measured") == 0)
-            runs[count++] = (att_sweep_run){run->folder, run->setting, run->seed};
+    const char *list = j->settings->seeds;
+    for (const char *at = list;; at++) {
+        char *end;
+        errno = 0;
+        unsigned long long seed = strtoull(at, &end, 10);
+        if (end == at || *at == '-' || *at == '+' || *at == ' ' || errno || seed > INT64_MAX || (*end && *end != ','))
+            return cli_usage("--seeds: \"%s\" is no list of whole numbers by commas, as 1,2,3", list);
+        if (j->seed_count == ATT_SWEEP_MOST_RUNS)
+            return cli_usage("--seeds: more than %d", (int)ATT_SWEEP_MOST_RUNS);
+        j->seeds[j->seed_count++] = seed;
+        if (!*end)
+            return CLI_OK;
+        at = end;
     }
-    att_sweep_destroy(&j->sweep);
-    j->cli->finishing = true;
-    int code = cli_check(j->cli, att_sweep_read(j->cli->context, runs, count, j->pairs, j->pair_count, 0, &j->sweep));
-    j->cli->finishing = false;
-    return code;
 }
 
-static void write_runs(att_json_writer *writer, const sweep_plan *plan)
+/* Options of attscope train that are no options of a sweep. */
+static bool explain_unknown(att_context *context, const char *name, char *text, size_t size)
 {
-    att_json_key(writer, "runs");
-    att_json_begin_array(writer);
-    for (int i = 0; i < plan->run_count; i++) {
-        att_json_begin_object(writer);
-        cli_json_text(writer, "name", plan->runs[i].name);
-        cli_json_text(writer, "setting", plan->runs[i].setting);
-        cli_json_integer(writer, "seed", (int64_t)plan->runs[i].seed);
-        cli_json_text(writer, "status", plan->runs[i].status);
-        if (*plan->runs[i].failure)
-            cli_json_text(writer, "failure", plan->runs[i].failure);
-        att_json_end_object(writer);
-    }
-    att_json_end_array(writer);
-}
-
-/* The asked correlations, which the page of the sweep's folder reads; left out where they are the default ones. */
-static void write_pairs(att_json_writer *writer, const job *j)
-{
-    if (j->pair_count == 0)
-        return;
-    att_json_key(writer, "correlate");
-    att_json_begin_array(writer);
-    for (int i = 0; i < j->pair_count; i++) {
-        att_json_begin_object(writer);
-        cli_json_text(writer, "x", j->pairs[i].x);
-        cli_json_text(writer, "y", j->pairs[i].y);
-        att_json_end_object(writer);
-    }
-    att_json_end_array(writer);
-}
-
-static void write_texts(att_json_writer *writer, const char *key, const cli_texts *texts)
-{
-    att_json_key(writer, key);
-    att_json_begin_array(writer);
-    for (int i = 0; i < texts->count; i++)
-        att_json_string(writer, texts->values[i]);
-    att_json_end_array(writer);
-}
-
-/* The split that the measured runs are of; NULL: none is measured yet, or they are of different ones. */
-static const char *split_of(const sweep_plan *plan)
-{
-    const char *split = NULL;
-    for (int i = 0; i < plan->run_count; i++) {
-        const sweep_run *run = &plan->runs[i];
-        if (strcmp(run->status, "measured") != 0)
-            continue;
-        if (split && strcmp(split, run->found.split) != 0)
-            return NULL;
-        split = run->found.split;
-    }
-    return split;
-}
-
-/* write: cli_json_replace() into the folder of the sweep, cli_json_write() to what the user names. */
-static int write_json(const job *j, const char *path,
-                      int (*write)(cli_app *cli, att_json_writer *writer, const char *path))
-{
-    const sweep_asked *asked = &j->settings->asked;
-    att_json_writer *writer;
-    int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &writer));
-    if (code != CLI_OK)
-        return code;
-    att_json_begin_object(writer);
-    cli_json_text(writer, "attscope", att_version());
-    cli_json_text(writer, "folder", j->plan->folder);
-    cli_json_text(writer, "recipe", asked->recipe);
-    cli_json_text(writer, "data", j->plan->settings.data.data_dir);
-    cli_json_text(writer, "split", split_of(j->plan));
-    cli_json_text(writer, "measure", measure_of(j->settings));
-    write_pairs(writer, j);
-    write_texts(writer, "vary", &asked->vary);
-    write_texts(writer, "set", &asked->set);
-    write_runs(writer, j->plan);
-    sweep_table_json(writer, j->sweep);
-    att_json_end_object(writer);
-    return write(j->cli, writer, path);
-}
-
-/* Before the first run and after each, so that the folder can be shown at any moment. */
-static int write_sweep(job *j)
-{
-    char path[CLI_PATH];
-    int code = read_measured(j);
-    cli_join(j->plan->folder, "sweep.json", path, sizeof path);
-    return code == CLI_OK ? write_json(j, path, cli_json_replace) : code;
+    static const char *const ours[] = {"seed", "output", "experiment", "resume", "json", "data-dir", "data"};
+    att_flags *train;
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strcmp(name, ours[i]) == 0)
+            return false;
+    if (att_recipe_flags(context, &train) != ATT_OK)
+        return false;
+    bool found = att_flags_find(train, name).flag;
+    att_flags_destroy(&train);
+    if (found)
+        snprintf(text, size,
+                 "--%s is an option of attscope train: --set %s=VALUE gives it to all runs, --vary %s=LIST one value "
+                 "to each setting",
+                 name, name, name);
+    return found;
 }
 
 /* --- one run ------------------------------------------------------------------------------------------------------ */
 
-static int train(const sweep_run *run)
+/* What the exit status of a step means. */
+static att_status status_of(int code, char reason[ATT_SWEEP_REASON])
 {
-    char recipe[CLI_PATH];
-    cli_join(run->folder, "recipe.yaml", recipe, sizeof recipe);
-    const char *const arguments[] = {"attscope", "train", "--config", recipe, "--resume", "auto", NULL};
-    return sweep_child(arguments);
+    if (code == CLI_STOPPED)
+        return ATT_ERR_STOPPED;
+    if (code > 128)
+        snprintf(reason, ATT_SWEEP_REASON, "ended by signal %d", code - 128);
+    else if (code != CLI_OK)
+        snprintf(reason, ATT_SWEEP_REASON, "exit status %d, for the reason above", code);
+    return code == CLI_OK ? ATT_OK : ATT_ERR_IO;
+}
+
+static att_status train(void *user, const att_planned_run *run, const att_recipe *recipe, char reason[ATT_SWEEP_REASON])
+{
+    char path[CLI_PATH];
+    (void)user;
+    (void)recipe; /* the file has it */
+    cli_join(run->folder, "recipe.yaml", path, sizeof path);
+    const char *const arguments[] = {"attscope", "train", "--config", path, "--resume", "auto", NULL};
+    return status_of(sweep_child(arguments), reason);
 }
 
 /* The last checkpoint: the best one would be chosen by the images that it is measured on, where there is no third
  * split. */
-static int measure(const job *j, const sweep_run *run)
+static att_status measure(void *user, const att_planned_run *run, const att_recipe *recipe,
+                          char reason[ATT_SWEEP_REASON])
 {
-    const train_settings *s = &j->plan->settings;
     char last[CLI_PATH], threads[16], workers[16], cache[24];
+    (void)user;
     cli_join(run->folder, "last.safetensors", last, sizeof last);
-    snprintf(threads, sizeof threads, "%d", s->engine.threads);
-    snprintf(workers, sizeof workers, "%d", s->recipe.workers);
-    snprintf(cache, sizeof cache, "%" PRId64, s->data.cache_bytes);
+    snprintf(threads, sizeof threads, "%d", recipe->engine.threads);
+    snprintf(workers, sizeof workers, "%d", recipe->train.workers);
+    snprintf(cache, sizeof cache, "%" PRId64, recipe->data.cache_bytes);
     const char *arguments[32] = {
-        "attscope",      "measure",   last,        s->data.data_dir, "--split", "test",      "--with",
-        run->measure,    "--samples", "64",        "--threads",      threads,   "--workers", workers,
-        "--cache-bytes", cache,       "--backend", s->engine.backend};
+        "attscope",      "measure",   last,        recipe->data.data_dir, "--split", "test",      "--with",
+        run->measure,    "--samples", "64",        "--threads",           threads,   "--workers", workers,
+        "--cache-bytes", cache,       "--backend", recipe->engine.backend};
     int count = 18;
-    if (s->recipe.skip_corrupt)
+    if (recipe->train.skip_corrupt)
         arguments[count++] = "--skip-corrupt";
-    if (s->data.coarse_labels)
+    if (recipe->data.coarse_labels)
         arguments[count++] = "--coarse-labels";
-    if (s->data.class_map) {
+    if (recipe->data.class_map) {
         arguments[count++] = "--class-map";
-        arguments[count++] = s->data.class_map;
+        arguments[count++] = recipe->data.class_map;
     }
-    return sweep_child(arguments);
+    return status_of(sweep_child(arguments), reason);
 }
 
-static int read_state(const job *j, sweep_run *run)
+/* --- failures ----------------------------------------------------------------------------------------------------- */
+
+static bool has_failed(const att_sweep_plan *plan, int run)
 {
-    int code = cli_check(j->cli, att_run_state_read(j->cli->context, run->folder, run->measure, &run->found));
-    if (code != CLI_OK)
-        sweep_advise_removal(j->cli, run);
-    return code;
+    return strcmp(att_sweep_plan_at(plan, run).status, "failed") == 0;
 }
 
-/* Brings the run as far as it goes, from wherever it stands. */
-static int run_steps(const job *j, int index)
-{
-    sweep_run *run = &j->plan->runs[index];
-    const att_run_state *state = &run->found;
-    int code = read_state(j, run);
-    if (code != CLI_OK)
-        return code;
-    cli_note(j->cli, "[%d/%d] %s%s", index + 1, j->plan->run_count, run->name, state->measured ? ": done already" : "");
-    if (!state->trained)
-        code = train(run);
-    run->status = code == CLI_OK ? "trained" : run->status;
-    if (code == CLI_OK && !state->measured)
-        code = measure(j, run);
-    if (code == CLI_OK)
-        code = read_state(j, run);
-    if (code == CLI_OK && !state->measured)
-        code = cli_failure("%s: its records do not say that it was measured", run->folder);
-    if (code == CLI_OK)
-        code = sweep_check_records(j->cli, run);
-    run->status = code == CLI_OK ? "measured" : run->status;
-    return code;
-}
-
-/* With what the training's records say; whoever else failed said why on stderr alone. */
-static void mark_failed(const job *j, sweep_run *run)
-{
-    att_run_state state;
-    run->status = "failed";
-    if (att_run_state_read(j->cli->context, run->folder, run->measure, &state) == ATT_OK)
-        memcpy(run->failure, state.failure, sizeof run->failure);
-}
-
-/* CLI_OK, CLI_FAILURE where the run failed and the others may go on, CLI_STOPPED. */
-static int run_one(job *j, int index)
-{
-    sweep_run *run = &j->plan->runs[index];
-    if (strcmp(run->status, "failed") == 0)
-        return CLI_FAILURE;
-    int code = sweep_plan_settle(j->plan, run);
-    if (code == CLI_OK)
-        code = run_steps(j, index);
-    if (code == CLI_STOPPED) {
-        run->status = "stopped";
-        return CLI_STOPPED;
-    }
-    if (code == CLI_OK)
-        return CLI_OK;
-    mark_failed(j, run);
-    if (code > 128)
-        cli_say("%s was ended by signal %d; the others go on", run->name, code - 128);
-    else
-        cli_say("%s failed, for the reason above (exit status %d); the others go on", run->name, code);
-    return CLI_FAILURE;
-}
-
-/* --- the command -------------------------------------------------------------------------------------------------- */
-
-static int run_all(job *j)
+static int count_failed(const att_sweep_plan *plan)
 {
     int failed = 0;
-    for (int i = 0; i < j->plan->run_count; i++) {
-        int code = cli_stop_asked() ? CLI_STOPPED : run_one(j, i);
-        failed += code == CLI_FAILURE;
-        int written = write_sweep(j);
-        if (code == CLI_STOPPED) {
-            cli_say("stopped; the same command goes on where it was");
-            return CLI_STOPPED;
-        }
-        if (written != CLI_OK)
-            return written;
-    }
-    return failed > 0 ? CLI_FAILURE : CLI_OK;
+    for (int i = 0; i < att_sweep_plan_count(plan); i++)
+        failed += has_failed(plan, i);
+    return failed;
 }
 
-static void say_failed(const sweep_plan *plan)
+static void say_failed(const att_sweep_plan *plan)
 {
-    int failed = 0;
-    for (int i = 0; i < plan->run_count; i++)
-        failed += strcmp(plan->runs[i].status, "failed") == 0;
+    int failed = count_failed(plan);
     if (failed == 0)
         return;
     cli_say(
         "%d of %d runs failed; the same command tries them again, from the beginning where their folder is removed:",
-        failed, plan->run_count);
-    for (int i = 0; i < plan->run_count; i++)
-        if (strcmp(plan->runs[i].status, "failed") == 0)
-            cli_say_item("%s", plan->runs[i].folder);
+        failed, att_sweep_plan_count(plan));
+    for (int i = 0; i < att_sweep_plan_count(plan); i++)
+        if (has_failed(plan, i))
+            cli_say_item("%s", att_sweep_plan_at(plan, i).folder);
 }
 
 /* Settings with failed runs, which the table lacks or has fewer of. */
-static void print_failed(const sweep_plan *plan)
+static void print_failed(const job *j)
 {
-    for (int first = 0; first < plan->run_count; first += plan->seed_count) {
+    for (int first = 0; first < att_sweep_plan_count(j->plan); first += j->seed_count) {
         const char *reason = "";
         int failed = 0;
-        for (int i = first; i < first + plan->seed_count; i++) {
-            failed += strcmp(plan->runs[i].status, "failed") == 0;
-            reason = *reason ? reason : plan->runs[i].failure;
+        for (int i = first; i < first + j->seed_count; i++) {
+            failed += has_failed(j->plan, i);
+            reason = *reason ? reason : att_sweep_plan_at(j->plan, i).failure;
         }
         if (failed > 0)
-            cli_print("\n%s: %d of %d runs failed%s%s\n", plan->runs[first].setting, failed, plan->seed_count,
-                      *reason ? ": " : "", reason);
+            cli_print("\n%s: %d of %d runs failed%s%s\n", att_sweep_plan_at(j->plan, first).setting, failed,
+                      j->seed_count, *reason ? ": " : "", reason);
     }
 }
+
+/* --- instruments -------------------------------------------------------------------------------------------------- */
 
 static const char *instrument_name(const void *user, int index)
 {
@@ -344,11 +229,9 @@ static const char *instrument_name(const void *user, int index)
     return att_instrument_at(NULL, index).name;
 }
 
-/* Their names; sweep_check() sees the rest. */
+/* Their names; the plan sees the rest. */
 static int check_instruments(const char *list)
 {
-    if (strlen(list) >= SWEEP_LIST)
-        return cli_usage("--measure: the list is too long");
     for (const char *at = list;; at++) {
         char name[64];
         size_t length = strcspn(at, ",");
@@ -395,18 +278,19 @@ static int check_figure(const char *figure, const char *measure)
     }
 }
 
-/* Cuts "X,Y" of each --correlate, into `texts`. */
-static int take_pairs(job *j, char texts[ATT_SWEEP_MOST_PAIRS][2 * SWEEP_NAME])
+/* Splits "X,Y" of each --correlate. */
+static int take_pairs(job *j)
 {
-    const cli_texts *asked = &j->settings->correlate;
+    const att_texts *asked = &j->settings->correlate;
     for (int i = 0; i < asked->count && i < ATT_SWEEP_MOST_PAIRS; i++) {
-        snprintf(texts[i], 2 * SWEEP_NAME, "%s", asked->values[i]);
-        char *comma = strchr(texts[i], ',');
-        if (!comma || strchr(comma + 1, ',') || strlen(asked->values[i]) >= 2 * SWEEP_NAME)
+        char *x = j->figures[i], *comma;
+        snprintf(x, FIGURE, "%s", asked->values[i]);
+        comma = strchr(x, ',');
+        if (!comma || strchr(comma + 1, ',') || strlen(asked->values[i]) >= FIGURE)
             return cli_usage("--correlate: \"%.64s\" is not of the form X,Y, two figures", asked->values[i]);
         *comma = '\0';
-        j->pairs[j->pair_count++] = (att_sweep_pair){texts[i], comma + 1};
-        int code = check_figure(texts[i], measure_of(j->settings));
+        j->pairs[j->pair_count++] = (att_sweep_pair){x, comma + 1};
+        int code = check_figure(x, measure_of(j->settings));
         code = code == CLI_OK ? check_figure(comma + 1, measure_of(j->settings)) : code;
         if (code != CLI_OK)
             return code;
@@ -416,7 +300,7 @@ static int take_pairs(job *j, char texts[ATT_SWEEP_MOST_PAIRS][2 * SWEEP_NAME])
 
 /* Whether a run has the figure. Where not, `other` becomes another figure of its instrument, as an example of their
  * names; "": there is none. */
-static bool has_figure(const att_sweep *sweep, const char *figure, char other[SWEEP_NAME])
+static bool has_figure(const att_sweep *sweep, const char *figure, char other[FIGURE])
 {
     *other = '\0';
     for (int i = 0; i < att_sweep_setting_count(sweep); i++)
@@ -426,7 +310,7 @@ static bool has_figure(const att_sweep *sweep, const char *figure, char other[SW
             if (att_measurement_is_called(&m, figure))
                 return true;
             if (!*other && m.head < 0 && strncmp(figure, m.instrument, length) == 0 && figure[length] == '/')
-                snprintf(other, SWEEP_NAME, "%s/%s%s%s", m.instrument, m.node, *m.node ? "/" : "", m.statistic);
+                snprintf(other, FIGURE, "%s/%s%s%s", m.instrument, m.node, *m.node ? "/" : "", m.statistic);
         }
     return false;
 }
@@ -438,109 +322,95 @@ static int check_figures_found(const job *j)
     for (int i = 0; i < j->pair_count; i++)
         for (int side = 0; side < 2; side++) {
             const char *figure = side == 0 ? j->pairs[i].x : j->pairs[i].y;
-            char other[SWEEP_NAME];
-            if (!has_figure(j->sweep, figure, other))
+            char other[FIGURE];
+            if (!has_figure(att_sweep_plan_results(j->plan), figure, other))
                 return cli_failure("--correlate: no run has a figure \"%s\"%s%s%s; %s/sweep.json has the names of all",
                                    figure, *other ? ", but for example \"" : "", other, *other ? "\"" : "",
-                                   j->plan->folder);
+                                   att_sweep_plan_folder(j->plan));
         }
     return CLI_OK;
 }
 
-/* --- all runs ----------------------------------------------------------------------------------------------------- */
+/* --- the command -------------------------------------------------------------------------------------------------- */
 
-/* What is done already counts from the beginning. Damaged records are said when their run's turn comes. */
-static void find_states(job *j)
+static int open_plan(job *j)
 {
-    for (int i = 0; i < j->plan->run_count; i++) {
-        sweep_run *run = &j->plan->runs[i];
-        if (att_run_state_read(j->cli->context, run->folder, run->measure, &run->found) == ATT_OK)
-            run->status = run->found.measured ? "measured" : run->found.trained ? "trained" : run->status;
-    }
+    const settings *s = j->settings;
+    const att_sweep_options options = {.recipe = s->recipe,
+                                       .data = s->data,
+                                       .seeds = j->seeds,
+                                       .seed_count = j->seed_count,
+                                       .vary = s->vary.values,
+                                       .vary_count = s->vary.count,
+                                       .set = s->set.values,
+                                       .set_count = s->set.count,
+                                       .output = s->output,
+                                       .experiment = s->experiment,
+                                       .measure = s->measure,
+                                       .pairs = j->pairs,
+                                       .pair_count = j->pair_count};
+    return cli_check(j->cli, att_sweep_plan_open(j->cli->context, &options, &j->plan));
 }
 
-/* Every folder, before anything runs: what is refused is refused at once. */
-static int prepare_folders(job *j)
+static int print_results(const job *j)
 {
-    for (int i = 0; i < j->plan->run_count; i++) {
-        sweep_run *run = &j->plan->runs[i];
-        int code = sweep_plan_write(j->cli, j->plan, run);
-        if (code != CLI_OK)
-            return code;
-        if (strcmp(run->status, "measured") == 0 && sweep_check_records(j->cli, run) != CLI_OK)
-            run->status = "failed";
-    }
-    return CLI_OK;
+    const att_sweep *results = att_sweep_plan_results(j->plan);
+    const char *folder = att_sweep_plan_folder(j->plan);
+    if (!cli_prints(j->settings->output_to.json) || att_sweep_setting_count(results) == 0)
+        return CLI_OK;
+    int code = sweep_table_print(results, folder);
+    if (code == CLI_OK)
+        code = check_figures_found(j);
+    print_failed(j);
+    cli_print("\n%s\n", folder);
+    return code;
 }
 
-/* What commas and combinations come to, before anything is done about it. */
-static void say_settings(const job *j)
+static int write_json(const job *j)
 {
-    const sweep_plan *plan = j->plan;
-    if (plan->axis_count == 0)
-        return;
-    int count = plan->run_count / plan->seed_count;
-    cli_note(j->cli,
-             "%d setting%s with %d seed%s each (a comma parts the values of --vary; within a value it is \\,):", count,
-             count == 1 ? "" : "s", plan->seed_count, plan->seed_count == 1 ? "" : "s");
-    for (int i = 0; i < plan->run_count; i += plan->seed_count)
-        cli_note(j->cli, "  %s", plan->runs[i].setting);
-}
-
-static int sweep(job *j)
-{
-    say_settings(j);
-    for (int i = 0; i < j->plan->run_count; i++)
-        snprintf(j->plan->runs[i].measure, SWEEP_LIST, "%s", measure_of(j->settings));
-    find_states(j);
-    int code = sweep_check(j->cli, j->plan, measure_of(j->settings), j->settings->measure != NULL);
-    if (code == CLI_OK)
-        find_states(j); /* with what was left out */
-    if (code == CLI_OK)
-        code = sweep_check_images(j->cli, j->plan);
-    if (code == CLI_OK)
-        code = sweep_plan_lock(j->plan);
-    if (code == CLI_OK)
-        code = prepare_folders(j);
-    if (code == CLI_OK)
-        code = write_sweep(j);
-    if (code == CLI_OK)
-        code = run_all(j);
-    const char *json = j->settings->output.json;
-    if (code == CLI_STOPPED || !j->sweep)
+    const char *path = j->settings->output_to.json;
+    att_json_writer *writer;
+    if (!path)
+        return CLI_OK;
+    int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &writer));
+    if (code != CLI_OK)
         return code;
-    if (cli_prints(json) && att_sweep_setting_count(j->sweep) > 0) {
-        int printed = sweep_table_print(j->sweep, j->plan->folder);
-        code = code != CLI_OK ? code : printed;
-        code = code != CLI_OK ? code : check_figures_found(j);
-        print_failed(j->plan);
-        cli_print("\n%s\n", j->plan->folder);
-    }
-    int written = json ? write_json(j, json, cli_json_write) : CLI_OK;
+    att_sweep_plan_write_json(j->plan, writer);
+    return cli_json_write(j->cli, writer, path);
+}
+
+static int sweep(const job *j)
+{
+    const att_sweep_steps steps = {.train = train, .measure = measure};
+    int code = cli_check(j->cli, att_sweep_plan_run(j->plan, &steps));
+    if (code == CLI_STOPPED || !att_sweep_plan_results(j->plan))
+        return code;
+    if (code == CLI_OK && count_failed(j->plan) > 0)
+        code = CLI_FAILURE;
+    int printed = print_results(j), written = write_json(j);
     say_failed(j->plan);
-    return code != CLI_OK ? code : written;
+    return code != CLI_OK ? code : printed != CLI_OK ? printed : written;
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     settings *s = user;
-    sweep_plan plan = {0};
-    char figures[ATT_SWEEP_MOST_PAIRS][2 * SWEEP_NAME];
-    job j = {.cli = cli, .settings = s, .plan = &plan};
-    s->asked.recipe = operands[0];
-    s->asked.data = count > 1 ? operands[1] : NULL;
+    job j = {.cli = cli, .settings = s};
+    s->recipe = operands[0];
+    s->data = count > 1 ? operands[1] : NULL;
     int code = check_instruments(measure_of(s));
     if (code == CLI_OK)
-        code = take_pairs(&j, figures);
+        code = take_pairs(&j);
+    if (code == CLI_OK)
+        code = read_seeds(&j);
     cli->warns_once = true;
     if (code == CLI_OK)
         code = cli_open(cli, 1);
     if (code == CLI_OK)
-        code = sweep_plan_make(cli, &s->asked, &plan);
+        code = open_plan(&j);
     if (code == CLI_OK)
         code = sweep(&j);
-    att_sweep_destroy(&j.sweep);
-    sweep_plan_free(&plan);
+    att_sweep_plan_close(&j.plan);
     return code;
 }
 
@@ -578,6 +448,6 @@ const cli_command cli_command_sweep = {
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),
-    .explain_unknown = sweep_plan_explain,
+    .explain_unknown = explain_unknown,
     .run = run,
 };

@@ -7,136 +7,27 @@
 #include <attscope/file.h>
 #include <attscope/lab/bench.h>
 #include <attscope/lab/runs.h>
-#include <attscope/store.h>
 
 #include "cli.h"
+#include "flags.h"
 #include "metrics.h"
-#include "network.h"
 #include "paths.h"
 #include "progress.h"
-#include "train_network.h"
-#include "train_settle.h"
+
+typedef struct train_settings {
+    att_recipe recipe;
+    const char *config; /* NULL: none is named */
+    cli_output output;
+} train_settings;
 
 typedef struct job {
     cli_app *cli;
     train_settings *settings;
-    att_dataset *train, *eval;
-    cli_train_network network;
-    att_transform_options train_transform, eval_transform;
-    att_run_folder run;
-    att_sink log; /* open from the training's first event on */
+    att_training *training;
+    const att_recipe *recipe; /* the training's */
+    const att_run_folder *run;
+    bool begun; /* its first event came */
 } job;
-
-/* --- data --------------------------------------------------------------------------------------------- */
-
-/* A class that training does not know has no number: with the folders' own, all of evaluation would be wrong. */
-static int check_classes(const job *j, const char *path, const att_dataset_options *eval)
-{
-    bool by_folders = att_dataset_numbering(j->eval) == ATT_NUMBERED_BY_FOLDERS;
-    const char *unknown = by_folders ? att_dataset_unknown_class(j->eval, eval->trained, eval->trained_count) : NULL;
-    if (!unknown)
-        return CLI_OK;
-    return cli_failure("%s, %s: class \"%s\" is none of those in %s, which are trained", path,
-                       att_dataset_split(j->eval), unknown, att_dataset_split(j->train));
-}
-
-static int open_data(job *j, const char *path)
-{
-    const train_data *d = &j->settings->data;
-    att_dataset_options train = cli_train_data_options(d, d->train_split),
-                        eval = cli_train_data_options(d, d->val_split);
-    int code = cli_dataset_open(j->cli, path, &train, &j->train);
-    if (code != CLI_OK && *j->run.resume && path == d->data_dir && !cli_exists(path))
-        cli_note(j->cli, "%s/args.yaml names it; attscope train DATA --resume %s says where the data is now",
-                 j->run.folder, j->run.resume);
-    if (code != CLI_OK)
-        return code;
-    if (!*att_dataset_split(j->train)) {
-        cli_note(j->cli, "%s has no splits: nothing to evaluate on", path);
-        return CLI_OK;
-    }
-    if (!*d->val_split) {
-        cli_note(j->cli, "--val-split names nothing to evaluate on");
-        return CLI_OK;
-    }
-    eval.trained = att_dataset_class_names(j->train);
-    eval.trained_count = att_dataset_class_count(j->train);
-    code = cli_dataset_open(j->cli, path, &eval, &j->eval);
-    if (code == CLI_OK)
-        code = check_classes(j, path, &eval);
-    if (code != CLI_OK)
-        cli_note(j->cli, "--val-split NAME says what to evaluate on, --val-split '' that there is nothing");
-    return code;
-}
-
-static void make_transforms(job *j)
-{
-    j->eval_transform = j->train_transform = att_evaluate_transform(&j->network.preprocess);
-    cli_train_transform(&j->settings->images, &j->train_transform);
-}
-
-/* --- the run's folder --------------------------------------------------------------------------------------------- */
-
-static void effective_channels(cli_reals *reals, const double *values, int count)
-{
-    reals->count = count;
-    memcpy(reals->values, values, (size_t)count * sizeof *values);
-}
-
-/* Makes the settings say what is taken where they left it open. */
-static void settle_settings(job *j, const char *data)
-{
-    train_settings *s = j->settings;
-    s->data.data_dir = data;
-    s->network.model = att_model_name(j->network.model);
-    s->network.options = *att_model_options(j->network.model);
-    effective_channels(&s->preprocess.mean, j->network.preprocess.mean, j->network.preprocess.in_chans);
-    effective_channels(&s->preprocess.std, j->network.preprocess.std, j->network.preprocess.in_chans);
-    s->preprocess.crop_pct = j->network.preprocess.crop_pct;
-    s->preprocess.crop_mode = j->network.preprocess.crop_mode;
-    s->preprocess.interpolation = j->network.preprocess.interpolation;
-    const char *slash = strrchr(j->run.folder, '/');
-    s->files.experiment = slash ? slash + 1 : j->run.folder;
-    s->files.resume = NULL;
-    const att_task_info task = att_model_task(j->network.model);
-    cli_train_task_settle(s, &task);
-    s->recipe.backend = s->engine.backend;
-    s->recipe.precision = cli_engine_precision(&s->engine);
-    s->recipe.output = j->run.folder;
-    s->recipe.resume = *j->run.resume ? j->run.resume : NULL;
-    s->recipe.beta1 = s->betas.values[0];
-    s->recipe.beta2 = s->betas.values[1];
-}
-
-/* One name a line, for --labels and, where names are single words, --class-map. */
-static att_status write_classes(const job *j)
-{
-    char path[CLI_PATH], *text = NULL;
-    size_t length;
-    cli_join(j->run.folder, "classes.txt", path, sizeof path);
-    FILE *out = open_memstream(&text, &length);
-    bool fine = out;
-    for (int c = 0; fine && c < att_dataset_class_count(j->train); c++)
-        fine = fprintf(out, "%s\n", att_dataset_class_name(j->train, c)) > 0;
-    if (out)
-        fine = fclose(out) == 0 && fine;
-    att_status status = fine ? att_file_replace(j->cli->context, path, text, length) : ATT_ERR_MEMORY;
-    free(text);
-    return status;
-}
-
-/* The folder's files are made or cut where the training begins: one that is refused leaves them as they are. */
-static att_status open_folder(job *j)
-{
-    char path[CLI_PATH];
-    att_store_resume at = {j->network.stood.epoch, j->network.stood.update};
-    att_store_options options = {.resume = *j->run.resume ? &at : NULL, .database = j->run.database};
-    att_status status = att_store_open(j->cli->context, j->run.folder, &options, &j->log);
-    cli_join(j->run.folder, "args.yaml", path, sizeof path);
-    if (status == ATT_OK)
-        status = cli_options_write(&j->cli->table, j->cli->context, path);
-    return status == ATT_OK ? write_classes(j) : status;
-}
 
 /* --- what is said while it runs ----------------------------------------------------------------------------------- */
 
@@ -151,13 +42,13 @@ static double field(const att_event *event, const char *name)
 /* What is evaluated, where that is not plain. */
 static const char *whose_weights(const job *j)
 {
-    return j->settings->recipe.model_ema ? " of the averaged weights" : "";
+    return j->recipe->train.model_ema ? " of the averaged weights" : "";
 }
 
 /* "  eval loss 0.1234  top-1 97.00 %"; "" where nothing was evaluated. */
 static void describe_evaluation(const job *j, const att_event *event, char *text, size_t size)
 {
-    const att_task_info task = att_model_task(j->network.model);
+    const att_task_info task = att_model_task(att_training_model(j->training));
     char figure[64], name[64];
     size_t length = 0;
     *text = '\0';
@@ -179,46 +70,50 @@ static void say_epoch(job *j, const att_event *event)
     char evaluated[512];
     describe_evaluation(j, event, evaluated, sizeof evaluated);
     cli_note(j->cli, "epoch %lld/%d  loss %.4f%s  lr %.3g  %.0f %% waiting for data", (long long)event->epoch + 1,
-             j->settings->recipe.epochs, field(event, "train_loss"), evaluated, field(event, "lr"),
+             j->recipe->train.epochs, field(event, "train_loss"), evaluated, field(event, "lr"),
              100 * field(event, "wait_share"));
+}
+
+/* Where a training that continues goes on. */
+static void say_resume(const job *j, const att_event *begin)
+{
+    if (*j->run->resume && begin->epoch == j->recipe->train.epochs)
+        cli_note(j->cli,
+                 "%s: all %lld epochs are done already, nothing is left to train; --initial-checkpoint starts "
+                 "another training from its weights",
+                 j->run->resume, (long long)begin->epoch);
+    else if (begin->step > 0)
+        cli_note(j->cli, "%s: goes on in epoch %lld after %lld updates", j->run->resume, (long long)begin->epoch + 1,
+                 (long long)begin->step);
 }
 
 static att_status hear(void *user, const att_event *event)
 {
     job *j = user;
     if (event->kind == ATT_EVENT_RUN_BEGIN) {
-        att_status status = open_folder(j);
-        if (status != ATT_OK)
-            return status;
-        if (*j->run.resume && event->epoch == j->settings->recipe.epochs)
-            cli_note(j->cli,
-                     "%s: all %lld epochs are done already, nothing is left to train; --initial-checkpoint starts "
-                     "another training from its weights",
-                     j->run.resume, (long long)event->epoch);
-        else if (event->step > 0)
-            cli_note(j->cli, "%s: goes on in epoch %lld after %lld updates", j->run.resume, (long long)event->epoch + 1,
-                     (long long)event->step);
+        j->begun = true;
+        say_resume(j, event);
     }
     if (event->kind == ATT_EVENT_EPOCH)
         say_epoch(j, event);
-    return j->log.emit ? j->log.emit(j->log.user, event) : ATT_OK;
+    return ATT_OK;
 }
 
 static void print_result(const job *j, const att_train_result *r)
 {
-    cli_print("%s: %d epoch%s, %lld updates\n", att_model_name(j->network.model), r->epochs, r->epochs == 1 ? "" : "s",
+    cli_print("%s: %d epoch%s, %lld updates\n", j->recipe->network.model, r->epochs, r->epochs == 1 ? "" : "s",
               (long long)r->updates);
     if (isfinite(r->train_loss))
         cli_print("training loss %.4f\n", r->train_loss);
-    const att_task_info task = att_model_task(j->network.model);
+    const att_task_info task = att_model_task(att_training_model(j->training));
     if (isfinite(r->eval[task.best])) {
         cli_metrics_print(&task, r->eval);
         cli_print("%s\n", whose_weights(j));
     }
     if (r->best_epoch >= 0)
-        cli_print("best %s %.4g in epoch %d%s\n", j->settings->recipe.eval_metric, r->best_metric, r->best_epoch + 1,
+        cli_print("best %s %.4g in epoch %d%s\n", j->recipe->train.eval_metric, r->best_metric, r->best_epoch + 1,
                   whose_weights(j));
-    cli_print("%s\n", j->run.folder);
+    cli_print("%s\n", j->run->folder);
 }
 
 static int write_json(const job *j, const att_train_result *r)
@@ -227,10 +122,10 @@ static int write_json(const job *j, const att_train_result *r)
     int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &w));
     if (code != CLI_OK)
         return code;
-    const att_task_info task = att_model_task(j->network.model);
+    const att_task_info task = att_model_task(att_training_model(j->training));
     att_json_begin_object(w);
-    cli_json_text(w, "model", att_model_name(j->network.model));
-    cli_json_text(w, "folder", j->run.folder);
+    cli_json_text(w, "model", j->recipe->network.model);
+    cli_json_text(w, "folder", j->run->folder);
     cli_json_integer(w, "epochs", r->epochs);
     cli_json_integer(w, "updates", r->updates);
     cli_json_number(w, "train_loss", r->train_loss);
@@ -249,19 +144,19 @@ static int write_json(const job *j, const att_train_result *r)
  * handful of batches. "" otherwise. */
 static void bench_beside(const job *j, const att_train_result *result, char *text, size_t size)
 {
-    const train_settings *s = j->settings;
+    const att_recipe *recipe = j->recipe;
     att_bench_options options = att_bench_options_defaults();
-    options.model = att_model_name(j->network.model);
-    options.network = &s->network.options;
+    options.model = recipe->network.model;
+    options.network = &recipe->network.options;
     options.training = true;
-    options.backend = s->engine.backend;
-    options.precision = cli_engine_precision(&s->engine);
-    options.batch_size = s->recipe.batch_size;
+    options.backend = recipe->engine.backend;
+    options.precision = att_recipe_precision(&recipe->engine);
+    options.batch_size = recipe->train.batch_size;
     options.repeats = 3;
     options.warmup = 1;
     att_bench_result alone;
     *text = '\0';
-    bool worth = (double)result->updates * s->recipe.grad_accum_steps > 20 * (options.repeats + options.warmup);
+    bool worth = (double)result->updates * recipe->train.grad_accum_steps > 20 * (options.repeats + options.warmup);
     if (worth && att_bench_run(j->cli->context, &options, &alone) == ATT_OK)
         snprintf(text, size, " (%.1f by attscope bench, without a data set)", alone.images_per_second);
 }
@@ -270,7 +165,7 @@ static void bench_beside(const job *j, const att_train_result *result, char *tex
 static void advise_on_waiting(const job *j, double wait_share)
 {
     const double noticeable = 0.05;
-    int workers = j->settings->recipe.workers, processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    int workers = j->recipe->train.workers, processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
     if (wait_share < noticeable)
         return;
     if (workers < processors)
@@ -296,18 +191,18 @@ static int finish(const job *j, att_status status, const att_train_result *resul
     cli_bar_clear(j->cli);
     if (status == ATT_ERR_STOPPED) {
         cli_say("stopped after %lld updates; to go on: attscope train --resume %s/last.safetensors",
-                (long long)result->updates, j->run.folder);
+                (long long)result->updates, j->run->folder);
         return CLI_STOPPED;
     }
     int code = cli_check(j->cli, status);
-    if (status == ATT_ERR_MISMATCH && !j->log.emit && *j->run.resume)
+    if (status == ATT_ERR_MISMATCH && !j->begun && *j->run->resume)
         cli_note(j->cli,
                  "it continues with the options and the data that %s/args.yaml names; to train its weights on, with a "
                  "new schedule: attscope train DATA --initial-checkpoint %s --experiment NAME --epochs MORE",
-                 j->run.folder, j->run.resume);
+                 j->run->folder, j->run->resume);
     if (status == ATT_ERR_NONFINITE)
         cli_note(j->cli, "a training that diverges may need a lower --lr, or --clip-grad");
-    if (j->log.emit && !s->recipe.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
+    if (j->begun && !j->recipe->train.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
         cli_note(j->cli, "--skip-corrupt goes on without such images");
     if (code != CLI_OK)
         return code;
@@ -324,93 +219,26 @@ static int finish(const job *j, att_status status, const att_train_result *resul
     return s->output.json ? write_json(j, result) : CLI_OK;
 }
 
-static att_train_options options_of(const job *j)
-{
-    att_train_options options = j->settings->recipe;
-    options.measure = j->network.measure;
-    options.task_options = &j->settings->task;
-    return options;
-}
-
-static att_train_data data_of(const job *j)
-{
-    return (att_train_data){j->train, j->eval, &j->train_transform, &j->eval_transform};
-}
-
 static int train(job *j)
 {
-    const train_settings *s = j->settings;
-    int64_t batches = s->recipe.grad_accum_steps;
-    cli_progress progress = cli_progress_to(j->cli, batches, s->recipe.log_interval * batches);
-    att_sink sink = {.emit = hear, .user = j};
-    att_train_options options = options_of(j);
-    options.sinks = &sink;
-    options.sink_count = 1;
-    options.progress = cli_progress_show;
-    options.progress_user = &progress;
-    att_train_data data = data_of(j);
+    int64_t batches = j->recipe->train.grad_accum_steps;
+    cli_progress progress = cli_progress_to(j->cli, batches, j->recipe->train.log_interval * batches);
+    const att_sink sink = {.emit = hear, .user = j};
+    const att_training_watch watch = {.sink = &sink, .progress = cli_progress_show, .progress_user = &progress};
     att_train_result result = {0};
-    att_status status = att_train(j->network.model, j->network.weights, &data, &options, &result);
-    if (j->log.close)
-        j->log.close(j->log.user);
+    att_status status = att_training_run(j->training, &watch, &result);
     return finish(j, status, &result);
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
-/* The default outlasts a short training. */
-static void say_warmup(const job *j)
-{
-    const att_train_options *recipe = &j->settings->recipe;
-    if (recipe->epochs > 0 && recipe->warmup_epochs >= recipe->epochs && strcmp(recipe->schedule, "none") != 0)
-        cli_note(j->cli,
-                 "the warm-up lasts the whole training: with --warmup-epochs %d and --epochs %d the rate never "
-                 "reaches --lr",
-                 recipe->warmup_epochs, recipe->epochs);
-}
-
-/* Weights are drawn or read, which takes its time, where nothing else can be refused any more. */
-static int fill_weights(job *j)
-{
-    att_train_options options = options_of(j);
-    att_train_data data = data_of(j);
-    int code = cli_check(j->cli, att_train_check(j->network.model, j->network.weights, &data, &options));
-    return code == CLI_OK ? cli_train_network_fill(j->cli, j->settings, &j->network) : code;
-}
-
-static att_run_place place_of(const train_files *files)
+static att_run_place place_of(const att_recipe_files *files)
 {
     return (att_run_place){.output = files->output, .experiment = files->experiment, .resume = files->resume};
 }
 
-static int prepare(job *j, const char *data)
-{
-    const att_run_place place = place_of(&j->settings->files);
-    att_context *context = j->cli->context;
-    int code = cli_train_settle(j->cli, j->settings);
-    /* The folder of a continued run says where the network is; that of a new one is named after the network. */
-    if (code == CLI_OK)
-        code = cli_check(j->cli, att_run_find_resume(context, &place, j->run.resume, sizeof j->run.resume));
-    if (code == CLI_OK)
-        code = cli_train_network_find(j->cli, j->settings, j->run.resume, &j->network);
-    if (code == CLI_OK)
-        code = cli_check(j->cli, att_run_folder_settle(context, &place, j->network.name, j->network.height,
-                                                       j->network.width, &j->run));
-    if (code == CLI_OK)
-        code = open_data(j, data);
-    if (code == CLI_OK)
-        code = cli_train_network_make(j->cli, j->settings, j->train, &j->network);
-    if (code != CLI_OK)
-        return code;
-    make_transforms(j);
-    settle_settings(j, data);
-    say_warmup(j);
-    code = fill_weights(j);
-    return code == CLI_OK ? cli_check(j->cli, att_run_folder_claim(context, &j->run)) : code;
-}
-
 /* The data set is named neither here nor by what is continued. */
-static int refuse_no_data(cli_app *cli, const train_files *files)
+static int refuse_no_data(cli_app *cli, const att_recipe_files *files)
 {
     const att_run_place place = place_of(files);
     char resume[CLI_PATH];
@@ -424,20 +252,47 @@ static int refuse_no_data(cli_app *cli, const train_files *files)
     return cli_usage("train needs DATA: no args.yaml beside %s names it", resume);
 }
 
+/* A training that continues finds its data where args.yaml says. */
+static void advise_on_data(cli_app *cli, const att_recipe *recipe)
+{
+    const att_run_place place = place_of(&recipe->files);
+    char resume[CLI_PATH], folder[CLI_PATH];
+    if (cli_exists(recipe->data.data_dir) ||
+        att_run_find_resume(cli->context, &place, resume, sizeof resume) != ATT_OK || !*resume)
+        return;
+    cli_note(cli, "%s/args.yaml names it; attscope train DATA --resume %s says where the data is now",
+             cli_folder_of(resume, folder, sizeof folder), resume);
+}
+
+static int open_training(job *j, const char *data)
+{
+    att_recipe *recipe = &j->settings->recipe;
+    if (data)
+        recipe->data.data_dir = data;
+    int code = cli_output_check(j->settings->output.json);
+    if (code == CLI_OK && !recipe->data.data_dir)
+        code = refuse_no_data(j->cli, &recipe->files);
+    if (code != CLI_OK)
+        return code;
+    code = cli_check(j->cli, att_training_open(j->cli->context, recipe, &j->training));
+    if (code != CLI_OK && !data)
+        advise_on_data(j->cli, recipe);
+    if (code != CLI_OK)
+        return code;
+    j->recipe = att_training_recipe(j->training);
+    j->run = att_training_folder(j->training);
+    return CLI_OK;
+}
+
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     job j = {.cli = cli, .settings = user};
-    const char *data = count > 0 ? operands[0] : j.settings->data.data_dir;
-    int code = cli_engine_open(cli, &j.settings->engine);
-    if (code == CLI_OK && !data)
-        code = refuse_no_data(cli, &j.settings->files);
+    int code = cli_engine_open(cli, &j.settings->recipe.engine);
     if (code == CLI_OK)
-        code = prepare(&j, data);
+        code = open_training(&j, count > 0 ? operands[0] : NULL);
     if (code == CLI_OK)
         code = train(&j);
-    cli_train_network_free(&j.network);
-    att_dataset_close(&j.eval);
-    att_dataset_close(&j.train);
+    att_training_close(&j.training);
     return code;
 }
 
@@ -445,11 +300,11 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 static int config(cli_app *cli, const void *user, char *path, size_t size)
 {
     const train_settings *s = user;
-    const att_run_place place = place_of(&s->files);
+    const att_run_place place = place_of(&s->recipe.files);
     char resume[CLI_PATH], folder[CLI_PATH];
     *path = '\0';
-    if (s->files.config) {
-        snprintf(path, size, "%s", s->files.config);
+    if (s->config) {
+        snprintf(path, size, "%s", s->config);
         return CLI_OK;
     }
     int code = cli_check(cli, att_run_find_resume(cli->context, &place, resume, sizeof resume));
@@ -460,6 +315,16 @@ static int config(cli_app *cli, const void *user, char *path, size_t size)
         *path = '\0';
     return CLI_OK;
 }
+
+static const att_flag config_rows[] = {
+    {"config", .letter = 'c', .kind = ATT_FLAG_TEXT, .value = "FILE",
+     .help = "YAML file of these options; the command line wins", ATT_FLAG_AT(train_settings, config), .once = true},
+};
+static const att_flag_group config_group = {"Recipe file", .rows = config_rows,
+                                            .row_count = sizeof config_rows / sizeof *config_rows};
+static const att_flag_use uses[] = {{&config_group, 0},
+                                    {&att_recipe_group, offsetof(train_settings, recipe)},
+                                    {&cli_group_output, offsetof(train_settings, output)}};
 
 const cli_command cli_command_train = {
     .name = "train",
@@ -477,8 +342,8 @@ const cli_command cli_command_train = {
         "      --depth 4 --num-heads 4 --epochs 7 --opt adamw --lr 2e-3 \\\n"
         "      --weight-decay 0.05 --output output --experiment first\n"
         "  attscope train --resume output/first/last.safetensors",
-    .uses = cli_train_uses,
-    .use_count = CLI_TRAIN_USES,
+    .uses = uses,
+    .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(train_settings),
     .config = config,
     .run = run,

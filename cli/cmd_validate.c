@@ -12,26 +12,26 @@ typedef struct settings {
     bool use_train_size;
 } settings;
 
-static const cli_option size_options[] = {
-    {"use-train-size", .kind = CLI_FLAG,
+static const att_flag size_options[] = {
+    {"use-train-size", .kind = ATT_FLAG_SWITCH,
      .help = "evaluate at the image size and crop of the pretrained weights' training, not at those that timm's "
              "validate.py takes for some of them",
-     CLI_AT(settings, use_train_size)},
+     ATT_FLAG_AT(settings, use_train_size)},
 };
-static const cli_group size_group = {"Evaluation", .options = size_options, .count = 1};
+static const att_flag_group size_group = {"Evaluation", .rows = size_options, .row_count = 1};
 
-static const cli_option file_options[] = {
-    {"results-file", .kind = CLI_TEXT, .value = "FILE", .help = "write the figures as CSV with timm's columns",
-     CLI_AT(settings, results_file), .once = true},
+static const att_flag file_options[] = {
+    {"results-file", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "write the figures as CSV with timm's columns",
+     ATT_FLAG_AT(settings, results_file), .once = true},
 };
-static const cli_group file_group = {"Files", .options = file_options, .count = 1};
+static const att_flag_group file_group = {"Files", .rows = file_options, .row_count = 1};
 
-static const cli_use uses[] = {
+static const att_flag_use uses[] = {
     {&cli_group_evaluation_data, offsetof(settings, on.data)},
-    {&cli_group_network, offsetof(settings, on.network)},
-    {&cli_group_preprocess, offsetof(settings, on.preprocess)},
+    {&att_recipe_network_group, offsetof(settings, on.network)},
+    {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
     {&size_group, 0},
-    {&cli_group_engine, offsetof(settings, on.engine)},
+    {&att_recipe_engine_group, offsetof(settings, on.engine)},
     {&file_group, 0},
     {&cli_group_output, offsetof(settings, output)},
 };
@@ -127,7 +127,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         return cli_usage("validate needs DATA; see attscope validate --help");
     if (!s->on.data.checkpoint)
         return cli_usage("validate needs --checkpoint FILE; see attscope validate --help");
-    s->on.network.test_images = !s->use_train_size;
+    s->on.test_images = !s->use_train_size;
     cli_loaded loaded = {0};
     att_dataset *dataset = NULL;
     int code = cli_output_check(s->output.json);

@@ -2,31 +2,33 @@
 
 #include "progress.h"
 
-static const cli_option data_options[] = {
-    {"data-dir", .alias = "data", .kind = CLI_TEXT, .value = "DATA",
-     .help = "the data set, where it is not the operand", CLI_AT(cli_evaluation_data, data_dir)},
-    {"split", .kind = CLI_TEXT, .value = "NAME", .help = "train, validation or test",
-     CLI_AT(cli_evaluation_data, split)},
-    {"class-map", .kind = CLI_TEXT, .value = "FILE", .help = "one class a line; its line is its number, from 0",
-     CLI_AT(cli_evaluation_data, class_map)},
-    {"coarse-labels", .kind = CLI_FLAG, .help = "CIFAR-100: its 20 superclasses instead of its 100 classes",
-     CLI_AT(cli_evaluation_data, coarse_labels)},
-    {"cache-bytes", .kind = CLI_LONG, .value = "N", .help = "most memory for the files of a .tar.gz",
-     CLI_AT(cli_evaluation_data, cache_bytes), .low = 0, .high = 1e15},
-    {"checkpoint", .kind = CLI_TEXT, .value = "FILE",
+static const att_flag data_options[] = {
+    {"data-dir", .alias = "data", .kind = ATT_FLAG_TEXT, .value = "DATA",
+     .help = "the data set, where it is not the operand", ATT_FLAG_AT(cli_evaluation_data, data_dir)},
+    {"split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "train, validation or test",
+     ATT_FLAG_AT(cli_evaluation_data, split)},
+    {"class-map", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "one class a line; its line is its number, from 0",
+     ATT_FLAG_AT(cli_evaluation_data, class_map)},
+    {"coarse-labels", .kind = ATT_FLAG_SWITCH, .help = "CIFAR-100: its 20 superclasses instead of its 100 classes",
+     ATT_FLAG_AT(cli_evaluation_data, coarse_labels)},
+    {"cache-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "most memory for the files of a .tar.gz",
+     ATT_FLAG_AT(cli_evaluation_data, cache_bytes), .low = 0, .high = 1e15},
+    {"checkpoint", .kind = ATT_FLAG_TEXT, .value = "FILE",
      .help = "the network's weights, or a folder with such a file: of a training its best checkpoint",
-     CLI_AT(cli_evaluation_data, checkpoint)},
-    {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(cli_evaluation_data, use_ema)},
-    {"batch-size", .letter = 'b', .kind = CLI_INT, .value = "N", .help = "images of one run",
-     CLI_AT(cli_evaluation_data, batch_size), .low = 1, .high = 65536},
-    {"workers", .letter = 'j', .kind = CLI_INT, .value = "N", .help = "threads that read and decode images",
-     CLI_AT(cli_evaluation_data, workers), .low = 0, .high = 256},
-    {"skip-corrupt", .kind = CLI_FLAG, .help = "leave images that cannot be decoded out of the figures",
-     CLI_AT(cli_evaluation_data, skip_corrupt)},
+     ATT_FLAG_AT(cli_evaluation_data, checkpoint)},
+    {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "take the averaged weights",
+     ATT_FLAG_AT(cli_evaluation_data, use_ema)},
+    {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N", .help = "images of one run",
+     ATT_FLAG_AT(cli_evaluation_data, batch_size), .low = 1, .high = 65536},
+    {"workers", .letter = 'j', .kind = ATT_FLAG_INT, .value = "N", .help = "threads that read and decode images",
+     ATT_FLAG_AT(cli_evaluation_data, workers), .low = 0, .high = 256},
+    {"skip-corrupt", .kind = ATT_FLAG_SWITCH, .help = "leave images that cannot be decoded out of the figures",
+     ATT_FLAG_AT(cli_evaluation_data, skip_corrupt)},
 };
 
-static void data_defaults(void *values)
+static void data_defaults(att_context *context, void *values)
 {
+    (void)context;
     cli_evaluation_data *d = values;
     att_evaluate_options options = att_evaluate_options_defaults();
     d->split = "validation";
@@ -35,14 +37,16 @@ static void data_defaults(void *values)
     d->cache_bytes = (int64_t)att_dataset_options_defaults().cache_bytes;
 }
 
-const cli_group cli_group_evaluation_data = {"Data and weights", data_options,
-                                             sizeof data_options / sizeof *data_options, .defaults = data_defaults};
+const att_flag_group cli_group_evaluation_data = {
+    "Data and weights", data_options, sizeof data_options / sizeof *data_options, .defaults = data_defaults};
 
 int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded)
 {
     const cli_evaluation_data *d = &options->data;
     return cli_load(cli, d->checkpoint,
-                    &(cli_load_options){&options->network, &options->preprocess, &options->engine, d->use_ema}, loaded);
+                    &(cli_load_options){&options->network, &options->preprocess, &options->engine, d->use_ema,
+                                        options->test_images},
+                    loaded);
 }
 
 int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset)

@@ -13,14 +13,15 @@ typedef struct cli_evaluation_data {
     int batch_size, workers;
     bool skip_corrupt;
 } cli_evaluation_data;
-extern const cli_group cli_group_evaluation_data;
+extern const att_flag_group cli_group_evaluation_data;
 
 /* Options, each part a group of its own. */
 typedef struct cli_evaluation {
     cli_evaluation_data data;
-    cli_network network;
-    cli_preprocess preprocess;
-    cli_engine engine;
+    att_recipe_network network;
+    att_recipe_preprocess preprocess;
+    att_recipe_engine engine;
+    bool test_images; /* no flag: as in cli_load_options */
 } cli_evaluation;
 
 /* Loads data.checkpoint, which is not NULL, into the context of cli_engine_open(). *loaded is zero before, and the

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "help.h"
+
 static void explain_line(FILE *out, const char *what, const char *text)
 {
     enum { INDENT = 13 };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "not_here.h"
+#include "help.h"
 #include "stop.h"
 
 static const char *command_name(const void *user, int index)
@@ -37,7 +37,7 @@ static void print_overview(FILE *out)
     fputs("\nattscope COMMAND --help says more, with an example.\n", out);
 }
 
-static void print_help(const cli_command *command, const cli_table *table)
+static void print_help(const cli_command *command, const att_flags *flags)
 {
     printf("attscope %s: %s\n\nUsage: attscope %s %s%s[options]\n", command->name, command->summary, command->name,
            command->operands, *command->operands ? " " : "");
@@ -46,7 +46,7 @@ static void print_help(const cli_command *command, const cli_table *table)
     printf("\nExample:\n%s\n", command->example);
     if (command->explain)
         command->explain(stdout);
-    cli_options_help(table, stdout);
+    cli_flags_help(flags, stdout);
 }
 
 static bool asks_for_help(int argc, char **argv)
@@ -57,21 +57,37 @@ static bool asks_for_help(int argc, char **argv)
     return false;
 }
 
-/* Reads the config file that the settings name and lays the command line over it. *yaml is the caller's. */
-static int apply_config(cli_app *cli, const cli_command *command, int argc, char **argv, const char **operands,
-                        int *count, att_yaml **yaml)
+/* A call of a command. */
+typedef struct call {
+    const cli_command *command;
+    int argc;
+    char **argv;
+    void *settings;
+    const char **operands;
+    int operand_count;
+    att_ignored_flags ignored;
+    att_yaml *config; /* texts of settings lie in it */
+} call;
+
+static int parse(cli_app *cli, call *c)
 {
-    char path[4096] = "";
-    int code = command->config ? command->config(cli, cli->table.settings, path, sizeof path) : CLI_OK;
+    return cli_check(
+        cli, att_flags_parse(cli->flags, c->argc, c->argv, c->settings, c->operands, &c->operand_count, &c->ignored));
+}
+
+/* Reads the config file that the settings name and lays the command line over it. */
+static int apply_config(cli_app *cli, call *c)
+{
+    char path[CLI_PATH] = "";
+    int code = c->command->config ? c->command->config(cli, c->settings, path, sizeof path) : CLI_OK;
     if (code != CLI_OK || !*path)
         return code;
-    code = cli_check(cli, att_yaml_read(cli->context, path, yaml));
+    code = cli_check(cli, att_yaml_read(cli->context, path, &c->config));
     if (code != CLI_OK)
         return code;
-    cli_options_defaults(&cli->table, command->settings_size);
-    bool fine =
-        cli_options_config(&cli->table, path, *yaml) && cli_options_parse(&cli->table, argc, argv, operands, count);
-    return fine ? CLI_OK : CLI_USAGE;
+    att_flags_default(cli->flags, c->settings);
+    code = cli_check(cli, att_flags_read(cli->flags, path, c->config, c->settings, &c->ignored));
+    return code == CLI_OK ? parse(cli, c) : code;
 }
 
 static int refuse_operand(const cli_command *command, const char *operand)
@@ -82,53 +98,60 @@ static int refuse_operand(const cli_command *command, const char *operand)
                      command->name);
 }
 
-static int run_with(cli_app *cli, const cli_command *command, int argc, char **argv, const char **operands)
+/* Reads what the command line and the config file say. */
+static int read_settings(cli_app *cli, call *c)
 {
-    int count;
-    cli_options_defaults(&cli->table, command->settings_size);
-    if (asks_for_help(argc, argv)) {
-        print_help(command, &cli->table);
+    int code = parse(cli, c);
+    if (code == CLI_OK)
+        code = apply_config(cli, c);
+    if (code == CLI_OK)
+        code = cli_check(cli, att_flags_complete(cli->flags, c->settings));
+    if (code == CLI_OK)
+        att_ignored_flags_log(cli->context, &c->ignored);
+    if (code == CLI_OK && c->operand_count < c->command->least_operands)
+        return cli_usage("%s needs %s; see attscope %s --help", c->command->name, c->command->operands,
+                         c->command->name);
+    if (code == CLI_OK && c->operand_count > c->command->most_operands)
+        return refuse_operand(c->command, c->operands[c->command->most_operands]);
+    return code;
+}
+
+/* The settings are read with a context of their own, since they say how many threads the command's has. */
+static int run_with(cli_app *cli, call *c)
+{
+    int code = cli_open(cli, 1);
+    if (code == CLI_OK)
+        code = cli_check(cli, cli_flags_create(cli->context, c->command, &cli->flags));
+    if (code != CLI_OK)
+        return code;
+    if (asks_for_help(c->argc, c->argv)) {
+        print_help(c->command, cli->flags);
         return CLI_OK;
     }
-    if (!cli_options_parse(&cli->table, argc, argv, operands, &count))
-        return CLI_USAGE;
-
-    /* The config's texts must outlive the command's own context. */
-    att_yaml *yaml = NULL;
-    int code = command->config ? cli_open(cli, 1) : CLI_OK;
+    att_flags_default(cli->flags, c->settings);
+    code = read_settings(cli, c);
+    if (code != CLI_OK)
+        return code;
     att_context *reader = cli->context;
-    if (code == CLI_OK)
-        code = apply_config(cli, command, argc, argv, operands, &count, &yaml);
-    if (code == CLI_OK && !cli_options_complete(&cli->table))
-        code = CLI_USAGE;
     cli->context = NULL;
-    if (code == CLI_OK)
-        cli_ignored_say(cli, cli->table.ignored);
-
-    if (code == CLI_OK && count < command->least_operands)
-        code = cli_usage("%s needs %s; see attscope %s --help", command->name, command->operands, command->name);
-    else if (code == CLI_OK && count > command->most_operands)
-        code = refuse_operand(command, operands[command->most_operands]);
-    if (code == CLI_OK)
-        code = command->run(cli, cli->table.settings, operands, count);
+    code = c->command->run(cli, c->settings, c->operands, c->operand_count);
     att_context_destroy(&cli->context);
-    att_yaml_destroy(&yaml);
-    att_context_destroy(&reader);
+    cli->context = reader;
     return code;
 }
 
 static int run_command(const cli_command *command, int argc, char **argv)
 {
-    void *settings = calloc(1, command->settings_size), *defaults = calloc(1, command->settings_size);
-    const char **operands = calloc((size_t)argc + 1, sizeof *operands);
-    cli_ignored ignored = {0};
-    cli_app cli = {.table = {command->name, command->uses, command->use_count, settings, defaults,
-                             command->explain_unknown, &ignored}};
-    bool fine = settings && defaults && operands;
-    int code = fine ? run_with(&cli, command, argc, argv, operands) : cli_failure("out of memory");
-    free(operands);
-    free(defaults);
-    free(settings);
+    cli_app cli = {0};
+    call c = {.command = command, .argc = argc, .argv = argv};
+    c.settings = calloc(1, command->settings_size);
+    c.operands = calloc((size_t)argc + 1, sizeof *c.operands);
+    int code = c.settings && c.operands ? run_with(&cli, &c) : cli_failure("out of memory");
+    att_yaml_destroy(&c.config);
+    att_flags_destroy(&cli.flags);
+    att_context_destroy(&cli.context);
+    free(c.operands);
+    free(c.settings);
     return code;
 }
 

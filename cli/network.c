@@ -9,33 +9,6 @@
 
 /* --- preprocessing ------------------------------------------------------------------------------------------------ */
 
-static int channel_flags(const char *flag, const cli_reals *reals, int channels, double values[3])
-{
-    if (reals->count == 0)
-        return CLI_OK;
-    if (reals->count != 1 && reals->count != channels)
-        return cli_usage("--%s: %d numbers for %d channels; give one, or one a channel", flag, reals->count, channels);
-    for (int i = 0; i < 3; i++)
-        values[i] = reals->values[i < reals->count ? i : 0];
-    return CLI_OK;
-}
-
-int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess)
-{
-    int code = channel_flags("mean", &flags->mean, preprocess->in_chans, preprocess->mean);
-    if (code == CLI_OK)
-        code = channel_flags("std", &flags->std, preprocess->in_chans, preprocess->std);
-    if (code != CLI_OK)
-        return code;
-    if (flags->crop_pct > 0)
-        preprocess->crop_pct = flags->crop_pct;
-    if (flags->crop_mode)
-        snprintf(preprocess->crop_mode, sizeof preprocess->crop_mode, "%s", flags->crop_mode);
-    if (flags->interpolation)
-        snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", flags->interpolation);
-    return CLI_OK;
-}
-
 static void json_channels(att_json_writer *writer, const char *key, const double *values, int count)
 {
     att_json_key(writer, key);
@@ -74,27 +47,6 @@ int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file)
     if (code == CLI_OK)
         say_skipped(cli, *file);
     return code;
-}
-
-/* "; --mean, --std: as asked for"; "" where the images are made as the file's own. */
-static char *name_changes(const att_preprocess *own, const att_preprocess *taken, char *text, size_t size)
-{
-    const size_t channels = (size_t)own->in_chans * sizeof *own->mean;
-    const struct {
-        const char *flag;
-        bool differs;
-    } all[] = {{"--mean", memcmp(taken->mean, own->mean, channels) != 0},
-               {"--std", memcmp(taken->std, own->std, channels) != 0},
-               {"--crop-pct", taken->crop_pct != own->crop_pct},
-               {"--crop-mode", strcmp(taken->crop_mode, own->crop_mode) != 0},
-               {"--interpolation", strcmp(taken->interpolation, own->interpolation) != 0}};
-    char flags[96] = "";
-    size_t length = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].differs && length < sizeof flags)
-            length += (size_t)snprintf(flags + length, sizeof flags - length, "%s%s", length ? ", " : "", all[i].flag);
-    snprintf(text, size, length ? "; %s: as asked for" : "%s", flags);
-    return text;
 }
 
 att_family_info cli_family_of(const att_identity *identity)
@@ -148,37 +100,6 @@ void cli_json_option(att_json_writer *writer, const att_option *option, const at
     }
 }
 
-/* Whether the head is the task's own, and no classifier. */
-static bool has_own_head(const char *task)
-{
-    for (int t = 0; t < att_task_count(NULL); t++)
-        if (strcmp(att_task_at(NULL, t).name, task) == 0)
-            return att_task_at(NULL, t).head_scope != NULL;
-    return false;
-}
-
-char *cli_head_text(const att_option_values *options, char text[CLI_HEAD_TEXT])
-{
-    int classes = (int)att_options_number(options, "num_classes", 0);
-    const char *task = att_options_text(options, "task");
-    if (classes == 0)
-        snprintf(text, CLI_HEAD_TEXT, "no head");
-    else if (has_own_head(task))
-        snprintf(text, CLI_HEAD_TEXT, "task %s", task);
-    else
-        snprintf(text, CLI_HEAD_TEXT, "%d class%s", classes, classes == 1 ? "" : "es");
-    return text;
-}
-
-void cli_identity_say(cli_app *cli, const att_identity *identity, const att_preprocess *taken)
-{
-    const att_preprocess *own = &identity->preprocess;
-    char changes[128], head[CLI_HEAD_TEXT];
-    cli_note(cli, "the checkpoint: %s, %d x %d x %d, %s; network: %s%s", identity->name, own->height, own->width,
-             own->in_chans, cli_head_text(&identity->options, head), identity->brief,
-             name_changes(own, taken, changes, sizeof changes));
-}
-
 int cli_model_check(cli_app *cli, const char *name)
 {
     att_network_name found;
@@ -195,7 +116,7 @@ int cli_identity_check(cli_app *cli, const char *name, att_status status)
     return code != CLI_OK && name && att_model_resolve(cli->context, name, &found) != ATT_OK ? CLI_USAGE : code;
 }
 
-int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const cli_network *network,
+int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const att_recipe_network *network,
                  att_identity *identity)
 {
     att_status status = att_model_identify(cli->context, file, path, network->model, &network->options, identity);
@@ -206,7 +127,7 @@ int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const 
 }
 
 /* Where images are taken as timm's validate.py takes them. */
-static void say_test_images(cli_app *cli, const cli_preprocess *flags, const att_network *network)
+static void say_test_images(cli_app *cli, const att_recipe_preprocess *flags, const att_network *network)
 {
     const att_preprocess own = att_network_trained_preprocess(network);
     const att_preprocess *taken = &att_network_identity(network)->preprocess;
@@ -221,14 +142,15 @@ static void say_test_images(cli_app *cli, const cli_preprocess *flags, const att
 }
 
 /* Lays the flags over what the network wants, and says what it is. */
-static int take_flags(cli_app *cli, const cli_preprocess *flags, att_network *network)
+static int take_flags(cli_app *cli, const att_recipe_preprocess *flags, att_network *network)
 {
     const att_identity identity = *att_network_identity(network);
     att_preprocess taken = identity.preprocess;
-    int code = cli_preprocess_flags(flags, &taken);
+    char text[ATT_IDENTITY_DESCRIPTION];
+    int code = cli_check(cli, att_recipe_preprocess_apply(cli->context, flags, &taken));
     if (code != CLI_OK)
         return code;
-    cli_identity_say(cli, &identity, &taken);
+    cli_note(cli, "the checkpoint: %s", att_identity_describe(cli->context, &identity, &taken, text));
     return cli_check(cli, att_network_set_preprocess(network, &taken));
 }
 
@@ -247,9 +169,9 @@ static int open_network(cli_app *cli, const char *path, const cli_load_options *
     how.model = options->network->model;
     how.options = &options->network->options;
     how.averaged = options->averaged;
-    how.test_images = options->network->test_images;
+    how.test_images = options->test_images;
     how.backend = options->engine->backend;
-    how.precision = cli_engine_precision(options->engine);
+    how.precision = att_recipe_precision(options->engine);
     att_status status = att_network_open(cli->context, path, &how, network);
     int code = cli_identity_check(cli, how.model, status);
     if (status == ATT_ERR_NOT_FOUND && !how.model)
@@ -282,7 +204,7 @@ int cli_load(cli_app *cli, const char *said, const cli_load_options *options, cl
     loaded->model = att_network_model(network);
     loaded->identity = att_network_identity(network);
     say_skipped(cli, loaded->file);
-    if (options->network->test_images)
+    if (options->test_images)
         say_test_images(cli, options->preprocess, network);
     code = take_flags(cli, options->preprocess, network);
     if (code == CLI_OK && !options->averaged)

@@ -18,10 +18,6 @@ bool cli_has_prefix(const char *text, const char *prefix);
 
 /* Outputs of its classifier; 0: it has none. */
 int cli_identity_classes(const att_identity *identity);
-/* Writes what a network with these options answers, "10 classes", "no head", or "task NAME" where the head is the
- * task's own, and returns `text`. */
-enum { CLI_HEAD_TEXT = ATT_OPTION_KEY + 8 };
-char *cli_head_text(const att_option_values *options, char text[CLI_HEAD_TEXT]);
 /* "224"; "224x160", height and width, where they differ. Returns `text`. */
 enum { CLI_SIDES_TEXT = 24 };
 char *cli_sides_text(int height, int width, char text[CLI_SIDES_TEXT]);
@@ -40,11 +36,8 @@ int cli_model_check(cli_app *cli, const char *name);
 /* cli_check() of att_model_identify(), which was given --model (NULL: none): a name of no network is a wrong usage. */
 int cli_identity_check(cli_app *cli, const char *name, att_status status);
 /* att_model_identify() with what flags say; where nothing names a known network, says how to. */
-int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const cli_network *network,
+int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const att_recipe_network *network,
                  att_identity *identity);
-
-/* Says on stderr in one line which network it is, who says so, and where its images are made otherwise (`taken`). */
-void cli_identity_say(cli_app *cli, const att_identity *identity, const att_preprocess *taken);
 
 /* The file that a checkpoint's path means: of a training's folder its best weights, which a note says. CLI_OK or a
  * code.
@@ -52,10 +45,11 @@ void cli_identity_say(cli_app *cli, const att_identity *identity, const att_prep
 int cli_checkpoint_locate(cli_app *cli, const char *said, char path[CLI_PATH]);
 /* What cli_load() goes by. */
 typedef struct cli_load_options {
-    const cli_network *network;
-    const cli_preprocess *preprocess;
-    const cli_engine *engine;
-    bool averaged; /* take the averaged weights */
+    const att_recipe_network *network;
+    const att_recipe_preprocess *preprocess;
+    const att_recipe_engine *engine;
+    bool averaged;    /* take the averaged weights */
+    bool test_images; /* take images of the size and crop with which timm\'s validate.py evaluates the weights */
 } cli_load_options;
 /* Opens the network of the checkpoint at `path`, a file or a training's folder, and says on stderr what was taken from
  * where. *loaded is zero before, and to be freed by cli_unload() whatever comes back: CLI_OK or a code. */
@@ -69,8 +63,6 @@ void cli_unload(cli_loaded *loaded);
  * user did not say so, a note says whose they are. CLI_OK or a code. */
 int cli_classes_name(cli_app *cli, att_network *network, const char *labels);
 
-/* Lays the flags over *preprocess. CLI_OK or a code. */
-int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess);
 /* The members mean, std, crop_pct, crop_mode and interpolation of the object that is open. */
 void cli_json_preprocess(att_json_writer *writer, const att_preprocess *preprocess);
 

@@ -5,15 +5,9 @@
 #include <string.h>
 
 #include "figures.h"
+#include "help.h"
 
 enum { LABEL = 26, LINE = 110, LONG_NAME = 18, CELL = 64, EXPLAIN = 13, FEW = 10 };
-
-static const char spread_text[] =
-    "mean ± standard deviation (n - 1) over the n runs of a setting; a run's figure is its mean over images";
-
-static const char correlations_text[] =
-    "x and y are figures of a run, means over the measured images; over all settings and seeds together, then within a "
-    "setting, whose runs differ in the seed only";
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
@@ -481,7 +475,7 @@ static void print_correlations(const att_sweep *sweep)
         snprintf(text, sizeof text, "%s (%s)", method.formula, method.source);
         explain(method.name, text);
     }
-    explain("reading", correlations_text);
+    explain("reading", ATT_SWEEP_CORRELATIONS_ARE);
     print_tables(sweep);
     for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
         int count = att_sweep_correlation_at(sweep, i).ranks.count;
@@ -500,36 +494,9 @@ int sweep_table_print(const att_sweep *sweep, const char *folder)
 {
     print_settings(sweep);
     cli_print("\n  ");
-    cli_print_wrapped(stdout, spread_text, 2);
+    cli_print_wrapped(stdout, ATT_SWEEP_FIGURES_ARE, 2);
     int code = print_instruments(sweep);
     print_correlations(sweep);
     say_rest(sweep, folder);
     return code;
-}
-
-/* --- JSON --------------------------------------------------------------------------------------------------------- */
-
-static bool has_instrument(const att_sweep *sweep, const char *name)
-{
-    for (int i = 0; i < att_sweep_setting_count(sweep); i++)
-        for (int f = 0; f < att_sweep_setting_at(sweep, i).figure_count; f++)
-            if (strcmp(att_sweep_figure_at(sweep, i, f).instrument, name) == 0)
-                return true;
-    return false;
-}
-
-void sweep_table_json(att_json_writer *writer, const att_sweep *sweep)
-{
-    att_sweep_write_json(sweep, writer);
-    cli_json_text(writer, "figures_are", spread_text);
-    cli_json_text(writer, "correlations_are", correlations_text);
-    att_json_key(writer, "instruments");
-    att_json_begin_array(writer);
-    for (int i = 0; i < att_instrument_count(NULL); i++) {
-        att_instrument_info info = att_instrument_at(NULL, i);
-        if (!has_instrument(sweep, info.name))
-            continue;
-        att_instrument_write_json(&info, writer);
-    }
-    att_json_end_array(writer);
 }

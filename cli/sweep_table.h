@@ -9,7 +9,4 @@
  * formulas and readings beside them. Last, what the table leaves out and the sweep's folder has. */
 int sweep_table_print(const att_sweep *sweep, const char *folder);
 
-/* Members of the object that is open: settings, correlations, and what all of them mean. */
-void sweep_table_json(att_json_writer *writer, const att_sweep *sweep);
-
 #endif

@@ -2,17 +2,19 @@
 #include "answer.h"
 #include "network.h"
 
-static const cli_option answer_options[] = {
-    {"topk", .letter = 'k', .kind = CLI_INT, .value = "N", .help = "classes to name", CLI_AT(cli_answer, most),
-     .low = 1, .high = 10000000},
-    {"labels", .kind = CLI_TEXT, .value = "NAME", .help = CLI_LABELS_HELP, CLI_AT(cli_answer, labels)},
-    {"logits", .kind = CLI_FLAG, .help = "the network's outputs too; all of them in JSON", CLI_AT(cli_answer, outputs)},
+static const att_flag answer_options[] = {
+    {"topk", .letter = 'k', .kind = ATT_FLAG_INT, .value = "N", .help = "classes to name",
+     ATT_FLAG_AT(cli_answer, most), .low = 1, .high = 10000000},
+    {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = CLI_LABELS_HELP, ATT_FLAG_AT(cli_answer, labels)},
+    {"logits", .kind = ATT_FLAG_SWITCH, .help = "the network's outputs too; all of them in JSON",
+     ATT_FLAG_AT(cli_answer, outputs)},
 };
 
-static void answer_defaults(void *values)
+static void answer_defaults(att_context *context, void *values)
 {
+    (void)context;
     ((cli_answer *)values)->most = 5;
 }
 
-const cli_group cli_group_answer = {"Answers", answer_options, sizeof answer_options / sizeof *answer_options,
-                                    .defaults = answer_defaults};
+const att_flag_group cli_group_answer = {"Answers", answer_options, sizeof answer_options / sizeof *answer_options,
+                                         .defaults = answer_defaults};

@@ -1,4 +1,4 @@
-# att_warnings: for everything written in C here. att_flags: for the library's own files, which see its inner headers.
+# att_warnings: for everything written in C here. att_compile_options: for the library's own files, which see its inner headers.
 
 # One rounding per operation as written, whatever the compiler: clang contracts a * b + c by default and gcc does not,
 # and a reference kernel must give the same bits from both. The tier files (targets.cmake) ask for contraction again:
@@ -19,9 +19,9 @@ if(CMAKE_C_COMPILER_ID MATCHES "Clang")
 endif()
 target_compile_definitions(att_warnings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
 
-add_library(att_flags INTERFACE)
-target_include_directories(att_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(att_flags INTERFACE att_warnings Threads::Threads m)
+add_library(att_compile_options INTERFACE)
+target_include_directories(att_compile_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(att_compile_options INTERFACE att_warnings Threads::Threads m)
 
 # What reads from outside is instrumented for fuzzing in the build that has the sanitizers: tests and fuzz targets share
 # it. att_fuzzed(target...): these are.

@@ -1,12 +1,12 @@
 /* Completion for bash. */
 #include "pages/pages.h"
 
-static void put_names(FILE *out, const cli_command *command)
+static void put_names(FILE *out, const page *p)
 {
-    const cli_option *option;
-    for (int i = 0; (option = page_option(command, i)); i++) {
+    const att_flag *option;
+    for (int i = 0; (option = page_option(p, i)); i++) {
         fprintf(out, " --%s", option->name);
-        if (cli_option_is_switch(option))
+        if (att_flag_is_declared_switch(option))
             fprintf(out, " --no-%s", option->name);
         if (option->letter)
             fprintf(out, " -%c", option->letter);
@@ -20,7 +20,7 @@ static void put_models(FILE *out)
         fprintf(out, " %s", att_model_at(i).name);
 }
 
-static void put_value(FILE *out, const cli_option *option)
+static void put_value(FILE *out, const att_flag *option)
 {
     switch (page_value_of(option)) {
     case PAGE_CHOICE:
@@ -43,14 +43,15 @@ static void put_value(FILE *out, const cli_option *option)
 
 /* Options that have values of one kind each; flags have none, and what follows them is completed as if they were not
  * there. */
-static void put_command(FILE *out, const cli_command *command)
+static void put_command(FILE *out, const page *p)
 {
-    const cli_option *option;
+    const cli_command *command = p->command;
+    const att_flag *option;
     fprintf(out, "    %s)\n        options='", command->name);
-    put_names(out, command);
+    put_names(out, p);
     fputs("'\n        case $previous in\n", out);
-    for (int i = 0; (option = page_option(command, i)); i++) {
-        if (option->kind == CLI_FLAG || cli_option_is_switch(option))
+    for (int i = 0; (option = page_option(p, i)); i++) {
+        if (option->kind == ATT_FLAG_SWITCH || att_flag_is_declared_switch(option))
             continue;
         fprintf(out, "        --%s", option->name);
         if (option->letter)
@@ -70,9 +71,8 @@ static void put_command(FILE *out, const cli_command *command)
     fputs(" ;;\n        esac\n        ;;\n", out);
 }
 
-void page_bash(FILE *out)
+void page_bash(const page *pages, FILE *out)
 {
-    const cli_command *command;
     fputs(
         "# Completion of attscope's commands, options and values; made by its build.\n"
         "_attscope()\n"
@@ -88,15 +88,15 @@ void page_bash(FILE *out)
         "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
         "        words='",
         out);
-    for (int i = 0; (command = cli_command_at(i)); i++)
-        fprintf(out, "%s ", command->name);
+    for (const page *p = pages; p->command; p++)
+        fprintf(out, "%s ", p->command->name);
     fputs(
         "--help --version'\n"
         "    fi\n"
         "    [ \"$COMP_CWORD\" -eq 1 ] || case ${COMP_WORDS[1]} in\n",
         out);
-    for (int i = 0; (command = cli_command_at(i)); i++)
-        put_command(out, command);
+    for (const page *p = pages; p->command; p++)
+        put_command(out, p);
     fputs(
         "    esac\n"
         "    case $current in\n"

@@ -80,37 +80,34 @@ static void put_see_also(FILE *out, const char *own)
     fputc('\n', out);
 }
 
-static void put_options(FILE *out, const cli_table *table)
+static void put_options(FILE *out, const att_flags *flags)
 {
-    int index = 0;
+    const char *title = "";
     fputs(".SH OPTIONS\n", out);
-    for (int i = 0; i < table->use_count; i++) {
-        const char *title = table->uses[i].group->title;
-        if (i == 0 || strcmp(title, table->uses[i - 1].group->title) != 0) {
+    for (int i = 0; i < att_flags_count(flags); i++) {
+        att_flag_place place = att_flags_at(flags, i);
+        char text[CLI_FLAG_TEXT], about[CLI_ABOUT_TEXT];
+        if (!place.flag->help)
+            continue;
+        if (strcmp(title, place.title) != 0) {
             fputs(".SS \"", out);
-            put_text(out, title);
+            put_text(out, place.title);
             fputs("\"\n", out);
         }
-        int count;
-        cli_group_rows(table->uses[i].group, &count);
-        for (int row = 0; row < count; row++) {
-            cli_found f = cli_option_at(table, index++);
-            if (!f.option->help)
-                continue;
-            char flag[CLI_FLAG_TEXT], about[CLI_ABOUT_TEXT];
-            cli_option_flag(f.option, flag, sizeof flag);
-            cli_option_about(&f, about, sizeof about);
-            fputs(".TP\n.B ", out);
-            put_text(out, flag);
-            fputc('\n', out);
-            put_text(out, about);
-            fputs(".\n", out);
-        }
+        title = place.title;
+        cli_flag_text(place.flag, text);
+        cli_about_text(flags, &place, about);
+        fputs(".TP\n.B ", out);
+        put_text(out, text);
+        fputc('\n', out);
+        put_text(out, about);
+        fputs(".\n", out);
     }
 }
 
-void page_command(const cli_command *command, const cli_table *table, FILE *out)
+void page_command(const page *p, FILE *out)
 {
+    const cli_command *command = p->command;
     put_title(out, command->name);
     fprintf(out, ".SH NAME\nattscope\\-%s \\- ", command->name);
     put_text(out, command->summary);
@@ -128,7 +125,7 @@ void page_command(const cli_command *command, const cli_table *table, FILE *out)
         fputs(".PP\n", out);
         put_paragraphs(out, command->about);
     }
-    put_options(out, table);
+    put_options(out, p->flags);
     fputs(".SH EXAMPLES\n.nf\n", out);
     put_text(out, command->example);
     fputs("\n.fi\n", out);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-page_value page_value_of(const cli_option *option)
+page_value page_value_of(const att_flag *option)
 {
     static const char *const files[] = {"FILE", "DATA", "CHECKPOINT", "IMAGE"};
     if (option->choice)
@@ -19,14 +19,12 @@ page_value page_value_of(const cli_option *option)
     return PAGE_NOTHING;
 }
 
-const cli_option *page_option(const cli_command *command, int index)
+const att_flag *page_option(const page *p, int index)
 {
-    for (int use = 0; use < command->use_count; use++) {
-        int count;
-        const cli_option *rows = cli_group_rows(command->uses[use].group, &count);
-        for (int row = 0; row < count; row++)
-            if (rows[row].help && index-- == 0)
-                return &rows[row];
+    for (int i = 0; i < att_flags_count(p->flags); i++) {
+        const att_flag *flag = att_flags_at(p->flags, i).flag;
+        if (flag->help && index-- == 0)
+            return flag;
     }
     return NULL;
 }
@@ -63,38 +61,52 @@ static void close_page(FILE *out)
     }
 }
 
-static void write_command(const char *folder, const cli_command *command)
+enum { MOST_COMMANDS = 32 };
+
+static void make_pages(att_context *context, page pages[MOST_COMMANDS])
 {
-    void *settings = calloc(1, command->settings_size), *defaults = calloc(1, command->settings_size);
-    if (!settings || !defaults)
-        exit(1);
-    const cli_table table = {command->name, command->uses, command->use_count, settings, defaults, NULL, NULL};
-    cli_options_defaults(&table, command->settings_size);
-    FILE *out = open_page(folder, "man/man1", "attscope-", command->name, ".1");
-    page_command(command, &table, out);
+    const cli_command *command;
+    for (int i = 0; i + 1 < MOST_COMMANDS && (command = cli_command_at(i)); i++) {
+        pages[i].command = command;
+        if (cli_flags_create(context, command, &pages[i].flags) != ATT_OK)
+            exit(1);
+    }
+}
+
+static void write_pages(const page *pages, const char *folder)
+{
+    FILE *out = open_page(folder, "man/man1", "attscope", "", ".1");
+    page_overview(out);
     close_page(out);
-    free(settings);
-    free(defaults);
+    for (const page *p = pages; p->command; p++) {
+        out = open_page(folder, "man/man1", "attscope-", p->command->name, ".1");
+        page_command(p, out);
+        close_page(out);
+    }
+    out = open_page(folder, "bash-completion/completions", "attscope", "", "");
+    page_bash(pages, out);
+    close_page(out);
+    out = open_page(folder, "zsh/site-functions", "_", "attscope", "");
+    page_zsh(pages, out);
+    close_page(out);
 }
 
 int main(int count, char **arguments)
 {
+    att_settings settings = att_settings_defaults();
+    att_context *context;
+    page pages[MOST_COMMANDS] = {0};
+    settings.threads = 1;
     if (count != 2) {
         fprintf(stderr, "pages FOLDER\n");
         return 2;
     }
-    const char *folder = arguments[1];
-    FILE *out = open_page(folder, "man/man1", "attscope", "", ".1");
-    page_overview(out);
-    close_page(out);
-    const cli_command *command;
-    for (int i = 0; (command = cli_command_at(i)); i++)
-        write_command(folder, command);
-    out = open_page(folder, "bash-completion/completions", "attscope", "", "");
-    page_bash(out);
-    close_page(out);
-    out = open_page(folder, "zsh/site-functions", "_", "attscope", "");
-    page_zsh(out);
-    close_page(out);
+    if (att_context_create(&settings, &context) != ATT_OK)
+        return 1;
+    make_pages(context, pages);
+    write_pages(pages, arguments[1]);
+    for (page *p = pages; p->command; p++)
+        att_flags_destroy(&p->flags);
+    att_context_destroy(&context);
     return 0;
 }

@@ -16,7 +16,7 @@ static void put_quoted(FILE *out, const char *text)
     }
 }
 
-static void put_value(FILE *out, const cli_option *option)
+static void put_value(FILE *out, const att_flag *option)
 {
     fputc(':', out);
     put_quoted(out, option->value ? option->value : " ");
@@ -41,9 +41,9 @@ static void put_value(FILE *out, const cli_option *option)
 }
 
 /* One way of giving the option: "--name", "--no-name", "-n". */
-static void put_way(FILE *out, const cli_option *option, const char *dashes, const char *name, const char *joint)
+static void put_way(FILE *out, const att_flag *option, const char *dashes, const char *name, const char *joint)
 {
-    bool valued = option->kind != CLI_FLAG && !cli_option_is_switch(option);
+    bool valued = option->kind != ATT_FLAG_SWITCH && !att_flag_is_declared_switch(option);
     fprintf(out, "            '%s%s%s[", dashes, name, valued ? joint : "");
     put_quoted(out, option->help);
     fputc(']', out);
@@ -52,14 +52,15 @@ static void put_way(FILE *out, const cli_option *option, const char *dashes, con
     fputs("' \\\n", out);
 }
 
-static void put_command(FILE *out, const cli_command *command)
+static void put_command(FILE *out, const page *p)
 {
-    const cli_option *option;
+    const cli_command *command = p->command;
+    const att_flag *option;
     fprintf(out, "    %s)\n        _arguments \\\n", command->name);
-    for (int i = 0; (option = page_option(command, i)); i++) {
+    for (int i = 0; (option = page_option(p, i)); i++) {
         const char letter[2] = {option->letter, '\0'};
         put_way(out, option, "--", option->name, "=");
-        if (cli_option_is_switch(option))
+        if (att_flag_is_declared_switch(option))
             put_way(out, option, "--no-", option->name, "=");
         if (option->letter)
             put_way(out, option, "-", letter, "+");
@@ -78,16 +79,15 @@ static void put_command(FILE *out, const cli_command *command)
     fputs("        ;;\n", out);
 }
 
-void page_zsh(FILE *out)
+void page_zsh(const page *pages, FILE *out)
 {
-    const cli_command *command;
     fputs(
         "#compdef attscope\n# Completion of attscope's commands, options and values; made by its build.\n"
         "local -a commands\ncommands=(\n",
         out);
-    for (int i = 0; (command = cli_command_at(i)); i++) {
-        fprintf(out, "    '%s:", command->name);
-        put_quoted(out, command->summary);
+    for (const page *p = pages; p->command; p++) {
+        fprintf(out, "    '%s:", p->command->name);
+        put_quoted(out, p->command->summary);
         fputs("'\n", out);
     }
     fputs(
@@ -100,7 +100,7 @@ void page_zsh(FILE *out)
         "(( CURRENT-- ))\n"
         "case $words[1] in\n",
         out);
-    for (int i = 0; (command = cli_command_at(i)); i++)
-        put_command(out, command);
+    for (const page *p = pages; p->command; p++)
+        put_command(out, p);
     fputs("esac\n", out);
 }

@@ -5,12 +5,16 @@
 
 #include <attscope/lab/bench.h>
 #include <attscope/lab/correlation.h>
+#include <attscope/lab/flags.h>
 #include <attscope/lab/json.h>
 #include <attscope/lab/measuring.h>
 #include <attscope/lab/names.h>
+#include <attscope/lab/recipe.h>
 #include <attscope/lab/report.h>
 #include <attscope/lab/runs.h>
 #include <attscope/lab/sweep.h>
+#include <attscope/lab/sweep_plan.h>
+#include <attscope/lab/training.h>
 #include <attscope/lab/yaml.h>
 
 #endif

@@ -131,6 +131,16 @@ typedef struct att_identity {
 /* Of a model that was made here; origin and brief are "". */
 ATT_API att_identity att_model_identity(const att_model *model);
 
+/* Writes what a network with these options answers, for people: "10 classes", "no head", or "task NAME" where the head
+ * is the task's own. Returns `text`. context: whose tasks there are. */
+enum { ATT_HEAD_TEXT = ATT_OPTION_KEY + 8 };
+ATT_API char *att_head_describe(const att_context *context, const att_option_values *options, char text[ATT_HEAD_TEXT]);
+/* Writes which network it is, who says so, and in what its images are made otherwise than its own (`taken`):
+ * "vit_tiny_patch16_224, 224 x 224 x 3, 10 classes; network: args.yaml; --mean: as asked for". Returns `text`. */
+enum { ATT_IDENTITY_DESCRIPTION = 1024 };
+ATT_API char *att_identity_describe(const att_context *context, const att_identity *identity,
+                                    const att_preprocess *taken, char text[ATT_IDENTITY_DESCRIPTION]);
+
 /* Which network is this file? Every fact is taken from the first that says it: the caller (`name`, may be NULL;
  * `flags`, may be NULL), args.yaml beside the file (a run folder's),
  * config.json beside the file (timm's on the HF hub), the file's own metadata (attscope's; else the architecture and

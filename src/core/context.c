@@ -26,6 +26,7 @@ struct att_context {
     att_thread_pool *pool;
     pthread_mutex_t message_lock;
     char message[MESSAGE_BYTES];
+    bool stop_held;
     atomic_size_t bytes_now, bytes_peak;
     atomic_uint_fast64_t calls;
 };
@@ -236,9 +237,14 @@ void att_log(att_context *context, att_log_level level, const char *format, ...)
     context->settings.log(context->settings.log_user, level, line);
 }
 
+void att_hold_stop(att_context *context, bool hold)
+{
+    context->stop_held = hold;
+}
+
 bool att_stop_asked(const att_context *context)
 {
-    return context->settings.stop && context->settings.stop(context->settings.stop_user);
+    return !context->stop_held && context->settings.stop && context->settings.stop(context->settings.stop_user);
 }
 
 att_status att_check_stop(att_context *context, const char *what)

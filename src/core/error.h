@@ -11,7 +11,9 @@ ATT_FOR_LAB att_status att_fail_memory(att_context *context, size_t bytes, const
 ATT_FOR_LAB void att_log(att_context *context, att_log_level level, const char *format, ...) ATT_PRINTF(3, 4);
 
 /* Whether the settings' `stop` asks to end the call. */
-bool att_stop_asked(const att_context *context);
+ATT_FOR_LAB bool att_stop_asked(const att_context *context);
+/* Until it is called again with false, nothing asks to stop: for what must be written after a stop. */
+ATT_FOR_LAB void att_hold_stop(att_context *context, bool hold);
 /* ERR_STOPPED where it does; what: the file or folder that is being read. */
 att_status att_check_stop(att_context *context, const char *what);
 

@@ -7,6 +7,8 @@
 #include <attscope/context.h>
 #include <attscope/options.h>
 
+#include "core/export.h"
+
 /* A table. */
 typedef struct att_option_table {
     const att_option *options;
@@ -33,8 +35,8 @@ att_status att_options_read(att_context *context, const att_option_table *table,
 /* Sets every option that is not open in the struct. */
 void att_options_write(const att_option_table *table, const void *owner, att_option_values *values);
 /* Whether both have the option with one value, or neither has it. */
-bool att_option_same(const att_option *option, const att_option_values *a, const att_option_values *b);
+ATT_FOR_LAB bool att_option_same(const att_option *option, const att_option_values *a, const att_option_values *b);
 /* Copies one value; where `from` has none it is unset. */
-void att_option_copy(const char *key, const att_option_values *from, att_option_values *to);
+ATT_FOR_LAB void att_option_copy(const char *key, const att_option_values *from, att_option_values *to);
 
 #endif

@@ -31,7 +31,7 @@ ATT_FOR_LAB const char *att_path_last(const char *path);
 char *att_size_format(size_t bytes, char *text, size_t size);
 /* Whole-string numbers: false where anything is left over, out of range, or not finite. */
 ATT_FOR_LAB bool att_text_to_i64(const char *text, int64_t *value);
-bool att_text_to_f64(const char *text, double *value);
+ATT_FOR_LAB bool att_text_to_f64(const char *text, double *value);
 enum { ATT_NUMBER_TEXT = 32 };
 /* The shortest digits that read back as the same number ("nan", "inf", "-inf" for those), with a point whatever the
  * locale; returns `text`. */

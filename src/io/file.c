@@ -133,9 +133,11 @@ static att_status make_folder(att_context *context, const char *path)
         return ATT_OK;
     int code = errno;
     struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    if (stat(path, &info) != 0)
+        return fail_system(context, code, path, "made a folder");
+    if (S_ISDIR(info.st_mode))
         return ATT_OK;
-    return fail_system(context, code, path, "made a folder");
+    return att_fail(context, ATT_ERR_IO, "%s is a file; a folder is needed in its place", path);
 }
 
 att_status att_file_make_folders(att_context *context, const char *path)

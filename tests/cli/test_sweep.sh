@@ -334,7 +334,7 @@ rm out/late/tiny-seed1/measure.jsonl
 echo '{"event": "measure", "step": 6, "measurements": 3}' >>out/late/tiny-seed1/metrics.jsonl
 # shellcheck disable=SC2086
 run 1 sweep tiny.yaml data --seeds 1,2 $short --experiment late
-err_has 'attscope: out/late/tiny-seed1/metrics.jsonl, line 4: expected "measurements", an array'
+err_has 'tiny-seed1 failed (out/late/tiny-seed1/metrics.jsonl, line 4: expected "measurements", an array'
 err_has 'remove the folder out/late/tiny-seed1: the same command then makes this run anew'
 err_has 'attscope: 1 of 2 runs failed; the same command tries them again'
 grep -qE '^  tiny +1 ' stdout || fail "$command_line: the others are not in the table: $(cat stdout)"
@@ -349,7 +349,7 @@ err_has 'out/file is a file; a folder is needed in its place'
 
 # --- a run that fails leaves the others alone
 run 1 sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing
-err_has 'attscope: num-classes=3-seed1 failed, for the reason above (exit status 2); the others go on'
+err_has 'warning: num-classes=3-seed1 failed (exit status 2, for the reason above); the others go on'
 err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
 out_has 'num-classes=4'
 ! grep -q '^  .*num-classes=3' stdout || fail 'a failed run has a row'

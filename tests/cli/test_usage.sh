@@ -43,17 +43,17 @@ usage "--pretrained is timm's, but attscope does not have it yet; weights come f
 # Several unknown names are told in one message, whatever else is wrong.
 run 2 train data --batch-szie 3 --jsd-loss -z --epochs ten
 err_is <<'TEXT'
-attscope: 3 options are refused:
   unknown option --batch-szie; did you mean --batch-size?
   --jsd-loss is timm's, but attscope does not have it yet; the loss is cross entropy
   unknown option -z; see attscope train --help
+attscope: 3 options are refused, for the reasons given above
 TEXT
 printf 'epohcs: 3\nmodel: resnet20\njson: out\n' >c.yaml
 run 2 train data -c c.yaml
 err_is <<'TEXT'
-attscope: c.yaml: 2 options are refused:
-  line 1: unknown option epohcs; did you mean epochs?
-  line 3: json belongs to a single call; give --json on the command line
+  c.yaml, line 1: unknown option epohcs; did you mean epochs?
+  c.yaml, line 3: json belongs to a single call; give --json on the command line
+attscope: c.yaml: 2 options are refused, for the reasons given above
 TEXT
 printf 'json: out\n' >c.yaml
 usage 'c.yaml, line 1: json belongs to a single call; give --json on the command line' train data -c c.yaml
@@ -151,7 +151,7 @@ err_is <<<'attscope: missing.safetensors: No such file or directory'
 run 1 validate data --checkpoint missing.safetensors
 err_is <<<'attscope: --checkpoint missing.safetensors could not be opened: No such file or directory'
 run 1 train data --model resnet20 --initial-checkpoint missing.safetensors
-err_is <<<'attscope: --initial-checkpoint missing.safetensors could not be opened: No such file or directory'
+err_is <<<'attscope: --initial-checkpoint: there is no file or folder "missing.safetensors"'
 run 1 train data --model resnet20 --class-map missing.txt
 err_is <<<'attscope: --class-map missing.txt could not be opened: No such file or directory'
 printf 'model: resnet20\nclass_map: missing.txt\n' >c.yaml
@@ -181,7 +181,7 @@ done
 printf 'epochs: 3\nbatch_szie: 4\n' >c.yaml
 usage 'c.yaml, line 2: unknown option batch_szie; did you mean batch-size?' train data -c c.yaml
 printf 'lr: fast\n' >c.yaml
-usage 'c.yaml, line 1: lr must be a number from 0 to 1000' train data -c c.yaml
+usage 'c.yaml, line 1: lr: "fast" is not a number from 0 to 1000' train data -c c.yaml
 # A file of timm's says "" for what was not given.
 printf "opt: ''\nsched: ''\noutput: ''\nexperiment: ''\ndata: null\ntarget_key: null\n" >c.yaml
 run 1 train missing -c c.yaml --model vit_tiny_patch16_224

@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include "commands.h"
+#include "help.h"
 
 enum { MOST_WORDS = 64 };
 
@@ -20,15 +21,15 @@ static int cut_words(char *text, char *words[MOST_WORDS], char **rest)
     return count;
 }
 
-static void write_and_take(const cli_command *command, const cli_table *table)
+static void write_and_take(const att_flags *flags, void *settings)
 {
     char path[300];
     att_yaml *yaml = NULL;
     snprintf(path, sizeof path, "%s/args.yaml", fuzz_folder());
-    if (cli_options_write(table, fuzz_context(), path) == ATT_OK) {
+    if (att_flags_write(flags, settings, path) == ATT_OK) {
         fuzz_require(att_yaml_read(fuzz_context(), path, &yaml) == ATT_OK, "written options can be read");
-        cli_options_defaults(table, command->settings_size);
-        fuzz_require(cli_options_config(table, path, yaml), "written options are accepted");
+        att_flags_default(flags, settings);
+        fuzz_require(att_flags_read(flags, path, yaml, settings, NULL) == ATT_OK, "written options are accepted");
     }
     att_yaml_destroy(&yaml);
 }
@@ -43,26 +44,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         commands++;
     const cli_command *command = cli_command_at(data[0] % commands);
     char *text = calloc(1, size), *words[MOST_WORDS], *recipe;
-    void *settings = calloc(1, command->settings_size), *defaults = calloc(1, command->settings_size);
-    fuzz_require(text && settings && defaults, "memory");
+    void *settings = calloc(1, command->settings_size);
+    fuzz_require(text && settings, "memory");
     memcpy(text, data + 1, size - 1);
-    cli_ignored ignored = {0};
-    cli_table table = {command->name, command->uses, command->use_count, settings, defaults, command->explain_unknown,
-                       &ignored};
-    cli_options_defaults(&table, command->settings_size);
+    att_ignored_flags ignored = {0};
+    att_flags *flags = NULL;
+    fuzz_require(cli_flags_create(fuzz_context(), command, &flags) == ATT_OK, "a table of flags");
+    att_flags_default(flags, settings);
 
     const char *operands[MOST_WORDS];
     int count, operand_count;
     count = cut_words(text, words, &recipe);
     att_yaml *yaml = NULL;
     bool fine = att_yaml_parse(fuzz_context(), "recipe", recipe, strlen(recipe), &yaml) != ATT_OK ||
-                cli_options_config(&table, "recipe", yaml);
-    if (fine && cli_options_parse(&table, count, words, operands, &operand_count)) {
+                att_flags_read(flags, "recipe", yaml, settings, &ignored) == ATT_OK;
+    if (fine && att_flags_parse(flags, count, words, settings, operands, &operand_count, &ignored) == ATT_OK) {
         fuzz_require(operand_count <= count, "operands are words");
-        write_and_take(command, &table);
+        write_and_take(flags, settings);
     }
     att_yaml_destroy(&yaml);
-    free(defaults);
+    att_flags_destroy(&flags);
     free(settings);
     free(text);
     fuzz_end(before);

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "commands.h"
-#include "options_inner.h"
+#include "help.h"
 #include "report/fixture.h"
 #include "tiny.h"
 
@@ -236,35 +236,51 @@ static void make_archive(const char *name, const char *format, bool packed)
     archive_write_free(to);
 }
 
-static void put_options(const cli_group *group, FILE *dictionary, FILE *seed)
+enum { MOST_CHOICES = 8 };
+
+static void put_option(const att_flag *flag, FILE *dictionary, FILE *seed)
 {
-    int count;
-    const cli_option *rows = cli_group_rows(group, &count);
-    for (const cli_option *option = rows; option < rows + count; option++) {
-        fprintf(dictionary, "\"--%s\"\n", option->name);
-        fprintf(seed, "--%s\n1\n", option->name);
-        for (int choice = 0; choice < cli_choice_count(option) && choice < CLI_MOST_CHOICES; choice++)
-            fprintf(dictionary, "\"%s\"\n", option->choice(choice));
-    }
+    fprintf(dictionary, "\"--%s\"\n", flag->name);
+    fprintf(seed, "--%s\n1\n", flag->name);
+    for (int choice = 0; choice < att_flag_choice_count(flag) && choice < MOST_CHOICES; choice++)
+        fprintf(dictionary, "\"%s\"\n", flag->choice(choice));
 }
 
-/* Every flag, and every value that an option can have; a seed for each group of each command. */
+/* A seed for each group. */
+static void put_options(int number, const att_flags *flags, FILE *dictionary)
+{
+    FILE *seed = NULL;
+    const char *title = "";
+    for (int i = 0; i < att_flags_count(flags); i++) {
+        att_flag_place place = att_flags_at(flags, i);
+        if (!seed || strcmp(title, place.title) != 0) {
+            char name[48];
+            if (seed)
+                fclose(seed);
+            snprintf(name, sizeof name, "%s%d", cli_command_at(number)->name, i);
+            seed = create("options", name);
+            fputc(number, seed);
+        }
+        title = place.title;
+        put_option(place.flag, dictionary, seed);
+    }
+    if (seed)
+        fclose(seed);
+}
+
+/* Every flag, and every value that an option can have. */
 static void make_options(void)
 {
     char path[600];
     snprintf(path, sizeof path, "%s/options.dict", root);
     FILE *dictionary = fopen(path, "w");
     fuzz_require(dictionary != NULL, path);
-    const cli_command *command;
-    for (int c = 0; (command = cli_command_at(c)); c++)
-        for (int use = 0; use < command->use_count; use++) {
-            char name[32];
-            snprintf(name, sizeof name, "%s%d", command->name, use);
-            FILE *seed = create("options", name);
-            fputc(c, seed);
-            put_options(command->uses[use].group, dictionary, seed);
-            fclose(seed);
-        }
+    for (int c = 0; cli_command_at(c); c++) {
+        att_flags *flags = NULL;
+        fuzz_require(cli_flags_create(fuzz_context(), cli_command_at(c), &flags) == ATT_OK, "a table of flags");
+        put_options(c, flags, dictionary);
+        att_flags_destroy(&flags);
+    }
     fclose(dictionary);
 }
 

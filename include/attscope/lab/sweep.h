@@ -71,6 +71,13 @@ typedef struct att_sweep_correlation {
     att_correlation ranks;
 } att_sweep_correlation;
 
+/* What figures and correlations are, for people. */
+#define ATT_SWEEP_FIGURES_ARE \
+    "mean ± standard deviation (n - 1) over the n runs of a setting; a run's figure is its mean over images"
+#define ATT_SWEEP_CORRELATIONS_ARE                                                                              \
+    "x and y are figures of a run, means over the measured images; over all settings and seeds together, then " \
+    "within a setting, whose runs differ in the seed only"
+
 typedef struct att_sweep att_sweep;
 
 /* Reads the runs (0 to ATT_SWEEP_MOST_RUNS) and takes them together by setting, settings in the order in which they

@@ -1,7 +1,10 @@
-#include "not_here.h"
+#include "flags/timm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/error.h"
 
 /* Names from timm's train.py, validate.py, inference.py and benchmark.py (1.0.x and the main branch of August 2026). */
 static const struct {
@@ -110,32 +113,32 @@ enum { REFUSED = sizeof refused / sizeof *refused };
 /* Those that only concern how fast, in how much memory, on which device, or in how many processes PyTorch computes. */
 static const struct {
     const char *name;
-    cli_takes takes;
+    att_timm_takes takes;
     const char *idle; /* timm's default, besides false, 0 and nothing, of which no note is needed */
 } ignored[] = {
-    {"amp-impl", CLI_TAKES_ONE, "*"},
-    {"aot-autograd", CLI_TAKES_NOTHING, NULL},
-    {"channels-last", CLI_TAKES_NOTHING, NULL},
-    {"device", CLI_TAKES_ONE, "cuda"},
-    {"device-modules", CLI_TAKES_SEVERAL, NULL},
-    {"dist-bn", CLI_TAKES_ONE, "*"},
-    {"fast-norm", CLI_TAKES_NOTHING, NULL},
-    {"fuser", CLI_TAKES_ONE, NULL},
-    {"grad-checkpointing", CLI_TAKES_NOTHING, NULL},
-    {"local-rank", CLI_TAKES_ONE, "*"},
-    {"model-ema-force-cpu", CLI_TAKES_NOTHING, NULL},
-    {"no-ddp-bb", CLI_TAKES_NOTHING, NULL},
-    {"no-prefetcher", CLI_TAKES_NOTHING, NULL},
-    {"num-gpu", CLI_TAKES_ONE, "1"},
-    {"pin-mem", CLI_TAKES_NOTHING, NULL},
-    {"retry", CLI_TAKES_NOTHING, NULL},
-    {"sync-bn", CLI_TAKES_NOTHING, NULL},
-    {"synchronize-step", CLI_TAKES_NOTHING, NULL},
-    {"torchcompile", CLI_TAKES_COMPILER, NULL},
-    {"torchcompile-mode", CLI_TAKES_ONE, NULL},
-    {"torchscript", CLI_TAKES_NOTHING, NULL},
-    {"use-multi-epochs-loader", CLI_TAKES_NOTHING, NULL},
-    {"worker-seeding", CLI_TAKES_ONE, "*"},
+    {"amp-impl", ATT_TIMM_TAKES_ONE, "*"},
+    {"aot-autograd", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"channels-last", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"device", ATT_TIMM_TAKES_ONE, "cuda"},
+    {"device-modules", ATT_TIMM_TAKES_SEVERAL, NULL},
+    {"dist-bn", ATT_TIMM_TAKES_ONE, "*"},
+    {"fast-norm", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"fuser", ATT_TIMM_TAKES_ONE, NULL},
+    {"grad-checkpointing", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"local-rank", ATT_TIMM_TAKES_ONE, "*"},
+    {"model-ema-force-cpu", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"no-ddp-bb", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"no-prefetcher", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"num-gpu", ATT_TIMM_TAKES_ONE, "1"},
+    {"pin-mem", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"retry", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"sync-bn", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"synchronize-step", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"torchcompile", ATT_TIMM_TAKES_COMPILER, NULL},
+    {"torchcompile-mode", ATT_TIMM_TAKES_ONE, NULL},
+    {"torchscript", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"use-multi-epochs-loader", ATT_TIMM_TAKES_NOTHING, NULL},
+    {"worker-seeding", ATT_TIMM_TAKES_ONE, "*"},
 };
 enum { IGNORED = sizeof ignored / sizeof *ignored };
 
@@ -163,21 +166,21 @@ static int find_ignored(const char *name)
     return index;
 }
 
-bool cli_not_here(const char *name, const char **instead)
+bool att_timm_flag_is_missing(const char *name, const char **instead)
 {
     int index = find_refused(name);
     *instead = index >= 0 ? refused[index].instead : NULL;
     return index >= 0;
 }
 
-cli_takes cli_not_here_takes(const char *name)
+att_timm_takes att_timm_flag_takes(const char *name)
 {
     int index = find_ignored(name);
-    return index >= 0 ? ignored[index].takes : CLI_TAKES_UNKNOWN;
+    return index >= 0 ? ignored[index].takes : ATT_TIMM_TAKES_UNKNOWN;
 }
 
 /* timm takes any word there, so that a data set behind the flag would be lost. */
-bool cli_is_torch_compiler(const char *word)
+bool att_is_torch_compiler(const char *word)
 {
     static const char *const names[] = {"inductor", "cudagraphs", "eager",    "aot_eager", "aot_ts",
                                         "onnxrt",   "openxla",    "tensorrt", "tvm",       "ipex"};
@@ -187,7 +190,7 @@ bool cli_is_torch_compiler(const char *word)
     return false;
 }
 
-void cli_not_here_ignore(cli_ignored *list, const char *name)
+void att_timm_flag_ignore(att_ignored_flags *list, const char *name)
 {
     int index = find_ignored(name);
     if (index < 0)
@@ -196,19 +199,8 @@ void cli_not_here_ignore(cli_ignored *list, const char *name)
     for (int i = 0; i < list->count; i++)
         if (list->names[i] == own)
             return;
-    if (list->count < CLI_MOST_IGNORED)
+    if (list->count < ATT_MOST_IGNORED)
         list->names[list->count++] = own;
-}
-
-void cli_ignored_say(cli_app *cli, const cli_ignored *list)
-{
-    char text[512] = "";
-    int length = 0;
-    for (int i = 0; i < list->count; i++)
-        length += snprintf(text + length, sizeof text - (size_t)length, "%s--%s", i ? ", " : "", list->names[i]);
-    if (list->count > 0)
-        cli_note(cli, "%s: ignored, because this only concerns the speed, memory, device or processes of PyTorch",
-                 text);
 }
 
 /* "1.0" is 1. */
@@ -234,30 +226,41 @@ static bool is_idle(const char *idle, const char *const *values, int count)
     return count == 0 || (idle && strcmp(idle, "*") == 0) || (count == 1 && is_idle_value(idle, values[0]));
 }
 
-bool cli_not_here_idle_word(const char *name, const char *word)
+bool att_timm_flag_is_idle(const char *name, const char *word)
 {
     int index = find_refused(name);
     return index >= 0 && is_idle_value(refused[index].idle, word);
 }
 
-bool cli_not_here_is_value(const char *name, const char *word)
+bool att_timm_flag_may_be(const char *name, const char *word)
 {
     static const char *const truths[] = {"true", "false", "1", "0"};
     for (size_t i = 0; i < sizeof truths / sizeof *truths; i++)
         if (strcmp(word, truths[i]) == 0)
             return true;
-    return cli_not_here_takes(name) != CLI_TAKES_NOTHING;
+    return att_timm_flag_takes(name) != ATT_TIMM_TAKES_NOTHING;
 }
 
-const char *cli_not_here_ignored_name(int index)
+const char *att_timm_flag_ignored_name(int index)
 {
     return index < IGNORED ? ignored[index].name : NULL;
 }
 
-bool cli_not_here_but_idle(const char *name, const char *const *values, int count)
+bool att_timm_entry_is_idle(const char *name, const char *const *values, int count)
 {
     int index = find_refused(name), speed = find_ignored(name);
     if (index < 0 && speed < 0)
         return false;
     return is_idle(index >= 0 ? refused[index].idle : ignored[speed].idle, values, count);
+}
+
+void att_ignored_flags_log(att_context *context, const att_ignored_flags *list)
+{
+    char text[512] = "";
+    size_t length = 0;
+    for (int i = 0; i < list->count && length < sizeof text; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s--%s", i ? ", " : "", list->names[i]);
+    if (list->count > 0)
+        att_log(context, ATT_LOG_INFO,
+                "%s: ignored, because this only concerns the speed, memory, device or processes of PyTorch", text);
 }

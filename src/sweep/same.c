@@ -1,15 +1,17 @@
-#include "sweep_same.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include <attscope/nn.h>
+
+#include "sweep/plan.h"
 
 static const char MODULES[] = "modules";
 
 /* "se" and "se:ratio=16"; false where a text cannot be read. */
-static bool same_module(cli_app *cli, const char *a, const char *b, att_module_choice *choice)
+static bool same_module(att_context *context, const char *a, const char *b, att_module_choice *choice)
 {
     att_module_choice other;
-    if (att_module_parse(cli->context, a, choice) != ATT_OK || att_module_parse(cli->context, b, &other) != ATT_OK ||
+    if (att_module_parse(context, a, choice) != ATT_OK || att_module_parse(context, b, &other) != ATT_OK ||
         choice->module != other.module)
         return false;
     for (int i = 0; choice->module && i < choice->module->option_count; i++)
@@ -27,7 +29,7 @@ static void module_of(const char *text, char module[ATT_OPTION_TEXT_BYTES])
 /* Whether two values of `modules` name the same module, wherever they place it. One that is not given may be the named
  * network's or a checkpoint's own. Lists of several modules are compared as texts: two networks may differ in the
  * second module alone and still have parameters of the same names. */
-static bool same_module_text(cli_app *cli, const char *a, const char *b)
+static bool same_module_text(att_context *context, const char *a, const char *b)
 {
     char one[ATT_OPTION_TEXT_BYTES], other[ATT_OPTION_TEXT_BYTES];
     att_module_choice choice;
@@ -35,7 +37,7 @@ static bool same_module_text(cli_app *cli, const char *a, const char *b)
         return strcmp(a, b) == 0;
     module_of(a, one);
     module_of(b, other);
-    return strcmp(one, other) == 0 || (*one && *other && same_module(cli, one, other, &choice));
+    return strcmp(one, other) == 0 || (*one && *other && same_module(context, one, other, &choice));
 }
 
 static bool same_parameters(const att_graph *a, const att_graph *b)
@@ -48,11 +50,11 @@ static bool same_parameters(const att_graph *a, const att_graph *b)
 }
 
 /* Of networks that differ in their modules' places at most: a module's parameters are called by its block. */
-static bool same_network(cli_app *cli, const cli_network *a, const cli_network *b)
+static bool same_network(att_context *context, const att_recipe_network *a, const att_recipe_network *b)
 {
     att_model *one = NULL, *other = NULL;
-    bool same = a->model && att_model_create(cli->context, a->model, &a->options, ATT_F32, &one) == ATT_OK &&
-                att_model_create(cli->context, b->model, &b->options, ATT_F32, &other) == ATT_OK &&
+    bool same = a->model && att_model_create(context, a->model, &a->options, ATT_F32, &one) == ATT_OK &&
+                att_model_create(context, b->model, &b->options, ATT_F32, &other) == ATT_OK &&
                 same_parameters(att_model_graph(one), att_model_graph(other));
     att_model_destroy(&other);
     att_model_destroy(&one);
@@ -60,7 +62,7 @@ static bool same_network(cli_app *cli, const cli_network *a, const cli_network *
 }
 
 /* Of runs with the same module. */
-static bool same_places(cli_app *cli, const train_settings *a, const train_settings *b)
+static bool same_places(att_context *context, const att_recipe *a, const att_recipe *b)
 {
     const char *modules = att_options_text(&a->network.options, MODULES),
                *others = att_options_text(&b->network.options, MODULES);
@@ -69,26 +71,24 @@ static bool same_places(cli_app *cli, const train_settings *a, const train_setti
     module_of(modules, module);
     if (strcmp(modules + strcspn(modules, "@"), others + strcspn(others, "@")) == 0)
         return true;
-    if (!*module || !same_module(cli, module, module, &choice))
+    if (!*module || !same_module(context, module, module, &choice))
         return false;
     if (!choice.module)
         return true;
-    return choice.module->parameter && !a->files.initial_checkpoint && same_network(cli, &a->network, &b->network);
+    return choice.module->parameter && !a->files.initial_checkpoint && same_network(context, &a->network, &b->network);
 }
 
-bool sweep_same_settings(cli_app *cli, const train_settings *a, const train_settings *b)
+bool att_recipes_same(const att_sweep_plan *plan, const att_recipe *a, const att_recipe *b)
 {
     const char *modules = att_options_text(&a->network.options, MODULES);
-    train_settings other = *b, none;
-    other.recipe.seed = a->recipe.seed;
+    att_recipe other = *b;
+    other.train.seed = a->train.seed;
     other.files.output = a->files.output;
     other.files.experiment = a->files.experiment;
-    if (!same_module_text(cli, modules, att_options_text(&b->network.options, MODULES)))
+    if (!same_module_text(plan->context, modules, att_options_text(&b->network.options, MODULES)))
         return false;
     att_options_unset(&other.network.options, MODULES);
     if (*modules)
         att_options_set_text(&other.network.options, MODULES, modules);
-    const cli_table table = {
-        .command = "train", .uses = cli_train_uses, .use_count = CLI_TRAIN_USES, .settings = &other, .defaults = &none};
-    return cli_options_same(&table, a) && same_places(cli, a, b);
+    return att_flags_same(plan->flags, &other, a) && same_places(plan->context, a, b);
 }

@@ -1,0 +1,166 @@
+/* Flags on a command line. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "flags/inner.h"
+#include "flags/timm.h"
+#include "flags/unknown.h"
+
+typedef struct words {
+    int at, count;
+    char **argv;
+} words;
+
+/* A flag as it stands on the command line. */
+typedef struct flag_words {
+    att_named_flag named;
+    char name[ATT_UNKNOWN_NAME]; /* without dashes, for messages truncated where it is too long */
+    const char *dashes;
+    const char *attached; /* what follows '=' or the letter; NULL: nothing does */
+    int begin, count;     /* the further words that are its values */
+    att_timm_takes takes; /* of a flag of timm's that changes nothing here */
+} flag_words;
+
+static bool is_flag(const char *word)
+{
+    return word[0] == '-' && word[1];
+}
+
+/* Takes the values of a flag of timm's that is ignored. */
+static void take_ignored(const flag_words *flag, words *w)
+{
+    int most = flag->attached || flag->takes == ATT_TIMM_TAKES_NOTHING ? 0
+               : flag->takes == ATT_TIMM_TAKES_SEVERAL                 ? INT_MAX
+                                                                       : 1;
+    while (w->at < w->count && w->at - flag->begin < most && !is_flag(w->argv[w->at]) &&
+           (flag->takes != ATT_TIMM_TAKES_COMPILER || att_is_torch_compiler(w->argv[w->at])))
+        w->at++;
+}
+
+/* Whether a flag of timm's that is refused otherwise has a value that leaves it without effect. */
+static bool takes_idle_word(const flag_words *flag, const words *w)
+{
+    const char *word = flag->attached ? flag->attached : w->at < w->count ? w->argv[w->at] : NULL;
+    return word && att_timm_flag_is_idle(flag->name, word);
+}
+
+/* Takes the words that are the flag's values, whatever they say. */
+static void take_values(const flag_words *flag, words *w)
+{
+    const att_flag *row = flag->named.flag;
+    double number;
+    if (flag->attached || att_flag_is_truth(row) || w->at == w->count)
+        return;
+    w->at++;
+    for (int most = row->kind == ATT_FLAG_REALS ? INT_MAX : att_flag_numbers(row);
+         w->at - flag->begin < most && w->at < w->count && att_text_to_f64(w->argv[w->at], &number);)
+        w->at++;
+}
+
+/* Reads the flag that begins with `word`, the last that was taken. */
+static flag_words take_flag(const att_flags *flags, const char *word, words *w)
+{
+    bool is_long = word[1] == '-';
+    size_t length = is_long ? strcspn(word + 2, "=") : 1;
+    flag_words flag = {.dashes = is_long ? "--" : "-", .begin = w->at};
+    snprintf(flag.name, sizeof flag.name, "%.*s", (int)(length < sizeof flag.name ? length : sizeof flag.name - 1),
+             word + strlen(flag.dashes));
+    const char *rest = word + strlen(flag.dashes) + length;
+    if (*rest)
+        flag.attached = rest + is_long;
+    flag.named = is_long ? att_flags_by_name(flags, flag.name) : att_flags_by_letter(flags, word[1]);
+    if (flag.named.flag)
+        take_values(&flag, w);
+    else if (is_long && (flag.takes = att_timm_flag_takes(flag.name)) != ATT_TIMM_TAKES_UNKNOWN)
+        take_ignored(&flag, w);
+    else if (is_long && takes_idle_word(&flag, w)) {
+        flag.takes = ATT_TIMM_TAKES_ONE;
+        take_ignored(&flag, w);
+    }
+    flag.count = w->at - flag.begin;
+    return flag;
+}
+
+/* Whether every flag is known, before values are looked at. */
+static att_status check_names(const att_flags *flags, int argc, char **argv)
+{
+    att_unknown_flags unknown = {0};
+    words w = {0, argc, argv};
+    while (w.at < w.count && strcmp(argv[w.at], "--") != 0) {
+        const char *word = argv[w.at++];
+        if (!is_flag(word))
+            continue;
+        flag_words flag = take_flag(flags, word, &w);
+        if (!flag.named.flag && flag.takes == ATT_TIMM_TAKES_UNKNOWN)
+            att_unknown_flags_add(&unknown, flag.dashes, word[1] == '-' ? flag.name : word + 1, 0);
+    }
+    return att_unknown_flags_refuse(flags, &unknown);
+}
+
+static att_status store_flag(const att_flags *flags, const flag_words *flag, char **argv, void *values)
+{
+    const att_flag *row = flag->named.flag;
+    char shown[ATT_UNKNOWN_NAME + 4], copy[ATT_FLAG_TEXT_BYTES];
+    const char *parts[ATT_MOST_REALS + 1] = {"true"};
+    snprintf(shown, sizeof shown, "%s%s", flag->dashes, flag->name);
+    if (flag->count > 0)
+        return att_flags_store(flags, &flag->named, shown, (const char *const *)argv + flag->begin, flag->count,
+                               values);
+    int count = flag->attached ? att_flag_split(row, flag->attached, copy, parts) : att_flag_is_truth(row);
+    return att_flags_store(flags, &flag->named, shown, parts, count, values);
+}
+
+/* A flag of timm's that changes nothing here. */
+static att_status pass_over(const att_flags *flags, const flag_words *flag, att_ignored_flags *ignored)
+{
+    if (flag->attached && !att_timm_flag_may_be(flag->name, flag->attached))
+        return att_fail(flags->context, ATT_ERR_ARGUMENT, "--%s: \"%s\" is not true or false", flag->name,
+                        flag->attached);
+    if (ignored)
+        att_timm_flag_ignore(ignored, flag->name);
+    return ATT_OK;
+}
+
+att_status att_flags_parse(const att_flags *flags, int argc, char **argv, void *values, const char **operands,
+                           int *operand_count, att_ignored_flags *ignored)
+{
+    words w = {0, argc, argv};
+    bool only_operands = false;
+    *operand_count = 0;
+    ATT_TRY(check_names(flags, argc, argv));
+    while (w.at < w.count) {
+        const char *word = argv[w.at++];
+        if (!only_operands && strcmp(word, "--") == 0) {
+            only_operands = true;
+            continue;
+        }
+        if (only_operands || !is_flag(word)) {
+            operands[(*operand_count)++] = word;
+            continue;
+        }
+        flag_words flag = take_flag(flags, word, &w);
+        ATT_TRY(flag.named.flag ? store_flag(flags, &flag, argv, values) : pass_over(flags, &flag, ignored));
+    }
+    return att_flags_merge(flags, values);
+}
+
+att_status att_flags_set(const att_flags *flags, const char *name, const char *text, void *values)
+{
+    att_named_flag named = att_flags_by_name(flags, name);
+    char copy[ATT_FLAG_TEXT_BYTES], shown[ATT_UNKNOWN_NAME + 4];
+    const char *parts[ATT_MOST_REALS + 1];
+    att_unknown_flags unknown = {0};
+    if (!named.flag && (att_timm_flag_takes(name) != ATT_TIMM_TAKES_UNKNOWN || att_timm_flag_is_idle(name, text)))
+        return ATT_OK;
+    if (!named.flag) {
+        att_unknown_flags_add(&unknown, "--", name, 0);
+        return att_unknown_flags_refuse(flags, &unknown);
+    }
+    int count = att_flag_split(named.flag, text, copy, parts);
+    snprintf(shown, sizeof shown, "--%s", name);
+    ATT_TRY(att_flags_store(flags, &named, shown, parts, count, values));
+    return att_flags_merge(flags, values);
+}

@@ -1,0 +1,363 @@
+/* A flag's value from texts, and as texts. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/names.h"
+#include "core/text.h"
+#include "flags/inner.h"
+
+/* --- numbers ------------------------------------------------------------------------------------------------------ */
+
+static bool to_seed(const char *text, uint64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+static bool is_in_range(const att_flag *flag, double value)
+{
+    return (flag->low == 0 && flag->high == 0) || (value >= flag->low && value <= flag->high);
+}
+
+static bool store_whole(const att_flag *flag, const char *text, void *to)
+{
+    int64_t value;
+    if (!att_text_to_i64(text, &value) || !is_in_range(flag, (double)value))
+        return false;
+    if (flag->kind == ATT_FLAG_LONG) {
+        memcpy(to, &value, sizeof value);
+        return true;
+    }
+    if (value < INT32_MIN || value > INT32_MAX)
+        return false;
+    int narrow = (int)value;
+    memcpy(to, &narrow, sizeof narrow);
+    return true;
+}
+
+/* Whole bytes of "4G", "1.5GiB", "800M", "4096"; units are powers of 1024. */
+static bool to_size(const char *text, int64_t *value)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double number = strtod(text, &end);
+    const char *unit = isalpha((unsigned char)*end) ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (*text < '0' || *text > '9')
+        return false;
+    if (unit) {
+        number = ldexp(number, 10 * (int)(unit - units + 1));
+        end += strcmp(end + 1, "iB") == 0 || strcmp(end + 1, "B") == 0 ? strlen(end) : 1;
+    }
+    if (*end || number > 1e18)
+        return false;
+    *value = (int64_t)number;
+    return true;
+}
+
+static bool store_size(const att_flag *flag, const char *text, void *to)
+{
+    int64_t value;
+    if (!to_size(text, &value) || !is_in_range(flag, (double)value))
+        return false;
+    memcpy(to, &value, sizeof value);
+    return true;
+}
+
+static bool store_real(const att_flag *flag, const char *text, void *to)
+{
+    double value;
+    if (!att_text_to_f64(text, &value) || !is_in_range(flag, value))
+        return false;
+    memcpy(to, &value, sizeof value);
+    return true;
+}
+
+static bool add_real(const att_flag *flag, const char *text, att_reals *reals)
+{
+    if (reals->count == att_flag_numbers(flag) || !store_real(flag, text, &reals->values[reals->count]))
+        return false;
+    reals->count++;
+    return true;
+}
+
+/* --- storing ------------------------------------------------------------------------------------------------------ */
+
+static bool to_truth(const char *text, bool *value)
+{
+    *value = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+    return *value || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
+}
+
+static bool add_text(const char *text, att_texts *texts)
+{
+    if (texts->count == ATT_MOST_TEXTS)
+        return false;
+    texts->values[texts->count++] = text;
+    return true;
+}
+
+/* Stores one value; a further one of ATT_FLAG_REALS is added. */
+static bool store_one(const att_named_flag *named, const char *text, const void *otherwise, void *to)
+{
+    const att_flag *flag = named->flag;
+    switch (flag->kind) {
+    case ATT_FLAG_SWITCH:
+        if (!to_truth(text, to))
+            return false;
+        *(bool *)to ^= named->no;
+        return true;
+    case ATT_FLAG_INT:
+    case ATT_FLAG_LONG:
+        return store_whole(flag, text, to);
+    case ATT_FLAG_SIZE:
+        return store_size(flag, text, to);
+    case ATT_FLAG_SEED:
+        return to_seed(text, to);
+    case ATT_FLAG_REAL:
+        return store_real(flag, text, to);
+    case ATT_FLAG_REALS:
+        return add_real(flag, text, to);
+    case ATT_FLAG_TEXT:
+        *(const char **)to = *text || flag->empty ? text : *(const char *const *)otherwise;
+        return true;
+    case ATT_FLAG_TEXTS:
+        return add_text(text, to);
+    case ATT_FLAG_DECLARED: /* store_declared() */
+        break;
+    }
+    return false;
+}
+
+static bool store_declared(const att_named_flag *named, const char *const *texts, int count, void *to)
+{
+    bool truth;
+    const att_option *declared = named->flag->declared;
+    if (!att_flag_is_declared_switch(named->flag))
+        return att_option_store(declared, texts, count, to);
+    if (count != 1 || !to_truth(texts[0], &truth))
+        return false;
+    att_options_set(to, declared->key, truth != named->no);
+    return true;
+}
+
+/* Returns how many texts were taken: the first that was not is the wrong one; of a declared option none is taken where
+ * any is wrong. */
+static int store(const att_named_flag *named, const char *const *texts, int count, const void *otherwise, void *to)
+{
+    int taken = 0;
+    bool several = named->flag->kind == ATT_FLAG_REALS;
+    if (named->flag->kind == ATT_FLAG_DECLARED)
+        return store_declared(named, texts, count, to) ? count : 0;
+    if (several)
+        memset(to, 0, sizeof(att_reals));
+    while (taken < count && (taken == 0 || several) && store_one(named, texts[taken], otherwise, to))
+        taken++;
+    return taken;
+}
+
+/* --- choices ------------------------------------------------------------------------------------------------------ */
+
+static const char *choice_name(const void *flag, int index)
+{
+    return ((const att_flag *)flag)->choice(index);
+}
+
+enum { SHOWN_CHOICES = 8 };
+
+static att_status refuse_choice(att_context *context, const att_flag *flag, const char *where, const char *text)
+{
+    int count = att_flag_choice_count(flag);
+    const char *nearest = att_text_nearest(text, choice_name, flag, count);
+    if (nearest)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s: there is no \"%s\"; did you mean %s?", where, text, nearest);
+    if (count > SHOWN_CHOICES)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s: there is no \"%s\" (%s)", where, text, flag->help);
+    char list[256] = "";
+    for (size_t i = 0, length = 0; i < (size_t)count && length < sizeof list; i++)
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", flag->choice((int)i));
+    return att_fail(context, ATT_ERR_ARGUMENT, "%s: there is no \"%s\", only %s", where, text, list);
+}
+
+/* Refuses a value that there is not, and says which come near. */
+static att_status check_choice(att_context *context, const att_flag *flag, const char *where, const char *text)
+{
+    int count = att_flag_choice_count(flag);
+    size_t named = flag->detailed ? strcspn(text, ":@+") : strlen(text);
+    if (count == 0 || !*text || flag->advisory || (flag->detailed && named == 0))
+        return ATT_OK;
+    for (int i = 0; i < count; i++)
+        if (strncmp(text, flag->choice(i), named) == 0 && !flag->choice(i)[named])
+            return ATT_OK;
+    return refuse_choice(context, flag, where, text);
+}
+
+/* --- messages ----------------------------------------------------------------------------------------------------- */
+
+static const char *kind_name(att_flag_kind kind)
+{
+    switch (kind) {
+    case ATT_FLAG_SWITCH:
+        return "true or false";
+    case ATT_FLAG_INT:
+    case ATT_FLAG_LONG:
+        return "a whole number";
+    case ATT_FLAG_SIZE:
+        return "a size such as 800M or 4G, or a number of bytes";
+    case ATT_FLAG_SEED:
+        return "a whole number from 0 to 2^64 - 1";
+    case ATT_FLAG_REAL:
+    case ATT_FLAG_REALS:
+        return "a number";
+    case ATT_FLAG_TEXTS:
+        return "a text, given at most 32 times";
+    case ATT_FLAG_TEXT:
+    case ATT_FLAG_DECLARED:
+        break;
+    }
+    return "a text";
+}
+
+char *att_flag_describe(const att_flag *flag, char text[ATT_FLAG_VALUE_BYTES])
+{
+    if (flag->kind == ATT_FLAG_DECLARED)
+        return att_option_describe(flag->declared, text, ATT_FLAG_VALUE_BYTES);
+    size_t length = (size_t)snprintf(text, ATT_FLAG_VALUE_BYTES, "%s", kind_name(flag->kind));
+    if (flag->low != 0 || flag->high != 0) {
+        bool bounded = flag->high < 1e9 && isfinite(flag->high);
+        length += (size_t)snprintf(text + length, ATT_FLAG_VALUE_BYTES - length,
+                                   bounded ? " from %.10g to %.10g" : " from %.10g up", flag->low, flag->high);
+    }
+    if (flag->kind == ATT_FLAG_REALS)
+        snprintf(text + length, ATT_FLAG_VALUE_BYTES - length, ", up to %d of them", att_flag_numbers(flag));
+    return text;
+}
+
+/* Writes the texts with spaces between them, truncated to fit, and returns `text`. */
+static char *join(const char *const *texts, int count, char text[ATT_FLAG_TEXT_BYTES])
+{
+    size_t length = 0;
+    *text = '\0';
+    for (int i = 0; i < count && length < ATT_FLAG_TEXT_BYTES; i++)
+        length += (size_t)snprintf(text + length, ATT_FLAG_TEXT_BYTES - length, "%s%s", i ? " " : "", texts[i]);
+    return text;
+}
+
+att_status att_flags_store(const att_flags *flags, const att_named_flag *named, const char *where,
+                           const char *const *texts, int count, void *values)
+{
+    const att_flag *flag = named->flag;
+    char expected[ATT_FLAG_VALUE_BYTES], wrong[ATT_FLAG_TEXT_BYTES];
+    if (count == 0)
+        return att_fail(flags->context, ATT_ERR_ARGUMENT, "%s needs a value: %s", where,
+                        att_flag_is_text(flag) ? flag->value : att_flag_describe(flag, expected));
+    ATT_TRY(check_choice(flags->context, flag, where, texts[0]));
+    int taken = store(named, texts, count, (const char *)flags->defaults + named->at, (char *)values + named->at);
+    if (taken == count)
+        return ATT_OK;
+    att_flag_describe(flag, expected);
+    if (taken == 0)
+        return att_fail(flags->context, ATT_ERR_ARGUMENT, "%s: \"%s\" is not %s", where,
+                        join(texts, flag->kind == ATT_FLAG_DECLARED ? count : 1, wrong), expected);
+    return att_fail(flags->context, ATT_ERR_ARGUMENT, "%s: \"%s\" is one too many or out of range: %s", where,
+                    texts[taken], expected);
+}
+
+int att_flag_split(const att_flag *flag, const char *text, char copy[ATT_FLAG_TEXT_BYTES],
+                   const char *parts[ATT_MOST_REALS + 1])
+{
+    int count = 0;
+    char *rest = copy;
+    parts[0] = text;
+    if (att_flag_numbers(flag) < 2 || strlen(text) >= ATT_FLAG_TEXT_BYTES)
+        return 1;
+    strcpy(copy, text);
+    for (char *part; count <= ATT_MOST_REALS && (part = strtok_r(rest, " ", &rest));)
+        parts[count++] = part;
+    return count > 0 ? count : 1;
+}
+
+/* --- values as texts ---------------------------------------------------------------------------------------------- */
+
+/* As few digits as read back as the same number, but six where fewer would bring an exponent ("9e+01"). */
+static void format_real(double value, char text[ATT_FLAG_VALUE_BYTES])
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, ATT_FLAG_VALUE_BYTES, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            return;
+    }
+}
+
+static bool is_given(const att_flag *flag, const void *at)
+{
+    switch (flag->kind) {
+    case ATT_FLAG_INT:
+        return !flag->open || *(const int *)at > 0;
+    case ATT_FLAG_REAL:
+        return !flag->open || *(const double *)at > 0;
+    case ATT_FLAG_SIZE:
+        return !flag->open || *(const int64_t *)at > 0;
+    case ATT_FLAG_REALS:
+        return ((const att_reals *)at)->count > 0;
+    case ATT_FLAG_TEXTS: /* each belongs to one call: nothing shows or writes them */
+        return false;
+    case ATT_FLAG_TEXT:
+        return *(const char *const *)at != NULL;
+    case ATT_FLAG_DECLARED:
+        return att_options_find(at, flag->declared->key) != NULL;
+    default:
+        return true;
+    }
+}
+
+int att_flag_format(const att_flag_place *place, const void *values, char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES],
+                    const char *texts[ATT_MOST_REALS])
+{
+    const void *at = (const char *)values + place->offset + place->flag->offset;
+    int count = 1;
+    if (!is_given(place->flag, at))
+        return 0;
+    for (int i = 0; i < ATT_MOST_REALS; i++)
+        texts[i] = numbers[i];
+    switch (place->flag->kind) {
+    case ATT_FLAG_SWITCH:
+        texts[0] = *(const bool *)at ? "true" : "false";
+        break;
+    case ATT_FLAG_INT:
+        snprintf(numbers[0], ATT_FLAG_VALUE_BYTES, "%d", *(const int *)at);
+        break;
+    case ATT_FLAG_LONG:
+    case ATT_FLAG_SIZE:
+        snprintf(numbers[0], ATT_FLAG_VALUE_BYTES, "%" PRId64, *(const int64_t *)at);
+        break;
+    case ATT_FLAG_SEED:
+        snprintf(numbers[0], ATT_FLAG_VALUE_BYTES, "%" PRIu64, *(const uint64_t *)at);
+        break;
+    case ATT_FLAG_REAL:
+        format_real(*(const double *)at, numbers[0]);
+        break;
+    case ATT_FLAG_REALS:
+        count = ((const att_reals *)at)->count;
+        for (int i = 0; i < count; i++)
+            format_real(((const att_reals *)at)->values[i], numbers[i]);
+        break;
+    case ATT_FLAG_TEXT:
+        texts[0] = *(const char *const *)at;
+        break;
+    case ATT_FLAG_DECLARED:
+        count = att_option_format(place->flag->declared, at, numbers);
+        break;
+    case ATT_FLAG_TEXTS:
+        count = 0;
+        break;
+    }
+    return count;
+}

@@ -1,0 +1,471 @@
+#include <stdio.h>
+#include <string.h>
+
+#include <attscope/lab/recipe.h>
+
+#include "core/error.h"
+#include "core/options.h"
+#include "recipe/recipe.h"
+
+#define GROUP(name, title, table, starts) \
+    static const att_flag_group name = {(title), (table), sizeof(table) / sizeof *(table), .defaults = (starts)}
+
+/* --- data --------------------------------------------------------------------------------------------------------- */
+
+static const att_flag data_options[] = {
+    {"data-dir", .alias = "data", .kind = ATT_FLAG_TEXT, .value = "DATA",
+     .help = "the data set, where it is not the operand", ATT_FLAG_AT(att_recipe_data, data_dir)},
+    {"train-split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "what to train on",
+     ATT_FLAG_AT(att_recipe_data, train_split)},
+    {"val-split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "what to evaluate on; '': nothing",
+     ATT_FLAG_AT(att_recipe_data, val_split), .empty = true},
+    {"class-map", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "one class a line; its line is its number, from 0",
+     ATT_FLAG_AT(att_recipe_data, class_map)},
+    {"coarse-labels", .kind = ATT_FLAG_SWITCH, .help = "CIFAR-100: its 20 superclasses instead of its 100 classes",
+     ATT_FLAG_AT(att_recipe_data, coarse_labels)},
+    {"cache-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "most memory for the files of a .tar.gz",
+     ATT_FLAG_AT(att_recipe_data, cache_bytes), .low = 0, .high = 1e15},
+};
+
+static void data_defaults(att_context *context, void *values)
+{
+    (void)context;
+    att_recipe_data *data = values;
+    data->train_split = "train";
+    data->val_split = "validation";
+    data->cache_bytes = (int64_t)att_dataset_options_defaults().cache_bytes;
+}
+
+GROUP(data_group, "Data", data_options, data_defaults);
+
+att_dataset_options att_recipe_dataset_options(const att_recipe_data *data, const char *split)
+{
+    att_dataset_options options = att_dataset_options_defaults();
+    options.split = split;
+    options.class_map = data->class_map;
+    options.coarse = data->coarse_labels;
+    if (data->cache_bytes > 0)
+        options.cache_bytes = (size_t)data->cache_bytes;
+    return options;
+}
+
+/* --- images of the training --------------------------------------------------------------------------------------- */
+
+static const char *choose_crop(int index)
+{
+    static const char *const names[] = {"rrc", "pad", "center"};
+    return index < 3 ? names[index] : NULL;
+}
+
+static const char *choose_train_interpolation(int index)
+{
+    return index == 0 ? "random" : att_choose_interpolation(index - 1);
+}
+
+static const char *choose_remode(int index)
+{
+    static const char *const names[] = {"const", "rand", "pixel"};
+    return index < 3 ? names[index] : NULL;
+}
+
+static const char *choose_mixup_mode(int index)
+{
+    static const char *const names[] = {"batch", "pair", "elem"};
+    return index < 3 ? names[index] : NULL;
+}
+
+static const att_flag image_options[] = {
+    {"no-aug", .kind = ATT_FLAG_SWITCH,
+     .help = "every image as evaluation sees it: nothing random, but for mixing and repeats",
+     ATT_FLAG_AT(att_recipe_images, no_aug)},
+    {"train-crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "random resized crop, shift over black borders, or centre crop", .choice = choose_crop,
+     ATT_FLAG_AT(att_recipe_images, crop_mode)},
+    {"scale", .kind = ATT_FLAG_REALS, .value = "X X", .help = "rrc: area of the crop",
+     ATT_FLAG_AT(att_recipe_images, scale), .low = 1e-6, .high = 1, .most = 2},
+    {"ratio", .kind = ATT_FLAG_REALS, .value = "X X", .help = "rrc: width over height",
+     ATT_FLAG_AT(att_recipe_images, ratio), .low = 1e-3, .high = 1e3, .most = 2},
+    {"pad", .kind = ATT_FLAG_INT, .value = "N", .help = "pad: most pixels of a shift",
+     ATT_FLAG_AT(att_recipe_images, pad), .low = 0, .high = 16384},
+    {"hflip", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of a left-right flip",
+     ATT_FLAG_AT(att_recipe_images, hflip), .low = 0, .high = 1},
+    {"vflip", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of an upside-down flip",
+     ATT_FLAG_AT(att_recipe_images, vflip), .low = 0, .high = 1},
+    {"color-jitter", .kind = ATT_FLAG_REAL, .value = "X",
+     .help = "brightness, contrast and saturation by factors from 1 - X to 1 + X; not with --aa",
+     ATT_FLAG_AT(att_recipe_images, color_jitter), .low = 0, .high = 10},
+    {"aa", .kind = ATT_FLAG_TEXT, .value = "TEXT", .help = "RandAugment, described as by timm: rand-m9-mstd0.5-inc1",
+     ATT_FLAG_AT(att_recipe_images, aa)},
+    {"reprob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of random erasing",
+     ATT_FLAG_AT(att_recipe_images, reprob), .low = 0, .high = 1},
+    {"remode", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "what erased boxes hold: 0, one colour, or noise",
+     .choice = choose_remode, ATT_FLAG_AT(att_recipe_images, remode)},
+    {"recount", .kind = ATT_FLAG_INT, .value = "N", .help = "most boxes of an image",
+     ATT_FLAG_AT(att_recipe_images, recount), .low = 1, .high = 100},
+    {"aug-repeats", .kind = ATT_FLAG_REAL, .value = "N",
+     .help = "times that an image comes in an epoch, which has correspondingly fewer of them; 0: once",
+     ATT_FLAG_AT(att_recipe_images, aug_repeats), .low = 0, .high = 100},
+    {"train-interpolation", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "of resizing in training; without it that of --interpolation", .choice = choose_train_interpolation,
+     ATT_FLAG_AT(att_recipe_images, interpolation)},
+};
+
+static void image_defaults(att_context *context, void *values)
+{
+    (void)context;
+    att_recipe_images *images = values;
+    att_transform_options transform = att_transform_options_defaults(1, 1, 1);
+    images->crop_mode = "rrc";
+    for (int i = 0; i < 2; i++) {
+        images->scale.values[i] = transform.scale[i];
+        images->ratio.values[i] = transform.ratio[i];
+    }
+    images->scale.count = images->ratio.count = 2;
+    images->pad = transform.pad;
+    images->hflip = 0.5;
+    images->color_jitter = 0.4;
+    images->remode = "pixel";
+    images->recount = 1;
+}
+
+GROUP(image_group, "Augmentation", image_options, image_defaults);
+
+/* --- the recipe --------------------------------------------------------------------------------------------------- */
+
+static const char *choose_optimizer(int index)
+{
+    return index < att_optimizer_count() ? att_optimizer_at(index).name : NULL;
+}
+
+static const char *choose_schedule(int index)
+{
+    return index < att_schedule_count() ? att_schedule_at(index).name : NULL;
+}
+
+/* Whether one of the first `count` tasks has a metric of that name. */
+static bool is_metric_of_first(int count, const char *name)
+{
+    for (int t = 0; t < count; t++) {
+        const att_task_info task = att_task_at(NULL, t);
+        if (att_task_metric(&task, name) >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* The metrics of all tasks, each name once. */
+static const char *choose_metric(int index)
+{
+    for (int t = 0; t < att_task_count(NULL); t++) {
+        const att_task_info task = att_task_at(NULL, t);
+        for (int i = 0; i < task.metric_count; i++)
+            if (!is_metric_of_first(t, task.metrics[i].name) && index-- == 0)
+                return task.metrics[i].name;
+    }
+    return NULL;
+}
+
+static const char *choose_decayed(int index)
+{
+    static const char *const names[] = {"weights", "all"};
+    return index < 2 ? names[index] : NULL;
+}
+
+#define RECIPE(member) ATT_FLAG_AT(att_train_options, member)
+static const att_flag recipe_options[] = {
+    {"epochs", .kind = ATT_FLAG_INT, .value = "N", .help = "passes over the data; 0: write the untrained network",
+     RECIPE(epochs), .low = 0, .high = 1e6},
+    {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N", .help = "images of a batch", RECIPE(batch_size),
+     .low = 1, .high = 65536},
+    {"grad-accum-steps", .kind = ATT_FLAG_INT, .value = "N", .help = "batches of an update", RECIPE(grad_accum_steps),
+     .low = 1, .high = 65536},
+    {"opt", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "optimiser", .choice = choose_optimizer, RECIPE(optimizer)},
+    {"momentum", .kind = ATT_FLAG_REAL, .value = "X", .help = "of sgd", RECIPE(momentum), .low = 0, .high = 0.999999},
+    {"opt-eps", .kind = ATT_FLAG_REAL, .value = "X", .help = "of adamw", RECIPE(eps), .low = 1e-30, .high = 1},
+    {"weight-decay", .kind = ATT_FLAG_REAL, .value = "X", .help = "pull of the weights to zero", RECIPE(weight_decay),
+     .low = 0, .high = 1e3},
+    {"weight-decay-on", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "weights: not on norms, biases, position and class token; all: on every parameter",
+     .choice = choose_decayed, RECIPE(weight_decay_on)},
+    {"clip-grad", .kind = ATT_FLAG_REAL, .value = "X", .help = "largest norm of the gradient", RECIPE(clip_grad),
+     .low = 0, .high = 1e9, .open = true},
+    {"lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "learning rate; without it lr-base scaled by the batch",
+     RECIPE(lr), .low = 0, .high = 1e3, .open = true},
+    {"lr-base", .kind = ATT_FLAG_REAL, .value = "X", .help = "learning rate for a batch of 256", RECIPE(lr_base),
+     .low = 0, .high = 1e3},
+    {"sched", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "schedule", .choice = choose_schedule, RECIPE(schedule)},
+    {"sched-on-updates", .kind = ATT_FLAG_SWITCH, .help = "the rate changes at every update", RECIPE(sched_on_updates)},
+    {"warmup-epochs", .kind = ATT_FLAG_INT, .value = "N", .help = "epochs in which the rate rises, fewer than --epochs",
+     RECIPE(warmup_epochs), .low = 0, .high = 1e6},
+    {"warmup-lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "the rate it rises from", RECIPE(warmup_lr), .low = 0,
+     .high = 1e3},
+    {"min-lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "the rate it falls to", RECIPE(min_lr), .low = 0,
+     .high = 1e3},
+    {"decay-epochs", .kind = ATT_FLAG_REAL, .value = "X", .help = "step: epochs between two steps",
+     RECIPE(decay_epochs), .low = 1e-6, .high = 1e6},
+    {"decay-rate", .alias = "dr", .kind = ATT_FLAG_REAL, .value = "X", .help = "step, multistep: factor",
+     RECIPE(decay_rate), .low = 0, .high = 1},
+    {"model-ema", .kind = ATT_FLAG_SWITCH, .help = "keep an average of the weights", RECIPE(model_ema)},
+    {"model-ema-decay", .kind = ATT_FLAG_REAL, .value = "X", .help = "of the average", RECIPE(model_ema_decay),
+     .low = 0, .high = 1},
+    {"model-ema-warmup", .kind = ATT_FLAG_SWITCH, .help = "the average forgets faster at first",
+     RECIPE(model_ema_warmup)},
+    {"seed", .kind = ATT_FLAG_SEED, .value = "N", .help = "of weights, data order and augmentation", RECIPE(seed)},
+};
+
+static const att_flag mix_options[] = {
+    {"mixup", .kind = ATT_FLAG_REAL, .value = "X", .help = "Mixup: shares from Beta(X, X); 0: none", RECIPE(mixup),
+     .low = 0, .high = 1e6},
+    {"cutmix", .kind = ATT_FLAG_REAL, .value = "X", .help = "CutMix: shares from Beta(X, X); 0: none", RECIPE(cutmix),
+     .low = 0, .high = 1e6},
+    {"mixup-prob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of mixing at all", RECIPE(mixup_prob),
+     .low = 0, .high = 1},
+    {"mixup-switch-prob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of CutMix where both are on",
+     RECIPE(mixup_switch_prob), .low = 0, .high = 1},
+    {"mixup-mode", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "what shares a draw", .choice = choose_mixup_mode,
+     RECIPE(mixup_mode)},
+    {"mixup-off-epoch", .kind = ATT_FLAG_INT, .value = "N", .help = "epoch from which on nothing is mixed; 0: never",
+     RECIPE(mixup_off_epoch), .low = 0, .high = 1e6},
+};
+
+#define MIXING "Mixing (the training loss is then that of mixed images)"
+GROUP(mix_group, MIXING, mix_options, NULL);
+
+static const att_flag minmax_options[] = {
+    {"cutmix-minmax", .kind = ATT_FLAG_REALS, .value = "X X",
+     .help = "CutMix with boxes whose sides are such shares of the image's, instead of its alpha",
+     ATT_FLAG_AT(att_recipe, cutmix_minmax), .low = 0, .high = 1, .most = 2},
+};
+
+GROUP(minmax_group, MIXING, minmax_options, NULL);
+
+static void recipe_defaults(att_context *context, void *values)
+{
+    (void)context;
+    att_train_options *options = values;
+    *options = att_train_options_defaults();
+}
+
+GROUP(recipe_group, "Recipe", recipe_options, recipe_defaults);
+
+static const att_flag list_options[] = {
+    {"opt-betas", .kind = ATT_FLAG_REALS, .value = "X X", .help = "of adamw", ATT_FLAG_AT(att_recipe, betas), .low = 0,
+     .high = 0.999999, .most = 2},
+    {"decay-milestones", .kind = ATT_FLAG_REALS, .value = "N...",
+     .help = "multistep: epochs before which the rate falls", ATT_FLAG_AT(att_recipe, milestones), .low = 1,
+     .high = 1e6, .most = ATT_MOST_MILESTONES},
+};
+
+static void list_defaults(att_context *context, void *values)
+{
+    (void)context;
+    att_recipe *s = values;
+    att_train_options options = att_train_options_defaults();
+    s->betas = (att_reals){{options.beta1, options.beta2}, 2};
+    s->milestones.count = options.decay_milestone_count;
+    for (int i = 0; i < s->milestones.count; i++)
+        s->milestones.values[i] = options.decay_milestones[i];
+}
+
+GROUP(list_group, "Recipe", list_options, list_defaults);
+
+/* What every task declares, in the tasks' order. */
+static int make_task_rows(att_context *context, att_flag *rows, int most)
+{
+    int made = 0;
+    for (int t = 0; t < att_task_count(context); t++) {
+        const att_task_info task = att_task_at(context, t);
+        for (int i = 0; i < task.option_count; i++) {
+            att_flag row = att_flag_of_option(&task.options[i], 0);
+            att_put_row(&row, rows, most, &made);
+        }
+    }
+    return made;
+}
+
+static void task_defaults(att_context *context, void *values)
+{
+    for (int t = 0; t < att_task_count(context); t++)
+        att_task_defaults(context, att_task_at(context, t).name, values);
+}
+
+static const att_flag_group task_group = {"Targets and loss", .make_rows = make_task_rows, .defaults = task_defaults};
+
+static bool declares(const att_task_info *task, const char *key)
+{
+    for (int i = 0; i < task->option_count; i++)
+        if (strcmp(task->options[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* Whether an option of `other` was given that `task` lacks; *option: which one. */
+static bool find_foreign(att_context *context, const att_option_values *given, const att_task_info *task,
+                         const att_task_info *other, const att_option **option)
+{
+    att_option_values defaults = att_options_none();
+    att_task_defaults(context, other->name, &defaults);
+    for (int i = 0; i < other->option_count; i++) {
+        *option = &other->options[i];
+        if (!declares(task, (*option)->key) && att_options_find(given, (*option)->key) &&
+            !att_option_same(*option, given, &defaults))
+            return true;
+    }
+    return false;
+}
+
+att_status att_recipe_check_task(att_context *context, const att_recipe *recipe, const att_task_info *task)
+{
+    for (int t = 0; t < att_task_count(context); t++) {
+        const att_task_info other = att_task_at(context, t);
+        const att_option *option;
+        if (find_foreign(context, &recipe->task, task, &other, &option))
+            return att_fail(context, ATT_ERR_ARGUMENT, "%s is an option of the task \"%s\", not of \"%s\"", option->key,
+                            other.name, task->name);
+    }
+    return ATT_OK;
+}
+
+void att_recipe_take_task(att_recipe *recipe, const att_task_info *task)
+{
+    att_option_values *options = &recipe->task;
+    for (int i = options->count - 1; i >= 0; i--)
+        if (!declares(task, options->items[i].key))
+            att_options_unset(options, options->items[i].key);
+    if (!recipe->train.eval_metric)
+        recipe->train.eval_metric = task->metrics[task->best].name;
+}
+
+/* What families declare for training only, once each. */
+static int make_regular_rows(att_context *context, att_flag *rows, int most)
+{
+    int made = 0;
+    (void)context;
+    for (int f = 0; f < att_model_family_count(); f++) {
+        const att_family_info family = att_model_family_at(f);
+        for (int i = 0; i < family.option_count; i++) {
+            const att_option *option = &family.options[i];
+            if (!option->training || att_declared_find(option->key) != option)
+                continue;
+            att_flag row = att_flag_of_option(option, 0);
+            att_put_row(&row, rows, most, &made);
+        }
+    }
+    return made;
+}
+
+/* Off. */
+static void regular_defaults(att_context *context, void *values)
+{
+    att_flag rows[ATT_MOST_OPTIONS];
+    int count = make_regular_rows(context, rows, ATT_MOST_OPTIONS);
+    for (int i = 0; i < count && i < ATT_MOST_OPTIONS; i++)
+        att_options_set(values, rows[i].declared->key, rows[i].declared->low);
+}
+
+static const att_flag_group regular_group = {"Regularisation", .make_rows = make_regular_rows,
+                                             .defaults = regular_defaults};
+
+/* --- files and the run -------------------------------------------------------------------------------------------- */
+
+static const att_flag file_options[] = {
+    {"initial-checkpoint", .kind = ATT_FLAG_TEXT, .value = "FILE",
+     .help = "weights to start from, a file or a folder with one, of a run its best; the head is initialised where the "
+             "file has none of the task or of as many classes",
+     ATT_FLAG_AT(att_recipe_files, initial_checkpoint)},
+    {"resume", .kind = ATT_FLAG_TEXT, .value = "FILE",
+     .help =
+         "checkpoint to continue in its folder, with the args.yaml beside it; of a run's folder the last one; auto: "
+         "the experiment's last",
+     ATT_FLAG_AT(att_recipe_files, resume)},
+    {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .help = "where runs lie",
+     ATT_FLAG_AT(att_recipe_files, output)},
+    {"experiment", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "this run's folder in there; without it date-time-model-size", ATT_FLAG_AT(att_recipe_files, experiment)},
+};
+
+static void file_defaults(att_context *context, void *values)
+{
+    (void)context;
+    ((att_recipe_files *)values)->output = "output/train";
+}
+
+GROUP(file_group, "Files", file_options, file_defaults);
+
+static const att_flag run_options[] = {
+    {"workers", .letter = 'j', .kind = ATT_FLAG_INT, .value = "N", .help = "threads that read and decode images",
+     RECIPE(workers), .low = 0, .high = 256},
+    {"skip-corrupt", .kind = ATT_FLAG_SWITCH, .help = "go on without images that cannot be decoded; each is named once",
+     RECIPE(skip_corrupt)},
+    {"lanes", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "partial sums of the gradient, added up after each batch; decides its rounding; 0: one per thread",
+     RECIPE(lanes), .low = 0, .high = 1024},
+    {"memory", .kind = ATT_FLAG_SIZE, .value = "SIZE",
+     .help =
+         "most memory for weights, optimiser, gradients, what is kept of a batch, and evaluation, as 800M or 4G: the "
+         "less, the more is computed again; changes no weight, only the speed; 0: a fixed rule for each network, or in "
+         "a resume the checkpoint's SIZE",
+     RECIPE(memory), .open = true},
+    {"eval-metric", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "the task's metric that decides which epoch is best; without it the task chooses", .choice = choose_metric,
+     .advisory = true, RECIPE(eval_metric)},
+    {"log-interval", .kind = ATT_FLAG_INT, .value = "N", .help = "updates between two lines of the log",
+     RECIPE(log_interval), .low = 1, .high = 1e9},
+    {"checkpoint-hist", .kind = ATT_FLAG_INT, .value = "N", .help = "checkpoints to keep, the best ones",
+     RECIPE(checkpoint_hist), .low = 1, .high = 1000},
+    {"recovery-interval", .kind = ATT_FLAG_LONG, .value = "N",
+     .help = "updates after which last.safetensors is rewritten within an epoch; 0: after epochs only",
+     RECIPE(checkpoint_every_updates), .low = 0, .high = 1e15},
+};
+
+GROUP(run_group, "Run", run_options, NULL);
+
+/* --- instruments -------------------------------------------------------------------------------------------------- */
+
+static const att_flag measure_options[] = {
+    {"measure", .kind = ATT_FLAG_TEXT, .value = "LIST",
+     .help = "instruments to look on, by commas, or all; attscope measure --help says what they measure",
+     .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(att_recipe_measure, with)},
+    {"measure-every", .kind = ATT_FLAG_LONG, .value = "N",
+     .help = "updates between two measurements, of an update's images", ATT_FLAG_AT(att_recipe_measure, every),
+     .low = 1, .high = 1e15},
+    {"measure-nodes", .kind = ATT_FLAG_TEXT, .value = "PATTERN",
+     .help = "only nodes whose name fits, as in 'blocks.*.attn'", ATT_FLAG_AT(att_recipe_measure, nodes)},
+};
+
+static void measure_defaults(att_context *context, void *values)
+{
+    (void)context;
+    att_recipe_measure *measure = values;
+    measure->every = ATT_MEASURE_EVERY;
+    measure->nodes = "*";
+}
+
+GROUP(measure_group, "Instruments (weights stay the same to the bit)", measure_options, measure_defaults);
+
+/* A group without defaults follows the one that sets its struct. */
+static const att_flag_use parts[] = {
+    {&data_group, offsetof(att_recipe, data)},
+    {&att_recipe_network_group, offsetof(att_recipe, network)},
+    {&att_recipe_preprocess_group, offsetof(att_recipe, preprocess)},
+    {&image_group, offsetof(att_recipe, images)},
+    {&task_group, offsetof(att_recipe, task)},
+    {&regular_group, offsetof(att_recipe, network.options)},
+    {&recipe_group, offsetof(att_recipe, train)},
+    {&list_group, 0},
+    {&mix_group, offsetof(att_recipe, train)},
+    {&minmax_group, 0},
+    {&run_group, offsetof(att_recipe, train)},
+    {&measure_group, offsetof(att_recipe, measure)},
+    {&file_group, offsetof(att_recipe, files)},
+    {&att_recipe_engine_group, offsetof(att_recipe, engine)},
+};
+
+const att_flag_group att_recipe_group = {.parts = parts, .part_count = sizeof parts / sizeof *parts};
+
+att_status att_recipe_flags(att_context *context, att_flags **flags)
+{
+    const att_flag_use whole = {&att_recipe_group, 0};
+    const att_flags_options options = {.uses = &whole, .use_count = 1, .size = sizeof(att_recipe), .command = "train"};
+    return att_flags_create(context, &options, flags);
+}

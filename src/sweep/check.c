@@ -1,0 +1,364 @@
+/* What can be refused before a sweep's first run. */
+#include <stdio.h>
+#include <string.h>
+
+#include <attscope/measure.h>
+
+#include "core/error.h"
+#include "io/file.h"
+#include "recipe/recipe.h"
+#include "sweep/plan.h"
+#include "training/network.h"
+
+enum { INSTRUMENTS = 31 }; /* more than there are; none is named twice */
+
+/* --- data --------------------------------------------------------------------------------------------------------- */
+
+/* What is trained on and measured. */
+typedef struct tried_data {
+    att_recipe_data of; /* zero: none yet */
+    int classes;        /* of the images that are trained on */
+    att_dataset *measured;
+} tried_data;
+
+/* trained: the data set that gives classes their numbers; NULL: none. */
+static att_status open_split(att_context *context, const att_recipe_data *data, const char *split,
+                             const att_dataset *trained, att_dataset **dataset)
+{
+    att_dataset_options options = att_recipe_dataset_options(data, split);
+    options.trained = trained ? att_dataset_class_names(trained) : NULL;
+    options.trained_count = trained ? att_dataset_class_count(trained) : 0;
+    return att_dataset_open(context, data->data_dir, &options, dataset);
+}
+
+/* What training opens, and the split that is measured. */
+static att_status try_data(att_context *context, const att_recipe_data *data, tried_data *tried)
+{
+    att_dataset *trained = NULL, *evaluated = NULL;
+    att_dataset_close(&tried->measured);
+    tried->of = *data;
+    att_status status = open_split(context, data, data->train_split, NULL, &trained);
+    tried->classes = status == ATT_OK ? att_dataset_class_count(trained) : 0;
+    if (status == ATT_OK && *att_dataset_split(trained) && *data->val_split)
+        status = open_split(context, data, data->val_split, trained, &evaluated);
+    if (status == ATT_OK)
+        status = open_split(context, data, "test", trained, &tried->measured);
+    att_dataset_close(&evaluated);
+    att_dataset_close(&trained);
+    return status;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool is_same_data(const att_recipe_data *a, const att_recipe_data *b)
+{
+    return is_same_text(a->data_dir, b->data_dir) && is_same_text(a->train_split, b->train_split) &&
+           is_same_text(a->val_split, b->val_split) && is_same_text(a->class_map, b->class_map) &&
+           a->coarse_labels == b->coarse_labels;
+}
+
+typedef struct data_digests {
+    att_recipe_data of;                  /* zero: none yet */
+    char listing[ATT_DATASET_LISTING];   /* of what is trained on */
+    char contents[ATT_DATASET_CONTENTS]; /* of what is measured */
+} data_digests;
+
+static att_status read_digests(att_context *context, const att_recipe_data *data, data_digests *digests)
+{
+    att_dataset *trained = NULL, *measured = NULL;
+    if (is_same_data(data, &digests->of))
+        return ATT_OK;
+    att_status status = open_split(context, data, data->train_split, NULL, &trained);
+    if (status == ATT_OK)
+        status = open_split(context, data, "test", NULL, &measured);
+    if (status == ATT_OK) {
+        att_dataset_listing(trained, digests->listing);
+        status = att_dataset_contents(measured, context, digests->contents);
+    }
+    if (status == ATT_OK)
+        digests->of = *data;
+    att_dataset_close(&measured);
+    att_dataset_close(&trained);
+    return status;
+}
+
+static att_status refuse_data(const att_sweep_plan *plan, const att_plan_run *run, const char *what)
+{
+    return att_fail(plan->context, ATT_ERR_MISMATCH,
+                    "%s was %s other images than %s has; another --experiment keeps both", run->folder, what,
+                    plan->recipe.data.data_dir);
+}
+
+/* The runs of a setting, as far as they have records that say of which images they are. */
+static att_status compare_data(const att_sweep_plan *plan, int first, data_digests *here)
+{
+    for (int i = first; i < first + plan->options.seed_count; i++) {
+        const att_plan_run *run = &plan->runs[i];
+        const att_run_state *found = &run->found;
+        if (*found->listing || *found->contents)
+            ATT_TRY(read_digests(plan->context, &plan->recipe.data, here));
+        if (*found->listing && strcmp(found->listing, here->listing) != 0)
+            return refuse_data(plan, run, "begun with");
+        if (*found->contents && strcmp(found->contents, here->contents) != 0)
+            return refuse_data(plan, run, "measured on");
+    }
+    return ATT_OK;
+}
+
+/* --- networks and instruments ------------------------------------------------------------------------------------- */
+
+/* What of the instruments finds something. "all" chooses itself. */
+typedef struct instrument_list {
+    char text[ATT_SWEEP_LIST];
+    const char *items[INSTRUMENTS];
+    int count;
+    bool takes_all;
+    unsigned all;    /* a bit for each item */
+    unsigned wanted; /* of these those that are missed where they find nothing */
+} instrument_list;
+
+static void split_list(const char *instruments, instrument_list *list)
+{
+    snprintf(list->text, sizeof list->text, "%s", instruments);
+    list->takes_all = strncmp(instruments, "all", 3) == 0 || strstr(instruments, ",all") != NULL;
+    for (char *at = list->text; at && list->count < INSTRUMENTS; list->count++) {
+        list->items[list->count] = at;
+        at = list->takes_all ? NULL : strchr(at, ',');
+        if (at)
+            *at++ = '\0';
+    }
+    list->all = list->wanted = (1u << list->count) - 1;
+}
+
+/* *finds: a bit for each instrument that finds something in the network of plan->recipe. */
+static att_status check_network(att_sweep_plan *plan, const instrument_list *list, unsigned *finds)
+{
+    att_trained_network network = {.context = plan->context};
+    att_status status = att_trained_network_find(&plan->recipe, "", &network);
+    *finds = 0;
+    for (int i = 0; status == ATT_OK && i < list->count; i++)
+        *finds |= (unsigned)att_trained_network_sees(&plan->recipe, &network, list->items[i]) << i;
+    att_trained_network_free(&network);
+    return status;
+}
+
+/* The bits of instruments that look at classes. */
+static unsigned find_scores(const att_sweep_plan *plan, const instrument_list *list)
+{
+    unsigned scores = 0;
+    att_instrument_info info;
+    for (int k = 0; k < list->count; k++)
+        if (att_instrument_find(plan->context, list->items[k], &info) && info.needs_labels)
+            scores |= 1u << k;
+    return scores;
+}
+
+static bool is_item(const instrument_list *list, const char *instrument)
+{
+    for (int k = 0; k < list->count; k++)
+        if (strcmp(list->items[k], instrument) == 0)
+            return true;
+    return false;
+}
+
+/* Adds to a list of instruments, "all" among them, that those which need labels are left out. */
+static void leave_out_labels(const att_sweep_plan *plan, char measure[ATT_SWEEP_LIST])
+{
+    for (int i = 0; i < att_instrument_count(plan->context); i++) {
+        size_t length = strlen(measure);
+        if (att_instrument_at(plan->context, i).needs_labels)
+            snprintf(measure + length, ATT_SWEEP_LIST - length, ",-%s", att_instrument_at(plan->context, i).name);
+    }
+}
+
+static void log_without_labels(const att_sweep_plan *plan, int first, int network, const tried_data *tried,
+                               const instrument_list *list)
+{
+    for (int k = 0; k < att_instrument_count(plan->context); k++) {
+        att_instrument_info info = att_instrument_at(plan->context, k);
+        if (info.needs_labels && (list->takes_all || is_item(list, info.name)))
+            att_log(plan->context, ATT_LOG_INFO, "%s is measured without %s: the network has %d class%s, the images %d",
+                    plan->runs[first].setting, info.name, network, network == 1 ? "" : "es",
+                    att_dataset_class_count(tried->measured));
+    }
+}
+
+/* Instruments that look at classes are left out of the setting where its network has others than the images that are
+ * measured; those asked for by name are refused. */
+static att_status check_classes(att_sweep_plan *plan, int first, const tried_data *tried, const instrument_list *list,
+                                unsigned *finds)
+{
+    int network = (int)att_options_number(&plan->recipe.network.options, "num_classes", tried->classes);
+    unsigned scores = find_scores(plan, list);
+    if (att_dataset_fits_classes(tried->measured, network) || (scores == 0 && !list->takes_all))
+        return ATT_OK;
+    if (scores != 0 && plan->options.measure)
+        return att_dataset_check_classes(tried->measured, plan->context, network);
+    log_without_labels(plan, first, network, tried, list);
+    *finds &= ~scores;
+    for (int i = first; list->takes_all && i < first + plan->options.seed_count; i++)
+        leave_out_labels(plan, plan->runs[i].measure);
+    return ATT_OK;
+}
+
+static void name_instruments(const instrument_list *list, unsigned which, char text[ATT_SWEEP_LIST])
+{
+    size_t length = 0;
+    *text = '\0';
+    for (int i = 0; i < list->count; i++)
+        if (which >> i & 1)
+            length +=
+                (size_t)snprintf(text + length, ATT_SWEEP_LIST - length, "%s%s", length > 0 ? "," : "", list->items[i]);
+}
+
+/* Gives the setting's runs those instruments alone. */
+static void leave_out(att_sweep_plan *plan, int first, const instrument_list *list, unsigned finds)
+{
+    char left[ATT_SWEEP_LIST];
+    for (int i = first; i < first + plan->options.seed_count; i++)
+        name_instruments(list, finds, plan->runs[i].measure);
+    name_instruments(list, list->wanted & ~finds, left);
+    if (*left)
+        att_log(plan->context, ATT_LOG_INFO, "%s is measured without %s, which has nothing to see there",
+                plan->runs[first].setting, left);
+}
+
+/* --- settings ----------------------------------------------------------------------------------------------------- */
+
+/* Adds to the message which setting it is, where settings differ in this. */
+static att_status refuse_setting(const att_sweep_plan *plan, int first, att_status status)
+{
+    if (plan->run_count == plan->options.seed_count)
+        return status;
+    return att_fail(plan->context, status, "%s (of the setting %s; no run was started)",
+                    att_context_message(plan->context), plan->runs[first].setting);
+}
+
+static att_status refuse_measured(const att_sweep_plan *plan, int first, att_status status)
+{
+    return att_fail(plan->context, status, "%s (of the setting %s, measured with --measure %s; no run was started)",
+                    att_context_message(plan->context), plan->runs[first].setting, plan->measure);
+}
+
+/* Makes plan->recipe that of the setting, with everything that its members mean together. */
+static att_status settle(att_sweep_plan *plan, int first)
+{
+    ATT_TRY(att_plan_settle(plan, &plan->runs[first]));
+    return att_recipe_settle(plan->context, &plan->recipe);
+}
+
+/* Says why the setting cannot be measured with `instrument`, one of them. */
+static att_status refuse_instrument(att_sweep_plan *plan, int first, const char *instrument)
+{
+    att_trained_network network = {.context = plan->context};
+    att_status status = settle(plan, first);
+    if (status == ATT_OK)
+        status = att_trained_network_find(&plan->recipe, "", &network);
+    if (status == ATT_OK)
+        status = att_trained_network_try(&plan->recipe, &network, instrument, "*");
+    att_trained_network_free(&network);
+    return status == ATT_OK ? ATT_OK : refuse_measured(plan, first, status);
+}
+
+static bool is_to_do(const att_sweep_plan *plan, int first)
+{
+    for (int i = first; i < first + plan->options.seed_count; i++)
+        if (strcmp(plan->runs[i].status, "measured") != 0)
+            return true;
+    return false;
+}
+
+/* An instrument is left out of the settings in which it has nothing to see; of all of them only where it was not asked
+ * for. */
+static att_status choose_instruments(att_sweep_plan *plan, instrument_list *list, const unsigned *finds)
+{
+    const int seeds = plan->options.seed_count;
+    unsigned somewhere = 0;
+    for (int i = 0; i < plan->run_count; i += seeds)
+        somewhere |= finds[i];
+    for (int k = 0; k < list->count && plan->options.measure; k++)
+        if (!(somewhere >> k & 1))
+            return refuse_instrument(plan, 0, list->items[k]);
+    list->wanted = somewhere;
+    for (int i = 0; i < plan->run_count; i += seeds)
+        if (finds[i] == 0)
+            return refuse_instrument(plan, i, list->items[0]);
+    for (int i = 0; i < plan->run_count; i += seeds)
+        if (finds[i] != list->all)
+            leave_out(plan, i, list, finds[i]);
+    return ATT_OK;
+}
+
+/* Whether a setting is of other data than another. */
+static bool is_data_varied(att_sweep_plan *plan)
+{
+    att_recipe_data first = {0};
+    for (int i = 0; i < plan->run_count; i += plan->options.seed_count) {
+        if (att_plan_settle(plan, &plan->runs[i]) != ATT_OK)
+            return false;
+        if (i == 0)
+            first = plan->recipe.data;
+        if (!is_same_data(&first, &plan->recipe.data))
+            return true;
+    }
+    return false;
+}
+
+/* Of a setting with a run to do; *finds: the instruments that find something in it. */
+static att_status check_setting(att_sweep_plan *plan, int first, tried_data *tried, const instrument_list *list,
+                                unsigned *finds)
+{
+    att_status status = settle(plan, first);
+    if (status == ATT_OK && !is_same_data(&tried->of, &plan->recipe.data))
+        status = try_data(plan->context, &plan->recipe.data, tried);
+    if (status != ATT_OK)
+        return is_data_varied(plan) ? refuse_setting(plan, first, status) : status;
+    status = check_network(plan, list, finds);
+    if (status != ATT_OK)
+        return refuse_setting(plan, first, status);
+    status = check_classes(plan, first, tried, list, finds);
+    return status == ATT_OK ? ATT_OK : refuse_measured(plan, first, status);
+}
+
+att_status att_plan_check(att_sweep_plan *plan)
+{
+    tried_data tried = {0};
+    instrument_list list = {0};
+    unsigned finds[ATT_SWEEP_MOST_RUNS];
+    att_status status = att_instruments_check(plan->context, plan->measure);
+    if (status == ATT_ERR_NOT_FOUND)
+        status = ATT_ERR_ARGUMENT;
+    split_list(plan->measure, &list);
+    for (int i = 0; status == ATT_OK && i < plan->run_count; i += plan->options.seed_count) {
+        finds[i] = list.all;
+        if (is_to_do(plan, i))
+            status = check_setting(plan, i, &tried, &list, &finds[i]);
+    }
+    att_dataset_close(&tried.measured);
+    return status == ATT_OK ? choose_instruments(plan, &list, finds) : status;
+}
+
+att_status att_plan_check_images(att_sweep_plan *plan)
+{
+    data_digests here = {0};
+    for (int i = 0; i < plan->run_count; i += plan->options.seed_count) {
+        ATT_TRY(att_plan_settle(plan, &plan->runs[i]));
+        if (is_to_do(plan, i) || att_file_exists(plan->recipe.data.data_dir))
+            ATT_TRY(compare_data(plan, i, &here));
+    }
+    return ATT_OK;
+}
+
+/* --- records ------------------------------------------------------------------------------------------------------ */
+
+att_status att_plan_check_records(const att_sweep_plan *plan, const att_plan_run *run)
+{
+    const att_sweep_run one = {run->folder, run->setting, run->seed};
+    att_sweep *sweep = NULL;
+    att_status status = att_sweep_read(plan->context, &one, 1, NULL, 0, 0, &sweep);
+    att_sweep_destroy(&sweep);
+    return status;
+}

@@ -1,0 +1,257 @@
+/* Carrying a sweep out. What stands between two calls is in the runs' folders: nothing else is to be kept to go on. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <attscope/file.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "sweep/plan.h"
+#include "sweep/steps.h"
+
+/* --- records ------------------------------------------------------------------------------------------------------ */
+
+/* Not interrupted: sweep.json is written after a stop, too. */
+static att_status read_measured(att_sweep_plan *plan)
+{
+    att_sweep_run runs[ATT_SWEEP_MOST_RUNS];
+    int count = 0;
+    for (int i = 0; i < plan->run_count; i++) {
+        const att_plan_run *run = &plan->runs[i];
+        if (strcmp(run->status, "measured") == 0)
+            runs[count++] = (att_sweep_run){run->folder, run->setting, run->seed};
+    }
+    att_sweep_destroy(&plan->results);
+    att_hold_stop(plan->context, true);
+    att_status status =
+        att_sweep_read(plan->context, runs, count, plan->options.pairs, plan->options.pair_count, 0, &plan->results);
+    att_hold_stop(plan->context, false);
+    return status;
+}
+
+static att_status write_text(att_sweep_plan *plan, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH];
+    att_text lines = {.context = plan->context};
+    const char *text;
+    size_t length;
+    ATT_TRY(att_path_join(plan->context, plan->folder, "sweep.json", path, sizeof path));
+    ATT_TRY(att_json_writer_finish(writer, &text, &length));
+    att_text_append_bytes(&lines, text, length);
+    att_text_append_bytes(&lines, "\n", 1);
+    att_status status = lines.failed ? att_fail_memory(plan->context, length, path)
+                                     : att_file_replace(plan->context, path, lines.data, lines.length);
+    att_text_free(&lines);
+    return status;
+}
+
+/* Before the first run and after each, so that the folder can be shown at any moment. */
+static att_status write_sweep(att_sweep_plan *plan)
+{
+    att_json_writer *writer;
+    ATT_TRY(read_measured(plan));
+    ATT_TRY(att_json_writer_create(plan->context, true, &writer));
+    att_sweep_plan_write_json(plan, writer);
+    att_status status = write_text(plan, writer);
+    att_json_writer_destroy(&writer);
+    return status;
+}
+
+/* --- one run ------------------------------------------------------------------------------------------------------ */
+
+static att_planned_run show(const att_plan_run *run)
+{
+    return (att_planned_run){.setting = run->setting,
+                             .name = run->name,
+                             .folder = run->folder,
+                             .seed = run->seed,
+                             .status = run->status,
+                             .measure = run->measure,
+                             .failure = run->failure};
+}
+
+/* The reason is the context's message where it says none. */
+static att_status fail_by_message(const att_sweep_plan *plan, att_status status, char reason[ATT_SWEEP_REASON])
+{
+    if (status != ATT_OK)
+        snprintf(reason, ATT_SWEEP_REASON, "%s", att_context_message(plan->context));
+    return status;
+}
+
+static att_status read_state(const att_sweep_plan *plan, att_plan_run *run, char reason[ATT_SWEEP_REASON])
+{
+    att_status status = att_run_state_read(plan->context, run->folder, run->measure, &run->found);
+    if (status != ATT_OK)
+        att_plan_advise_removal(plan, run);
+    return fail_by_message(plan, status, reason);
+}
+
+static att_status check_measured(const att_sweep_plan *plan, att_plan_run *run, char reason[ATT_SWEEP_REASON])
+{
+    ATT_TRY(read_state(plan, run, reason));
+    if (!run->found.measured) {
+        snprintf(reason, ATT_SWEEP_REASON, "its records do not say that it was measured");
+        return ATT_ERR_FORMAT;
+    }
+    att_status status = att_plan_check_records(plan, run);
+    if (status != ATT_OK)
+        att_plan_advise_removal(plan, run);
+    return fail_by_message(plan, status, reason);
+}
+
+/* Brings the run as far as it goes, from wherever it stands. */
+static att_status run_steps(att_sweep_plan *plan, const att_sweep_steps *steps, int index,
+                            char reason[ATT_SWEEP_REASON])
+{
+    att_plan_run *run = &plan->runs[index];
+    const att_planned_run shown = show(run);
+    ATT_TRY(fail_by_message(plan, att_plan_settle(plan, run), reason));
+    ATT_TRY(read_state(plan, run, reason));
+    att_log(plan->context, ATT_LOG_INFO, "[%d/%d] %s%s", index + 1, plan->run_count, run->name,
+            run->found.measured ? ": done already" : "");
+    if (!run->found.trained)
+        ATT_TRY(steps->train(steps->user, &shown, &plan->recipe, reason));
+    run->status = "trained";
+    if (!run->found.measured)
+        ATT_TRY(steps->measure(steps->user, &shown, &plan->recipe, reason));
+    ATT_TRY(check_measured(plan, run, reason));
+    run->status = "measured";
+    return ATT_OK;
+}
+
+/* With what the training's records say; whoever else failed said why in the log alone. */
+static void mark_failed(att_sweep_plan *plan, att_plan_run *run, const char *reason)
+{
+    att_run_state state;
+    run->status = "failed";
+    att_log(plan->context, ATT_LOG_WARNING, "%s failed (%s); the others go on", run->name, reason);
+    if (att_run_state_read(plan->context, run->folder, run->measure, &state) == ATT_OK)
+        memcpy(run->failure, state.failure, sizeof run->failure);
+}
+
+/* ATT_OK, also where the run failed and the others may go on; ERR_STOPPED. */
+static att_status run_one(att_sweep_plan *plan, const att_sweep_steps *steps, int index)
+{
+    att_plan_run *run = &plan->runs[index];
+    char reason[ATT_SWEEP_REASON] = "";
+    if (att_stop_asked(plan->context))
+        return ATT_ERR_STOPPED;
+    if (strcmp(run->status, "failed") == 0)
+        return ATT_OK;
+    att_status status = run_steps(plan, steps, index, reason);
+    if (status == ATT_ERR_STOPPED)
+        run->status = "stopped";
+    else if (status != ATT_OK)
+        mark_failed(plan, run, reason);
+    return status == ATT_ERR_STOPPED ? status : ATT_OK;
+}
+
+static att_status run_all(att_sweep_plan *plan, const att_sweep_steps *steps)
+{
+    for (int i = 0; i < plan->run_count; i++) {
+        att_status status = run_one(plan, steps, i), written = write_sweep(plan);
+        if (status == ATT_ERR_STOPPED)
+            return att_fail(plan->context, ATT_ERR_STOPPED, "stopped; the same command goes on where it was");
+        ATT_TRY(written);
+    }
+    return ATT_OK;
+}
+
+/* --- all runs ----------------------------------------------------------------------------------------------------- */
+
+/* What is done already counts from the beginning. Damaged records are said when their run's turn comes. */
+static void find_states(att_sweep_plan *plan)
+{
+    for (int i = 0; i < plan->run_count; i++) {
+        att_plan_run *run = &plan->runs[i];
+        if (att_run_state_read(plan->context, run->folder, run->measure, &run->found) == ATT_OK)
+            run->status = run->found.measured ? "measured" : run->found.trained ? "trained" : run->status;
+    }
+}
+
+static att_status prepare(att_sweep_plan *plan)
+{
+    ATT_TRY(att_plan_lay_out(plan));
+    find_states(plan);
+    ATT_TRY(att_plan_check(plan));
+    find_states(plan); /* with what was left out */
+    return att_plan_check_images(plan);
+}
+
+att_status att_sweep_plan_open(att_context *context, const att_sweep_options *options, att_sweep_plan **plan)
+{
+    att_sweep_plan *p = att_allocate(context, sizeof *p);
+    if (!p)
+        return att_fail_memory(context, sizeof *p, "a sweep");
+    p->context = p->texts.context = context;
+    p->options = *options;
+    p->measure = options->measure ? options->measure : ATT_SWEEP_MEASURE;
+    att_status status = prepare(p);
+    if (status != ATT_OK)
+        att_sweep_plan_close(&p);
+    else
+        *plan = p;
+    return status;
+}
+
+void att_sweep_plan_close(att_sweep_plan **plan)
+{
+    att_sweep_plan *p = *plan;
+    if (!p)
+        return;
+    if (p->lock > 0)
+        close(p->lock);
+    att_sweep_destroy(&p->results);
+    att_flags_destroy(&p->flags);
+    att_yaml_destroy(&p->yaml);
+    att_free(p->context, p->runs);
+    att_arena_free(&p->texts);
+    att_free(p->context, p);
+    *plan = NULL;
+}
+
+/* Every folder, before anything runs: what is refused is refused at once. */
+static att_status prepare_folders(att_sweep_plan *plan)
+{
+    for (int i = 0; i < plan->run_count; i++) {
+        att_plan_run *run = &plan->runs[i];
+        ATT_TRY(att_plan_write(plan, run));
+        if (strcmp(run->status, "measured") != 0 || att_plan_check_records(plan, run) == ATT_OK)
+            continue;
+        att_log(plan->context, ATT_LOG_WARNING, "%s", att_context_message(plan->context));
+        att_plan_advise_removal(plan, run);
+        run->status = "failed";
+    }
+    return ATT_OK;
+}
+
+att_status att_sweep_plan_run(att_sweep_plan *plan, const att_sweep_steps *steps)
+{
+    const att_sweep_steps own = att_sweep_own_steps(plan->context);
+    ATT_TRY(att_plan_lock(plan));
+    ATT_TRY(prepare_folders(plan));
+    ATT_TRY(write_sweep(plan));
+    return run_all(plan, steps ? steps : &own);
+}
+
+const char *att_sweep_plan_folder(const att_sweep_plan *plan)
+{
+    return plan->folder;
+}
+
+int att_sweep_plan_count(const att_sweep_plan *plan)
+{
+    return plan->run_count;
+}
+
+att_planned_run att_sweep_plan_at(const att_sweep_plan *plan, int run)
+{
+    return show(&plan->runs[run]);
+}
+
+const att_sweep *att_sweep_plan_results(const att_sweep_plan *plan)
+{
+    return plan->results;
+}

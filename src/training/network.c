@@ -1,0 +1,279 @@
+#include "training/network.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <attscope/network.h>
+
+#include "core/error.h"
+#include "core/options.h"
+#include "io/file.h"
+#include "recipe/recipe.h"
+
+/* What a recipe names and there is not, or not here, is a wrong argument. The message stays. */
+static att_status blame_recipe(att_status status)
+{
+    return status == ATT_ERR_NOT_FOUND || status == ATT_ERR_UNSUPPORTED ? ATT_ERR_ARGUMENT : status;
+}
+
+/* Options that training alone reads: the recipe says them, not the checkpoint. */
+static void copy_training_options(const att_option_values *recipe, const char *network, att_option_values *to)
+{
+    const att_family_info family = att_model_family_of(network);
+    for (int i = 0; i < family.option_count; i++)
+        if (family.options[i].training)
+            att_option_copy(family.options[i].key, recipe, to);
+}
+
+/* --- finding ------------------------------------------------------------------------------------------------------ */
+
+/* Of a folder, takes the file in it that evaluation would take. */
+static att_status find_initial(att_trained_network *n)
+{
+    if (!att_file_exists(n->checkpoint))
+        return att_fail(n->context, ATT_ERR_NOT_FOUND, "--initial-checkpoint: there is no file or folder \"%s\"",
+                        n->checkpoint);
+    ATT_TRY(att_network_locate(n->context, n->checkpoint, n->path, sizeof n->path));
+    if (strcmp(n->checkpoint, n->path) != 0)
+        att_log(n->context, ATT_LOG_INFO, "%s is a folder; its %s is taken", n->checkpoint,
+                n->path + strlen(n->checkpoint) + 1);
+    n->checkpoint = n->path;
+    return ATT_OK;
+}
+
+/* What the file is, and what training skips of it. */
+static att_status identify(const att_tensors *file, const att_recipe_network *network, att_trained_network *n)
+{
+    att_network_name found;
+    if (*att_tensors_skipped(file))
+        att_log(n->context, ATT_LOG_INFO, "%s: skipped, because only training uses them: %s", n->checkpoint,
+                att_tensors_skipped(file));
+    if (network->model)
+        ATT_TRY(blame_recipe(att_model_resolve(n->context, network->model, &found)));
+    ATT_TRY(att_model_identify(n->context, file, n->checkpoint, network->model, &network->options, &n->identity));
+    return att_checkpoint_describe(n->context, file, &n->stood);
+}
+
+/* A new training takes the network's options from the file, and as many classes as the recipe says. */
+static void take_options(att_recipe_network *network, att_trained_network *n)
+{
+    const att_option_values recipe = network->options;
+    network->options = n->identity.options;
+    if (!n->resumes)
+        att_option_copy("num_classes", &recipe, &network->options);
+    copy_training_options(&recipe, n->identity.name, &network->options);
+    n->name = n->identity.name;
+}
+
+static att_status read_checkpoint(att_recipe *recipe, att_trained_network *n)
+{
+    att_tensors *file = NULL;
+    char text[ATT_IDENTITY_DESCRIPTION];
+    if (!n->resumes)
+        ATT_TRY(find_initial(n));
+    ATT_TRY(att_tensors_open(n->context, n->checkpoint, &file));
+    att_status status = identify(file, &recipe->network, n);
+    att_tensors_close(&file);
+    ATT_TRY(status);
+    att_preprocess taken = n->identity.preprocess;
+    ATT_TRY(att_recipe_preprocess_apply(n->context, &recipe->preprocess, &taken));
+    att_log(n->context, ATT_LOG_INFO, "the checkpoint: %s",
+            att_identity_describe(n->context, &n->identity, &taken, text));
+    if (!n->resumes && n->stood.ema)
+        att_log(n->context, ATT_LOG_INFO,
+                "%s has averaged weights too, which are not taken: attscope convert --use-ema makes a file of them",
+                n->checkpoint);
+    take_options(&recipe->network, n);
+    return ATT_OK;
+}
+
+static att_status name_network(const att_recipe *recipe, att_trained_network *n)
+{
+    att_network_name found;
+    n->name = recipe->network.model;
+    if (!n->name)
+        return att_fail(n->context, ATT_ERR_ARGUMENT,
+                        "the network to train is not named: --model NAME does; attscope models lists them");
+    ATT_TRY(blame_recipe(att_model_resolve(n->context, n->name, &found)));
+    if (found.deprecated)
+        att_log(n->context, ATT_LOG_INFO, "%s is timm's deprecated name of %s%s%s", n->name, found.network,
+                *found.tag ? "." : "", found.tag);
+    return ATT_OK;
+}
+
+static att_status build(const att_recipe *recipe, const att_trained_network *n, att_model **model)
+{
+    att_option_values options = recipe->network.options;
+    if (!att_options_find(&options, "num_classes"))
+        att_options_set(&options, "num_classes", 1);
+    return att_model_create(n->context, n->name, &options, ATT_F32, model);
+}
+
+bool att_trained_network_sees(const att_recipe *recipe, const att_trained_network *n, const char *with)
+{
+    att_model *model = NULL;
+    att_measure *measure = NULL;
+    att_status status = build(recipe, n, &model);
+    if (status == ATT_OK)
+        status = att_measure_create(att_model_graph(model), with, "*", &measure);
+    att_measure_destroy(&measure);
+    att_model_destroy(&model);
+    return status != ATT_ERR_NOT_FOUND;
+}
+
+static att_status try_model(const att_recipe *recipe, const att_model *model, att_trained_network *n, const char *with,
+                            const char *nodes)
+{
+    const att_task_info task = att_model_task(model);
+    att_measure *measure = NULL;
+    ATT_TRY(att_recipe_check_task(n->context, recipe, &task));
+    n->preprocess = att_model_preprocess(model);
+    ATT_TRY(att_recipe_preprocess_apply(n->context, &recipe->preprocess, &n->preprocess));
+    if (!with)
+        return ATT_OK;
+    att_status status = blame_recipe(att_measure_create(att_model_graph(model), with, nodes, &measure));
+    att_measure_destroy(&measure);
+    return status;
+}
+
+att_status att_trained_network_try(const att_recipe *recipe, att_trained_network *n, const char *with,
+                                   const char *nodes)
+{
+    att_model *model = NULL;
+    ATT_TRY(build(recipe, n, &model));
+    att_status status = try_model(recipe, model, n, with, nodes);
+    att_model_destroy(&model);
+    return status;
+}
+
+att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_trained_network *n)
+{
+    const att_recipe_measure *measure = &recipe->measure;
+    if (measure->with)
+        ATT_TRY(blame_recipe(att_instruments_check(n->context, measure->with)));
+    n->resumes = *resume != '\0';
+    n->checkpoint = n->resumes ? resume : recipe->files.initial_checkpoint;
+    ATT_TRY(n->checkpoint ? read_checkpoint(recipe, n) : name_network(recipe, n));
+    return att_trained_network_try(recipe, n, measure->with, measure->nodes);
+}
+
+/* --- making ------------------------------------------------------------------------------------------------------- */
+
+/* As many classes as the data has, which a class map may say; a training that is continued keeps its own. */
+static void settle_classes(att_recipe *recipe, const att_dataset *data, const att_trained_network *n)
+{
+    int in_data = att_dataset_class_count(data);
+    bool mapped = att_dataset_numbering(data) == ATT_NUMBERED_BY_MAP;
+    if (att_options_find(&recipe->network.options, "num_classes"))
+        return;
+    att_options_set(&recipe->network.options, "num_classes", in_data);
+    att_log(n->context, ATT_LOG_INFO, "--num-classes %d, as many as %s", in_data,
+            mapped ? "the class map names" : "the data has");
+}
+
+static att_status check_classes(const att_trained_network *n, const att_dataset *data)
+{
+    int in_data = att_dataset_class_count(data), classes = att_model_classes(n->model);
+    if (att_model_task(n->model).head_scope || classes >= in_data)
+        return ATT_OK;
+    return att_fail(n->context, ATT_ERR_ARGUMENT,
+                    "--num-classes %d, but the data has %d classes, each of which needs an output", classes, in_data);
+}
+
+/* What a new network and the images leave unused of each other. */
+static void compare_images(const att_trained_network *n, const att_dataset *data)
+{
+    const att_preprocess *network = &n->preprocess;
+    att_image image;
+    att_colours colours = att_dataset_colours(data, n->context);
+    if (network->in_chans == 3 && colours == ATT_COLOURS_GREY)
+        att_log(n->context, ATT_LOG_INFO,
+                "the images are grey: --in-chans 1 gives a network that takes them as they are");
+    if (network->in_chans == 1 && colours == ATT_COLOURS_ANY)
+        att_log(n->context, ATT_LOG_INFO, "the images have colours, which are left out: the network takes grey ones");
+    if (att_dataset_read(data, n->context, 0, network->in_chans, &image) != ATT_OK)
+        return;
+    if (2 * image.width <= network->width && 2 * image.height <= network->height)
+        att_log(n->context, ATT_LOG_INFO,
+                "images of %d x %d pixels are enlarged to %d x %d; --img-size and --patch-size give a smaller network",
+                image.width, image.height, network->width, network->height);
+    att_image_free(n->context, &image);
+}
+
+static void say_network(const att_trained_network *n)
+{
+    const att_option_values *options = att_model_options(n->model);
+    const char *modules = att_options_text(options, "modules");
+    char head[ATT_HEAD_TEXT];
+    att_log(n->context, ATT_LOG_INFO, "trains %s, %d x %d x %d, %s, %lld parameters, %s", n->name, n->preprocess.height,
+            n->preprocess.width, n->preprocess.in_chans, att_head_describe(n->context, options, head),
+            (long long)att_graph_parameter_elements(att_model_graph(n->model)),
+            strcmp(modules, "none") == 0 ? "no modules" : modules);
+}
+
+/* Of instruments that compare answers with classes nothing is recorded while images are mixed. */
+static void say_unmeasured(const att_trained_network *n)
+{
+    for (int i = 0; i < att_measure_instrument_count(n->measure); i++)
+        if (att_measure_instrument_at(n->measure, i).needs_labels)
+            att_log(n->context, ATT_LOG_INFO, "%s is not measured while training: mixed images have no single class",
+                    att_measure_instrument_at(n->measure, i).name);
+}
+
+static att_status make_measure(const att_recipe *recipe, att_trained_network *n)
+{
+    const att_recipe_measure *m = &recipe->measure;
+    if (!m->with)
+        return ATT_OK;
+    ATT_TRY(blame_recipe(att_measure_create(att_model_graph(n->model), m->with, m->nodes, &n->measure)));
+    if (att_train_mixes(&recipe->train))
+        say_unmeasured(n);
+    return ATT_OK;
+}
+
+att_status att_trained_network_make(att_recipe *recipe, const att_dataset *data, att_trained_network *n)
+{
+    settle_classes(recipe, data, n);
+    ATT_TRY(att_model_create(n->context, n->name, &recipe->network.options, ATT_F32, &n->model));
+    ATT_TRY(check_classes(n, data));
+    n->preprocess = n->checkpoint ? n->identity.preprocess : att_model_preprocess(n->model);
+    ATT_TRY(att_recipe_preprocess_apply(n->context, &recipe->preprocess, &n->preprocess));
+    att_model_set_preprocess(n->model, &n->preprocess);
+    say_network(n);
+    if (!n->checkpoint)
+        compare_images(n, data);
+    ATT_TRY(make_measure(recipe, n));
+    return att_weights_create(att_model_graph(n->model), "cpu", &n->weights);
+}
+
+/* --- filling ------------------------------------------------------------------------------------------------------ */
+
+static att_status load(att_trained_network *n)
+{
+    att_tensors *file;
+    att_new_head head;
+    ATT_TRY(att_tensors_open(n->context, n->checkpoint, &file));
+    att_status status = att_model_load_pretrained(n->model, file, n->weights, &head);
+    att_tensors_close(&file);
+    if (status == ATT_OK && *head.names && head.classes == 0)
+        att_log(n->context, ATT_LOG_INFO, "%s: initialised, because %s has none", head.names, n->checkpoint);
+    else if (status == ATT_OK && *head.names)
+        att_log(n->context, ATT_LOG_INFO, "%s: re-initialised, because the file has %lld classes and the network %d",
+                head.names, (long long)head.classes, att_model_classes(n->model));
+    return status;
+}
+
+att_status att_trained_network_fill(const att_recipe *recipe, att_trained_network *n)
+{
+    if (n->resumes)
+        return ATT_OK;
+    ATT_TRY(att_weights_initialise(n->weights, recipe->train.seed));
+    return n->checkpoint ? load(n) : ATT_OK;
+}
+
+void att_trained_network_free(att_trained_network *n)
+{
+    att_measure_destroy(&n->measure);
+    att_weights_destroy(&n->weights);
+    att_model_destroy(&n->model);
+}

@@ -1,0 +1,273 @@
+#include <attscope/lab/training.h>
+
+#include <string.h>
+
+#include <attscope/evaluate.h>
+#include <attscope/file.h>
+#include <attscope/store.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "recipe/recipe.h"
+#include "training/network.h"
+
+struct att_training {
+    att_context *context;
+    att_recipe recipe;
+    att_run_folder folder;
+    att_trained_network network;
+    att_dataset *train, *eval;
+    att_transform_options train_transform, eval_transform;
+    const att_sink *listener; /* NULL: none */
+    att_sink records;         /* open from the training's first event on */
+};
+
+/* --- data --------------------------------------------------------------------------------------------------------- */
+
+static att_status open_split(const att_training *t, const char *split, const att_dataset *trained,
+                             att_dataset **dataset)
+{
+    char text[ATT_RUN_PATH];
+    att_dataset_options options = att_recipe_dataset_options(&t->recipe.data, split);
+    if (trained) {
+        options.trained = att_dataset_class_names(trained);
+        options.trained_count = att_dataset_class_count(trained);
+    }
+    att_status status = att_dataset_open(t->context, t->recipe.data.data_dir, &options, dataset);
+    if (status == ATT_ERR_MISMATCH && options.class_map)
+        att_log(t->context, ATT_LOG_INFO, "--class-map %s says which classes there are, one a line", options.class_map);
+    ATT_TRY(status);
+    att_log(t->context, ATT_LOG_INFO, "%s", att_dataset_describe(*dataset, text, sizeof text));
+    return ATT_OK;
+}
+
+/* A class that training does not know has no number: with the folders' own, all of evaluation would be wrong. */
+static att_status check_classes(const att_training *t)
+{
+    const char *unknown =
+        att_dataset_unknown_class(t->eval, att_dataset_class_names(t->train), att_dataset_class_count(t->train));
+    if (att_dataset_numbering(t->eval) != ATT_NUMBERED_BY_FOLDERS || !unknown)
+        return ATT_OK;
+    return att_fail(t->context, ATT_ERR_MISMATCH, "%s, %s: class \"%s\" is none of those in %s, which are trained",
+                    t->recipe.data.data_dir, att_dataset_split(t->eval), unknown, att_dataset_split(t->train));
+}
+
+static att_status open_eval(att_training *t)
+{
+    ATT_TRY(open_split(t, t->recipe.data.val_split, t->train, &t->eval));
+    return check_classes(t);
+}
+
+static att_status open_data(att_training *t)
+{
+    const att_recipe_data *data = &t->recipe.data;
+    ATT_TRY(open_split(t, data->train_split, NULL, &t->train));
+    if (!*att_dataset_split(t->train)) {
+        att_log(t->context, ATT_LOG_INFO, "%s has no splits: nothing to evaluate on", data->data_dir);
+        return ATT_OK;
+    }
+    if (!*data->val_split) {
+        att_log(t->context, ATT_LOG_INFO, "--val-split names nothing to evaluate on");
+        return ATT_OK;
+    }
+    att_status status = open_eval(t);
+    if (status != ATT_OK)
+        att_log(t->context, ATT_LOG_INFO,
+                "--val-split NAME says what to evaluate on, --val-split '' that there is nothing");
+    return status;
+}
+
+/* --- the recipe --------------------------------------------------------------------------------------------------- */
+
+static att_status make_transforms(att_training *t)
+{
+    t->eval_transform = t->train_transform = att_evaluate_transform(&t->network.preprocess);
+    return att_recipe_transform(t->context, &t->recipe.images, &t->train_transform);
+}
+
+static void take_channels(att_reals *reals, const double *values, int count)
+{
+    reals->count = count;
+    memcpy(reals->values, values, (size_t)count * sizeof *values);
+}
+
+/* Makes the recipe say what is taken where it left that open. */
+static void complete_recipe(att_training *t)
+{
+    att_recipe *r = &t->recipe;
+    const att_preprocess *preprocess = &t->network.preprocess;
+    const att_task_info task = att_model_task(t->network.model);
+    r->network.model = att_model_name(t->network.model);
+    r->network.options = *att_model_options(t->network.model);
+    take_channels(&r->preprocess.mean, preprocess->mean, preprocess->in_chans);
+    take_channels(&r->preprocess.std, preprocess->std, preprocess->in_chans);
+    r->preprocess.crop_pct = preprocess->crop_pct;
+    r->preprocess.crop_mode = preprocess->crop_mode;
+    r->preprocess.interpolation = preprocess->interpolation;
+    r->files.resume = NULL;
+    att_recipe_take_task(r, &task);
+    r->train.output = t->folder.folder;
+    r->train.resume = *t->folder.resume ? t->folder.resume : NULL;
+    r->train.measure = t->network.measure;
+    r->train.task_options = &r->task;
+}
+
+/* The default outlasts a short training. */
+static void say_warmup(const att_training *t)
+{
+    const att_train_options *train = &t->recipe.train;
+    if (train->epochs > 0 && train->warmup_epochs >= train->epochs && strcmp(train->schedule, "none") != 0)
+        att_log(t->context, ATT_LOG_INFO,
+                "the warm-up lasts the whole training: with --warmup-epochs %d and --epochs %d the rate never "
+                "reaches --lr",
+                train->warmup_epochs, train->epochs);
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------------ */
+
+static att_train_data data_of(const att_training *t)
+{
+    return (att_train_data){t->train, t->eval, &t->train_transform, &t->eval_transform};
+}
+
+/* Weights are drawn or read, which takes its time, where nothing else can be refused any more. */
+static att_status fill_weights(att_training *t)
+{
+    att_train_data data = data_of(t);
+    ATT_TRY(att_train_check(t->network.model, t->network.weights, &data, &t->recipe.train));
+    return att_trained_network_fill(&t->recipe, &t->network);
+}
+
+/* The folder of a continued run says where the network is; that of a new one is named after the network. */
+static att_status find_network(att_training *t)
+{
+    const att_recipe_files *files = &t->recipe.files;
+    const att_run_place place = {files->output, files->experiment, files->resume};
+    att_run_folder *run = &t->folder;
+    ATT_TRY(att_run_place_check(t->context, &place));
+    if (files->resume)
+        ATT_TRY(att_run_find_resume(t->context, &place, run->resume, sizeof run->resume));
+    ATT_TRY(att_trained_network_find(&t->recipe, run->resume, &t->network));
+    return att_run_folder_settle(t->context, &place, t->network.name, t->network.preprocess.height,
+                                 t->network.preprocess.width, run);
+}
+
+static att_status prepare(att_training *t)
+{
+    if (!t->recipe.data.data_dir)
+        return att_fail(t->context, ATT_ERR_ARGUMENT, "the data set to train on is not named: --data-dir DATA does");
+    ATT_TRY(att_recipe_settle(t->context, &t->recipe));
+    ATT_TRY(find_network(t));
+    ATT_TRY(open_data(t));
+    ATT_TRY(att_trained_network_make(&t->recipe, t->train, &t->network));
+    ATT_TRY(make_transforms(t));
+    complete_recipe(t);
+    say_warmup(t);
+    return fill_weights(t);
+}
+
+att_status att_training_open(att_context *context, const att_recipe *recipe, att_training **training)
+{
+    att_training *t = att_allocate(context, sizeof *t);
+    if (!t)
+        return att_fail_memory(context, sizeof *t, "a training");
+    t->context = t->network.context = context;
+    t->recipe = *recipe;
+    att_status status = prepare(t);
+    if (status != ATT_OK)
+        att_training_close(&t);
+    else
+        *training = t;
+    return status;
+}
+
+void att_training_close(att_training **training)
+{
+    att_training *t = *training;
+    if (!t)
+        return;
+    att_trained_network_free(&t->network);
+    att_dataset_close(&t->eval);
+    att_dataset_close(&t->train);
+    att_free(t->context, t);
+    *training = NULL;
+}
+
+const att_recipe *att_training_recipe(const att_training *t)
+{
+    return &t->recipe;
+}
+
+const att_run_folder *att_training_folder(const att_training *t)
+{
+    return &t->folder;
+}
+
+const att_model *att_training_model(const att_training *t)
+{
+    return t->network.model;
+}
+
+att_weights *att_training_weights(const att_training *t)
+{
+    return t->network.weights;
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+/* One name a line, as a choice of class names and, where names are single words, as a class map. */
+static att_status write_classes(const att_training *t)
+{
+    char path[ATT_RUN_PATH];
+    att_text text = {.context = t->context};
+    ATT_TRY(att_path_join(t->context, t->folder.folder, "classes.txt", path, sizeof path));
+    for (int c = 0; c < att_dataset_class_count(t->train); c++)
+        att_text_append(&text, "%s\n", att_dataset_class_name(t->train, c));
+    att_status status = text.failed ? att_fail_memory(t->context, text.length, path)
+                                    : att_file_replace(t->context, path, text.data ? text.data : "", text.length);
+    att_text_free(&text);
+    return status;
+}
+
+/* The folder's files are made or cut where the training begins: one that is refused leaves them as they are. */
+static att_status open_records(att_training *t)
+{
+    att_store_resume at = {t->network.stood.epoch, t->network.stood.update};
+    att_store_options options = {.resume = *t->folder.resume ? &at : NULL, .database = t->folder.database};
+    char path[ATT_RUN_PATH];
+    ATT_TRY(att_store_open(t->context, t->folder.folder, &options, &t->records));
+    ATT_TRY(att_path_join(t->context, t->folder.folder, "args.yaml", path, sizeof path));
+    ATT_TRY(att_recipe_write(t->context, path, &t->recipe));
+    return write_classes(t);
+}
+
+static att_status hear(void *user, const att_event *event)
+{
+    att_training *t = user;
+    if (event->kind == ATT_EVENT_RUN_BEGIN)
+        ATT_TRY(open_records(t));
+    if (t->records.emit)
+        ATT_TRY(t->records.emit(t->records.user, event));
+    return t->listener ? t->listener->emit(t->listener->user, event) : ATT_OK;
+}
+
+att_status att_training_run(att_training *t, const att_training_watch *watch, att_train_result *result)
+{
+    const att_sink sink = {.emit = hear, .user = t};
+    att_train_options options = t->recipe.train;
+    att_train_data data = data_of(t);
+    ATT_TRY(att_run_folder_claim(t->context, &t->folder));
+    t->recipe.files.experiment = att_path_last(t->folder.folder);
+    t->listener = watch ? watch->sink : NULL;
+    options.sinks = &sink;
+    options.sink_count = 1;
+    options.progress = watch ? watch->progress : NULL;
+    options.progress_user = watch ? watch->progress_user : NULL;
+    att_status status = att_train(t->network.model, t->network.weights, &data, &options, result);
+    if (t->records.close)
+        t->records.close(t->records.user);
+    t->records = (att_sink){0};
+    return status;
+}

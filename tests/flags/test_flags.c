@@ -1,0 +1,259 @@
+/* Flags from arguments, files and programs, into a struct and out of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <attscope/lab/flags.h>
+
+typedef struct inner {
+    att_option_values options;
+} inner;
+
+typedef struct settings {
+    bool quick;
+    int depth;
+    int64_t bytes;
+    uint64_t seed;
+    double rate;
+    att_reals betas;
+    const char *name, *file;
+    att_texts more;
+    inner of;
+} settings;
+
+typedef struct fixture {
+    att_context *context;
+    att_flags *flags;
+    size_t bytes_at_first;
+    int logged;
+    char path[64];
+} fixture;
+
+static const char *choose_name(int index)
+{
+    static const char *const names[] = {"alpha", "beta"};
+    return index < 2 ? names[index] : NULL;
+}
+
+static const att_flag rows[] = {
+    {"quick", .kind = ATT_FLAG_SWITCH, .help = "", ATT_FLAG_AT(settings, quick)},
+    {"tree-depth", .letter = 'd', .kind = ATT_FLAG_INT, .value = "N", .help = "", ATT_FLAG_AT(settings, depth),
+     .low = 1, .high = 9},
+    {"bytes", .kind = ATT_FLAG_SIZE, .value = "SIZE", .help = "", ATT_FLAG_AT(settings, bytes), .open = true},
+    {"seed", .kind = ATT_FLAG_SEED, .value = "N", .help = "", ATT_FLAG_AT(settings, seed)},
+    {"rate", .alias = "lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "", ATT_FLAG_AT(settings, rate), .low = 0,
+     .high = 1},
+    {"betas", .kind = ATT_FLAG_REALS, .value = "X X", .help = "", ATT_FLAG_AT(settings, betas), .most = 2},
+    {"name", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "", .choice = choose_name, ATT_FLAG_AT(settings, name)},
+    {"file", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "", ATT_FLAG_AT(settings, file), .once = true},
+    {"more", .kind = ATT_FLAG_TEXTS, .value = "TEXT", .help = "", ATT_FLAG_AT(settings, more), .once = true},
+};
+
+static const att_option declared[] = {
+    {.key = "patch_size", .kind = ATT_OPTION_SIDES, .low = 1, .high = 99},
+    {.key = "wide_stem", .kind = ATT_OPTION_SWITCH, .high = 1},
+};
+
+static int make_rows(att_context *context, att_flag *made, int most)
+{
+    (void)context;
+    for (int i = 0; i < 2 && i < most; i++)
+        made[i] = att_flag_of_option(&declared[i], offsetof(inner, options));
+    return 2;
+}
+
+static void defaults(att_context *context, void *values)
+{
+    settings *s = values;
+    (void)context;
+    s->depth = 3;
+    s->rate = 0.5;
+    s->name = "alpha";
+    s->betas = (att_reals){{0.9, 0.999}, 2};
+}
+
+/* Both numbers of the betas must rise. */
+static att_status complete(att_context *context, void *values)
+{
+    const settings *s = values;
+    (void)context;
+    return s->betas.values[0] < s->betas.values[1] ? ATT_OK : ATT_ERR_ARGUMENT;
+}
+
+static const att_flag_group plain = {"Plain", rows, sizeof rows / sizeof *rows, .defaults = defaults,
+                                     .complete = complete};
+static const att_flag_group made = {"Made", .make_rows = make_rows};
+static const att_flag_use parts[] = {{&plain, 0}, {&made, offsetof(settings, of)}};
+static const att_flag_group whole = {.parts = parts, .part_count = 2};
+
+static void count_lines(void *user, att_log_level level, const char *line)
+{
+    fixture *f = user;
+    (void)level;
+    f->logged += *line != '\0';
+}
+
+static int setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    const att_flags_options options = {
+        .uses = &(att_flag_use){&whole, 0}, .use_count = 1, .size = sizeof(settings), .command = "test"};
+    att_settings how = att_settings_defaults();
+    how.threads = 1;
+    how.log = count_lines;
+    how.log_user = f;
+    assert_int_equal(att_context_create(&how, &f->context), ATT_OK);
+    f->bytes_at_first = att_context_allocations(f->context).bytes_now;
+    assert_int_equal(att_flags_create(f->context, &options, &f->flags), ATT_OK);
+    strcpy(f->path, "/tmp/att_flags_XXXXXX");
+    close(mkstemp(f->path));
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    unlink(f->path);
+    att_flags_destroy(&f->flags);
+    assert_int_equal(att_context_allocations(f->context).bytes_now, f->bytes_at_first);
+    att_context_destroy(&f->context);
+    free(f);
+    return 0;
+}
+
+static att_status parse(fixture *f, int count, const char *const *words, settings *s)
+{
+    const char *operands[16];
+    int operand_count;
+    return att_flags_parse(f->flags, count, (char **)words, s, operands, &operand_count, NULL);
+}
+
+#define PARSE(f, s, ...)                                                                                               \
+    parse((f), (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)), (const char *const[]){__VA_ARGS__}, \
+          (s))
+
+static void assert_refused(const fixture *f, att_status status, const char *part)
+{
+    assert_int_equal(status, ATT_ERR_ARGUMENT);
+    if (!strstr(att_context_message(f->context), part))
+        fail_msg("\"%s\" lacks \"%s\"", att_context_message(f->context), part);
+}
+
+static void every_kind_is_stored(void **state)
+{
+    fixture *f = *state;
+    settings s;
+    att_flags_default(f->flags, &s);
+    assert_int_equal(PARSE(f, &s, "--quick", "-d", "4", "--bytes=1.5K", "--seed", "18446744073709551615", "--lr",
+                           "0.25", "--betas", "0.5", "0.75", "--name", "beta", "--more", "a", "--more", "b",
+                           "--patch-size", "4", "8", "--no-wide-stem"),
+                     ATT_OK);
+    assert_true(s.quick);
+    assert_int_equal(s.depth, 4);
+    assert_int_equal(s.bytes, 1536);
+    assert_true(s.seed == UINT64_MAX);
+    assert_true(s.rate == 0.25 && s.betas.count == 2 && s.betas.values[1] == 0.75);
+    assert_string_equal(s.name, "beta");
+    assert_int_equal(s.more.count, 2);
+    const att_option_value *sides = att_options_find(&s.of.options, "patch_size");
+    assert_true(sides && sides->numbers[0] == 4 && sides->numbers[1] == 8);
+    assert_true(att_options_number(&s.of.options, "wide_stem", -1) == 0);
+}
+
+static void a_program_sets_values_by_name(void **state)
+{
+    fixture *f = *state;
+    settings s;
+    att_flags_default(f->flags, &s);
+    assert_int_equal(att_flags_set(f->flags, "tree_depth", "7", &s), ATT_OK);
+    assert_int_equal(att_flags_set(f->flags, "betas", "0.1 0.2", &s), ATT_OK);
+    assert_int_equal(att_flags_set(f->flags, "patch-size", "2 3", &s), ATT_OK);
+    assert_int_equal(att_flags_set(f->flags, "pin_mem", "true", &s), ATT_OK); /* timm's, without effect here */
+    assert_true(s.depth == 7 && s.betas.values[1] == 0.2);
+    assert_refused(f, att_flags_set(f->flags, "depht", "7", &s), "unknown option --depht");
+    assert_refused(f, att_flags_set(f->flags, "tree-detph", "7", &s), "did you mean --tree-depth?");
+    assert_refused(f, att_flags_set(f->flags, "tree-depth", "12", &s), "\"12\" is not a whole number from 1 to 9");
+    assert_refused(f, att_flags_set(f->flags, "name", "bata", &s), "did you mean beta?");
+    assert_refused(f, att_flags_set(f->flags, "betas", "0.1 0.2 0.3", &s), "\"0.3\" is one too many");
+    assert_int_equal(s.depth, 7);
+    assert_int_equal(att_flags_complete(f->flags, &s), ATT_OK);
+    assert_int_equal(att_flags_set(f->flags, "betas", "0.2 0.1", &s), ATT_OK);
+    assert_int_equal(att_flags_complete(f->flags, &s), ATT_ERR_ARGUMENT);
+}
+
+static void what_is_written_reads_back(void **state)
+{
+    fixture *f = *state;
+    settings s, back;
+    att_yaml *yaml = NULL;
+    att_flags_default(f->flags, &s);
+    assert_int_equal(PARSE(f, &s, "--quick", "--betas", "0.1", "0.3", "--name", "beta", "--patch-size", "4", "8",
+                           "--file", "elsewhere", "--rate", "1e-7"),
+                     ATT_OK);
+    assert_int_equal(att_flags_write(f->flags, &s, f->path), ATT_OK);
+    assert_int_equal(att_yaml_read(f->context, f->path, &yaml), ATT_OK);
+    att_flags_default(f->flags, &back);
+    assert_int_equal(att_flags_read(f->flags, f->path, yaml, &back, NULL), ATT_OK);
+    assert_true(att_flags_same(f->flags, &s, &back));
+    assert_null(back.file); /* of one call only */
+    back.rate = 1e-8;
+    assert_false(att_flags_same(f->flags, &s, &back));
+    att_yaml_destroy(&yaml);
+}
+
+static att_status read_text(fixture *f, const char *text, settings *s)
+{
+    att_yaml *yaml = NULL;
+    assert_int_equal(att_yaml_parse(f->context, "some.yaml", text, strlen(text), &yaml), ATT_OK);
+    att_flags_default(f->flags, s);
+    att_status status = att_flags_read(f->flags, "some.yaml", yaml, s, NULL);
+    att_yaml_destroy(&yaml);
+    return status;
+}
+
+static void files_are_told_where_they_are_wrong(void **state)
+{
+    fixture *f = *state;
+    settings s;
+    assert_refused(f, read_text(f, "quick: true\nrate: fast\n", &s),
+                   "some.yaml, line 2: rate: \"fast\" is not a number");
+    assert_refused(f, read_text(f, "tree_depth: [1, 2]\n", &s), "line 1: tree_depth: a list is not a whole number");
+    assert_refused(f, read_text(f, "file: x\n", &s), "file belongs to a single call");
+    assert_int_equal(f->logged, 0);
+    assert_refused(f, read_text(f, "a: 1\nb: 2\n", &s), "some.yaml: 2 options are refused");
+    assert_int_equal(f->logged, 2); /* the reason of each */
+}
+
+static void the_table_lists_what_there_is(void **state)
+{
+    fixture *f = *state;
+    char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
+    const char *texts[ATT_MOST_REALS];
+    assert_int_equal(att_flags_count(f->flags), (int)(sizeof rows / sizeof *rows) + 2);
+    att_flag_place last = att_flags_at(f->flags, att_flags_count(f->flags) - 1);
+    assert_string_equal(last.title, "Made");
+    assert_string_equal(last.flag->name, "wide-stem");
+    att_flag_place betas = att_flags_find(f->flags, "betas");
+    assert_int_equal(att_flag_format(&betas, att_flags_defaults(f->flags), numbers, texts), 2);
+    assert_string_equal(texts[1], "0.999");
+    assert_int_equal(att_flag_format(&last, att_flags_defaults(f->flags), numbers, texts), 0);
+    assert_null(att_flags_find(f->flags, "nothing").flag);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(every_kind_is_stored),          TEST(a_program_sets_values_by_name),
+        TEST(what_is_written_reads_back),    TEST(files_are_told_where_they_are_wrong),
+        TEST(the_table_lists_what_there_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* A sweep carried out by a program, in its own process or by steps of its own. */
+#include <attscope/lab/sweep_plan.h>
+
+#include "training/small.h"
+
+static const uint64_t seeds[] = {1, 2};
+static const char *const lrs[] = {"lr=0.001,0.01"};
+
+/* The recipe lies in the fixture's folder. */
+static att_sweep_options small_sweep(const fixture *f, char path[160])
+{
+    att_recipe recipe = small_recipe(f);
+    recipe.files.experiment = NULL;
+    recipe.train.epochs = 1;
+    assert_int_equal(att_recipe_write(f->context, path_in(f, "tiny.yaml", path), &recipe), ATT_OK);
+    return (att_sweep_options){.recipe = path,
+                               .seeds = seeds,
+                               .seed_count = 2,
+                               .vary = lrs,
+                               .vary_count = 1,
+                               .output = f->folder,
+                               .measure = "accuracy,entropy"};
+}
+
+static att_sweep_plan *open_plan(const fixture *f, const att_sweep_options *options)
+{
+    att_sweep_plan *plan = NULL;
+    if (att_sweep_plan_open(f->context, options, &plan) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+    return plan;
+}
+
+static void assert_statuses(const att_sweep_plan *plan, const char *status)
+{
+    for (int i = 0; i < att_sweep_plan_count(plan); i++)
+        assert_string_equal(att_sweep_plan_at(plan, i).status, status);
+}
+
+static void two_settings_are_trained_and_measured(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    const att_sweep_options options = small_sweep(f, path);
+    att_sweep_plan *plan = open_plan(f, &options);
+    assert_int_equal(att_sweep_plan_count(plan), 4);
+    assert_string_equal(att_sweep_plan_at(plan, 3).name, "lr=0.01-seed2");
+    assert_false(exists(f, "tiny")); /* nothing is written before it runs */
+    assert_null(att_sweep_plan_results(plan));
+    if (att_sweep_plan_run(plan, NULL) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+    assert_statuses(plan, "measured");
+    const att_sweep *results = att_sweep_plan_results(plan);
+    assert_int_equal(att_sweep_setting_count(results), 2);
+    assert_int_equal(att_sweep_setting_at(results, 1).runs, 2);
+    att_measurement entropy = att_sweep_figure_find(results, 1, "entropy", "blocks.0.attn", "mean");
+    assert_int_equal(entropy.count, 2);
+    assert_true(entropy.mean > 0);
+    assert_true(exists(f, "tiny/sweep.json"));
+    att_sweep_plan_close(&plan);
+
+    /* The same again finds everything done. */
+    plan = open_plan(f, &options);
+    assert_statuses(plan, "measured");
+    att_sweep_plan_close(&plan);
+}
+
+typedef struct counted {
+    int trained, measured;
+    const char *fails; /* this run */
+    const char *stops;
+} counted;
+
+static att_status count_training(void *user, const att_planned_run *run, const att_recipe *recipe,
+                                 char reason[ATT_SWEEP_REASON])
+{
+    counted *c = user;
+    c->trained++;
+    assert_true(recipe->train.seed == run->seed);
+    if (c->stops && strcmp(run->name, c->stops) == 0)
+        return ATT_ERR_STOPPED;
+    snprintf(reason, ATT_SWEEP_REASON, "for a test");
+    return c->fails && strcmp(run->name, c->fails) != 0 ? ATT_OK : ATT_ERR_IO;
+}
+
+static att_status count_measuring(void *user, const att_planned_run *run, const att_recipe *recipe,
+                                  char reason[ATT_SWEEP_REASON])
+{
+    counted *c = user;
+    (void)run, (void)recipe, (void)reason;
+    c->measured++;
+    return ATT_OK;
+}
+
+static void a_run_that_fails_leaves_the_others_alone(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    const att_sweep_options options = small_sweep(f, path);
+    counted c = {.fails = "lr=0.001-seed2"};
+    const att_sweep_steps steps = {count_training, count_measuring, &c};
+    att_sweep_plan *plan = open_plan(f, &options);
+    assert_int_equal(att_sweep_plan_run(plan, &steps), ATT_OK);
+    assert_int_equal(c.trained, 4);
+    assert_int_equal(c.measured, 3);
+    assert_statuses(plan, "failed"); /* also those whose steps left no records */
+    assert_int_equal(att_sweep_setting_count(att_sweep_plan_results(plan)), 0);
+
+    att_sweep_plan *other = open_plan(f, &options);
+    assert_int_equal(att_sweep_plan_run(other, &steps), ATT_ERR_IO);
+    assert_message_has(f, "another sweep is at work in this folder");
+    att_sweep_plan_close(&other);
+    att_sweep_plan_close(&plan);
+}
+
+static void a_stop_ends_the_sweep(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    const att_sweep_options options = small_sweep(f, path);
+    counted c = {.stops = "lr=0.001-seed2"};
+    const att_sweep_steps steps = {count_training, count_measuring, &c};
+    att_sweep_plan *plan = open_plan(f, &options);
+    assert_int_equal(att_sweep_plan_run(plan, &steps), ATT_ERR_STOPPED);
+    assert_int_equal(c.trained, 2);
+    assert_string_equal(att_sweep_plan_at(plan, 1).status, "stopped");
+    assert_string_equal(att_sweep_plan_at(plan, 2).status, "waiting");
+    assert_true(exists(f, "tiny/sweep.json"));
+    att_sweep_plan_close(&plan);
+}
+
+static void wrong_sweeps_are_refused_before_the_first_run(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    const att_sweep_options good = small_sweep(f, path);
+    static const char *const value[] = {"depth=1,0"}, *const flag[] = {"detph=1"}, *const ours[] = {"seed=1"},
+                             *const twice[] = {"lr=1,1"};
+    static const uint64_t same[] = {3, 3};
+    att_sweep_options wrong[7];
+    for (int i = 0; i < 7; i++)
+        wrong[i] = good;
+    wrong[0].vary = value;
+    wrong[1].vary = flag;
+    wrong[2].vary = ours;
+    wrong[3].vary = twice;
+    wrong[4].seeds = same;
+    wrong[5].measure = "gate";
+    wrong[6].measure = "entropie";
+    static const char *const parts[] = {"--depth: \"0\" is not", "did you mean --depth", "a sweep says --seed",
+                                        "share the folder",      "3 is named twice",     "has nothing to see",
+                                        "did you mean"};
+    for (int i = 0; i < 7; i++) {
+        att_sweep_plan *plan = NULL;
+        assert_int_equal(att_sweep_plan_open(f->context, &wrong[i], &plan), ATT_ERR_ARGUMENT);
+        assert_null(plan);
+        assert_message_has(f, parts[i]);
+    }
+    assert_false(exists(f, "tiny"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fixture_test(two_settings_are_trained_and_measured),
+        fixture_test(a_run_that_fails_leaves_the_others_alone),
+        fixture_test(a_stop_ends_the_sweep),
+        fixture_test(wrong_sweeps_are_refused_before_the_first_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
