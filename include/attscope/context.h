@@ -51,8 +51,9 @@ typedef struct att_settings {
  * that is set; no callbacks. */
 ATT_API att_settings att_settings_defaults(void);
 
-/* Makes a context with every op, kernel and model of the library registered.
- * settings: NULL means the defaults; copied. On success *context is the caller's, to be freed with
+/* Makes a context with every op, kernel and model of the library registered. Programs add modules, instruments and
+ * tasks of their own by att_module_register() (nn.h), att_instrument_register() (measure.h) and att_task_register()
+ * (task.h). settings: NULL means the defaults; copied. On success *context is the caller's, to be freed with
  * att_context_destroy(). Errors: ERR_MEMORY, ERR_ARGUMENT (threads outside 0..1024); without a context there is no
  * message, the status says it. */
 ATT_API ATT_MUST_CHECK att_status att_context_create(const att_settings *settings, att_context **context);

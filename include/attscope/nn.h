@@ -133,11 +133,13 @@ typedef struct att_module {
     /* Adds the module to the scope's graph and returns the branch that will be added to `identity`, in the shape of
      * `branch`. scope: the module's own at this place, "blocks.0.mlp.cb"; parameters are declared in it
      * (att_scope_parameter()), and nodes bear its name after att_scope_enter(). values: one for each option. It uses
-     * the operations of attscope/ops.h, which have gradients, and the layers above. It is called once for each place,
-     * when a network is built, and sometimes on a graph of its own, where it reads the shapes of the parameters.
+     * the operations of attscope/ops.h, which have gradients, and the layers above. It is called once for each place
+     * when a network is built. The library also calls it on other graphs, to compare the shapes of its parameters with
+     * those in a file.
      *
      * Failing: att_graph_fail(), and ATT_NONE is returned. After any failure `branch` is ATT_NONE, which operations
-     * accept; its shape then has rank 0. Another shape than the branch's fails the graph (ERR_MISMATCH). */
+     * accept; its shape then has rank 0. Another shape than the branch's, a parameter outside of the scope, and
+     * parameters of which `parameter` names none fail the graph (ERR_MISMATCH). */
     att_value (*apply)(const att_scope *scope, const double *values, att_value branch, att_value identity);
 } att_module;
 

@@ -535,15 +535,22 @@ static att_status describe(const search *s, const att_option_values *own, att_id
     return failed ? att_fail_memory(s->context, sizeof identity->origin, "a message") : ATT_OK;
 }
 
+/* What the file says of an option that the caller leaves to it; "" otherwise. */
+static const char *left_to_file(const search *s, const char *key)
+{
+    const char *by_file = att_options_text(&s->of_file, key);
+    return strcmp(by_file, att_options_text(&s->claims.options, key)) == 0 ? by_file : "";
+}
+
 /* Refuses a network that was made by a program with modules or tasks of its own, which this one lacks. */
 static att_status check_registered(const search *s)
 {
     static const char refusal[] =
         "%s: its network has the %s \"%s\", which is neither built in nor registered with this context (%s)";
-    const char *task = att_options_text(&s->of_file, "task");
+    const char *task = left_to_file(s, "task");
     char module[ATT_OPTION_TEXT_BYTES];
     att_task_info info;
-    if (att_modules_lack(s->context, att_options_text(&s->of_file, "modules"), module, sizeof module))
+    if (att_modules_lack(s->context, left_to_file(s, "modules"), module, sizeof module))
         return att_fail(s->context, ATT_ERR_UNSUPPORTED, refusal, s->path, "module", module, "att_module_register()");
     if (*task && att_task_find(s->context, task, &info) != ATT_OK)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED, refusal, s->path, "task", task, "att_task_register()");

@@ -283,12 +283,35 @@ static att_value refuse_place(att_graph *graph, const att_module *module, att_sh
                                           places[module->place], att_shape_format(branch, (char[96]){0}, 96)));
 }
 
-static att_value refuse_shape(att_graph *graph, const att_module *module, att_shape branch, att_shape made)
+static att_status check_shape(att_graph *graph, const att_module *module, att_shape branch, att_value changed)
 {
-    return att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_MISMATCH,
-                                          "module \"%s\" made %s of a branch %s, and must keep the shape", module->name,
-                                          att_shape_format(made, (char[96]){0}, 96),
-                                          att_shape_format(branch, (char[96]){0}, 96)));
+    att_shape made = att_value_shape(graph, changed);
+    if (att_shape_equal(made, branch))
+        return ATT_OK;
+    return att_fail(att_graph_context(graph), ATT_ERR_MISMATCH,
+                    "module \"%s\" made %s of a branch %s, and must keep the shape", module->name,
+                    att_shape_format(made, (char[96]){0}, 96), att_shape_format(branch, (char[96]){0}, 96));
+}
+
+/* Of the parameters from number `first` on: by these a checkpoint without metadata tells the module. */
+static att_status check_parameters(const att_scope *own, const att_module *module, int first)
+{
+    att_context *context = att_graph_context(own->graph);
+    const int count = att_graph_parameter_count(own->graph);
+    const size_t length = strlen(own->path);
+    bool told = count == first;
+    for (int i = first; i < count; i++) {
+        const char *name = att_graph_parameter_at(own->graph, i).name;
+        if (strncmp(name, own->path, length) != 0 || name[length] != '.')
+            return att_fail(context, ATT_ERR_MISMATCH,
+                            "module \"%s\" declared the parameter \"%s\", and must declare all of them in its scope "
+                            "\"%s\"",
+                            module->name, name, own->path);
+        told = told || (module->parameter && att_text_matches(module->parameter, name + length + 1));
+    }
+    return told ? ATT_OK
+                : att_fail(context, ATT_ERR_MISMATCH,
+                           "module \"%s\" has parameters, and its `parameter` must name one of them", module->name);
 }
 
 att_value att_module_apply(const att_module_choice *choice, const att_scope *scope, att_value branch,
@@ -304,9 +327,14 @@ att_value att_module_apply(const att_module_choice *choice, const att_scope *sco
     att_shape shape = att_value_shape(scope->graph, branch);
     if (branch != ATT_NONE && shape.rank != ranks[choice->module->place])
         return refuse_place(scope->graph, choice->module, shape);
+    att_graph *graph = scope->graph;
     att_scope own = att_scope_in(scope, "%s", choice->module->scope);
+    const int first = att_graph_parameter_count(graph);
     att_value changed = choice->module->apply(&own, choice->values, branch, identity);
-    att_shape made = att_value_shape(scope->graph, changed);
-    bool keeps = att_graph_status(scope->graph) != ATT_OK || att_shape_equal(made, shape);
-    return keeps ? changed : refuse_shape(scope->graph, choice->module, shape, made);
+    att_status status = att_graph_status(graph);
+    if (status == ATT_OK)
+        status = check_shape(graph, choice->module, shape, changed);
+    if (status == ATT_OK)
+        status = check_parameters(&own, choice->module, first);
+    return status == ATT_OK ? changed : att_graph_fail(graph, status);
 }
