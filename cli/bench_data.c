@@ -41,10 +41,19 @@ static int run_case(const bench_call *call, const att_dataset *dataset, const at
     return code;
 }
 
+static int open_data(const bench_call *call, att_dataset **dataset)
+{
+    char text[CLI_PATH + 256];
+    int code = cli_check(call->cli, att_dataset_open(call->cli->context, call->operands[0], NULL, dataset));
+    if (code == CLI_OK)
+        cli_note(call->cli, "%s", att_dataset_describe(*dataset, text, sizeof text));
+    return code;
+}
+
 static int run(const bench_call *call)
 {
     att_dataset *dataset = NULL;
-    int code = cli_dataset_open(call->cli, call->operands[0], NULL, &dataset), shown = 0;
+    int code = open_data(call, &dataset), shown = 0;
     for (int i = 0; code == CLI_OK && i < att_bench_data_case_count(); i++) {
         att_bench_data_case c = att_bench_data_case_at(i);
         if (!bench_wants(call->settings, NULL, c.name))

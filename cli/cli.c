@@ -170,8 +170,8 @@ static void log_line(void *user, att_log_level level, const char *line)
 
 static bool asked_to_stop(void *user)
 {
-    const cli_app *cli = user;
-    return cli_stop_asked() && !cli->finishing;
+    (void)user;
+    return cli_stop_asked();
 }
 
 int cli_open(cli_app *cli, int threads)
@@ -181,7 +181,6 @@ int cli_open(cli_app *cli, int threads)
     settings.log = log_line;
     settings.log_user = cli;
     settings.stop = asked_to_stop;
-    settings.stop_user = cli;
     att_status status = att_context_create(&settings, &cli->context);
     return status == ATT_OK ? CLI_OK : cli_failure("the library could not be started: %s", att_status_meaning(status));
 }
@@ -199,11 +198,6 @@ static bool is_regular_or_new(const char *path)
 {
     struct stat info;
     return lstat(path, &info) != 0 || S_ISREG(info.st_mode);
-}
-
-int cli_file_replace(cli_app *cli, const char *path, const char *text, size_t length)
-{
-    return cli_check(cli, att_file_replace(cli->context, path, text, length));
 }
 
 /* The one place where the command opens something for writing that may be a link: the user named it. */
@@ -227,7 +221,7 @@ static int write_through(const char *path, const char *text, size_t length)
 int cli_file_write(cli_app *cli, const char *path, const char *text, size_t length)
 {
     if (strcmp(path, "-") != 0 && is_regular_or_new(path))
-        return cli_file_replace(cli, path, text, length);
+        return cli_check(cli, att_file_replace(cli->context, path, text, length));
     return write_through(path, text, length);
 }
 
@@ -275,9 +269,7 @@ int cli_output_check(const char *path)
     return access(folder, W_OK) == 0 ? CLI_OK : cli_failure("%s: %s", path, strerror(errno));
 }
 
-/* Writes what the writer holds, with a newline, and frees the writer. */
-static int finish_json(cli_app *cli, att_json_writer *writer, const char *path,
-                       int (*write)(cli_app *cli, const char *path, const char *text, size_t length))
+int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path)
 {
     const char *text;
     size_t length;
@@ -289,19 +281,9 @@ static int finish_json(cli_app *cli, att_json_writer *writer, const char *path,
     if (code == CLI_OK) {
         memcpy(lines, text, length);
         lines[length] = '\n';
-        code = write(cli, path, lines, length + 1);
+        code = cli_file_write(cli, path, lines, length + 1);
     }
     free(lines);
     att_json_writer_destroy(&writer);
     return code;
-}
-
-int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path)
-{
-    return finish_json(cli, writer, path, cli_file_write);
-}
-
-int cli_json_replace(cli_app *cli, att_json_writer *writer, const char *path)
-{
-    return finish_json(cli, writer, path, cli_file_replace);
 }

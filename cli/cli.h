@@ -50,7 +50,6 @@ struct cli_app {
     att_context *context; /* made by cli_open() */
     att_flags *flags;     /* of the command */
     bool drawn;           /* a progress bar stands on the terminal's last line */
-    bool finishing;       /* the library reads on although a signal asked to stop */
     bool warns_once;      /* this process and those that it starts give each warning once between them */
 };
 
@@ -88,8 +87,6 @@ int cli_file_check(const char *flag, const char *path);
  * failure, which is said, it is what it was. Pipes, devices and what a symbolic link leads to are written to as they
  * are, as the shell does for "> FILE". CLI_OK or a code. */
 int cli_file_write(cli_app *cli, const char *path, const char *text, size_t length);
-/* The same for a file of a run's folder, which may be somebody else's: no symbolic link is followed. */
-int cli_file_replace(cli_app *cli, const char *path, const char *text, size_t length);
 /* The file that a path named by the user leads to, for a writer that follows no symbolic link: `path` itself where it
  * is none, else what `target` then holds. */
 const char *cli_file_target(const char *path, char target[CLI_PATH]);
@@ -100,8 +97,6 @@ void cli_json_number(att_json_writer *writer, const char *key, double value);
 void cli_json_integer(att_json_writer *writer, const char *key, int64_t value);
 /* cli_file_write() to what --json names, with a newline; the writer is freed. CLI_OK or a code. */
 int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path);
-/* The same to a file of a run's folder, by cli_file_replace(). */
-int cli_json_replace(cli_app *cli, att_json_writer *writer, const char *path);
 /* Whether what --json or another flag names (NULL: nothing) lies in a folder that can be written to, before work
  * begins. CLI_OK or a code. */
 int cli_output_check(const char *path);

@@ -106,10 +106,12 @@ static att_status predict(const job *j, const att_dataset *dataset, int64_t inde
     return status;
 }
 
+static const char colours_left_out[] = "the images have colours, which are left out: the network takes grey ones";
+
 static void say_colours(job *j, const att_dataset *dataset)
 {
-    if (!j->compared)
-        cli_colours_say(j->cli, dataset, j->channels);
+    if (!j->compared && j->channels == 1 && att_dataset_colours(dataset, j->cli->context) == ATT_COLOURS_ANY)
+        cli_note(j->cli, "%s", colours_left_out);
     j->compared = true;
 }
 
@@ -119,7 +121,7 @@ static void say_colours_of_file(job *j, const char *path)
     att_image image;
     if (!j->compared && j->channels == 1 && att_image_read(j->cli->context, path, 3, NULL, &image) == ATT_OK) {
         if (!att_image_is_grey(&image))
-            cli_note(j->cli, "%s", cli_colours_left_out);
+            cli_note(j->cli, "%s", colours_left_out);
         att_image_free(j->cli->context, &image);
     }
     j->compared = true;

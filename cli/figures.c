@@ -25,24 +25,11 @@ void cli_figures_explain(FILE *out)
     }
 }
 
-int cli_instruments_result(cli_app *cli, att_status status)
-{
-    int code = cli_check(cli, status);
-    return status == ATT_ERR_NOT_FOUND ? CLI_USAGE : code;
-}
-
 int cli_instruments_check(cli_app *cli, const char *with)
 {
-    return cli_instruments_result(cli, att_instruments_check(cli->context, with));
-}
-
-void cli_instruments_without_labels(char *with, size_t size)
-{
-    for (int i = 0; i < att_instrument_count(NULL); i++) {
-        size_t length = strlen(with);
-        if (att_instrument_at(NULL, i).needs_labels)
-            snprintf(with + length, size - length, ",-%s", att_instrument_at(NULL, i).name);
-    }
+    att_status status = att_instruments_check(cli->context, with);
+    int code = cli_check(cli, status);
+    return status == ATT_ERR_NOT_FOUND ? CLI_USAGE : code;
 }
 
 double cli_entropy_bound(const att_model *model)

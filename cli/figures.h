@@ -9,11 +9,6 @@ void cli_figures_explain(FILE *out);
 
 /* Whether --with or --measure names instruments that there are. CLI_OK or a code, CLI_USAGE where not. */
 int cli_instruments_check(cli_app *cli, const char *with);
-/* cli_check() of what made instruments: names that do not exist, and nodes that none fits, are a wrong usage. */
-int cli_instruments_result(cli_app *cli, att_status status);
-
-/* Adds to a list of instruments, "all" among them, that those which need labels are left out. */
-void cli_instruments_without_labels(char *with, size_t size);
 
 /* The most that attention's entropy can be in this network: ln of its tokens; NaN where nothing attends. */
 double cli_entropy_bound(const att_model *model);

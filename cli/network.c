@@ -116,16 +116,6 @@ int cli_identity_check(cli_app *cli, const char *name, att_status status)
     return code != CLI_OK && name && att_model_resolve(cli->context, name, &found) != ATT_OK ? CLI_USAGE : code;
 }
 
-int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const att_recipe_network *network,
-                 att_identity *identity)
-{
-    att_status status = att_model_identify(cli->context, file, path, network->model, &network->options, identity);
-    int code = cli_identity_check(cli, network->model, status);
-    if (status == ATT_ERR_NOT_FOUND && !network->model)
-        cli_say("--model NAME says which network a file holds; attscope models lists them");
-    return code;
-}
-
 /* Where images are taken as timm's validate.py takes them. */
 static void say_test_images(cli_app *cli, const att_recipe_preprocess *flags, const att_network *network)
 {
@@ -225,33 +215,4 @@ int cli_classes_name(cli_app *cli, att_network *network, const char *labels)
     if (known)
         cli_note(cli, "the class names are those of %s; --labels NAME gives others", known);
     return CLI_OK;
-}
-
-/* --- images --------------------------------------------------------------------------------------------------------
- */
-
-const char cli_colours_left_out[] = "the images have colours, which are left out: the network takes grey ones";
-
-void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels)
-{
-    if (channels == 1 && att_dataset_colours(dataset, cli->context) == ATT_COLOURS_ANY)
-        cli_note(cli, "%s", cli_colours_left_out);
-}
-
-/* --- data --------------------------------------------------------------------------------------------------------- */
-
-int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *options, att_dataset **dataset)
-{
-    const char *class_map = options ? options->class_map : NULL;
-    char text[CLI_PATH + 256];
-    int code = cli_file_check("--class-map", class_map);
-    if (code != CLI_OK)
-        return code;
-    att_status status = att_dataset_open(cli->context, path, options, dataset);
-    code = cli_check(cli, status);
-    if (code == CLI_OK)
-        cli_note(cli, "%s", att_dataset_describe(*dataset, text, sizeof text));
-    else if (status == ATT_ERR_MISMATCH && class_map)
-        cli_note(cli, "--class-map %s says which classes there are, one a line", class_map);
-    return code;
 }

@@ -35,9 +35,6 @@ int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file);
 int cli_model_check(cli_app *cli, const char *name);
 /* cli_check() of att_model_identify(), which was given --model (NULL: none): a name of no network is a wrong usage. */
 int cli_identity_check(cli_app *cli, const char *name, att_status status);
-/* att_model_identify() with what flags say; where nothing names a known network, says how to. */
-int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const att_recipe_network *network,
-                 att_identity *identity);
 
 /* The file that a checkpoint's path means: of a training's folder its best weights, which a note says. CLI_OK or a
  * code.
@@ -65,13 +62,5 @@ int cli_classes_name(cli_app *cli, att_network *network, const char *labels);
 
 /* The members mean, std, crop_pct, crop_mode and interpolation of the object that is open. */
 void cli_json_preprocess(att_json_writer *writer, const att_preprocess *preprocess);
-
-/* Says that colours are left out where the network takes grey images and these are none. */
-void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels);
-extern const char cli_colours_left_out[]; /* the sentence */
-
-/* Opens a data set and says on stderr what is in it and where its class numbers come from. options: NULL means the
- * defaults. CLI_OK or a code. */
-int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *options, att_dataset **dataset);
 
 #endif

@@ -1,6 +1,5 @@
 #include "paths.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -28,22 +27,4 @@ char *cli_folder_of(const char *path, char *folder, size_t size)
     else
         snprintf(folder, size, ".");
     return folder;
-}
-
-int cli_make_folders(const char *path)
-{
-    char part[CLI_PATH];
-    snprintf(part, sizeof part, "%s", path);
-    for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
-        if (slash)
-            *slash = '\0';
-        struct stat found;
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return cli_failure("%s: %s", part, strerror(errno));
-        if (stat(part, &found) == 0 && !S_ISDIR(found.st_mode))
-            return cli_failure("%s is a file; a folder is needed in its place", part);
-        if (!slash)
-            return CLI_OK;
-        *slash = '/';
-    }
 }

@@ -4,9 +4,6 @@
 
 #include "cli.h"
 
-/* Makes a folder and those on the way to it; one that is there is fine. CLI_OK or a code. */
-int cli_make_folders(const char *path);
-
 /* "FOLDER/NAME"; "", which no file is called, where that does not fit. Returns `path`. */
 char *cli_join(const char *folder, const char *name, char *path, size_t size);
 /* The folder that a file lies in; "." where its path has none. Returns `folder`. */

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "io/file.h"
 #include "recipe/recipe.h"
+#include "runs/instruments.h"
 #include "sweep/plan.h"
 #include "training/network.h"
 
@@ -123,7 +124,7 @@ typedef struct instrument_list {
 static void split_list(const char *instruments, instrument_list *list)
 {
     snprintf(list->text, sizeof list->text, "%s", instruments);
-    list->takes_all = strncmp(instruments, "all", 3) == 0 || strstr(instruments, ",all") != NULL;
+    list->takes_all = att_instruments_take_all(instruments);
     for (char *at = list->text; at && list->count < INSTRUMENTS; list->count++) {
         list->items[list->count] = at;
         at = list->takes_all ? NULL : strchr(at, ',');
@@ -164,14 +165,17 @@ static bool is_item(const instrument_list *list, const char *instrument)
     return false;
 }
 
-/* Adds to a list of instruments, "all" among them, that those which need labels are left out. */
-static void leave_out_labels(const att_sweep_plan *plan, char measure[ATT_SWEEP_LIST])
+/* Of a list that takes every instrument. */
+static att_status leave_out_labels(const att_sweep_plan *plan, char measure[ATT_SWEEP_LIST])
 {
-    for (int i = 0; i < att_instrument_count(plan->context); i++) {
-        size_t length = strlen(measure);
-        if (att_instrument_at(plan->context, i).needs_labels)
-            snprintf(measure + length, ATT_SWEEP_LIST - length, ",-%s", att_instrument_at(plan->context, i).name);
-    }
+    att_text text = {.context = plan->context};
+    att_text_append(&text, "%s", measure);
+    att_instruments_leave_out_labels(&text);
+    att_status status = text.failed ? att_fail_memory(plan->context, ATT_SWEEP_LIST, "a list of instruments") : ATT_OK;
+    if (status == ATT_OK)
+        snprintf(measure, ATT_SWEEP_LIST, "%s", text.data);
+    att_text_free(&text);
+    return status;
 }
 
 static void log_without_labels(const att_sweep_plan *plan, int first, int network, const tried_data *tried,
@@ -200,7 +204,7 @@ static att_status check_classes(att_sweep_plan *plan, int first, const tried_dat
     log_without_labels(plan, first, network, tried, list);
     *finds &= ~scores;
     for (int i = first; list->takes_all && i < first + plan->options.seed_count; i++)
-        leave_out_labels(plan, plan->runs[i].measure);
+        ATT_TRY(leave_out_labels(plan, plan->runs[i].measure));
     return ATT_OK;
 }
 
