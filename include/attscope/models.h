@@ -92,10 +92,10 @@ typedef struct att_model_tag {
 ATT_API att_status att_model_tag_at(att_context *context, const char *network, int index, att_model_tag *tag);
 
 /* Builds variant `name` changed by `options` (NULL: none) in `dtype`. On success *model is the caller's. Errors:
- * those of att_model_resolve(); ERR_NOT_FOUND for a module or task that is neither built in nor registered with the
- * context; what a module of one's own fails with; ERR_ARGUMENT, in a sentence: an option of another family or of none,
- * with the nearest key; a value outside its range; options that do not go together (embed_dim not a multiple of
- * num_heads, a side of img_size not one of patch_size, ...). */
+ * those of att_model_resolve(); ERR_NOT_FOUND for a module that is neither built in nor registered with the context;
+ * what a module of one's own fails with; ERR_ARGUMENT, in a sentence: an option of another family or of none, with the
+ * nearest key; a value outside its range; options that do not go together (embed_dim not a multiple of num_heads, a
+ * side of img_size not one of patch_size, ...). */
 ATT_API ATT_MUST_CHECK att_status att_model_create(att_context *context, const char *name,
                                                    const att_option_values *options, att_dtype dtype,
                                                    att_model **model);

@@ -13,10 +13,7 @@
 #ifndef ATTSCOPE_OPTIONS_H
 #define ATTSCOPE_OPTIONS_H
 
-#include <attscope/status.h>
-
-#include <stdbool.h>
-#include <stddef.h>
+#include <attscope/context.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,6 +37,10 @@ typedef struct att_option {
     double low, high;  /* closed range of numbers */
     /* Of texts: the values there are, NULL past the last. NULL: any text. */
     const char *(*choice)(int index);
+    /* Of texts whose values may be registered with a context, such as modules: the values that there are in a context,
+     * by which a value is judged. choice() lists the built-in ones of them, for help and completion. NULL: choice()
+     * lists all. */
+    const char *(*choice_in)(const att_context *context, int index);
     const char *implied_by; /* the key of another option. Where that is given, this one follows from it and is not taken
                                over from a variant or a file; NULL: none */
     /* Where no named network has a file's tensors, the nearest is named and this option is said beside that name. The
@@ -50,8 +51,6 @@ typedef struct att_option {
     const char *unseen;
     att_option_kind kind;
     bool detailed;       /* of texts: a choice may be followed by a colon and more: "se:ratio=8" */
-    bool extensible;     /* of texts: a context may have more choices, which were registered with it. choice() knows no
-                            context and lists the built-in ones, for help and completion; who uses the value judges it */
     bool free;           /* networks that differ in it may bear the same name */
     bool presence;       /* of numbers: to tell networks apart it counts only whether the value is above 0 */
     bool training;       /* decides how a network trains, not what it computes: not recorded in a network's identity */

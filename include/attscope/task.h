@@ -156,7 +156,7 @@ ATT_API void att_text_append(att_text *text, const char *format, ...) ATT_PRINTF
 /* Functions that return att_status report their failure with att_fail(). Members that may be NULL say so. */
 typedef struct att_task {
     /* name, and head_scope where there is one: 1 to 23 letters, digits and underscores, the first a letter. No metric
-     * and no option comes twice. */
+     * comes twice. Keys of options are those of no family and of no other task. */
     att_task_info info;
 
     /* --- options: info.options, which ATT_OPTION_AT() places in a struct of this size --- */

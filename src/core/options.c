@@ -224,28 +224,33 @@ char *att_option_describe(const att_option *option, char *text, size_t size)
 
 /* --- a struct of values ------------------------------------------------------------------------------------------ */
 
+static const char *choice_at(const att_context *context, const att_option *option, int index)
+{
+    return option->choice_in ? option->choice_in(context, index) : option->choice(index);
+}
+
 static att_status fail_choice(att_context *context, const att_option *option, const char *text)
 {
     char list[256] = "";
     const char *name;
-    for (int i = 0; (name = option->choice(i)); i++) {
+    for (int i = 0; (name = choice_at(context, option, i)); i++) {
         size_t length = strlen(list);
         snprintf(list + length, sizeof list - length, "%s\"%s\"", i ? ", " : "", name);
     }
     return att_fail(context, ATT_ERR_ARGUMENT, "%s must be %s%s, not \"%.64s\"", option->key,
-                    option->choice(1) ? "one of " : "", list, text);
+                    choice_at(context, option, 1) ? "one of " : "", list, text);
 }
 
-/* Texts with details, and such as contexts add to, are judged by whoever uses them. */
+/* Texts with details are judged by whoever reads the details. */
 static att_status check_text(att_context *context, const att_option *option, const char *text)
 {
     const char *name;
     if (strlen(text) >= option->size)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s is \"%.64s\", which is longer than %zu bytes", option->key, text,
                         option->size - 1);
-    if (!option->choice || option->detailed || option->extensible)
+    if (!option->choice || option->detailed)
         return ATT_OK;
-    for (int i = 0; (name = option->choice(i)); i++)
+    for (int i = 0; (name = choice_at(context, option, i)); i++)
         if (strcmp(name, text) == 0)
             return ATT_OK;
     return fail_choice(context, option, text);

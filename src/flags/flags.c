@@ -27,6 +27,7 @@ att_flag att_flag_of_option(const att_option *option, size_t offset)
                       .value = option->value,
                       .help = option->help,
                       .choice = option->choice,
+                      .choice_in = option->choice_in,
                       .detailed = option->detailed,
                       .offset = offset,
                       .size = sizeof(att_option_values)};

@@ -165,37 +165,60 @@ static int store(const att_named_flag *named, const char *const *texts, int coun
 
 /* --- choices ------------------------------------------------------------------------------------------------------ */
 
-static const char *choice_name(const void *flag, int index)
+static const char *choice_at(const att_context *context, const att_flag *flag, int index)
 {
-    return ((const att_flag *)flag)->choice(index);
+    return flag->choice_in ? flag->choice_in(context, index) : flag->choice(index);
+}
+
+static int count_choices(const att_context *context, const att_flag *flag)
+{
+    int count = 0;
+    while (flag->choice && choice_at(context, flag, count))
+        count++;
+    return count;
+}
+
+typedef struct choices {
+    const att_context *context;
+    const att_flag *flag;
+} choices;
+
+static const char *choice_name(const void *user, int index)
+{
+    const choices *of = user;
+    return choice_at(of->context, of->flag, index);
 }
 
 enum { SHOWN_CHOICES = 8 };
 
 static att_status refuse_choice(att_context *context, const att_flag *flag, const char *where, const char *text)
 {
-    int count = att_flag_choice_count(flag);
-    const char *nearest = att_text_nearest(text, choice_name, flag, count);
+    const choices of = {context, flag};
+    int count = count_choices(context, flag);
+    const char *nearest = att_text_nearest(text, choice_name, &of, count);
     if (nearest)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s: there is no \"%s\"; did you mean %s?", where, text, nearest);
     if (count > SHOWN_CHOICES)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s: there is no \"%s\" (%s)", where, text, flag->help);
     char list[256] = "";
     for (size_t i = 0, length = 0; i < (size_t)count && length < sizeof list; i++)
-        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", flag->choice((int)i));
+        length +=
+            (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", choice_name(&of, (int)i));
     return att_fail(context, ATT_ERR_ARGUMENT, "%s: there is no \"%s\", only %s", where, text, list);
 }
 
 /* Refuses a value that there is not, and says which come near. */
 static att_status check_choice(att_context *context, const att_flag *flag, const char *where, const char *text)
 {
-    int count = att_flag_choice_count(flag);
+    int count = count_choices(context, flag);
     size_t named = flag->detailed ? strcspn(text, ":@+") : strlen(text);
     if (count == 0 || !*text || flag->advisory || (flag->detailed && named == 0))
         return ATT_OK;
-    for (int i = 0; i < count; i++)
-        if (strncmp(text, flag->choice(i), named) == 0 && !flag->choice(i)[named])
+    for (int i = 0; i < count; i++) {
+        const char *choice = choice_at(context, flag, i);
+        if (strncmp(text, choice, named) == 0 && !choice[named])
             return ATT_OK;
+    }
     return refuse_choice(context, flag, where, text);
 }
 

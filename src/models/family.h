@@ -111,7 +111,7 @@ typedef struct att_family {
          .value = "NAME",                                                                                  \
          .help = "what the head answers, and what the network is trained for",                             \
          .choice = att_task_choice_name,                                                                   \
-         .extensible = true,                                                                               \
+         .choice_in = att_task_choice_in,                                                                  \
          .free = true,                                                                                     \
          ATT_OPTION_AT(type, task)},                                                                       \
         {.key = "modules",                                                                                 \
@@ -121,9 +121,9 @@ typedef struct att_family {
              "modules and where they are: cb_s, se:ratio=8@after_branch:every:2, cb@after_attn+cb_s:0-5; " \
              "attscope modules lists both",                                                                \
          .choice = att_module_choice_name,                                                                 \
+         .choice_in = att_module_choice_in,                                                                \
          .beside = "the module",                                                                           \
          .detailed = true,                                                                                 \
-         .extensible = true,                                                                               \
          .free = true,                                                                                     \
          ATT_OPTION_AT(type, modules)},                                                                    \
         {.key = "drop_rate",                                                                               \
@@ -144,6 +144,9 @@ typedef struct att_family {
 /* "none", then every built-in module; every built-in task; NULL past the last. */
 const char *att_module_choice_name(int index);
 const char *att_task_choice_name(int index);
+/* The same with those that were registered with a context. */
+const char *att_module_choice_in(const att_context *context, int index);
+const char *att_task_choice_in(const att_context *context, int index);
 extern const att_option_table att_old_options;
 
 const att_family *att_model_family(const att_model *model);

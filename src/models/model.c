@@ -75,14 +75,25 @@ const att_option *att_family_option(const char *key)
     return option;
 }
 
+const char *att_task_choice_in(const att_context *context, int index)
+{
+    return index < att_task_count(context) ? att_task_at(context, index).name : NULL;
+}
+
+const char *att_module_choice_in(const att_context *context, int index)
+{
+    const att_module *module = att_module_at(context, index - 1);
+    return index == 0 ? "none" : module ? module->name : NULL;
+}
+
 const char *att_task_choice_name(int index)
 {
-    return index < att_task_count(NULL) ? att_task_at(NULL, index).name : NULL;
+    return att_task_choice_in(NULL, index);
 }
 
 const char *att_module_choice_name(int index)
 {
-    return index == 0 ? "none" : index <= att_module_count(NULL) ? att_module_at(NULL, index - 1)->name : NULL;
+    return att_module_choice_in(NULL, index);
 }
 
 const att_family *att_family_shown(const att_tensors *file)

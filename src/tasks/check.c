@@ -69,6 +69,18 @@ static size_t member_size(const att_option *option)
     return 0;
 }
 
+/* The name of a task of the context that has an option of that key; NULL: none has. */
+static const char *task_with_option(const att_context *context, const char *key)
+{
+    for (int t = 0; t < att_task_count(context); t++) {
+        const att_task_info info = att_task_at(context, t);
+        const att_option_table table = {info.options, info.option_count, 0};
+        if (att_option_find(&table, key))
+            return info.name;
+    }
+    return NULL;
+}
+
 static att_status check_option(att_context *context, const att_task *task, const att_option_table *table, int index)
 {
     const att_option *option = &table->options[index];
@@ -76,6 +88,11 @@ static att_status check_option(att_context *context, const att_task *task, const
         return refuse(context, task, "each option needs a key of " SPELLING);
     if (att_option_find(table, option->key) != option)
         return refuse_part(context, task, "option", option->key, "there are two of this key");
+    const char *other = task_with_option(context, option->key);
+    if (other && strcmp(other, task->info.name) != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "task \"%s\", option \"%s\": the task \"%s\" has an option of this key", task->info.name,
+                        option->key, other);
     if (strcmp(option->key, "name") == 0)
         return refuse_part(context, task, "option", option->key, "checkpoints have the task's name under this key");
     if (!option->help)

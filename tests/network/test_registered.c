@@ -874,6 +874,9 @@ static void descriptors_of_tasks_are_checked(void **state)
     second.info.name = "second";
     assert_refused(context, att_task_register(context, &second), ATT_ERR_ARGUMENT,
                    "its `head_scope` \"counter\" is that of the task \"numbering\"");
+    second.info.head_scope = NULL;
+    assert_refused(context, att_task_register(context, &second), ATT_ERR_ARGUMENT,
+                   "option \"weight\": the task \"numbering\" has an option of this key");
     MUST(context, att_task_check(context, &att_task_classification));
 }
 
@@ -943,8 +946,8 @@ static void a_registered_task_is_trained_and_resumed(void **state)
     att_option_values asked = tiny_options();
     att_model *model = NULL;
     att_options_set_text(&asked, "task", "numbering");
-    assert_refused(other, att_model_create(other, "vit_tiny_patch16_224", &asked, ATT_F32, &model), ATT_ERR_NOT_FOUND,
-                   "no task is named \"numbering\"; there are: classification");
+    assert_refused(other, att_model_create(other, "vit_tiny_patch16_224", &asked, ATT_F32, &model), ATT_ERR_ARGUMENT,
+                   "task must be \"classification\", not \"numbering\"");
     att_context_destroy(&other);
 }
 
@@ -985,8 +988,8 @@ static void a_caller_gives_a_file_another_task(void **state)
     assert_string_equal(att_model_task(att_network_model(network)).name, "classification");
     att_network_close(&network);
     att_options_set_text(&task, "task", "nothing");
-    assert_refused(other, att_network_open(other, path, &options, &network), ATT_ERR_NOT_FOUND,
-                   "no task is named \"nothing\"");
+    assert_refused(other, att_network_open(other, path, &options, &network), ATT_ERR_ARGUMENT,
+                   "task must be \"classification\", not \"nothing\"");
     att_context_destroy(&other);
 }
 

@@ -55,6 +55,7 @@ typedef struct att_flag {
     const char *value;                /* what help calls it: "N", "FILE" */
     const char *help;                 /* NULL: not for people, help leaves it out */
     const char *(*choice)(int index); /* texts: the values there are, NULL past the last; NULL: any */
+    const char *(*choice_in)(const att_context *context, int index); /* texts: as in att_option */
     size_t offset, size;
     double low, high; /* closed range of numbers; both 0: any */
     att_flag_kind kind;

@@ -1,0 +1,110 @@
+/* A recipe may name what was registered with its context: modules, instruments and tasks. */
+#include "training/small.h"
+
+#include "measure/list.h"
+#include "tasks/list.h"
+
+/* The built-in ones under names of their own. */
+static att_module module;
+static att_instrument instrument;
+static att_task task;
+
+static void own_defaults(att_option_values *options)
+{
+    att_options_set(options, "own_smoothing", 0.2);
+}
+
+static void add_own(fixture *f)
+{
+    static att_option option;
+    size_t before = att_context_allocations(f->context).bytes_now;
+    module = *att_module_at(NULL, 1);
+    module.name = "own_module";
+    instrument = att_instrument_entropy;
+    instrument.info.name = "own_entropy";
+    task = att_task_classification;
+    option = task.info.options[0];
+    option.key = "own_smoothing";
+    task.info.name = "own_task";
+    task.info.options = &option;
+    task.defaults = own_defaults;
+    assert_int_equal(att_module_register(f->context, &module), ATT_OK);
+    assert_int_equal(att_instrument_register(f->context, &instrument), ATT_OK);
+    assert_int_equal(att_task_register(f->context, &task), ATT_OK);
+    f->bytes_at_first += att_context_allocations(f->context).bytes_now - before;
+}
+
+static void write_recipe(const fixture *f, const char *modules, const char *own, char path[160])
+{
+    FILE *file = fopen(path_in(f, "recipe.yaml", path), "w");
+    assert_non_null(file);
+    fprintf(file, "modules: %s\ntask: %s\n%s", modules, own,
+            strcmp(own, "own_task") == 0 ? "own_smoothing: 0.3\nmeasure: own_entropy\neval_metric: top5\n" : "");
+    assert_int_equal(fclose(file), 0);
+}
+
+static void a_recipe_names_what_is_registered(void **state)
+{
+    fixture *f = *state;
+    char path[160], folder[160];
+    att_yaml *yaml = NULL, *again_yaml = NULL;
+    att_training *training = NULL;
+    att_train_result result;
+    add_own(f);
+    att_recipe recipe = small_recipe(f), again;
+    recipe.measure.every = 1;
+    write_recipe(f, "own_module:init=0.5@after_attn:1", "own_task", path);
+    if (att_recipe_read(f->context, path, &recipe, &yaml) != ATT_OK ||
+        att_training_open(f->context, &recipe, &training) != ATT_OK ||
+        att_training_run(training, NULL, &result) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+    assert_string_equal(att_model_task(att_training_model(training)).name, "own_task");
+    assert_true(att_weights_find(att_training_weights(training), "blocks.1.attn.cb.weight") >= 0);
+    att_training_close(&training);
+    att_yaml_destroy(&yaml);
+
+    size_t size;
+    char *records = read_all(f, "run/metrics.jsonl", &size);
+    records[size] = '\0';
+    assert_non_null(strstr(records, "own_task"));
+    assert_non_null(strstr(records, "own_entropy"));
+    free(records);
+    assert_int_equal(att_recipe_default(f->context, &again), ATT_OK);
+    assert_int_equal(att_recipe_read(f->context, path_in(f, "run/args.yaml", path), &again, &again_yaml), ATT_OK);
+    assert_string_equal(att_options_text(&again.network.options, "modules"), "own_module:init=0.5@after_attn:1");
+    assert_true(att_options_number(&again.task, "own_smoothing", 0) == 0.3);
+    again.files.resume = path_in(f, "run", folder);
+    if (att_training_open(f->context, &again, &training) != ATT_OK ||
+        att_training_run(training, NULL, &result) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+    assert_int_equal(result.epochs, 2); /* it was finished */
+    att_training_close(&training);
+    att_yaml_destroy(&again_yaml);
+}
+
+static void a_recipe_names_nothing_that_is_not_registered(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    att_yaml *yaml = NULL;
+    att_recipe recipe = small_recipe(f);
+    write_recipe(f, "own_module", "classification", path);
+    assert_int_equal(att_recipe_read(f->context, path, &recipe, &yaml), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "there is no \"own_module\"");
+    write_recipe(f, "none", "own_tusk", path);
+    assert_int_equal(att_recipe_read(f->context, path, &recipe, &yaml), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "there is no \"own_tusk\", only classification");
+    add_own(f);
+    assert_int_equal(att_recipe_read(f->context, path, &recipe, &yaml), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "there is no \"own_tusk\"; did you mean own_task?");
+    assert_null(yaml);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fixture_test(a_recipe_names_what_is_registered),
+        fixture_test(a_recipe_names_nothing_that_is_not_registered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
