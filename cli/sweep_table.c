@@ -484,7 +484,7 @@ static void print_correlations(const att_sweep *sweep)
     if (fewest < FEW) {
         double least = fewest > 1 ? 2 / tgamma(fewest + 1) : 1;
         cli_print(
-            "  n is small: these figures describe the runs at hand and settle nothing. With n = %d even perfect\n"
+            "  n is small: these figures describe the runs at hand and prove nothing. With n = %d even perfect\n"
             "  agreement has p = %.2g.\n",
             fewest, least);
     }

@@ -5,8 +5,8 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "flags/inner.h"
-#include "flags/timm.h"
 #include "flags/unknown.h"
+#include "flags/unsupported_flags.h"
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
@@ -14,11 +14,11 @@
 static att_status pass_over(const att_flags *flags, const char *path, const att_yaml_entry *entry,
                             att_ignored_flags *ignored)
 {
-    if (!att_timm_flag_may_be(entry->key, entry->values[0]))
+    if (!att_unsupported_flag_may_be(entry->key, entry->values[0]))
         return att_fail(flags->context, ATT_ERR_ARGUMENT, "%.400s, line %d: %s must be true or false", path,
                         entry->line, entry->key);
     if (ignored)
-        att_timm_flag_ignore(ignored, entry->key);
+        att_unsupported_flag_ignore(ignored, entry->key);
     return ATT_OK;
 }
 
@@ -27,9 +27,9 @@ static att_status take_entry(const att_flags *flags, const char *path, const att
 {
     att_named_flag named = att_flags_by_name(flags, entry->key);
     char where[600], expected[ATT_FLAG_VALUE_BYTES];
-    if (!named.flag && att_timm_entry_is_idle(entry->key, entry->values, entry->value_count))
+    if (!named.flag && att_unsupported_entry_is_idle(entry->key, entry->values, entry->value_count))
         return ATT_OK;
-    if (!named.flag && att_timm_flag_takes(entry->key) != ATT_TIMM_TAKES_UNKNOWN)
+    if (!named.flag && att_unsupported_flag_takes(entry->key) != ATT_TAKES_UNKNOWN)
         return pass_over(flags, path, entry, ignored);
     if (!named.flag || named.flag->once) {
         att_unknown_flags_add(unknown, "", entry->key, entry->line);

@@ -6,8 +6,8 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "flags/inner.h"
-#include "flags/timm.h"
 #include "flags/unknown.h"
+#include "flags/unsupported_flags.h"
 
 typedef struct words {
     int at, count;
@@ -21,7 +21,7 @@ typedef struct flag_words {
     const char *dashes;
     const char *attached; /* what follows '=' or the letter; NULL: nothing does */
     int begin, count;     /* the further words that are its values */
-    att_timm_takes takes; /* of a flag of timm's that changes nothing here */
+    att_flag_words takes; /* of a flag of timm's that changes nothing here */
 } flag_words;
 
 static bool is_flag(const char *word)
@@ -32,11 +32,9 @@ static bool is_flag(const char *word)
 /* Takes the values of a flag of timm's that is ignored. */
 static void take_ignored(const flag_words *flag, words *w)
 {
-    int most = flag->attached || flag->takes == ATT_TIMM_TAKES_NOTHING ? 0
-               : flag->takes == ATT_TIMM_TAKES_SEVERAL                 ? INT_MAX
-                                                                       : 1;
+    int most = flag->attached || flag->takes == ATT_TAKES_NOTHING ? 0 : flag->takes == ATT_TAKES_SEVERAL ? INT_MAX : 1;
     while (w->at < w->count && w->at - flag->begin < most && !is_flag(w->argv[w->at]) &&
-           (flag->takes != ATT_TIMM_TAKES_COMPILER || att_is_torch_compiler(w->argv[w->at])))
+           (flag->takes != ATT_TAKES_COMPILER || att_is_torch_compiler(w->argv[w->at])))
         w->at++;
 }
 
@@ -44,7 +42,7 @@ static void take_ignored(const flag_words *flag, words *w)
 static bool takes_idle_word(const flag_words *flag, const words *w)
 {
     const char *word = flag->attached ? flag->attached : w->at < w->count ? w->argv[w->at] : NULL;
-    return word && att_timm_flag_is_idle(flag->name, word);
+    return word && att_unsupported_flag_is_idle(flag->name, word);
 }
 
 /* Takes the words that are the flag's values, whatever they say. */
@@ -74,10 +72,10 @@ static flag_words take_flag(const att_flags *flags, const char *word, words *w)
     flag.named = is_long ? att_flags_by_name(flags, flag.name) : att_flags_by_letter(flags, word[1]);
     if (flag.named.flag)
         take_values(&flag, w);
-    else if (is_long && (flag.takes = att_timm_flag_takes(flag.name)) != ATT_TIMM_TAKES_UNKNOWN)
+    else if (is_long && (flag.takes = att_unsupported_flag_takes(flag.name)) != ATT_TAKES_UNKNOWN)
         take_ignored(&flag, w);
     else if (is_long && takes_idle_word(&flag, w)) {
-        flag.takes = ATT_TIMM_TAKES_ONE;
+        flag.takes = ATT_TAKES_ONE;
         take_ignored(&flag, w);
     }
     flag.count = w->at - flag.begin;
@@ -94,7 +92,7 @@ static att_status check_names(const att_flags *flags, int argc, char **argv)
         if (!is_flag(word))
             continue;
         flag_words flag = take_flag(flags, word, &w);
-        if (!flag.named.flag && flag.takes == ATT_TIMM_TAKES_UNKNOWN)
+        if (!flag.named.flag && flag.takes == ATT_TAKES_UNKNOWN)
             att_unknown_flags_add(&unknown, flag.dashes, word[1] == '-' ? flag.name : word + 1, 0);
     }
     return att_unknown_flags_refuse(flags, &unknown);
@@ -116,11 +114,11 @@ static att_status store_flag(const att_flags *flags, const flag_words *flag, cha
 /* A flag of timm's that changes nothing here. */
 static att_status pass_over(const att_flags *flags, const flag_words *flag, att_ignored_flags *ignored)
 {
-    if (flag->attached && !att_timm_flag_may_be(flag->name, flag->attached))
+    if (flag->attached && !att_unsupported_flag_may_be(flag->name, flag->attached))
         return att_fail(flags->context, ATT_ERR_ARGUMENT, "--%s: \"%s\" is not true or false", flag->name,
                         flag->attached);
     if (ignored)
-        att_timm_flag_ignore(ignored, flag->name);
+        att_unsupported_flag_ignore(ignored, flag->name);
     return ATT_OK;
 }
 
@@ -153,7 +151,8 @@ att_status att_flags_set(const att_flags *flags, const char *name, const char *t
     char copy[ATT_FLAG_TEXT_BYTES], shown[ATT_UNKNOWN_NAME + 4];
     const char *parts[ATT_MOST_REALS + 1];
     att_unknown_flags unknown = {0};
-    if (!named.flag && (att_timm_flag_takes(name) != ATT_TIMM_TAKES_UNKNOWN || att_timm_flag_is_idle(name, text)))
+    if (!named.flag &&
+        (att_unsupported_flag_takes(name) != ATT_TAKES_UNKNOWN || att_unsupported_flag_is_idle(name, text)))
         return ATT_OK;
     if (!named.flag) {
         att_unknown_flags_add(&unknown, "--", name, 0);

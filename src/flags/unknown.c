@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "flags/inner.h"
-#include "flags/timm.h"
+#include "flags/unsupported_flags.h"
 
 enum { REASON = 320 };
 
@@ -24,7 +24,7 @@ void att_unknown_flags_add(att_unknown_flags *unknown, const char *dashes, const
 static const char *flag_name(const void *user, int index)
 {
     const att_flags *flags = user;
-    return index < flags->count ? flags->rows[index].name : att_timm_flag_ignored_name(index - flags->count);
+    return index < flags->count ? flags->rows[index].name : att_unsupported_flag_ignored_name(index - flags->count);
 }
 
 static bool is_negation(const char *name)
@@ -57,7 +57,7 @@ static void give_reason(const att_flags *flags, const char *shown, bool in_file,
     size_t dashes = strspn(shown, "-");
     const char *name = shown + dashes, *instead, *nearest = NULL;
     bool is_letter = dashes == 1;
-    if (!is_letter && att_timm_flag_is_missing(name, &instead)) {
+    if (!is_letter && att_unsupported_flag_is_missing(name, &instead)) {
         snprintf(reason, REASON, "%s is timm's, but attscope does not have it yet%s%s", shown, instead ? "; " : "",
                  instead ? instead : "");
         return;

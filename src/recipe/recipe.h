@@ -16,7 +16,7 @@ void att_put_row(const att_flag *row, att_flag *rows, int most, int *count);
 /* --- what a recipe means ------------------------------------------------------------------------------------------ */
 
 /* Refuses settings that do not go together, and fills `train` with those that other members hold. */
-att_status att_recipe_settle(att_context *context, att_recipe *recipe);
+att_status att_recipe_resolve(att_context *context, att_recipe *recipe);
 /* Of one split; NULL: the only one there is. */
 att_dataset_options att_recipe_dataset_options(const att_recipe_data *data, const char *split);
 /* Lays the augmentation over *transform, which is evaluation's. */

@@ -88,7 +88,7 @@ static att_status refuse_second_training(att_context *context, const char *folde
                     folder, last);
 }
 
-static att_status settle_new(att_context *context, const att_run_place *place, const char *model, int height, int width,
+static att_status choose_new(att_context *context, const att_run_place *place, const char *model, int height, int width,
                              att_run_folder *run)
 {
     char name[NAME_MAX + 1];
@@ -100,17 +100,17 @@ static att_status settle_new(att_context *context, const att_run_place *place, c
     return run->unnamed ? ATT_OK : refuse_second_training(context, run->folder);
 }
 
-att_status att_run_folder_settle(att_context *context, const att_run_place *place, const char *model, int height,
+att_status att_run_folder_choose(att_context *context, const att_run_place *place, const char *model, int height,
                                  int width, att_run_folder *run)
 {
-    att_run_folder settled = {0};
-    ATT_TRY(att_run_find_resume(context, place, settled.resume, sizeof settled.resume));
-    if (*settled.resume)
-        ATT_TRY(att_path_folder(context, settled.resume, settled.folder, sizeof settled.folder));
+    att_run_folder chosen = {0};
+    ATT_TRY(att_run_find_resume(context, place, chosen.resume, sizeof chosen.resume));
+    if (*chosen.resume)
+        ATT_TRY(att_path_folder(context, chosen.resume, chosen.folder, sizeof chosen.folder));
     else
-        ATT_TRY(settle_new(context, place, model, height, width, &settled));
-    ATT_TRY(att_run_database(context, settled.folder, settled.database, sizeof settled.database));
-    *run = settled;
+        ATT_TRY(choose_new(context, place, model, height, width, &chosen));
+    ATT_TRY(att_run_database(context, chosen.folder, chosen.database, sizeof chosen.database));
+    *run = chosen;
     return ATT_OK;
 }
 

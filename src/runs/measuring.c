@@ -76,8 +76,8 @@ static void leave_out_labels(att_measuring *m)
         att_instruments_leave_out_labels(&m->with);
 }
 
-/* Settles whether labels are looked at, and by which instruments. */
-static att_status settle_labels(att_measuring *m)
+/* Decides whether labels are looked at, and by which instruments. */
+static att_status choose_labels(att_measuring *m)
 {
     const char *with = m->options->with, *wanting = att_instruments_needing_labels(m->context, with);
     const bool all = att_instruments_take_all(with);
@@ -94,7 +94,7 @@ static att_status settle_labels(att_measuring *m)
 
 static att_status make_instruments(att_measuring *m)
 {
-    ATT_TRY(settle_labels(m));
+    ATT_TRY(choose_labels(m));
     if (m->with.failed)
         return att_fail_memory(m->context, m->with.length, "a list of instruments");
     att_status status = att_network_watch(m->network, m->with.data, m->options->nodes, &m->measure);

@@ -248,17 +248,17 @@ static att_status refuse_measured(const att_sweep_plan *plan, int first, att_sta
 }
 
 /* Makes plan->recipe that of the setting, with everything that its members mean together. */
-static att_status settle(att_sweep_plan *plan, int first)
+static att_status resolve_setting(att_sweep_plan *plan, int first)
 {
-    ATT_TRY(att_plan_settle(plan, &plan->runs[first]));
-    return att_recipe_settle(plan->context, &plan->recipe);
+    ATT_TRY(att_plan_build_recipe(plan, &plan->runs[first]));
+    return att_recipe_resolve(plan->context, &plan->recipe);
 }
 
 /* Says why the setting cannot be measured with `instrument`, one of them. */
 static att_status refuse_instrument(att_sweep_plan *plan, int first, const char *instrument)
 {
     att_trained_network network = {.context = plan->context};
-    att_status status = settle(plan, first);
+    att_status status = resolve_setting(plan, first);
     if (status == ATT_OK)
         status = att_trained_network_find(&plan->recipe, "", &network);
     if (status == ATT_OK)
@@ -301,7 +301,7 @@ static bool is_data_varied(att_sweep_plan *plan)
 {
     att_recipe_data first = {0};
     for (int i = 0; i < plan->run_count; i += plan->options.seed_count) {
-        if (att_plan_settle(plan, &plan->runs[i]) != ATT_OK)
+        if (att_plan_build_recipe(plan, &plan->runs[i]) != ATT_OK)
             return false;
         if (i == 0)
             first = plan->recipe.data;
@@ -315,7 +315,7 @@ static bool is_data_varied(att_sweep_plan *plan)
 static att_status check_setting(att_sweep_plan *plan, int first, tried_data *tried, const instrument_list *list,
                                 unsigned *finds)
 {
-    att_status status = settle(plan, first);
+    att_status status = resolve_setting(plan, first);
     if (status == ATT_OK && !is_same_data(&tried->of, &plan->recipe.data))
         status = try_data(plan->context, &plan->recipe.data, tried);
     if (status != ATT_OK)
@@ -349,7 +349,7 @@ att_status att_plan_check_images(att_sweep_plan *plan)
 {
     data_digests here = {0};
     for (int i = 0; i < plan->run_count; i += plan->options.seed_count) {
-        ATT_TRY(att_plan_settle(plan, &plan->runs[i]));
+        ATT_TRY(att_plan_build_recipe(plan, &plan->runs[i]));
         if (is_to_do(plan, i) || att_file_exists(plan->recipe.data.data_dir))
             ATT_TRY(compare_data(plan, i, &here));
     }

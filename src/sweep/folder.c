@@ -91,7 +91,7 @@ att_status att_plan_write(att_sweep_plan *plan, att_plan_run *run)
 {
     char path[ATT_RUN_PATH], fresh[ATT_RUN_PATH];
     ATT_TRY(att_file_make_folders(plan->context, run->folder));
-    ATT_TRY(att_plan_settle(plan, run));
+    ATT_TRY(att_plan_build_recipe(plan, run));
     ATT_TRY(att_path_join(plan->context, run->folder, "recipe.yaml", path, sizeof path));
     ATT_TRY(att_path_join(plan->context, run->folder, "recipe.new.yaml", fresh, sizeof fresh));
     att_status status = att_flags_write(plan->flags, &plan->recipe, fresh);

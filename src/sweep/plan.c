@@ -206,7 +206,7 @@ static att_status make_runs(att_sweep_plan *plan)
     return ATT_OK;
 }
 
-att_status att_plan_settle(att_sweep_plan *plan, const att_plan_run *run)
+att_status att_plan_build_recipe(att_sweep_plan *plan, const att_plan_run *run)
 {
     att_recipe *r = &plan->recipe;
     att_flags_default(plan->flags, r);
@@ -239,14 +239,14 @@ static const att_plan_run *find_same(const att_sweep_plan *plan, const att_recip
     return NULL;
 }
 
-/* Settles every setting and takes each once. `kept`: room for all of them. */
+/* Builds the recipe of every setting, and takes each once. `kept`: room for all of them. */
 static att_status take_once(att_sweep_plan *plan, att_recipe *kept)
 {
     const int seeds = plan->options.seed_count;
     int count = 0;
     for (int i = 0; i < plan->run_count; i += seeds) {
         att_plan_run *runs = &plan->runs[i];
-        ATT_TRY(att_plan_settle(plan, runs));
+        ATT_TRY(att_plan_build_recipe(plan, runs));
         const att_plan_run *same = find_same(plan, kept, count);
         if (same) {
             att_log(plan->context, ATT_LOG_INFO, "%s is %s again and taken once", runs->setting, same->setting);
@@ -259,7 +259,7 @@ static att_status take_once(att_sweep_plan *plan, att_recipe *kept)
     return ATT_OK;
 }
 
-static att_status settle_all(att_sweep_plan *plan)
+static att_status drop_repeated(att_sweep_plan *plan)
 {
     size_t settings = (size_t)(plan->run_count / plan->options.seed_count);
     att_recipe *kept = att_allocate_array(plan->context, settings, sizeof *kept);
@@ -295,7 +295,7 @@ att_status att_plan_lay_out(att_sweep_plan *plan)
     ATT_TRY(att_yaml_read(plan->context, o->recipe, &plan->yaml));
     ATT_TRY(att_recipe_flags(plan->context, &plan->flags));
     ATT_TRY(make_runs(plan));
-    ATT_TRY(settle_all(plan));
+    ATT_TRY(drop_repeated(plan));
     att_ignored_flags_log(plan->context, &plan->ignored);
     log_settings(plan);
     for (int i = 0; i < plan->run_count; i++)

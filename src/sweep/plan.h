@@ -41,7 +41,7 @@ struct att_sweep_plan {
     int axis_count, set_count;
     att_plan_run *runs; /* those of a setting lie one behind another */
     int run_count;
-    att_recipe recipe; /* of the run that was settled last */
+    att_recipe recipe; /* of the run whose recipe was built last */
     att_ignored_flags ignored;
     att_sweep *results; /* of the runs that are measured */
 };
@@ -50,7 +50,7 @@ struct att_sweep_plan {
  */
 att_status att_plan_lay_out(att_sweep_plan *plan);
 /* Makes plan->recipe that of the run. */
-att_status att_plan_settle(att_sweep_plan *plan, const att_plan_run *run);
+att_status att_plan_build_recipe(att_sweep_plan *plan, const att_plan_run *run);
 
 /* --- folders ------------------------------------------------------------------------------------------------------ */
 

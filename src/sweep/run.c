@@ -107,7 +107,7 @@ static att_status run_steps(att_sweep_plan *plan, const att_sweep_steps *steps, 
 {
     att_plan_run *run = &plan->runs[index];
     const att_planned_run shown = show(run);
-    ATT_TRY(fail_by_message(plan, att_plan_settle(plan, run), reason));
+    ATT_TRY(fail_by_message(plan, att_plan_build_recipe(plan, run), reason));
     ATT_TRY(read_state(plan, run, reason));
     att_log(plan->context, ATT_LOG_INFO, "[%d/%d] %s%s", index + 1, plan->run_count, run->name,
             run->found.measured ? ": done already" : "");

@@ -160,7 +160,7 @@ att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
 /* As many classes as the data has, which a class map may say; a training that is continued keeps its own. */
-static void settle_classes(att_recipe *recipe, const att_dataset *data, const att_trained_network *n)
+static void choose_class_count(att_recipe *recipe, const att_dataset *data, const att_trained_network *n)
 {
     int in_data = att_dataset_class_count(data);
     bool mapped = att_dataset_numbering(data) == ATT_NUMBERED_BY_MAP;
@@ -233,7 +233,7 @@ static att_status make_measure(const att_recipe *recipe, att_trained_network *n)
 
 att_status att_trained_network_make(att_recipe *recipe, const att_dataset *data, att_trained_network *n)
 {
-    settle_classes(recipe, data, n);
+    choose_class_count(recipe, data, n);
     ATT_TRY(att_model_create(n->context, n->name, &recipe->network.options, ATT_F32, &n->model));
     ATT_TRY(check_classes(n, data));
     n->preprocess = n->checkpoint ? n->identity.preprocess : att_model_preprocess(n->model);

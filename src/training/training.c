@@ -150,7 +150,7 @@ static att_status find_network(att_training *t)
     if (files->resume)
         ATT_TRY(att_run_find_resume(t->context, &place, run->resume, sizeof run->resume));
     ATT_TRY(att_trained_network_find(&t->recipe, run->resume, &t->network));
-    return att_run_folder_settle(t->context, &place, t->network.name, t->network.preprocess.height,
+    return att_run_folder_choose(t->context, &place, t->network.name, t->network.preprocess.height,
                                  t->network.preprocess.width, run);
 }
 
@@ -158,7 +158,7 @@ static att_status prepare(att_training *t)
 {
     if (!t->recipe.data.data_dir)
         return att_fail(t->context, ATT_ERR_ARGUMENT, "the data set to train on is not named: --data-dir DATA does");
-    ATT_TRY(att_recipe_settle(t->context, &t->recipe));
+    ATT_TRY(att_recipe_resolve(t->context, &t->recipe));
     ATT_TRY(find_network(t));
     ATT_TRY(open_data(t));
     ATT_TRY(att_trained_network_make(&t->recipe, t->train, &t->network));

@@ -124,7 +124,7 @@ static void assert_refused(const scratch *self, const att_run_place *place, cons
     assert_int_equal(att_run_place_check(self->context, place), ATT_ERR_ARGUMENT);
     assert_message_has(self, part);
     assert_int_equal(att_run_find_resume(self->context, place, path, sizeof path), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_run_folder_settle(self->context, place, "resnet20", 32, 32, &run), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_run_folder_choose(self->context, place, "resnet20", 32, 32, &run), ATT_ERR_ARGUMENT);
     assert_true(run.unnamed && !*run.folder);
 }
 
@@ -152,7 +152,7 @@ static void long_paths_are_refused(void **state)
                                     {.output = output, .experiment = "x", .resume = "auto"},
                                     {.output = "out", .resume = output}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        assert_int_equal(att_run_folder_settle(self->context, &places[i], "resnet20", 32, 32, &run), ATT_ERR_ARGUMENT);
+        assert_int_equal(att_run_folder_choose(self->context, &places[i], "resnet20", 32, 32, &run), ATT_ERR_ARGUMENT);
         assert_message_has(self, "is longer than a path may be");
     }
     assert_true(run.unnamed && !*run.folder);
@@ -185,7 +185,7 @@ static void a_run_that_goes_on_stays_in_its_folder(void **state)
     const scratch *self = *state;
     att_run_folder run;
     const att_run_place place = {.output = "elsewhere", .resume = "out/run/checkpoint-3.safetensors"};
-    assert_int_equal(att_run_folder_settle(self->context, &place, "resnet20", 32, 32, &run), ATT_OK);
+    assert_int_equal(att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run), ATT_OK);
     assert_string_equal(run.folder, "out/run");
     assert_string_equal(run.resume, "out/run/checkpoint-3.safetensors");
     assert_string_equal(run.database, "out/runs.sqlite");
@@ -198,11 +198,11 @@ static void a_folder_takes_one_training(void **state)
     char path[128];
     att_run_folder run;
     const att_run_place place = {.output = self->folder, .experiment = "run"};
-    assert_int_equal(att_run_folder_settle(self->context, &place, "resnet20", 32, 32, &run), ATT_OK);
+    assert_int_equal(att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run), ATT_OK);
     assert_int_equal(att_run_folder_claim(self->context, &run), ATT_OK);
     assert_int_equal(scratch_file_count(self), 0);
     write_file(folder_in(self, "run", path), "last.safetensors", "");
-    assert_int_equal(att_run_folder_settle(self->context, &place, "resnet20", 32, 32, &run), ATT_ERR_MISMATCH);
+    assert_int_equal(att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run), ATT_ERR_MISMATCH);
     assert_message_has(self, "holds a training already");
 }
 
@@ -213,7 +213,7 @@ static void runs_of_one_second_get_folders_of_their_own(void **state)
     att_run_folder first, second;
     snprintf(output, sizeof output, "%s/new/output", self->folder);
     const att_run_place place = {.output = output};
-    assert_int_equal(att_run_folder_settle(self->context, &place, "resnet20", 32, 16, &first), ATT_OK);
+    assert_int_equal(att_run_folder_choose(self->context, &place, "resnet20", 32, 16, &first), ATT_OK);
     assert_non_null(strstr(first.folder, "-resnet20-32x16"));
     second = first;
     assert_int_equal(att_run_folder_claim(self->context, &first), ATT_OK);

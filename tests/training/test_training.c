@@ -85,11 +85,11 @@ static void what_was_left_open_is_filled_in(void **state)
     att_options_unset(&recipe.network.options, "num_classes");
     recipe.measure.with = "entropy";
     assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_OK);
-    const att_recipe *settled = att_training_recipe(training);
-    assert_true(att_options_number(&settled->network.options, "num_classes", 0) == CLASSES);
-    assert_int_equal(settled->preprocess.mean.count, 1);
-    assert_string_equal(settled->train.eval_metric, "top1");
-    assert_string_equal(settled->preprocess.crop_mode, "center");
+    const att_recipe *chosen = att_training_recipe(training);
+    assert_true(att_options_number(&chosen->network.options, "num_classes", 0) == CLASSES);
+    assert_int_equal(chosen->preprocess.mean.count, 1);
+    assert_string_equal(chosen->train.eval_metric, "top1");
+    assert_string_equal(chosen->preprocess.crop_mode, "center");
     assert_int_equal(att_model_classes(att_training_model(training)), CLASSES);
     assert_non_null(att_training_weights(training));
     assert_string_equal(att_training_folder(training)->resume, "");

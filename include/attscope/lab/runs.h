@@ -53,11 +53,11 @@ typedef struct att_run_folder {
     bool unnamed; /* the folder's name is made of the time; att_run_folder_claim() may add a number to it */
 } att_run_folder;
 
-/* Settles where a training writes; makes nothing. A run that goes on has its checkpoint's folder. A new one has
+/* Chooses where a training writes; makes nothing. A run that goes on has its checkpoint's folder. A new one has
  * OUTPUT/EXPERIMENT, or, without a name, OUTPUT/<date>-<time>-<model>-<size> as in timm, where size is "224", or
  * "224x160" where height and width differ. Errors: ERR_MISMATCH where a new run's folder holds last.safetensors of
  * another one already; those of att_run_place_check(). */
-ATT_API ATT_MUST_CHECK att_status att_run_folder_settle(att_context *context, const att_run_place *place,
+ATT_API ATT_MUST_CHECK att_status att_run_folder_choose(att_context *context, const att_run_place *place,
                                                         const char *model, int height, int width, att_run_folder *run);
 /* Makes the folder of a new run without a name, and those above it. Where another run of the same second has the name,
  * a number is added: two trainings never get the same folder. Does nothing for other runs, whose folder the records

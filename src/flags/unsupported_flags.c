@@ -1,4 +1,4 @@
-#include "flags/timm.h"
+#include "flags/unsupported_flags.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,32 +113,32 @@ enum { REFUSED = sizeof refused / sizeof *refused };
 /* Those that only concern how fast, in how much memory, on which device, or in how many processes PyTorch computes. */
 static const struct {
     const char *name;
-    att_timm_takes takes;
+    att_flag_words takes;
     const char *idle; /* timm's default, besides false, 0 and nothing, of which no note is needed */
 } ignored[] = {
-    {"amp-impl", ATT_TIMM_TAKES_ONE, "*"},
-    {"aot-autograd", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"channels-last", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"device", ATT_TIMM_TAKES_ONE, "cuda"},
-    {"device-modules", ATT_TIMM_TAKES_SEVERAL, NULL},
-    {"dist-bn", ATT_TIMM_TAKES_ONE, "*"},
-    {"fast-norm", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"fuser", ATT_TIMM_TAKES_ONE, NULL},
-    {"grad-checkpointing", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"local-rank", ATT_TIMM_TAKES_ONE, "*"},
-    {"model-ema-force-cpu", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"no-ddp-bb", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"no-prefetcher", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"num-gpu", ATT_TIMM_TAKES_ONE, "1"},
-    {"pin-mem", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"retry", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"sync-bn", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"synchronize-step", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"torchcompile", ATT_TIMM_TAKES_COMPILER, NULL},
-    {"torchcompile-mode", ATT_TIMM_TAKES_ONE, NULL},
-    {"torchscript", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"use-multi-epochs-loader", ATT_TIMM_TAKES_NOTHING, NULL},
-    {"worker-seeding", ATT_TIMM_TAKES_ONE, "*"},
+    {"amp-impl", ATT_TAKES_ONE, "*"},
+    {"aot-autograd", ATT_TAKES_NOTHING, NULL},
+    {"channels-last", ATT_TAKES_NOTHING, NULL},
+    {"device", ATT_TAKES_ONE, "cuda"},
+    {"device-modules", ATT_TAKES_SEVERAL, NULL},
+    {"dist-bn", ATT_TAKES_ONE, "*"},
+    {"fast-norm", ATT_TAKES_NOTHING, NULL},
+    {"fuser", ATT_TAKES_ONE, NULL},
+    {"grad-checkpointing", ATT_TAKES_NOTHING, NULL},
+    {"local-rank", ATT_TAKES_ONE, "*"},
+    {"model-ema-force-cpu", ATT_TAKES_NOTHING, NULL},
+    {"no-ddp-bb", ATT_TAKES_NOTHING, NULL},
+    {"no-prefetcher", ATT_TAKES_NOTHING, NULL},
+    {"num-gpu", ATT_TAKES_ONE, "1"},
+    {"pin-mem", ATT_TAKES_NOTHING, NULL},
+    {"retry", ATT_TAKES_NOTHING, NULL},
+    {"sync-bn", ATT_TAKES_NOTHING, NULL},
+    {"synchronize-step", ATT_TAKES_NOTHING, NULL},
+    {"torchcompile", ATT_TAKES_COMPILER, NULL},
+    {"torchcompile-mode", ATT_TAKES_ONE, NULL},
+    {"torchscript", ATT_TAKES_NOTHING, NULL},
+    {"use-multi-epochs-loader", ATT_TAKES_NOTHING, NULL},
+    {"worker-seeding", ATT_TAKES_ONE, "*"},
 };
 enum { IGNORED = sizeof ignored / sizeof *ignored };
 
@@ -166,17 +166,17 @@ static int find_ignored(const char *name)
     return index;
 }
 
-bool att_timm_flag_is_missing(const char *name, const char **instead)
+bool att_unsupported_flag_is_missing(const char *name, const char **instead)
 {
     int index = find_refused(name);
     *instead = index >= 0 ? refused[index].instead : NULL;
     return index >= 0;
 }
 
-att_timm_takes att_timm_flag_takes(const char *name)
+att_flag_words att_unsupported_flag_takes(const char *name)
 {
     int index = find_ignored(name);
-    return index >= 0 ? ignored[index].takes : ATT_TIMM_TAKES_UNKNOWN;
+    return index >= 0 ? ignored[index].takes : ATT_TAKES_UNKNOWN;
 }
 
 /* timm takes any word there, so that a data set behind the flag would be lost. */
@@ -190,7 +190,7 @@ bool att_is_torch_compiler(const char *word)
     return false;
 }
 
-void att_timm_flag_ignore(att_ignored_flags *list, const char *name)
+void att_unsupported_flag_ignore(att_ignored_flags *list, const char *name)
 {
     int index = find_ignored(name);
     if (index < 0)
@@ -226,27 +226,27 @@ static bool is_idle(const char *idle, const char *const *values, int count)
     return count == 0 || (idle && strcmp(idle, "*") == 0) || (count == 1 && is_idle_value(idle, values[0]));
 }
 
-bool att_timm_flag_is_idle(const char *name, const char *word)
+bool att_unsupported_flag_is_idle(const char *name, const char *word)
 {
     int index = find_refused(name);
     return index >= 0 && is_idle_value(refused[index].idle, word);
 }
 
-bool att_timm_flag_may_be(const char *name, const char *word)
+bool att_unsupported_flag_may_be(const char *name, const char *word)
 {
     static const char *const truths[] = {"true", "false", "1", "0"};
     for (size_t i = 0; i < sizeof truths / sizeof *truths; i++)
         if (strcmp(word, truths[i]) == 0)
             return true;
-    return att_timm_flag_takes(name) != ATT_TIMM_TAKES_NOTHING;
+    return att_unsupported_flag_takes(name) != ATT_TAKES_NOTHING;
 }
 
-const char *att_timm_flag_ignored_name(int index)
+const char *att_unsupported_flag_ignored_name(int index)
 {
     return index < IGNORED ? ignored[index].name : NULL;
 }
 
-bool att_timm_entry_is_idle(const char *name, const char *const *values, int count)
+bool att_unsupported_entry_is_idle(const char *name, const char *const *values, int count)
 {
     int index = find_refused(name), speed = find_ignored(name);
     if (index < 0 && speed < 0)

@@ -81,7 +81,7 @@ static att_status check_files(att_context *context, const att_recipe_data *data)
     return att_fail(context, ATT_ERR_IO, "--class-map %s could not be opened: %s", data->class_map, strerror(errno));
 }
 
-att_status att_recipe_settle(att_context *context, att_recipe *recipe)
+att_status att_recipe_resolve(att_context *context, att_recipe *recipe)
 {
     const att_recipe_measure *measure = &recipe->measure;
     if (!measure->with && (measure->every != ATT_MEASURE_EVERY || strcmp(measure->nodes, "*") != 0))
