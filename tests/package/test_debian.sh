@@ -48,16 +48,19 @@ depends libattscope-lab-dev libattscope-dev libjansson-dev
 depends attscope libc6 'libdnnl2?[^ ]*' libjansson4
 # What calls private functions of another package, or needs the library beside its headers, is of the same build.
 version=$(dpkg-deb -f libattscope0.2_*.deb Version)
-for pair in 'libattscope-lab0.2 libattscope0.2' 'libattscope-dev libattscope0.2' 'libattscope-lab-dev libattscope-lab0.2'; do
-    dpkg-deb -f "${pair% *}"_*.deb Depends | grep -qF "${pair#* } (= $version)" ||
-        fail "${pair% *} takes any version of ${pair#* }"
-done
+needs_same() { # PACKAGE OTHER
+    dpkg-deb -f "$1"_*.deb Depends | grep -qF "$2 (= $version)" || fail "$1 takes any version of $2"
+}
+needs_same libattscope-lab0.2 libattscope0.2
+needs_same libattscope-dev libattscope0.2
+needs_same libattscope-lab-dev libattscope-lab0.2
 [ "$(find . -maxdepth 1 -name '*.deb' | wc -l)" -eq 5 ] || fail "packages: $(ls ./*.deb)"
 # No file lies in two packages.
 for package in libattscope0.2 libattscope-dev libattscope-lab0.2 libattscope-lab-dev attscope; do
     (cd $package && find . ! -type d)
 done | sort | uniq -d >twice
 [ ! -s twice ] || fail "in two packages: $(cat twice)"
-! find libattscope0.2 libattscope-lab0.2 attscope -name '*.h' -o -name '*.a' | grep . || fail 'a package for running holds what is for building'
+! find libattscope0.2 libattscope-lab0.2 attscope -name '*.h' -o -name '*.a' | grep . ||
+    fail 'a package for running holds what is for building'
 attscope/usr/bin/attscope --version >/dev/null || fail 'the packaged command does not run'
 exit $((failures > 0))

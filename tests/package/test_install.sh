@@ -169,7 +169,7 @@ cmake -S "$work/project" -B "$work/project/bare" -DCMAKE_PREFIX_PATH="$prefix" >
 sed -i 's/ REQUIRED/ REQUIRED COMPONENTS lab/' "$work/project/CMakeLists.txt"
 rm "$library"/cmake/attscope/attscope-lab*
 ! cmake -S "$work/project" -B "$work/project/missing" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 &&
-    grep -q 'libattscope-lab, is not' "$work/log" || {
+    grep -q '(libattscope-lab-dev)' "$work/log" || {
     fail 'find_package(attscope COMPONENTS lab) does not say that the second library is not installed'
     cat "$work/log"
 }

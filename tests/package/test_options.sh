@@ -10,7 +10,8 @@ chmod +x pkg-config
 mkdir build
 cmake -S "$source" -B build -G "$(cached CMAKE_GENERATOR)" -DATT_SQLITE=OFF -DATT_REPORT=OFF \
     -DPKG_CONFIG_EXECUTABLE="$work/pkg-config" -DATT_D3="$work/none" \
-    -DCMAKE_C_COMPILER="$(cached CMAKE_C_COMPILER)" -DCMAKE_BUILD_TYPE="$(cached CMAKE_BUILD_TYPE)" \
+    -DCMAKE_C_COMPILER="$(cached CMAKE_C_COMPILER)" -DCMAKE_C_FLAGS="$(cached CMAKE_C_FLAGS)" \
+    -DCMAKE_BUILD_TYPE="$(cached CMAKE_BUILD_TYPE)" -DATT_WERROR="$(cached ATT_WERROR)" \
     -DCMAKE_C_COMPILER_LAUNCHER="$here/same_object;$ATT_BUILD" >log 2>&1 &&
     cmake --build build --target attscope_lab attscope_command >>log 2>&1 ||
     { echo 'FAILED: it does not build'; tail -50 log; exit 1; }
