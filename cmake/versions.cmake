@@ -1,6 +1,6 @@
 # Versions of the libraries' symbols, as linker scripts in the build folder. Public functions are of the interface's
 # version; those that libattscope exports for libattscope-lab alone, marked ATT_FOR_LAB in the headers of src/
-# (core/export.h), are of this very version, so that the loader refuses two libraries of different builds. As a script
+# (core/export.h), are of the exact version, so that the loader refuses two libraries of different versions. As a script
 # (cmake -P) this file makes libattscope's; included, it adds the step and sets ATT_VERSIONS and ATT_LAB_VERSIONS.
 cmake_minimum_required(VERSION 3.22)
 

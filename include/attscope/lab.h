@@ -1,5 +1,5 @@
-/* attscope/lab.h - everything that libattscope-lab adds to libattscope, for experiments: the folders of
- * runs, sweeps, rank correlations, reports, benchmarks, and reading and writing the files around them. */
+/* attscope/lab.h - all that libattscope-lab adds to libattscope, for experiments: recipes, trainings in folders of
+ * runs, sweeps, rank correlations, reports, benchmarks, and the files around them (JSON, YAML). */
 #ifndef ATTSCOPE_LAB_H
 #define ATTSCOPE_LAB_H
 
