@@ -1,5 +1,5 @@
-/* Registers a module of one's own, puts it into a ViT and into a residual network, writes both to files, and opens them
- * again.
+/* Registers a module of one's own, puts it into a residual network and into a ViT, runs them, writes them to a file,
+ * and opens that again.
  *
  * The module multiplies every channel of a residual branch by a learned factor. Tokens are [N, C] and feature maps
  * [h, w, C], so that two descriptors share one function.
@@ -29,33 +29,31 @@ static att_value apply(const att_scope *scope, const double *values, att_value b
     }
 static const att_module of_tokens = STRETCH("stretch", ATT_ON_TOKENS), of_maps = STRETCH("stretch2d", ATT_ON_MAPS);
 
-/* Makes the network with random weights, and writes it to a file. */
-static att_status save(att_context *context, const char *network, const char *modules, const char *path)
-{
-    att_model *model = NULL;
-    att_weights *weights = NULL;
-    att_option_values options = att_options_none();
-    att_options_set_text(&options, "modules", modules);
-    att_status status = att_model_create(context, network, &options, ATT_F32, &model);
-    if (status == ATT_OK)
-        status = att_weights_create(att_model_graph(model), "cpu", &weights);
-    if (status == ATT_OK)
-        status = att_weights_initialise(weights, 42);
-    if (status == ATT_OK)
-        status = att_checkpoint_export(model, weights, path);
-    att_weights_destroy(&weights);
-    att_model_destroy(&model);
-    return status;
-}
+enum { SIDE = 32 };
 
-/* The file says which modules its network has. */
-static att_status open(att_context *context, const char *path)
+/* Opens a network, by its name with random weights or from a file, and runs it on a grey image. NULL: nothing is said
+ * of its modules, or no file is written. */
+static att_status run(att_context *context, const char *what, const char *modules, const char *written)
 {
+    static const float pixels[3 * SIDE * SIDE];
     att_network *network = NULL;
-    att_status status = att_network_open(context, path, NULL, &network);
+    att_batch answers;
+    att_option_values values = att_options_none();
+    att_network_options options = att_network_options_defaults();
+    if (modules) {
+        att_options_set(&values, "img_size", SIDE);
+        att_options_set_text(&values, "modules", modules);
+        options.options = &values;
+    }
+    att_status status = att_network_open(context, what, &options, &network);
     if (status == ATT_OK)
-        printf("%s: %s\n", att_network_identity(network)->name,
-               att_options_text(att_model_options(att_network_model(network)), "modules"));
+        status = att_network_run(network, pixels, 1, SIDE, SIDE, &answers);
+    if (status == ATT_OK)
+        printf("%s, %s: first logit %.4f\n", att_network_identity(network)->name,
+               att_options_text(att_model_options(att_network_model(network)), "modules"),
+               (double)((const float *)att_batch_field(&answers, "logits"))[0]);
+    if (status == ATT_OK && written)
+        status = att_checkpoint_export(att_network_model(network), att_network_weights(network), written);
     att_network_close(&network);
     return status;
 }
@@ -70,18 +68,18 @@ int main(void)
     if (status == ATT_OK)
         status = att_module_register(context, &of_maps);
     if (status == ATT_OK)
-        status = save(context, "resnet20", "stretch2d@after_branch:layer3:all", path);
+        status = run(context, "resnet20", "stretch2d@after_branch:layer3:all", path);
     if (status == ATT_OK)
-        status = open(context, path);
+        status = run(context, path, NULL, NULL); /* the file says which modules its network has */
     if (status == ATT_OK)
-        status = save(context, "vit_tiny_patch16_224", "stretch:init=0.5@after_attn:0-5+cb", path);
+        status = run(context, "vit_tiny_patch16_224", "stretch:init=0.5@after_attn:0-5+cb", path);
     if (status == ATT_OK)
-        status = open(context, path);
+        status = run(context, path, NULL, NULL);
     if (status != ATT_OK)
         fprintf(stderr, "%s: %s\n", att_status_name(status), context ? att_context_message(context) : "");
 
     /* A context without the module cannot open the file. */
-    if (status == ATT_OK && att_context_create(NULL, &other) == ATT_OK && open(other, path) != ATT_OK)
+    if (status == ATT_OK && att_context_create(NULL, &other) == ATT_OK && run(other, path, NULL, NULL) != ATT_OK)
         printf("elsewhere: %s\n", att_context_message(other));
     remove(path);
     att_context_destroy(&other);

@@ -43,17 +43,17 @@ build_and_run shared cc "$examples/graph.c" "${shared[@]}" -lm
 needs_library shared libattscope || fail 'the shared program does not ask for libattscope.so.0.x'
 
 # Programs with a module, an instrument and a task of their own need nothing but the installed headers and library.
-for name in module instrument task; do
-    cc -Wall -Wextra -Werror "$examples/$name.c" "${shared[@]}" -lm -o "$work/own" >"$work/log" 2>&1 || {
-        fail "$name.c does not build"
-        cat "$work/log"
-        continue
-    }
-    (cd "$work" && ./own deit_tiny_patch16_224 "$examples/../tests/goldens/images/rgb.png" >out 2>&1) || {
-        fail "$name.c does not run"
-        cat "$work/out"
-    }
-done
+build_own() { # NAME ARGUMENT...
+    local name=$1
+    shift
+    cc -Wall -Wextra -Werror "$examples/$name.c" "${shared[@]}" -lm -o "$work/$name" >"$work/log" 2>&1 ||
+        { fail "$name.c does not build"; cat "$work/log"; return; }
+    (cd "$work" && "./$name" "$@" >out 2>&1) || { fail "$name.c does not run"; cat "$work/out"; }
+}
+build_own module
+build_own instrument deit_tiny_patch16_224 "$examples/../tests/goldens/images/rgb.png"
+cc -Wall -Wextra -Werror "$examples/task.c" "${shared[@]}" -lm -o "$work/task" >"$work/log" 2>&1 ||
+    { fail 'task.c does not build'; cat "$work/log"; }
 
 # A folder without the shared library: -lattscope can only be the static one.
 mkdir "$work/archive"
