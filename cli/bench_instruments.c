@@ -5,16 +5,16 @@
 
 #include "bench.h"
 
-/* What watches; the first is nothing. */
-typedef struct watch {
+/* What observes; the first is nothing. */
+typedef struct observer {
     const char *name, *instruments;
-} watch;
-static const watch watches[] = {
+} observer;
+static const observer observers[] = {
     {"alone", NULL},
     {"attention", "entropy,distance,jacobian"},
     {"all", "all"},
 };
-enum { WATCHES = sizeof watches / sizeof *watches };
+enum { OBSERVERS = sizeof observers / sizeof *observers };
 
 /* --- the child ---------------------------------------------------------------------------------------------------- */
 
@@ -27,8 +27,8 @@ static int open_stations(const bench_call *call, const char *job, bench_case *c,
 {
     att_bench_options options;
     int code = bench_case_open(call, job, call->settings->engine.threads, c, &options);
-    for (int i = 0; code == CLI_OK && i < WATCHES; i++) {
-        options.instruments = watches[i].instruments;
+    for (int i = 0; code == CLI_OK && i < OBSERVERS; i++) {
+        options.instruments = observers[i].instruments;
         att_status status = att_bench_create(call->cli->context, &options, &stations[i].bench);
         if (i == 0 || status != ATT_ERR_NOT_FOUND)
             code = cli_check(call->cli, status);
@@ -41,7 +41,7 @@ static int take_turns(const bench_call *call, int batch, station *stations)
     const bench_measure *m = &call->settings->measure;
     for (int turn = -m->warmup; turn < m->repeats; turn++) {
         double alone = 0;
-        for (int i = 0; i < WATCHES; i++) {
+        for (int i = 0; i < OBSERVERS; i++) {
             double seconds;
             if (!stations[i].bench)
                 continue;
@@ -62,20 +62,20 @@ static int take_turns(const bench_call *call, int batch, station *stations)
  * there is nothing to see. */
 static int run_job(const bench_call *call, const char *job)
 {
-    station *stations = calloc(WATCHES, sizeof *stations);
+    station *stations = calloc(OBSERVERS, sizeof *stations);
     if (!stations)
         return cli_failure("out of memory");
     bench_case c;
     int repeats = call->settings->measure.repeats, code = open_stations(call, job, &c, stations);
     if (code == CLI_OK)
         code = take_turns(call, c.batch_size, stations);
-    for (int i = 0; code == CLI_OK && i < WATCHES; i++) {
+    for (int i = 0; code == CLI_OK && i < OBSERVERS; i++) {
         bench_record seconds = {.of.seconds = bench_median(stations[i].seconds, repeats)};
         bench_record over = {.of.seconds = bench_median(stations[i].over, repeats)};
         bench_send(call, &seconds);
         bench_send(call, &over);
     }
-    for (int i = 0; i < WATCHES; i++)
+    for (int i = 0; i < OBSERVERS; i++)
         att_bench_destroy(&stations[i].bench);
     free(stations);
     return code;
@@ -83,11 +83,11 @@ static int run_job(const bench_call *call, const char *job)
 
 /* --- what is shown ------------------------------------------------------------------------------------------------ */
 
-static void show_watch(const bench_call *call, const bench_case *c, int index, double seconds, double over)
+static void show_observe(const bench_call *call, const bench_case *c, int index, double seconds, double over)
 {
     double rate = c->batch_size / seconds;
     if (call->prints) {
-        cli_print("  %-28s %5d %-10s %9.2f", index == 0 ? c->name : "", c->batch_size, watches[index].name, rate);
+        cli_print("  %-28s %5d %-10s %9.2f", index == 0 ? c->name : "", c->batch_size, observers[index].name, rate);
         if (index > 0)
             cli_print(" %+8.1f %%", 100 * (over - 1));
         putchar('\n');
@@ -97,7 +97,7 @@ static void show_watch(const bench_call *call, const bench_case *c, int index, d
         return;
     att_json_begin_object(w);
     bench_write_case(call, c);
-    cli_json_text(w, "watched_by", watches[index].instruments);
+    cli_json_text(w, "observed_by", observers[index].instruments);
     cli_json_number(w, "images_per_second", rate);
     cli_json_number(w, "seconds_over_alone", over);
     att_json_end_object(w);
@@ -108,8 +108,8 @@ static void print_head(const bench_call *call)
     const bench_measure *m = &call->settings->measure;
     cli_print("%d threads, %s, medians of %d turns\n", att_context_threads(call->cli->context),
               att_precision_name(att_recipe_precision(&call->settings->engine)), m->repeats);
-    cli_print("attention: %s; time more than alone, turn by turn\n\n", watches[1].instruments);
-    cli_print("  %-28s %5s %-10s %9s %10s\n", "case", "batch", "watched by", "images/s", "time");
+    cli_print("attention: %s; time more than alone, turn by turn\n\n", observers[1].instruments);
+    cli_print("  %-28s %5s %-10s %9s %10s\n", "case", "batch", "observed by", "images/s", "time");
 }
 
 static int run(const bench_call *call)
@@ -121,13 +121,13 @@ static int run(const bench_call *call)
         return cli_failure("out of memory");
     for (; code == CLI_OK && bench_case_at(call->settings, BENCH_TRANSFORMERS, index, &c); index++) {
         code = bench_run_job(c.name, false, records);
-        if (code == CLI_OK && records->count != 2 * WATCHES)
-            code = cli_failure("bench: %s sent %d figures, not %d", c.name, records->count, 2 * WATCHES);
+        if (code == CLI_OK && records->count != 2 * OBSERVERS)
+            code = cli_failure("bench: %s sent %d figures, not %d", c.name, records->count, 2 * OBSERVERS);
         if (code == CLI_OK && index == 0 && call->prints)
             print_head(call);
-        for (int i = 0; code == CLI_OK && i < WATCHES; i++)
+        for (int i = 0; code == CLI_OK && i < OBSERVERS; i++)
             if (records->items[2 * i].of.seconds > 0)
-                show_watch(call, &c, i, records->items[2 * i].of.seconds, records->items[2 * i + 1].of.seconds);
+                show_observe(call, &c, i, records->items[2 * i].of.seconds, records->items[2 * i + 1].of.seconds);
         fflush(stdout);
     }
     free(records);

@@ -126,7 +126,7 @@ const cli_command cli_command_bench = {
         "           3 heads of 64, or --num-heads and --embed-dim\n"
         "  batch    a network against batch sizes (ViT-Ti, or --model or --filter)\n"
         "  threads  a network against threads: images/s, and the time of one image\n"
-        "  instruments  networks watched at every run beside the same ones alone\n"
+        "  instruments  networks observed at every run beside the same ones alone\n"
         "  modules  a residual network with each attention module in its blocks beside\n"
         "           the same without (ResNet-164, or --model; one module with --modules)\n"
         "  start CHECKPOINT IMAGE   from the start of a process to the first logits\n"

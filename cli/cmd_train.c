@@ -224,9 +224,9 @@ static int train(job *j)
     int64_t batches = j->recipe->train.grad_accum_steps;
     cli_progress progress = cli_progress_to(j->cli, batches, j->recipe->train.log_interval * batches);
     const att_sink sink = {.emit = hear, .user = j};
-    const att_training_watch watch = {.sink = &sink, .progress = cli_progress_show, .progress_user = &progress};
+    const att_training_observer observer = {.sink = &sink, .progress = cli_progress_show, .progress_user = &progress};
     att_train_result result = {0};
-    att_status status = att_training_run(j->training, &watch, &result);
+    att_status status = att_training_run(j->training, &observer, &result);
     return finish(j, status, &result);
 }
 

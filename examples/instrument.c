@@ -62,7 +62,7 @@ static att_status measure(att_context *context, const char *checkpoint, const ch
     options.unlabelled = true; /* the images have no classes */
     att_status status = att_network_open(context, checkpoint, NULL, &network);
     if (status == ATT_OK)
-        status = att_network_watch(network, "centre,entropy", "*", &measure); /* beside a built-in one */
+        status = att_network_observe(network, "centre,entropy", "*", &measure); /* beside a built-in one */
     if (status == ATT_OK)
         status = att_dataset_open_images(context, &image, 1, NULL, &images);
     options.measure = measure;

@@ -87,8 +87,8 @@ ATT_API att_value att_graph_constant(att_graph *graph, att_dtype dtype, att_shap
  * run, one row per sample. An input cannot be an output. */
 ATT_API void att_graph_output(att_graph *graph, const char *name, att_value value);
 
-/* As att_graph_output(), for watching: a probe and what it alone needs leave every other result the same to the bit,
- * with the plan's group and fingerprint, and a session can leave them out (att_session_watch()). A value that a later
+/* As att_graph_output(), for observing: a probe and what it alone needs leave every other result the same to the bit,
+ * with the plan's group and fingerprint, and a session can leave them out (att_session_observe()). A value that a later
  * operation absorbs (attscope/ops.h says which) is computed once more for a probe of it. */
 ATT_API void att_graph_probe(att_graph *graph, const char *name, att_value value);
 

@@ -80,7 +80,7 @@ typedef struct att_measure att_measure;
 /* Adds to the graph what the instruments named in `with` ("entropy,nsi:per=block"; "all") ask of the nodes whose scope
  * fits `nodes` ('*' and '?' allowed); "all" leaves out those that have nothing to see in this network, and
  * "all,-accuracy", or "-accuracy" alone, that one, too. Results of plans compiled from the graph stay the same to the
- * bit, but where a watched branch of a residual network is one that the plan would have computed together with its
+ * bit, but where a observed branch of a residual network is one that the plan would have computed together with its
  * addition: there they stay the same to rounding. On success *measure is the caller's, and the graph may be freed
  * before it. Errors: ERR_NOT_FOUND for an unknown instrument (with the nearest name) or option or where an instrument
  * finds no node; ERR_ARGUMENT for a name given twice, and where no instrument is left; ERR_UNSUPPORTED for a graph that
@@ -94,8 +94,8 @@ ATT_API void att_measure_destroy(att_measure **measure);
 enum { ATT_MEASURE_MOST_SAMPLES = 4096 };
 ATT_API ATT_MUST_CHECK att_status att_measure_keep_samples(att_measure *measure, int count);
 
-/* Takes the samples 0..count-1 of the session's last run, which must have watched (att_session_watch()). labels: their
- * classes, NULL where there are none: instruments that need labels then leave these samples out. Errors: what
+/* Takes the samples 0..count-1 of the session's last run, which must have observed (att_session_observe()). labels:
+ * their classes, NULL where there are none: instruments that need labels then leave these samples out. Errors: what
  * att_session_output() says; ERR_MEMORY. */
 ATT_API att_status att_measure_observe(att_measure *measure, att_session *session, int count, const int32_t *labels);
 /* Forgets all samples. */

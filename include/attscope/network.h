@@ -120,8 +120,8 @@ ATT_API att_status att_network_describe(const att_network *network, const att_ba
 /* Makes instruments for att_network_evaluate(), where they are given as att_evaluate_options.measure; with, nodes: as
  * att_measure_create() takes them. *measure is the caller's on success and may outlive the network. Runs do not see
  * instruments. */
-ATT_API ATT_MUST_CHECK att_status att_network_watch(att_network *network, const char *with, const char *nodes,
-                                                    att_measure **measure);
+ATT_API ATT_MUST_CHECK att_status att_network_observe(att_network *network, const char *with, const char *nodes,
+                                                      att_measure **measure);
 /* Opens a data set for this network, as att_dataset_open() does, or as att_dataset_open_images() does with several
  * paths. Classes are numbered by the names that the file's training had or, where the network is known to be of
  * ImageNet-1k, by its synsets, unless `options` give others. options.unlabelled: images without classes will do where
@@ -137,7 +137,7 @@ ATT_API att_status att_network_need_head(const att_network *network, const char 
 
 /* att_evaluate() with the network's transform, and the options of the task that the file says it was trained with where
  * the call gives none. Of the options (NULL: the defaults) backend and precision are the network's own, and `measure`
- * is NULL or what the last att_network_watch() made. ERR_NONFINITE, with *result set, where the network answers an
+ * is NULL or what the last att_network_observe() made. ERR_NONFINITE, with *result set, where the network answers an
  * image with NaN or infinity. */
 ATT_API att_status att_network_evaluate(att_network *network, const att_dataset *dataset,
                                         const att_evaluate_options *options, att_evaluation *result);

@@ -123,7 +123,7 @@ ATT_API att_status att_session_output(att_session *session, const char *output, 
 
 /* Whether the next runs fill the probes (att_graph_probe()); they do at first. A run that does not leaves out what only
  * probes need, and att_session_output() of a probe after it is ERR_ARGUMENT. */
-ATT_API void att_session_watch(att_session *session, bool on);
+ATT_API void att_session_observe(att_session *session, bool on);
 
 /* Training: forward and backward on `batch` samples; adds to `gradient`, which is of the session's weights.
  *   scale     weight of each sample's loss; 1 / (samples of the whole update) makes the batch mean
@@ -139,7 +139,7 @@ ATT_API att_status att_session_accumulate(att_session *session, att_gradient *gr
  * result ("blocks.3.attn (attention), sample 17") to `text`; "" where every node is finite. Its gradient and bound
  * inputs must still exist and the weights be unchanged. The gradient is cleared, with everything that was added to it
  * before: call att_gradient_begin() before using it again. Weights and buffers stay as they are. */
-ATT_API att_status att_session_blame(att_session *session, char *text, size_t size);
+ATT_API att_status att_session_find_nonfinite(att_session *session, char *text, size_t size);
 
 /* Where the time of the runs since the last att_session_profile() went, one row per kernel name: each such call, on or
  * off, sets the figures to zero. Off at first. seconds: summed over the threads; bytes: inputs read and outputs

@@ -63,7 +63,7 @@ typedef struct att_hyper {
 } att_hyper;
 
 /* *norm (may be NULL) is the Euclidean norm of the whole gradient. ERR_ARGUMENT where nothing was added to it;
- * ERR_NONFINITE where the norm is NaN or infinite: att_session_blame() names the cause. */
+ * ERR_NONFINITE where the norm is NaN or infinite: att_session_find_nonfinite() names the cause. */
 ATT_API att_status att_update_reduce(att_update *update, double *norm);
 
 /* Changes the weights. ERR_ARGUMENT where the gradient changed since att_update_reduce(), hyper->update is below 1, lr

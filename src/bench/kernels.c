@@ -30,7 +30,7 @@ typedef struct bench {
 
 /* --- operands ----------------------------------------------------------------------------------------------------- */
 
-static void narrow(att_desc *descs, int count, unsigned which)
+static void is_bf16(att_desc *descs, int count, unsigned which)
 {
     for (int i = 0; i < count; i++)
         if (which >> i & 1 && descs[i].dtype == ATT_F32)
@@ -50,8 +50,8 @@ static att_status describe(bench *b)
                        .room = ATT_CASE_OUTPUTS};
     ATT_TRY(b->op->infer(&infer));
     if (b->options->precision == ATT_MIXED) {
-        narrow(b->in, definition->in_count, b->op->narrow_in);
-        narrow(b->out, infer.out_count, b->op->narrow_out);
+        is_bf16(b->in, definition->in_count, b->op->autocast_in);
+        is_bf16(b->out, infer.out_count, b->op->autocast_out);
     }
     b->problem = (att_problem){.context = b->context,
                                .op = b->op->name,

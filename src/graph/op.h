@@ -91,7 +91,7 @@ typedef struct att_op {
     /* Mixed precision, a bit per input or output: inputs that may be bf16; those that should be (operands of matrix
      * products: a cast is put before them); outputs that may be, where every reader takes them so; inputs without which
      * no output is: a sum is as wide as its widest term. */
-    unsigned narrow_in, narrow_wanted, narrow_out, narrow_with;
+    unsigned autocast_in, autocast_wanted, autocast_out, autocast_with;
     const att_op_case *cases;
     int case_count;
     /* Optimisers: names of what is kept beside each parameter, NULL after the last; out[1..] of the op in this order.

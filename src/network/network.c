@@ -150,7 +150,7 @@ void att_network_close(att_network **out)
     att_network *network = *out;
     att_context *context = network->context;
     att_network_forget(network);
-    att_model_destroy(&network->watched);
+    att_model_destroy(&network->observed);
     att_weights_destroy(&network->own_weights);
     att_model_destroy(&network->own_model);
     att_tensors_close(&network->file);
@@ -337,19 +337,19 @@ att_status att_network_describe(const att_network *network, const att_batch *ans
 /* --- data sets --------------------------------------------------------------------------------------------------- */
 
 /* On a model of its own, so that no run looks for these instruments. */
-att_status att_network_watch(att_network *network, const char *with, const char *nodes, att_measure **measure)
+att_status att_network_observe(att_network *network, const char *with, const char *nodes, att_measure **measure)
 {
-    att_model *watched = NULL;
+    att_model *observed = NULL;
     att_status status = att_model_create(network->context, att_model_name(network->model),
-                                         att_model_options(network->model), ATT_F32, &watched);
+                                         att_model_options(network->model), ATT_F32, &observed);
     if (status == ATT_OK)
-        status = att_measure_create(att_model_graph(watched), with, nodes, measure);
+        status = att_measure_create(att_model_graph(observed), with, nodes, measure);
     if (status != ATT_OK) {
-        att_model_destroy(&watched);
+        att_model_destroy(&observed);
         return status;
     }
-    att_model_destroy(&network->watched);
-    network->watched = watched;
+    att_model_destroy(&network->observed);
+    network->observed = observed;
     return ATT_OK;
 }
 
@@ -358,9 +358,9 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
 {
     att_evaluate_options own = options ? *options : att_evaluate_options_defaults();
     const att_transform_options transform = att_network_transform(network);
-    if (own.measure && !network->watched)
+    if (own.measure && !network->observed)
         return att_fail(network->context, ATT_ERR_ARGUMENT,
-                        "the instruments were not made for this network: att_network_watch() does that");
+                        "the instruments were not made for this network: att_network_observe() does that");
     att_option_values trained_with = att_options_none();
     const att_task_info task = att_model_task(network->model);
     if (network->file && !own.task_options)
@@ -369,7 +369,7 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
         own.task_options = &trained_with;
     own.backend = network->backend;
     own.precision = network->precision;
-    att_status status = att_evaluate(own.measure ? network->watched : network->model, network->weights, dataset,
+    att_status status = att_evaluate(own.measure ? network->observed : network->model, network->weights, dataset,
                                      &transform, &own, result);
     if (status == ATT_ERR_FORMAT && !own.skip_corrupt && att_dataset_count(dataset) > 1)
         att_log(network->context, ATT_LOG_INFO, "skip_corrupt goes on without such images");

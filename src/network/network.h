@@ -33,7 +33,7 @@ struct att_network {
     att_weights *weights;
     att_model *own_model; /* the same; NULL where they are wrapped */
     att_weights *own_weights;
-    att_model *watched; /* with the probes of the last instruments; NULL: there were none */
+    att_model *observed; /* with the probes of the last instruments; NULL: there were none */
     char *backend;
     att_precision precision;
     bool averaged;

@@ -137,8 +137,8 @@ const att_op att_op_attention = {
     .name = "attention",
     .attrs_size = sizeof(att_attention_attrs),
     .help = "o_i = sum_j a_ij v_j, a_i = softmax_j(scale q_i . k_j), per head",
-    .narrow_in = 1,
-    .narrow_out = 1,
+    .autocast_in = 1,
+    .autocast_out = 1,
     .infer = attention_infer,
     .backward = attention_backward,
     .cost = attention_cost,
@@ -199,8 +199,8 @@ const att_op att_op_attention_grad = {
     .help =
         "dv_j = sum_i a_ij do_i; ds_ij = a_ij (do_i . v_j - do_i . o_i); dq_i = scale sum_j ds_ij k_j; "
         "dk_j = scale sum_i ds_ij q_i; a_ij = exp(scale q_i . k_j - lse_i)",
-    .narrow_in = 7,
-    .narrow_out = 1,
+    .autocast_in = 7,
+    .autocast_out = 1,
     .infer = grad_infer,
     .cost = grad_cost,
     ATT_CASES(grad_cases),

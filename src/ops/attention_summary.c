@@ -53,7 +53,7 @@ const att_op att_op_attention_summary = {
     .name = "attention_summary",
     .attrs_size = sizeof(att_attention_summary_attrs),
     .help = "means over queries of an attention's statistics, a row for each head",
-    .narrow_in = 0,
+    .autocast_in = 0,
     .infer = summary_infer,
     .cost = summary_cost,
     ATT_CASES(summary_cases),

@@ -58,7 +58,7 @@ static const att_op_case moments_cases[] = {
 const att_op att_op_channel_moments = {
     .name = "channel_moments",
     .help = "of each channel of a sample the mean and the sum of (x - mean)^2",
-    .narrow_in = 1,
+    .autocast_in = 1,
     .infer = moments_infer,
     .cost = moments_cost,
     ATT_CASES(moments_cases),

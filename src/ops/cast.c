@@ -27,7 +27,7 @@ const att_op att_op_cast = {
     .help = "y = x in another type, rounded to nearest, ties to even",
     .infer = cast_infer,
     .backward = cast_backward,
-    .narrow_in = 1,
-    .narrow_out = 1,
+    .autocast_in = 1,
+    .autocast_out = 1,
     ATT_CASES(cases),
 };

@@ -49,7 +49,7 @@ static const att_op_case pool_cases[] = {
 const att_op att_op_channel_pool = {
     .name = "channel_pool",
     .help = "of each row the mean and the maximum over channels",
-    .narrow_in = 1,
+    .autocast_in = 1,
     .infer = pool_infer,
     .backward = pool_backward,
     .cost = pool_cost,
@@ -82,8 +82,8 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_channel_pool_grad = {
     .name = "channel_pool_grad",
     .help = "dx = dmean / C, and dmax more at each row's first channel whose x is the maximum",
-    .narrow_in = 1u << 1,
-    .narrow_out = 1,
+    .autocast_in = 1u << 1,
+    .autocast_out = 1,
     .infer = grad_infer,
     ATT_CASES(grad_cases),
 };

@@ -185,10 +185,10 @@ const att_op att_op_conv2d_data_grad = {
     .help =
         "dx [h, w, C]: dy, spread by the weight to where the convolution read x (+ residual + pooled / (h w)); 0 where "
         "passed is not > 0",
-    .narrow_in = 1u << DY | 1u << RESIDUAL | 1u << PASSED,
-    .narrow_wanted = 1u << DY,
-    .narrow_out = 1,
-    .narrow_with = 1u << RESIDUAL,
+    .autocast_in = 1u << DY | 1u << RESIDUAL | 1u << PASSED,
+    .autocast_wanted = 1u << DY,
+    .autocast_out = 1,
+    .autocast_with = 1u << RESIDUAL,
     .infer = data_grad_infer,
     .cost = data_grad_cost,
     .absorb = data_grad_absorb,
@@ -324,8 +324,8 @@ const att_op att_op_conv2d_weight_grad = {
     .attrs_size = sizeof(att_conv_attrs),
     .help =
         "dW [O, C / groups, kernel_h, kernel_w]: products of dy and what of x it came from, over samples and places",
-    .narrow_in = 3,
-    .narrow_wanted = 3,
+    .autocast_in = 3,
+    .autocast_wanted = 3,
     .infer = weight_grad_infer,
     .cost = weight_grad_cost,
     ATT_CASES(weight_grad_cases),

@@ -91,7 +91,7 @@ const att_op att_op_dct_pool = {
     .name = "dct_pool",
     .attrs_size = sizeof(att_dct_attrs),
     .help = "y[c] = the sum of channel c, averaged to height x width, times its group's cosine basis",
-    .narrow_in = 1,
+    .autocast_in = 1,
     .infer = pool_infer,
     .backward = pool_backward,
     .cost = pool_cost,
@@ -120,7 +120,7 @@ const att_op att_op_dct_pool_grad = {
     .name = "dct_pool_grad",
     .attrs_size = sizeof(att_dct_attrs),
     .help = "dx[i, j, c] = dy[c] times what x[i, j, c] counts in y[c]",
-    .narrow_out = 1,
+    .autocast_out = 1,
     .infer = grad_infer,
     ATT_CASES(grad_cases),
 };

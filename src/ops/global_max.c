@@ -42,7 +42,7 @@ static const att_op_case max_cases[] = {
 const att_op att_op_global_max = {
     .name = "global_max",
     .help = "of each channel the maximum over rows",
-    .narrow_in = 1,
+    .autocast_in = 1,
     .infer = max_infer,
     .backward = max_backward,
     .cost = max_cost,
@@ -76,8 +76,8 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_global_max_grad = {
     .name = "global_max_grad",
     .help = "dx = dy at each channel's first row whose x is y, else 0",
-    .narrow_in = 1u << 1,
-    .narrow_out = 1,
+    .autocast_in = 1u << 1,
+    .autocast_out = 1,
     .infer = grad_infer,
     ATT_CASES(grad_cases),
 };

@@ -126,7 +126,7 @@ const att_op att_op_group_norm = {
         "y = (x - mean) / sqrt(var + eps) gamma + beta, over all rows of each group of channels, from the moments "
         "of channels",
     .flags = ATT_OP_RECOMPUTE,
-    .narrow_out = 1,
+    .autocast_out = 1,
     .infer = group_norm_infer,
     .backward = group_norm_backward,
     .cost = group_norm_cost,
@@ -176,7 +176,7 @@ const att_op att_op_group_norm_sums = {
     .name = "group_norm_sums",
     .attrs_size = sizeof(att_group_norm_attrs),
     .help = "of each channel the sums over rows of dy and of dy n, n = (x - mean) / sqrt(var + eps) of its group",
-    .narrow_in = 1u << GRAD_DY,
+    .autocast_in = 1u << GRAD_DY,
     .infer = sums_infer,
     .cost = sums_cost,
     ATT_CASES(sums_cases),
@@ -230,7 +230,7 @@ const att_op att_op_group_norm_grad = {
     .help =
         "dx = (g - mean(g) - n mean(g n)) / sqrt(var + eps), g = dy gamma, n the normal x; means over all rows of a "
         "group, from the sums of dy and dy n of each channel",
-    .narrow_in = 1u << GRAD_DY,
+    .autocast_in = 1u << GRAD_DY,
     .infer = grad_infer,
     .cost = grad_cost,
     ATT_CASES(grad_cases),

@@ -100,8 +100,8 @@ const att_op att_op_normalize = {
     .attrs_size = sizeof(att_batch_norm_attrs),
     .help = "y = act((x - mean) / sqrt(variance + eps) gamma + beta), with the batch's statistics",
     .flags = ATT_OP_RECOMPUTE | ATT_OP_ABSORBS_FIRST,
-    .narrow_in = 1u << X,
-    .narrow_out = 1,
+    .autocast_in = 1u << X,
+    .autocast_out = 1,
     .infer = normalize_infer,
     .backward = normalize_backward,
     .cost = normalize_cost,
@@ -155,7 +155,7 @@ const att_op att_op_normalize_sums = {
     .attrs_size = sizeof(att_batch_norm_attrs),
     .help =
         "over a sample's rows the sums of dy and of dy n, n = (x - mean) / sqrt(variance + eps); dy as act passed it",
-    .narrow_in = 1u << GRAD_DY | 1u << GRAD_X,
+    .autocast_in = 1u << GRAD_DY | 1u << GRAD_X,
     .infer = sums_infer,
     .cost = sums_cost,
     ATT_CASES(sums_cases),
@@ -211,8 +211,8 @@ const att_op att_op_normalize_grad = {
     .help =
         "dx = gamma / sqrt(variance + eps) (dy - mean(dy) - n mean(dy n)), n the normal x, means over the batch; dy as "
         "act passed it (times a sample's factor for each channel + pooled / rows)",
-    .narrow_in = 1u << GRAD_DY | 1u << GRAD_X,
-    .narrow_out = 1,
+    .autocast_in = 1u << GRAD_DY | 1u << GRAD_X,
+    .autocast_out = 1,
     .infer = grad_infer,
     .cost = grad_cost,
     ATT_CASES(grad_cases),

@@ -35,8 +35,8 @@ const att_op att_op_relu = {
     .name = "relu",
     .help = "y = max(x, 0)",
     .flags = ATT_OP_RECOMPUTE_WITH_INPUT,
-    .narrow_in = 1,
-    .narrow_out = 1,
+    .autocast_in = 1,
+    .autocast_out = 1,
     .infer = relu_infer,
     .backward = relu_backward,
     ATT_CASES(relu_cases),
@@ -67,8 +67,8 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_relu_grad = {
     .name = "relu_grad",
     .help = "dx = dy where y > 0, else 0",
-    .narrow_in = 3,
-    .narrow_out = 1,
+    .autocast_in = 3,
+    .autocast_out = 1,
     .infer = grad_infer,
     ATT_CASES(grad_cases),
 };

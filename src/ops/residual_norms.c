@@ -46,7 +46,7 @@ const att_op att_op_residual_norms = {
     .name = "residual_norms",
     .attrs_size = sizeof(att_centre_attrs),
     .help = "|X|_1, |X|_inf, |X|_F of the tokens X [N, C], and the same of X - 1 mean(X)', or of X - 1 median(X)'",
-    .narrow_in = 1,
+    .autocast_in = 1,
     .infer = norms_infer,
     .cost = norms_cost,
     ATT_CASES(norms_cases),

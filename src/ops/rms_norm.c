@@ -76,7 +76,7 @@ const att_op att_op_rms_norm = {
     .attrs_size = sizeof(att_rms_norm_attrs),
     .help = "y = x / sqrt(mean(x^2) + eps) gamma, over the last axis",
     .flags = ATT_OP_RECOMPUTE,
-    .narrow_out = 1,
+    .autocast_out = 1,
     .infer = rms_norm_infer,
     .backward = rms_norm_backward,
     .cost = rms_norm_cost,
@@ -121,7 +121,7 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_rms_norm_grad = {
     .name = "rms_norm_grad",
     .help = "dx = rstd (g - n mean(g n)), g = dy gamma, n = x rstd; dgamma",
-    .narrow_in = 1,
+    .autocast_in = 1,
     .infer = grad_infer,
     .cost = grad_cost,
     ATT_CASES(grad_cases),

@@ -40,7 +40,7 @@ static const att_op_case sigmoid_cases[] = {
 const att_op att_op_sigmoid = {
     .name = "sigmoid",
     .help = "y = 1 / (1 + exp(-x))",
-    .narrow_in = 1,
+    .autocast_in = 1,
     .infer = sigmoid_infer,
     .backward = sigmoid_backward,
     .cost = sigmoid_cost,
@@ -73,7 +73,7 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_sigmoid_grad = {
     .name = "sigmoid_grad",
     .help = "dx = dy y (1 - y)",
-    .narrow_out = 1,
+    .autocast_out = 1,
     .infer = grad_infer,
     .cost = grad_cost,
     ATT_CASES(grad_cases),

@@ -44,8 +44,8 @@ static const att_op_case softmax_cases[] = {
 const att_op att_op_softmax = {
     .name = "softmax",
     .help = "y = exp(x - max(x)) / sum(exp(x - max(x))), over the last axis",
-    .narrow_in = 1,
-    .narrow_out = 1,
+    .autocast_in = 1,
+    .autocast_out = 1,
     .infer = softmax_infer,
     .backward = softmax_backward,
     .cost = softmax_cost,
@@ -81,8 +81,8 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_softmax_grad = {
     .name = "softmax_grad",
     .help = "dx = y (dy - sum(dy y)), over the last axis",
-    .narrow_in = 3,
-    .narrow_out = 1,
+    .autocast_in = 3,
+    .autocast_out = 1,
     .infer = grad_infer,
     .cost = grad_cost,
     ATT_CASES(grad_cases),

@@ -52,7 +52,7 @@ static const att_op_case norms_cases[] = {
 const att_op att_op_step_norms = {
     .name = "step_norms",
     .help = "|before|, |after - before|, |branch|: Euclidean, over all elements",
-    .narrow_in = 7,
+    .autocast_in = 7,
     .infer = norms_infer,
     .cost = norms_cost,
     ATT_CASES(norms_cases),

@@ -42,7 +42,7 @@ static const att_op_case tanh_cases[] = {
 const att_op att_op_tanh = {
     .name = "tanh",
     .help = "y = tanh(x)",
-    .narrow_in = 1,
+    .autocast_in = 1,
     .infer = tanh_infer,
     .backward = tanh_backward,
     .cost = tanh_cost,
@@ -74,8 +74,8 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_tanh_grad = {
     .name = "tanh_grad",
     .help = "dx = dy (1 - y^2)",
-    .narrow_in = 1,
-    .narrow_out = 1,
+    .autocast_in = 1,
+    .autocast_out = 1,
     .infer = grad_infer,
     .cost = grad_cost,
     ATT_CASES(grad_cases),

@@ -75,7 +75,7 @@ const att_op att_op_token_mean = {
     .name = "token_mean",
     .attrs_size = sizeof(att_mean_attrs),
     .help = "y [C] = the mean of rows first .. N - 1 of x [.., C]",
-    .narrow_in = 1,
+    .autocast_in = 1,
     .infer = mean_infer,
     .backward = mean_backward,
     .cost = mean_cost,
@@ -110,7 +110,7 @@ const att_op att_op_token_mean_grad = {
     .name = "token_mean_grad",
     .attrs_size = sizeof(att_mean_attrs),
     .help = "dx [total, C]: dy / (total - first) at rows first .. total - 1, zero before",
-    .narrow_out = 1,
+    .autocast_out = 1,
     .infer = grad_infer,
     ATT_CASES(grad_cases),
 };

@@ -277,7 +277,7 @@ static void read_node(choice *c, const att_node *node)
 }
 
 /* Every value that crosses segments is kept. */
-static void begin(choice *c, const bool *watchers)
+static void begin(choice *c, const bool *observers)
 {
     memset(c->fates, 0, (size_t)c->graph->values.count * sizeof *c->fates);
     for (att_value value = 0; value < c->graph->values.count; value++)
@@ -287,14 +287,14 @@ static void begin(choice *c, const bool *watchers)
         keep_fixed(c, c->graph->outputs.items[i].value); /* outputs have a row for every sample */
     for (int i = 0; i < c->graph->nodes.count; i++) {
         c->seconds[i] = att_node_seconds(c->graph, &c->graph->nodes.items[i]);
-        if (watchers[i])
+        if (observers[i])
             continue;
         c->once += c->seconds[i];
         read_node(c, &c->graph->nodes.items[i]);
     }
 }
 
-att_status att_graph_choose_fates(const att_graph *graph, const bool *watchers, size_t most_bytes, att_fate *fates)
+att_status att_graph_choose_fates(const att_graph *graph, const bool *observers, size_t most_bytes, att_fate *fates)
 {
     att_arena work = {.context = graph->context};
     size_t values = (size_t)graph->values.count, nodes = (size_t)graph->nodes.count;
@@ -312,7 +312,7 @@ att_status att_graph_choose_fates(const att_graph *graph, const bool *watchers, 
                 .live = att_arena_allocate(&work, (size_t)(segments + 1) * sizeof *c.live)};
     c.failed = !c.seconds || !c.fixed || !c.reduced || !c.needed || !c.last || !c.live;
     if (!c.failed) {
-        begin(&c, watchers);
+        begin(&c, observers);
         choose(&c);
     }
     att_free(graph->context, c.news.items);

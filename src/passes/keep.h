@@ -15,13 +15,13 @@
 #include "graph/graph.h"
 
 typedef enum att_fate {
-    ATT_FATE_LOCAL,   /* no later segment reads the value but to compute others again, or watchers alone do */
+    ATT_FATE_LOCAL,   /* no later segment reads the value but to compute others again, or observers alone do */
     ATT_FATE_KEPT,    /* for the batch */
     ATT_FATE_COMPUTED /* again, by each later segment that reads it */
 } att_fate;
 
 /* Writes the fate of each sample value to fates[value]; other values, which are there in every segment, are LOCAL.
- * most_bytes: as att_plan_options.keep_bytes. watchers: a mark a node; what only they read is not counted. */
-att_status att_graph_choose_fates(const att_graph *graph, const bool *watchers, size_t most_bytes, att_fate *fates);
+ * most_bytes: as att_plan_options.keep_bytes. observers: a mark a node; what only they read is not counted. */
+att_status att_graph_choose_fates(const att_graph *graph, const bool *observers, size_t most_bytes, att_fate *fates);
 
 #endif

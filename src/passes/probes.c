@@ -4,7 +4,7 @@
 #include "passes/passes.h"
 
 /* needed[value]: something other than a probe comes of it. */
-static void find_needed(const att_graph *graph, const int *owner, bool *needed, bool *watchers)
+static void find_needed(const att_graph *graph, const int *owner, bool *needed, bool *observers)
 {
     for (int i = 0; i < graph->outputs.count; i++)
         if (!graph->outputs.items[i].probe)
@@ -13,25 +13,25 @@ static void find_needed(const att_graph *graph, const int *owner, bool *needed, 
         needed[graph->assigned.items[i].value] = true;
     for (int i = graph->nodes.count - 1; i >= 0; i--) {
         const att_node *node = &graph->nodes.items[i];
-        watchers[i] = true;
+        observers[i] = true;
         for (int j = 0; j < node->out_count; j++)
             if (needed[node->out[j]] || (owner && owner[node->out[j]] >= 0))
-                watchers[i] = false;
-        for (int j = 0; j < node->in_count && !watchers[i]; j++)
+                observers[i] = false;
+        for (int j = 0; j < node->in_count && !observers[i]; j++)
             if (node->in[j] != ATT_NONE)
                 needed[node->in[j]] = true;
     }
 }
 
-/* behind[i]: the last node, itself no watcher, that watcher i waits for; -1: none. */
-static void find_places(const att_graph *graph, const bool *watchers, int *behind)
+/* behind[i]: the last node, itself no observer, that observer i waits for; -1: none. */
+static void find_places(const att_graph *graph, const bool *observers, int *behind)
 {
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
         behind[i] = -1;
-        for (int j = 0; j < node->in_count && watchers[i]; j++) {
+        for (int j = 0; j < node->in_count && observers[i]; j++) {
             int maker = node->in[j] == ATT_NONE ? -1 : graph->values.items[node->in[j]].node;
-            int place = maker >= 0 && watchers[maker] ? behind[maker] : maker;
+            int place = maker >= 0 && observers[maker] ? behind[maker] : maker;
             behind[i] = place > behind[i] ? place : behind[i];
         }
     }
@@ -39,7 +39,7 @@ static void find_places(const att_graph *graph, const bool *watchers, int *behin
 
 typedef struct ordering {
     const att_graph *graph;
-    const bool *watchers;
+    const bool *observers;
     const int *behind;
     att_node *nodes;
     bool *marks;
@@ -48,49 +48,49 @@ typedef struct ordering {
 
 static void append(ordering *ordered, int i)
 {
-    ordered->marks[ordered->count] = ordered->watchers[i];
+    ordered->marks[ordered->count] = ordered->observers[i];
     ordered->nodes[ordered->count++] = ordered->graph->nodes.items[i];
 }
 
-static void append_watchers(ordering *ordered, int behind)
+static void append_observers(ordering *ordered, int behind)
 {
     for (int i = behind + 1; i < ordered->graph->nodes.count; i++)
-        if (ordered->watchers[i] && ordered->behind[i] == behind)
+        if (ordered->observers[i] && ordered->behind[i] == behind)
             append(ordered, i);
 }
 
-static void reorder(att_graph *graph, bool *watchers, ordering *ordered)
+static void reorder(att_graph *graph, bool *observers, ordering *ordered)
 {
-    append_watchers(ordered, -1);
+    append_observers(ordered, -1);
     for (int i = 0; i < graph->nodes.count; i++) {
-        if (watchers[i])
+        if (observers[i])
             continue;
         append(ordered, i);
-        append_watchers(ordered, i);
+        append_observers(ordered, i);
     }
     memcpy(graph->nodes.items, ordered->nodes, (size_t)ordered->count * sizeof *ordered->nodes);
-    memcpy(watchers, ordered->marks, (size_t)ordered->count * sizeof *watchers);
+    memcpy(observers, ordered->marks, (size_t)ordered->count * sizeof *observers);
     for (int i = 0; i < ordered->count; i++)
         for (int j = 0; j < graph->nodes.items[i].out_count; j++)
             graph->values.items[graph->nodes.items[i].out[j]].node = i;
 }
 
-att_status att_graph_find_watchers(const att_graph *graph, const int *owner, bool *watchers)
+att_status att_graph_find_observers(const att_graph *graph, const int *owner, bool *observers)
 {
     bool *needed = att_allocate_array(graph->context, (size_t)graph->values.count + 1, sizeof *needed);
     if (!needed)
         return att_fail_memory(graph->context, (size_t)graph->values.count, "a plan");
-    find_needed(graph, owner, needed, watchers);
+    find_needed(graph, owner, needed, observers);
     att_free(graph->context, needed);
     return ATT_OK;
 }
 
-void att_graph_detach_probes(att_graph *graph, const bool *watchers)
+void att_graph_detach_probes(att_graph *graph, const bool *observers)
 {
     for (int i = 0; i < graph->outputs.count; i++) {
         att_named_value *output = &graph->outputs.items[i];
         int maker = graph->values.items[output->value].node;
-        if (!output->probe || watchers[maker])
+        if (!output->probe || observers[maker])
             continue;
         graph->scope = graph->nodes.items[maker].scope;
         output->value = att_emit(graph, "cast", NULL, &output->value, 1, NULL);
@@ -106,17 +106,17 @@ att_status att_graph_settle_probes(att_graph *graph, const int *owner, bool **ou
     ordering ordered = {.graph = graph, .behind = behind};
     ordered.nodes = att_arena_allocate(&work, nodes * sizeof *ordered.nodes);
     ordered.marks = att_arena_allocate(&work, nodes);
-    bool *watchers = att_allocate(graph->context, nodes);
-    ordered.watchers = watchers;
-    if (!needed || !behind || !ordered.nodes || !ordered.marks || !watchers) {
+    bool *observers = att_allocate(graph->context, nodes);
+    ordered.observers = observers;
+    if (!needed || !behind || !ordered.nodes || !ordered.marks || !observers) {
         att_arena_free(&work);
-        att_free(graph->context, watchers);
+        att_free(graph->context, observers);
         return att_fail_memory(graph->context, nodes * sizeof *ordered.nodes, "a plan");
     }
-    find_needed(graph, owner, needed, watchers);
-    find_places(graph, watchers, behind);
-    reorder(graph, watchers, &ordered);
+    find_needed(graph, owner, needed, observers);
+    find_places(graph, observers, behind);
+    reorder(graph, observers, &ordered);
     att_arena_free(&work);
-    *out = watchers;
+    *out = observers;
     return ATT_OK;
 }

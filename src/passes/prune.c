@@ -123,10 +123,10 @@ static bool makes_output(const att_graph *graph, const att_node *node)
     return false;
 }
 
-/* The first stays, or what is no watcher. */
-static void merge_pair(att_graph *graph, const bool *watchers, int first, int second)
+/* The first stays, or what is no observer. */
+static void merge_pair(att_graph *graph, const bool *observers, int first, int second)
 {
-    bool first_goes = watchers[first] && !watchers[second];
+    bool first_goes = observers[first] && !observers[second];
     att_node *goes = &graph->nodes.items[first_goes ? first : second];
     const att_node *stays = &graph->nodes.items[first_goes ? second : first];
     if (makes_output(graph, goes))
@@ -139,16 +139,16 @@ static void merge_pair(att_graph *graph, const bool *watchers, int first, int se
 att_status att_graph_merge_copies(att_graph *graph, const int *owner)
 {
     size_t count = (size_t)graph->nodes.count + 1;
-    bool *watchers = att_allocate_array(graph->context, count, sizeof *watchers);
-    if (!watchers)
+    bool *observers = att_allocate_array(graph->context, count, sizeof *observers);
+    if (!observers)
         return att_fail_memory(graph->context, count, "a plan");
-    att_status status = att_graph_find_watchers(graph, owner, watchers);
+    att_status status = att_graph_find_observers(graph, owner, observers);
     const att_node *nodes = graph->nodes.items;
     for (int i = 0; i < graph->nodes.count && status == ATT_OK; i++)
         for (int j = i + 1; nodes[i].op && j < graph->nodes.count; j++)
             if (same_node(graph, &nodes[i], &nodes[j]))
-                merge_pair(graph, watchers, i, j);
+                merge_pair(graph, observers, i, j);
     att_graph_compact(graph);
-    att_free(graph->context, watchers);
+    att_free(graph->context, observers);
     return status;
 }

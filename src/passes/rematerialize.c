@@ -6,7 +6,7 @@
 /* By value of the graph as it was. copy: that of segment copy_of, where that is the segment being written. */
 typedef struct rewriting {
     att_graph *graph;
-    const bool *watchers;
+    const bool *observers;
     int node_count;
     att_fate *fates;
     att_value *copy;
@@ -14,9 +14,9 @@ typedef struct rewriting {
     att_order order;
 } rewriting;
 
-static att_value available(rewriting *r, att_value value, int segment, bool watcher);
+static att_value available(rewriting *r, att_value value, int segment, bool observer);
 
-/* Shapes and types are those of the original, which may be narrowed: rules are not asked again. */
+/* Shapes and types are those of the original, which may be bf16 now: rules are not asked again. */
 static void copy_node(rewriting *r, att_node node, int segment)
 {
     att_node copy = node;
@@ -33,30 +33,30 @@ static void copy_node(rewriting *r, att_node node, int segment)
     att_order_append(&r->order, copy);
 }
 
-/* The value as a node of segment `segment` can read it. Watchers read what is kept for them alone, but of what others
+/* The value as a node of segment `segment` can read it. Observers read what is kept for them alone, but of what others
  * compute again they read a copy, too. */
-static att_value available(rewriting *r, att_value value, int segment, bool watcher)
+static att_value available(rewriting *r, att_value value, int segment, bool observer)
 {
     const att_node *from = att_graph_maker(r->graph, value);
     if (!from || r->graph->values.items[value].desc.kind != ATT_SAMPLE || from->segment >= segment ||
-        r->fates[value] == ATT_FATE_KEPT || (watcher && r->fates[value] == ATT_FATE_LOCAL))
+        r->fates[value] == ATT_FATE_KEPT || (observer && r->fates[value] == ATT_FATE_LOCAL))
         return value;
     if (r->copy_of[value] != segment)
         copy_node(r, *from, segment);
     return r->graph->status == ATT_OK ? r->copy[value] : ATT_NONE;
 }
 
-/* Watchers come behind all others, so that the others' order, of which copies are a part, does not depend on them;
+/* Observers come behind all others, so that the others' order, of which copies are a part, does not depend on them;
  * att_graph_settle_probes() puts them where they belong. */
-static void rewrite_segment(rewriting *r, int segment, bool watchers)
+static void rewrite_segment(rewriting *r, int segment, bool observers)
 {
     for (int i = 0; i < r->node_count && r->graph->status == ATT_OK; i++) {
         att_node node = r->graph->nodes.items[i];
-        if (node.stage != ATT_BODY || node.segment != segment || r->watchers[i] != watchers ||
+        if (node.stage != ATT_BODY || node.segment != segment || r->observers[i] != observers ||
             !att_node_own(r->graph, &node))
             continue;
         for (int j = 0; j < node.in_count; j++)
-            node.in[j] = available(r, node.in[j], segment, watchers);
+            node.in[j] = available(r, node.in[j], segment, observers);
         att_order_append(&r->order, node);
     }
 }
@@ -71,7 +71,7 @@ static void append_stage(rewriting *r, att_stage stage)
 static att_status rewrite(rewriting *r, size_t most_bytes)
 {
     att_graph *graph = r->graph;
-    ATT_TRY(att_graph_choose_fates(graph, r->watchers, most_bytes, r->fates));
+    ATT_TRY(att_graph_choose_fates(graph, r->observers, most_bytes, r->fates));
     int segments = att_graph_segments(graph);
     r->order.graph = graph;
     append_stage(r, ATT_PROLOGUE);
@@ -84,13 +84,13 @@ static att_status rewrite(rewriting *r, size_t most_bytes)
     return att_order_finish(&r->order);
 }
 
-att_status att_graph_rematerialize(att_graph *graph, const bool *watchers, size_t most_bytes)
+att_status att_graph_rematerialize(att_graph *graph, const bool *observers, size_t most_bytes)
 {
     if (att_graph_segments(graph) == 1)
         return ATT_OK;
     att_arena work = {.context = graph->context};
     size_t values = (size_t)graph->values.count;
-    rewriting r = {.graph = graph, .watchers = watchers, .node_count = graph->nodes.count};
+    rewriting r = {.graph = graph, .observers = observers, .node_count = graph->nodes.count};
     r.fates = att_arena_allocate(&work, values * sizeof *r.fates);
     r.copy = att_arena_allocate(&work, values * sizeof *r.copy);
     r.copy_of = att_arena_allocate(&work, values * sizeof *r.copy_of);

@@ -67,7 +67,7 @@ static bool in_training(const replacing *how, att_graph *graph, const att_node *
     return instead[0] != ATT_NONE;
 }
 
-att_status att_graph_expand(att_graph *graph)
+att_status att_graph_decompose(att_graph *graph)
 {
     return replace_nodes(graph, &(replacing){.replace = in_training});
 }

@@ -15,8 +15,8 @@ static const double CACHE = 40e9, MEMORY = 10e9;               /* bytes per seco
 double att_node_seconds(const att_graph *graph, const att_node *node)
 {
     att_cost cost = att_node_cost(graph, node);
-    bool narrow = node->in[0] != ATT_NONE && graph->values.items[node->in[0]].desc.dtype == ATT_BF16;
-    double computing = 2 * cost.macs / (narrow ? PRODUCT_BF16 : PRODUCT_F32), moving = cost.bytes / CACHE;
+    bool is_bf16 = node->in[0] != ATT_NONE && graph->values.items[node->in[0]].desc.dtype == ATT_BF16;
+    double computing = 2 * cost.macs / (is_bf16 ? PRODUCT_BF16 : PRODUCT_F32), moving = cost.bytes / CACHE;
     return computing > moving ? computing : moving;
 }
 

@@ -43,19 +43,19 @@ void att_graph_cut(att_graph *graph)
 
 /* --- order ------------------------------------------------------------------------------------------------------- */
 
-static void append_nodes(att_order *order, att_stage stage, int segment, bool reductions, const bool *watchers,
+static void append_nodes(att_order *order, att_stage stage, int segment, bool reductions, const bool *observers,
                          bool *marks)
 {
     for (int i = 0; i < order->graph->nodes.count; i++) {
         const att_node *node = &order->graph->nodes.items[i];
         if (node->stage != stage || node->segment != segment || att_node_reduces(order->graph, node) != reductions)
             continue;
-        marks[order->nodes.count] = watchers[i];
+        marks[order->nodes.count] = observers[i];
         att_order_append(order, *node);
     }
 }
 
-att_status att_graph_sort_segments(att_graph *graph, bool *watchers)
+att_status att_graph_sort_segments(att_graph *graph, bool *observers)
 {
     int segments = att_graph_segments(graph);
     size_t count = (size_t)graph->nodes.count;
@@ -63,13 +63,13 @@ att_status att_graph_sort_segments(att_graph *graph, bool *watchers)
     if (!marks && count > 0)
         return att_fail_memory(graph->context, count, "a plan");
     att_order order = {.graph = graph};
-    append_nodes(&order, ATT_PROLOGUE, 0, false, watchers, marks);
+    append_nodes(&order, ATT_PROLOGUE, 0, false, observers, marks);
     for (int segment = 0; segment < segments; segment++) {
-        append_nodes(&order, ATT_BODY, segment, false, watchers, marks);
-        append_nodes(&order, ATT_BODY, segment, true, watchers, marks);
+        append_nodes(&order, ATT_BODY, segment, false, observers, marks);
+        append_nodes(&order, ATT_BODY, segment, true, observers, marks);
     }
-    append_nodes(&order, ATT_EPILOGUE, 0, false, watchers, marks);
-    memcpy(watchers, marks, count);
+    append_nodes(&order, ATT_EPILOGUE, 0, false, observers, marks);
+    memcpy(observers, marks, count);
     att_free(graph->context, marks);
     return att_order_finish(&order);
 }

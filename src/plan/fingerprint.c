@@ -16,7 +16,7 @@ static uint64_t mix_shape(uint64_t hash, att_shape shape)
     return hash;
 }
 
-/* Numbers of values by first appearance in what is hashed, so that watchers leave no trace. */
+/* Numbers of values by first appearance in what is hashed, so that observers leave no trace. */
 typedef struct numbering {
     int *number, count; /* number[value] - 1; 0: none yet */
 } numbering;
@@ -51,7 +51,7 @@ static uint64_t hash_graph(const att_rewritten *from, numbering *n)
     uint64_t hash = mix(REVISION, (uint64_t)graph->dtype);
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
-        if (from->watchers[i])
+        if (from->observers[i])
             continue;
         hash = mix(hash, att_random_hash(node->op->name));
         for (int j = 0; j < node->in_count; j++)

@@ -91,25 +91,25 @@ static att_status grow_owner(const att_graph *graph, int before, int **owner)
 /* What rewriting leaves beside the graph. */
 typedef struct work {
     int *owner, *readers;
-    bool *watchers;
+    bool *observers;
 } work;
 
 static att_status settle_probes(att_graph *graph, work *w)
 {
-    att_free(graph->context, w->watchers);
-    w->watchers = NULL;
-    return att_graph_settle_probes(graph, w->owner, &w->watchers);
+    att_free(graph->context, w->observers);
+    w->observers = NULL;
+    return att_graph_settle_probes(graph, w->owner, &w->observers);
 }
 
 static att_status detach_probes(att_graph *graph)
 {
-    bool *watchers = att_allocate_array(graph->context, (size_t)graph->nodes.count + 1, sizeof *watchers);
-    if (!watchers)
+    bool *observers = att_allocate_array(graph->context, (size_t)graph->nodes.count + 1, sizeof *observers);
+    if (!observers)
         return att_fail_memory(graph->context, (size_t)graph->nodes.count, "a plan");
-    att_status status = att_graph_find_watchers(graph, NULL, watchers);
+    att_status status = att_graph_find_observers(graph, NULL, observers);
     if (status == ATT_OK)
-        att_graph_detach_probes(graph, watchers);
-    att_free(graph->context, watchers);
+        att_graph_detach_probes(graph, observers);
+    att_free(graph->context, observers);
     return status == ATT_OK ? graph->status : status;
 }
 
@@ -178,7 +178,7 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
         mark_requested(graph, options->gradients);
     if (options->purpose == ATT_TRAIN) {
         ATT_TRY(apply_patterns(graph, options, ATT_BEFORE_GRADIENTS, w));
-        ATT_TRY(att_graph_expand(graph));
+        ATT_TRY(att_graph_decompose(graph));
         ATT_TRY(att_graph_fuse(graph, NULL, ATT_OP_ABSORBS_FIRST));
     } else
         att_graph_drop_train_only(graph);
@@ -211,19 +211,19 @@ static att_status count_readers(const att_graph *graph, work *w)
 static att_status arrange(att_graph *graph, work *w, size_t keep_bytes)
 {
     int before = graph->values.count;
-    ATT_TRY(att_graph_rematerialize(graph, w->watchers, keep_bytes));
+    ATT_TRY(att_graph_rematerialize(graph, w->observers, keep_bytes));
     ATT_TRY(grow_owner(graph, before, &w->owner));
     att_graph_drop_dead(graph, w->owner);
     ATT_TRY(graph->status);
     ATT_TRY(settle_probes(graph, w));
-    ATT_TRY(att_graph_sort_segments(graph, w->watchers));
+    ATT_TRY(att_graph_sort_segments(graph, w->observers));
     return count_readers(graph, w);
 }
 
-static att_status narrow(att_graph *graph, work *w)
+static att_status autocast(att_graph *graph, work *w)
 {
     int before = graph->values.count;
-    ATT_TRY(att_graph_narrow(graph, w->watchers));
+    ATT_TRY(att_graph_autocast(graph, w->observers));
     ATT_TRY(grow_owner(graph, before, &w->owner));
     return settle_probes(graph, w);
 }
@@ -349,14 +349,14 @@ static att_status cut_segments(att_plan *plan, const att_graph *graph)
 
 static att_rewritten as_rewritten(const att_graph *graph, const work *w)
 {
-    return (att_rewritten){.graph = graph, .owner = w->owner, .watchers = w->watchers, .readers = w->readers};
+    return (att_rewritten){.graph = graph, .owner = w->owner, .observers = w->observers, .readers = w->readers};
 }
 
 static void free_work(att_context *context, work *w)
 {
     att_free(context, w->owner);
     att_free(context, w->readers);
-    att_free(context, w->watchers);
+    att_free(context, w->observers);
 }
 
 static att_status copy_owner(const att_graph *graph, const work *from, work *to)
@@ -413,12 +413,12 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
     ATT_TRY(find_sums(plan, graph, w));
     ATT_TRY(choose_sizes(plan, graph, w, options));
     if (plan->precision == ATT_MIXED)
-        ATT_TRY(narrow(graph, w));
+        ATT_TRY(autocast(graph, w));
     ATT_TRY(hash(plan, graph, w));
     ATT_TRY(arrange(graph, w, options->keep_bytes));
     ATT_TRY(cut_segments(plan, graph));
     att_rewritten from = as_rewritten(graph, w);
-    ATT_TRY(att_make_programs(plan, &from));
+    ATT_TRY(att_plan_lower(plan, &from));
     return att_write_fingerprint(plan);
 }
 

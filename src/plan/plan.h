@@ -24,7 +24,7 @@ typedef enum att_place {
 
 typedef struct att_ref {
     att_place place;
-    bool watched; /* read by watchers only, or a probe */
+    bool observed; /* read by observers only, or a probe */
     int64_t offset;
     int64_t row_bytes; /* inputs, outputs and what is kept; gradients: from lane to lane */
     size_t spare;      /* gradients: of lane 1, in the session's spare lanes */
@@ -34,7 +34,7 @@ typedef struct att_step {
     const att_unit *unit;
     att_ref *in, *out; /* as many as the unit has */
     int packed;        /* index of the pack; -1: none */
-    bool watcher;      /* nothing but probes needs it */
+    bool observer;     /* nothing but probes needs it */
     const char *scope;
 } att_step;
 
@@ -154,18 +154,18 @@ const att_program *att_segment_program(const att_segment *segment, int group, in
 /* A graph as plans see it after rewriting: nodes in order of segments. */
 typedef struct att_rewritten {
     const att_graph *graph;
-    const int *owner;     /* by value: the sum that it adds to, -1 for others; NULL: no gradients */
-    const bool *watchers; /* by node */
-    const int *readers;   /* by value, as kernels should see them */
+    const int *owner;      /* by value: the sum that it adds to, -1 for others; NULL: no gradients */
+    const bool *observers; /* by node */
+    const int *readers;    /* by value, as kernels should see them */
 } att_rewritten;
 
 /* plan/sizes.c: lanes, teams and parts, and the group of each segment. */
 att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options);
-/* plan/programs.c: everything that runs samples. */
-att_status att_make_programs(att_plan *plan, const att_rewritten *from);
+/* plan/lowering.c: everything that runs samples. */
+att_status att_plan_lower(att_plan *plan, const att_rewritten *from);
 /* plan/once.c: prologue and epilogue. refs: of all values, placed. */
 att_status att_make_once(att_plan *plan, const att_rewritten *from, const att_ref *refs);
-/* plan/programs.c: the step of a node, whose refs are placed. */
+/* plan/lowering.c: the step of a node, whose refs are placed. */
 att_status att_prepare_step(att_plan *plan, const att_rewritten *from, int node, int group, int parts, att_step *step);
 /* Makes it large enough for the unit, too. */
 void att_widen_scratch(size_t *scratch, const att_unit *unit);
@@ -173,8 +173,8 @@ void att_widen_scratch(size_t *scratch, const att_unit *unit);
 att_status att_hash_graph(att_plan *plan, const att_rewritten *from);
 att_status att_write_fingerprint(att_plan *plan);
 
-/* plan/place.c: the memory of every value that is not local to its segment, by value, and the plan's store_bytes and
- * batch_bytes. *refs is the caller's. */
+/* plan/memory_planner.c: the memory of every value that is not local to its segment, by value, and the plan's
+ * store_bytes and batch_bytes. *refs is the caller's. */
 att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref **refs);
 /* Gives every local value of the segment its memory: sets the refs of *program and its arena_bytes. In `refs` the
  * offsets of local values change. */
@@ -184,7 +184,7 @@ att_status att_place_local(att_plan *plan, const att_rewritten *from, const att_
 att_status att_place_lanes(att_plan *plan, const att_rewritten *from, att_ref *refs);
 /* The refs of one node. */
 att_status att_place_node(att_plan *plan, const att_node *node, const att_ref *refs, att_step *step);
-/* What arena_bytes would be without the watchers. */
+/* What arena_bytes would be without the observers. */
 att_status att_place_measure(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
                              const att_ref *refs, int group, size_t *arena_bytes);
 

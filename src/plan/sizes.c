@@ -24,7 +24,7 @@ static int64_t most_rows(const att_rewritten *from, const att_segment *segment, 
     int64_t most = 1;
     for (int i = segment->first; i < segment->end; i++) {
         const att_node *node = &from->graph->nodes.items[i];
-        if (from->watchers[i] || (products && att_node_cost(from->graph, node).macs == 0))
+        if (from->observers[i] || (products && att_node_cost(from->graph, node).macs == 0))
             continue;
         int64_t rows = node_rows(from->graph, node);
         most = rows > most ? rows : most;
@@ -47,8 +47,9 @@ static int power_of_two_within(int64_t limit, int most)
     return power;
 }
 
-/* The largest group of which the activations stay within the bound of the backend. Of a graph that is not narrowed, so
- * that mixed precision takes the groups of full precision and less memory; and without watchers, which change nothing.
+/* The largest group of which the activations stay within the bound of the backend. Of a graph that is not cast to bf16,
+ * so that mixed precision takes the groups of full precision and less memory; and without observers, which change
+ * nothing.
  */
 static att_status keep_within_budget(const att_plan *plan, const att_rewritten *from, const att_ref *refs,
                                      att_segment *segment)

@@ -26,7 +26,7 @@ static att_status keep_figures(att_report_run *run, const att_line_event *event)
 {
     att_figures *figures = NULL;
     ATT_TRY(att_figures_read(run->context, event, true, &figures));
-    return att_thin_add(&run->measured, figures);
+    return att_downsampled_add(&run->measured, figures);
 }
 
 static att_status visit_training(void *user, const att_line_event *event)
@@ -37,17 +37,17 @@ static att_status visit_training(void *user, const att_line_event *event)
     else if (strcmp(event->kind, "run_end") == 0)
         keep(&run->end, event->object);
     else if (strcmp(event->kind, "step") == 0)
-        return att_thin_add(&run->steps, json_incref(event->object));
+        return att_downsampled_add(&run->steps, json_incref(event->object));
     else if (strcmp(event->kind, "epoch") == 0)
-        return att_thin_add(&run->epochs, json_incref(event->object));
+        return att_downsampled_add(&run->epochs, json_incref(event->object));
     else if (strcmp(event->kind, "warning") == 0)
-        return att_thin_add(&run->warnings, json_incref(event->object));
+        return att_downsampled_add(&run->warnings, json_incref(event->object));
     if (strcmp(event->kind, "measure") != 0)
         return ATT_OK;
     att_figures *figures = NULL;
     ATT_TRY(att_figures_read(run->context, event, false, &figures));
-    ATT_TRY(att_thin_add(&run->development, figures));
-    att_thin_free(&run->measured);
+    ATT_TRY(att_downsampled_add(&run->development, figures));
+    att_downsampled_free(&run->measured);
     return keep_figures(run, event);
 }
 
@@ -59,7 +59,7 @@ static att_status visit_measured(void *user, const att_line_event *event)
     if (strcmp(event->kind, "measure") != 0)
         return ATT_OK;
     if (!run->measured_apart)
-        att_thin_free(&run->measured);
+        att_downsampled_free(&run->measured);
     run->measured_apart = true;
     return keep_figures(run, event);
 }
@@ -154,11 +154,11 @@ void att_report_run_free(att_report_run *run)
     json_decref(run->begin);
     json_decref(run->end);
     json_decref(run->measured_begin);
-    att_thin_free(&run->steps);
-    att_thin_free(&run->epochs);
-    att_thin_free(&run->development);
-    att_thin_free(&run->measured);
-    att_thin_free(&run->warnings);
+    att_downsampled_free(&run->steps);
+    att_downsampled_free(&run->epochs);
+    att_downsampled_free(&run->development);
+    att_downsampled_free(&run->measured);
+    att_downsampled_free(&run->warnings);
     att_yaml_destroy(&run->settings);
     att_free(run->context, run->name);
     *run = (att_report_run){.context = run->context};

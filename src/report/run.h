@@ -4,22 +4,22 @@
 
 #include <attscope/lab/yaml.h>
 
+#include "report/downsample.h"
 #include "report/figures.h"
-#include "report/thin.h"
 
 typedef struct att_report_run {
     att_context *context;
-    const char *folder;        /* the caller's */
-    char *name;                /* the folder's last part */
-    json_t *begin, *end;       /* events of metrics.jsonl; NULL */
-    att_thin steps, epochs;    /* of json_t */
-    att_thin development;      /* of att_figures: "measure" events of the training, without single heads */
-    json_t *measured_begin;    /* event of measure.jsonl; NULL */
-    att_thin measured;         /* of att_figures: each "measure" of measure.jsonl, else the training's last */
-    bool measured_apart;       /* they are measure.jsonl's */
-    const char *maps_left_out; /* why its maps are not shown though there are some, static; NULL */
-    att_thin warnings;         /* of json_t: events of metrics.jsonl */
-    att_yaml *settings;        /* args.yaml; NULL */
+    const char *folder;            /* the caller's */
+    char *name;                    /* the folder's last part */
+    json_t *begin, *end;           /* events of metrics.jsonl; NULL */
+    att_downsampled steps, epochs; /* of json_t */
+    att_downsampled development;   /* of att_figures: "measure" events of the training, without single heads */
+    json_t *measured_begin;        /* event of measure.jsonl; NULL */
+    att_downsampled measured;      /* of att_figures: each "measure" of measure.jsonl, else the training's last */
+    bool measured_apart;           /* they are measure.jsonl's */
+    const char *maps_left_out;     /* why its maps are not shown though there are some, static; NULL */
+    att_downsampled warnings;      /* of json_t: events of metrics.jsonl */
+    att_yaml *settings;            /* args.yaml; NULL */
 } att_report_run;
 
 /* Errors as att_report_write() says them. After success *run is the caller's, freed by att_report_run_free(). */

@@ -87,7 +87,7 @@ static void write_settings(att_json_writer *json, const att_yaml *settings)
 }
 
 /* {stride, step: [...], loss: [...], ...} */
-static void write_steps(att_json_writer *json, const att_thin *steps)
+static void write_steps(att_json_writer *json, const att_downsampled *steps)
 {
     static const char *const columns[] = {"step", "epoch", "loss", "lr", "grad_norm"};
     att_json_begin_object(json);
@@ -105,7 +105,7 @@ static void write_steps(att_json_writer *json, const att_thin *steps)
     att_json_end_object(json);
 }
 
-static void write_events(att_json_writer *json, const char *key, const att_thin *events)
+static void write_events(att_json_writer *json, const char *key, const att_downsampled *events)
 {
     att_json_key(json, key);
     att_json_begin_array(json);

@@ -97,7 +97,7 @@ static att_status make_instruments(att_measuring *m)
     ATT_TRY(choose_labels(m));
     if (m->with.failed)
         return att_fail_memory(m->context, m->with.length, "a list of instruments");
-    att_status status = att_network_watch(m->network, m->with.data, m->options->nodes, &m->measure);
+    att_status status = att_network_observe(m->network, m->with.data, m->options->nodes, &m->measure);
     if (status == ATT_ERR_NOT_FOUND) /* the message says which instrument or node */
         status = ATT_ERR_ARGUMENT;
     return status == ATT_OK ? att_measure_keep_samples(m->measure, m->options->samples) : status;

@@ -5,7 +5,7 @@
 
 static char *resolve(const att_session *session, const att_ref *ref, int team, int64_t row, int lane)
 {
-    if (ref->watched && !session->watching)
+    if (ref->observed && !session->observing)
         return NULL;
     switch (ref->place) {
     case ATT_AT_ARENA:
@@ -113,7 +113,7 @@ static void run_group(att_session *session, const att_segment *segment, int grou
 {
     const att_program *program = att_segment_program(segment, group, parts);
     for (int i = 0; i < program->step_count; i++) {
-        if (program->steps[i].watcher && !session->watching)
+        if (program->steps[i].observer && !session->observing)
             continue;
         att_session_step(session, program, &program->steps[i], team, part, row, lane);
         if (parts > 1)
@@ -170,7 +170,7 @@ static void run_reductions(att_session *session, const att_segment *segment, int
 {
     for (int i = 0; i < segment->reduction_count; i++) {
         const att_step *step = &segment->reductions[i];
-        if (step->watcher && !session->watching)
+        if (step->observer && !session->observing)
             continue;
         att_session_reduction(session, step, thread);
         att_barrier_wait(&session->meeting);

@@ -222,7 +222,7 @@ att_status att_session_create(const att_plan *plan, att_weights *weights, int ma
     session->memory = plan->units.backend->memory;
     session->weights = weights;
     session->max_batch = max_batch;
-    session->watching = true;
+    session->observing = true;
     att_status status = reserve_all(session);
     if (status != ATT_OK)
         att_session_destroy(&session);
@@ -312,18 +312,18 @@ att_status att_session_output(att_session *session, const char *output, int firs
     if (first < 0 || count < 0 || first > session->batch.count - count)
         return att_fail(session->context, ATT_ERR_ARGUMENT, "%d rows of \"%s\" from row %d on: the last run had %d",
                         count, output, first, session->batch.count);
-    if (plan->outputs[port].probe && !session->batch.watched)
+    if (plan->outputs[port].probe && !session->batch.observed)
         return att_fail(session->context, ATT_ERR_ARGUMENT,
-                        "the session did not watch in its last run: \"%s\" was left out", output);
+                        "the session observed nothing in its last run: \"%s\" was left out", output);
     size_t row = (size_t)plan->outputs[port].row_bytes;
     const char *held = session->outputs[plan->outputs[port].holder];
     session->memory->copy_out(rows, held + (size_t)first * row, (size_t)count * row);
     return ATT_OK;
 }
 
-void att_session_watch(att_session *session, bool on)
+void att_session_observe(att_session *session, bool on)
 {
-    session->watching = on;
+    session->observing = on;
 }
 
 static att_status check_batch(const att_session *session, int batch)
@@ -346,7 +346,7 @@ att_status att_session_run(att_session *session, int batch)
         return att_fail(session->context, ATT_ERR_ARGUMENT,
                         "a plan with gradients accumulates; it does not run forward alone");
     ATT_TRY(check_batch(session, batch));
-    session->batch = (att_body_batch){.count = batch, .watched = session->watching};
+    session->batch = (att_body_batch){.count = batch, .observed = session->observing};
     return att_session_body(session);
 }
 
@@ -391,7 +391,7 @@ att_status att_session_accumulate(att_session *session, att_gradient *gradient, 
                         batch, (long long)first);
     ATT_TRY(bind_gradient(session, gradient));
     session->batch = (att_body_batch){.count = batch,
-                                      .watched = session->watching,
+                                      .observed = session->observing,
                                       .first = first,
                                       .run = {.seed = seed, .step = step, .scale = scale}};
     if (gradient)

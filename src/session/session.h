@@ -10,7 +10,7 @@
 /* What one call of the body works on; kept, so that a failed one can be replayed. */
 typedef struct att_body_batch {
     int count;
-    bool watched;  /* probes were filled */
+    bool observed; /* probes were filled */
     int64_t first; /* position of its first sample in the update */
     att_run run;
 } att_body_batch;
@@ -48,7 +48,7 @@ struct att_session {
     char *derived, *totals;          /* what is made once, and sums of its gradient */
     att_gradient *gradient;          /* what the last accumulate added to */
     char *spare;                     /* gradients of the other lanes, of the segment that runs */
-    bool watching;                   /* fills probes */
+    bool observing;                  /* fills probes */
     att_body_batch batch;
     atomic_int next_group;
     att_runner runner;

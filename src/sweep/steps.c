@@ -27,14 +27,14 @@ static att_status say_why(const att_context *context, att_status status, char re
 static att_status train(void *user, const att_planned_run *run, const att_recipe *recipe, char reason[ATT_SWEEP_REASON])
 {
     att_context *context = user;
-    const att_training_watch watch = {.progress = go_on, .progress_user = context};
+    const att_training_observer observer = {.progress = go_on, .progress_user = context};
     att_recipe going_on = *recipe;
     att_training *training = NULL;
     (void)run; /* the recipe names its folder */
     going_on.files.resume = "auto";
     att_status status = att_training_open(context, &going_on, &training);
     if (status == ATT_OK)
-        status = att_training_run(training, &watch, NULL);
+        status = att_training_run(training, &observer, NULL);
     att_training_close(&training);
     return say_why(context, status, reason);
 }

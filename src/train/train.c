@@ -25,7 +25,7 @@ static const char *describe_kept(const att_trainer *trainer)
 static att_status explain_nonfinite(att_trainer *trainer)
 {
     char node[256] = "";
-    if (att_session_blame(trainer->session, node, sizeof node) != ATT_OK || !node[0])
+    if (att_session_find_nonfinite(trainer->session, node, sizeof node) != ATT_OK || !node[0])
         snprintf(node, sizeof node, "no node of the last batch, so the sum of the gradients");
     return att_fail(trainer->context, ATT_ERR_NONFINITE,
                     "update %lld (epoch %d) was not made: NaN or infinity, first in %s; %s%s",
@@ -116,12 +116,12 @@ static bool is_due(int64_t update, int64_t interval)
     return interval > 0 && update % interval == 0;
 }
 
-/* Whether the update in progress is one that instruments watch. */
+/* Whether the update in progress is one that instruments observe. */
 static void start_measuring(att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
     trainer->measuring = options->measure && is_due(trainer->state.update, options->measure_every);
-    att_session_watch(trainer->session, trainer->measuring);
+    att_session_observe(trainer->session, trainer->measuring);
     if (trainer->measuring)
         att_measure_clear(options->measure);
 }

@@ -47,7 +47,7 @@ typedef struct att_trainer {
     double seconds, waited;
     double eval_seconds; /* of the last epoch's evaluation */
     bool stop_asked;
-    bool measuring;  /* the update in progress, or just made, is watched */
+    bool measuring;  /* the update in progress, or just made, is observed */
     bool eval_named; /* the evaluation set's corrupt images were told of */
 
     int64_t partial_images; /* of the update in progress, with the sum of their losses */

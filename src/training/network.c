@@ -11,7 +11,7 @@
 #include "recipe/recipe.h"
 
 /* What a recipe names and there is not, or not here, is a wrong argument. The message stays. */
-static att_status blame_recipe(att_status status)
+static att_status as_argument(att_status status)
 {
     return status == ATT_ERR_NOT_FOUND || status == ATT_ERR_UNSUPPORTED ? ATT_ERR_ARGUMENT : status;
 }
@@ -49,7 +49,7 @@ static att_status identify(const att_tensors *file, const att_recipe_network *ne
         att_log(n->context, ATT_LOG_INFO, "%s: skipped, because only training uses them: %s", n->checkpoint,
                 att_tensors_skipped(file));
     if (network->model)
-        ATT_TRY(blame_recipe(att_model_resolve(n->context, network->model, &found)));
+        ATT_TRY(as_argument(att_model_resolve(n->context, network->model, &found)));
     ATT_TRY(att_model_identify(n->context, file, n->checkpoint, network->model, &network->options, &n->identity));
     return att_checkpoint_describe(n->context, file, &n->stood);
 }
@@ -94,7 +94,7 @@ static att_status name_network(const att_recipe *recipe, att_trained_network *n)
     if (!n->name)
         return att_fail(n->context, ATT_ERR_ARGUMENT,
                         "the network to train is not named: --model NAME does; attscope models lists them");
-    ATT_TRY(blame_recipe(att_model_resolve(n->context, n->name, &found)));
+    ATT_TRY(as_argument(att_model_resolve(n->context, n->name, &found)));
     if (found.deprecated)
         att_log(n->context, ATT_LOG_INFO, "%s is timm's deprecated name of %s%s%s", n->name, found.network,
                 *found.tag ? "." : "", found.tag);
@@ -131,7 +131,7 @@ static att_status try_model(const att_recipe *recipe, const att_model *model, at
     ATT_TRY(att_recipe_preprocess_apply(n->context, &recipe->preprocess, &n->preprocess));
     if (!with)
         return ATT_OK;
-    att_status status = blame_recipe(att_measure_create(att_model_graph(model), with, nodes, &measure));
+    att_status status = as_argument(att_measure_create(att_model_graph(model), with, nodes, &measure));
     att_measure_destroy(&measure);
     return status;
 }
@@ -150,7 +150,7 @@ att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_
 {
     const att_recipe_measure *measure = &recipe->measure;
     if (measure->with)
-        ATT_TRY(blame_recipe(att_instruments_check(n->context, measure->with)));
+        ATT_TRY(as_argument(att_instruments_check(n->context, measure->with)));
     n->resumes = *resume != '\0';
     n->checkpoint = n->resumes ? resume : recipe->files.initial_checkpoint;
     ATT_TRY(n->checkpoint ? read_checkpoint(recipe, n) : name_network(recipe, n));
@@ -225,7 +225,7 @@ static att_status make_measure(const att_recipe *recipe, att_trained_network *n)
     const att_recipe_measure *m = &recipe->measure;
     if (!m->with)
         return ATT_OK;
-    ATT_TRY(blame_recipe(att_measure_create(att_model_graph(n->model), m->with, m->nodes, &n->measure)));
+    ATT_TRY(as_argument(att_measure_create(att_model_graph(n->model), m->with, m->nodes, &n->measure)));
     if (att_train_mixes(&recipe->train))
         say_unmeasured(n);
     return ATT_OK;

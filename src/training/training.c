@@ -253,18 +253,18 @@ static att_status hear(void *user, const att_event *event)
     return t->listener ? t->listener->emit(t->listener->user, event) : ATT_OK;
 }
 
-att_status att_training_run(att_training *t, const att_training_watch *watch, att_train_result *result)
+att_status att_training_run(att_training *t, const att_training_observer *observer, att_train_result *result)
 {
     const att_sink sink = {.emit = hear, .user = t};
     att_train_options options = t->recipe.train;
     att_train_data data = data_of(t);
     ATT_TRY(att_run_folder_claim(t->context, &t->folder));
     t->recipe.files.experiment = att_path_last(t->folder.folder);
-    t->listener = watch ? watch->sink : NULL;
+    t->listener = observer ? observer->sink : NULL;
     options.sinks = &sink;
     options.sink_count = 1;
-    options.progress = watch ? watch->progress : NULL;
-    options.progress_user = watch ? watch->progress_user : NULL;
+    options.progress = observer ? observer->progress : NULL;
+    options.progress_user = observer ? observer->progress_user : NULL;
     att_status status = att_train(t->network.model, t->network.weights, &data, &options, result);
     if (t->records.close)
         t->records.close(t->records.user);

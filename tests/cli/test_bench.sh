@@ -59,7 +59,7 @@ has_keys sweep.json threads samples_per_sec speedup one_image_time one_image_rat
 run 0 bench instruments $small --json sweep.json
 [ "$(count '^ +[/a-z0-9_]* +4 (attention|all) +[0-9.]+ +[+-][0-9.]+ %$' stdout)" -eq 4 ] || fail "instruments: $(cat stdout)"
 [ "$(count '"seconds_over_alone"' sweep.json)" -eq 6 ] || fail 'instruments: not a figure for each'
-has_keys sweep.json case precision watched_by images_per_second
+has_keys sweep.json case precision observed_by images_per_second
 # A network without attention of tokens has nothing to show to its instruments.
 run 0 bench instruments --model resnet20 --attn se -b 2 --img-size 8 --repeats 1 --warmup 1 --threads 2 --filter '*/infer'
 [ "$(count '^ +[/a-z0-9_]* +2 (alone|all) +[0-9.]+( +[+-][0-9.]+ %)?$' stdout)" -eq 2 ] || fail "instruments: $(cat stdout)"

@@ -187,7 +187,7 @@ static void other_cuts_agree_to_rounding(void **state)
     free(base.weights);
 }
 
-/* bf16 keeps eight bits. Measured: weights 2.9e-5, losses 2.2e-3; no difference would mean that nothing was narrowed.
+/* bf16 keeps eight bits. Measured: weights 2.9e-5, losses 2.2e-3; no difference would mean that nothing was cast.
  */
 static void mixed_precision_stays_near(void **state)
 {

@@ -141,14 +141,14 @@ static void trainer_make(trainer *it)
     assert_int_equal(att_session_bind(it->run.session, "target", it->targets), ATT_OK);
 }
 
-static void assert_blames(trainer *it, const char *culprit)
+static void assert_finds_nonfinite(trainer *it, const char *culprit)
 {
     char text[128];
     att_gradient_begin(it->run.gradient);
     assert_int_equal(att_session_accumulate(it->run.session, it->run.gradient, BATCH, 1.0 / BATCH, 1, 0, 0), ATT_OK);
     assert_int_equal(att_update_reduce(it->run.update, NULL), ATT_ERR_NONFINITE);
     assert_int_equal(att_update_apply(it->run.update, &(att_hyper){.lr = 1, .update = 1}), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_session_blame(it->run.session, text, sizeof text), ATT_OK);
+    assert_int_equal(att_session_find_nonfinite(it->run.session, text, sizeof text), ATT_OK);
     assert_string_equal(text, culprit);
 }
 
@@ -161,39 +161,39 @@ static void set_parameter(trainer *it, const char *name, int64_t count, float va
     assert_int_equal(att_weights_set(it->run.weights, -1, index, values, count), ATT_OK);
 }
 
-static void a_bad_input_is_blamed(void **state)
+static void a_bad_input_is_found(void **state)
 {
     (void)state;
     trainer it;
     trainer_make(&it);
     it.images[3 * SIZE * SIZE + 2] = NAN;
-    assert_blames(&it, "input \"image\", sample 3");
+    assert_finds_nonfinite(&it, "input \"image\", sample 3");
     free_runner(&it.run);
 }
 
-static void a_bad_parameter_is_blamed(void **state)
+static void a_bad_parameter_is_found(void **state)
 {
     (void)state;
     trainer it;
     trainer_make(&it);
     set_parameter(&it, "head.bias", NETWORK_CLASSES, INFINITY);
-    assert_blames(&it, "parameter \"head.bias\"");
+    assert_finds_nonfinite(&it, "parameter \"head.bias\"");
     free_runner(&it.run);
 }
 
-static void an_overflowing_node_is_blamed(void **state)
+static void an_overflowing_node_is_found(void **state)
 {
     (void)state;
     trainer it;
     trainer_make(&it);
     set_parameter(&it, "mlp.fc1.bias", 2 * NETWORK_WIDTH, 3e38f);
     set_parameter(&it, "mlp.fc2.weight", 2 * NETWORK_WIDTH * NETWORK_WIDTH, 3e38f);
-    assert_blames(&it, "mlp.fc2 (linear), sample 0");
+    assert_finds_nonfinite(&it, "mlp.fc2 (linear), sample 0");
     free_runner(&it.run);
 }
 
 /* The second group of the batch; the sums over samples are not finite any more when the first group is looked at. */
-static void the_sample_that_overflows_is_blamed(void **state)
+static void the_sample_that_overflows_is_found(void **state)
 {
     (void)state;
     trainer it;
@@ -201,17 +201,17 @@ static void the_sample_that_overflows_is_blamed(void **state)
     set_parameter(&it, "patch_embed.proj.weight", 4 * NETWORK_WIDTH, 4);
     for (int i = 0; i < SIZE * SIZE; i++)
         it.images[5 * SIZE * SIZE + i] = 3e38f;
-    assert_blames(&it, "patch_embed.proj (linear), sample 5");
+    assert_finds_nonfinite(&it, "patch_embed.proj (linear), sample 5");
     free_runner(&it.run);
 }
 
-static void a_class_that_does_not_exist_is_blamed(void **state)
+static void a_class_that_does_not_exist_is_found(void **state)
 {
     (void)state;
     trainer it;
     trainer_make(&it);
     it.targets[2] = NETWORK_CLASSES;
-    assert_blames(&it, "loss (cross_entropy), sample 2");
+    assert_finds_nonfinite(&it, "loss (cross_entropy), sample 2");
     free_runner(&it.run);
 }
 
@@ -258,7 +258,7 @@ static void blaming_leaves_running_statistics(void **state)
         assert_int_equal(att_session_accumulate(it.session, it.gradient, BATCH, 1, 1, 0, 0), ATT_OK);
         assert_int_equal(att_weights_get(it.weights, -1, mean, before, SIZE), ATT_OK);
         assert_int_equal(isfinite(before[2]) != 0, !overflows);
-        assert_int_equal(att_session_blame(it.session, text, sizeof text), ATT_OK);
+        assert_int_equal(att_session_find_nonfinite(it.session, text, sizeof text), ATT_OK);
         assert_string_equal(text, overflows ? "scale, sample 2" : "");
         assert_int_equal(att_weights_get(it.weights, -1, mean, after, SIZE), ATT_OK);
         assert_memory_equal(before, after, sizeof before);
@@ -268,7 +268,7 @@ static void blaming_leaves_running_statistics(void **state)
 
 /* A derived bias is a parameter times a factor. The sum of the bias's gradient is close to the largest number; its
  * product with the factor is larger where the factor is 8. */
-static void what_overflows_behind_the_sums_is_blamed(void **state)
+static void what_overflows_behind_the_sums_is_found(void **state)
 {
     (void)state;
     for (int factor = 1; factor <= 8; factor += 7) {
@@ -289,7 +289,7 @@ static void what_overflows_behind_the_sums_is_blamed(void **state)
         assert_int_equal(att_session_accumulate(it.session, it.gradient, BATCH, scale, 1, 0, 0), ATT_OK);
         assert_int_equal(att_gradient_get(it.gradient, 0, gradient, NETWORK_CLASSES), ATT_OK);
         assert_int_equal(isfinite(gradient[0]) != 0, factor == 1);
-        assert_int_equal(att_session_blame(it.session, text, sizeof text), ATT_OK);
+        assert_int_equal(att_session_find_nonfinite(it.session, text, sizeof text), ATT_OK);
         assert_memory_equal(text, "bias (", factor == 1 ? 0 : 6);
         assert_int_equal(*text == '\0', factor == 1);
         free_runner(&it);
@@ -327,13 +327,13 @@ int main(void)
         cmocka_unit_test(plans_check_their_options),
         cmocka_unit_test(training_needs_a_loss),
         cmocka_unit_test(backends_name_the_kernel_they_lack),
-        cmocka_unit_test(a_bad_input_is_blamed),
-        cmocka_unit_test(a_bad_parameter_is_blamed),
-        cmocka_unit_test(an_overflowing_node_is_blamed),
-        cmocka_unit_test(the_sample_that_overflows_is_blamed),
-        cmocka_unit_test(a_class_that_does_not_exist_is_blamed),
+        cmocka_unit_test(a_bad_input_is_found),
+        cmocka_unit_test(a_bad_parameter_is_found),
+        cmocka_unit_test(an_overflowing_node_is_found),
+        cmocka_unit_test(the_sample_that_overflows_is_found),
+        cmocka_unit_test(a_class_that_does_not_exist_is_found),
         cmocka_unit_test(blaming_leaves_running_statistics),
-        cmocka_unit_test(what_overflows_behind_the_sums_is_blamed),
+        cmocka_unit_test(what_overflows_behind_the_sums_is_found),
         cmocka_unit_test(sessions_refuse_what_they_cannot_run),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);

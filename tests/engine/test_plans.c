@@ -93,13 +93,13 @@ static void large_activations_make_groups_small(void **state)
 static void probes_do_not_make_groups_small(void **state)
 {
     (void)state;
-    for (int watched = 0; watched < 2; watched++) {
+    for (int observed = 0; observed < 2; observed++) {
         att_context *context;
         att_graph *graph;
         make(&context, &graph);
         att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(1 << 10, 1 << 10));
         att_graph_output(graph, "y", att_token_mean(graph, x, 0));
-        if (watched)
+        if (observed)
             att_graph_probe(graph, "probe", att_token_mean(graph, att_gelu(graph, att_gelu(graph, x)), 0));
         assert_int_equal(compile(graph, ATT_INFER).group, 64);
         att_graph_destroy(&graph);

@@ -44,10 +44,10 @@ static void a_value_comes_back_under_every_name(void **state)
     for (int i = 0; i < BATCH * TOKENS * WIDTH; i++)
         in[i] = (float)i - 4;
     assert_int_equal(att_session_bind(it.session, "x", in), ATT_OK);
-    for (int watching = 1; watching >= 0; watching--) {
-        att_session_watch(it.session, watching);
+    for (int observing = 1; observing >= 0; observing--) {
+        att_session_observe(it.session, observing);
         assert_int_equal(att_session_run(it.session, BATCH), ATT_OK);
-        for (int name = watching ? 0 : 1; name < 4; name++) {
+        for (int name = observing ? 0 : 1; name < 4; name++) {
             assert_int_equal(att_session_output(it.session, names[name], 0, BATCH, out), ATT_OK);
             for (int i = 0; i < BATCH * TOKENS * WIDTH; i++)
                 if (out[i] != 2 * in[i])
@@ -59,7 +59,7 @@ static void a_value_comes_back_under_every_name(void **state)
     free_runner(&it);
 }
 
-/* A probe can be read after each run that watched, and after no other, whatever the next run is to do. */
+/* A probe can be read after each run that observed, and after no other, whatever the next run is to do. */
 static void probes_are_of_the_last_run(void **state)
 {
     (void)state;
@@ -71,13 +71,13 @@ static void probes_are_of_the_last_run(void **state)
     runner it = make_runner(graph, att_plan_options_defaults(), 1);
     float in[WIDTH] = {1, 2, 3}, out[WIDTH];
     assert_int_equal(att_session_bind(it.session, "x", in), ATT_OK);
-    for (int watching = 0; watching < 2; watching++) {
-        att_session_watch(it.session, watching);
+    for (int observing = 0; observing < 2; observing++) {
+        att_session_observe(it.session, observing);
         assert_int_equal(att_session_run(it.session, 1), ATT_OK);
-        att_session_watch(it.session, !watching);
-        assert_int_equal(att_session_output(it.session, "probe", 0, 1, out), watching ? ATT_OK : ATT_ERR_ARGUMENT);
-        if (!watching)
-            assert_message("did not watch in its last run: \"probe\"");
+        att_session_observe(it.session, !observing);
+        assert_int_equal(att_session_output(it.session, "probe", 0, 1, out), observing ? ATT_OK : ATT_ERR_ARGUMENT);
+        if (!observing)
+            assert_message("observed nothing in its last run: \"probe\"");
     }
     assert_true(fabs((double)out[1] - tanh(2)) < 1e-6);
     free_runner(&it);

@@ -38,7 +38,7 @@ typedef struct case_setup {
     att_dtype dtype; /* of the case's floats, which are declared as F32 */
     int64_t group;
     bool skew; /* sample values begin one element after a multiple of 64 bytes, as bound memory may */
-    unsigned narrow_in, narrow_out; /* with F32: inputs and outputs that are BF16, a bit each */
+    unsigned autocast_in, autocast_out; /* with F32: inputs and outputs that are BF16, a bit each */
 } case_setup;
 
 /* Inputs of one case. Those of kind SAMPLE are drawn for the whole group. */
@@ -118,14 +118,14 @@ static inline bool case_is_run(const att_op_case *definition)
     return !definition->bench || !is_sanitized();
 }
 
-static inline void case_narrow(att_desc *descs, int count, unsigned narrow)
+static inline void case_in_bf16(att_desc *descs, int count, unsigned is_bf16)
 {
     for (int i = 0; i < count; i++)
-        if (narrow >> i & 1)
+        if (is_bf16 >> i & 1)
             descs[i].dtype = ATT_BF16;
 }
 
-/* Infers the outputs and draws the inputs. As in a plan, shape rules know nothing of what becomes narrow. */
+/* Infers the outputs and draws the inputs. As in a plan, shape rules know nothing of what becomes bf16. */
 static inline case_drawn case_draw(case_setup setup)
 {
     case_drawn drawn = {.setup = setup, .in_count = setup.definition->in_count};
@@ -142,8 +142,8 @@ static inline case_drawn case_draw(case_setup setup)
                        .room = ATT_CASE_OUTPUTS};
     assert_int_equal(setup.op->infer(&infer), ATT_OK);
     drawn.out_count = infer.out_count;
-    case_narrow(drawn.in, drawn.in_count, setup.narrow_in);
-    case_narrow(drawn.out, drawn.out_count, setup.narrow_out);
+    case_in_bf16(drawn.in, drawn.in_count, setup.autocast_in);
+    case_in_bf16(drawn.out, drawn.out_count, setup.autocast_out);
     for (int i = 0; i < drawn.in_count; i++) {
         if (!att_desc_present(&drawn.in[i]))
             continue;
@@ -333,8 +333,8 @@ static inline double case_bf16_step(double value)
 
 /* For a bf16 output: as case_difference(), but two numbers that are neighbours count as equal; *flipped becomes the
  * share of elements that differ by more than `slack` of the largest magnitude. */
-static inline double case_difference_narrow(const case_result *a, const case_result *b, int out, double slack,
-                                            double *flipped)
+static inline double case_difference_bf16(const case_result *a, const case_result *b, int out, double slack,
+                                          double *flipped)
 {
     assert_int_equal(a->desc[out].dtype, ATT_BF16);
     assert_int_equal(b->desc[out].dtype, ATT_BF16);

@@ -18,9 +18,9 @@ static const att_attention_attrs narrow_grid = {
     .heads = 1, .prefix = 21, .grid_h = 80, .grid_w = 26, .step_h = 8, .step_w = 16, .scale = 0.35};
 
 /* bf16 operands of a processor that multiplies them: p and ds are rounded to bf16. */
-static bool is_rounded_inside(bool narrow)
+static bool is_rounded_inside(bool is_bf16)
 {
-    return narrow && att_context_has_bf16(context);
+    return is_bf16 && att_context_has_bf16(context);
 }
 
 /* Scores grow along the tiles, so that what was summed before must be scaled down again and again. */
@@ -45,14 +45,14 @@ static void assert_near(const case_result *ours, const case_result *truth, int o
         fail_msg("output %d differs by %g", out, difference);
 }
 
-static void compare_tiles(const case_drawn *drawn, bool narrow)
+static void compare_tiles(const case_drawn *drawn, bool is_bf16)
 {
     case_result truth, ours;
     truth_run(drawn, &truth);
     assert_true(case_run(drawn, tiers_kernel(context, "attention"), 3, 0, &ours));
-    assert_near(&ours, &truth, 0, is_rounded_inside(narrow) ? 5e-3 : 4e-6); /* 1.8e-3, 1.3e-6 */
-    assert_near(&ours, &truth, 1, 1e-6);                                    /* 1.0e-7 */
-    assert_near(&ours, &truth, 3, 6e-6);                                    /* 2.0e-6 */
+    assert_near(&ours, &truth, 0, is_rounded_inside(is_bf16) ? 5e-3 : 4e-6); /* 1.8e-3, 1.3e-6 */
+    assert_near(&ours, &truth, 1, 1e-6);                                     /* 1.0e-7 */
+    assert_near(&ours, &truth, 3, 6e-6);                                     /* 2.0e-6 */
     for (int column = 0; column < ATT_STAT_COUNT; column++) {
         double difference = case_difference_column(&ours, &truth, 2, column);
         if (!(difference <= 6e-6)) /* 1.8e-6 */
@@ -66,15 +66,15 @@ static void several_tiles_agree_with_the_reference(void **state)
 {
     (void)state;
     const att_op *op = case_op(att_ops, "attention");
-    for (unsigned narrow = 0; narrow < 2; narrow++) {
+    for (unsigned is_bf16 = 0; is_bf16 < 2; is_bf16++) {
         const att_op_case definition = {.name = "long",
-                                        .attrs = narrow ? &narrow_grid : &long_attrs,
+                                        .attrs = is_bf16 ? &narrow_grid : &long_attrs,
                                         .in = {SAMPLE_IN(TOKENS, 3 * WIDTH)},
                                         .in_count = 1};
-        case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, narrow, 0});
-        compare_tiles(&drawn, narrow);
+        case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, is_bf16, 0});
+        compare_tiles(&drawn, is_bf16);
         let_keys_grow(&drawn);
-        compare_tiles(&drawn, narrow);
+        compare_tiles(&drawn, is_bf16);
         case_free(&drawn);
     }
 }
@@ -86,15 +86,15 @@ static void statistics_change_no_bit(void **state)
     const att_op *op = case_op(att_ops, "attention");
     const att_op_case definition = {
         .name = "long", .attrs = &long_attrs, .in = {SAMPLE_IN(TOKENS, 3 * WIDTH)}, .in_count = 1};
-    for (unsigned narrow = 0; narrow < 2; narrow++) {
-        case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, narrow, narrow});
-        case_result watched, alone;
-        assert_true(case_run(&drawn, tiers_kernel(context, "attention"), 1, 0, &watched));
+    for (unsigned is_bf16 = 0; is_bf16 < 2; is_bf16++) {
+        case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, is_bf16, is_bf16});
+        case_result observed, alone;
+        assert_true(case_run(&drawn, tiers_kernel(context, "attention"), 1, 0, &observed));
         assert_true(case_run(&drawn, tiers_kernel(context, "attention"), 1, 1u << 2 | 1u << 3, &alone));
         for (int out = 0; out < 2; out++)
-            assert_memory_equal(watched.data[out], alone.data[out],
+            assert_memory_equal(observed.data[out], alone.data[out],
                                 (size_t)alone.count[out] * att_dtype_size(alone.desc[out].dtype));
-        case_result_free(&watched);
+        case_result_free(&observed);
         case_result_free(&alone);
         case_free(&drawn);
     }
@@ -110,16 +110,16 @@ static void statistics_change_no_bit(void **state)
     }
 
 /* bf16 or f32: all inputs that may be. */
-static void compare_first_output(const char *name, const att_op_case *definition, bool narrow, int64_t group,
+static void compare_first_output(const char *name, const att_op_case *definition, bool is_bf16, int64_t group,
                                  double limit, double rounded_limit)
 {
     const att_op *op = case_op(att_ops, name);
     case_drawn drawn =
-        case_draw((case_setup){context, op, definition, ATT_F32, group, group > 1, narrow ? op->narrow_in : 0, 0});
+        case_draw((case_setup){context, op, definition, ATT_F32, group, group > 1, is_bf16 ? op->autocast_in : 0, 0});
     case_result truth, ours;
     truth_run(&drawn, &truth);
     assert_true(case_run(&drawn, tiers_kernel(context, name), 2, 0, &ours));
-    assert_near(&ours, &truth, 0, is_rounded_inside(narrow) ? rounded_limit : limit);
+    assert_near(&ours, &truth, 0, is_rounded_inside(is_bf16) ? rounded_limit : limit);
     case_result_free(&truth);
     case_result_free(&ours);
     case_free(&drawn);
@@ -140,15 +140,15 @@ static void odd_shapes_agree_with_the_reference(void **state)
     (void)state;
     static const int64_t shapes[][3] = {{1, 2, 33}, {2, 1, 1}, {50, 2, 33}, {64, 1, 24}, {197, 1, 64}, {1025, 1, 3}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        for (int narrow = 0; narrow < 2; narrow++) {
+        for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
             int64_t n = shapes[i][0], heads = shapes[i][1], width = shapes[i][2], group = n > 100 ? 1 : 2;
             const att_attention_attrs attrs = {.heads = (int)heads, .scale = 1 / sqrt((double)width)};
             const att_op_case forward = {
                 .name = "odd", .attrs = &attrs, .in = {SAMPLE_IN(n, 3 * heads * width)}, .in_count = 1};
             const att_op_case backward = {
                 .name = "odd", .attrs = &attrs, .in = GRAD_IN(n, heads, width), .in_count = 4};
-            compare_first_output("attention", &forward, narrow, group, 4e-6, 5e-3);       /* 1.5e-6, 1.9e-3 */
-            compare_first_output("attention_grad", &backward, narrow, group, 4e-6, 6e-3); /* 1.1e-6, 3.1e-3 */
+            compare_first_output("attention", &forward, is_bf16, group, 4e-6, 5e-3);       /* 1.5e-6, 1.9e-3 */
+            compare_first_output("attention_grad", &backward, is_bf16, group, 4e-6, 6e-3); /* 1.1e-6, 3.1e-3 */
         }
 }
 
@@ -165,15 +165,15 @@ static void low_scores_leave_padding_alone(void **state)
                                            SAMPLE_IN(N, WIDTH),
                                            {{ATT_F32, ATT_SAMPLE, att_shape_of(1, N)}, 0.1, -152, 0}},
                                     .in_count = 4};
-    for (int narrow = 0; narrow < 2; narrow++) {
-        case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, narrow ? 7 : 0, 0});
+    for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
+        case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, is_bf16 ? 7 : 0, 0});
         for (int64_t i = 0; i < N * 3 * WIDTH; i++)
             if (i / WIDTH % 3 < 2)
                 att_element_store(drawn.in[1].dtype, drawn.block[1], i, i / WIDTH % 3 == 0 ? 4 : -4);
         case_result truth, ours;
         truth_run(&drawn, &truth);
         assert_true(case_run(&drawn, tiers_kernel(context, "attention_grad"), 1, 0, &ours));
-        assert_near(&ours, &truth, 0, is_rounded_inside(narrow) ? 4e-3 : 2e-5); /* 1.1e-3, 6.2e-6 */
+        assert_near(&ours, &truth, 0, is_rounded_inside(is_bf16) ? 4e-3 : 2e-5); /* 1.1e-3, 6.2e-6 */
         case_result_free(&truth);
         case_result_free(&ours);
         case_free(&drawn);
@@ -216,8 +216,8 @@ static void nan_stays_in_its_head(void **state)
                                     .attrs = &(const att_attention_attrs){.heads = 2, .scale = 0.5},
                                     .in = {SAMPLE_IN(50, 3 * 2 * WIDTH)},
                                     .in_count = 1};
-    for (unsigned narrow = 0; narrow < 2; narrow++) {
-        case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, narrow, 0});
+    for (unsigned is_bf16 = 0; is_bf16 < 2; is_bf16++) {
+        case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, is_bf16, 0});
         att_element_store(drawn.in[0].dtype, drawn.block[0], 33 * 6 * WIDTH + 2 * WIDTH, NAN);
         case_result ours;
         assert_true(case_run(&drawn, tiers_kernel(context, "attention"), 1, 1u << 2 | 1u << 3, &ours));

@@ -15,14 +15,14 @@ static void compare(const case_setup *setup, const case_result *ours, const case
 {
     for (int out = 0; out < truth->out_count; out++) {
         double flipped = 0, difference = truth->desc[out].dtype == ATT_BF16
-                                             ? case_difference_narrow(ours, truth, out, LIMIT, &flipped)
+                                             ? case_difference_bf16(ours, truth, out, LIMIT, &flipped)
                                              : case_difference(ours, truth, out);
         flipped = fmax(0, flipped - 1 / (double)ours->count[out]);
         worst = fmax(worst, difference);
         worst_flipped = fmax(worst_flipped, flipped);
         if (!(difference <= LIMIT) || !(flipped <= FLIPPED))
-            fail_msg("%s, case %s, %lld samples, out %x narrow: output %d differs by %g, %g of it rounds differently",
-                     setup->op->name, setup->definition->name, (long long)setup->group, setup->narrow_out, out,
+            fail_msg("%s, case %s, %lld samples, out %x is_bf16: output %d differs by %g, %g of it rounds differently",
+                     setup->op->name, setup->definition->name, (long long)setup->group, setup->autocast_out, out,
                      difference, flipped);
     }
 }
@@ -45,18 +45,18 @@ static void run_case(case_setup setup)
     case_free(&drawn);
 }
 
-static void run_op(const char *name, unsigned narrow_in, unsigned narrow_out)
+static void run_op(const char *name, unsigned autocast_in, unsigned autocast_out)
 {
     const att_op *op = case_op(att_ops, name);
     for (int i = 0; i < op->case_count; i++) {
-        if (!case_is_run(&op->cases[i]) || (op->cases[i].bench && narrow_out != op->narrow_out))
+        if (!case_is_run(&op->cases[i]) || (op->cases[i].bench && autocast_out != op->autocast_out))
             continue;
-        run_case((case_setup){context, op, &op->cases[i], ATT_F32, 1, false, narrow_in, narrow_out});
+        run_case((case_setup){context, op, &op->cases[i], ATT_F32, 1, false, autocast_in, autocast_out});
         if (!op->cases[i].bench)
-            run_case((case_setup){context, op, &op->cases[i], ATT_F32, 3, true, narrow_in, narrow_out});
+            run_case((case_setup){context, op, &op->cases[i], ATT_F32, 3, true, autocast_in, autocast_out});
     }
-    print_message("%s, out %x narrow: f32 differs by %.2g, %.2g of bf16 round differently\n", name, narrow_out, worst,
-                  worst_flipped);
+    print_message("%s, out %x is_bf16: f32 differs by %.2g, %.2g of bf16 round differently\n", name, autocast_out,
+                  worst, worst_flipped);
     worst = worst_flipped = 0;
 }
 

@@ -41,7 +41,7 @@ static const double rounded_inside_limit = 6e-3; /* 2.3e-3 */
 static bool is_rounded_inside(const case_setup *setup, int out)
 {
     unsigned operands = !strcmp(setup->op->name, "attention") ? 1 : !strcmp(setup->op->name, "attention_grad") ? 3 : 0;
-    return out == 0 && operands && (setup->narrow_in & operands) == operands && att_context_has_bf16(context);
+    return out == 0 && operands && (setup->autocast_in & operands) == operands && att_context_has_bf16(context);
 }
 
 static double limit_of(const case_setup *setup, int out)
@@ -79,14 +79,14 @@ static double worst_measured, worst_rounded_inside, worst_flipped;
  * outputs of few elements. A rounding error shows in half of them. */
 static const double flipped_limit = 0.02; /* 0.0089, of group_norm's "large_mean"; elsewhere than there 0.0003 */
 
-static double narrow_difference(const case_setup *setup, const case_result *ours, const case_result *truth, int out)
+static double bf16_difference(const case_setup *setup, const case_result *ours, const case_result *truth, int out)
 {
-    double flipped = 0, difference = case_difference_narrow(ours, truth, out, limit_of(setup, out), &flipped);
+    double flipped = 0, difference = case_difference_bf16(ours, truth, out, limit_of(setup, out), &flipped);
     flipped -= 1 / (double)ours->count[out];
     worst_flipped = fmax(worst_flipped, flipped);
     if (!(flipped <= flipped_limit))
-        fail_msg("%s, case %s, in %x out %x narrow: %g of output %d round differently", setup->op->name,
-                 setup->definition->name, setup->narrow_in, setup->narrow_out, flipped, out);
+        fail_msg("%s, case %s, in %x out %x is_bf16: %g of output %d round differently", setup->op->name,
+                 setup->definition->name, setup->autocast_in, setup->autocast_out, flipped, out);
     return difference;
 }
 
@@ -94,7 +94,7 @@ static double output_difference(const case_setup *setup, const case_result *ours
 {
     if (is_statistics(setup->op, out))
         return statistics_difference(ours, truth);
-    return truth->desc[out].dtype == ATT_BF16 ? narrow_difference(setup, ours, truth, out)
+    return truth->desc[out].dtype == ATT_BF16 ? bf16_difference(setup, ours, truth, out)
                                               : case_difference(ours, truth, out);
 }
 
@@ -107,8 +107,8 @@ static void compare(const case_setup *setup, const case_result *ours, const case
         double *worst = is_rounded_inside(setup, out) ? &worst_rounded_inside : &worst_measured;
         *worst = fmax(*worst, difference);
         if (!(difference <= limit_of(setup, out)))
-            fail_msg("%s, case %s, %lld samples, in %x out %x narrow: output %d differs by %g", setup->op->name,
-                     setup->definition->name, (long long)setup->group, setup->narrow_in, setup->narrow_out, out,
+            fail_msg("%s, case %s, %lld samples, in %x out %x is_bf16: output %d differs by %g", setup->op->name,
+                     setup->definition->name, (long long)setup->group, setup->autocast_in, setup->autocast_out, out,
                      difference);
     }
 }
@@ -130,8 +130,8 @@ static void compare_bits(const case_setup *setup, const case_result *one, const 
 {
     for (int out = 0; out < one->out_count; out++)
         if (case_difference(one, many, out) != 0)
-            fail_msg("%s, case %s, in %x narrow: output %d of %d parts has other bits than of one", setup->op->name,
-                     setup->definition->name, setup->narrow_in, out, parts);
+            fail_msg("%s, case %s, in %x is_bf16: output %d of %d parts has other bits than of one", setup->op->name,
+                     setup->definition->name, setup->autocast_in, out, parts);
 }
 
 static void run_case(case_setup setup)
@@ -174,9 +174,9 @@ static void every_kernel_agrees_with_the_reference(void **state)
 }
 
 /* A tensor type for each input and output that may be bf16: every choice on small cases, all of them bf16 on large. */
-static void run_narrow(const att_op *op, const att_op_case *definition)
+static void run_bf16(const att_op *op, const att_op_case *definition)
 {
-    unsigned in_all = op->narrow_in, out_all = op->narrow_out;
+    unsigned in_all = op->autocast_in, out_all = op->autocast_out;
     for (unsigned in = 0; in <= in_all; in++)
         for (unsigned out = 0; out <= out_all; out++) {
             if ((in & ~in_all) || (out & ~out_all) || (in | out) == 0)
@@ -193,12 +193,12 @@ static void every_mixed_kernel_agrees_with_the_reference(void **state)
 {
     (void)state;
     for (const att_op *const *op = att_ops; *op; op++) {
-        if (is_product((*op)->name) || !((*op)->narrow_in | (*op)->narrow_out))
+        if (is_product((*op)->name) || !((*op)->autocast_in | (*op)->autocast_out))
             continue;
         worst_measured = worst_rounded_inside = worst_flipped = 0;
         for (int i = 0; i < (*op)->case_count; i++)
             if (case_is_run(&(*op)->cases[i]))
-                run_narrow(*op, &(*op)->cases[i]);
+                run_bf16(*op, &(*op)->cases[i]);
         if (getenv("ATT_SHOW_ERRORS"))
             print_message("%-30s %.2g, rounded inside %.2g, %.2g round differently\n", (*op)->name, worst_measured,
                           worst_rounded_inside, worst_flipped);

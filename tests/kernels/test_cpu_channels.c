@@ -16,10 +16,10 @@ static const double LIMIT = 1e-6;
 
 static double worst;
 
-static void compare_at(const char *name, const att_op_case *definition, unsigned narrow_in)
+static void compare_at(const char *name, const att_op_case *definition, unsigned autocast_in)
 {
     const att_op *op = case_op(att_ops, name);
-    case_drawn drawn = case_draw((case_setup){context, op, definition, ATT_F32, 2, true, narrow_in, 0});
+    case_drawn drawn = case_draw((case_setup){context, op, definition, ATT_F32, 2, true, autocast_in, 0});
     case_result truth, ours;
     truth_run(&drawn, &truth);
     for (int parts = 1; parts <= 3; parts += 2) {

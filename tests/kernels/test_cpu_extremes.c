@@ -37,35 +37,35 @@ static double largest_of(const case_result *result, int out)
     return largest;
 }
 
-typedef bool (*comparison)(double ours, double truth, double largest, bool narrow);
+typedef bool (*comparison)(double ours, double truth, double largest, bool is_bf16);
 
 /* NaN where the other is NaN. */
-static bool agree_on_nan(double ours, double truth, double largest, bool narrow)
+static bool agree_on_nan(double ours, double truth, double largest, bool is_bf16)
 {
-    (void)largest, (void)narrow;
+    (void)largest, (void)is_bf16;
     return isnan(ours) == isnan(truth);
 }
 
 /* NaN at least where the other is. */
-static bool has_nan(double ours, double truth, double largest, bool narrow)
+static bool has_nan(double ours, double truth, double largest, bool is_bf16)
 {
-    (void)largest, (void)narrow;
+    (void)largest, (void)is_bf16;
     return isnan(ours) || !isnan(truth);
 }
 
 /* Whether products of input `in` with zeros may be computed or left out: with those around a map; with those that make
  * an odd number of channels of bf16 even. */
-static bool meets_zeros(const char *op, int in, bool narrow)
+static bool meets_zeros(const char *op, int in, bool is_bf16)
 {
-    return !strncmp(op, "conv2d", 6) && (narrow || in == 1 || !strcmp(op, "conv2d_weight_grad"));
+    return !strncmp(op, "conv2d", 6) && (is_bf16 || in == 1 || !strcmp(op, "conv2d_weight_grad"));
 }
 
 static double worst;
 
 /* Close; in bf16, neighbours. */
-static bool agree(double ours, double truth, double largest, bool narrow)
+static bool agree(double ours, double truth, double largest, bool is_bf16)
 {
-    double step = narrow ? case_bf16_step(fmax(fabs(ours), fabs(truth))) : 0;
+    double step = is_bf16 ? case_bf16_step(fmax(fabs(ours), fabs(truth))) : 0;
     double error = ours == truth ? 0 : fmax(0, fabs(ours - truth) - step - TINY) / fmax(largest, TINY);
     worst = fmax(worst, error);
     return error <= LIMIT;
@@ -86,21 +86,21 @@ static void compare(const case_drawn *drawn, const char *what, comparison close)
     assert_true(case_run(drawn, kernel, 1, 0, &ours));
     for (int out = 0; out < truth.out_count; out++) {
         double largest = largest_of(&truth, out);
-        bool narrow = truth.desc[out].dtype == ATT_BF16;
+        bool is_bf16 = truth.desc[out].dtype == ATT_BF16;
         for (int64_t e = 0; !is_statistics(drawn->setup.op, out) && e < truth.count[out]; e++)
-            if (!close(case_value(&ours, out, e), case_value(&truth, out, e), largest, narrow))
-                fail_msg("%s, case %s, in %x out %x narrow, %s: element %lld of output %d is %g instead of %g",
-                         drawn->setup.op->name, drawn->setup.definition->name, drawn->setup.narrow_in,
-                         drawn->setup.narrow_out, what, (long long)e, out, case_value(&ours, out, e),
+            if (!close(case_value(&ours, out, e), case_value(&truth, out, e), largest, is_bf16))
+                fail_msg("%s, case %s, in %x out %x is_bf16, %s: element %lld of output %d is %g instead of %g",
+                         drawn->setup.op->name, drawn->setup.definition->name, drawn->setup.autocast_in,
+                         drawn->setup.autocast_out, what, (long long)e, out, case_value(&ours, out, e),
                          case_value(&truth, out, e));
     }
     case_result_free(&truth);
     case_result_free(&ours);
 }
 
-typedef void (*visitor)(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out);
+typedef void (*visitor)(const att_op *op, const att_op_case *definition, unsigned autocast_in, unsigned autocast_out);
 
-/* Every op on its small cases, in f32 and as narrow as it may be. */
+/* Every op on its small cases, in f32 and with as much in bf16 as may be. */
 static void each_small_case(visitor visit)
 {
     for (const att_op *const *op = att_ops; *op; op++)
@@ -108,20 +108,21 @@ static void each_small_case(visitor visit)
             if ((*op)->cases[i].bench)
                 continue;
             visit(*op, &(*op)->cases[i], 0, 0);
-            if ((*op)->narrow_in | (*op)->narrow_out)
-                visit(*op, &(*op)->cases[i], (*op)->narrow_in, (*op)->narrow_out);
+            if ((*op)->autocast_in | (*op)->autocast_out)
+                visit(*op, &(*op)->cases[i], (*op)->autocast_in, (*op)->autocast_out);
         }
 }
 
-static case_drawn draw(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out)
+static case_drawn draw(const att_op *op, const att_op_case *definition, unsigned autocast_in, unsigned autocast_out)
 {
-    return case_draw((case_setup){context, op, definition, ATT_F32, works_on_groups(op->name) ? 3 : 1, false, narrow_in,
-                                  narrow_out});
+    return case_draw((case_setup){context, op, definition, ATT_F32, works_on_groups(op->name) ? 3 : 1, false,
+                                  autocast_in, autocast_out});
 }
 
 /* Attention's scores grow with the square of its input: its own case "sharp" is what large numbers are there. Cases
  * that are of large numbers already say themselves how close they are. */
-static void visit_magnitudes(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out)
+static void visit_magnitudes(const att_op *op, const att_op_case *definition, unsigned autocast_in,
+                             unsigned autocast_out)
 {
     static const struct magnitude {
         const char *name;
@@ -131,7 +132,7 @@ static void visit_magnitudes(const att_op *op, const att_op_case *definition, un
     for (int i = is_sanitized() ? 3 : 0; i < 4 && !strstr(definition->name, "large"); i++) {
         if (!strncmp(op->name, "attention", 9) && magnitudes[i].factor > 1)
             continue;
-        case_drawn drawn = draw(op, definition, narrow_in, narrow_out);
+        case_drawn drawn = draw(op, definition, autocast_in, autocast_out);
         multiply_inputs(&drawn, magnitudes[i].factor);
         compare(&drawn, magnitudes[i].name, agree);
         case_free(&drawn);
@@ -146,11 +147,11 @@ static void unusual_magnitudes_are_as_in_the_reference(void **state)
 }
 
 /* Squares of numbers as large as these are beyond f32. */
-static void visit_huge(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out)
+static void visit_huge(const att_op *op, const att_op_case *definition, unsigned autocast_in, unsigned autocast_out)
 {
     if (strcmp(op->name, "rms_norm") && strcmp(op->name, "l2_norm"))
         return;
-    case_drawn drawn = draw(op, definition, narrow_in, narrow_out);
+    case_drawn drawn = draw(op, definition, autocast_in, autocast_out);
     float *x = drawn.block[0];
     for (int64_t i = 0; i < case_count(&drawn.setup, &drawn.in[0]); i++)
         x[i] *= 0x1p80f;
@@ -165,12 +166,12 @@ static void norms_of_huge_rows_do_not_overflow(void **state)
 }
 
 /* One index below 0, one behind the last row. */
-static void visit_outside(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out)
+static void visit_outside(const att_op *op, const att_op_case *definition, unsigned autocast_in, unsigned autocast_out)
 {
     bool forward = strcmp(op->name, "embed") == 0;
     if (!forward && strcmp(op->name, "embed_grad"))
         return;
-    case_drawn drawn = draw(op, definition, narrow_in, narrow_out);
+    case_drawn drawn = draw(op, definition, autocast_in, autocast_out);
     int32_t *indices = drawn.block[1];
     assert_true(case_count(&drawn.setup, &drawn.in[1]) > 1);
     indices[0] = -1;
@@ -205,14 +206,14 @@ static void norms_of_eps_are_as_in_the_reference(void **state)
     }
 }
 
-static void visit_nan(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out)
+static void visit_nan(const att_op *op, const att_op_case *definition, unsigned autocast_in, unsigned autocast_out)
 {
     for (int i = 0; i < definition->in_count; i++) {
-        case_drawn drawn = draw(op, definition, narrow_in, narrow_out);
+        case_drawn drawn = draw(op, definition, autocast_in, autocast_out);
         if (drawn.data[i] && case_is_float(drawn.in[i].dtype)) {
             int64_t middle = case_count(&drawn.setup, &drawn.in[i]) / 2;
             att_element_store(drawn.in[i].dtype, (void *)drawn.data[i], middle, NAN);
-            compare(&drawn, "one NaN", meets_zeros(op->name, i, narrow_in) ? has_nan : agree_on_nan);
+            compare(&drawn, "one NaN", meets_zeros(op->name, i, autocast_in) ? has_nan : agree_on_nan);
         }
         case_free(&drawn);
     }

@@ -162,7 +162,7 @@ static bool takes(const att_kernel *kernel, const att_problem *problem)
            (!kernel->accepts || kernel->accepts(problem));
 }
 
-/* Every kernel of the tier on each case it takes, in f32 and as narrow as may be. */
+/* Every kernel of the tier on each case it takes, in f32 and with as much in bf16 as may be. */
 static void lack_of_memory_leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -178,7 +178,7 @@ static void lack_of_memory_leaves_nothing_behind(void **state)
             if (definition->bench)
                 continue;
             case_drawn drawn = case_draw((case_setup){poor, *op, definition, ATT_F32, 1, false,
-                                                      i % 2 ? (*op)->narrow_in : 0, i % 2 ? (*op)->narrow_out : 0});
+                                                      i % 2 ? (*op)->autocast_in : 0, i % 2 ? (*op)->autocast_out : 0});
             att_problem problem = {poor,
                                    (*op)->name,
                                    att_op_case_attrs(*op, definition),

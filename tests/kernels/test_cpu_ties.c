@@ -6,7 +6,7 @@
 enum { TOKENS = 2600, WIDTH = 8, STATS_OUT = 2 }; /* three tiles */
 
 /* Queries of ones; keys of zeros but for `count` places, where they are ones. */
-static void assert_first(const int *places, int count, bool narrow)
+static void assert_first(const int *places, int count, bool is_bf16)
 {
     const att_op *op = case_op(att_ops, "attention");
     const att_op_case definition = {
@@ -14,7 +14,7 @@ static void assert_first(const int *places, int count, bool narrow)
         .attrs = &(const att_attention_attrs){.heads = 1, .scale = 0.5},
         .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(TOKENS, 3 * WIDTH)}, .scale = 1}},
         .in_count = 1};
-    case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, narrow, 0});
+    case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, is_bf16, 0});
     for (int i = 0; i < TOKENS; i++)
         for (int c = 0; c < WIDTH; c++) {
             bool here = false;
@@ -37,11 +37,11 @@ static void the_first_of_equal_scores_counts(void **state)
     (void)state;
     static const int apart[] = {700, 701, 1500, 2599}, edge[] = {1023, 1024, 2047, 2048}, later[] = {1024, 2048},
                      start[] = {0, 2599};
-    for (int narrow = 0; narrow < 2; narrow++) {
-        assert_first(apart, 4, narrow);
-        assert_first(edge, 4, narrow);
-        assert_first(later, 2, narrow);
-        assert_first(start, 2, narrow);
+    for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
+        assert_first(apart, 4, is_bf16);
+        assert_first(edge, 4, is_bf16);
+        assert_first(later, 2, is_bf16);
+        assert_first(start, 2, is_bf16);
     }
 }
 

@@ -1,4 +1,4 @@
-/* Instruments where closed forms say what they must tell, and what watching must leave as it is. */
+/* Instruments where closed forms say what they must tell, and what observing must leave as it is. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -411,11 +411,11 @@ static void fill_images(void)
         labels[i] = i * 3 % CLASSES;
 }
 
-typedef enum watching { WITHOUT, WATCHED, LOOKED_AWAY } watching;
+typedef enum observing { WITHOUT, WATCHED, LOOKED_AWAY } observing;
 
 /* The weights after three updates, the caller's; and the plan's fingerprint. */
-static float *train(const char *broadcast, double init_values, att_precision precision, watching how, char *fingerprint,
-                    size_t size)
+static float *train(const char *broadcast, double init_values, att_precision precision, observing how,
+                    char *fingerprint, size_t size)
 {
     att_model *model = make_model(broadcast, init_values, 0.2, true);
     att_measure *measure = NULL;
@@ -435,7 +435,7 @@ static float *train(const char *broadcast, double init_values, att_precision pre
     must(att_session_create(plan, weights, BATCH, &session));
     must(att_gradient_create(weights, &gradient));
     must(att_update_create(gradient, &with, &update));
-    att_session_watch(session, how == WATCHED);
+    att_session_observe(session, how == WATCHED);
     must(att_session_bind(session, "image", images));
     must(att_session_bind(session, "target", labels));
     for (int step = 0; step < 3; step++) {
@@ -467,7 +467,7 @@ static float *train(const char *broadcast, double init_values, att_precision pre
     return values;
 }
 
-static void watching_leaves_training_as_it_is(void **state)
+static void observing_leaves_training_as_it_is(void **state)
 {
     (void)state;
     static const struct {
@@ -483,7 +483,7 @@ static void watching_leaves_training_as_it_is(void **state)
             float *weights[3];
             for (int how = 0; how < 3; how++)
                 weights[how] = train(networks[i].broadcast, networks[i].init_values, (att_precision)precision,
-                                     (watching)how, names[how], sizeof names[how]);
+                                     (observing)how, names[how], sizeof names[how]);
             att_model *model = make_model(networks[i].broadcast, networks[i].init_values, 0.2, true);
             size_t bytes = (size_t)att_graph_parameter_elements(att_model_graph(model)) * sizeof(float);
             att_model_destroy(&model);
@@ -533,14 +533,14 @@ static att_measurement *evaluate(const char *with, int batch, float *logits, int
     return copy;
 }
 
-static void watching_leaves_logits_as_they_are(void **state)
+static void observing_leaves_logits_as_they_are(void **state)
 {
     (void)state;
-    float plain[BATCH * CLASSES], watched[BATCH * CLASSES];
+    float plain[BATCH * CLASSES], observed[BATCH * CLASSES];
     int count;
     evaluate(NULL, BATCH, plain, &count);
-    free(evaluate("all", BATCH, watched, &count));
-    assert_memory_equal(watched, plain, sizeof plain);
+    free(evaluate("all", BATCH, observed, &count));
+    assert_memory_equal(observed, plain, sizeof plain);
 }
 
 /* Ranks from the logits alone, counted here. */
@@ -658,8 +658,8 @@ int main(void)
         cmocka_unit_test(blocks_tell_their_stiffness),
         cmocka_unit_test(equal_tokens_have_no_residual),
         cmocka_unit_test(the_median_is_another_centre),
-        cmocka_unit_test(watching_leaves_training_as_it_is),
-        cmocka_unit_test(watching_leaves_logits_as_they_are),
+        cmocka_unit_test(observing_leaves_training_as_it_is),
+        cmocka_unit_test(observing_leaves_logits_as_they_are),
         cmocka_unit_test(accuracy_counts_ranks),
         cmocka_unit_test(figures_do_not_depend_on_batches),
         cmocka_unit_test(wrong_names_are_refused),

@@ -193,7 +193,7 @@ static zeta tns_of(att_session *session, const block *blocks)
     return sum;
 }
 
-static void check_nsi(network *watched, att_session *session, const block *blocks, int b)
+static void check_nsi(network *observed, att_session *session, const block *blocks, int b)
 {
     zeta mean = {0, 0};
     char node[64];
@@ -202,24 +202,24 @@ static void check_nsi(network *watched, att_session *session, const block *block
         zeta z = zeta_of(session, blocks, b, i);
         mean.attention += z.attention / BATCH, mean.unit += z.unit / BATCH;
     }
-    same(node, figure(watched->measure, "nsi", node, "attention"), mean.attention);
-    same(node, figure(watched->measure, "nsi", node, "unit"), mean.unit);
+    same(node, figure(observed->measure, "nsi", node, "attention"), mean.attention);
+    same(node, figure(observed->measure, "nsi", node, "unit"), mean.unit);
 }
 
 static void check(const char *name, const char *attn, bool has_relu)
 {
     block blocks[STAGES * BLOCKS];
-    network watched = watch(name, attn);
+    network observed = watch(name, attn);
     att_model *bare = make(name, attn);
     take_out(att_model_graph(bare), has_relu, blocks);
     network plain = run(bare, NULL);
     for (int b = 0; b < STAGES * BLOCKS; b++)
-        check_nsi(&watched, plain.session, blocks, b);
+        check_nsi(&observed, plain.session, blocks, b);
     zeta tns = tns_of(plain.session, blocks);
-    same("tns attention", figure(watched.measure, "tns", "", "tns attention"), tns.attention);
-    same("tns unit", figure(watched.measure, "tns", "", "tns unit"), tns.unit);
+    same("tns attention", figure(observed.measure, "tns", "", "tns attention"), tns.attention);
+    same("tns unit", figure(observed.measure, "tns", "", "tns unit"), tns.unit);
     end(&plain);
-    end(&watched);
+    end(&observed);
 }
 
 static void branches_are_read_before_gates_and_states_after_relus(void **state)
@@ -270,15 +270,15 @@ static void guesses_are_no_steps(void **state)
     end(&n);
 }
 
-/* A watched branch is made once more beside the convolution that has taken over what follows. */
-static void watching_changes_no_bit_of_the_logits(void **state)
+/* A observed branch is made once more beside the convolution that has taken over what follows. */
+static void observing_changes_no_bit_of_the_logits(void **state)
 {
     (void)state;
     static const char *const names[] = {"resnet164", "preresnet164"};
     for (int n = 0; n < 2; n++) {
-        network watched = watch(names[n], "se:ratio=4"), plain = run(make(names[n], "se:ratio=4"), NULL);
-        assert_memory_equal(watched.logits, plain.logits, sizeof plain.logits);
-        end(&watched);
+        network observed = watch(names[n], "se:ratio=4"), plain = run(make(names[n], "se:ratio=4"), NULL);
+        assert_memory_equal(observed.logits, plain.logits, sizeof plain.logits);
+        end(&observed);
         end(&plain);
     }
 }
@@ -310,7 +310,7 @@ static void take_gradients(const att_gradient *gradient, const att_weights *weig
     }
 }
 
-typedef enum watching { ALONE, MEASURED, PROBED } watching;
+typedef enum observing { ALONE, MEASURED, PROBED } observing;
 
 static bool can_be_probed(const att_graph *graph, att_value value)
 {
@@ -328,7 +328,7 @@ static void probe_every_value(att_graph *graph)
     must(att_graph_status(graph));
 }
 
-static update train(const training *how, watching seen)
+static update train(const training *how, observing seen)
 {
     static const int32_t targets[BATCH] = {1, 4, 2};
     update made = {.gradients = NULL};
@@ -359,7 +359,7 @@ static update train(const training *how, watching seen)
 }
 
 /* Of widening convolutions that have taken over gate, sum and ReLU, and of those that only a norm follows. */
-static void watching_changes_no_bit_of_a_training(void **state)
+static void observing_changes_no_bit_of_a_training(void **state)
 {
     (void)state;
     static const training trainings[] = {{"resnet164", "none", ATT_FULL},
@@ -369,12 +369,12 @@ static void watching_changes_no_bit_of_a_training(void **state)
                                          {"resnet20", "eca", ATT_FULL}};
     for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++) {
         update alone = train(&trainings[i], ALONE);
-        for (watching seen = MEASURED; seen <= PROBED; seen++) {
-            update watched = train(&trainings[i], seen);
-            assert_string_equal(watched.fingerprint, alone.fingerprint);
-            assert_int_equal(watched.count, alone.count);
-            assert_memory_equal(watched.gradients, alone.gradients, (size_t)alone.count * sizeof *alone.gradients);
-            free(watched.gradients);
+        for (observing seen = MEASURED; seen <= PROBED; seen++) {
+            update observed = train(&trainings[i], seen);
+            assert_string_equal(observed.fingerprint, alone.fingerprint);
+            assert_int_equal(observed.count, alone.count);
+            assert_memory_equal(observed.gradients, alone.gradients, (size_t)alone.count * sizeof *alone.gradients);
+            free(observed.gradients);
         }
         free(alone.gradients);
     }
@@ -396,7 +396,7 @@ static void no_probe_of_any_value_changes_the_fingerprint(void **state)
     (void)state;
     static const char *const attns[] = {"none", "se:ratio=4", "step:adaptor=iebn"};
     for (size_t i = is_sanitized() ? 2 : 0; i < sizeof attns / sizeof *attns; i++) {
-        char plain[256], watched[256];
+        char plain[256], observed[256];
         att_model *model = make_with("resnet164", attns[i], true);
         compile_for_training(att_model_graph(model), plain, sizeof plain);
         int count = att_model_graph(model)->values.count;
@@ -404,10 +404,10 @@ static void no_probe_of_any_value_changes_the_fingerprint(void **state)
             att_graph *graph = att_graph_copy(att_model_graph(model));
             if (can_be_probed(graph, value)) {
                 att_graph_probe(graph, "probe", value);
-                compile_for_training(graph, watched, sizeof watched);
-                if (strcmp(watched, plain) != 0)
+                compile_for_training(graph, observed, sizeof observed);
+                if (strcmp(observed, plain) != 0)
                     fail_msg("%s: a probe of what %s in \"%s\" makes: %s instead of %s", attns[i],
-                             att_graph_maker(graph, value)->op->name, att_graph_maker(graph, value)->scope, watched,
+                             att_graph_maker(graph, value)->op->name, att_graph_maker(graph, value)->scope, observed,
                              plain);
             }
             att_graph_destroy(&graph);
@@ -491,8 +491,8 @@ int main(void)
         cmocka_unit_test(branches_are_read_before_gates_and_states_after_relus),
         cmocka_unit_test(steps_that_tns_leaves_out_are_marked),
         cmocka_unit_test(guesses_are_no_steps),
-        cmocka_unit_test(watching_changes_no_bit_of_the_logits),
-        cmocka_unit_test(watching_changes_no_bit_of_a_training),
+        cmocka_unit_test(observing_changes_no_bit_of_the_logits),
+        cmocka_unit_test(observing_changes_no_bit_of_a_training),
         cmocka_unit_test(no_probe_of_any_value_changes_the_fingerprint),
         cmocka_unit_test(no_instrument_changes_the_fingerprint),
         cmocka_unit_test(attention_over_channels_is_named),

@@ -124,15 +124,15 @@ enum { SINE, LARGEST, OUT_OF_TURN, LABELLED, PLAIN = LABELLED + 3, FIGURES };
 
 /* --- a graph for them --------------------------------------------------------------------------------------------- */
 
-typedef struct watched {
+typedef struct probed {
     att_graph *graph;
     att_measure *measure;
     att_plan *plan;
     att_weights *weights;
     att_session *session;
-} watched;
+} probed;
 
-static void watch(watched *w, int batch)
+static void set_up(probed *w, int batch)
 {
     att_plan_options options = att_plan_options_defaults();
     must(att_graph_create(context, ATT_F32, &w->graph));
@@ -144,7 +144,7 @@ static void watch(watched *w, int batch)
     must(att_session_create(w->plan, w->weights, batch, &w->session));
 }
 
-static void observe(watched *w, int first, int count, const int32_t *labels)
+static void observe(probed *w, int first, int count, const int32_t *labels)
 {
     static float rows[SAMPLES][WIDTH];
     for (int i = 0; i < count; i++)
@@ -155,13 +155,13 @@ static void observe(watched *w, int first, int count, const int32_t *labels)
     must(att_measure_observe(w->measure, w->session, count, labels));
 }
 
-static void observe_all(watched *w, int batch)
+static void observe_all(probed *w, int batch)
 {
     for (int first = 0; first < SAMPLES; first += batch)
         observe(w, first, SAMPLES - first < batch ? SAMPLES - first : batch, NULL);
 }
 
-static void unwatch(watched *w)
+static void tear_down(probed *w)
 {
     att_session_destroy(&w->session);
     att_weights_destroy(&w->weights);
@@ -190,8 +190,8 @@ static void figures_depend_neither_on_threads_nor_on_batches(void **state)
     for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
         open_context(threads[t]);
         for (size_t b = 0; b < sizeof batches / sizeof *batches; b++) {
-            watched w;
-            watch(&w, batches[b]);
+            probed w;
+            set_up(&w, batches[b]);
             assert_int_equal(att_measure_count(w.measure), FIGURES);
             observe_all(&w, batches[b]);
             for (int i = 0; i < FIGURES; i++) {
@@ -203,7 +203,7 @@ static void figures_depend_neither_on_threads_nor_on_batches(void **state)
                 assert_int_equal(m.count, first[i].count);
                 assert_int_equal(m.undefined, first[i].undefined);
             }
-            unwatch(&w);
+            tear_down(&w);
         }
         att_context_destroy(&context);
     }
@@ -219,8 +219,8 @@ static void what_was_forgotten_leaves_nothing(void **state)
 {
     (void)state;
     open_context(2);
-    watched w;
-    watch(&w, 100);
+    probed w;
+    set_up(&w, 100);
     assert_true(isnan(att_measure_at(w.measure, SINE).mean));
     assert_int_equal(att_measure_at(w.measure, SINE).count, 0);
     observe(&w, 0, 90, NULL);
@@ -234,7 +234,7 @@ static void what_was_forgotten_leaves_nothing(void **state)
     assert_int_equal(att_measure_at(w.measure, SINE).count, 200);
     assert_true(att_measure_at(w.measure, LARGEST).mean == 204);
     assert_true(att_measure_at(w.measure, OUT_OF_TURN).mean == 0);
-    unwatch(&w);
+    tear_down(&w);
     att_context_destroy(&context);
 }
 
@@ -243,13 +243,13 @@ static void samples_without_labels_are_left_out(void **state)
     (void)state;
     static const int32_t labels[30] = {0};
     open_context(2);
-    watched w;
-    watch(&w, 30);
+    probed w;
+    set_up(&w, 30);
     observe(&w, 0, 30, NULL);
     observe(&w, 30, 30, labels);
     assert_int_equal(att_measure_at(w.measure, SINE).count, 60);
     assert_int_equal(att_measure_at(w.measure, LABELLED + SINE).count, 30);
-    unwatch(&w);
+    tear_down(&w);
     att_context_destroy(&context);
 }
 
@@ -258,14 +258,14 @@ static void single_samples_are_kept_of_the_other_form(void **state)
 {
     (void)state;
     open_context(1);
-    watched w;
-    watch(&w, 30);
+    probed w;
+    set_up(&w, 30);
     must(att_measure_keep_samples(w.measure, 4));
     observe(&w, 0, 30, NULL);
     assert_int_equal(att_measure_at(w.measure, SINE).sample_count, 0);
     assert_int_equal(att_measure_at(w.measure, PLAIN).sample_count, 4);
     assert_true(att_measure_at(w.measure, PLAIN).samples[3] == sinf(3));
-    unwatch(&w);
+    tear_down(&w);
     att_context_destroy(&context);
 }
 

@@ -126,7 +126,7 @@ static att_context *create_with_bf16(void)
 enum { STEPS = 20 };
 
 /* The loss falls below `falls` of the first (not in the two steps under sanitizers), and no step's loss is further than
- * `bound` of the first from f32's. No difference at all would mean that nothing was narrowed. */
+ * `bound` of the first from f32's. No difference at all would mean that nothing was cast. */
 static void learns_as_in_f32(const setting *s, double falls, double bound)
 {
     att_context *context = create_with_bf16();
@@ -243,7 +243,7 @@ static void groups_are_those_of_f32_and_memory_is_less(void **state)
     att_context_destroy(&context);
 }
 
-/* What is computed again in a later segment takes narrow values as the original does. */
+/* What is computed again in a later segment takes bf16 values as the original does. */
 static void residual_networks_train_in_segments(void **state)
 {
     (void)state;

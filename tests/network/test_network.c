@@ -296,7 +296,7 @@ static void a_data_set_is_evaluated_and_measured(void **state)
     fixture *f = *state;
     char path[160];
     att_network *network = open_network(f, export(f, path));
-    att_evaluation plain, watched, own;
+    att_evaluation plain, observed, own;
     att_measure *measure = NULL;
     assert_int_equal(att_network_evaluate(network, f->eval, NULL, &plain), ATT_OK);
     const att_transform_options transform = att_network_transform(network);
@@ -306,16 +306,16 @@ static void a_data_set_is_evaluated_and_measured(void **state)
     for (int twice = 0; twice < 2; twice++) {
         const char *with = twice ? "nsi" : "entropy";
         att_evaluate_options options = att_evaluate_options_defaults();
-        assert_int_equal(att_network_watch(network, with, "*", &measure), ATT_OK);
+        assert_int_equal(att_network_observe(network, with, "*", &measure), ATT_OK);
         options.measure = measure;
-        assert_int_equal(att_network_evaluate(network, f->eval, &options, &watched), ATT_OK);
-        assert_float_equal(watched.metrics[LOSS], own.metrics[LOSS], 1e-9); /* 0 measured */
+        assert_int_equal(att_network_evaluate(network, f->eval, &options, &observed), ATT_OK);
+        assert_float_equal(observed.metrics[LOSS], own.metrics[LOSS], 1e-9); /* 0 measured */
         assert_int_equal(att_measure_instrument_count(measure), 1);
         assert_string_equal(att_measure_instrument_at(measure, 0).name, with);
         assert_int_equal(att_measure_at(measure, 0).count, EVAL_IMAGES);
         att_measure_destroy(&measure);
     }
-    assert_int_equal(att_network_watch(network, "none", "*", &measure), ATT_ERR_NOT_FOUND);
+    assert_int_equal(att_network_observe(network, "none", "*", &measure), ATT_ERR_NOT_FOUND);
     assert_null(measure);
     att_network_close(&network);
 }

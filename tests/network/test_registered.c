@@ -598,13 +598,13 @@ static void registered_instruments_measure(void **state)
     assert_string_equal(att_instrument_at(f->context, att_instrument_count(NULL)).name, "features");
     MUST(f->context, att_network_wrap(f->model, f->weights, NULL, &network));
     options.batch_size = 3;
-    MUST(f->context, att_network_watch(network, "most,features", "*", &one));
+    MUST(f->context, att_network_observe(network, "most,features", "*", &one));
     options.measure = one;
     MUST(f->context, att_network_evaluate(network, f->eval, &options, &result));
-    MUST(f->context, att_network_watch(network, "features:in=per_cent", "*", &per_cent));
+    MUST(f->context, att_network_observe(network, "features:in=per_cent", "*", &per_cent));
     options.measure = per_cent;
     MUST(f->context, att_network_evaluate(network, f->eval, &options, &result));
-    MUST(f->context, att_network_watch(network, "all,-features", "*", &all));
+    MUST(f->context, att_network_observe(network, "all,-features", "*", &all));
     options.measure = all;
     MUST(f->context, att_network_evaluate(network, f->eval, &options, &result));
     att_measurement mean = figure(one, "features"), hundredfold = figure(per_cent, "features"),

@@ -115,13 +115,13 @@ static void fill(const network *n)
 
 /* The branch plus a parameter that is 0, and the identity times one that is 1: gradients of inputs are seen as theirs.
  */
-static att_value watched_branch(const network *n, att_shape shape)
+static att_value observed_branch(const network *n, att_shape shape)
 {
     att_value added = att_graph_parameter(n->graph, "watch.branch", shape, (att_init){ATT_INIT_CONSTANT, 0}, false);
     return att_add(n->graph, att_graph_input(n->graph, "branch", n->dtype, shape), added);
 }
 
-static att_value watched_identity(const network *n, att_shape shape)
+static att_value observed_identity(const network *n, att_shape shape)
 {
     att_shape vector = att_shape_of(shape.dims[2]);
     att_value gain = att_graph_parameter(n->graph, "watch.identity", vector, (att_init){ATT_INIT_CONSTANT, 1}, false);
@@ -135,7 +135,7 @@ static network create(att_context *context, const line *l, att_dtype dtype)
     CHECK(context, att_module_parse(context, l->module, &n.choice));
     CHECK(context, att_graph_create(context, dtype, &n.graph));
     att_shape shape = att_shape_of(l->side, l->side, l->channels);
-    att_value branch = watched_branch(&n, shape), identity = watched_identity(&n, shape);
+    att_value branch = observed_branch(&n, shape), identity = observed_identity(&n, shape);
     att_scope root = att_scope_root(n.graph);
     att_value y = att_module_apply(&n.choice, &root, branch, identity);
     att_graph_output(n.graph, "y", y);

@@ -288,8 +288,8 @@ static void a_sum_is_as_wide_as_its_widest_term(void **state)
     att_graph_output(f.graph, "y", att_linear(f.graph, narrow, weight, ATT_NONE));
     att_graph_output(f.graph, "from_wide", att_linear(f.graph, wide, weight, ATT_NONE));
     att_graph_output(f.graph, "from_both", att_linear(f.graph, both, weight, ATT_NONE));
-    static const bool no_watchers[64];
-    FD_OK(att_graph_narrow(f.graph, no_watchers));
+    static const bool no_observers[64];
+    FD_OK(att_graph_autocast(f.graph, no_observers));
     assert_int_equal(type_of(f.graph, a), ATT_BF16);
     assert_int_equal(type_of(f.graph, f.y), ATT_BF16);
     assert_int_equal(type_of(f.graph, narrow), ATT_BF16);
@@ -333,7 +333,7 @@ static void a_norm_in_training_absorbs_its_relu_first(void **state)
     y = att_cross_entropy(f.graph, att_global_mean(f.graph, att_relu(f.graph, y)), target, 0);
     att_graph_output(f.graph, "loss", y);
     int *owner = NULL;
-    FD_OK(att_graph_expand(f.graph));
+    FD_OK(att_graph_decompose(f.graph));
     FD_OK(att_graph_fuse(f.graph, NULL, ATT_OP_ABSORBS_FIRST));
     FD_OK(att_graph_differentiate(f.graph, f.graph->outputs.items[0].value, &(att_gradient_request){.frozen = NULL},
                                   &owner));

@@ -305,11 +305,12 @@ static void gradients_that_cannot_be_are_refused(void **state)
     att_value unused = fd_input(&model, ATT_F64, att_shape_of(3), 1, 0, 0);
     att_graph_output(graph, "beside", att_tanh(graph, unused));
     att_value read = att_embed(graph, parameter(graph, "table", att_shape_of(4, 3)), indices);
-    att_graph_probe(graph, "watched", read);
+    att_graph_probe(graph, "observed", read);
     fd_loss_of(&model, att_add(graph, x, att_token_mean(graph, read, 0)));
     FD_OK(att_graph_status(graph));
     assert_refused(&model, "middle", ATT_ERR_NOT_FOUND, "there is no input or output \"middle\" to have a gradient");
-    assert_refused(&model, "watched", ATT_ERR_NOT_FOUND, "there is no input or output \"watched\" to have a gradient");
+    assert_refused(&model, "observed", ATT_ERR_NOT_FOUND,
+                   "there is no input or output \"observed\" to have a gradient");
     assert_refused(&model, "input1", ATT_ERR_ARGUMENT, "\"input1\" holds whole numbers, which have no gradient");
     assert_refused(&model, "beside", ATT_ERR_ARGUMENT,
                    "no gradient reaches \"beside\": the loss does not depend on it");

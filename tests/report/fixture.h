@@ -89,7 +89,7 @@ static inline att_status fixture_observe(fixture *f, int variant)
             images[i][p] = (float)((i * 7919 + p * 104729 + variant * 31) % 1009) / 504.5f - 1;
     }
     att_measure_clear(f->measure);
-    att_session_watch(f->session, true);
+    att_session_observe(f->session, true);
     att_status status = att_session_bind(f->session, "image", images);
     if (status == ATT_OK)
         status = att_session_run(f->session, FIXTURE_BATCH);

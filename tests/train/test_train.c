@@ -369,8 +369,8 @@ static void instruments_see_every_third_update(void **state)
     options.sinks = &sink;
     options.sink_count = 1;
     assert_trains(f, &options);
-    float *watched = values_of(f->weights, NULL, &count);
-    assert_memory_equal(watched, plain, (size_t)count * sizeof *plain);
+    float *observed = values_of(f->weights, NULL, &count);
+    assert_memory_equal(observed, plain, (size_t)count * sizeof *plain);
     assert_int_equal(m.events, 3);
 
     att_evaluation e;
@@ -383,7 +383,7 @@ static void instruments_see_every_third_update(void **state)
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
     att_measure_destroy(&measure);
     free(plain);
-    free(watched);
+    free(observed);
 }
 
 static void instruments_agree_with_the_evaluation(void **state)

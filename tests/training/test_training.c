@@ -24,11 +24,11 @@ static bool watch_batches(void *user, const att_progress *progress)
 static att_status run(const fixture *f, const att_recipe *recipe, listener *l, att_train_result *result)
 {
     const att_sink sink = {.emit = hear, .user = l};
-    const att_training_watch watch = {.sink = &sink, .progress = watch_batches, .progress_user = l};
+    const att_training_observer observer = {.sink = &sink, .progress = watch_batches, .progress_user = l};
     att_training *training = NULL;
     att_status status = att_training_open(f->context, recipe, &training);
     if (status == ATT_OK)
-        status = att_training_run(training, &watch, result);
+        status = att_training_run(training, &observer, result);
     att_training_close(&training);
     return status;
 }

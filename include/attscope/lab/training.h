@@ -45,15 +45,16 @@ ATT_API const att_model *att_training_model(const att_training *training);
 /* Those that are trained; before att_training_run() those it begins with, unless it continues another. */
 ATT_API att_weights *att_training_weights(const att_training *training);
 
-typedef struct att_training_watch {
+typedef struct att_training_observer {
     const att_sink *sink;     /* receives every event after the records did; NULL: none */
     att_progress_fn progress; /* NULL: none */
     void *progress_user;
-} att_training_watch;
+} att_training_observer;
 
 /* Trains, once. The run's files are made where the training begins (ATT_EVENT_RUN_BEGIN): one that is refused leaves
- * earlier files as they are. watch and result may be NULL. Errors and result: as att_train() says. */
-ATT_API att_status att_training_run(att_training *training, const att_training_watch *watch, att_train_result *result);
+ * earlier files as they are. observer and result may be NULL. Errors and result: as att_train() says. */
+ATT_API att_status att_training_run(att_training *training, const att_training_observer *observer,
+                                    att_train_result *result);
 
 #ifdef __cplusplus
 }

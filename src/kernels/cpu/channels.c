@@ -15,11 +15,11 @@ static void copy(float *to, const float *from, int64_t channels)
 /* `count` channels of x from number `from` on, zeros where x is NULL, become those of y from number `to` on. */
 static void move(const att_call *call, const void *x, int64_t from, int64_t to, int64_t count)
 {
-    bool narrow_y = att_is_narrow(&call->problem->out[0]);
+    bool y_is_bf16 = att_is_bf16(&call->problem->out[0]);
     if (x)
-        att_float_move(x, from, att_is_narrow(&call->problem->in[0]), call->out[0], to, narrow_y, count);
+        att_float_move(x, from, att_is_bf16(&call->problem->in[0]), call->out[0], to, y_is_bf16, count);
     else
-        att_float_clear(call->out[0], to, narrow_y, count);
+        att_float_clear(call->out[0], to, y_is_bf16, count);
 }
 
 static att_status shortcut_pad_run(const att_call *call)
@@ -81,7 +81,7 @@ static att_status concat_grad_run(const att_call *call)
 
 static bool pad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 1);
+    return att_takes_bf16(problem, 1, 1);
 }
 
 const att_kernel att_cpu_shortcut_pad = {

@@ -208,9 +208,9 @@ static att_status prepare_as(const att_problem *problem, att_conv_kind kind, boo
 /* Where the processor multiplies bf16, oneDNN may still lack a convolution of it: then as where it does not. */
 static att_status prepare_kind(const att_problem *problem, att_conv_kind kind, att_prepared *prepared)
 {
-    bool narrow = problem->in[0].dtype == ATT_BF16, multiplies = att_context_has_bf16(problem->context);
-    att_status status = prepare_as(problem, kind, narrow && !multiplies, prepared);
-    return status == ATT_ERR_UNSUPPORTED && narrow && multiplies ? prepare_as(problem, kind, true, prepared) : status;
+    bool is_bf16 = problem->in[0].dtype == ATT_BF16, multiplies = att_context_has_bf16(problem->context);
+    att_status status = prepare_as(problem, kind, is_bf16 && !multiplies, prepared);
+    return status == ATT_ERR_UNSUPPORTED && is_bf16 && multiplies ? prepare_as(problem, kind, true, prepared) : status;
 }
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
@@ -252,7 +252,7 @@ static piece piece_of(const conv2d *c, int64_t number)
 /* Element `from` of input i; NULL where that is absent. */
 static const void *beside(const att_call *call, int i, int64_t from)
 {
-    return call->in[i] ? att_float_at(call->in[i], from, att_is_narrow(&call->problem->in[i])) : NULL;
+    return call->in[i] ? att_float_at(call->in[i], from, att_is_bf16(&call->problem->in[i])) : NULL;
 }
 
 /* Elements [first, first + count) of the result, which are one sample's where a vector is added. */
@@ -264,9 +264,9 @@ static void finish_gradient(const att_call *call, const conv2d *c, int64_t first
     int64_t channels = c->spec.inputs, each = sample_elements(c);
     att_gradient_form form = {.residual = beside(call, GRAD_RESIDUAL, first),
                               .passed = beside(call, PASSED, first),
-                              .narrow_residual = att_is_narrow(&in[GRAD_RESIDUAL]),
-                              .narrow_passed = att_is_narrow(&in[PASSED]),
-                              .narrow = c->sums,
+                              .residual_is_bf16 = att_is_bf16(&in[GRAD_RESIDUAL]),
+                              .passed_is_bf16 = att_is_bf16(&in[PASSED]),
+                              .is_bf16 = c->sums,
                               .pooled = pooled ? pooled + first / each * channels : NULL,
                               .share = (float)channels / (float)each};
     c->functions->finish_gradient(sums, &form, count / channels, channels, y);
@@ -283,7 +283,7 @@ static void finish(const att_call *call, const conv2d *c, const piece *p, const 
     const float *vectors = (const float *)((const char *)call->packed + c->vectors_at);
     int64_t channels = c->spec.outputs;
     c->functions->finish_channels(sums, vectors, vectors + channels, beside(call, RESIDUAL, p->to),
-                                  att_is_narrow(&call->problem->in[RESIDUAL]), c->relu ? 0 : -INFINITY,
+                                  att_is_bf16(&call->problem->in[RESIDUAL]), c->relu ? 0 : -INFINITY,
                                   p->made / channels, channels, y, c->sums);
 }
 
@@ -316,13 +316,13 @@ static att_status run(const att_call *call)
 
 static bool takes_bf16(const att_problem *problem)
 {
-    return problem->in[0].dtype == ATT_BF16 && att_takes_narrow(problem, 1u << X | 1u << RESIDUAL, 1);
+    return problem->in[0].dtype == ATT_BF16 && att_takes_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
 }
 
 static bool grad_takes_bf16(const att_problem *problem)
 {
     return problem->in[DY].dtype == ATT_BF16 &&
-           att_takes_narrow(problem, 1u << DY | 1u << GRAD_RESIDUAL | 1u << PASSED, 1);
+           att_takes_bf16(problem, 1u << DY | 1u << GRAD_RESIDUAL | 1u << PASSED, 1);
 }
 
 static att_status prepare_forward(const att_problem *problem, att_prepared *prepared)

@@ -106,20 +106,20 @@ static att_status prepare(const att_problem *problem, att_prepared *prepared)
 
 /* Every `taps`-th number of `to` becomes one channel of a pixel of x, the one with number `from`; or zero. */
 ATT_INLINE void spread_pixel(const void *x, int64_t from, int64_t channels, bool inside, void *to, int64_t tap,
-                             int64_t taps, bool narrow)
+                             int64_t taps, bool is_bf16)
 {
-    const uint16_t *narrow_x = (const uint16_t *)x + (narrow ? from : 0);
-    const float *wide_x = (const float *)x + (narrow ? 0 : from);
+    const uint16_t *x_is_bf16 = (const uint16_t *)x + (is_bf16 ? from : 0);
+    const float *wide_x = (const float *)x + (is_bf16 ? 0 : from);
     for (int64_t c = 0; c < channels; c++) {
-        if (narrow)
-            ((uint16_t *)to)[c * taps + tap] = inside ? narrow_x[c] : 0;
+        if (is_bf16)
+            ((uint16_t *)to)[c * taps + tap] = inside ? x_is_bf16[c] : 0;
         else
             ((float *)to)[c * taps + tap] = inside ? wide_x[c] : 0;
     }
 }
 
 /* What place (i, j) of a sample sees of it. */
-ATT_INLINE void fill_place(const att_call *call, int64_t sample, int64_t i, int64_t j, void *to, bool narrow)
+ATT_INLINE void fill_place(const att_call *call, int64_t sample, int64_t i, int64_t j, void *to, bool is_bf16)
 {
     const att_conv_attrs *attrs = call->problem->attrs;
     const int64_t *x = call->problem->in[X].shape.dims;
@@ -129,24 +129,24 @@ ATT_INLINE void fill_place(const att_call *call, int64_t sample, int64_t i, int6
         int64_t column = j * attrs->stride - attrs->padding + tap % attrs->kernel_w * attrs->dilation;
         bool inside = row >= 0 && row < x[0] && column >= 0 && column < x[1];
         spread_pixel(call->in[X], inside ? ((sample * x[0] + row) * x[1] + column) * x[2] : 0, x[2], inside, to, tap,
-                     taps, narrow);
+                     taps, is_bf16);
     }
 }
 
-ATT_INLINE void fill_as(const att_call *call, int64_t first, int64_t count, int64_t width, void *to, bool narrow)
+ATT_INLINE void fill_as(const att_call *call, int64_t first, int64_t count, int64_t width, void *to, bool is_bf16)
 {
     const int64_t *dy = call->problem->in[DY].shape.dims;
     for (int64_t place = first; place < first + count; place++) {
         int64_t row = place / dy[1];
-        fill_place(call, row / dy[0], row % dy[0], place % dy[1], to, narrow);
-        to = (char *)to + (size_t)width * att_float_size(narrow);
+        fill_place(call, row / dy[0], row % dy[0], place % dy[1], to, is_bf16);
+        to = (char *)to + (size_t)width * att_float_size(is_bf16);
     }
 }
 
 /* Columns of `count` places from `first` on. */
 static void fill(const att_call *call, int64_t first, int64_t count, int64_t width, void *to)
 {
-    if (att_is_narrow(&call->problem->in[X]))
+    if (att_is_bf16(&call->problem->in[X]))
         fill_as(call, first, count, width, to, true);
     else
         fill_as(call, first, count, width, to, false);
@@ -158,7 +158,7 @@ static att_status run_chunk(const att_call *call, const columns *c, int64_t firs
 {
     int64_t count = c->places - first < c->chunk ? c->places - first : c->chunk;
     const product *p = count == c->chunk ? &c->whole : &c->rest;
-    const void *dy = att_float_at(call->in[DY], first * c->outputs, att_is_narrow(&call->problem->in[DY]));
+    const void *dy = att_float_at(call->in[DY], first * c->outputs, att_is_bf16(&call->problem->in[DY]));
     const void *in[IN] = {dy, c->direct ? call->in[X] : call->scratch};
     void *out[] = {call->out[0], NULL};
     if (!c->direct)
@@ -189,7 +189,7 @@ static bool accepts(const att_problem *problem)
     const att_conv_attrs *attrs = problem->attrs;
     int64_t outputs = att_columns(&problem->in[DY]), taps = (int64_t)attrs->kernel_h * attrs->kernel_w;
     bool pays = taps == 1 || outputs >= 192 || (attrs->stride > 1 && outputs >= 128);
-    return pays && attrs->groups == 1 && att_takes_narrow(problem, 1u << DY | 1u << X, 0);
+    return pays && attrs->groups == 1 && att_takes_bf16(problem, 1u << DY | 1u << X, 0);
 }
 
 const att_kernel att_cpu_conv2d_weight_grad_columns = {.op = "conv2d_weight_grad",

@@ -119,15 +119,15 @@ const att_kernel att_cpu_conv2d_weight_grad_bf16 = {.op = "conv2d_weight_grad",
                                                     .run = run,
                                                     .release = release};
 
-static bool takes_narrow(const att_problem *problem)
+static bool takes_any_bf16(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1u << DY | 1u << X, 0) && !att_takes_f32(problem);
+    return att_takes_bf16(problem, 1u << DY | 1u << X, 0) && !att_takes_f32(problem);
 }
 
 /* On copies of its inputs: where the processor has no products in bf16, or one of them is f32. */
 const att_kernel att_cpu_conv2d_weight_grad_widened = {.op = "conv2d_weight_grad",
                                                        .name = "onednn-widened",
-                                                       .accepts = takes_narrow,
+                                                       .accepts = takes_any_bf16,
                                                        .prepare = prepare_f32,
                                                        .run = run,
                                                        .release = release};

@@ -1,4 +1,4 @@
-/* kernels/cpu/floats.h - runs of floats that are f32 or bf16, one element at a time: `narrow` says that they are bf16.
+/* kernels/cpu/floats.h - runs of floats that are f32 or bf16, one element at a time: `is_bf16` says that they are bf16.
  * Where it is a constant, after inlining, a loop over them is as if written for that type. Static functions only, so
  * that tier objects may use it. */
 #ifndef ATT_KERNELS_CPU_FLOATS_H
@@ -10,46 +10,46 @@
 
 #define ATT_INLINE static inline __attribute__((always_inline))
 
-static inline bool att_is_narrow(const att_desc *desc)
+static inline bool att_is_bf16(const att_desc *desc)
 {
     return desc->dtype == ATT_BF16;
 }
 
-static inline bool att_none_narrow(const att_desc *descs, int count, unsigned but)
+static inline bool att_none_bf16(const att_desc *descs, int count, unsigned but)
 {
     for (int i = 0; i < count; i++)
-        if (att_desc_present(&descs[i]) && att_is_narrow(&descs[i]) && !(but >> i & 1))
+        if (att_desc_present(&descs[i]) && att_is_bf16(&descs[i]) && !(but >> i & 1))
             return false;
     return true;
 }
 
 /* For accepts(): floats are f32 (as the first input shows; sums of losses are f64), and those of the inputs and outputs
  * with a bit f32 or bf16. */
-static inline bool att_takes_narrow(const att_problem *problem, unsigned in, unsigned out)
+static inline bool att_takes_bf16(const att_problem *problem, unsigned in, unsigned out)
 {
-    return problem->in[0].dtype != ATT_F64 && att_none_narrow(problem->in, problem->in_count, in) &&
-           att_none_narrow(problem->out, problem->out_count, out);
+    return problem->in[0].dtype != ATT_F64 && att_none_bf16(problem->in, problem->in_count, in) &&
+           att_none_bf16(problem->out, problem->out_count, out);
 }
 
 static inline bool att_takes_f32(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 0, 0);
+    return att_takes_bf16(problem, 0, 0);
 }
 
-ATT_INLINE size_t att_float_size(bool narrow)
+ATT_INLINE size_t att_float_size(bool is_bf16)
 {
-    return narrow ? sizeof(uint16_t) : sizeof(float);
+    return is_bf16 ? sizeof(uint16_t) : sizeof(float);
 }
 
 /* Where element i lies. */
-ATT_INLINE const void *att_float_at(const void *x, int64_t i, bool narrow)
+ATT_INLINE const void *att_float_at(const void *x, int64_t i, bool is_bf16)
 {
-    return (const char *)x + (size_t)i * att_float_size(narrow);
+    return (const char *)x + (size_t)i * att_float_size(is_bf16);
 }
 
-ATT_INLINE float att_float_get(const void *x, int64_t i, bool narrow)
+ATT_INLINE float att_float_get(const void *x, int64_t i, bool is_bf16)
 {
-    if (!narrow)
+    if (!is_bf16)
         return ((const float *)x)[i];
     uint32_t bits = (uint32_t)((const uint16_t *)x)[i] << 16;
     float value;
@@ -58,9 +58,9 @@ ATT_INLINE float att_float_get(const void *x, int64_t i, bool narrow)
 }
 
 /* To bf16 by rounding to nearest, ties to even; NaN stays NaN. */
-ATT_INLINE void att_float_put(void *y, int64_t i, float value, bool narrow)
+ATT_INLINE void att_float_put(void *y, int64_t i, float value, bool is_bf16)
 {
-    if (!narrow) {
+    if (!is_bf16) {
         ((float *)y)[i] = value;
         return;
     }
@@ -71,22 +71,22 @@ ATT_INLINE void att_float_put(void *y, int64_t i, float value, bool narrow)
 }
 
 /* Elements [from, from + count) of x become those of y from number `to` on. */
-static inline void att_float_move(const void *x, int64_t from, bool narrow_x, void *y, int64_t to, bool narrow_y,
+static inline void att_float_move(const void *x, int64_t from, bool x_is_bf16, void *y, int64_t to, bool y_is_bf16,
                                   int64_t count)
 {
-    if (narrow_x == narrow_y) {
-        size_t size = att_float_size(narrow_y);
-        memcpy((char *)y + (size_t)to * size, att_float_at(x, from, narrow_x), (size_t)count * size);
+    if (x_is_bf16 == y_is_bf16) {
+        size_t size = att_float_size(y_is_bf16);
+        memcpy((char *)y + (size_t)to * size, att_float_at(x, from, x_is_bf16), (size_t)count * size);
         return;
     }
     for (int64_t i = 0; i < count; i++)
-        att_float_put(y, to + i, att_float_get(x, from + i, narrow_x), narrow_y);
+        att_float_put(y, to + i, att_float_get(x, from + i, x_is_bf16), y_is_bf16);
 }
 
 /* Elements [to, to + count) of y become zero. */
-static inline void att_float_clear(void *y, int64_t to, bool narrow, int64_t count)
+static inline void att_float_clear(void *y, int64_t to, bool is_bf16, int64_t count)
 {
-    memset((char *)y + (size_t)to * att_float_size(narrow), 0, (size_t)count * att_float_size(narrow));
+    memset((char *)y + (size_t)to * att_float_size(is_bf16), 0, (size_t)count * att_float_size(is_bf16));
 }
 
 #endif

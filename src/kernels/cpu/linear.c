@@ -80,8 +80,8 @@ static void describe(const att_problem *problem, linear *l)
     l->dtype = l->widened ? ATT_F32 : l->from;
     l->to = problem->out[0].dtype;
     l->gelu = ATT_ATTRS(problem, linear)->activation == ATT_ACT_GELU;
-    bool adds = att_desc_present(&problem->in[RESIDUAL]), narrows = l->widened && l->to == ATT_BF16;
-    l->has_finish = l->gelu || adds || narrows;
+    bool adds = att_desc_present(&problem->in[RESIDUAL]), rounds = l->widened && l->to == ATT_BF16;
+    l->has_finish = l->gelu || adds || rounds;
     l->sums = l->has_finish && l->to == ATT_BF16;
     l->functions = att_cpu_functions(problem->context);
 }
@@ -170,7 +170,7 @@ const att_kernel att_cpu_linear = {.op = "linear",
 
 static bool takes_bf16(const att_problem *problem)
 {
-    return problem->in[X].dtype == ATT_BF16 && att_takes_narrow(problem, 1, 1);
+    return problem->in[X].dtype == ATT_BF16 && att_takes_bf16(problem, 1, 1);
 }
 
 const att_kernel att_cpu_linear_bf16 = {.op = "linear",

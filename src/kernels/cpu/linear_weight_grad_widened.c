@@ -58,7 +58,7 @@ static att_status run(const att_call *call)
     const void *in[IN];
     for (int i = 0; i < IN; i++) {
         in[i] = call->in[i];
-        if (!att_is_narrow(&call->problem->in[i]))
+        if (!att_is_bf16(&call->problem->in[i]))
             continue;
         float *copy = (float *)((char *)call->scratch + w->at[i]);
         w->functions->widen(call->in[i], att_problem_count(&w->problem, &w->in[i]), copy);
@@ -81,7 +81,7 @@ static void release(att_context *context, void *state)
 
 static bool accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1u << DY | 1u << X, 0);
+    return att_takes_bf16(problem, 1u << DY | 1u << X, 0);
 }
 
 const att_kernel att_cpu_linear_weight_grad_widened = {.op = "linear_weight_grad",

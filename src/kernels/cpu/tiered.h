@@ -97,7 +97,7 @@
 /* What a gradient is finished with; NULL: nothing. */
 typedef struct att_gradient_form {
     const void *residual, *passed;
-    bool narrow_residual, narrow_passed, narrow; /* narrow: dx */
+    bool residual_is_bf16, passed_is_bf16, is_bf16; /* is_bf16: dx */
     const float *pooled;
     float share;
 } att_gradient_form;
@@ -105,15 +105,15 @@ typedef struct att_gradient_form {
 /* What kernels around a matrix product need. */
 typedef struct att_tier_functions {
     /* y[i] = gelu(sum[i]) + residual[i] for i < count; residual may be NULL; gelu only where asked; y, bf16 where
-     * narrow, may be sum where it is not. */
-    void (*finish)(const float *sum, const float *residual, bool gelu, int64_t count, void *y, bool narrow);
+     * is_bf16, may be sum where it is not. */
+    void (*finish)(const float *sum, const float *residual, bool gelu, int64_t count, void *y, bool is_bf16);
     /* dx[r][c] = sum[r][c] + residual[r][c] + share pooled[c] where passed[r][c] > 0, else 0, for r < rows, c <
      * columns; dx as y above. */
     void (*finish_gradient)(const float *sum, const att_gradient_form *form, int64_t rows, int64_t columns, void *dx);
     /* y[r][c] = max(scale[c] sum[r][c] + shift[c] + residual[r][c], least) for r < rows, c < columns, NaN staying NaN;
      * residual may be NULL; y as above. */
     void (*finish_channels)(const float *sum, const float *scale, const float *shift, const void *residual,
-                            bool narrow_residual, float least, int64_t rows, int64_t columns, void *y, bool narrow);
+                            bool residual_is_bf16, float least, int64_t rows, int64_t columns, void *y, bool is_bf16);
     /* y[i] = x[i], which is bf16, for i < count. */
     void (*widen)(const uint16_t *x, int64_t count, float *y);
 } att_tier_functions;

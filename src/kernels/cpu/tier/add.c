@@ -8,14 +8,14 @@
 
 /* Which floats are bf16. */
 typedef struct sum_form {
-    bool narrow_a, narrow_b, narrow_y;
+    bool a_is_bf16, b_is_bf16, y_is_bf16;
 } sum_form;
 
 /* Element i of y and those behind it before `end`; b is read `behind` elements before them. NaN stays NaN. */
 ATT_INLINE vf sum_at(const att_call *call, sum_form f, vf least, int64_t i, int64_t behind, int64_t end)
 {
-    vf a = v_get_until(call->in[0], i, end, f.narrow_a);
-    return v_max(least, a + v_get_until(call->in[1], i - behind, end - behind, f.narrow_b));
+    vf a = v_get_until(call->in[0], i, end, f.a_is_bf16);
+    return v_max(least, a + v_get_until(call->in[1], i - behind, end - behind, f.b_is_bf16));
 }
 
 /* b repeats over a: equal shapes, or the shape of a's last axes. */
@@ -30,9 +30,9 @@ ATT_INLINE void add_as(const att_call *call, sum_form f)
         int64_t behind = i / period * period, end = behind + period < part.end ? behind + period : part.end;
         for (; i + 2 * VW <= end; i += 2 * VW)
             v_put_pair(y, i, sum_at(call, f, least, i, behind, end), sum_at(call, f, least, i + VW, behind, end),
-                       f.narrow_y);
+                       f.y_is_bf16);
         for (; i < end; i += VW)
-            v_put_until(y, i, end, sum_at(call, f, least, i, behind, end), f.narrow_y);
+            v_put_until(y, i, end, sum_at(call, f, least, i, behind, end), f.y_is_bf16);
         i = end;
     }
 }
@@ -40,12 +40,12 @@ ATT_INLINE void add_as(const att_call *call, sum_form f)
 static att_status add_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
-    sum_form f = {att_is_narrow(&problem->in[0]), att_is_narrow(&problem->in[1]), att_is_narrow(&problem->out[0])};
-    if (f.narrow_a && f.narrow_b && f.narrow_y)
+    sum_form f = {att_is_bf16(&problem->in[0]), att_is_bf16(&problem->in[1]), att_is_bf16(&problem->out[0])};
+    if (f.a_is_bf16 && f.b_is_bf16 && f.y_is_bf16)
         add_as(call, (sum_form){true, true, true});
-    else if (!f.narrow_a && !f.narrow_b && !f.narrow_y)
+    else if (!f.a_is_bf16 && !f.b_is_bf16 && !f.y_is_bf16)
         add_as(call, (sum_form){false, false, false});
-    else if (!f.narrow_a && f.narrow_b && !f.narrow_y)
+    else if (!f.a_is_bf16 && f.b_is_bf16 && !f.y_is_bf16)
         add_as(call, (sum_form){false, true, false});
     else
         add_as(call, f);
@@ -54,7 +54,7 @@ static att_status add_run(const att_call *call)
 
 static bool add_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 3, 1);
+    return att_takes_bf16(problem, 3, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_add) = {

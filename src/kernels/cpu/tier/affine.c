@@ -21,7 +21,7 @@ typedef struct product {
     const float *scale, *shift;     /* up to whole vectors; NULL for neither */
     const void *x, *residual;
     void *y;
-    bool narrow_x, narrow_residual, narrow_y;
+    bool x_is_bf16, residual_is_bf16, y_is_bf16;
     float least;
     float *rows; /* scratch for rows that are no elements as they lie */
 } product;
@@ -45,7 +45,7 @@ static int64_t product_chunk(const product *p)
 
 /* What is known of a product when it is compiled. */
 typedef struct form {
-    bool pairs, scaled, added, narrow_residual, narrow_y;
+    bool pairs, scaled, added, residual_is_bf16, y_is_bf16;
 } form;
 
 /* What `rows` sums become: columns [column, column + vectors VW) of y; those there are, where not all are. */
@@ -64,16 +64,16 @@ ATT_INLINE void finish_tile(const product *p, form f, bool whole, int rows, int 
         for (int v = 0; v < vectors; v++) {
             vf value = f.scaled ? v_fma(sum[r][v], scale[v], shift[v]) : sum[r][v];
             if (f.added)
-                value += whole ? v_get(residual, i + v * VW, f.narrow_residual)
-                               : v_get_until(residual, i + v * VW, end, f.narrow_residual);
+                value += whole ? v_get(residual, i + v * VW, f.residual_is_bf16)
+                               : v_get_until(residual, i + v * VW, end, f.residual_is_bf16);
             sum[r][v] = v_max(least, value);
         }
         if (whole && vectors >= 2)
-            v_put_pair(y, i, sum[r][0], sum[r][1], f.narrow_y);
+            v_put_pair(y, i, sum[r][0], sum[r][1], f.y_is_bf16);
         if (whole && vectors != 2)
-            v_put(y, i + (vectors - 1) * VW, sum[r][vectors - 1], f.narrow_y);
+            v_put(y, i + (vectors - 1) * VW, sum[r][vectors - 1], f.y_is_bf16);
         for (int v = 0; !whole && v < vectors; v++)
-            v_put_until(y, i + v * VW, end, sum[r][v], f.narrow_y);
+            v_put_until(y, i + v * VW, end, sum[r][v], f.y_is_bf16);
     }
 }
 
@@ -146,13 +146,13 @@ ATT_INLINE void product_rows_as(const product *p, form f, const float *x, int64_
 
 static void product_rows(const product *p, const float *x, int64_t row, int64_t count)
 {
-    form f = {p->elements == GEMM_PAIRS, p->scale != NULL, p->residual != NULL, p->narrow_residual, p->narrow_y};
-    bool narrow = f.narrow_y && (f.narrow_residual || !f.added);
-    if (f.pairs && narrow && f.scaled && f.added)
+    form f = {p->elements == GEMM_PAIRS, p->scale != NULL, p->residual != NULL, p->residual_is_bf16, p->y_is_bf16};
+    bool is_bf16 = f.y_is_bf16 && (f.residual_is_bf16 || !f.added);
+    if (f.pairs && is_bf16 && f.scaled && f.added)
         product_rows_as(p, (form){true, true, true, true, true}, x, row, count);
-    else if (f.pairs && narrow && f.scaled)
+    else if (f.pairs && is_bf16 && f.scaled)
         product_rows_as(p, (form){true, true, false, false, true}, x, row, count);
-    else if (f.pairs && narrow && f.added)
+    else if (f.pairs && is_bf16 && f.added)
         product_rows_as(p, (form){true, false, true, true, true}, x, row, count);
     else
         product_rows_as(p, f, x, row, count);
@@ -164,7 +164,7 @@ static void product_run(const product *p, int64_t begin, int64_t end)
     int64_t chunk = product_chunk(p);
     for (int64_t row = begin; row < end; row += chunk) {
         int64_t count = end - row < chunk ? end - row : chunk;
-        const float *x = (const float *)att_float_at(p->x, row * p->inputs, p->narrow_x);
+        const float *x = (const float *)att_float_at(p->x, row * p->inputs, p->x_is_bf16);
         if (product_copies(p)) {
             gemm_take_rows(p->elements, p->x, row * p->inputs, p->inputs, count, p->inputs, p->rows, product_stride(p));
             x = p->rows;
@@ -175,7 +175,7 @@ static void product_run(const product *p, int64_t begin, int64_t end)
 
 static gemm_elements elements_of(const att_desc *x)
 {
-    return gemm_elements_of(att_is_narrow(x), V_MULTIPLIES_PAIRS);
+    return gemm_elements_of(att_is_bf16(x), V_MULTIPLIES_PAIRS);
 }
 
 static product product_of(const att_problem *problem, int64_t columns)
@@ -186,8 +186,8 @@ static product product_of(const att_problem *problem, int64_t columns)
                      .inputs = att_columns(x),
                      .inner = gemm_count(elements, att_columns(x)),
                      .columns = columns,
-                     .narrow_x = att_is_narrow(x),
-                     .narrow_y = att_is_narrow(&problem->out[0]),
+                     .x_is_bf16 = att_is_bf16(x),
+                     .y_is_bf16 = att_is_bf16(&problem->out[0]),
                      .least = -INFINITY};
 }
 
@@ -275,7 +275,7 @@ static att_status affine_run(const att_call *call)
     p.shift = shift;
     p.x = call->in[X];
     p.residual = call->in[RESIDUAL];
-    p.narrow_residual = p.residual && att_is_narrow(&call->problem->in[RESIDUAL]);
+    p.residual_is_bf16 = p.residual && att_is_bf16(&call->problem->in[RESIDUAL]);
     p.y = call->out[0];
     p.least = ATT_ATTRS(call->problem, gate)->activation == ATT_ACT_RELU ? 0 : -INFINITY;
     pack_matrix(matrix, &p, packed);
@@ -289,7 +289,7 @@ static att_status affine_run(const att_call *call)
 
 static bool affine_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1u << X | 1u << RESIDUAL, 1);
+    return att_takes_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_affine) = {.op = "affine",
@@ -351,7 +351,7 @@ static att_status data_grad_run(const att_call *call)
     p.packed = packed;
     p.x = call->in[0];
     p.residual = call->in[RESIDUAL];
-    p.narrow_residual = p.residual && att_is_narrow(&call->problem->in[RESIDUAL]);
+    p.residual_is_bf16 = p.residual && att_is_bf16(&call->problem->in[RESIDUAL]);
     p.y = call->out[0];
     gemm_pack_transposed(GEMM_F32, call->in[MATRIX], 0, p.inputs, p.columns, p.inputs, transposed);
     samples s = samples_of(call, gate != NULL);
@@ -386,10 +386,10 @@ typedef struct sums {
 static sums sums_of(const att_problem *problem, float *scratch)
 {
     const att_desc *dy = &problem->in[0], *x = &problem->in[SUMS_X];
-    bool pairs = V_MULTIPLIES_PAIRS && att_is_narrow(dy) && att_is_narrow(x);
+    bool pairs = V_MULTIPLIES_PAIRS && att_is_bf16(dy) && att_is_bf16(x);
     int64_t outputs = att_columns(dy);
-    sums s = {.dy = gemm_elements_of(att_is_narrow(dy), pairs),
-              .x = gemm_elements_of(att_is_narrow(x), pairs),
+    sums s = {.dy = gemm_elements_of(att_is_bf16(dy), pairs),
+              .x = gemm_elements_of(att_is_bf16(x), pairs),
               .rows = att_shape_count(dy->shape) / outputs,
               .inputs = att_columns(x),
               .outputs = outputs,
@@ -476,7 +476,7 @@ static att_status sums_run(const att_call *call)
 
 static bool sums_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1u << 0 | 1u << SUMS_X, 0);
+    return att_takes_bf16(problem, 1u << 0 | 1u << SUMS_X, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_affine_sums) = {.op = "affine_sums",

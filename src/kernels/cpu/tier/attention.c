@@ -21,8 +21,8 @@ typedef struct row_sums {
 
 static head_shape shape_of(const att_problem *problem)
 {
-    bool narrow = att_is_narrow(&problem->in[0]);
-    return head_shape_of(problem, &problem->in[0], gemm_elements_of(narrow, V_MULTIPLIES_PAIRS), TILE);
+    bool is_bf16 = att_is_bf16(&problem->in[0]);
+    return head_shape_of(problem, &problem->in[0], gemm_elements_of(is_bf16, V_MULTIPLIES_PAIRS), TILE);
 }
 
 /* Elements of one matrix [tokens, width], in rows or in panels, with all its padding. */
@@ -107,7 +107,7 @@ typedef struct row_places {
     int64_t first, prefix; /* the tile's first key, and how many from there on are of the prefix */
 } row_places;
 
-/* Scores become p, in place even where it is narrow; statistics see p before it is rounded. `length` is whole vectors;
+/* Scores become p, in place even where it is bf16; statistics see p before it is rounded. `length` is whole vectors;
  * what pads them is p = 0. */
 ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, const row_places *places, bool pairs)
 {
@@ -215,13 +215,13 @@ static void write_map_row(float *map, float lse, int64_t count)
         v_store_part(map + i, v_exp(v_load_part(map + i, count - i) - lse), count - i);
 }
 
-ATT_INLINE void write_out_row(const float *from, float share, void *to, int64_t at, int64_t width, bool narrow)
+ATT_INLINE void write_out_row(const float *from, float share, void *to, int64_t at, int64_t width, bool is_bf16)
 {
     int64_t i = 0;
     for (; i + VW <= width; i += VW)
-        v_put(to, at + i, v_load(from + i) * share, narrow);
+        v_put(to, at + i, v_load(from + i) * share, is_bf16);
     if (i < width)
-        v_put_part(to, at + i, v_load(from + i) * share, width - i, narrow);
+        v_put_part(to, at + i, v_load(from + i) * share, width - i, is_bf16);
 }
 
 static void write_out(const block *b, int64_t sample, int64_t head)
@@ -231,7 +231,7 @@ static void write_out(const block *b, int64_t sample, int64_t head)
         const float *from = b->out + row * h->padded;
         float share = 1 / b->sums[row].p;
         int64_t at = ((sample * h->tokens + b->first + row) * h->heads + head) * h->width;
-        if (att_is_narrow(&b->call->problem->out[OUT]))
+        if (att_is_bf16(&b->call->problem->out[OUT]))
             write_out_row(from, share, b->call->out[OUT], at, h->width, true);
         else
             write_out_row(from, share, b->call->out[OUT], at, h->width, false);
@@ -339,7 +339,7 @@ static void attention_release(att_context *context, void *state)
 
 static bool attention_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 1u << OUT);
+    return att_takes_bf16(problem, 1, 1u << OUT);
 }
 
 const att_kernel ATT_TIERED(att_cpu_attention) = {.op = "attention",

@@ -19,8 +19,8 @@ typedef struct workspace {
 /* Pairs are multiplied with pairs only. */
 static gemm_elements elements_of(const att_problem *problem, int in)
 {
-    bool pairs = V_MULTIPLIES_PAIRS && att_is_narrow(&problem->in[QKV]) && att_is_narrow(&problem->in[DO]);
-    return gemm_elements_of(att_is_narrow(&problem->in[in]), pairs);
+    bool pairs = V_MULTIPLIES_PAIRS && att_is_bf16(&problem->in[QKV]) && att_is_bf16(&problem->in[DO]);
+    return gemm_elements_of(att_is_bf16(&problem->in[in]), pairs);
 }
 
 static head_shape shape_of(const att_problem *problem)
@@ -60,11 +60,11 @@ typedef struct place {
 } place;
 
 /* a . b, from element `at` of both. */
-static float dot(const void *a, bool a_narrow, const void *b, bool b_narrow, int64_t at, int64_t count)
+static float dot(const void *a, bool a_is_bf16, const void *b, bool b_is_bf16, int64_t at, int64_t count)
 {
     vf sum = {0};
     for (int64_t i = 0; i < count; i += VW)
-        sum = v_fma(v_get_until(a, at + i, at + count, a_narrow), v_get_until(b, at + i, at + count, b_narrow), sum);
+        sum = v_fma(v_get_until(a, at + i, at + count, a_is_bf16), v_get_until(b, at + i, at + count, b_is_bf16), sum);
     return v_sum(sum);
 }
 
@@ -155,19 +155,19 @@ static void run_piece(const place *at, const rows *r)
 }
 
 /* Rows to dqkv, the first at element `to`. */
-ATT_INLINE void write_rows_as(bool narrow, const head_shape *h, const float *from, int64_t count, void *dqkv,
+ATT_INLINE void write_rows_as(bool is_bf16, const head_shape *h, const float *from, int64_t count, void *dqkv,
                               int64_t to)
 {
     for (int64_t row = 0; row < count; row++, from += h->padded, to += head_stride(h))
         for (int64_t i = 0; i < h->width; i += VW)
-            v_put_until(dqkv, to + i, to + h->width, v_load(from + i), narrow);
+            v_put_until(dqkv, to + i, to + h->width, v_load(from + i), is_bf16);
 }
 
 /* Rows from token `first` on of dq, dk or dv: 0, 1, 2. */
 static void write_rows(const place *at, const float *from, int64_t first, int64_t count, int64_t which)
 {
     int64_t to = head_at(&at->h, at->sample, at->head, which) + first * head_stride(&at->h);
-    if (att_is_narrow(&at->call->problem->out[0]))
+    if (att_is_bf16(&at->call->problem->out[0]))
         write_rows_as(true, &at->h, from, count, at->call->out[0], to);
     else
         write_rows_as(false, &at->h, from, count, at->call->out[0], to);
@@ -196,8 +196,8 @@ static void run_rows(const place *at, int64_t first)
          r.count, at->w.q, at->w.q_columns);
     take(h, elements_of(call->problem, DO), call->in[DO], out, out_stride, r.count, at->w.dout, at->w.dout_columns);
     for (int64_t i = 0; i < r.count; i++)
-        r.do_o[i] = dot(call->in[DO], att_is_narrow(&in[DO]), call->in[O], att_is_narrow(&in[O]), out + i * out_stride,
-                        h->width);
+        r.do_o[i] =
+            dot(call->in[DO], att_is_bf16(&in[DO]), call->in[O], att_is_bf16(&in[O]), out + i * out_stride, h->width);
     run_piece(at, &r);
 }
 
@@ -243,7 +243,7 @@ static att_status attention_grad_prepare(const att_problem *problem, att_prepare
 
 static bool attention_grad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1u << DO | 1u << QKV | 1u << O, 1);
+    return att_takes_bf16(problem, 1u << DO | 1u << QKV | 1u << O, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_attention_grad) = {.op = "attention_grad",

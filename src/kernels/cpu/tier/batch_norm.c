@@ -4,7 +4,7 @@
 #include "ops/activation.h"
 
 /* x is input 0. Parts share rows. */
-ATT_INLINE void norm_as(const att_call *call, channel_norm n, bool narrow_x, bool narrow_y)
+ATT_INLINE void norm_as(const att_call *call, channel_norm n, bool x_is_bf16, bool y_is_bf16)
 {
     const att_problem *problem = call->problem;
     const att_batch_norm_attrs *attrs = problem->attrs;
@@ -18,13 +18,13 @@ ATT_INLINE void norm_as(const att_call *call, channel_norm n, bool narrow_x, boo
                        .slope = slope,
                        .shift = shift,
                        .floor = attrs->activation == ATT_ACT_RELU ? 0 : -INFINITY};
-    channel_form form = {.centred = true, .rest = CHANNELS_SHIFT, .narrow_x = narrow_x, .narrow_y = narrow_y};
+    channel_form form = {.centred = true, .rest = CHANNELS_SHIFT, .x_is_bf16 = x_is_bf16, .y_is_bf16 = y_is_bf16};
     channels_map(&map, form, &c, part.begin, part.end);
 }
 
 static void norm_run(const att_call *call, channel_norm n)
 {
-    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
     if (x && y)
         norm_as(call, n, true, true);
     else if (!x && !y)
@@ -35,7 +35,7 @@ static void norm_run(const att_call *call, channel_norm n)
 
 static bool norm_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 1);
+    return att_takes_bf16(problem, 1, 1);
 }
 
 static att_status norm_prepare(const att_problem *problem, att_prepared *prepared)

@@ -17,7 +17,7 @@ static void fill_rstd(const channels *c, const float *variance, float eps, float
 static void sum_rows(const att_call *call, channel_sums sums, const channels *c, int64_t begin, int64_t end,
                      att_range columns)
 {
-    bool dy = att_is_narrow(&call->problem->in[DY]), x = att_is_narrow(&call->problem->in[X]);
+    bool dy = att_is_bf16(&call->problem->in[DY]), x = att_is_bf16(&call->problem->in[X]);
     if (dy && x)
         channels_sum(sums, c, begin, end, columns, true, true);
     else if (!dy && !x)
@@ -29,17 +29,17 @@ static void sum_rows(const att_call *call, channel_sums sums, const channels *c,
 /* --- batch_norm_grad: statistics are shared ------------------------------------------------------------------------
  */
 
-ATT_INLINE void frozen_dx_as(const att_call *call, const channels *c, const float *slope, bool narrow_dy,
-                             bool narrow_dx)
+ATT_INLINE void frozen_dx_as(const att_call *call, const channels *c, const float *slope, bool dy_is_bf16,
+                             bool dx_is_bf16)
 {
     att_range part = att_part_of(call, att_rows(call, &call->problem->in[DY]), c->fold);
     channel_map map = {.x = call->in[DY], .y = call->out[0], .slope = slope, .floor = -INFINITY};
-    channels_map(&map, (channel_form){.narrow_x = narrow_dy, .narrow_y = narrow_dx}, c, part.begin, part.end);
+    channels_map(&map, (channel_form){.x_is_bf16 = dy_is_bf16, .y_is_bf16 = dx_is_bf16}, c, part.begin, part.end);
 }
 
 static void frozen_dx(const att_call *call, const channels *c, const float *slope)
 {
-    bool dy = att_is_narrow(&call->problem->in[DY]), dx = att_is_narrow(&call->problem->out[0]);
+    bool dy = att_is_bf16(&call->problem->in[DY]), dx = att_is_bf16(&call->problem->out[0]);
     if (dy && dx)
         frozen_dx_as(call, c, slope, true, true);
     else if (!dy && !dx)
@@ -88,7 +88,7 @@ static att_status batch_norm_grad_run(const att_call *call)
 
 static bool grad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 3, 1);
+    return att_takes_bf16(problem, 3, 1);
 }
 
 static att_status batch_norm_grad_prepare(const att_problem *problem, att_prepared *prepared)
@@ -157,7 +157,7 @@ static att_status normalize_sums_run(const att_call *call)
 
 static bool normalize_sums_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 3, 0);
+    return att_takes_bf16(problem, 3, 0);
 }
 
 static att_status normalize_prepare(const att_problem *problem, att_prepared *prepared)
@@ -191,7 +191,7 @@ static void hand_on(const att_call *call, const channels *c, int64_t sample, con
 
 /* dx = s (dy - m) - (x - mean) s r p: s = gamma r, m and p the means of dy and of dy n; dy is 0 where a ReLU behind the
  * norm was. Parts share the rows of each sample. */
-ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool narrow_dy, bool narrow_x, bool narrow_dx)
+ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool dy_is_bf16, bool x_is_bf16, bool dx_is_bf16)
 {
     const att_problem *problem = call->problem;
     channel_norm norm = batch_statistics(call);
@@ -217,7 +217,7 @@ ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool narrow
                        .gate_slope = gate_slope,
                        .gate_shift = gate_shift,
                        .floor = -INFINITY};
-    channel_form form = {true, masked, CHANNELS_Z_OTHER_SHIFT, narrow_x, narrow_dy, narrow_dx};
+    channel_form form = {true, masked, CHANNELS_Z_OTHER_SHIFT, x_is_bf16, dy_is_bf16, dx_is_bf16};
     bool alike = !call->in[FACTOR] && !call->in[POOLED]; /* samples are as one with all rows */
     int64_t samples = alike ? 1 : problem->group, rows = att_rows(call, &problem->in[X]) / samples;
     att_range part = att_part_of(call, rows, c.fold);
@@ -230,7 +230,7 @@ ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool narrow
 static att_status normalize_grad_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
-    bool dy = att_is_narrow(&problem->in[DY]), x = att_is_narrow(&problem->in[X]), dx = att_is_narrow(&problem->out[0]);
+    bool dy = att_is_bf16(&problem->in[DY]), x = att_is_bf16(&problem->in[X]), dx = att_is_bf16(&problem->out[0]);
     bool masked = is_masked(problem);
     if (masked && dy && x && dx)
         normalize_grad_as(call, true, true, true, true);

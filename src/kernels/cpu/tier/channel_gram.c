@@ -36,14 +36,14 @@ static att_status gram_prepare(const att_problem *problem, att_prepared *prepare
 }
 
 /* Of some rows of those that begin at element `first` of x. */
-ATT_INLINE void take_mean(const gram *g, const void *x, int64_t first, bool narrow)
+ATT_INLINE void take_mean(const gram *g, const void *x, int64_t first, bool is_bf16)
 {
     int64_t step = (g->rows + PROBED - 1) / PROBED, count = (g->rows + step - 1) / step;
     for (int64_t column = 0; column < g->columns; column += VW) {
         vf sum = {0};
         for (int64_t row = 0; row < g->rows; row += step) {
             int64_t at = first + row * g->columns;
-            sum += v_get_until(x, at + column, at + g->columns, narrow);
+            sum += v_get_until(x, at + column, at + g->columns, is_bf16);
         }
         v_store(g->mean + column, sum * (1 / (float)count));
     }
@@ -51,14 +51,14 @@ ATT_INLINE void take_mean(const gram *g, const void *x, int64_t first, bool narr
 
 /* `count` rows from element `first` on, counted from the mean; columns behind the last are 0 as their mean is. Of bf16
  * less one number all differ alike from what a long sum can hold, so that it would drift: sums begin anew each time. */
-ATT_INLINE void pack_rows(const gram *g, const void *x, int64_t first, int64_t count, bool narrow)
+ATT_INLINE void pack_rows(const gram *g, const void *x, int64_t first, int64_t count, bool is_bf16)
 {
     for (int64_t column = 0; column < g->columns; column += VW) {
         vf mean = v_load(g->mean + column), sum[SUMS] = {{0}};
         for (int64_t row = 0; row < count; row += SUMS)
             for (int i = 0; i < SUMS && row + i < count; i++) {
                 int64_t at = first + (row + i) * g->columns;
-                vf apart = v_get_until(x, at + column, at + g->columns, narrow) - mean;
+                vf apart = v_get_until(x, at + column, at + g->columns, is_bf16) - mean;
                 v_store(g->packed + (row + i) * g->padded + column, apart);
                 sum[i] += apart;
             }
@@ -89,17 +89,18 @@ static void put_row(const gram *g, int64_t row, float *moments)
 }
 
 /* Rows [begin, end) of the moments of sample `sample`; the first of them make its mean, too. */
-ATT_INLINE void run_sample(const att_call *call, const gram *g, int64_t sample, int64_t begin, int64_t end, bool narrow)
+ATT_INLINE void run_sample(const att_call *call, const gram *g, int64_t sample, int64_t begin, int64_t end,
+                           bool is_bf16)
 {
     const void *x = call->in[0];
     float *to = (float *)call->out[0] + sample * (g->columns + 1) * g->columns;
     int64_t first = sample * g->rows * g->columns;
-    take_mean(g, x, first, narrow);
+    take_mean(g, x, first, is_bf16);
     memset(g->sum, 0, (size_t)g->padded * sizeof(float));
     memset(g->product + begin * g->padded, 0, (size_t)((end - begin) * g->padded) * sizeof(float));
     for (int64_t row = 0; row < g->rows; row += DEPTH) {
         int64_t count = g->rows - row < DEPTH ? g->rows - row : DEPTH;
-        pack_rows(g, x, first + row * g->columns, count, narrow);
+        pack_rows(g, x, first + row * g->columns, count, is_bf16);
         add_products(g, count, begin, end);
     }
     for (int64_t row = begin; row < end && row < g->columns; row++)
@@ -113,13 +114,13 @@ static att_status gram_run(const att_call *call)
 {
     gram g = gram_of(call->problem, call->scratch);
     int64_t blocks = (g.padded + BLOCK - 1) / BLOCK;
-    bool narrow = att_is_narrow(&call->problem->in[0]);
+    bool is_bf16 = att_is_bf16(&call->problem->in[0]);
     att_range mine = att_part_of(call, blocks * call->problem->group, 1);
     for (int64_t next, block = mine.begin; block < mine.end; block = next) {
         int64_t sample = block / blocks, begin = block % blocks * BLOCK;
         next = (sample + 1) * blocks < mine.end ? (sample + 1) * blocks : mine.end;
         int64_t end = begin + (next - block) * BLOCK < g.padded ? begin + (next - block) * BLOCK : g.padded;
-        if (narrow)
+        if (is_bf16)
             run_sample(call, &g, sample, begin, end, true);
         else
             run_sample(call, &g, sample, begin, end, false);
@@ -129,7 +130,7 @@ static att_status gram_run(const att_call *call)
 
 static bool gram_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 0);
+    return att_takes_bf16(problem, 1, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_channel_gram) = {.op = "channel_gram",

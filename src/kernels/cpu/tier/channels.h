@@ -107,7 +107,7 @@ typedef enum channel_rest { CHANNELS_NONE, CHANNELS_SHIFT, CHANNELS_Z, CHANNELS_
 typedef struct channel_form {
     bool centred, masked;
     channel_rest rest; /* 0, shift, z, or z other + shift */
-    bool narrow_x, narrow_z, narrow_y;
+    bool x_is_bf16, z_is_bf16, y_is_bf16;
 } channel_form;
 
 typedef struct channel_coefficients {
@@ -161,8 +161,8 @@ ATT_INLINE vf channels_value(channel_form f, channel_coefficients k, vf x, vf z)
 /* Element e and those behind it, `count` of them at most. */
 ATT_INLINE vf channels_at(const channel_map *m, channel_form f, channel_coefficients k, int64_t e, int64_t count)
 {
-    vf x = v_get_until(m->x, e, e + count, f.narrow_x);
-    vf z = channels_reads_z(f) ? v_get_until(m->z, e, e + count, f.narrow_z) : x;
+    vf x = v_get_until(m->x, e, e + count, f.x_is_bf16);
+    vf z = channels_reads_z(f) ? v_get_until(m->z, e, e + count, f.z_is_bf16) : x;
     return v_max(v_set(m->floor), channels_value(f, k, x, z));
 }
 
@@ -178,7 +178,7 @@ ATT_INLINE void channels_map_blocks(const channel_map *m, channel_form f, const 
             int64_t e = first + row * c->wide + column;
             for (int v = 0; v < CHANNELS_VECTORS; v += 2)
                 v_put_pair(m->y, e + v * VW, channels_at(m, f, k[v], e + v * VW, VW),
-                           channels_at(m, f, k[v + 1], e + v * VW + VW, VW), f.narrow_y);
+                           channels_at(m, f, k[v + 1], e + v * VW + VW, VW), f.y_is_bf16);
         }
     }
 }
@@ -188,7 +188,7 @@ ATT_INLINE void channels_map_rest(const channel_map *m, channel_form f, int64_t 
 {
     for (int64_t i = begin; i < end; i += VW)
         v_put_until(m->y, first + i, first + end,
-                    channels_at(m, f, channels_coefficients(m, f, i, end - i), first + i, end - i), f.narrow_y);
+                    channels_at(m, f, channels_coefficients(m, f, i, end - i), first + i, end - i), f.y_is_bf16);
 }
 
 /* Rows [begin, end). */
@@ -233,12 +233,12 @@ typedef struct channel_terms {
     vf a, b;
 } channel_terms;
 
-ATT_INLINE channel_terms channels_terms(channel_sums s, channel_coefficients k, int64_t e, int64_t count, bool narrow_a,
-                                        bool narrow_b)
+ATT_INLINE channel_terms channels_terms(channel_sums s, channel_coefficients k, int64_t e, int64_t count,
+                                        bool a_is_bf16, bool b_is_bf16)
 {
-    channel_terms t = {.a = v_get_until(s.a, e, e + count, narrow_a)};
+    channel_terms t = {.a = v_get_until(s.a, e, e + count, a_is_bf16)};
     if (s.product || s.slope)
-        t.b = v_get_until(s.b, e, e + count, narrow_b);
+        t.b = v_get_until(s.b, e, e + count, b_is_bf16);
     t.b = s.centre ? t.b - k.centre : t.b;
     t.a = s.slope ? v_where(v_fma(t.b, k.slope, k.shift) > (vf){0}, t.a) : t.a;
     return t;
@@ -246,7 +246,7 @@ ATT_INLINE channel_terms channels_terms(channel_sums s, channel_coefficients k, 
 
 /* One block of `rows` wide rows from element `first` on: a tile's, so that long sums are sums of short ones. */
 ATT_INLINE void channels_sum_block(channel_sums s, const channels *c, int64_t first, int64_t rows, int64_t column,
-                                   bool narrow_a, bool narrow_b)
+                                   bool a_is_bf16, bool b_is_bf16)
 {
     vf sum[CHANNELS_VECTORS] = {{0}}, product[CHANNELS_VECTORS] = {{0}};
     channel_coefficients k[CHANNELS_VECTORS];
@@ -255,7 +255,7 @@ ATT_INLINE void channels_sum_block(channel_sums s, const channels *c, int64_t fi
     for (int64_t row = 0; row < rows; row++) {
         int64_t e = first + row * c->wide + column;
         for (int v = 0; v < CHANNELS_VECTORS; v++) {
-            channel_terms t = channels_terms(s, k[v], e + v * VW, VW, narrow_a, narrow_b);
+            channel_terms t = channels_terms(s, k[v], e + v * VW, VW, a_is_bf16, b_is_bf16);
             sum[v] = s.sum ? sum[v] + t.a : sum[v];
             product[v] = s.product ? v_fma(t.a, t.b, product[v]) : product[v];
         }
@@ -267,12 +267,12 @@ ATT_INLINE void channels_sum_block(channel_sums s, const channels *c, int64_t fi
 }
 
 /* Columns [begin, end) of the wide row that begins at element `first`. Lanes beyond the end are not stored. */
-ATT_INLINE void channels_sum_rest(channel_sums s, int64_t first, int64_t begin, int64_t end, bool narrow_a,
-                                  bool narrow_b)
+ATT_INLINE void channels_sum_rest(channel_sums s, int64_t first, int64_t begin, int64_t end, bool a_is_bf16,
+                                  bool b_is_bf16)
 {
     for (int64_t i = begin; i < end; i += VW) {
         channel_terms t =
-            channels_terms(s, channels_sum_coefficients(s, i, end - i), first + i, end - i, narrow_a, narrow_b);
+            channels_terms(s, channels_sum_coefficients(s, i, end - i), first + i, end - i, a_is_bf16, b_is_bf16);
         if (s.sum)
             v_put_until(s.sum, i, end, v_get_until(s.sum, i, end, false) + t.a, false);
         if (s.product)
@@ -282,21 +282,21 @@ ATT_INLINE void channels_sum_rest(channel_sums s, int64_t first, int64_t begin, 
 
 /* Sums over rows [begin, end), for columns `part` of wide rows (whole blocks, but at the end), which begin as zeros. */
 ATT_INLINE void channels_sum(channel_sums s, const channels *c, int64_t begin, int64_t end, att_range part,
-                             bool narrow_a, bool narrow_b)
+                             bool a_is_bf16, bool b_is_bf16)
 {
     int64_t whole = begin + (end - begin) / c->fold * c->fold;
     int64_t blocks = part.begin + (part.end - part.begin) / CHANNELS_BLOCK * CHANNELS_BLOCK;
     for (int64_t row = begin; row < whole;) {
         int64_t rows = (whole - row) / c->fold < c->tile ? (whole - row) / c->fold : c->tile;
         for (int64_t column = part.begin; column < blocks; column += CHANNELS_BLOCK)
-            channels_sum_block(s, c, row * c->columns, rows, column, narrow_a, narrow_b);
+            channels_sum_block(s, c, row * c->columns, rows, column, a_is_bf16, b_is_bf16);
         for (int64_t r = 0; blocks < part.end && r < rows; r++)
-            channels_sum_rest(s, row * c->columns + r * c->wide, blocks, part.end, narrow_a, narrow_b);
+            channels_sum_rest(s, row * c->columns + r * c->wide, blocks, part.end, a_is_bf16, b_is_bf16);
         row += rows * c->fold;
     }
     int64_t left = (end - whole) * c->columns;
     if (left > 0)
-        channels_sum_rest(s, whole * c->columns, 0, left, narrow_a, narrow_b);
+        channels_sum_rest(s, whole * c->columns, 0, left, a_is_bf16, b_is_bf16);
 }
 
 /* --- parts -------------------------------------------------------------------------------------------------------- */

@@ -8,15 +8,15 @@ static void sum_tokens(rows_of x, int64_t tokens, int64_t columns, att_range par
     static const rows_of none = {NULL, 0, false};
     for (int64_t c = part.begin; c < part.end; c++)
         sum[c] = 0;
-    if (x.narrow)
+    if (x.is_bf16)
         rows_add_as((rows_of){x.x, x.first, true}, none, tokens, columns, part.begin, part.end, sum);
     else
         rows_add_as((rows_of){x.x, x.first, false}, none, tokens, columns, part.begin, part.end, sum);
 }
 
 /* y = keep x + shift (+ residual), for the row at element `at`. */
-ATT_INLINE void spread(const att_call *call, int64_t at, const float *shift, att_range part, bool narrow_x,
-                       bool narrow_y)
+ATT_INLINE void spread(const att_call *call, int64_t at, const float *shift, att_range part, bool x_is_bf16,
+                       bool y_is_bf16)
 {
     const float *residual = call->in[2];
     float keep = (float)ATT_ATTRS(call->problem, broadcast)->keep;
@@ -24,17 +24,18 @@ ATT_INLINE void spread(const att_call *call, int64_t at, const float *shift, att
 #pragma omp simd
         for (int64_t c = part.begin; c < part.end; c++)
             att_float_put(call->out[0], at + c,
-                          keep * att_float_get(call->in[0], at + c, narrow_x) + shift[c] + residual[at + c], narrow_y);
+                          keep * att_float_get(call->in[0], at + c, x_is_bf16) + shift[c] + residual[at + c],
+                          y_is_bf16);
     } else {
 #pragma omp simd
         for (int64_t c = part.begin; c < part.end; c++)
-            att_float_put(call->out[0], at + c, keep * att_float_get(call->in[0], at + c, narrow_x) + shift[c],
-                          narrow_y);
+            att_float_put(call->out[0], at + c, keep * att_float_get(call->in[0], at + c, x_is_bf16) + shift[c],
+                          y_is_bf16);
     }
 }
 
 /* Parts share the columns of all samples: a mean needs all its tokens. */
-ATT_INLINE void context_broadcast_as(const att_call *call, bool narrow_x, bool narrow_y)
+ATT_INLINE void context_broadcast_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
 {
     const att_problem *problem = call->problem;
     const float *scale = call->in[1];
@@ -43,18 +44,18 @@ ATT_INLINE void context_broadcast_as(const att_call *call, bool narrow_x, bool n
     float *shift = call->scratch;
     for (int64_t sample = 0; sample < problem->group; sample++) {
         int64_t at = sample * tokens * columns;
-        sum_tokens((rows_of){call->in[0], at, narrow_x}, tokens, columns, part, shift);
+        sum_tokens((rows_of){call->in[0], at, x_is_bf16}, tokens, columns, part, shift);
         for (int64_t c = part.begin; c < part.end; c++)
             shift[c] *= (scale ? scale[c] : (float)ATT_ATTRS(problem, broadcast)->share) / (float)tokens;
         for (int64_t row = 0; row < tokens; row++)
-            spread(call, at + row * columns, shift, part, narrow_x, narrow_y);
+            spread(call, at + row * columns, shift, part, x_is_bf16, y_is_bf16);
     }
 }
 
 /* A branch in bf16 goes on as one, or into the residual stream; gradients come from there. */
 static att_status context_broadcast_run(const att_call *call)
 {
-    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
     if (x && y)
         context_broadcast_as(call, true, true);
     else if (y)
@@ -68,7 +69,7 @@ static att_status context_broadcast_run(const att_call *call)
 
 static bool context_broadcast_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 1);
+    return att_takes_bf16(problem, 1, 1);
 }
 
 static att_status context_broadcast_prepare(const att_problem *problem, att_prepared *prepared)
@@ -92,8 +93,8 @@ static att_status scale_grad_run(const att_call *call)
     float *dy_sum = call->scratch, *x_sum = dy_sum + columns, *dscale = call->out[0];
     for (int64_t sample = 0; sample < problem->group; sample++) {
         int64_t at = sample * tokens * columns;
-        sum_tokens((rows_of){call->in[0], at, att_is_narrow(&problem->in[0])}, tokens, columns, part, dy_sum);
-        sum_tokens((rows_of){call->in[1], at, att_is_narrow(&problem->in[1])}, tokens, columns, part, x_sum);
+        sum_tokens((rows_of){call->in[0], at, att_is_bf16(&problem->in[0])}, tokens, columns, part, dy_sum);
+        sum_tokens((rows_of){call->in[1], at, att_is_bf16(&problem->in[1])}, tokens, columns, part, x_sum);
         for (int64_t c = part.begin; c < part.end; c++)
             dscale[c] += dy_sum[c] * (x_sum[c] / (float)tokens);
     }
@@ -102,7 +103,7 @@ static att_status scale_grad_run(const att_call *call)
 
 static bool scale_grad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 3, 0);
+    return att_takes_bf16(problem, 3, 0);
 }
 
 static att_status scale_grad_prepare(const att_problem *problem, att_prepared *prepared)

@@ -39,7 +39,7 @@ static conv conv_of(const att_problem *problem)
     const att_conv_attrs *attrs = problem->attrs;
     const int64_t *x = problem->in[ATT_CONV_X].shape.dims, *y = problem->out[0].shape.dims;
     const int64_t *kernel = problem->in[ATT_CONV_WEIGHT].shape.dims + 2;
-    bool pairs = att_is_narrow(&problem->in[ATT_CONV_X]);
+    bool pairs = att_is_bf16(&problem->in[ATT_CONV_X]);
     int64_t pixel = pairs ? x[2] / 2 : x[2];
     conv c = {.pairs = pairs,
               .points = kernel[0] == 1 && kernel[1] == 1 && attrs->stride == 1 && attrs->padding == 0,
@@ -81,7 +81,7 @@ static bool accepts(const att_problem *problem)
                 padded_bytes(&c) <= PADDED_BYTES;
     bool even = problem->in[ATT_CONV_X].shape.dims[2] % 2 == 0;
     return VW == 16 && fits && (!c.pairs || (V_MULTIPLIES_PAIRS && even)) &&
-           att_takes_narrow(problem, 1u << ATT_CONV_X | 1u << ATT_CONV_RESIDUAL, 1);
+           att_takes_bf16(problem, 1u << ATT_CONV_X | 1u << ATT_CONV_RESIDUAL, 1);
 }
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
@@ -134,7 +134,7 @@ typedef struct target {
     const float *scale, *shift;
     const void *residual; /* NULL for none */
     void *y;
-    bool narrow, narrow_residual;
+    bool is_bf16, residual_is_bf16;
     float least; /* 0 or minus infinity; NaN stays NaN */
 } target;
 
@@ -152,7 +152,7 @@ ATT_INLINE void finish(const target *t, int rows, int vectors, vf sum[ROWS][VECT
 {
     const void *residual = t->residual;
     void *y = t->y;
-    bool narrow = t->narrow, narrow_residual = t->narrow_residual;
+    bool is_bf16 = t->is_bf16, residual_is_bf16 = t->residual_is_bf16;
     vf scale[VECTORS], shift[VECTORS], least = v_set(t->least);
     for (int v = 0; v < vectors; v++) {
         scale[v] = v_load(t->scale + column + v * VW);
@@ -162,13 +162,13 @@ ATT_INLINE void finish(const target *t, int rows, int vectors, vf sum[ROWS][VECT
         for (int v = 0; v < vectors; v++) {
             sum[r][v] = v_fma(sum[r][v], scale[v], shift[v]);
             if (residual)
-                sum[r][v] += v_get(residual, i + v * VW, narrow_residual);
+                sum[r][v] += v_get(residual, i + v * VW, residual_is_bf16);
             sum[r][v] = v_max(least, sum[r][v]);
         }
         if (vectors == 2)
-            v_put_pair(y, i, sum[r][0], sum[r][1], narrow);
+            v_put_pair(y, i, sum[r][0], sum[r][1], is_bf16);
         else
-            v_put(y, i, sum[r][0], narrow);
+            v_put(y, i, sum[r][0], is_bf16);
     }
 }
 
@@ -308,8 +308,8 @@ static att_status run(const att_call *call)
                 .shift = vectors + c.outputs,
                 .residual = call->in[ATT_CONV_RESIDUAL],
                 .y = call->out[0],
-                .narrow = att_is_narrow(&call->problem->out[0]),
-                .narrow_residual = att_is_narrow(&call->problem->in[ATT_CONV_RESIDUAL]),
+                .is_bf16 = att_is_bf16(&call->problem->out[0]),
+                .residual_is_bf16 = att_is_bf16(&call->problem->in[ATT_CONV_RESIDUAL]),
                 .least = ATT_ATTRS(call->problem, conv)->activation == ATT_ACT_RELU ? 0 : -INFINITY};
     if (c.points) {
         run_points(call, &c, &t);

@@ -55,7 +55,7 @@ static bool accepts(const att_problem *problem, bool back)
     const att_conv_attrs *attrs = problem->attrs;
     planes p = planes_of(problem, back);
     return p.inputs <= MOST_MAPS && p.outputs <= MOST_MAPS && attrs->stride == 1 && attrs->dilation == 1 &&
-           attrs->groups == 1 && p.above >= 0 && p.left >= 0 && att_takes_narrow(problem, 1, 1) && !adds(problem, back);
+           attrs->groups == 1 && p.above >= 0 && p.left >= 0 && att_takes_bf16(problem, 1, 1) && !adds(problem, back);
 }
 
 static bool forward_accepts(const att_problem *problem)
@@ -124,7 +124,7 @@ static att_status back_pack(const att_problem *problem, void *state, const void 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
 /* The sample's maps as padded planes. */
-static void spread_planes(const planes *p, const void *x, int64_t first, bool narrow, float *to)
+static void spread_planes(const planes *p, const void *x, int64_t first, bool is_bf16, float *to)
 {
     memset(to, 0, (size_t)(p->inputs * p->rows * p->row) * sizeof *to);
     for (int64_t map = 0; map < p->inputs; map++)
@@ -132,7 +132,7 @@ static void spread_planes(const planes *p, const void *x, int64_t first, bool na
             float *line = to + (map * p->rows + p->above + i) * p->row + p->left;
             int64_t from = first + i * p->width * p->inputs + map;
             for (int64_t j = 0; j < p->width && p->left + j < p->row; j++)
-                line[j] = att_float_get(x, from + j * p->inputs, narrow);
+                line[j] = att_float_get(x, from + j * p->inputs, is_bf16);
         }
 }
 
@@ -149,21 +149,21 @@ ATT_INLINE void sum_rows(const planes *p, int rows, const float *plane, const fl
 }
 
 /* Outputs `o` of `count` pixels. */
-static void put(const planes *p, vf value, void *y, int64_t pixel, int64_t count, int64_t o, bool narrow)
+static void put(const planes *p, vf value, void *y, int64_t pixel, int64_t count, int64_t o, bool is_bf16)
 {
     if (p->outputs == 1) {
-        v_put_until(y, pixel, pixel + count, value, narrow);
+        v_put_until(y, pixel, pixel + count, value, is_bf16);
         return;
     }
     float lane[VW];
     v_store(lane, value);
     for (int64_t j = 0; j < count && j < VW; j++)
-        att_float_put(y, (pixel + j) * p->outputs + o, lane[j], narrow);
+        att_float_put(y, (pixel + j) * p->outputs + o, lane[j], is_bf16);
 }
 
 ATT_INLINE void run_rows(const att_call *call, const planes *p, int rows, int64_t sample, int64_t row)
 {
-    bool narrow = att_is_narrow(&call->problem->out[0]);
+    bool is_bf16 = att_is_bf16(&call->problem->out[0]);
     bool relu = !p->back && ATT_ATTRS(call->problem, conv)->activation == ATT_ACT_RELU;
     const float *weight = call->packed, *scale = weight + weights_of(p), *plane = call->scratch;
     vf sum[ROWS], least = v_set(relu ? 0 : -INFINITY);
@@ -172,7 +172,7 @@ ATT_INLINE void run_rows(const att_call *call, const planes *p, int rows, int64_
             sum_rows(p, rows, plane + row * p->row + j, weight, sum);
             for (int r = 0; r < rows; r++) {
                 vf value = v_max(least, v_fma(sum[r], v_set(scale[o]), v_set(scale[p->outputs + o])));
-                put(p, value, call->out[0], (sample * p->out_h + row + r) * p->out_w + j, p->out_w - j, o, narrow);
+                put(p, value, call->out[0], (sample * p->out_h + row + r) * p->out_w + j, p->out_w - j, o, is_bf16);
             }
         }
 }
@@ -183,7 +183,7 @@ static att_status run(const att_call *call, bool back)
     planes p = planes_of(call->problem, back);
     att_range part = att_part_of(call, p.out_h, ROWS);
     for (int64_t sample = 0; sample < call->problem->group && part.begin < part.end; sample++) {
-        spread_planes(&p, call->in[0], sample * p.height * p.width * p.inputs, att_is_narrow(&call->problem->in[0]),
+        spread_planes(&p, call->in[0], sample * p.height * p.width * p.inputs, att_is_bf16(&call->problem->in[0]),
                       call->scratch);
         int64_t row = part.begin;
         for (; row + ROWS <= part.end; row += ROWS)
@@ -250,7 +250,7 @@ static bool weight_accepts(const att_problem *problem)
     const att_conv_attrs *attrs = problem->attrs;
     return att_columns(&problem->in[DATA]) <= MOST_MAPS && att_columns(&problem->in[DY]) <= MOST_MAPS &&
            attrs->stride == 1 && attrs->dilation == 1 && attrs->groups == 1 &&
-           att_takes_narrow(problem, 1u << DY | 1u << DATA, 0);
+           att_takes_bf16(problem, 1u << DY | 1u << DATA, 0);
 }
 
 static int64_t plane_elements(const planes *p)
@@ -314,9 +314,9 @@ static att_status weight_run(const att_call *call)
     memset(sums, 0, (size_t)(weights_of(&p.x) * VW) * sizeof *sums);
     for (int64_t sample = 0; sample < call->problem->group && part.begin < part.end; sample++) {
         spread_planes(&p.x, call->in[DATA], sample * p.x.height * p.x.width * p.x.inputs,
-                      att_is_narrow(&call->problem->in[DATA]), x);
+                      att_is_bf16(&call->problem->in[DATA]), x);
         spread_planes(&p.dy, call->in[DY], sample * p.dy.height * p.dy.width * p.dy.inputs,
-                      att_is_narrow(&call->problem->in[DY]), dy);
+                      att_is_bf16(&call->problem->in[DY]), dy);
         add_sample(&p, x, dy, part, sums);
     }
     for (int64_t i = part.begin * p.x.kernel_w; i < part.end * p.x.kernel_w; i++)

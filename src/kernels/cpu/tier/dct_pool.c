@@ -58,7 +58,7 @@ static void release_tables(att_context *context, void *state)
 }
 
 /* VECTORS vectors of channels from c on; those from `end` on are not there. */
-ATT_INLINE void pool_block(const att_call *call, int64_t sample, int64_t c, int64_t end, int vectors, bool narrow)
+ATT_INLINE void pool_block(const att_call *call, int64_t sample, int64_t c, int64_t end, int vectors, bool is_bf16)
 {
     enum { MOST = 4 };
     const att_dct_attrs *attrs = call->problem->attrs;
@@ -72,7 +72,7 @@ ATT_INLINE void pool_block(const att_call *call, int64_t sample, int64_t c, int6
             for (int v = 0; v < vectors; v++) {
                 int64_t k = c + v * VW;
                 vf counts = v_get_until(t->columns, j * channels + k, j * channels + end, false);
-                row[v] = v_fma(v_get_until(call->in[0], at + k, at + end, narrow), counts, row[v]);
+                row[v] = v_fma(v_get_until(call->in[0], at + k, at + end, is_bf16), counts, row[v]);
             }
         for (int v = 0; v < vectors; v++)
             sum[v] = v_fma(v_get_until(t->rows, i * channels + c + v * VW, i * channels + end, false), row[v], sum[v]);
@@ -82,21 +82,21 @@ ATT_INLINE void pool_block(const att_call *call, int64_t sample, int64_t c, int6
 }
 
 /* Parts share the channels of all samples. */
-ATT_INLINE void pool_as(const att_call *call, bool narrow)
+ATT_INLINE void pool_as(const att_call *call, bool is_bf16)
 {
     att_range part = att_part_of(call, att_columns(&call->problem->in[0]), VW);
     for (int64_t sample = 0; sample < call->problem->group; sample++) {
         int64_t c = part.begin;
         for (; c + 4 * VW <= part.end; c += 4 * VW)
-            pool_block(call, sample, c, c + 4 * VW, 4, narrow);
+            pool_block(call, sample, c, c + 4 * VW, 4, is_bf16);
         for (; c < part.end; c += VW)
-            pool_block(call, sample, c, part.end, 1, narrow);
+            pool_block(call, sample, c, part.end, 1, is_bf16);
     }
 }
 
 static att_status pool_run(const att_call *call)
 {
-    if (att_is_narrow(&call->problem->in[0]))
+    if (att_is_bf16(&call->problem->in[0]))
         pool_as(call, true);
     else
         pool_as(call, false);
@@ -105,7 +105,7 @@ static att_status pool_run(const att_call *call)
 
 static bool pool_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 0);
+    return att_takes_bf16(problem, 1, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_dct_pool) = {.op = "dct_pool",
@@ -117,7 +117,7 @@ const att_kernel ATT_TIERED(att_cpu_dct_pool) = {.op = "dct_pool",
                                                  .release = release_tables};
 
 /* Parts share rows of the maps. */
-ATT_INLINE void grad_as(const att_call *call, bool narrow)
+ATT_INLINE void grad_as(const att_call *call, bool is_bf16)
 {
     const att_dct_attrs *attrs = call->problem->attrs;
     const tables *t = call->state;
@@ -134,7 +134,7 @@ ATT_INLINE void grad_as(const att_call *call, bool narrow)
             int64_t at = (row * width + j) * channels, end = at + channels;
             for (int64_t c = 0; c < channels; c += VW) {
                 vf counts_here = v_get_until(t->columns, j * channels + c, (j + 1) * channels, false);
-                v_put_until(call->out[0], at + c, end, v_get_until(scaled, c, channels, false) * counts_here, narrow);
+                v_put_until(call->out[0], at + c, end, v_get_until(scaled, c, channels, false) * counts_here, is_bf16);
             }
         }
     }
@@ -142,7 +142,7 @@ ATT_INLINE void grad_as(const att_call *call, bool narrow)
 
 static att_status grad_run(const att_call *call)
 {
-    if (att_is_narrow(&call->problem->out[0]))
+    if (att_is_bf16(&call->problem->out[0]))
         grad_as(call, true);
     else
         grad_as(call, false);
@@ -151,7 +151,7 @@ static att_status grad_run(const att_call *call)
 
 static bool grad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 0, 1);
+    return att_takes_bf16(problem, 0, 1);
 }
 
 static att_status grad_prepare(const att_problem *problem, att_prepared *prepared)

@@ -71,32 +71,33 @@ ATT_INLINE vf drop(const draws *d, vu words, vf x)
 
 /* Word e % 4 of block e / 4 decides for element e of its sample, which begins at element `at`. */
 ATT_INLINE void drop_range(const att_call *call, const draws *d, int64_t sample, int64_t at, att_range range,
-                           bool narrow_x, bool narrow_y)
+                           bool x_is_bf16, bool y_is_bf16)
 {
-    const void *x = att_float_at(call->in[0], at, narrow_x);
-    void *y = (char *)call->out[0] + (size_t)at * att_float_size(narrow_y);
+    const void *x = att_float_at(call->in[0], at, x_is_bf16);
+    void *y = (char *)call->out[0] + (size_t)at * att_float_size(y_is_bf16);
     uint64_t position = (uint64_t)(call->position + sample);
     for (int64_t i = range.begin; i < range.end; i += WORDS) {
         vu words[2];
         draw(d->key, position, (uint64_t)i / 4, words);
-        v_put_until(y, i, range.end, drop(d, words[0], v_get_until(x, i, range.end, narrow_x)), narrow_y);
+        v_put_until(y, i, range.end, drop(d, words[0], v_get_until(x, i, range.end, x_is_bf16)), y_is_bf16);
         if (i + VW < range.end)
-            v_put_until(y, i + VW, range.end, drop(d, words[1], v_get_until(x, i + VW, range.end, narrow_x)), narrow_y);
+            v_put_until(y, i + VW, range.end, drop(d, words[1], v_get_until(x, i + VW, range.end, x_is_bf16)),
+                        y_is_bf16);
     }
 }
 
-ATT_INLINE void dropout_as(const att_call *call, bool narrow_x, bool narrow_y)
+ATT_INLINE void dropout_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
 {
     draws d = draws_of(call);
     int64_t count = att_elements(call, &call->problem->in[0]) / call->problem->group;
     att_range part = att_part_of(call, count, WORDS);
     for (int64_t sample = 0; sample < call->problem->group; sample++)
-        drop_range(call, &d, sample, sample * count, part, narrow_x, narrow_y);
+        drop_range(call, &d, sample, sample * count, part, x_is_bf16, y_is_bf16);
 }
 
 static att_status dropout_run(const att_call *call)
 {
-    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
     if (!x && !y)
         dropout_as(call, false, false);
     else
@@ -106,18 +107,18 @@ static att_status dropout_run(const att_call *call)
 
 /* --- drop path ---------------------------------------------------------------------------------------------------- */
 
-ATT_INLINE void drop_path_as(const att_call *call, bool narrow_x, bool narrow_y)
+ATT_INLINE void drop_path_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
 {
     draws d = draws_of(call);
     int64_t count = att_elements(call, &call->problem->in[0]) / call->problem->group;
     att_range part = att_part_of(call, count, VW);
     for (int64_t sample = 0; sample < call->problem->group; sample++) {
         bool keep = att_philox_block(d.key, (uint64_t)(call->position + sample), 0).word[0] >= d.least;
-        const void *x = att_float_at(call->in[0], sample * count, narrow_x);
-        void *y = (char *)call->out[0] + (size_t)(sample * count) * att_float_size(narrow_y);
+        const void *x = att_float_at(call->in[0], sample * count, x_is_bf16);
+        void *y = (char *)call->out[0] + (size_t)(sample * count) * att_float_size(y_is_bf16);
         for (int64_t i = part.begin; i < part.end; i += VW) {
-            vf kept = keep ? v_get_until(x, i, part.end, narrow_x) * d.keep : (vf){0};
-            v_put_until(y, i, part.end, kept, narrow_y);
+            vf kept = keep ? v_get_until(x, i, part.end, x_is_bf16) * d.keep : (vf){0};
+            v_put_until(y, i, part.end, kept, y_is_bf16);
         }
     }
 }
@@ -125,7 +126,7 @@ ATT_INLINE void drop_path_as(const att_call *call, bool narrow_x, bool narrow_y)
 /* Forward a branch comes and goes in bf16; backward what comes is the gradient of the residual stream. */
 static att_status drop_path_run(const att_call *call)
 {
-    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
     if (x && y)
         drop_path_as(call, true, true);
     else if (!x && !y)
@@ -137,7 +138,7 @@ static att_status drop_path_run(const att_call *call)
 
 static bool drop_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 1);
+    return att_takes_bf16(problem, 1, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_dropout) = {

@@ -1,4 +1,4 @@
-/* kernels/cpu/tier/floats.h - vectors from and to runs of floats that are f32 or bf16: `narrow` as in
+/* kernels/cpu/tier/floats.h - vectors from and to runs of floats that are f32 or bf16: `is_bf16` as in
  * kernels/cpu/floats.h.
  *
  * A kernel is one always inlined function of such flags. Called with constants for the types that a network has, and
@@ -12,7 +12,7 @@
 typedef uint16_t bf16;
 typedef uint32_t vu __attribute__((vector_size(4 * VW)));
 
-ATT_INLINE vf v_load_narrow(const bf16 *from)
+ATT_INLINE vf v_load_bf16(const bf16 *from)
 {
 #if defined(__AVX512F__)
     return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)from)), 16);
@@ -56,7 +56,7 @@ ATT_INLINE __mmask16 v_subnormal(vf x)
 #endif
 
 /* Rounds to nearest, ties to even; NaN stays NaN. */
-ATT_INLINE void v_store_narrow(bf16 *to, vf x)
+ATT_INLINE void v_store_bf16(bf16 *to, vf x)
 {
 #if defined(__AVX512BF16__)
     if (__builtin_expect(v_subnormal(x) == 0, 1)) {
@@ -75,7 +75,7 @@ ATT_INLINE void v_store_narrow(bf16 *to, vf x)
 }
 
 /* Two vectors, with one branch for both: in a loop that does little else it is the branch that costs. */
-ATT_INLINE void v_store_narrow_pair(bf16 *to, vf a, vf b)
+ATT_INLINE void v_store_bf16_pair(bf16 *to, vf a, vf b)
 {
 #if defined(__AVX512BF16__)
     if (__builtin_expect((v_subnormal(a) | v_subnormal(b)) == 0, 1)) {
@@ -83,29 +83,29 @@ ATT_INLINE void v_store_narrow_pair(bf16 *to, vf a, vf b)
         return;
     }
 #endif
-    v_store_narrow(to, a);
-    v_store_narrow(to + VW, b);
+    v_store_bf16(to, a);
+    v_store_bf16(to + VW, b);
 }
 
 /* Elements [i, i + VW). */
-ATT_INLINE vf v_get(const void *x, int64_t i, bool narrow)
+ATT_INLINE vf v_get(const void *x, int64_t i, bool is_bf16)
 {
-    return narrow ? v_load_narrow((const bf16 *)x + i) : v_load((const float *)x + i);
+    return is_bf16 ? v_load_bf16((const bf16 *)x + i) : v_load((const float *)x + i);
 }
 
-ATT_INLINE void v_put(void *y, int64_t i, vf value, bool narrow)
+ATT_INLINE void v_put(void *y, int64_t i, vf value, bool is_bf16)
 {
-    if (narrow)
-        v_store_narrow((bf16 *)y + i, value);
+    if (is_bf16)
+        v_store_bf16((bf16 *)y + i, value);
     else
         v_store((float *)y + i, value);
 }
 
 /* Elements [i, i + 2 VW). */
-ATT_INLINE void v_put_pair(void *y, int64_t i, vf a, vf b, bool narrow)
+ATT_INLINE void v_put_pair(void *y, int64_t i, vf a, vf b, bool is_bf16)
 {
-    if (narrow) {
-        v_store_narrow_pair((bf16 *)y + i, a, b);
+    if (is_bf16) {
+        v_store_bf16_pair((bf16 *)y + i, a, b);
         return;
     }
     v_store((float *)y + i, a);
@@ -113,9 +113,9 @@ ATT_INLINE void v_put_pair(void *y, int64_t i, vf a, vf b, bool narrow)
 }
 
 /* Elements [i, i + count), count 1..VW; the other lanes 0. */
-ATT_INLINE vf v_get_part(const void *x, int64_t i, int64_t count, bool narrow)
+ATT_INLINE vf v_get_part(const void *x, int64_t i, int64_t count, bool is_bf16)
 {
-    if (!narrow)
+    if (!is_bf16)
         return v_load_part((const float *)x + i, count);
 #if defined(__AVX512BW__)
     __m256i lanes = _mm256_maskz_loadu_epi16((__mmask16)(0xffffu >> (VW - count)), (const bf16 *)x + i);
@@ -123,33 +123,33 @@ ATT_INLINE vf v_get_part(const void *x, int64_t i, int64_t count, bool narrow)
 #else
     bf16 lane[VW] = {0};
     memcpy(lane, (const bf16 *)x + i, (size_t)count * sizeof *lane);
-    return v_load_narrow(lane);
+    return v_load_bf16(lane);
 #endif
 }
 
-ATT_INLINE void v_put_part(void *y, int64_t i, vf value, int64_t count, bool narrow)
+ATT_INLINE void v_put_part(void *y, int64_t i, vf value, int64_t count, bool is_bf16)
 {
-    if (!narrow) {
+    if (!is_bf16) {
         v_store_part((float *)y + i, value, count);
         return;
     }
     bf16 lane[VW];
-    v_store_narrow(lane, value);
+    v_store_bf16(lane, value);
     memcpy((bf16 *)y + i, lane, (size_t)count * sizeof *lane);
 }
 
 /* Elements [i, i + VW), those before `end`. */
-ATT_INLINE vf v_get_until(const void *x, int64_t i, int64_t end, bool narrow)
+ATT_INLINE vf v_get_until(const void *x, int64_t i, int64_t end, bool is_bf16)
 {
-    return end - i >= VW ? v_get(x, i, narrow) : v_get_part(x, i, end - i, narrow);
+    return end - i >= VW ? v_get(x, i, is_bf16) : v_get_part(x, i, end - i, is_bf16);
 }
 
-ATT_INLINE void v_put_until(void *y, int64_t i, int64_t end, vf value, bool narrow)
+ATT_INLINE void v_put_until(void *y, int64_t i, int64_t end, vf value, bool is_bf16)
 {
     if (end - i >= VW)
-        v_put(y, i, value, narrow);
+        v_put(y, i, value, is_bf16);
     else
-        v_put_part(y, i, value, end - i, narrow);
+        v_put_part(y, i, value, end - i, is_bf16);
 }
 
 #endif

@@ -6,7 +6,7 @@
 enum { X, GATE, RESIDUAL };
 
 /* Parts share the rows of each sample. */
-ATT_INLINE void gate_as(const att_call *call, bool added, bool narrow_x, bool narrow_residual, bool narrow_y)
+ATT_INLINE void gate_as(const att_call *call, bool added, bool x_is_bf16, bool residual_is_bf16, bool y_is_bf16)
 {
     const att_problem *problem = call->problem;
     channels c = channels_of(&problem->in[X]);
@@ -19,9 +19,9 @@ ATT_INLINE void gate_as(const att_call *call, bool added, bool narrow_x, bool na
                        .slope = slope,
                        .floor = ATT_ATTRS(problem, gate)->activation == ATT_ACT_RELU ? 0 : -INFINITY};
     channel_form form = {.rest = added ? CHANNELS_Z : CHANNELS_NONE,
-                         .narrow_x = narrow_x,
-                         .narrow_z = narrow_residual,
-                         .narrow_y = narrow_y};
+                         .x_is_bf16 = x_is_bf16,
+                         .z_is_bf16 = residual_is_bf16,
+                         .y_is_bf16 = y_is_bf16};
     for (int64_t sample = 0; sample < problem->group; sample++) {
         channels_spread(&c, (const float *)call->in[GATE] + sample * c.columns, slope);
         channels_map(&map, form, &c, sample * rows + part.begin, sample * rows + part.end);
@@ -31,8 +31,8 @@ ATT_INLINE void gate_as(const att_call *call, bool added, bool narrow_x, bool na
 static att_status gate_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
-    bool added = call->in[RESIDUAL] != NULL, x = att_is_narrow(&problem->in[X]);
-    bool residual = added && att_is_narrow(&problem->in[RESIDUAL]), y = att_is_narrow(&problem->out[0]);
+    bool added = call->in[RESIDUAL] != NULL, x = att_is_bf16(&problem->in[X]);
+    bool residual = added && att_is_bf16(&problem->in[RESIDUAL]), y = att_is_bf16(&problem->out[0]);
     if (!added && x && y)
         gate_as(call, false, true, false, true);
     else if (!added && !x && !y)
@@ -48,7 +48,7 @@ static att_status gate_run(const att_call *call)
 
 static bool gate_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1u << X | 1u << RESIDUAL, 1);
+    return att_takes_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
 }
 
 static att_status gate_prepare(const att_problem *problem, att_prepared *prepared)
@@ -65,7 +65,7 @@ const att_kernel ATT_TIERED(att_cpu_gate) = {.op = "gate",
                                              .run = gate_run};
 
 /* Parts share the channels of all samples. */
-ATT_INLINE void dot_as(const att_call *call, bool narrow_dy, bool narrow_x)
+ATT_INLINE void dot_as(const att_call *call, bool dy_is_bf16, bool x_is_bf16)
 {
     const att_problem *problem = call->problem;
     channels c = channels_of(&problem->in[1]);
@@ -78,7 +78,7 @@ ATT_INLINE void dot_as(const att_call *call, bool narrow_dy, bool narrow_x)
             continue;
         memset(sum, 0, (size_t)c.wide * sizeof *sum);
         channel_sums sums = {.a = call->in[0], .b = call->in[1], .product = sum};
-        channels_sum(sums, &c, sample * rows, (sample + 1) * rows, share, narrow_dy, narrow_x);
+        channels_sum(sums, &c, sample * rows, (sample + 1) * rows, share, dy_is_bf16, x_is_bf16);
         channels_fold(&c, sum);
         memcpy((float *)call->out[0] + sample * c.columns + kept.begin, sum + kept.begin,
                (size_t)(kept.end - kept.begin) * sizeof *sum);
@@ -87,7 +87,7 @@ ATT_INLINE void dot_as(const att_call *call, bool narrow_dy, bool narrow_x)
 
 static att_status dot_run(const att_call *call)
 {
-    bool dy = att_is_narrow(&call->problem->in[0]), x = att_is_narrow(&call->problem->in[1]);
+    bool dy = att_is_bf16(&call->problem->in[0]), x = att_is_bf16(&call->problem->in[1]);
     if (dy && x)
         dot_as(call, true, true);
     else if (!dy && !x)
@@ -99,7 +99,7 @@ static att_status dot_run(const att_call *call)
 
 static bool dot_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 3, 0);
+    return att_takes_bf16(problem, 3, 0);
 }
 
 static att_status dot_prepare(const att_problem *problem, att_prepared *prepared)

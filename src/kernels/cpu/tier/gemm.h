@@ -21,9 +21,9 @@ enum { GEMM_ROWS = 4, GEMM_VECTORS = 3 };
 /* What a run of f32 or bf16 becomes for a product: f32 as it is, f32 from bf16, pairs of bf16. */
 typedef enum gemm_elements { GEMM_F32, GEMM_WIDENED, GEMM_PAIRS } gemm_elements;
 
-static inline gemm_elements gemm_elements_of(bool narrow, bool pairs)
+static inline gemm_elements gemm_elements_of(bool is_bf16, bool pairs)
 {
-    return !narrow ? GEMM_F32 : pairs ? GEMM_PAIRS : GEMM_WIDENED;
+    return !is_bf16 ? GEMM_F32 : pairs ? GEMM_PAIRS : GEMM_WIDENED;
 }
 
 /* Elements of a product that `count` neighbours along its inner dimension make. */

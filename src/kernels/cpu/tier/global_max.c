@@ -15,22 +15,22 @@ static inline float larger(float a, float b)
 
 /* One block of `rows` wide rows from element `first` on. */
 ATT_INLINE void max_block(const void *x, const channels *c, int64_t first, int64_t rows, int64_t column, float *largest,
-                          bool narrow)
+                          bool is_bf16)
 {
     vf l[CHANNELS_VECTORS];
     for (int v = 0; v < CHANNELS_VECTORS; v++)
         l[v] = v_load(largest + column + v * VW);
     for (int64_t row = 0; row < rows; row++)
         for (int v = 0; v < CHANNELS_VECTORS; v++)
-            l[v] = v_larger(l[v], v_get(x, first + row * c->wide + column + v * VW, narrow));
+            l[v] = v_larger(l[v], v_get(x, first + row * c->wide + column + v * VW, is_bf16));
     for (int v = 0; v < CHANNELS_VECTORS; v++)
         v_store(largest + column + v * VW, l[v]);
 }
 
-ATT_INLINE void max_rest(const void *x, int64_t first, int64_t begin, int64_t end, float *largest, bool narrow)
+ATT_INLINE void max_rest(const void *x, int64_t first, int64_t begin, int64_t end, float *largest, bool is_bf16)
 {
     for (int64_t i = begin; i < end; i += VW) {
-        vf value = v_get_until(x, first + i, first + end, narrow);
+        vf value = v_get_until(x, first + i, first + end, is_bf16);
         v_put_until(largest, i, end, v_larger(v_get_until(largest, i, end, false), value), false);
     }
 }
@@ -44,23 +44,23 @@ static void max_fold(const channels *c, float *largest)
 
 /* Of rows [begin, end), for columns `part` of wide rows. */
 ATT_INLINE void max_of(const void *x, const channels *c, int64_t begin, int64_t end, att_range part, float *largest,
-                       bool narrow)
+                       bool is_bf16)
 {
     int64_t wide_rows = (end - begin) / c->fold, first = begin * c->columns, last = first + wide_rows * c->wide;
     int64_t blocks = part.begin + (part.end - part.begin) / CHANNELS_BLOCK * CHANNELS_BLOCK;
     for (int64_t i = 0; i < c->columns; i++)
-        largest[i] = att_float_get(x, first + i, narrow);
+        largest[i] = att_float_get(x, first + i, is_bf16);
     channels_repeat(c, largest);
     for (int64_t column = part.begin; column < blocks; column += CHANNELS_BLOCK)
-        max_block(x, c, first, wide_rows, column, largest, narrow);
+        max_block(x, c, first, wide_rows, column, largest, is_bf16);
     for (int64_t at = first; blocks < part.end && at < last; at += c->wide)
-        max_rest(x, at, blocks, part.end, largest, narrow);
-    max_rest(x, last, 0, end * c->columns - last, largest, narrow);
+        max_rest(x, at, blocks, part.end, largest, is_bf16);
+    max_rest(x, last, 0, end * c->columns - last, largest, is_bf16);
     max_fold(c, largest);
 }
 
 /* Parts share the channels of all samples. */
-ATT_INLINE void max_as(const att_call *call, bool narrow)
+ATT_INLINE void max_as(const att_call *call, bool is_bf16)
 {
     const att_problem *problem = call->problem;
     channels c = channels_of(&problem->in[0]);
@@ -71,7 +71,7 @@ ATT_INLINE void max_as(const att_call *call, bool narrow)
         att_range share = channels_share(&c, mine, sample), kept = channels_kept(&c, share);
         if (share.begin == share.end)
             continue;
-        max_of(call->in[0], &c, sample * rows, (sample + 1) * rows, share, largest, narrow);
+        max_of(call->in[0], &c, sample * rows, (sample + 1) * rows, share, largest, is_bf16);
         memcpy((float *)call->out[0] + sample * c.columns + kept.begin, largest + kept.begin,
                (size_t)(kept.end - kept.begin) * sizeof *largest);
     }
@@ -79,7 +79,7 @@ ATT_INLINE void max_as(const att_call *call, bool narrow)
 
 static att_status max_run(const att_call *call)
 {
-    if (att_is_narrow(&call->problem->in[0]))
+    if (att_is_bf16(&call->problem->in[0]))
         max_as(call, true);
     else
         max_as(call, false);
@@ -88,7 +88,7 @@ static att_status max_run(const att_call *call)
 
 static bool max_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 0);
+    return att_takes_bf16(problem, 1, 0);
 }
 
 static att_status max_prepare(const att_problem *problem, att_prepared *prepared)
@@ -106,18 +106,18 @@ const att_kernel ATT_TIERED(att_cpu_global_max) = {.op = "global_max",
 
 /* Up to `count` channels from `column` on, of `rows` rows from element `first` on. */
 ATT_INLINE void give_first(const void *x, vf y, vf dy, void *dx, int64_t first, int64_t rows, int64_t columns,
-                           int64_t count, bool narrow_x, bool narrow_dx)
+                           int64_t count, bool x_is_bf16, bool dx_is_bf16)
 {
     vi open = ~(vi){0};
     for (int64_t e = first; e < first + rows * columns; e += columns) {
-        vi here = open & (v_get_until(x, e, e + count, narrow_x) == y);
-        v_put_until(dx, e, e + count, v_where(here, dy), narrow_dx);
+        vi here = open & (v_get_until(x, e, e + count, x_is_bf16) == y);
+        v_put_until(dx, e, e + count, v_where(here, dy), dx_is_bf16);
         open &= ~here;
     }
 }
 
 /* Parts share the channels of all samples. */
-ATT_INLINE void max_grad_as(const att_call *call, bool narrow_x, bool narrow_dx)
+ATT_INLINE void max_grad_as(const att_call *call, bool x_is_bf16, bool dx_is_bf16)
 {
     const att_problem *problem = call->problem;
     const float *dy = call->in[0], *y = call->in[2];
@@ -127,13 +127,13 @@ ATT_INLINE void max_grad_as(const att_call *call, bool narrow_x, bool narrow_dx)
         for (int64_t i = part.begin; i < part.end; i += VW) {
             int64_t k = sample * columns + i, end = sample * columns + part.end;
             give_first(call->in[1], v_get_until(y, k, end, false), v_get_until(dy, k, end, false), call->out[0],
-                       sample * rows * columns + i, rows, columns, part.end - i, narrow_x, narrow_dx);
+                       sample * rows * columns + i, rows, columns, part.end - i, x_is_bf16, dx_is_bf16);
         }
 }
 
 static att_status max_grad_run(const att_call *call)
 {
-    bool x = att_is_narrow(&call->problem->in[1]), dx = att_is_narrow(&call->problem->out[0]);
+    bool x = att_is_bf16(&call->problem->in[1]), dx = att_is_bf16(&call->problem->out[0]);
     if (x && dx)
         max_grad_as(call, true, true);
     else if (!x && !dx)
@@ -145,7 +145,7 @@ static att_status max_grad_run(const att_call *call)
 
 static bool max_grad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 2, 1);
+    return att_takes_bf16(problem, 2, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_global_max_grad) = {

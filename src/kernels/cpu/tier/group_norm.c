@@ -46,7 +46,7 @@ static att_range rows_in_sample(att_range part, int64_t sample, int64_t rows)
 }
 
 /* Parts share the rows of all samples. */
-ATT_INLINE void group_norm_as(const att_call *call, bool narrow_y)
+ATT_INLINE void group_norm_as(const att_call *call, bool y_is_bf16)
 {
     const att_desc *x = &call->problem->in[0];
     const float *gamma = call->in[2], *beta = call->in[3];
@@ -56,7 +56,7 @@ ATT_INLINE void group_norm_as(const att_call *call, bool narrow_y)
     att_range part = att_part_of(call, att_rows(call, x), 1);
     channel_map map = {
         .x = call->in[0], .y = call->out[0], .centre = centre, .slope = slope, .shift = shift, .floor = -INFINITY};
-    channel_form form = {.centred = true, .rest = CHANNELS_SHIFT, .narrow_y = narrow_y};
+    channel_form form = {.centred = true, .rest = CHANNELS_SHIFT, .y_is_bf16 = y_is_bf16};
     for (int64_t sample = part.begin / rows; sample * rows < part.end; sample++) {
         const float *moments = (const float *)call->in[1] + sample * 2 * c.columns;
         fill_statistics(call->problem->attrs, &c, moments, rows, centre, slope);
@@ -74,7 +74,7 @@ ATT_INLINE void group_norm_as(const att_call *call, bool narrow_y)
 
 static att_status group_norm_run(const att_call *call)
 {
-    if (att_is_narrow(&call->problem->out[0]))
+    if (att_is_bf16(&call->problem->out[0]))
         group_norm_as(call, true);
     else
         group_norm_as(call, false);
@@ -83,7 +83,7 @@ static att_status group_norm_run(const att_call *call)
 
 static bool group_norm_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 0, 1);
+    return att_takes_bf16(problem, 0, 1);
 }
 
 static att_status group_norm_prepare(const att_problem *problem, att_prepared *prepared)
@@ -103,7 +103,7 @@ enum { DY, X, MOMENTS, GAMMA, SUM_DY, SUM_DY_NORMAL };
 
 static bool grad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1u << DY, 0);
+    return att_takes_bf16(problem, 1u << DY, 0);
 }
 
 static att_status grad_prepare(const att_problem *problem, att_prepared *prepared)
@@ -113,7 +113,7 @@ static att_status grad_prepare(const att_problem *problem, att_prepared *prepare
 }
 
 /* Parts share the channels of all samples. */
-ATT_INLINE void sums_as(const att_call *call, bool narrow_dy)
+ATT_INLINE void sums_as(const att_call *call, bool dy_is_bf16)
 {
     const att_problem *problem = call->problem;
     channels c = channels_of(&problem->in[X]);
@@ -129,7 +129,7 @@ ATT_INLINE void sums_as(const att_call *call, bool narrow_dy)
         channels_repeat(&c, centre);
         memset(sum, 0, 2 * (size_t)c.wide * sizeof *sum);
         channel_sums sums = {.a = call->in[DY], .b = call->in[X], .centre = centre, .sum = sum, .product = product};
-        channels_sum(sums, &c, sample * rows, (sample + 1) * rows, share, narrow_dy, false);
+        channels_sum(sums, &c, sample * rows, (sample + 1) * rows, share, dy_is_bf16, false);
         channels_fold(&c, sum);
         channels_fold(&c, product);
         channels_put(call->out[0], sample * c.columns, sum, NULL, kept);
@@ -139,7 +139,7 @@ ATT_INLINE void sums_as(const att_call *call, bool narrow_dy)
 
 static att_status sums_run(const att_call *call)
 {
-    if (att_is_narrow(&call->problem->in[DY]))
+    if (att_is_bf16(&call->problem->in[DY]))
         sums_as(call, true);
     else
         sums_as(call, false);
@@ -181,7 +181,7 @@ static void fill_coefficients(const att_call *call, const channels *c, int64_t s
 }
 
 /* Parts share the rows of all samples. */
-ATT_INLINE void grad_as(const att_call *call, bool narrow_dy)
+ATT_INLINE void grad_as(const att_call *call, bool dy_is_bf16)
 {
     const att_desc *x = &call->problem->in[X];
     channels c = channels_of(x);
@@ -196,7 +196,7 @@ ATT_INLINE void grad_as(const att_call *call, bool narrow_dy)
                        .other = other,
                        .shift = shift,
                        .floor = -INFINITY};
-    channel_form form = {.centred = true, .rest = CHANNELS_Z_OTHER_SHIFT, .narrow_z = narrow_dy};
+    channel_form form = {.centred = true, .rest = CHANNELS_Z_OTHER_SHIFT, .z_is_bf16 = dy_is_bf16};
     for (int64_t sample = part.begin / rows; sample * rows < part.end; sample++) {
         const float *moments = (const float *)call->in[MOMENTS] + sample * 2 * c.columns;
         fill_statistics(call->problem->attrs, &c, moments, rows, centre, slope);
@@ -212,7 +212,7 @@ ATT_INLINE void grad_as(const att_call *call, bool narrow_dy)
 
 static att_status grad_run(const att_call *call)
 {
-    if (att_is_narrow(&call->problem->in[DY]))
+    if (att_is_bf16(&call->problem->in[DY]))
         grad_as(call, true);
     else
         grad_as(call, false);

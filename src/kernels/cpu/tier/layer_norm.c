@@ -61,7 +61,7 @@ ATT_INLINE vf normed(const float *x, int64_t i, vf mean, vf rstd, const float *g
     return v_fma((v_load(x + i) - mean) * rstd, v_load(gamma + i), v_load(beta + i));
 }
 
-ATT_INLINE void layer_norm_as(const att_call *call, bool narrow_y)
+ATT_INLINE void layer_norm_as(const att_call *call, bool y_is_bf16)
 {
     const att_problem *problem = call->problem;
     const float *gamma = call->in[1], *beta = call->in[2];
@@ -82,18 +82,18 @@ ATT_INLINE void layer_norm_as(const att_call *call, bool narrow_y)
         int64_t i = 0;
         for (; i + 2 * VW <= columns; i += 2 * VW)
             v_put_pair(call->out[0], at + i, normed(x, i, mean, rstd, gamma, beta),
-                       normed(x, i + VW, mean, rstd, gamma, beta), narrow_y);
+                       normed(x, i + VW, mean, rstd, gamma, beta), y_is_bf16);
         for (; i < columns; i += VW) {
             vf n = (load(x, i, columns) - mean) * rstd;
             v_put_until(call->out[0], at + i, at + columns, v_fma(n, load(gamma, i, columns), load(beta, i, columns)),
-                        narrow_y);
+                        y_is_bf16);
         }
     }
 }
 
 static att_status layer_norm_run(const att_call *call)
 {
-    if (att_is_narrow(&call->problem->out[0]))
+    if (att_is_bf16(&call->problem->out[0]))
         layer_norm_as(call, true);
     else
         layer_norm_as(call, false);
@@ -102,7 +102,7 @@ static att_status layer_norm_run(const att_call *call)
 
 static bool layer_norm_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 0, 1);
+    return att_takes_bf16(problem, 0, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_layer_norm) = {
@@ -118,20 +118,20 @@ typedef struct grad {
 } grad;
 
 /* dx = rstd (g - mean(g) - n mean(g n)) + addend, g = dy gamma, n = (x - mean) rstd. */
-ATT_INLINE void row_dx(const grad *g, int64_t row, bool narrow_dy, bool add)
+ATT_INLINE void row_dx(const grad *g, int64_t row, bool dy_is_bf16, bool add)
 {
     int64_t columns = g->columns, at = row * columns;
     const float *x = g->x + at;
     vf mean = v_set(g->stats[2 * row]), rstd = v_set(g->stats[2 * row + 1]), sum = {0}, product = {0};
     for (int64_t i = 0; i < columns; i += VW) {
-        vf scaled = v_get_until(g->dy, at + i, at + columns, narrow_dy) * load(g->gamma, i, columns);
+        vf scaled = v_get_until(g->dy, at + i, at + columns, dy_is_bf16) * load(g->gamma, i, columns);
         sum += scaled;
         product = v_fma(scaled, (load(x, i, columns) - mean) * rstd, product);
     }
     vf mean_sum = v_set(v_sum(sum) / (float)columns), mean_product = v_set(v_sum(product) / (float)columns);
     for (int64_t i = 0; i < columns; i += VW) {
         vf n = (load(x, i, columns) - mean) * rstd;
-        vf inner = v_fma(v_get_until(g->dy, at + i, at + columns, narrow_dy), load(g->gamma, i, columns),
+        vf inner = v_fma(v_get_until(g->dy, at + i, at + columns, dy_is_bf16), load(g->gamma, i, columns),
                          -v_fma(n, mean_product, mean_sum));
         store(g->dx + at, i, columns, add ? v_fma(inner, rstd, load(g->addend + at, i, columns)) : inner * rstd);
     }
@@ -139,13 +139,13 @@ ATT_INLINE void row_dx(const grad *g, int64_t row, bool narrow_dy, bool add)
 
 /* Adds rows [row, row + count) of dy n and dy to the sums of columns [begin, end), in order of the rows. */
 ATT_INLINE void add_sums(const grad *g, int64_t row, int64_t count, int64_t begin, int64_t end, float *gamma_sum,
-                         float *beta_sum, bool narrow_dy)
+                         float *beta_sum, bool dy_is_bf16)
 {
     for (int64_t i = begin; i < end; i += VW) {
         vf a = load(gamma_sum, i, end), b = load(beta_sum, i, end);
         for (int64_t r = row; r < row + count; r++) {
             int64_t at = r * g->columns;
-            vf dy = v_get_until(g->dy, at + i, at + end, narrow_dy);
+            vf dy = v_get_until(g->dy, at + i, at + end, dy_is_bf16);
             vf n = (load(g->x + at, i, end) - v_set(g->stats[2 * r])) * v_set(g->stats[2 * r + 1]);
             a = v_fma(dy, n, a);
             b += dy;
@@ -161,18 +161,18 @@ static void add_to(float *out, const float *sum, att_range range)
         out[i] += sum[i];
 }
 
-ATT_INLINE void rows_dx(const grad *g, int64_t begin, int64_t end, bool narrow_dy)
+ATT_INLINE void rows_dx(const grad *g, int64_t begin, int64_t end, bool dy_is_bf16)
 {
     for (int64_t row = begin; g->dx && row < end; row++) {
         if (g->addend)
-            row_dx(g, row, narrow_dy, true);
+            row_dx(g, row, dy_is_bf16, true);
         else
-            row_dx(g, row, narrow_dy, false);
+            row_dx(g, row, dy_is_bf16, false);
     }
 }
 
 /* Parts share the rows of dx and the columns of the sums. With one part both are done while a few rows are in cache. */
-ATT_INLINE void layer_norm_grad_as(const att_call *call, bool narrow_dy)
+ATT_INLINE void layer_norm_grad_as(const att_call *call, bool dy_is_bf16)
 {
     const att_problem *problem = call->problem;
     grad g = {
@@ -185,13 +185,13 @@ ATT_INLINE void layer_norm_grad_as(const att_call *call, bool narrow_dy)
     for (int64_t row = 0; row < count; row += ROWS) {
         int64_t end = row + ROWS < count ? row + ROWS : count;
         if (row >= rows.begin && row < rows.end)
-            rows_dx(&g, row, end, narrow_dy);
+            rows_dx(&g, row, end, dy_is_bf16);
         if (!summed)
             continue;
         if (end - row == ROWS)
-            add_sums(&g, row, ROWS, columns.begin, columns.end, gamma_sum, beta_sum, narrow_dy);
+            add_sums(&g, row, ROWS, columns.begin, columns.end, gamma_sum, beta_sum, dy_is_bf16);
         else
-            add_sums(&g, row, end - row, columns.begin, columns.end, gamma_sum, beta_sum, narrow_dy);
+            add_sums(&g, row, end - row, columns.begin, columns.end, gamma_sum, beta_sum, dy_is_bf16);
     }
     add_to(call->out[1], gamma_sum, columns);
     add_to(call->out[2], beta_sum, columns);
@@ -199,7 +199,7 @@ ATT_INLINE void layer_norm_grad_as(const att_call *call, bool narrow_dy)
 
 static att_status layer_norm_grad_run(const att_call *call)
 {
-    if (att_is_narrow(&call->problem->in[0]))
+    if (att_is_bf16(&call->problem->in[0]))
         layer_norm_grad_as(call, true);
     else
         layer_norm_grad_as(call, false);
@@ -208,7 +208,7 @@ static att_status layer_norm_grad_run(const att_call *call)
 
 static bool layer_norm_grad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 0);
+    return att_takes_bf16(problem, 1, 0);
 }
 
 static att_status layer_norm_grad_prepare(const att_problem *problem, att_prepared *prepared)

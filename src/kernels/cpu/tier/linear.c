@@ -19,7 +19,7 @@ static int64_t rows_of(const att_problem *problem)
 static bool accepts(const att_problem *problem)
 {
     return rows_of(problem) <= MOST_ROWS && att_shape_count(problem->in[WEIGHT].shape) <= MOST_WEIGHTS &&
-           ATT_ATTRS(problem, linear)->activation == ATT_ACT_NONE && att_takes_narrow(problem, 1u << X, 1);
+           ATT_ATTRS(problem, linear)->activation == ATT_ACT_NONE && att_takes_bf16(problem, 1u << X, 1);
 }
 
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
@@ -47,19 +47,19 @@ static att_status pack(const att_problem *problem, void *state, const void *cons
 }
 
 /* A vector of outputs. Sums take turns, so that none waits for the one before. */
-ATT_INLINE vf sum_of(const void *x, int64_t from, int64_t inputs, bool narrow, const float *weight, int64_t width)
+ATT_INLINE vf sum_of(const void *x, int64_t from, int64_t inputs, bool is_bf16, const float *weight, int64_t width)
 {
     vf sum[CHAINS] = {{0}};
     int64_t i = 0;
     for (; i + CHAINS <= inputs; i += CHAINS)
         for (int c = 0; c < CHAINS; c++)
-            sum[c] = v_fma(v_set(att_float_get(x, from + i + c, narrow)), v_load(weight + (i + c) * width), sum[c]);
+            sum[c] = v_fma(v_set(att_float_get(x, from + i + c, is_bf16)), v_load(weight + (i + c) * width), sum[c]);
     for (; i < inputs; i++)
-        sum[0] = v_fma(v_set(att_float_get(x, from + i, narrow)), v_load(weight + i * width), sum[0]);
+        sum[0] = v_fma(v_set(att_float_get(x, from + i, is_bf16)), v_load(weight + i * width), sum[0]);
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-ATT_INLINE void run_as(const att_call *call, bool narrow_x, bool narrow_y)
+ATT_INLINE void run_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
 {
     int64_t inputs = att_columns(&call->problem->in[X]), outputs = att_columns(&call->problem->out[0]);
     int64_t width = whole_vectors(outputs);
@@ -68,16 +68,16 @@ ATT_INLINE void run_as(const att_call *call, bool narrow_x, bool narrow_y)
     for (int64_t row = part.begin; row < part.end; row++)
         for (int64_t o = 0; o < outputs; o += VW) {
             int64_t first = row * outputs + o, end = (row + 1) * outputs;
-            vf sum = sum_of(call->in[X], row * inputs, inputs, narrow_x, weight + o, width) + v_load(bias + o);
+            vf sum = sum_of(call->in[X], row * inputs, inputs, x_is_bf16, weight + o, width) + v_load(bias + o);
             if (call->in[RESIDUAL])
                 sum += v_get_until(call->in[RESIDUAL], first, end, false);
-            v_put_until(call->out[0], first, end, sum, narrow_y);
+            v_put_until(call->out[0], first, end, sum, y_is_bf16);
         }
 }
 
 static att_status run(const att_call *call)
 {
-    bool x = att_is_narrow(&call->problem->in[X]), y = att_is_narrow(&call->problem->out[0]);
+    bool x = att_is_bf16(&call->problem->in[X]), y = att_is_bf16(&call->problem->out[0]);
     if (x)
         run_as(call, true, y);
     else

@@ -94,7 +94,7 @@ static bool is_bf16(const att_problem *problem)
 static att_status linear_weight_grad_run(const att_call *call)
 {
     const att_desc *dy = &call->problem->in[DY];
-    gemm_elements elements = gemm_elements_of(att_is_narrow(dy), true);
+    gemm_elements elements = gemm_elements_of(att_is_bf16(dy), true);
     int64_t rows = att_rows(call, dy), pass = elements == GEMM_PAIRS ? 2 * DEPTH : DEPTH;
     att_range part = att_part_of(call, att_columns(dy), VW);
     if (call->out[DB] && elements == GEMM_F32)

@@ -17,7 +17,7 @@ enum {
 typedef struct product {
     int64_t rows, inner, columns, padded; /* padded: columns up to whole vectors */
     gemm_elements elements;
-    bool a_transposed, b_transposed, narrow_in, narrow_y;
+    bool a_transposed, b_transposed, autocast_in, y_is_bf16;
     bool copies_a, copies_b, copies_y;
     float scale;
     int64_t a_stride, a_at, b_at, y_at, scratch;
@@ -32,14 +32,14 @@ static product product_of(const att_problem *problem)
                  .inner = a->dims[a->rank - (attrs->a_transposed ? 2 : 1)],
                  .a_transposed = attrs->a_transposed,
                  .b_transposed = attrs->b_transposed,
-                 .narrow_in = att_is_narrow(&problem->in[A]),
-                 .narrow_y = att_is_narrow(&problem->out[0]),
+                 .autocast_in = att_is_bf16(&problem->in[A]),
+                 .y_is_bf16 = att_is_bf16(&problem->out[0]),
                  .scale = (float)attrs->scale};
     p.padded = whole_vectors(p.columns);
-    p.elements = gemm_elements_of(p.narrow_in, V_MULTIPLIES_PAIRS);
-    p.copies_a = p.narrow_in;
-    p.copies_b = p.narrow_in || p.b_transposed || p.padded != p.columns;
-    p.copies_y = p.narrow_y || p.padded != p.columns;
+    p.elements = gemm_elements_of(p.autocast_in, V_MULTIPLIES_PAIRS);
+    p.copies_a = p.autocast_in;
+    p.copies_b = p.autocast_in || p.b_transposed || p.padded != p.columns;
+    p.copies_y = p.y_is_bf16 || p.padded != p.columns;
     int64_t inner = gemm_count(p.elements, p.inner);
     p.a_stride = whole_vectors(p.a_transposed ? p.rows : inner);
     p.b_at = p.copies_a ? p.a_stride * (p.a_transposed ? inner : p.rows) : 0;
@@ -83,7 +83,7 @@ static void put_rows(const att_call *call, const product *p, const float *from, 
 {
     for (int64_t row = 0; row < rows; row++, from += p->padded, first += p->columns)
         for (int64_t i = 0; i < p->columns; i += VW)
-            v_put_until(call->out[0], first + i, first + p->columns, v_load(from + i), p->narrow_y);
+            v_put_until(call->out[0], first + i, first + p->columns, v_load(from + i), p->y_is_bf16);
 }
 
 static void run_matrix(const att_call *call, const product *p, int64_t matrix)
@@ -118,7 +118,7 @@ static att_status matmul_run(const att_call *call)
 static bool matmul_accepts(const att_problem *problem)
 {
     product p = product_of(problem);
-    return att_takes_narrow(problem, 3, 1) && att_is_narrow(&problem->in[A]) == att_is_narrow(&problem->in[B]) &&
+    return att_takes_bf16(problem, 3, 1) && att_is_bf16(&problem->in[A]) == att_is_bf16(&problem->in[B]) &&
            p.inner * p.columns <= SMALL;
 }
 

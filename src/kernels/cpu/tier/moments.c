@@ -7,7 +7,7 @@
 typedef void moments_use(const att_call *call, moments m, int64_t sample, int64_t rows, att_range kept);
 
 /* Parts share the channels of all samples. */
-ATT_INLINE void each_sample(const att_call *call, moments_use *use, bool narrow)
+ATT_INLINE void each_sample(const att_call *call, moments_use *use, bool is_bf16)
 {
     const att_problem *problem = call->problem;
     channels c = channels_of(&problem->in[0]);
@@ -18,14 +18,14 @@ ATT_INLINE void each_sample(const att_call *call, moments_use *use, bool narrow)
         att_range share = channels_share(&c, mine, sample);
         if (share.begin == share.end)
             continue;
-        moments_of(m, &c, call->in[0], sample * rows, (sample + 1) * rows, share, narrow);
+        moments_of(m, &c, call->in[0], sample * rows, (sample + 1) * rows, share, is_bf16);
         use(call, m, sample, rows, channels_kept(&c, share));
     }
 }
 
 static att_status run_for(const att_call *call, moments_use *use)
 {
-    if (att_is_narrow(&call->problem->in[0]))
+    if (att_is_bf16(&call->problem->in[0]))
         each_sample(call, use, true);
     else
         each_sample(call, use, false);
@@ -34,7 +34,7 @@ static att_status run_for(const att_call *call, moments_use *use)
 
 static bool accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 0);
+    return att_takes_bf16(problem, 1, 0);
 }
 
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
@@ -88,7 +88,7 @@ const att_kernel ATT_TIERED(att_cpu_global_style) = {.op = "global_style",
                                                      .run = global_style_run};
 
 /* dx = dmean / n + dstd (x - mean) / ((n - 1) std). Parts share the rows of each sample. */
-ATT_INLINE void style_grad_as(const att_call *call, bool narrow_x, bool narrow_dx)
+ATT_INLINE void style_grad_as(const att_call *call, bool x_is_bf16, bool dx_is_bf16)
 {
     const att_problem *problem = call->problem;
     channels c = channels_of(&problem->in[1]);
@@ -97,7 +97,7 @@ ATT_INLINE void style_grad_as(const att_call *call, bool narrow_x, bool narrow_d
     att_range part = att_part_of(call, rows, c.fold);
     channel_map map = {
         .x = call->in[1], .y = call->out[0], .centre = centre, .slope = slope, .shift = shift, .floor = -INFINITY};
-    channel_form form = {.centred = true, .rest = CHANNELS_SHIFT, .narrow_x = narrow_x, .narrow_y = narrow_dx};
+    channel_form form = {.centred = true, .rest = CHANNELS_SHIFT, .x_is_bf16 = x_is_bf16, .y_is_bf16 = dx_is_bf16};
     for (int64_t sample = 0; sample < problem->group; sample++) {
         const float *dy = (const float *)call->in[0] + sample * 2 * c.columns;
         const float *style = (const float *)call->in[2] + sample * 2 * c.columns;
@@ -115,7 +115,7 @@ ATT_INLINE void style_grad_as(const att_call *call, bool narrow_x, bool narrow_d
 
 static att_status style_grad_run(const att_call *call)
 {
-    bool x = att_is_narrow(&call->problem->in[1]), dx = att_is_narrow(&call->problem->out[0]);
+    bool x = att_is_bf16(&call->problem->in[1]), dx = att_is_bf16(&call->problem->out[0]);
     if (x && dx)
         style_grad_as(call, true, true);
     else if (!x && !dx)
@@ -127,7 +127,7 @@ static att_status style_grad_run(const att_call *call)
 
 static bool style_grad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 2, 1);
+    return att_takes_bf16(problem, 2, 1);
 }
 
 static att_status style_grad_prepare(const att_problem *problem, att_prepared *prepared)

@@ -31,7 +31,7 @@ static inline moments_weights moments_merging(int64_t count, int64_t more)
 
 /* One block of `rows` wide rows from element `first` on joins the `before` that are there. */
 ATT_INLINE void moments_block(moments m, const channels *c, const void *x, int64_t first, int64_t rows, int64_t before,
-                              int64_t column, bool narrow)
+                              int64_t column, bool is_bf16)
 {
     vf origin[CHANNELS_VECTORS], mean[CHANNELS_VECTORS] = {{0}}, squares[CHANNELS_VECTORS] = {{0}};
     vf part = v_set(1 / (float)rows);
@@ -39,12 +39,12 @@ ATT_INLINE void moments_block(moments m, const channels *c, const void *x, int64
         origin[v] = v_load(m.origin + column + v * VW);
     for (int64_t row = 0; row < rows; row++)
         for (int v = 0; v < CHANNELS_VECTORS; v++)
-            mean[v] += v_get(x, first + row * c->wide + column + v * VW, narrow) - origin[v];
+            mean[v] += v_get(x, first + row * c->wide + column + v * VW, is_bf16) - origin[v];
     for (int v = 0; v < CHANNELS_VECTORS; v++)
         mean[v] *= part;
     for (int64_t row = 0; row < rows; row++)
         for (int v = 0; v < CHANNELS_VECTORS; v++) {
-            vf apart = v_get(x, first + row * c->wide + column + v * VW, narrow) - origin[v] - mean[v];
+            vf apart = v_get(x, first + row * c->wide + column + v * VW, is_bf16) - origin[v] - mean[v];
             squares[v] = v_fma(apart, apart, squares[v]);
         }
     moments_weights weight = moments_merging(before, rows);
@@ -58,12 +58,12 @@ ATT_INLINE void moments_block(moments m, const channels *c, const void *x, int64
 
 /* Columns [begin, end) of one row that begins at element `first` join the `before` that are there. */
 ATT_INLINE void moments_row(moments m, const void *x, int64_t first, int64_t before, int64_t begin, int64_t end,
-                            bool narrow)
+                            bool is_bf16)
 {
     moments_weights weight = moments_merging(before, 1);
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
-        float apart = att_float_get(x, first + i, narrow) - m.origin[i] - m.mean[i];
+        float apart = att_float_get(x, first + i, is_bf16) - m.origin[i] - m.mean[i];
         m.mean[i] += apart * weight.mean;
         m.squares[i] += apart * apart * weight.squares;
     }
@@ -85,26 +85,26 @@ static inline void moments_fold(moments m, const channels *c, int64_t count)
 
 /* Of rows [begin, end), for columns `part` of wide rows; the mean no longer counted from origin. */
 ATT_INLINE void moments_of(moments m, const channels *c, const void *x, int64_t begin, int64_t end, att_range part,
-                           bool narrow)
+                           bool is_bf16)
 {
     int64_t wide_rows = (end - begin) / c->fold, first = begin * c->columns;
     int64_t blocks = part.begin + (part.end - part.begin) / CHANNELS_BLOCK * CHANNELS_BLOCK;
     for (int64_t i = 0; i < c->columns; i++)
-        m.origin[i] = att_float_get(x, first + i, narrow);
+        m.origin[i] = att_float_get(x, first + i, is_bf16);
     channels_repeat(c, m.origin);
     memset(m.mean, 0, 2 * (size_t)c->wide * sizeof *m.mean);
     for (int64_t row = 0, rows; row < wide_rows; row += rows) {
         rows = wide_rows - row < c->tile ? wide_rows - row : c->tile;
         int64_t at = first + row * c->wide;
         for (int64_t column = part.begin; column < blocks; column += CHANNELS_BLOCK)
-            moments_block(m, c, x, at, rows, row, column, narrow);
+            moments_block(m, c, x, at, rows, row, column, is_bf16);
         for (int64_t r = 0; blocks < part.end && r < rows; r++)
-            moments_row(m, x, at + r * c->wide, row + r, blocks, part.end, narrow);
+            moments_row(m, x, at + r * c->wide, row + r, blocks, part.end, is_bf16);
     }
     moments_fold(m, c, wide_rows);
     att_range kept = channels_kept(c, part);
     for (int64_t row = wide_rows * c->fold; row < end - begin; row++)
-        moments_row(m, x, first + row * c->columns, row, kept.begin, kept.end, narrow);
+        moments_row(m, x, first + row * c->columns, row, kept.begin, kept.end, is_bf16);
     for (int64_t i = kept.begin; i < kept.end; i++)
         m.mean[i] += m.origin[i];
 }

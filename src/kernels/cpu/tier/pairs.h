@@ -42,9 +42,9 @@ ATT_INLINE vf v_pair(vf first, vf second)
     return (vf)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
 #else
     bf16 low[VW], high[VW];
-    v_store_narrow(low, first);
-    v_store_narrow(high, second);
-    return (vf)((vu)v_load_narrow(low) >> 16 | (vu)v_load_narrow(high));
+    v_store_bf16(low, first);
+    v_store_bf16(high, second);
+    return (vf)((vu)v_load_bf16(low) >> 16 | (vu)v_load_bf16(high));
 #endif
 }
 
@@ -54,7 +54,7 @@ ATT_INLINE void v_put_halves(void *to, int64_t i, vf x)
 #if defined(__AVX512BF16__)
     _mm256_storeu_si256((__m256i *)(void *)((bf16 *)to + i), (__m256i)_mm512_cvtneps_pbh((__m512)x));
 #else
-    v_store_narrow((bf16 *)to + i, x);
+    v_store_bf16((bf16 *)to + i, x);
 #endif
 }
 

@@ -21,7 +21,7 @@ static void split_three(const float *restrict line, int64_t width, float *restri
 }
 
 /* Row y of the patches that begin at element `first` of the output, from the planes of their line. */
-ATT_INLINE void fill_row(const att_call *call, const float *planes, int64_t first, int64_t y, bool narrow)
+ATT_INLINE void fill_row(const att_call *call, const float *planes, int64_t first, int64_t y, bool is_bf16)
 {
     const att_desc *image = &call->problem->in[0];
     const int32_t *patch = ATT_ATTRS(call->problem, patch)->patch;
@@ -31,12 +31,12 @@ ATT_INLINE void fill_row(const att_call *call, const float *planes, int64_t firs
             const float *from = planes + c * width + p * wide;
             int64_t to = first + ((p * channels + c) * tall + y) * wide;
             for (int64_t x = 0; x < wide; x += VW)
-                v_put_until(call->out[0], to + x, to + wide, v_get_until(from, x, wide, false), narrow);
+                v_put_until(call->out[0], to + x, to + wide, v_get_until(from, x, wide, false), is_bf16);
         }
 }
 
 /* Parts share the rows of patches of all samples. */
-ATT_INLINE void patchify_as(const att_call *call, bool narrow)
+ATT_INLINE void patchify_as(const att_call *call, bool is_bf16)
 {
     const int64_t *dims = call->problem->in[0].shape.dims;
     int64_t tall = ATT_ATTRS(call->problem, patch)->patch[0], line = dims[1] * dims[2];
@@ -47,13 +47,13 @@ ATT_INLINE void patchify_as(const att_call *call, bool narrow)
             split_three(from, dims[1], call->scratch);
         else
             split_line(from, dims[1], dims[2], call->scratch);
-        fill_row(call, call->scratch, row / tall * tall * line, row % tall, narrow);
+        fill_row(call, call->scratch, row / tall * tall * line, row % tall, is_bf16);
     }
 }
 
 static att_status patchify_run(const att_call *call)
 {
-    if (att_is_narrow(&call->problem->out[0]))
+    if (att_is_bf16(&call->problem->out[0]))
         patchify_as(call, true);
     else
         patchify_as(call, false);
@@ -62,7 +62,7 @@ static att_status patchify_run(const att_call *call)
 
 static bool patchify_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 0, 1);
+    return att_takes_bf16(problem, 0, 1);
 }
 
 static att_status patchify_prepare(const att_problem *problem, att_prepared *prepared)

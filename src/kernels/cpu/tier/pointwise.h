@@ -9,22 +9,22 @@
 
 typedef vf (*vector_function)(vf x);
 
-ATT_INLINE void pointwise_as(const att_call *call, vector_function f, bool narrow_x, bool narrow_y)
+ATT_INLINE void pointwise_as(const att_call *call, vector_function f, bool x_is_bf16, bool y_is_bf16)
 {
     const void *x = call->in[0];
     void *y = call->out[0];
     att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
     int64_t i = part.begin;
     for (; i + 2 * VW <= part.end; i += 2 * VW)
-        v_put_pair(y, i, f(v_get(x, i, narrow_x)), f(v_get(x, i + VW, narrow_x)), narrow_y);
+        v_put_pair(y, i, f(v_get(x, i, x_is_bf16)), f(v_get(x, i + VW, x_is_bf16)), y_is_bf16);
     for (; i < part.end; i += VW)
-        v_put_until(y, i, part.end, f(v_get_until(x, i, part.end, narrow_x)), narrow_y);
+        v_put_until(y, i, part.end, f(v_get_until(x, i, part.end, x_is_bf16)), y_is_bf16);
 }
 
 /* y = f(x), of input 0. */
 ATT_INLINE att_status pointwise(const att_call *call, vector_function f)
 {
-    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
     if (!x && !y)
         pointwise_as(call, f, false, false);
     else if (x && y)
@@ -36,34 +36,34 @@ ATT_INLINE att_status pointwise(const att_call *call, vector_function f)
 
 static inline bool pointwise_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 1);
+    return att_takes_bf16(problem, 1, 1);
 }
 
-ATT_INLINE vf slope_times(const void *dy, const void *x, vector_function slope, int64_t i, int64_t end, bool narrow_dy,
-                          bool narrow_x)
+ATT_INLINE vf slope_times(const void *dy, const void *x, vector_function slope, int64_t i, int64_t end, bool dy_is_bf16,
+                          bool x_is_bf16)
 {
-    return v_get_until(dy, i, end, narrow_dy) * slope(v_get_until(x, i, end, narrow_x));
+    return v_get_until(dy, i, end, dy_is_bf16) * slope(v_get_until(x, i, end, x_is_bf16));
 }
 
-ATT_INLINE void pointwise_grad_as(const att_call *call, vector_function slope, bool narrow_dy, bool narrow_x,
-                                  bool narrow_dx)
+ATT_INLINE void pointwise_grad_as(const att_call *call, vector_function slope, bool dy_is_bf16, bool x_is_bf16,
+                                  bool dx_is_bf16)
 {
     const void *dy = call->in[0], *x = call->in[1];
     void *dx = call->out[0];
     att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
     int64_t i = part.begin, end = part.end;
     for (; i + 2 * VW <= end; i += 2 * VW)
-        v_put_pair(dx, i, slope_times(dy, x, slope, i, end, narrow_dy, narrow_x),
-                   slope_times(dy, x, slope, i + VW, end, narrow_dy, narrow_x), narrow_dx);
+        v_put_pair(dx, i, slope_times(dy, x, slope, i, end, dy_is_bf16, x_is_bf16),
+                   slope_times(dy, x, slope, i + VW, end, dy_is_bf16, x_is_bf16), dx_is_bf16);
     for (; i < end; i += VW)
-        v_put_until(dx, i, end, slope_times(dy, x, slope, i, end, narrow_dy, narrow_x), narrow_dx);
+        v_put_until(dx, i, end, slope_times(dy, x, slope, i, end, dy_is_bf16, x_is_bf16), dx_is_bf16);
 }
 
 /* dx = dy slope(x), of inputs 0 and 1. Where input 1 is the function's result, `slope` takes that. */
 ATT_INLINE att_status pointwise_grad(const att_call *call, vector_function slope)
 {
     const att_problem *problem = call->problem;
-    bool dy = att_is_narrow(&problem->in[0]), x = att_is_narrow(&problem->in[1]), dx = att_is_narrow(&problem->out[0]);
+    bool dy = att_is_bf16(&problem->in[0]), x = att_is_bf16(&problem->in[1]), dx = att_is_bf16(&problem->out[0]);
     if (!dy && !x && !dx)
         pointwise_grad_as(call, slope, false, false, false);
     else if (dy && x && dx)
@@ -75,7 +75,7 @@ ATT_INLINE att_status pointwise_grad(const att_call *call, vector_function slope
 
 static inline bool pointwise_grad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 3, 1);
+    return att_takes_bf16(problem, 3, 1);
 }
 
 #endif

@@ -91,7 +91,7 @@ ATT_INLINE vi replaces(vf x, vf best)
     return (vi)(x > best) | (vi)(x != x);
 }
 
-ATT_INLINE void max_pool_as(const att_call *call, bool narrow_x, bool narrow_y)
+ATT_INLINE void max_pool_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
 {
     pool p = pool_of(call, &call->problem->in[0], &call->problem->out[0], false);
     att_range part = att_part_of(call, p.group * p.down.places * p.across.places, 1);
@@ -102,18 +102,18 @@ ATT_INLINE void max_pool_as(const att_call *call, bool narrow_x, bool narrow_y)
             for (int64_t i = at.rows.begin; i < at.rows.end; i++)
                 for (int64_t j = at.columns.begin; j < at.columns.end; j++) {
                     int64_t pixel = pixel_of(&p, at.sample, i, j);
-                    vf x = v_get_until(call->in[0], pixel + c, pixel + p.channels, narrow_x);
+                    vf x = v_get_until(call->in[0], pixel + c, pixel + p.channels, x_is_bf16);
                     best = choose(replaces(x, best), x, best);
                 }
             int64_t to = window * p.channels;
-            v_put_until(call->out[0], to + c, to + p.channels, best, narrow_y);
+            v_put_until(call->out[0], to + c, to + p.channels, best, y_is_bf16);
         }
     }
 }
 
 static att_status max_pool_run(const att_call *call)
 {
-    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
     if (!x && !y)
         max_pool_as(call, false, false);
     else if (x && y)
@@ -125,7 +125,7 @@ static att_status max_pool_run(const att_call *call)
 
 static bool pool_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 3, 1);
+    return att_takes_bf16(problem, 3, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_max_pool) = {
@@ -135,8 +135,8 @@ enum { DY, X };
 
 /* Adds dy [window] of `lanes` channels from c on to where the first maximum of x is, in dx [h, w, channels] of one
  * sample. */
-ATT_INLINE void add_to_maximum(const att_call *call, const pool *p, int64_t window, int64_t c, float *dx, bool narrow_x,
-                               bool narrow_dy)
+ATT_INLINE void add_to_maximum(const att_call *call, const pool *p, int64_t window, int64_t c, float *dx,
+                               bool x_is_bf16, bool dy_is_bf16)
 {
     place at = place_of(p, window);
     int64_t end = p->channels - c;
@@ -145,13 +145,13 @@ ATT_INLINE void add_to_maximum(const att_call *call, const pool *p, int64_t wind
     for (int64_t i = at.rows.begin; i < at.rows.end; i++)
         for (int64_t j = at.columns.begin; j < at.columns.end; j++, number += 1) {
             int64_t pixel = pixel_of(p, at.sample, i, j) + c;
-            vf x = v_get_until(call->in[X], pixel, pixel + end, narrow_x);
+            vf x = v_get_until(call->in[X], pixel, pixel + end, x_is_bf16);
             vi better = replaces(x, best);
             best = choose(better, x, best);
             index = (better & number) | (~better & index);
         }
     int64_t from = window * p->channels + c;
-    vf dy = v_get_until(call->in[DY], from, from + end, narrow_dy);
+    vf dy = v_get_until(call->in[DY], from, from + end, dy_is_bf16);
     number = (vi){0};
     for (int64_t i = at.rows.begin; i < at.rows.end; i++)
         for (int64_t j = at.columns.begin; j < at.columns.end; j++, number += 1) {
@@ -163,17 +163,17 @@ ATT_INLINE void add_to_maximum(const att_call *call, const pool *p, int64_t wind
 
 /* Channels [begin, end) of one sample. A bf16 gradient is summed in f32 in `scratch`. */
 ATT_INLINE void max_grad_of_sample(const att_call *call, const pool *p, int64_t sample, att_range channels,
-                                   bool narrow_x, bool narrow_dy, bool narrow_dx)
+                                   bool x_is_bf16, bool dy_is_bf16, bool dx_is_bf16)
 {
     int64_t pixels = p->down.size * p->across.size, windows = p->down.places * p->across.places;
-    float *dx = narrow_dx ? call->scratch : (float *)call->out[0] + sample * pixels * p->channels;
+    float *dx = dx_is_bf16 ? call->scratch : (float *)call->out[0] + sample * pixels * p->channels;
     size_t width = (size_t)(channels.end - channels.begin);
     for (int64_t pixel = 0; pixel < pixels; pixel++)
         memset(dx + pixel * p->channels + channels.begin, 0, width * sizeof *dx);
     for (int64_t window = sample * windows; window < (sample + 1) * windows; window++)
         for (int64_t c = channels.begin; c < channels.end; c += VW)
-            add_to_maximum(call, p, window, c, dx, narrow_x, narrow_dy);
-    for (int64_t pixel = 0; narrow_dx && pixel < pixels; pixel++)
+            add_to_maximum(call, p, window, c, dx, x_is_bf16, dy_is_bf16);
+    for (int64_t pixel = 0; dx_is_bf16 && pixel < pixels; pixel++)
         for (int64_t c = channels.begin; c < channels.end; c += VW) {
             int64_t from = pixel * p->channels, to = (sample * pixels + pixel) * p->channels;
             v_put_until(call->out[0], to + c, to + channels.end, v_get_until(dx, from + c, from + channels.end, false),
@@ -182,7 +182,7 @@ ATT_INLINE void max_grad_of_sample(const att_call *call, const pool *p, int64_t 
 }
 
 /* Parts share vectors of channels of samples. */
-ATT_INLINE void max_pool_grad_as(const att_call *call, bool narrow_x, bool narrow_dy, bool narrow_dx)
+ATT_INLINE void max_pool_grad_as(const att_call *call, bool x_is_bf16, bool dy_is_bf16, bool dx_is_bf16)
 {
     pool p = pool_of(call, &call->problem->out[0], &call->problem->in[DY], false);
     int64_t vectors = (p.channels + VW - 1) / VW;
@@ -192,14 +192,14 @@ ATT_INLINE void max_pool_grad_as(const att_call *call, bool narrow_x, bool narro
         next = last < part.end ? last : part.end;
         att_range channels = {unit % vectors * VW, (next - sample * vectors) * VW};
         channels.end = channels.end < p.channels ? channels.end : p.channels;
-        max_grad_of_sample(call, &p, sample, channels, narrow_x, narrow_dy, narrow_dx);
+        max_grad_of_sample(call, &p, sample, channels, x_is_bf16, dy_is_bf16, dx_is_bf16);
     }
 }
 
 static att_status max_pool_grad_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
-    bool dy = att_is_narrow(&problem->in[DY]), x = att_is_narrow(&problem->in[X]), dx = att_is_narrow(problem->out);
+    bool dy = att_is_bf16(&problem->in[DY]), x = att_is_bf16(&problem->in[X]), dx = att_is_bf16(problem->out);
     if (!dy && !x && !dx)
         max_pool_grad_as(call, false, false, false);
     else if (dy && x && dx)
@@ -211,7 +211,7 @@ static att_status max_pool_grad_run(const att_call *call)
 
 static att_status max_pool_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
-    if (att_is_narrow(&problem->out[0]))
+    if (att_is_bf16(&problem->out[0]))
         prepared->scratch_bytes =
             (size_t)(att_problem_count(problem, &problem->out[0]) / problem->group) * sizeof(float);
     return ATT_OK;
@@ -226,7 +226,7 @@ const att_kernel ATT_TIERED(att_cpu_max_pool_grad) = {.op = "max_pool_grad",
 
 /* --- mean --------------------------------------------------------------------------------------------------------- */
 
-ATT_INLINE void mean_as(const att_call *call, const pool *p, bool narrow_x, bool narrow_y)
+ATT_INLINE void mean_as(const att_call *call, const pool *p, bool x_is_bf16, bool y_is_bf16)
 {
     att_range part = att_part_of(call, p->group * p->down.places * p->across.places, 1);
     for (int64_t window = part.begin; window < part.end; window++) {
@@ -237,10 +237,10 @@ ATT_INLINE void mean_as(const att_call *call, const pool *p, bool narrow_x, bool
             for (int64_t i = at.rows.begin; i < at.rows.end; i++)
                 for (int64_t j = at.columns.begin; j < at.columns.end; j++) {
                     int64_t pixel = pixel_of(p, at.sample, i, j);
-                    sum += v_get_until(call->in[0], pixel + c, pixel + p->channels, narrow_x);
+                    sum += v_get_until(call->in[0], pixel + c, pixel + p->channels, x_is_bf16);
                 }
             int64_t to = window * p->channels;
-            v_put_until(call->out[0], to + c, to + p->channels, sum * share, narrow_y);
+            v_put_until(call->out[0], to + c, to + p->channels, sum * share, y_is_bf16);
         }
     }
 }
@@ -248,7 +248,7 @@ ATT_INLINE void mean_as(const att_call *call, const pool *p, bool narrow_x, bool
 static att_status mean_run(const att_call *call, bool adaptive)
 {
     pool p = pool_of(call, &call->problem->in[0], &call->problem->out[0], adaptive);
-    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
     if (!x && !y)
         mean_as(call, &p, false, false);
     else
@@ -258,24 +258,24 @@ static att_status mean_run(const att_call *call, bool adaptive)
 
 /* sum [channels], or what was there, plus share dy. */
 ATT_INLINE void add_share(const void *dy, int64_t from, int64_t channels, float share, bool first, float *sum,
-                          bool narrow_dy)
+                          bool dy_is_bf16)
 {
     for (int64_t c = 0; c < channels; c += VW) {
         vf old = first ? (vf){0} : v_get_until(sum, c, channels, false);
-        v_put_until(sum, c, channels, v_fma(v_get_until(dy, from + c, from + channels, narrow_dy), v_set(share), old),
+        v_put_until(sum, c, channels, v_fma(v_get_until(dy, from + c, from + channels, dy_is_bf16), v_set(share), old),
                     false);
     }
 }
 
 /* Parts share the pixels of dx: each is the sum over the windows that hold it, made in scratch where dx is bf16. */
-ATT_INLINE void mean_grad_as(const att_call *call, const pool *p, bool narrow_dy, bool narrow_dx)
+ATT_INLINE void mean_grad_as(const att_call *call, const pool *p, bool dy_is_bf16, bool dx_is_bf16)
 {
     att_range part = att_part_of(call, p->group * p->down.size * p->across.size, 1);
     for (int64_t pixel = part.begin; pixel < part.end; pixel++) {
         int64_t row = pixel / p->across.size, sample = row / p->down.size;
         att_range down = places_of(&p->down, row % p->down.size);
         att_range across = places_of(&p->across, pixel % p->across.size);
-        float *sum = narrow_dx ? call->scratch : (float *)call->out[0] + pixel * p->channels;
+        float *sum = dx_is_bf16 ? call->scratch : (float *)call->out[0] + pixel * p->channels;
         bool none = down.begin >= down.end || across.begin >= across.end;
         if (none)
             memset(sum, 0, (size_t)p->channels * sizeof *sum);
@@ -284,9 +284,9 @@ ATT_INLINE void mean_grad_as(const att_call *call, const pool *p, bool narrow_dy
                 int64_t window = (sample * p->down.places + i) * p->across.places + j;
                 int64_t count = span_of(&p->down, i).count * span_of(&p->across, j).count;
                 add_share(call->in[0], window * p->channels, p->channels, 1 / (float)count,
-                          i == down.begin && j == across.begin, sum, narrow_dy);
+                          i == down.begin && j == across.begin, sum, dy_is_bf16);
             }
-        for (int64_t c = 0; narrow_dx && c < p->channels; c += VW)
+        for (int64_t c = 0; dx_is_bf16 && c < p->channels; c += VW)
             v_put_until(call->out[0], pixel * p->channels + c, (pixel + 1) * p->channels,
                         v_get_until(sum, c, p->channels, false), true);
     }
@@ -294,7 +294,7 @@ ATT_INLINE void mean_grad_as(const att_call *call, const pool *p, bool narrow_dy
 
 static att_status mean_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
-    if (att_is_narrow(&problem->out[0]))
+    if (att_is_bf16(&problem->out[0]))
         prepared->scratch_bytes = (size_t)att_columns(&problem->out[0]) * sizeof(float);
     return ATT_OK;
 }
@@ -302,7 +302,7 @@ static att_status mean_grad_prepare(const att_problem *problem, att_prepared *pr
 static att_status mean_grad_run(const att_call *call, bool adaptive)
 {
     pool p = pool_of(call, &call->problem->out[0], &call->problem->in[0], adaptive);
-    bool dy = att_is_narrow(&call->problem->in[0]), dx = att_is_narrow(&call->problem->out[0]);
+    bool dy = att_is_bf16(&call->problem->in[0]), dx = att_is_bf16(&call->problem->out[0]);
     if (!dy && !dx)
         mean_grad_as(call, &p, false, false);
     else
@@ -332,7 +332,7 @@ static att_status adaptive_avg_pool_grad_run(const att_call *call)
 
 static bool mean_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 1);
+    return att_takes_bf16(problem, 1, 1);
 }
 
 #define MEAN(op_, prepare_)                                                \

@@ -24,7 +24,7 @@ ATT_INLINE void add_row(rows_of x, int64_t columns, const column_sums *sums, nor
 {
     vf row = {0}, row_rest = {0}, squares = {0}, squares_rest = {0};
     for (int64_t i = 0; i < columns; i += VW) {
-        vf value = v_get_until(x.x, x.first + i, x.first + columns, x.narrow);
+        vf value = v_get_until(x.x, x.first + i, x.first + columns, x.is_bf16);
         vf left = value - v_get_until(sums->centre, i, columns, false);
         row += v_abs(value);
         row_rest += v_abs(left);
@@ -86,21 +86,21 @@ ATT_INLINE void put_medians(rows_of x, int64_t rows, int64_t columns, vu *keys, 
 {
     for (int64_t i = 0; i < columns; i += VW) {
         for (int64_t row = 0; row < rows; row++)
-            keys[row] = key_of(v_get_until(x.x, x.first + row * columns + i, x.first + (row + 1) * columns, x.narrow));
+            keys[row] = key_of(v_get_until(x.x, x.first + row * columns + i, x.first + (row + 1) * columns, x.is_bf16));
         vf low = select_place(keys, rows, (rows - 1) / 2);
         vf high = rows % 2 ? low : select_place(keys, rows, rows / 2);
         v_store(centre + i, 0.5f * low + 0.5f * high);
     }
 }
 
-ATT_INLINE void residual_norms_as(const att_call *call, bool narrow)
+ATT_INLINE void residual_norms_as(const att_call *call, bool is_bf16)
 {
     int64_t rows = call->problem->in[0].shape.dims[0], columns = call->problem->in[0].shape.dims[1];
     int64_t padded = (columns + VW - 1) / VW * VW;
     column_sums sums = {call->scratch, (float *)call->scratch + padded, (float *)call->scratch + 2 * padded};
     att_range part = att_part_of(call, call->problem->group, 1);
     for (int64_t sample = part.begin; sample < part.end; sample++) {
-        rows_of x = {call->in[0], sample * rows * columns, narrow};
+        rows_of x = {call->in[0], sample * rows * columns, is_bf16};
         norms whole = {0}, rest = {0};
         memset(call->scratch, 0, (size_t)(3 * padded) * sizeof(float));
         if (ATT_ATTRS(call->problem, centre)->median)
@@ -117,7 +117,7 @@ ATT_INLINE void residual_norms_as(const att_call *call, bool narrow)
 /* Parts share the samples. */
 static att_status residual_norms_run(const att_call *call)
 {
-    if (att_is_narrow(&call->problem->in[0]))
+    if (att_is_bf16(&call->problem->in[0]))
         residual_norms_as(call, true);
     else
         residual_norms_as(call, false);
@@ -134,7 +134,7 @@ static att_status residual_norms_prepare(const att_problem *problem, att_prepare
 
 static bool residual_norms_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 0);
+    return att_takes_bf16(problem, 1, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_residual_norms) = {.op = "residual_norms",

@@ -6,11 +6,11 @@
 
 enum { ROWS_BLOCK = 8 }; /* vectors of columns that are summed at a time, in registers */
 
-/* A matrix, dense, from element `first` of x; narrow: bf16. */
+/* A matrix, dense, from element `first` of x; is_bf16: bf16. */
 typedef struct rows_of {
     const void *x;
     int64_t first;
-    bool narrow;
+    bool is_bf16;
 } rows_of;
 
 /* Sum over rows of x[row][column] (times y's, where it is not NULL) for the columns [column, column + width), width at
@@ -23,12 +23,12 @@ ATT_INLINE void rows_add_block(rows_of x, rows_of y, int64_t rows, int64_t colum
     for (int64_t row = 0; row < rows; row++) {
         int64_t at = row * columns + column;
         for (int64_t i = 0; i < whole; i++) {
-            vf value = v_get(x.x, x.first + at + i * VW, x.narrow);
-            total[i] = y.x ? v_fma(value, v_get(y.x, y.first + at + i * VW, y.narrow), total[i]) : total[i] + value;
+            vf value = v_get(x.x, x.first + at + i * VW, x.is_bf16);
+            total[i] = y.x ? v_fma(value, v_get(y.x, y.first + at + i * VW, y.is_bf16), total[i]) : total[i] + value;
         }
         if (rest) {
-            vf value = v_get_part(x.x, x.first + at + whole * VW, rest, x.narrow);
-            total[whole] = y.x ? v_fma(value, v_get_part(y.x, y.first + at + whole * VW, rest, y.narrow), total[whole])
+            vf value = v_get_part(x.x, x.first + at + whole * VW, rest, x.is_bf16);
+            total[whole] = y.x ? v_fma(value, v_get_part(y.x, y.first + at + whole * VW, rest, y.is_bf16), total[whole])
                                : total[whole] + value;
         }
     }

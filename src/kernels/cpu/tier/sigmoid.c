@@ -18,18 +18,18 @@ const att_kernel ATT_TIERED(att_cpu_sigmoid) = {
 
 static att_status sigmoid_grad_run(const att_call *call)
 {
-    bool narrow = att_is_narrow(&call->problem->out[0]);
+    bool is_bf16 = att_is_bf16(&call->problem->out[0]);
     att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
     for (int64_t i = part.begin; i < part.end; i += VW) {
         vf dy = v_get_until(call->in[0], i, part.end, false), y = v_get_until(call->in[1], i, part.end, false);
-        v_put_until(call->out[0], i, part.end, dy * y * (v_set(1) - y), narrow);
+        v_put_until(call->out[0], i, part.end, dy * y * (v_set(1) - y), is_bf16);
     }
     return ATT_OK;
 }
 
 static bool sigmoid_grad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 0, 1);
+    return att_takes_bf16(problem, 0, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_sigmoid_grad) = {.op = "sigmoid_grad",

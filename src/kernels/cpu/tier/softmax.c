@@ -6,47 +6,47 @@
 #include "kernels/cpu/tiered.h"
 
 /* Elements [i, i + VW); minus infinity from `end` on, which changes neither a maximum nor a sum of exponentials. */
-ATT_INLINE vf load_or_lowest(const void *x, int64_t i, int64_t end, bool narrow)
+ATT_INLINE vf load_or_lowest(const void *x, int64_t i, int64_t end, bool is_bf16)
 {
     if (end - i >= VW)
-        return v_get(x, i, narrow);
+        return v_get(x, i, is_bf16);
     float lane[VW];
     v_store(lane, v_set(-INFINITY));
-    v_store_part(lane, v_get_part(x, i, end - i, narrow), end - i);
+    v_store_part(lane, v_get_part(x, i, end - i, is_bf16), end - i);
     return v_load(lane);
 }
 
 /* Largest element of [begin, end), NaN passed over. */
-ATT_INLINE float largest_of(const void *x, int64_t begin, int64_t end, bool narrow)
+ATT_INLINE float largest_of(const void *x, int64_t begin, int64_t end, bool is_bf16)
 {
     vf largest = v_set(-INFINITY);
     for (int64_t i = begin; i < end; i += VW)
-        largest = v_max(load_or_lowest(x, i, end, narrow), largest);
+        largest = v_max(load_or_lowest(x, i, end, is_bf16), largest);
     return v_largest(largest);
 }
 
 /* e: room for a row, in whole vectors. */
-ATT_INLINE void softmax_as(const att_call *call, float *e, bool narrow_x, bool narrow_y)
+ATT_INLINE void softmax_as(const att_call *call, float *e, bool x_is_bf16, bool y_is_bf16)
 {
     int64_t columns = att_columns(&call->problem->in[0]);
     att_range part = att_part_of(call, att_rows(call, &call->problem->in[0]), 1);
     for (int64_t row = part.begin; row < part.end; row++) {
         int64_t at = row * columns, end = at + columns;
-        vf largest = v_set(largest_of(call->in[0], at, end, narrow_x)), sum = {0};
+        vf largest = v_set(largest_of(call->in[0], at, end, x_is_bf16)), sum = {0};
         for (int64_t i = 0; i < columns; i += VW) {
-            vf value = v_exp(load_or_lowest(call->in[0], at + i, end, narrow_x) - largest);
+            vf value = v_exp(load_or_lowest(call->in[0], at + i, end, x_is_bf16) - largest);
             v_store(e + i, value);
             sum += value;
         }
         vf share = v_set(1 / v_sum(sum));
         for (int64_t i = 0; i < columns; i += VW)
-            v_put_until(call->out[0], at + i, end, v_load(e + i) * share, narrow_y);
+            v_put_until(call->out[0], at + i, end, v_load(e + i) * share, y_is_bf16);
     }
 }
 
 static att_status softmax_run(const att_call *call)
 {
-    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
     if (!x && !y)
         softmax_as(call, call->scratch, false, false);
     else if (x && y)
@@ -58,7 +58,7 @@ static att_status softmax_run(const att_call *call)
 
 static bool softmax_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 1);
+    return att_takes_bf16(problem, 1, 1);
 }
 
 static att_status softmax_prepare(const att_problem *problem, att_prepared *prepared)
@@ -74,7 +74,7 @@ const att_kernel ATT_TIERED(att_cpu_softmax) = {.op = "softmax",
                                                 .prepare = softmax_prepare,
                                                 .run = softmax_run};
 
-ATT_INLINE void softmax_grad_as(const att_call *call, bool narrow_dy, bool narrow_y, bool narrow_dx)
+ATT_INLINE void softmax_grad_as(const att_call *call, bool dy_is_bf16, bool y_is_bf16, bool dx_is_bf16)
 {
     const void *dy = call->in[0], *y = call->in[1];
     int64_t columns = att_columns(&call->problem->in[1]);
@@ -83,18 +83,18 @@ ATT_INLINE void softmax_grad_as(const att_call *call, bool narrow_dy, bool narro
         int64_t at = row * columns, end = at + columns;
         vf sum = {0};
         for (int64_t i = at; i < end; i += VW)
-            sum = v_fma(v_get_until(dy, i, end, narrow_dy), v_get_until(y, i, end, narrow_y), sum);
+            sum = v_fma(v_get_until(dy, i, end, dy_is_bf16), v_get_until(y, i, end, y_is_bf16), sum);
         vf mean = v_set(v_sum(sum));
         for (int64_t i = at; i < end; i += VW)
             v_put_until(call->out[0], i, end,
-                        v_get_until(y, i, end, narrow_y) * (v_get_until(dy, i, end, narrow_dy) - mean), narrow_dx);
+                        v_get_until(y, i, end, y_is_bf16) * (v_get_until(dy, i, end, dy_is_bf16) - mean), dx_is_bf16);
     }
 }
 
 static att_status softmax_grad_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
-    bool dy = att_is_narrow(&problem->in[0]), y = att_is_narrow(&problem->in[1]), dx = att_is_narrow(&problem->out[0]);
+    bool dy = att_is_bf16(&problem->in[0]), y = att_is_bf16(&problem->in[1]), dx = att_is_bf16(&problem->out[0]);
     if (!dy && !y && !dx)
         softmax_grad_as(call, false, false, false);
     else if (dy && y && dx)
@@ -106,7 +106,7 @@ static att_status softmax_grad_run(const att_call *call)
 
 static bool softmax_grad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 3, 1);
+    return att_takes_bf16(problem, 3, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_softmax_grad) = {.op = "softmax_grad",

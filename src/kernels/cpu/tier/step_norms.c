@@ -11,16 +11,16 @@ typedef struct sums {
     double before, step, branch;
 } sums;
 
-ATT_INLINE void add_run(const att_call *call, int64_t begin, int64_t end, const bool *narrow, bool branch, sums *total)
+ATT_INLINE void add_run(const att_call *call, int64_t begin, int64_t end, const bool *is_bf16, bool branch, sums *total)
 {
     vf before = {0}, step = {0}, other = {0};
     for (int64_t i = begin; i < end; i += VW) {
-        vf x = v_get_until(call->in[BEFORE], i, end, narrow[BEFORE]);
-        vf change = v_get_until(call->in[AFTER], i, end, narrow[AFTER]) - x;
+        vf x = v_get_until(call->in[BEFORE], i, end, is_bf16[BEFORE]);
+        vf change = v_get_until(call->in[AFTER], i, end, is_bf16[AFTER]) - x;
         before = v_fma(x, x, before);
         step = v_fma(change, change, step);
         if (branch) {
-            vf f = v_get_until(call->in[BRANCH], i, end, narrow[BRANCH]);
+            vf f = v_get_until(call->in[BRANCH], i, end, is_bf16[BRANCH]);
             other = v_fma(f, f, other);
         }
     }
@@ -29,7 +29,7 @@ ATT_INLINE void add_run(const att_call *call, int64_t begin, int64_t end, const 
     total->branch += (double)v_sum(branch ? other : step);
 }
 
-ATT_INLINE void step_norms_as(const att_call *call, const bool *narrow, bool branch)
+ATT_INLINE void step_norms_as(const att_call *call, const bool *is_bf16, bool branch)
 {
     int64_t elements = att_elements(call, &call->problem->in[BEFORE]) / call->problem->group;
     att_range part = att_part_of(call, call->problem->group, 1);
@@ -37,7 +37,7 @@ ATT_INLINE void step_norms_as(const att_call *call, const bool *narrow, bool bra
         sums total = {0};
         int64_t end = (sample + 1) * elements;
         for (int64_t begin = sample * elements; begin < end; begin += RUN)
-            add_run(call, begin, end - begin < RUN ? end : begin + RUN, narrow, branch, &total);
+            add_run(call, begin, end - begin < RUN ? end : begin + RUN, is_bf16, branch, &total);
         float *out = (float *)call->out[0] + 3 * sample;
         out[0] = (float)sqrt(total.before);
         out[1] = (float)sqrt(total.step);
@@ -50,17 +50,17 @@ static att_status step_norms_run(const att_call *call)
 {
     static const bool wide[3] = {false, false, false};
     const att_desc *in = call->problem->in;
-    bool narrow[3] = {att_is_narrow(&in[BEFORE]), att_is_narrow(&in[AFTER]), att_is_narrow(&in[BRANCH])};
-    if (!call->in[BRANCH] && !narrow[BEFORE] && !narrow[AFTER])
+    bool is_bf16[3] = {att_is_bf16(&in[BEFORE]), att_is_bf16(&in[AFTER]), att_is_bf16(&in[BRANCH])};
+    if (!call->in[BRANCH] && !is_bf16[BEFORE] && !is_bf16[AFTER])
         step_norms_as(call, wide, false);
     else
-        step_norms_as(call, narrow, call->in[BRANCH] != NULL);
+        step_norms_as(call, is_bf16, call->in[BRANCH] != NULL);
     return ATT_OK;
 }
 
 static bool step_norms_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 7, 0);
+    return att_takes_bf16(problem, 7, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_step_norms) = {

@@ -3,7 +3,7 @@
 #include "kernels/cpu/tiered.h"
 
 /* Parts share the channels of all samples. */
-ATT_INLINE void token_mean_as(const att_call *call, bool narrow)
+ATT_INLINE void token_mean_as(const att_call *call, bool is_bf16)
 {
     const att_problem *problem = call->problem;
     channels c = channels_of(&problem->in[0]);
@@ -16,7 +16,7 @@ ATT_INLINE void token_mean_as(const att_call *call, bool narrow)
             continue;
         memset(sum, 0, (size_t)c.wide * sizeof *sum);
         channel_sums sums = {.a = call->in[0], .sum = sum};
-        channels_sum(sums, &c, sample * rows + first, (sample + 1) * rows, share, narrow, false);
+        channels_sum(sums, &c, sample * rows + first, (sample + 1) * rows, share, is_bf16, false);
         channels_fold(&c, sum);
         float *y = (float *)call->out[0] + sample * c.columns;
         for (int64_t i = kept.begin; i < kept.end; i++)
@@ -26,7 +26,7 @@ ATT_INLINE void token_mean_as(const att_call *call, bool narrow)
 
 static att_status token_mean_run(const att_call *call)
 {
-    if (att_is_narrow(&call->problem->in[0]))
+    if (att_is_bf16(&call->problem->in[0]))
         token_mean_as(call, true);
     else
         token_mean_as(call, false);
@@ -35,7 +35,7 @@ static att_status token_mean_run(const att_call *call)
 
 static bool token_mean_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 0);
+    return att_takes_bf16(problem, 1, 0);
 }
 
 static att_status token_mean_prepare(const att_problem *problem, att_prepared *prepared)
@@ -56,15 +56,15 @@ static att_status token_mean_grad_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
     const att_mean_attrs *attrs = problem->attrs;
-    bool narrow = att_is_narrow(&problem->out[0]);
+    bool is_bf16 = att_is_bf16(&problem->out[0]);
     int64_t columns = att_columns(&problem->in[0]);
-    size_t bytes = (size_t)columns * att_float_size(narrow);
+    size_t bytes = (size_t)columns * att_float_size(is_bf16);
     att_range part = att_part_of(call, attrs->total, 1);
     float share = 1 / (float)(attrs->total - attrs->first);
     for (int64_t sample = 0; sample < problem->group; sample++) {
         const float *dy = (const float *)call->in[0] + sample * columns;
         for (int64_t c = 0; c < columns; c++)
-            att_float_put(call->scratch, c, dy[c] * share, narrow);
+            att_float_put(call->scratch, c, dy[c] * share, is_bf16);
         for (int64_t row = part.begin; row < part.end; row++) {
             char *dx = (char *)call->out[0] + (size_t)(sample * attrs->total + row) * bytes;
             if (row < attrs->first)
@@ -78,7 +78,7 @@ static att_status token_mean_grad_run(const att_call *call)
 
 static bool token_mean_grad_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 0, 1);
+    return att_takes_bf16(problem, 0, 1);
 }
 
 static att_status token_mean_grad_prepare(const att_problem *problem, att_prepared *prepared)

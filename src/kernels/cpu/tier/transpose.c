@@ -82,35 +82,35 @@ static place place_of(const layout *l, int64_t number)
 /* Rows of y that are runs of x, too. Parts share them. */
 static void copy_rows(const att_call *call, layout l)
 {
-    bool narrow_x = att_is_narrow(&call->problem->in[0]), narrow_y = att_is_narrow(&call->problem->out[0]);
+    bool x_is_bf16 = att_is_bf16(&call->problem->in[0]), y_is_bf16 = att_is_bf16(&call->problem->out[0]);
     int64_t columns = take_axis(&l, l.rank - 1).size;
     att_range part = att_part_of(call, count_of(&l), 1);
     for (int64_t row = part.begin; row < part.end; row++) {
         place at = place_of(&l, row);
-        att_float_move(call->in[0], at.x, narrow_x, call->out[0], at.y, narrow_y, columns);
+        att_float_move(call->in[0], at.x, x_is_bf16, call->out[0], at.y, y_is_bf16, columns);
     }
 }
 
 /* A tile of up to VW x VW: `rows` runs of x along `run`, y's last axis `last` apart, become `columns` runs of y. */
 ATT_INLINE void transpose_tile(const att_call *call, place at, int64_t rows, int64_t columns, const axis *last,
-                               const axis *run, bool narrow_x, bool narrow_y)
+                               const axis *run, bool x_is_bf16, bool y_is_bf16)
 {
     vf tile[VW];
     for (int i = 0; i < VW; i++) {
         int64_t from = at.x + i * last->in_x;
-        tile[i] = i < rows ? v_get_until(call->in[0], from, from + columns, narrow_x) : (vf){0};
+        tile[i] = i < rows ? v_get_until(call->in[0], from, from + columns, x_is_bf16) : (vf){0};
     }
     gemm_transpose_vectors(tile);
     for (int i = 0; i < VW && i < columns; i++) {
         int64_t to = at.y + i * run->in_y;
-        v_put_until(call->out[0], to, to + rows, tile[i], narrow_y);
+        v_put_until(call->out[0], to, to + rows, tile[i], y_is_bf16);
     }
 }
 
 /* Matrices that x and y hold transposed: `last` is y's last axis, `run` that of x. Parts share strips of VW rows of y.
  */
-ATT_INLINE void transpose_as(const att_call *call, const layout *rest, const axis *last, const axis *run, bool narrow_x,
-                             bool narrow_y)
+ATT_INLINE void transpose_as(const att_call *call, const layout *rest, const axis *last, const axis *run,
+                             bool x_is_bf16, bool y_is_bf16)
 {
     int64_t strips = (run->size + VW - 1) / VW;
     att_range part = att_part_of(call, count_of(rest) * strips, 1);
@@ -120,25 +120,25 @@ ATT_INLINE void transpose_as(const att_call *call, const layout *rest, const axi
         at.x += first;
         at.y += first * run->in_y;
         for (int64_t row = 0; row < last->size; row += VW, at.x += VW * last->in_x, at.y += VW)
-            transpose_tile(call, at, last->size - row < VW ? last->size - row : VW, columns, last, run, narrow_x,
-                           narrow_y);
+            transpose_tile(call, at, last->size - row < VW ? last->size - row : VW, columns, last, run, x_is_bf16,
+                           y_is_bf16);
     }
 }
 
 static void transpose(const att_call *call, layout l)
 {
-    bool narrow_x = att_is_narrow(&call->problem->in[0]), narrow_y = att_is_narrow(&call->problem->out[0]);
+    bool x_is_bf16 = att_is_bf16(&call->problem->in[0]), y_is_bf16 = att_is_bf16(&call->problem->out[0]);
     axis last = take_axis(&l, l.rank - 1);
     int unit = 0;
     while (l.axes[unit].in_x != 1)
         unit++;
     axis run = take_axis(&l, unit);
-    if (!narrow_x && !narrow_y)
+    if (!x_is_bf16 && !y_is_bf16)
         transpose_as(call, &l, &last, &run, false, false);
-    else if (narrow_x && narrow_y)
+    else if (x_is_bf16 && y_is_bf16)
         transpose_as(call, &l, &last, &run, true, true);
     else
-        transpose_as(call, &l, &last, &run, narrow_x, narrow_y);
+        transpose_as(call, &l, &last, &run, x_is_bf16, y_is_bf16);
 }
 
 static att_status transpose_run(const att_call *call)
@@ -153,7 +153,7 @@ static att_status transpose_run(const att_call *call)
 
 static bool transpose_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 1);
+    return att_takes_bf16(problem, 1, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_transpose) = {

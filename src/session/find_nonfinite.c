@@ -102,7 +102,7 @@ static void check_weights(nonfinite_search *search)
 
 static const char *place_of(const att_session *session, const att_ref *ref, int64_t row)
 {
-    if (ref->watched)
+    if (ref->observed)
         return NULL;
     if (ref->place == ATT_AT_ARENA)
         return session->teams[0].arena + ref->offset;
@@ -159,7 +159,7 @@ static att_status replay_groups(nonfinite_search *search, const att_segment *seg
     for (int i = 0; (size = att_session_group(session->batch.count, segment->group, i, &row)) > 0; i++) {
         const att_program *program = att_segment_program(segment, size, session->plan->parts);
         for (int j = 0; j < program->step_count && !search->found; j++) {
-            if (program->steps[j].watcher)
+            if (program->steps[j].observer)
                 continue;
             for (int part = 0; part < program->parts; part++)
                 att_session_step(session, program, &program->steps[j], 0, part, row, 0);
@@ -175,7 +175,7 @@ static att_status replay_reductions(nonfinite_search *search, const att_segment 
 {
     for (int i = 0; i < segment->reduction_count && !search->found; i++) {
         const att_step *step = &segment->reductions[i];
-        if (step->watcher)
+        if (step->observer)
             continue;
         for (int part = 0; part < step->unit->problem.parts; part++)
             att_session_reduction(search->session, step, part);
@@ -244,7 +244,7 @@ static att_status replay_and_restore(nonfinite_search *search)
     return status;
 }
 
-att_status att_session_blame(att_session *session, char *text, size_t size)
+att_status att_session_find_nonfinite(att_session *session, char *text, size_t size)
 {
     if (session->plan->purpose == ATT_INFER || session->batch.count == 0)
         return att_fail(session->context, ATT_ERR_ARGUMENT, "nothing was accumulated that could be replayed");

@@ -115,7 +115,7 @@ static att_status add_reductions(att_plan *plan, const att_rewritten *from, att_
         int node = segment->end + i;
         att_step *step = &segment->reductions[i];
         ATT_TRY(att_place_node(plan, &from->graph->nodes.items[node], refs, step));
-        step->watcher = from->watchers[node];
+        step->observer = from->observers[node];
         ATT_TRY(att_prepare_step(plan, from, node, 1, plan->teams * plan->parts, step));
         att_widen_scratch(&plan->scratch_bytes, step->unit);
     }
@@ -130,7 +130,7 @@ const att_program *att_segment_program(const att_segment *segment, int group, in
     return NULL;
 }
 
-att_status att_make_programs(att_plan *plan, const att_rewritten *from)
+att_status att_plan_lower(att_plan *plan, const att_rewritten *from)
 {
     att_ref *refs;
     ATT_TRY(att_place_shared(plan, from, &refs));

@@ -8,17 +8,17 @@ static bool is_float32(const att_graph *graph, att_value value)
     return desc->dtype == ATT_F32 && desc->kind == ATT_SAMPLE;
 }
 
-/* takes[value]: every reader takes it as bf16, and there is one; outputs of the graph stay what they are. Watchers are
+/* takes[value]: every reader takes it as bf16, and there is one; outputs of the graph stay what they are. Observers are
  * not asked. */
-static void find_takers(const att_graph *graph, const bool *watchers, bool *takes)
+static void find_takers(const att_graph *graph, const bool *observers, bool *takes)
 {
     bool *refused = takes + graph->values.count;
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
-        for (int j = 0; j < node->in_count && !watchers[i]; j++) {
+        for (int j = 0; j < node->in_count && !observers[i]; j++) {
             if (node->in[j] == ATT_NONE)
                 continue;
-            bool fits = (node->op->narrow_in >> j & 1) != 0;
+            bool fits = (node->op->autocast_in >> j & 1) != 0;
             takes[node->in[j]] |= fits;
             refused[node->in[j]] |= !fits;
         }
@@ -32,51 +32,51 @@ static void find_takers(const att_graph *graph, const bool *watchers, bool *take
 static bool has_wide_term(const att_graph *graph, const att_node *node)
 {
     for (int j = 0; j < node->in_count; j++)
-        if ((node->op->narrow_with >> j & 1) && node->in[j] != ATT_NONE && is_float32(graph, node->in[j]))
+        if ((node->op->autocast_with >> j & 1) && node->in[j] != ATT_NONE && is_float32(graph, node->in[j]))
             return true;
     return false;
 }
 
-static void narrow_outputs(att_graph *graph, const bool *takes)
+static void cast_outputs(att_graph *graph, const bool *takes)
 {
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
         for (int j = 0; j < node->out_count && !has_wide_term(graph, node); j++)
-            if ((node->op->narrow_out >> j & 1) && takes[node->out[j]] && is_float32(graph, node->out[j]))
+            if ((node->op->autocast_out >> j & 1) && takes[node->out[j]] && is_float32(graph, node->out[j]))
                 graph->values.items[node->out[j]].desc.dtype = ATT_BF16;
     }
 }
 
-/* By value: its twin in another type, ATT_NONE where there is none yet; for watchers apart, so that the order of other
+/* By value: its twin in another type, ATT_NONE where there is none yet; for observers apart, so that the order of other
  * nodes does not depend on them. */
 typedef struct casting {
     att_graph *graph;
-    const bool *watchers;
-    att_value *twins, *watched_twins;
+    const bool *observers;
+    att_value *casts, *observer_casts;
 } casting;
 
 /* The twin of `value`, made by a cast just before the node that asks first. */
-static att_value cast_of(const casting *c, att_value value, att_dtype dtype, att_value *twins)
+static att_value cast_of(const casting *c, att_value value, att_dtype dtype, att_value *casts)
 {
-    if (twins[value] == ATT_NONE) {
-        twins[value] = att_emit(c->graph, "cast", NULL, &value, 1, NULL);
-        if (twins[value] != ATT_NONE)
-            c->graph->values.items[twins[value]].desc.dtype = dtype;
+    if (casts[value] == ATT_NONE) {
+        casts[value] = att_emit(c->graph, "cast", NULL, &value, 1, NULL);
+        if (casts[value] != ATT_NONE)
+            c->graph->values.items[casts[value]].desc.dtype = dtype;
     }
-    return twins[value];
+    return casts[value];
 }
 
 /* Input j of a node as its kernel should read it. */
-static att_value fitting(const casting *c, const att_node *node, int j, bool watcher)
+static att_value fitting(const casting *c, const att_node *node, int j, bool observer)
 {
     att_value value = node->in[j];
     if (value == ATT_NONE)
         return value;
-    if ((node->op->narrow_wanted >> j & 1) && is_float32(c->graph, value))
-        return cast_of(c, value, ATT_BF16, watcher ? c->watched_twins : c->twins);
-    bool narrow = c->graph->values.items[value].desc.dtype == ATT_BF16;
-    if (watcher && narrow && !(node->op->narrow_in >> j & 1))
-        return cast_of(c, value, ATT_F32, c->watched_twins);
+    if ((node->op->autocast_wanted >> j & 1) && is_float32(c->graph, value))
+        return cast_of(c, value, ATT_BF16, observer ? c->observer_casts : c->casts);
+    bool is_bf16 = c->graph->values.items[value].desc.dtype == ATT_BF16;
+    if (observer && is_bf16 && !(node->op->autocast_in >> j & 1))
+        return cast_of(c, value, ATT_F32, c->observer_casts);
     return value;
 }
 
@@ -90,13 +90,13 @@ static void add_casts(const casting *c, att_order *order)
         graph->scope = node.scope;
         graph->segment = node.segment;
         for (int j = 0; j < node.in_count; j++)
-            node.in[j] = fitting(c, &node, j, c->watchers[i]);
+            node.in[j] = fitting(c, &node, j, c->observers[i]);
         att_order_take(order, count);
         att_order_append(order, node);
     }
 }
 
-att_status att_graph_narrow(att_graph *graph, const bool *watchers)
+att_status att_graph_autocast(att_graph *graph, const bool *observers)
 {
     if (graph->dtype != ATT_F32)
         return att_fail(graph->context, ATT_ERR_ARGUMENT, "mixed precision needs a graph in F32, not in %s",
@@ -104,17 +104,17 @@ att_status att_graph_narrow(att_graph *graph, const bool *watchers)
     att_arena work = {.context = graph->context};
     size_t values = (size_t)graph->values.count;
     bool *takes = att_arena_allocate(&work, 2 * values * sizeof *takes);
-    att_value *twins = att_arena_allocate(&work, 2 * values * sizeof *twins);
-    if (!takes || !twins) {
+    att_value *casts = att_arena_allocate(&work, 2 * values * sizeof *casts);
+    if (!takes || !casts) {
         att_arena_free(&work);
-        return att_fail_memory(graph->context, 2 * values * sizeof *twins, "a plan");
+        return att_fail_memory(graph->context, 2 * values * sizeof *casts, "a plan");
     }
     for (size_t i = 0; i < 2 * values; i++)
-        twins[i] = ATT_NONE;
-    find_takers(graph, watchers, takes);
-    narrow_outputs(graph, takes);
+        casts[i] = ATT_NONE;
+    find_takers(graph, observers, takes);
+    cast_outputs(graph, takes);
     att_order order = {.graph = graph};
-    casting c = {.graph = graph, .watchers = watchers, .twins = twins, .watched_twins = twins + values};
+    casting c = {.graph = graph, .observers = observers, .casts = casts, .observer_casts = casts + values};
     add_casts(&c, &order);
     att_arena_free(&work);
     return att_order_finish(&order);

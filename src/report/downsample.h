@@ -1,11 +1,11 @@
-/* report/thin.h - a bounded choice of a long row of records: every stride-th, and the last. */
-#ifndef ATT_REPORT_THIN_H
-#define ATT_REPORT_THIN_H
+/* report/downsample.h - a bounded choice of a long row of records: every stride-th, and the last. */
+#ifndef ATT_REPORT_DOWNSAMPLE_H
+#define ATT_REPORT_DOWNSAMPLE_H
 
 #include <attscope/context.h>
 
 /* Zero-initialise, then set the first three. */
-typedef struct att_thin {
+typedef struct att_downsampled {
     att_context *context;
     int most; /* records kept, the last not counted; even */
     void (*release)(att_context *context, void *record);
@@ -13,11 +13,11 @@ typedef struct att_thin {
     int count;
     int64_t stride, seen;
     bool last_extra; /* the last of `records` is there only because it is the last */
-} att_thin;
+} att_downsampled;
 
 /* Takes `record` over, whatever comes back. ERR_MEMORY. */
-att_status att_thin_add(att_thin *thin, void *record);
+att_status att_downsampled_add(att_downsampled *rows, void *record);
 /* Empties it. */
-void att_thin_free(att_thin *thin);
+void att_downsampled_free(att_downsampled *rows);
 
 #endif

@@ -11,15 +11,15 @@ static const int64_t MOST_BYTES = (int64_t)1 << 46;
 
 /* A value that needs memory from step `first` (which writes it) to step `last` (which reads it): nodes for the arena,
  * segments for the store. */
-typedef struct tenant {
+typedef struct buffer {
     att_value value;
     int first, last;
     int64_t bytes, offset;
-} tenant;
+} buffer;
 
 static int larger_first(const void *a, const void *b)
 {
-    const tenant *x = a, *y = b;
+    const buffer *x = a, *y = b;
     if (x->bytes != y->bytes)
         return x->bytes < y->bytes ? 1 : -1;
     return x->value - y->value;
@@ -27,60 +27,61 @@ static int larger_first(const void *a, const void *b)
 
 static int lower_first(const void *a, const void *b)
 {
-    const tenant *x = *(tenant *const *)a, *y = *(tenant *const *)b;
+    const buffer *x = *(buffer *const *)a, *y = *(buffer *const *)b;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
     return x->value - y->value;
 }
 
-/* The lowest offset where the tenant fits between those it meets in time. `met` has room for all placed ones. */
-static void settle(tenant *newcomer, tenant *placed, int count, tenant **met)
+/* The lowest offset where the buffer fits between those that live at the same time. `overlapping` has room for all
+ * placed ones. */
+static void place_buffer(buffer *added, buffer *placed, int count, buffer **overlapping)
 {
-    int meets = 0;
+    int overlap_count = 0;
     for (int i = 0; i < count; i++)
-        if (placed[i].first <= newcomer->last && newcomer->first <= placed[i].last)
-            met[meets++] = &placed[i];
-    qsort(met, (size_t)meets, sizeof *met, lower_first);
+        if (placed[i].first <= added->last && added->first <= placed[i].last)
+            overlapping[overlap_count++] = &placed[i];
+    qsort(overlapping, (size_t)overlap_count, sizeof *overlapping, lower_first);
     int64_t offset = 0;
-    for (int i = 0; i < meets && met[i]->offset < offset + newcomer->bytes; i++)
-        if (met[i]->offset + met[i]->bytes > offset)
-            offset = met[i]->offset + met[i]->bytes;
-    newcomer->offset = offset;
+    for (int i = 0; i < overlap_count && overlapping[i]->offset < offset + added->bytes; i++)
+        if (overlapping[i]->offset + overlapping[i]->bytes > offset)
+            offset = overlapping[i]->offset + overlapping[i]->bytes;
+    added->offset = offset;
 }
 
-static int64_t settle_all(tenant *tenants, int count, tenant **met)
+static int64_t place_all(buffer *buffers, int count, buffer **overlapping)
 {
     int64_t top = 0;
-    qsort(tenants, (size_t)count, sizeof *tenants, larger_first);
+    qsort(buffers, (size_t)count, sizeof *buffers, larger_first);
     for (int i = 0; i < count; i++) {
-        settle(&tenants[i], tenants, i, met);
-        if (tenants[i].offset + tenants[i].bytes > top)
-            top = tenants[i].offset + tenants[i].bytes;
+        place_buffer(&buffers[i], buffers, i, overlapping);
+        if (buffers[i].offset + buffers[i].bytes > top)
+            top = buffers[i].offset + buffers[i].bytes;
     }
     return top;
 }
 
-static int64_t largest_bytes(const tenant *tenants, int count)
+static int64_t largest_bytes(const buffer *buffers, int count)
 {
     int64_t largest = 0;
     for (int i = 0; i < count; i++)
-        largest = tenants[i].bytes > largest ? tenants[i].bytes : largest;
+        largest = buffers[i].bytes > largest ? buffers[i].bytes : largest;
     return largest;
 }
 
-/* Offsets of the tenants, which are put in another order, and what they take together. */
-static att_status house(att_context *context, tenant *tenants, int count, size_t *bytes)
+/* Offsets of the buffers, which are put in another order, and what they take together. */
+static att_status plan_offsets(att_context *context, buffer *buffers, int count, size_t *bytes)
 {
-    tenant **met = att_allocate_array(context, (size_t)count + 1, sizeof *met);
-    if (!met)
-        return att_fail_memory(context, (size_t)count * sizeof *met, "a plan");
-    int64_t largest = largest_bytes(tenants, count);
+    buffer **overlapping = att_allocate_array(context, (size_t)count + 1, sizeof *overlapping);
+    if (!overlapping)
+        return att_fail_memory(context, (size_t)count * sizeof *overlapping, "a plan");
+    int64_t largest = largest_bytes(buffers, count);
     att_status status = ATT_OK;
     if (largest > MOST_BYTES)
         status = att_fail_memory(context, (size_t)largest, "a value between layers; smaller images take less");
     else
-        *bytes = (size_t)settle_all(tenants, count, met);
-    att_free(context, met);
+        *bytes = (size_t)place_all(buffers, count, overlapping);
+    att_free(context, overlapping);
     return status;
 }
 
@@ -171,41 +172,41 @@ static att_status place_kept(att_plan *plan, const att_rewritten *from, att_ref 
     size_t values = (size_t)graph->values.count + 1;
     int *last = att_arena_allocate(work, values * sizeof *last);
     bool *kept = att_arena_allocate(work, values * sizeof *kept);
-    tenant *tenants = att_arena_allocate(work, values * sizeof *tenants);
-    if (!last || !kept || !tenants)
-        return att_fail_memory(graph->context, values * sizeof *tenants, "a plan");
+    buffer *buffers = att_arena_allocate(work, values * sizeof *buffers);
+    if (!last || !kept || !buffers)
+        return att_fail_memory(graph->context, values * sizeof *buffers, "a plan");
     find_kept(from, refs, last, kept);
     int count = 0;
     for (att_value value = 0; value < graph->values.count; value++)
         if (kept[value])
-            tenants[count++] = (tenant){.value = value,
+            buffers[count++] = (buffer){.value = value,
                                         .first = graph->nodes.items[graph->values.items[value].node].segment,
                                         .last = last[value],
                                         .bytes = aligned_bytes(graph, value, 1)};
-    ATT_TRY(house(graph->context, tenants, count, &plan->store_bytes));
+    ATT_TRY(plan_offsets(graph->context, buffers, count, &plan->store_bytes));
     for (int i = 0; i < count; i++)
-        refs[tenants[i].value] = (att_ref){
-            .place = ATT_AT_STORE, .offset = tenants[i].offset, .row_bytes = row_bytes(graph, tenants[i].value)};
+        refs[buffers[i].value] = (att_ref){
+            .place = ATT_AT_STORE, .offset = buffers[i].offset, .row_bytes = row_bytes(graph, buffers[i].value)};
     return ATT_OK;
 }
 
-/* Values that are for watchers alone. */
-static void mark_watched(const att_rewritten *from, att_ref *refs)
+/* Values that are for observers alone. */
+static void mark_observed(const att_rewritten *from, att_ref *refs)
 {
     const att_graph *graph = from->graph;
     for (int i = 0; i < graph->values.count; i++)
-        refs[i].watched =
+        refs[i].observed =
             refs[i].place != ATT_AT_WEIGHTS && refs[i].place != ATT_AT_INPUT && refs[i].place != ATT_AT_DERIVED;
     for (int i = 0; i < graph->nodes.count; i++)
-        for (int j = 0; j < graph->nodes.items[i].in_count && !from->watchers[i]; j++)
+        for (int j = 0; j < graph->nodes.items[i].in_count && !from->observers[i]; j++)
             if (graph->nodes.items[i].in[j] != ATT_NONE)
-                refs[graph->nodes.items[i].in[j]].watched = false;
+                refs[graph->nodes.items[i].in[j]].observed = false;
     for (int i = 0; i < graph->outputs.count; i++)
         if (!graph->outputs.items[i].probe)
-            refs[graph->outputs.items[i].value].watched = false;
+            refs[graph->outputs.items[i].value].observed = false;
     for (int i = 0; i < graph->values.count; i++)
         if (refs[i].place == ATT_AT_GRADIENT)
-            refs[i].watched = false;
+            refs[i].observed = false;
 }
 
 att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref **out)
@@ -221,7 +222,7 @@ att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref *
     att_arena work = {.context = graph->context};
     att_status status = place_kept(plan, from, refs, &work);
     att_arena_free(&work);
-    mark_watched(from, refs);
+    mark_observed(from, refs);
     if (status != ATT_OK)
         att_free(graph->context, refs);
     else
@@ -231,68 +232,68 @@ att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref *
 
 /* --- what a group of a segment needs ------------------------------------------------------------------------------ */
 
-/* A segment's local values with their lifetimes; those that only watchers read have last = -1 where these are left
- * out. `tenant_of`, by value, is -1. */
-static int collect(const att_rewritten *from, const att_segment *segment, const att_ref *refs, bool watched, int group,
-                   tenant *tenants, int *tenant_of)
+/* A segment's local values with their lifetimes; those that only observers read have last = -1 where these are left
+ * out. `buffer_of`, by value, is -1. */
+static int collect(const att_rewritten *from, const att_segment *segment, const att_ref *refs, bool observed, int group,
+                   buffer *buffers, int *buffer_of)
 {
     const att_graph *graph = from->graph;
     int count = 0;
     for (int i = segment->first; i < segment->end; i++) {
         const att_node *node = &graph->nodes.items[i];
-        if (from->watchers[i] && !watched)
+        if (from->observers[i] && !observed)
             continue;
         for (int j = 0; j < node->in_count; j++)
-            if (node->in[j] != ATT_NONE && tenant_of[node->in[j]] >= 0)
-                tenants[tenant_of[node->in[j]]].last = i;
+            if (node->in[j] != ATT_NONE && buffer_of[node->in[j]] >= 0)
+                buffers[buffer_of[node->in[j]]].last = i;
         for (int j = 0; j < node->out_count; j++) {
             att_value value = node->out[j];
             if (refs[value].place != ATT_AT_ARENA)
                 continue;
-            tenant_of[value] = count;
-            tenants[count++] =
-                (tenant){.value = value, .first = i, .last = -1, .bytes = aligned_bytes(graph, value, group)};
+            buffer_of[value] = count;
+            buffers[count++] =
+                (buffer){.value = value, .first = i, .last = -1, .bytes = aligned_bytes(graph, value, group)};
         }
     }
     return count;
 }
 
-/* The tenants that somebody reads, with their offsets. They are the caller's. */
-static att_status settle_segment(const att_rewritten *from, const att_segment *segment, const att_ref *refs,
-                                 bool watched, int group, tenant **out, int *kept, size_t *arena_bytes)
+/* The buffers that somebody reads, with their offsets. They are the caller's. */
+static att_status plan_segment(const att_rewritten *from, const att_segment *segment, const att_ref *refs,
+                               bool observed, int group, buffer **out, int *kept, size_t *arena_bytes)
 {
     const att_graph *graph = from->graph;
     size_t most = 1;
     for (int i = segment->first; i < segment->end; i++)
         most += (size_t)graph->nodes.items[i].out_count;
-    tenant *tenants = att_allocate_array(graph->context, most, sizeof *tenants);
-    int *tenant_of = att_allocate_array(graph->context, (size_t)graph->values.count + 1, sizeof *tenant_of);
+    buffer *buffers = att_allocate_array(graph->context, most, sizeof *buffers);
+    int *buffer_of = att_allocate_array(graph->context, (size_t)graph->values.count + 1, sizeof *buffer_of);
     att_status status =
-        tenants && tenant_of ? ATT_OK : att_fail_memory(graph->context, most * sizeof *tenants, "a plan");
+        buffers && buffer_of ? ATT_OK : att_fail_memory(graph->context, most * sizeof *buffers, "a plan");
     if (status == ATT_OK) {
-        memset(tenant_of, -1, (size_t)graph->values.count * sizeof *tenant_of);
-        int count = collect(from, segment, refs, watched, group, tenants, tenant_of);
+        memset(buffer_of, -1, (size_t)graph->values.count * sizeof *buffer_of);
+        int count = collect(from, segment, refs, observed, group, buffers, buffer_of);
         *kept = 0;
         for (int i = 0; i < count; i++)
-            if (tenants[i].last >= 0)
-                tenants[(*kept)++] = tenants[i];
-        status = house(graph->context, tenants, *kept, arena_bytes);
+            if (buffers[i].last >= 0)
+                buffers[(*kept)++] = buffers[i];
+        status = plan_offsets(graph->context, buffers, *kept, arena_bytes);
     }
-    att_free(graph->context, tenant_of);
+    att_free(graph->context, buffer_of);
     if (status != ATT_OK)
-        att_free(graph->context, tenants);
+        att_free(graph->context, buffers);
     else
-        *out = tenants;
+        *out = buffers;
     return status;
 }
 
 att_status att_place_measure(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
                              const att_ref *refs, int group, size_t *arena_bytes)
 {
-    tenant *tenants;
+    buffer *buffers;
     int count;
-    ATT_TRY(settle_segment(from, segment, refs, false, group, &tenants, &count, arena_bytes));
-    att_free(plan->context, tenants);
+    ATT_TRY(plan_segment(from, segment, refs, false, group, &buffers, &count, arena_bytes));
+    att_free(plan->context, buffers);
     return ATT_OK;
 }
 
@@ -315,7 +316,7 @@ static att_status write_refs(att_plan *plan, const att_rewritten *from, const at
 {
     for (int i = segment->first; i < segment->end; i++) {
         att_step *step = &program->steps[i - segment->first];
-        step->watcher = from->watchers[i];
+        step->observer = from->observers[i];
         ATT_TRY(att_place_node(plan, &from->graph->nodes.items[i], refs, step));
     }
     return ATT_OK;
@@ -324,11 +325,11 @@ static att_status write_refs(att_plan *plan, const att_rewritten *from, const at
 att_status att_place_local(att_plan *plan, const att_rewritten *from, const att_segment *segment, att_ref *refs,
                            att_program *program)
 {
-    tenant *tenants;
+    buffer *buffers;
     int count;
-    ATT_TRY(settle_segment(from, segment, refs, true, program->group, &tenants, &count, &program->arena_bytes));
+    ATT_TRY(plan_segment(from, segment, refs, true, program->group, &buffers, &count, &program->arena_bytes));
     for (int i = 0; i < count; i++)
-        refs[tenants[i].value].offset = tenants[i].offset;
-    att_free(plan->context, tenants);
+        refs[buffers[i].value].offset = buffers[i].offset;
+    att_free(plan->context, buffers);
     return write_refs(plan, from, segment, refs, program);
 }
