@@ -15,7 +15,7 @@ typedef struct att_value_info {
 typedef struct att_named_value {
     const char *name;
     att_value value;
-    bool probe; /* an output that only watches */
+    bool probe; /* an output that only observes */
 } att_named_value;
 
 /* What a buffer becomes at the end of a run of a training plan. */

@@ -73,7 +73,7 @@ static network run(att_model *model, att_measure *measure)
     return n;
 }
 
-static network watch(const char *name, const char *attn)
+static network observe(const char *name, const char *attn)
 {
     att_model *model = make(name, attn);
     att_measure *measure;
@@ -209,7 +209,7 @@ static void check_nsi(network *observed, att_session *session, const block *bloc
 static void check(const char *name, const char *attn, bool has_relu)
 {
     block blocks[STAGES * BLOCKS];
-    network observed = watch(name, attn);
+    network observed = observe(name, attn);
     att_model *bare = make(name, attn);
     take_out(att_model_graph(bare), has_relu, blocks);
     network plain = run(bare, NULL);
@@ -257,7 +257,7 @@ static void steps_that_tns_leaves_out_are_marked(void **state)
 static void guesses_are_no_steps(void **state)
 {
     (void)state;
-    network n = watch("resnet164", "step:adaptor=style,input=x_t1");
+    network n = observe("resnet164", "step:adaptor=style,input=x_t1");
     int steps = 0;
     for (int i = 0; i < att_measure_count(n.measure); i++) {
         att_measurement m = att_measure_at(n.measure, i);
@@ -276,7 +276,7 @@ static void observing_changes_no_bit_of_the_logits(void **state)
     (void)state;
     static const char *const names[] = {"resnet164", "preresnet164"};
     for (int n = 0; n < 2; n++) {
-        network observed = watch(names[n], "se:ratio=4"), plain = run(make(names[n], "se:ratio=4"), NULL);
+        network observed = observe(names[n], "se:ratio=4"), plain = run(make(names[n], "se:ratio=4"), NULL);
         assert_memory_equal(observed.logits, plain.logits, sizeof plain.logits);
         end(&observed);
         end(&plain);

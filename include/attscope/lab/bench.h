@@ -47,7 +47,7 @@ typedef struct att_bench_options {
     int repeats; /* timed runs of one batch, 1..1000 */
     int warmup;  /* runs before, 1 or more */
     bool profile;
-    const char *instruments; /* that watch every run, and take its figures (attscope/measure.h); NULL: none */
+    const char *instruments; /* that observe every run, and take its figures (attscope/measure.h); NULL: none */
     /* Called with each row of the profile where one is asked for, the costliest first. */
     void (*row)(void *user, const att_profile_row *row);
     void *row_user;
