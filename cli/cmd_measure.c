@@ -5,8 +5,8 @@
 #include <attscope/lab/measuring.h>
 
 #include "evaluation.h"
-#include "figures.h"
 #include "progress.h"
+#include "show_figures.h"
 #include "stop.h"
 
 typedef struct instruments {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "figures.h"
 #include "help.h"
+#include "show_figures.h"
 
 enum { LABEL = 26, LINE = 110, LONG_NAME = 18, CELL = 64, EXPLAIN = 13, FEW = 10 };
 

@@ -65,7 +65,7 @@ static int64_t count_lines(const char *text)
     return lines;
 }
 
-static att_status cut_lines(const att_dataset *dataset, annotations *made)
+static att_status parse_lines(const att_dataset *dataset, annotations *made)
 {
     int64_t number = 0;
     for (char *line = made->text + att_text_mark(made->text), *next; line; line = next) {
@@ -73,20 +73,20 @@ static att_status cut_lines(const att_dataset *dataset, annotations *made)
         if (next)
             *next++ = '\0';
         number++;
-        annotation cut = {.name = take_word(&line)};
-        cut.class = take_word(&line);
-        if (!cut.name)
+        annotation entry = {.name = take_word(&line)};
+        entry.class = take_word(&line);
+        if (!entry.name)
             continue;
-        if (!cut.class)
+        if (!entry.class)
             return att_fail(dataset->context, ATT_ERR_FORMAT,
                             "%s: line %lld of %s names no class; expected an image's name and its class", dataset->path,
                             (long long)number, list_name);
-        if (!class_is_name(cut.class))
+        if (!class_is_name(entry.class))
             return att_fail(dataset->context, ATT_ERR_FORMAT,
                             "%s: line %lld of %s: \"%s\" cannot be a class; expected a name without a slash and "
                             "without a dot in front",
-                            dataset->path, (long long)number, list_name, cut.class);
-        made->lines[made->count++] = cut;
+                            dataset->path, (long long)number, list_name, entry.class);
+        made->lines[made->count++] = entry;
     }
     return ATT_OK;
 }
@@ -97,7 +97,7 @@ static att_status parse(const att_dataset *dataset, annotations *made)
     made->lines = att_allocate_array(dataset->context, (size_t)lines, sizeof *made->lines);
     if (!made->lines)
         return att_fail_memory(dataset->context, (size_t)lines * sizeof *made->lines, list_name);
-    ATT_TRY(cut_lines(dataset, made));
+    ATT_TRY(parse_lines(dataset, made));
     qsort(made->lines, (size_t)made->count, sizeof *made->lines, compare);
     for (int64_t i = 1; i < made->count; i++)
         if (compare(&made->lines[i], &made->lines[i - 1]) == 0 &&

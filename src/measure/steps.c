@@ -97,7 +97,7 @@ bool att_residual_step_next(const att_graph *graph, int after, att_residual_step
 }
 
 /* "blocks.3" of "blocks.3.add1"; a name without a dot stays. */
-static void cut_last_part(char *scope)
+static void drop_last_part(char *scope)
 {
     char *dot = strrchr(scope, '.');
     if (dot)
@@ -109,10 +109,10 @@ bool att_residual_block_next(const att_graph *graph, int after, att_residual_ste
     att_residual_step next;
     if (!att_residual_step_next(graph, after, block))
         return false;
-    cut_last_part(block->scope);
+    drop_last_part(block->scope);
     block->branch = ATT_NONE;
     while (att_residual_step_next(graph, block->node, &next)) {
-        cut_last_part(next.scope);
+        drop_last_part(next.scope);
         if (strcmp(next.scope, block->scope) != 0)
             break;
         block->node = next.node;

@@ -6,7 +6,7 @@
 #include <attscope/nn.h>
 
 #include "core/options.h"
-#include "models/claims.h"
+#include "models/config.h"
 #include "models/module_options.h"
 #include "models/placement.h"
 #include "models/regrid.h"
@@ -180,7 +180,7 @@ typedef struct att_variant {
     const att_family *family;
     int index; /* within the family */
     /* What the pretrained tag in its name has otherwise than the variant; nothing where there is none. */
-    att_claims tag;
+    att_config tag;
 } att_variant;
 int att_variant_count(void);
 att_variant att_variant_at(int index);

@@ -5,7 +5,7 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "io/file.h"
-#include "models/claims.h"
+#include "models/config.h"
 #include "models/family.h"
 #include "models/timm.h"
 
@@ -21,7 +21,7 @@ typedef struct search {
     att_context *context;
     const att_tensors *file;
     const char *path;
-    att_claims claims;                            /* claims.name: of the network, without a tag */
+    att_config config;                            /* config.name: of the network, without a tag */
     att_option_values of_file;                    /* by sources other than the caller */
     const char *name_from, *tag_from, *look_from; /* NULL: nobody has said */
     att_network_name named;                       /* by name_from */
@@ -39,10 +39,10 @@ static void leave_out(search *s, const char *from, const char *name)
     att_text_append(&s->notes, "; %s, which names %s, was left out", from, name);
 }
 
-static bool says_look(const att_claims *claims)
+static bool says_look(const att_config *config)
 {
-    return claims->has_mean || claims->has_std || claims->crop_pct != 0 || claims->crop_mode[0] ||
-           claims->interpolation[0];
+    return config->has_mean || config->has_std || config->crop_pct != 0 || config->crop_mode[0] ||
+           config->interpolation[0];
 }
 
 /* The family that the tensors show, else the list's first, which says what the tensors look like. */
@@ -71,7 +71,7 @@ static att_status fail_with_tensors(const search *s, att_status status)
 
 /* Handles a source's name that means no network here. Where timm has such a network, the weights belong to another
  * computation, whatever the tensors fit: an error. Other names are passed over where the network is known already. */
-static att_status refuse_name(search *s, const char *from, const att_claims *said, att_status status)
+static att_status refuse_name(search *s, const char *from, const att_config *said, att_status status)
 {
     bool beside = strcmp(from, ARGUMENTS) == 0 || strcmp(from, CONFIG) == 0;
     if (status == ATT_ERR_MEMORY)
@@ -95,7 +95,7 @@ static bool is_same_name(const att_network_name *a, const att_network_name *b)
 /* Takes over the network that a source names, and in *said what the tag says of images. False where another one is
  * known already. */
 static bool take_name(search *s, const char *from, const att_network_name *name, const att_variant *variant,
-                      att_claims *said)
+                      att_config *said)
 {
     if (s->name_from && !is_same_name(&s->named, name)) {
         leave_out(s, from, said->name);
@@ -111,14 +111,14 @@ static bool take_name(search *s, const char *from, const att_network_name *name,
         s->named = *name;
         s->variant = *variant;
     }
-    att_claims images = variant->tag;
+    att_config images = variant->tag;
     images.options = att_options_none();
     /* What a source says of images goes before its tag's evaluation, too. */
     if (att_options_find(&said->options, "img_size"))
         images.test_height = images.test_width = 0;
     if (said->crop_pct > 0)
         images.test_crop_pct = 0;
-    att_claims_fill(said, &images);
+    att_config_fill(said, &images);
     snprintf(said->name, sizeof said->name, "%s", name->network);
     return true;
 }
@@ -131,17 +131,17 @@ static bool is_same_look(const att_preprocess *a, const att_preprocess *b)
 }
 
 /* Leaves out what a source says of images, for those of the tag, and notes it where they differ. */
-static void leave_out_look(search *s, const char *from, att_claims *said)
+static void leave_out_look(search *s, const char *from, att_config *said)
 {
     att_option_values own;
     att_preprocess look, other;
     att_variant_defaults(&s->variant, NULL, &own, &look);
     other = look;
     att_options_size(&said->options, &other);
-    att_claims_lay_over(said, &other);
+    att_config_lay_over(said, &other);
     if (!is_same_look(&look, &other))
         att_text_append(&s->notes, "; the preprocessing of %s was left out for that of the tag", from);
-    att_claims kept = att_claims_none();
+    att_config kept = att_config_none();
     kept.options = said->options;
     att_options_unset(&kept.options, "img_size");
     memcpy(kept.name, said->name, sizeof kept.name);
@@ -149,7 +149,7 @@ static void leave_out_look(search *s, const char *from, att_claims *said)
 }
 
 /* Takes over what a source says of the network, and what `look_from`, a part of it, says of the images. */
-static att_status take_parts(search *s, const char *from, const char *look_from, att_claims *said)
+static att_status take_parts(search *s, const char *from, const char *look_from, att_config *said)
 {
     att_network_name name;
     att_variant variant;
@@ -158,7 +158,7 @@ static att_status take_parts(search *s, const char *from, const char *look_from,
         look_from = from; /* the name's tag may say something */
     if (said->name[0]) {
         att_status status = strcmp(from, CALLER) == 0 ? att_model_resolve(s->context, said->name, &name)
-                                                      : att_claims_resolve(s->context, said->name, &name);
+                                                      : att_config_resolve(s->context, said->name, &name);
         if (status == ATT_OK)
             status = att_variant_find(s->context, said->name, &variant);
         if (status != ATT_OK)
@@ -170,13 +170,13 @@ static att_status take_parts(search *s, const char *from, const char *look_from,
         leave_out_look(s, look_from, said);
     if (!s->look_from && says_look(said))
         s->look_from = look_from;
-    att_claims_fill(&s->claims, said);
+    att_config_fill(&s->config, said);
     if (strcmp(from, CALLER) != 0)
         att_options_fill(&s->of_file, &said->options);
     return ATT_OK;
 }
 
-static att_status take(search *s, const char *from, att_claims *said)
+static att_status take(search *s, const char *from, att_config *said)
 {
     return take_parts(s, from, from, said);
 }
@@ -184,13 +184,13 @@ static att_status take(search *s, const char *from, att_claims *said)
 /* Reads the file `name` in the folder of the weights, where there is one. */
 static att_status take_beside(search *s, const char *name,
                               att_status (*read)(att_context *context, const char *path, const att_tensors *file,
-                                                 att_claims *claims))
+                                                 att_config *config))
 {
     att_text path = {.context = s->context};
     const char *slash = strrchr(s->path, '/');
     att_text_append_bytes(&path, s->path, slash ? (size_t)(slash - s->path) + 1 : 0);
     att_text_append(&path, "%s", name);
-    att_claims said = att_claims_none();
+    att_config said = att_config_none();
     att_status status = path.failed ? att_fail_memory(s->context, strlen(s->path), "a path") : ATT_OK;
     if (status == ATT_OK && att_file_exists(path.data)) {
         status = read(s->context, path.data, s->file, &said);
@@ -205,12 +205,12 @@ static att_status take_beside(search *s, const char *name,
 static att_status take_metadata(search *s)
 {
     att_network_name resolved;
-    att_claims said = att_claims_none();
+    att_config said = att_config_none();
     const char *from = att_tensors_metadata(s->file, ATT_TENSORS_ARCHITECTURE) ? ARCHITECTURE : DESCRIPTION;
     char what[512];
     snprintf(what, sizeof what, "%s: its metadata", s->path);
-    ATT_TRY(att_claims_read_metadata(s->context, what, s->file, &said));
-    if (said.name[0] && att_claims_resolve(s->context, said.name, &resolved) == ATT_ERR_NOT_FOUND) {
+    ATT_TRY(att_config_read_metadata(s->context, what, s->file, &said));
+    if (said.name[0] && att_config_resolve(s->context, said.name, &resolved) == ATT_ERR_NOT_FOUND) {
         memcpy(s->unknown, said.name, sizeof s->unknown);
         s->unknown_from = from;
         said.name[0] = '\0';
@@ -221,22 +221,22 @@ static att_status take_metadata(search *s)
 
 static att_status take_all(search *s, const char *name, const att_option_values *flags)
 {
-    att_claims said = att_claims_none();
+    att_config said = att_config_none();
     if (flags)
         said.options = *flags;
     s->caller_says_classes = att_options_find(&said.options, "num_classes");
     if (name)
         snprintf(said.name, sizeof said.name, "%s", name);
     ATT_TRY(take(s, CALLER, &said));
-    ATT_TRY(take_beside(s, ARGUMENTS, att_claims_read_args));
-    ATT_TRY(take_beside(s, CONFIG, att_claims_read_config));
+    ATT_TRY(take_beside(s, ARGUMENTS, att_config_read_args));
+    ATT_TRY(take_beside(s, CONFIG, att_config_read_json));
     const char *text = att_tensors_metadata(s->file, ATT_IDENTITY_KEY);
     if (!text)
         return take_metadata(s);
-    said = att_claims_none();
+    said = att_config_none();
     char what[512];
     snprintf(what, sizeof what, "%s: its metadata", s->path);
-    ATT_TRY(att_claims_parse(s->context, what, text, &said));
+    ATT_TRY(att_config_parse(s->context, what, text, &said));
     return take(s, METADATA, &said);
 }
 
@@ -298,18 +298,18 @@ static att_status find_nearest(const search *s, nearest *n)
 }
 
 /* Appends timm's networks whose tensors are those of one of `names`, and which attscope lacks. */
-static void list_twins(const char *names, att_text *twins)
+static void list_equivalents(const char *names, att_text *equivalents)
 {
     att_timm_name timm;
     for (size_t at = 0; att_timm_next_name(&at, &timm);) {
-        char twin[64];
-        snprintf(twin, sizeof twin, "%.*s", (int)timm.twin.length, timm.twin.bytes);
-        const char *found = twin[0] ? strstr(names, twin) : NULL;
-        if (found && (found == names || found[-1] == ' ') && strchr(",", found[strlen(twin)]))
-            att_text_append(twins, "%s%.*s",
-                            twins->length ? ", "
-                                          : ". timm's networks with the same tensors, which "
-                                            "attscope does not support: ",
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)timm.equivalent.length, timm.equivalent.bytes);
+        const char *found = name[0] ? strstr(names, name) : NULL;
+        if (found && (found == names || found[-1] == ' ') && strchr(",", found[strlen(name)]))
+            att_text_append(equivalents, "%s%.*s",
+                            equivalents->length ? ", "
+                                                : ". timm's networks with the same tensors, which "
+                                                  "attscope does not support: ",
                             (int)timm.name.length, timm.name.bytes);
     }
 }
@@ -323,8 +323,8 @@ static void list_unseen(const att_option_table *table, att_text *words)
 }
 
 /* unseen: as list_unseen() makes it. */
-static att_status tell_nearest(const search *s, const nearest *n, const char *why, const char *seen, const char *twins,
-                               const char *unseen)
+static att_status tell_nearest(const search *s, const nearest *n, const char *why, const char *seen,
+                               const char *equivalents, const char *unseen)
 {
     const char *names = n->names.data;
     if (n->exact)
@@ -333,7 +333,7 @@ static att_status tell_nearest(const search *s, const nearest *n, const char *wh
             strchr(names, ',')
                 ? ", which may differ in what images they expect; name one of them"
                 : "; give that name, or the name of a network with the same tensors that expects other images",
-            twins);
+            equivalents);
     if (n->names.length)
         return att_fail(s->context, ATT_ERR_NOT_FOUND,
                         "%s: %s, and no named one has these tensors (%s); name the nearest, %s", s->path, why, seen,
@@ -345,7 +345,7 @@ static att_status tell_nearest(const search *s, const nearest *n, const char *wh
 
 static att_status fail_nameless(const search *s)
 {
-    att_text seen = {.context = s->context}, why = {.context = s->context}, twins = {.context = s->context},
+    att_text seen = {.context = s->context}, why = {.context = s->context}, equivalents = {.context = s->context},
              unseen = {.context = s->context};
     const att_option_table *table = family_of(s->file)->options;
     const att_option_values nothing = att_options_none();
@@ -359,13 +359,14 @@ static att_status fail_nameless(const search *s)
         att_options_differences(&seen, table, &n.found, &nothing);
     list_unseen(table, &unseen);
     if (status == ATT_OK && n.exact && !n.names.failed)
-        list_twins(n.names.data, &twins);
-    if (status == ATT_OK && (twins.failed || n.names.failed || seen.failed || why.failed || unseen.failed))
+        list_equivalents(n.names.data, &equivalents);
+    if (status == ATT_OK && (equivalents.failed || n.names.failed || seen.failed || why.failed || unseen.failed))
         status = att_fail_memory(s->context, 1024, "a message");
     else if (status == ATT_OK)
-        status = tell_nearest(s, &n, why.data, seen.data, twins.data ? twins.data : "", unseen.data ? unseen.data : "");
+        status = tell_nearest(s, &n, why.data, seen.data, equivalents.data ? equivalents.data : "",
+                              unseen.data ? unseen.data : "");
     att_text_free(&unseen);
-    att_text_free(&twins);
+    att_text_free(&equivalents);
     att_text_free(&n.names);
     att_text_free(&seen);
     att_text_free(&why);
@@ -377,7 +378,7 @@ static att_status fail_nameless(const search *s)
 static void reread(const search *s, const att_family *family, const att_option_values *own, att_option_values *found)
 {
     if (family->reread)
-        family->reread(s->file, &(att_known){&s->claims.options, &s->of_file, own}, found);
+        family->reread(s->file, &(att_known){&s->config.options, &s->of_file, own}, found);
 }
 
 /* Appends " but for the module, the stem or the width": how a file's network may differ from the nearest named ones. */
@@ -407,7 +408,7 @@ static att_status fail_other_tensors(const search *s, const nearest *n)
         beside.failed
             ? att_fail_memory(s->context, 128, "a message")
             : att_fail(s->context, ATT_ERR_MISMATCH, "%s: its tensors are not those of %s%s%s%s, they fit %s%s",
-                       s->path, s->claims.name, by_caller ? "" : " (the name in ", by_caller ? "" : s->name_from,
+                       s->path, s->config.name, by_caller ? "" : " (the name in ", by_caller ? "" : s->name_from,
                        by_caller ? "" : ")", n->names.data, beside.data ? beside.data : "");
     att_text_free(&beside);
     return status;
@@ -419,7 +420,7 @@ static att_status check_name(const search *s, att_variant variant)
 {
     nearest n;
     bool known = find_nearest(s, &n) == ATT_OK && !n.names.failed && n.names.length > 0;
-    att_option_values changes = s->claims.options, own;
+    att_option_values changes = s->config.options, own;
     att_preprocess look;
     att_variant_defaults(&variant, NULL, &own, &look);
     if (known)
@@ -481,14 +482,14 @@ static att_status settle_options(const search *s, const att_variant *variant, at
                                  const att_option_values *own, att_option_values *options)
 {
     const att_family *family = variant->family;
-    *options = s->claims.options;
+    *options = s->config.options;
     settle_classes(s, &found, options);
     ATT_TRY(att_family_check(s->context, family, options));
     const char *seen = att_options_text(&found, "modules");
     ATT_TRY(att_placed_complete(s->context, *seen ? seen : att_options_text(own, "modules"), options));
     if (family->check_unsaid)
         ATT_TRY(
-            family->check_unsaid(s->context, s->file, &(att_unsaid){s->path, s->claims.name, options, &found, own}));
+            family->check_unsaid(s->context, s->file, &(att_unsaid){s->path, s->config.name, options, &found, own}));
     settle_present(family->options, own, &found);
     att_options_fill(options, &found);
     att_options_fill(options, own);
@@ -504,7 +505,7 @@ static att_status settle_options(const search *s, const att_variant *variant, at
 static void settle_look(const search *s, att_preprocess *look, const att_option_values *options)
 {
     att_options_size(options, look);
-    att_claims_lay_over(&s->claims, look);
+    att_config_lay_over(&s->config, look);
 }
 
 static att_status describe(const search *s, const att_option_values *own, att_identity *identity)
@@ -539,7 +540,7 @@ static att_status describe(const search *s, const att_option_values *own, att_id
 static const char *left_to_file(const search *s, const char *key)
 {
     const char *by_file = att_options_text(&s->of_file, key);
-    return strcmp(by_file, att_options_text(&s->claims.options, key)) == 0 ? by_file : "";
+    return strcmp(by_file, att_options_text(&s->config.options, key)) == 0 ? by_file : "";
 }
 
 /* Refuses a network that was made by a program with modules or tasks of its own, which this one lacks. */
@@ -561,7 +562,7 @@ static att_status identify(search *s, const char *name, const att_option_values 
 {
     ATT_TRY(take_all(s, name, flags));
     ATT_TRY(check_registered(s));
-    if (!s->claims.name[0])
+    if (!s->config.name[0])
         return fail_nameless(s);
     att_variant variant = s->variant;
     if (s->name_from != METADATA) /* attscope's own, which says every option */
@@ -574,9 +575,9 @@ static att_status identify(search *s, const char *name, const att_option_values 
     if (status != ATT_OK)
         return status == ATT_ERR_NOT_FOUND ? ATT_ERR_ARGUMENT : status; /* NOT_FOUND: the network has no name */
     settle_look(s, &made.preprocess, &made.options);
-    made.test_height = s->claims.test_height;
-    made.test_width = s->claims.test_width;
-    made.test_crop_pct = s->claims.test_crop_pct;
+    made.test_height = s->config.test_height;
+    made.test_width = s->config.test_width;
+    made.test_crop_pct = s->config.test_crop_pct;
     ATT_TRY(att_family_complete(s->context, variant.family, &own));
     ATT_TRY(describe(s, &own, &made));
     *identity = made;
@@ -589,7 +590,7 @@ static att_status search_network(att_context *context, const att_tensors *file, 
     search s = {.context = context,
                 .file = file,
                 .path = path ? path : att_tensors_path(file),
-                .claims = att_claims_none(),
+                .config = att_config_none(),
                 .of_file = att_options_none(),
                 .notes.context = context};
     att_status status = identify(&s, name, flags, identity);

@@ -381,11 +381,11 @@ static att_status check_weights(const loading *l, const att_weights *weights)
 static att_status read_made_for(loading *l)
 {
     const char *text = att_tensors_metadata(l->file, ATT_IDENTITY_KEY);
-    att_claims claims = att_claims_none();
+    att_config config = att_config_none();
     if (text)
-        ATT_TRY(att_claims_parse(l->context, att_tensors_path(l->file), text, &claims));
-    att_model_renew_options(&claims.options);
-    l->made_for = claims.options;
+        ATT_TRY(att_config_parse(l->context, att_tensors_path(l->file), text, &config));
+    att_model_renew_options(&config.options);
+    l->made_for = config.options;
     return ATT_OK;
 }
 

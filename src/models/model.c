@@ -7,7 +7,7 @@
 #include "core/memory.h"
 #include "core/names.h"
 #include "graph/graph.h"
-#include "models/claims.h"
+#include "models/config.h"
 #include "models/family.h"
 #include "models/list.h"
 
@@ -170,7 +170,7 @@ att_variant att_variant_at(int index)
     int f = 0;
     while (f < FAMILY_COUNT - 1 && index >= families[f]->variant_count)
         index -= families[f++]->variant_count;
-    return (att_variant){.family = families[f], .index = index, .tag = att_claims_none()};
+    return (att_variant){.family = families[f], .index = index, .tag = att_config_none()};
 }
 
 int att_model_count(void)
@@ -197,7 +197,7 @@ void att_variant_defaults(const att_variant *variant, const att_option_values *s
     att_option_values tagged = variant->tag.options;
     att_options_fill(&tagged, options);
     *options = tagged;
-    att_claims_lay_over(&variant->tag, preprocess);
+    att_config_lay_over(&variant->tag, preprocess);
     att_options_size(options, preprocess);
 }
 

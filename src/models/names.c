@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "models/claims.h"
+#include "models/config.h"
 #include "models/family.h"
 #include "models/slip.h"
 #include "models/timm.h"
@@ -130,7 +130,7 @@ att_status att_variant_find(att_context *context, const char *text, att_variant 
     ATT_TRY(att_model_resolve(context, text, &name));
     *variant = att_variant_at(find_variant(name.network));
     if (name.tag[0] && att_timm_find_tag(name.network, name.tag, &tag))
-        return att_claims_read_tag(context, tag.values.bytes, tag.values.length, &variant->tag);
+        return att_config_read_tag(context, tag.values.bytes, tag.values.length, &variant->tag);
     return ATT_OK;
 }
 
@@ -154,7 +154,7 @@ att_status att_model_tag_at(att_context *context, const char *network, int index
         if (index-- != 0)
             continue;
         att_option_values options;
-        ATT_TRY(att_claims_read_tag(context, found.values.bytes, found.values.length, &variant.tag));
+        ATT_TRY(att_config_read_tag(context, found.values.bytes, found.values.length, &variant.tag));
         att_variant_defaults(&variant, NULL, &options, &tag->preprocess);
         tag->num_classes = is_headless(&found) ? 0 : (int)att_options_number(&options, "num_classes", 0);
         snprintf(tag->name, sizeof tag->name, "%.*s", (int)found.tag.length, found.tag.bytes);

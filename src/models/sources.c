@@ -1,4 +1,4 @@
-/* Reading what side files and metadata claim. */
+/* Reading configurations from side files and metadata. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "io/file.h"
 #include "io/json.h"
 #include "io/yaml.h"
-#include "models/claims.h"
+#include "models/config.h"
 #include "models/family.h"
 #include "models/timm.h"
 
@@ -77,20 +77,20 @@ static bool says_nothing(const char *key, const json_t *value)
 
 /* Notes member `key` where it is there and says something. */
 static att_status note_member(att_context *context, const char *what, const json_t *object, const char *key,
-                              att_claims *claims)
+                              att_config *config)
 {
     const json_t *value = json_object_get(object, key);
     if (says_nothing(key, value))
         return ATT_OK;
     att_fact fact = json_fact(value);
-    return att_claims_note(context, what, key, &fact, claims);
+    return att_config_note(context, what, key, &fact, config);
 }
 
 static att_status note_members(att_context *context, const char *what, const json_t *object, const char *const *keys,
-                               att_claims *claims)
+                               att_config *config)
 {
     for (; *keys; keys++)
-        ATT_TRY(note_member(context, what, object, *keys, claims));
+        ATT_TRY(note_member(context, what, object, *keys, config));
     return ATT_OK;
 }
 
@@ -123,7 +123,7 @@ static void as_timm_writes(const char *text, char plain[128])
     plain[length] = '\0';
 }
 
-att_status att_claims_resolve(att_context *context, const char *text, att_network_name *name)
+att_status att_config_resolve(att_context *context, const char *text, att_network_name *name)
 {
     char plain[128];
     att_network_name other;
@@ -140,36 +140,36 @@ att_status att_claims_resolve(att_context *context, const char *text, att_networ
 
 /* Notes the name of a network. Beside another name, one that is none of timm's says nothing; one of another network is
  * refused. */
-static att_status note_name(att_context *context, const char *what, const char *text, att_claims *claims)
+static att_status note_name(att_context *context, const char *what, const char *text, att_config *config)
 {
     att_network_name known, other;
     att_fact fact = {.kind = ATT_FACT_TEXT, .text = text};
     att_status status = ATT_OK, before = ATT_ERR_NOT_FOUND;
-    if (claims->name[0]) {
-        before = att_claims_resolve(context, claims->name, &known);
-        status = att_claims_resolve(context, text, &other);
+    if (config->name[0]) {
+        before = att_config_resolve(context, config->name, &known);
+        status = att_config_resolve(context, text, &other);
     }
     if (status == ATT_ERR_MEMORY || before == ATT_ERR_MEMORY)
         return ATT_ERR_MEMORY;
-    if (status == ATT_ERR_NOT_FOUND || strcmp(text, claims->name) == 0 ||
+    if (status == ATT_ERR_NOT_FOUND || strcmp(text, config->name) == 0 ||
         (status == ATT_OK && before == ATT_OK && strcmp(known.network, other.network) == 0))
         return ATT_OK;
     if (before != ATT_ERR_NOT_FOUND)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: names two networks, \"%.64s\" and \"%.64s\"", what,
-                        claims->name, text);
-    claims->name[0] = '\0';
-    return att_claims_note(context, what, "architecture", &fact, claims);
+                        config->name, text);
+    config->name[0] = '\0';
+    return att_config_note(context, what, "architecture", &fact, config);
 }
 
 static att_status note_name_member(att_context *context, const char *what, const json_t *object, const char *key,
-                                   att_claims *claims)
+                                   att_config *config)
 {
     const json_t *value = json_object_get(object, key);
     if (says_nothing(key, value))
         return ATT_OK;
     if (!json_is_string(value))
         return att_fail(context, ATT_ERR_FORMAT, "%s: \"%s\" must be a text", what, key);
-    return note_name(context, what, json_string_value(value), claims);
+    return note_name(context, what, json_string_value(value), config);
 }
 
 /* --- arguments of timm's constructors ------------------------------------------------------------------------------
@@ -240,37 +240,37 @@ static att_status check_argument(att_context *context, const char *what, const a
     return is_idle(family, key, fact) ? ATT_OK : refuse_argument(context, what, key, fact);
 }
 
-/* The family of the network that the claims name; where they name none that attscope has, the one that the file's
+/* The family of the network that the config names; where it names none that attscope has, the one that the file's
  * tensors show. NULL: neither says it. */
-static const att_family *family_of(att_context *context, const att_tensors *file, const att_claims *claims)
+static const att_family *family_of(att_context *context, const att_tensors *file, const att_config *config)
 {
     att_variant variant;
-    if (claims->name[0] && att_variant_find(context, claims->name, &variant) == ATT_OK)
+    if (config->name[0] && att_variant_find(context, config->name, &variant) == ATT_OK)
         return variant.family;
     return att_family_shown(file);
 }
 
 /* Notes an argument of the constructor of a network of that family (NULL: unknown). */
 static att_status note_argument(att_context *context, const char *what, const att_family *family, const char *key,
-                                const att_fact *fact, att_claims *claims)
+                                const att_fact *fact, att_config *config)
 {
-    if (family && family->take_argument && family->take_argument(key, fact, &claims->options))
+    if (family && family->take_argument && family->take_argument(key, fact, &config->options))
         return ATT_OK;
-    att_status status = att_claims_note(context, what, key, fact, claims);
+    att_status status = att_config_note(context, what, key, fact, config);
     return status == ATT_ERR_NOT_FOUND ? check_argument(context, what, family, key, fact) : status;
 }
 
 static att_status note_model_args(att_context *context, const char *what, const att_tensors *file, const json_t *args,
-                                  att_claims *claims)
+                                  att_config *config)
 {
     const char *key;
-    const att_family *family = family_of(context, file, claims);
+    const att_family *family = family_of(context, file, config);
     json_t *value;
     json_object_foreach((json_t *)args, key, value)
     {
         att_fact fact = json_fact(value);
         if (!says_nothing(key, value))
-            ATT_TRY(note_argument(context, what, family, key, &fact, claims));
+            ATT_TRY(note_argument(context, what, family, key, &fact, config));
     }
     return ATT_OK;
 }
@@ -284,17 +284,17 @@ static bool is_listed(const char *key)
     return listed;
 }
 
-/* The arguments in a config, also where they lie beside the name. */
+/* The arguments in config.json, also where they lie beside the name. */
 static att_status note_config_args(att_context *context, const char *what, const att_tensors *file, const json_t *root,
-                                   att_claims *claims)
+                                   att_config *config)
 {
     const char *key;
-    const att_family *family = family_of(context, file, claims);
+    const att_family *family = family_of(context, file, config);
     json_t *value;
     for (int i = 0; i < COUNT(argument_keys); i++) {
         const json_t *args = json_object_get(root, argument_keys[i]);
         if (json_is_object(args))
-            ATT_TRY(note_model_args(context, what, file, args, claims));
+            ATT_TRY(note_model_args(context, what, file, args, config));
         else if (!says_nothing(argument_keys[i], args))
             return refuse_argument(context, what, argument_keys[i], &(att_fact){.kind = ATT_FACT_OTHER});
     }
@@ -308,16 +308,16 @@ static att_status note_config_args(att_context *context, const char *what, const
 }
 
 /* Puts the pretrained tag behind the network's name. Tags of others than timm say nothing here. */
-static void note_tag(att_context *context, const json_t *config, att_claims *claims)
+static void note_tag(att_context *context, const json_t *timm_config, att_config *config)
 {
-    const char *tag = json_string_value(json_object_get(config, "tag"));
+    const char *tag = json_string_value(json_object_get(timm_config, "tag"));
     att_network_name name;
     att_timm_tag found;
-    if (!tag || !claims->name[0] || att_model_resolve(context, claims->name, &name) != ATT_OK ||
-        strchr(claims->name, '.') || !att_timm_find_tag(name.network, tag, &found))
+    if (!tag || !config->name[0] || att_model_resolve(context, config->name, &name) != ATT_OK ||
+        strchr(config->name, '.') || !att_timm_find_tag(name.network, tag, &found))
         return;
-    size_t length = strlen(claims->name);
-    snprintf(claims->name + length, sizeof claims->name - length, ".%s", tag);
+    size_t length = strlen(config->name);
+    snprintf(config->name + length, sizeof config->name - length, ".%s", tag);
 }
 
 /* The transformers library's networks differ from timm's where tensors do not show it (eps, activations). Its wrapper
@@ -334,7 +334,7 @@ static att_status refuse_transformers(att_context *context, const char *what, co
 }
 
 static att_status note_config(att_context *context, const char *what, const att_tensors *file, const json_t *root,
-                              att_claims *claims)
+                              att_config *config)
 {
     static const char *const own[] = {"num_classes", "global_pool", NULL};
     static const char *const pretrained[] = {"num_classes",   "input_size", "mean",          "std",
@@ -344,22 +344,22 @@ static att_status note_config(att_context *context, const char *what, const att_
         return att_fail(context, ATT_ERR_FORMAT, "%s: an object was expected", what);
     ATT_TRY(refuse_transformers(context, what, root));
     /* Before timm 0.9 what is now in pretrained_cfg lay beside the architecture. */
-    const json_t *config = json_object_get(root, "pretrained_cfg");
-    if (!json_is_object(config) && !says_nothing("pretrained_cfg", config))
+    const json_t *timm_config = json_object_get(root, "pretrained_cfg");
+    if (!json_is_object(timm_config) && !says_nothing("pretrained_cfg", timm_config))
         return att_fail(context, ATT_ERR_FORMAT, "%s: \"pretrained_cfg\" must be an object", what);
-    if (!json_is_object(config))
-        config = root;
-    ATT_TRY(note_name_member(context, what, root, "architecture", claims));
-    ATT_TRY(note_name_member(context, what, config, "architecture", claims));
-    ATT_TRY(note_config_args(context, what, file, root, claims));
-    ATT_TRY(note_members(context, what, root, own, claims));
-    note_tag(context, config, claims);
+    if (!json_is_object(timm_config))
+        timm_config = root;
+    ATT_TRY(note_name_member(context, what, root, "architecture", config));
+    ATT_TRY(note_name_member(context, what, timm_config, "architecture", config));
+    ATT_TRY(note_config_args(context, what, file, root, config));
+    ATT_TRY(note_members(context, what, root, own, config));
+    note_tag(context, timm_config, config);
     /* A network without a head has num_classes 0, beside the classes that its training had. */
     bool says_classes = json_is_number(json_object_get(root, "num_classes"));
-    return note_members(context, what, config, pretrained + says_classes, claims);
+    return note_members(context, what, timm_config, pretrained + says_classes, config);
 }
 
-att_status att_claims_read_config(att_context *context, const char *path, const att_tensors *file, att_claims *claims)
+att_status att_config_read_json(att_context *context, const char *path, const att_tensors *file, att_config *config)
 {
     char *bytes;
     size_t size;
@@ -367,13 +367,13 @@ att_status att_claims_read_config(att_context *context, const char *path, const 
     json_t *root = NULL;
     att_status status = att_json_parse(context, path, bytes, size, &root);
     if (status == ATT_OK)
-        status = note_config(context, path, file, root, claims);
+        status = note_config(context, path, file, root, config);
     json_decref(root);
     att_free(context, bytes);
     return status;
 }
 
-att_status att_claims_parse(att_context *context, const char *what, const char *text, att_claims *claims)
+att_status att_config_parse(att_context *context, const char *what, const char *text, att_config *config)
 {
     json_t *root = NULL;
     ATT_TRY(att_json_parse(context, what, text, strlen(text), &root));
@@ -385,7 +385,7 @@ att_status att_claims_parse(att_context *context, const char *what, const char *
     json_object_foreach(root, key, value)
     {
         if (status == ATT_OK)
-            status = note_member(context, what, root, key, claims);
+            status = note_member(context, what, root, key, config);
         if (status == ATT_ERR_NOT_FOUND) /* a member that a later version writes */
             status = ATT_OK;
     }
@@ -436,18 +436,18 @@ static const char *argument_of(const char *key)
 
 /* Options of timm's scripts that say nothing of the network are passed over. */
 static att_status note_option(att_context *context, const char *what, const att_tensors *file, const char *key,
-                              const att_fact *fact, att_claims *claims)
+                              const att_fact *fact, att_config *config)
 {
     static const char *const norms[] = {"bn_eps", "bn_tf"};
     const char *argument = argument_of(key);
     if (argument && *argument)
-        return note_argument(context, what, family_of(context, file, claims), argument + 1, fact, claims);
+        return note_argument(context, what, family_of(context, file, config), argument + 1, fact, config);
     if (argument) /* not a mapping */
         return refuse_argument(context, what, key, fact);
     for (int i = 0; i < COUNT(norms); i++)
         if (strcmp(key, norms[i]) == 0)
             return check_argument(context, what, NULL, key, fact);
-    att_status status = att_claims_note(context, what, key, fact, claims);
+    att_status status = att_config_note(context, what, key, fact, config);
     return status == ATT_ERR_NOT_FOUND ? ATT_OK : status;
 }
 
@@ -459,7 +459,7 @@ static bool is_given(const char *key, const att_yaml_entry *entry)
 }
 
 static att_status note_entries(att_context *context, const char *path, const att_tensors *file, const att_yaml *yaml,
-                               bool names_only, att_claims *claims)
+                               bool names_only, att_config *config)
 {
     for (int i = 0; i < att_yaml_count(yaml); i++) {
         att_yaml_entry entry = att_yaml_at(yaml, i);
@@ -468,19 +468,19 @@ static att_status note_entries(att_context *context, const char *path, const att
         if (!is_given(key, &entry) || (names_only && strcmp(key, "model") != 0))
             continue;
         att_fact fact = yaml_fact(&entry);
-        ATT_TRY(note_option(context, path, file, key, &fact, claims));
+        ATT_TRY(note_option(context, path, file, key, &fact, config));
     }
     return ATT_OK;
 }
 
 /* The name first, by which an argument's meaning is known. */
-att_status att_claims_read_args(att_context *context, const char *path, const att_tensors *file, att_claims *claims)
+att_status att_config_read_args(att_context *context, const char *path, const att_tensors *file, att_config *config)
 {
     att_yaml *yaml;
     ATT_TRY(att_yaml_read(context, path, &yaml));
-    att_status status = note_entries(context, path, file, yaml, true, claims);
+    att_status status = note_entries(context, path, file, yaml, true, config);
     if (status == ATT_OK)
-        status = note_entries(context, path, file, yaml, false, claims);
+        status = note_entries(context, path, file, yaml, false, config);
     att_yaml_destroy(&yaml);
     return status;
 }
@@ -507,18 +507,18 @@ static att_status parse_object(att_context *context, const char *what, const att
 /* A training script's options. Those of other scripts than timm's have other meanings, but for the network's name and
  * the arguments that it was made with. */
 static att_status note_options(att_context *context, const char *what, const att_tensors *file, const json_t *options,
-                               att_claims *claims)
+                               att_config *config)
 {
     const char *key;
     json_t *value;
     for (int i = 0; i < COUNT(name_keys); i++)
-        ATT_TRY(note_name_member(context, what, options, name_keys[i], claims));
+        ATT_TRY(note_name_member(context, what, options, name_keys[i], config));
     bool is_timms = json_object_get(options, "gp") != NULL;
     json_object_foreach((json_t *)options, key, value)
     {
         att_fact fact = json_fact(value);
         if ((is_timms || argument_of(key)) && strcmp(key, "model") != 0 && !says_nothing(key, value))
-            ATT_TRY(note_option(context, what, file, key, &fact, claims));
+            ATT_TRY(note_option(context, what, file, key, &fact, config));
     }
     return ATT_OK;
 }
@@ -526,31 +526,31 @@ static att_status note_options(att_context *context, const char *what, const att
 /* Reads one object of the metadata by `note`. */
 static att_status note_object(att_context *context, const char *what, const att_tensors *file, const char *key,
                               att_status (*note)(att_context *context, const char *what, const att_tensors *file,
-                                                 const json_t *object, att_claims *claims),
-                              att_claims *claims)
+                                                 const json_t *object, att_config *config),
+                              att_config *config)
 {
     json_t *object;
     ATT_TRY(parse_object(context, what, file, key, &object));
-    att_status status = object ? note(context, what, file, object, claims) : ATT_OK;
+    att_status status = object ? note(context, what, file, object, config) : ATT_OK;
     json_decref(object);
     return status;
 }
 
-att_status att_claims_read_metadata(att_context *context, const char *what, const att_tensors *file, att_claims *claims)
+att_status att_config_read_metadata(att_context *context, const char *what, const att_tensors *file, att_config *config)
 {
     static const char *const option_keys[] = {ATT_TENSORS_OPTIONS, ATT_TENSORS_HYPER_PARAMETERS};
     static const char *const config_keys[] = {"config", "pretrained_cfg"};
     for (int i = 0; i < COUNT(name_keys); i++) {
         const char *name = att_tensors_metadata(file, name_keys[i]);
-        if (name && *name && strlen(name) < sizeof claims->name) /* else a description, not a name */
-            ATT_TRY(note_name(context, what, name, claims));
+        if (name && *name && strlen(name) < sizeof config->name) /* else a description, not a name */
+            ATT_TRY(note_name(context, what, name, config));
     }
     for (int i = 0; i < COUNT(option_keys); i++)
-        ATT_TRY(note_object(context, what, file, option_keys[i], note_options, claims));
+        ATT_TRY(note_object(context, what, file, option_keys[i], note_options, config));
     for (int i = 0; i < COUNT(argument_keys); i++)
-        ATT_TRY(note_object(context, what, file, argument_keys[i], note_model_args, claims));
+        ATT_TRY(note_object(context, what, file, argument_keys[i], note_model_args, config));
     for (int i = 0; i < COUNT(config_keys); i++)
-        ATT_TRY(note_object(context, what, file, config_keys[i], note_config, claims));
+        ATT_TRY(note_object(context, what, file, config_keys[i], note_config, config));
     return ATT_OK;
 }
 
@@ -559,7 +559,7 @@ att_status att_claims_read_metadata(att_context *context, const char *what, cons
 static const char NUM_CLASSES[] = "num_classes";
 
 /* "key=value,value", which is cut apart. */
-static att_status note_assignment(att_context *context, char *key, att_claims *claims)
+static att_status note_assignment(att_context *context, char *key, att_config *config)
 {
     char *value = strchr(key, '=');
     if (!value)
@@ -574,10 +574,10 @@ static att_status note_assignment(att_context *context, char *key, att_claims *c
         values[entry.value_count++] = comma;
     }
     att_fact fact = yaml_fact(&entry);
-    return att_claims_note(context, "a pretrained tag", key, &fact, claims);
+    return att_config_note(context, "a pretrained tag", key, &fact, config);
 }
 
-att_status att_claims_read_tag(att_context *context, const char *values, size_t length, att_claims *claims)
+att_status att_config_read_tag(att_context *context, const char *values, size_t length, att_config *config)
 {
     char copy[256];
     snprintf(copy, sizeof copy, "%.*s", (int)length, values);
@@ -585,7 +585,7 @@ att_status att_claims_read_tag(att_context *context, const char *values, size_t 
         space = strchr(at, ' ');
         if (space)
             *space++ = '\0';
-        ATT_TRY(note_assignment(context, at, claims));
+        ATT_TRY(note_assignment(context, at, config));
     }
     return ATT_OK;
 }

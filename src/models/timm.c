@@ -22,7 +22,7 @@ static bool next_line(const unsigned char *list, size_t size, size_t *at, att_ti
 }
 
 /* Cuts *line before `separator` and returns what stands behind it; empty, and *line unchanged, where it is missing. */
-static att_timm_text cut(att_timm_text *line, const char *separator)
+static att_timm_text split_off(att_timm_text *line, const char *separator)
 {
     size_t length = strlen(separator);
     for (size_t i = 0; i + length <= line->length; i++)
@@ -38,9 +38,9 @@ bool att_timm_next_name(size_t *at, att_timm_name *name)
 {
     if (!next_line(att_timm_names, att_timm_names_size, at, &name->name))
         return false;
-    name->lacks = cut(&name->name, ": ");
-    name->current = cut(&name->name, " -> ");
-    name->twin = cut(&name->name, " = ");
+    name->lacks = split_off(&name->name, ": ");
+    name->current = split_off(&name->name, " -> ");
+    name->equivalent = split_off(&name->name, " = ");
     return true;
 }
 
@@ -55,8 +55,8 @@ bool att_timm_find_name(const char *text, att_timm_name *name)
 bool att_timm_next_tag(const char *network, size_t *at, att_timm_tag *tag)
 {
     while (next_line(att_timm_tags, att_timm_tags_size, at, &tag->network)) {
-        tag->values = cut(&tag->network, " ");
-        tag->tag = cut(&tag->network, ".");
+        tag->values = split_off(&tag->network, " ");
+        tag->tag = split_off(&tag->network, ".");
         if (att_timm_text_is(tag->network, network))
             return true;
     }

@@ -21,9 +21,9 @@ bool att_timm_text_is(att_timm_text text, const char *other);
 
 typedef struct att_timm_name {
     att_timm_text name;
-    att_timm_text lacks;   /* what attscope lacks for it; empty where it has the network */
-    att_timm_text twin;    /* where it lacks it: a network with the same tensors that attscope has; else empty */
-    att_timm_text current; /* where `name` is deprecated: the name that replaces it, with its tag; else empty */
+    att_timm_text lacks;      /* what attscope lacks for it; empty where it has the network */
+    att_timm_text equivalent; /* where it lacks it: a network with the same tensors that attscope has; else empty */
+    att_timm_text current;    /* where `name` is deprecated: the name that replaces it, with its tag; else empty */
 } att_timm_name;
 /* The name that begins at byte *at of the list, which is then moved to the next; false at the list's end. */
 bool att_timm_next_name(size_t *at, att_timm_name *name);

@@ -36,7 +36,7 @@ static att_status add_name(names *n, const char *name)
     return ATT_OK;
 }
 
-int att_network_cut_lines(char *text, const char **lines, int room)
+int att_network_split_lines(char *text, const char **lines, int room)
 {
     int count = 0;
     for (char *line = text; *line; count++) {
@@ -57,7 +57,7 @@ static att_status add_lines(names *n, char *text, int *count)
     const char **lines = att_arena_allocate(&n->arena, ((size_t)n->room + 1) * sizeof *lines);
     if (!lines)
         return fail_names(n->network);
-    *count = att_network_cut_lines(text, lines, n->room);
+    *count = att_network_split_lines(text, lines, n->room);
     att_status status = ATT_OK;
     for (int i = 0; i < *count && *count <= n->room && status == ATT_OK; i++)
         status = add_name(n, lines[i]);

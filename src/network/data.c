@@ -18,7 +18,7 @@ static att_status number_by_training(const att_network *network, att_arena *aren
     char *text = att_arena_string(arena, lines);
     if (!names || !text)
         return att_fail_memory(network->context, strlen(lines), "the names of classes");
-    const int count = att_network_cut_lines(text, names, classes);
+    const int count = att_network_split_lines(text, names, classes);
     options->trained = names;
     options->trained_count = count <= classes ? count : 0;
     return ATT_OK;

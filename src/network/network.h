@@ -52,7 +52,7 @@ struct att_network {
 att_status att_network_take_class_names(att_network *network);
 /* Cuts `text` into lines, without a carriage return at their end, and writes at most `room` of them. Returns how many
  * lines there are. */
-int att_network_cut_lines(char *text, const char **lines, int room);
+int att_network_split_lines(char *text, const char **lines, int room);
 
 /* wanted.c: a copy of the model's graph that has every output and probe that `wanted` names (NULL: the task's outputs),
  * and their names in it, NULL after the last: *names, and the graph, are the caller's on success. ERR_NOT_FOUND. */

@@ -28,7 +28,7 @@ static int ready(const att_graph *graph, att_value value, bool reduces)
 }
 
 /* Derived values are there from the beginning. */
-void att_graph_cut(att_graph *graph)
+void att_graph_split_segments(att_graph *graph)
 {
     for (int i = 0; i < graph->nodes.count; i++) {
         att_node *node = &graph->nodes.items[i];

@@ -4,8 +4,8 @@
  * sample has been there. So the body is a sequence of segments: each runs on groups of samples, then come its
  * reductions. A sample value that a later segment reads is kept for the whole batch, or computed again there.
  *
- * Order of calls: att_graph_cut() once, when nodes are fused; then att_graph_rematerialize(), after autocasting, which
- * adds casts that later segments read; att_graph_sort_segments() last. Observers are explained at
+ * Order of calls: att_graph_split_segments() once, when nodes are fused; then att_graph_rematerialize(), after
+ * autocasting, which adds casts that later segments read; att_graph_sort_segments() last. Observers are explained at
  * att_graph_settle_probes() (passes/passes.h).
  */
 #ifndef ATT_PASSES_SEGMENT_H
@@ -17,7 +17,7 @@
 bool att_node_reduces(const att_graph *graph, const att_node *node);
 
 /* Gives each node the first segment it can run in. */
-void att_graph_cut(att_graph *graph);
+void att_graph_split_segments(att_graph *graph);
 int att_graph_segments(const att_graph *graph);
 
 /* passes/rematerialize.c: chooses which values are kept (passes/keep.h), and puts copies of the makers of the others

@@ -189,7 +189,7 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
     att_graph_drop_dead(graph, w->owner);
     ATT_TRY(graph->status);
     ATT_TRY(fuse(graph, w));
-    att_graph_cut(graph);
+    att_graph_split_segments(graph);
     if (att_graph_segments(graph) > 1)
         ATT_TRY(att_graph_merge_copies(graph, w->owner));
     return settle_probes(graph, w);
@@ -321,7 +321,7 @@ static bool in_segment(const att_graph *graph, int node, int segment)
 }
 
 /* Keeps the groups of segments that were cut before. */
-static att_status cut_segments(att_plan *plan, const att_graph *graph)
+static att_status split_segments(att_plan *plan, const att_graph *graph)
 {
     int count = att_graph_segments(graph);
     if (!plan->segments)
@@ -375,7 +375,7 @@ static att_status choose_sizes_of(att_plan *plan, att_graph *graph, work *w, con
 {
     ATT_TRY(settle_probes(graph, w));
     ATT_TRY(arrange(graph, w, 0));
-    ATT_TRY(cut_segments(plan, graph));
+    ATT_TRY(split_segments(plan, graph));
     att_rewritten from = as_rewritten(graph, w);
     return att_choose_sizes(plan, &from, options);
 }
@@ -416,7 +416,7 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
         ATT_TRY(autocast(graph, w));
     ATT_TRY(hash(plan, graph, w));
     ATT_TRY(arrange(graph, w, options->keep_bytes));
-    ATT_TRY(cut_segments(plan, graph));
+    ATT_TRY(split_segments(plan, graph));
     att_rewritten from = as_rewritten(graph, w);
     ATT_TRY(att_plan_lower(plan, &from));
     return att_write_fingerprint(plan);

@@ -125,7 +125,7 @@ static att_status add_caption(const old_maps *o, int64_t image, json_t *captions
     }
     att_caption_classes(&text, &names, (int)o->labels[image], json_string_value(json_array_get(o->own, (size_t)image)),
                         o->ranked, (int)o->top_count);
-    att_caption_cut(&text);
+    att_caption_truncate(&text);
     bool fine = !text.failed && json_array_append_new(captions, json_string(text.data ? text.data : "")) == 0;
     att_text_free(&text);
     return fine ? ATT_OK : att_fail_memory(o->maps->context, ATT_CAPTION_BYTES, "the caption of an image");

@@ -5,7 +5,7 @@
 #include <attscope/lab/yaml.h>
 
 #include "report/downsample.h"
-#include "report/figures.h"
+#include "report/page_figures.h"
 
 typedef struct att_report_run {
     att_context *context;

@@ -20,7 +20,7 @@ struct csv {
     bool has_header;
 };
 
-struct cut_point {
+struct resume_point {
     struct csv *csv;
     const char *path;
     const att_store_resume *resume;
@@ -60,10 +60,10 @@ static att_status read_header(struct csv *csv, const char *path, const char *lin
 
 static att_line judge_line(void *user, const char *line, size_t length)
 {
-    struct cut_point *point = user;
+    struct resume_point *point = user;
     if (!point->csv->has_header) {
         point->status = read_header(point->csv, point->path, line, length);
-        return point->status == ATT_OK ? ATT_LINE_KEEP : ATT_LINE_CUT;
+        return point->status == ATT_OK ? ATT_LINE_KEEP : ATT_LINE_DROP;
     }
     char cell[32];
     size_t size = 0;
@@ -75,7 +75,7 @@ static att_line judge_line(void *user, const char *line, size_t length)
     int64_t epoch;
     if (!att_text_to_i64(cell, &epoch))
         return ATT_LINE_UNREADABLE;
-    return epoch < point->resume->epoch ? ATT_LINE_KEEP : ATT_LINE_CUT;
+    return epoch < point->resume->epoch ? ATT_LINE_KEEP : ATT_LINE_DROP;
 }
 
 static void close_csv(void *log)
@@ -90,9 +90,9 @@ static void close_csv(void *log)
 static att_status start_csv(struct csv *csv, const att_log_place *place)
 {
     size_t kept = 0;
-    struct cut_point point = {csv, place->path, place->resume, ATT_OK};
+    struct resume_point point = {csv, place->path, place->resume, ATT_OK};
     if (place->resume != NULL)
-        ATT_TRY(att_log_cut(csv->context, place->path, judge_line, &point, &kept));
+        ATT_TRY(att_log_truncate(csv->context, place->path, judge_line, &point, &kept));
     ATT_TRY(point.status);
     return att_file_appender_open(csv->context, place->path, kept, &csv->file);
 }

@@ -7,7 +7,7 @@
 #ifndef ATT_STORE_EARLIER_H
 #define ATT_STORE_EARLIER_H
 
-#include "store/figures.h"
+#include "store/measured_figures.h"
 
 /* Zero-initialise, then set `context`. */
 typedef struct att_earlier {

@@ -129,7 +129,7 @@ struct jsonl {
     bool begun; /* the file begins with a run_begin already */
 };
 
-struct cut_point {
+struct resume_point {
     att_context *context;
     const char *path;
     const att_store_resume *resume;
@@ -142,21 +142,21 @@ static att_line judge_object(const att_store_resume *resume, const json_t *objec
     const json_t *epoch = json_object_get(object, "epoch"), *step = json_object_get(object, "step");
     if (kind == NULL || !json_is_integer(epoch) || !json_is_integer(step))
         return ATT_LINE_UNREADABLE;
-    bool cut = json_integer_value(step) > resume->step || strcmp(kind, kinds[ATT_EVENT_RUN_END]) == 0 ||
-               (strcmp(kind, kinds[ATT_EVENT_EPOCH]) == 0 && json_integer_value(epoch) >= resume->epoch);
-    return cut ? ATT_LINE_CUT : ATT_LINE_KEEP;
+    bool drops = json_integer_value(step) > resume->step || strcmp(kind, kinds[ATT_EVENT_RUN_END]) == 0 ||
+                 (strcmp(kind, kinds[ATT_EVENT_EPOCH]) == 0 && json_integer_value(epoch) >= resume->epoch);
+    return drops ? ATT_LINE_DROP : ATT_LINE_KEEP;
 }
 
 static att_line judge_line(void *user, const char *line, size_t length)
 {
-    struct cut_point *point = user;
+    struct resume_point *point = user;
     json_t *object = NULL;
     att_status status = att_json_parse(point->context, point->path, line, length, &object);
     if (status == ATT_ERR_FORMAT)
         return ATT_LINE_UNREADABLE;
     point->status = status;
     if (status != ATT_OK)
-        return ATT_LINE_CUT;
+        return ATT_LINE_DROP;
     att_line verdict = judge_object(point->resume, object);
     json_decref(object);
     return verdict;
@@ -174,9 +174,9 @@ static void close_jsonl(void *log)
 static att_status start_jsonl(struct jsonl *jsonl, const att_log_place *place)
 {
     size_t kept = 0;
-    struct cut_point point = {jsonl->context, place->path, place->resume, ATT_OK};
+    struct resume_point point = {jsonl->context, place->path, place->resume, ATT_OK};
     if (place->resume != NULL)
-        ATT_TRY(att_log_cut(jsonl->context, place->path, judge_line, &point, &kept));
+        ATT_TRY(att_log_truncate(jsonl->context, place->path, judge_line, &point, &kept));
     ATT_TRY(point.status);
     jsonl->begun = kept > 0;
     ATT_TRY(att_json_writer_create(jsonl->context, false, &jsonl->json));

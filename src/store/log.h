@@ -31,15 +31,15 @@ extern const att_log_format att_log_measured, att_log_measured_runs;
  * name, ERR_MEMORY. */
 att_status att_log_json_line(att_json_writer *json, const att_event *event, att_text *line);
 
-typedef enum att_line { ATT_LINE_KEEP, ATT_LINE_CUT, ATT_LINE_UNREADABLE } att_line;
+typedef enum att_line { ATT_LINE_KEEP, ATT_LINE_DROP, ATT_LINE_UNREADABLE } att_line;
 
 /* Bytes of a line; a longer one is unreadable. */
 enum { ATT_LOG_LONGEST_LINE = 16 << 20 };
 /* Asks judge(user, line, length) about each line of the file, without its newline, until one is not to be kept.
  * *kept: the bytes before that line, 0 where there is no file. A last line without newline is never kept: its writing
  * was cut short. An unreadable line is warned of, with what is dropped. */
-att_status att_log_cut(att_context *context, const char *path,
-                       att_line (*judge)(void *user, const char *line, size_t length), void *user, size_t *kept);
+att_status att_log_truncate(att_context *context, const char *path,
+                            att_line (*judge)(void *user, const char *line, size_t length), void *user, size_t *kept);
 /* Warns of a log at `path` that is unreadable from byte `kept` on. */
 void att_log_unreadable(att_context *context, const char *path, size_t kept, size_t dropped);
 

@@ -274,7 +274,7 @@ static att_line judge_event(bytes event, const att_store_resume *resume)
     }
     if (!(epoch >= -1))
         return ATT_LINE_UNREADABLE;
-    return step > (uint64_t)resume->step || epoch >= (double)resume->epoch ? ATT_LINE_CUT : ATT_LINE_KEEP;
+    return step > (uint64_t)resume->step || epoch >= (double)resume->epoch ? ATT_LINE_DROP : ATT_LINE_KEEP;
 }
 
 /* Reads the record at `offset` and sets *data if it is whole; *found is CUT_SHORT if the file ends within it. */

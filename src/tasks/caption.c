@@ -9,7 +9,7 @@
 
 enum { REPLACEMENT_BYTES = 3, DIGITS = 3 };
 
-void att_caption_cut(att_text *text)
+void att_caption_truncate(att_text *text)
 {
     size_t at = 0, bytes = 0;
     while (at < text->length) {

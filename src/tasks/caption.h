@@ -11,7 +11,7 @@
 enum { ATT_CAPTION_BYTES = 4096 };
 
 /* Cuts a longer text, between two characters. A byte that is no UTF-8 counts as three: JSON has U+FFFD in its place. */
-ATT_FOR_LAB void att_caption_cut(att_text *text);
+ATT_FOR_LAB void att_caption_truncate(att_text *text);
 
 /* Appends the class of an image and the classes that a network finds most probable:
  *

@@ -322,7 +322,7 @@ static att_status keep_caption(mapper *m, const att_batch *answer, int64_t index
     att_text text = {.context = m->context};
     const att_task *task = att_model_task_of(m->model);
     att_status status = task->caption ? task->caption(m->context, answer, &m->names, &image, &text) : ATT_OK;
-    att_caption_cut(&text);
+    att_caption_truncate(&text);
     const char *kept = att_arena_string(&m->arena, text.data ? text.data : "");
     if (status == ATT_OK && (text.failed || !kept))
         status = att_fail_memory(m->context, text.length, "the caption of an image");

@@ -1,9 +1,9 @@
-/* JSON: a document, what config.json and a checkpoint's metadata claim of a network. */
+/* JSON: a document, what config.json and a checkpoint's metadata say of a network. */
 #include "fuzz.h"
-#include "fuzz_claims.h"
+#include "fuzz_config.h"
 
 #include "io/json.h"
-#include "models/claims.h"
+#include "models/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -12,16 +12,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_t *root = NULL;
     if (att_json_parse(fuzz_context(), "text", (const char *)data, size, &root) == ATT_OK)
         json_decref(root);
-    att_claims claims = att_claims_none();
-    if (att_claims_read_config(fuzz_context(), fuzz_file("config.json", data, size), weights, &claims) == ATT_OK)
-        fuzz_complete(&claims.options);
+    att_config config = att_config_none();
+    if (att_config_read_json(fuzz_context(), fuzz_file("config.json", data, size), weights, &config) == ATT_OK)
+        fuzz_complete(&config.options);
     char *text = calloc(1, size + 1);
     fuzz_require(text != NULL, "memory");
     if (size > 0)
         memcpy(text, data, size);
-    claims = att_claims_none();
-    if (att_claims_parse(fuzz_context(), "metadata", text, &claims) == ATT_OK)
-        fuzz_complete(&claims.options);
+    config = att_config_none();
+    if (att_config_parse(fuzz_context(), "metadata", text, &config) == ATT_OK)
+        fuzz_complete(&config.options);
     free(text);
     fuzz_end(before);
     return 0;

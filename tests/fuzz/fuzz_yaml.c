@@ -1,8 +1,8 @@
-/* YAML: what is read is written and read again as the same; args.yaml as a claim about a network. */
+/* YAML: what is read is written and read again as the same; args.yaml as the config of a network. */
 #include "fuzz.h"
-#include "fuzz_claims.h"
+#include "fuzz_config.h"
 
-#include "models/claims.h"
+#include "models/config.h"
 
 static void require_same(const att_yaml *a, const att_yaml *b)
 {
@@ -41,9 +41,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (att_yaml_parse(fuzz_context(), "text", (const char *)data, size, &yaml) == ATT_OK)
         write_and_read(yaml);
     att_yaml_destroy(&yaml);
-    att_claims claims = att_claims_none();
-    if (att_claims_read_args(fuzz_context(), fuzz_file("args.yaml", data, size), weights, &claims) == ATT_OK)
-        fuzz_complete(&claims.options);
+    att_config config = att_config_none();
+    if (att_config_read_args(fuzz_context(), fuzz_file("args.yaml", data, size), weights, &config) == ATT_OK)
+        fuzz_complete(&config.options);
     fuzz_end(before);
     return 0;
 }

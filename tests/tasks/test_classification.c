@@ -436,11 +436,11 @@ static void captions_are_cut_between_characters(void **state)
         att_text text = {.context = self->context};
         for (int n = 0; n < 5000; n++)
             att_text_append(&text, "%s", units[i]);
-        att_caption_cut(&text);
+        att_caption_truncate(&text);
         assert_int_equal(text.length, kept[i]);
         assert_int_equal(strlen(text.data), kept[i]);
         text.length = 3;
-        att_caption_cut(&text);
+        att_caption_truncate(&text);
         assert_int_equal(text.length, 3);
         att_text_free(&text);
     }

@@ -80,7 +80,7 @@ static int64_t sample_elements_before(const conv2d *c)
     return c->from_elements * (c->spec.kind == ATT_CONV_FORWARD ? c->spec.height : c->spec.out_h);
 }
 
-static void cut(const att_problem *problem, conv2d *c)
+static void split_samples(const att_problem *problem, conv2d *c)
 {
     int64_t group = problem->group, each = sample_elements(c);
     int64_t samples = (group + problem->parts - 1) / problem->parts;
@@ -193,7 +193,7 @@ static att_status prepare_as(const att_problem *problem, att_conv_kind kind, boo
         return att_fail_memory(problem->context, bytes, "a convolution");
     c->slices = slices;
     describe(problem, kind, widened, c);
-    cut(problem, c);
+    split_samples(problem, c);
     bool even = c->group % c->spec.samples == 0;
     att_status status = make_convs(problem, c, slices > 1 ? (int)slices : even ? 1 : 2);
     if (status != ATT_OK) {

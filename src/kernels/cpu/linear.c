@@ -24,7 +24,7 @@ typedef struct linear {
     bool has_finish;           /* something comes after the product */
 } linear;
 
-static void cut_rows(const att_problem *problem, linear *l)
+static void split_rows(const att_problem *problem, linear *l)
 {
     int64_t block = l->rows;
     if (l->has_finish && block * l->outputs > BLOCK_ELEMENTS) {
@@ -107,7 +107,7 @@ static att_status prepare(const att_problem *problem, att_prepared *prepared)
     if (!l)
         return att_fail_memory(problem->context, sizeof *l, "a linear layer");
     describe(problem, l);
-    cut_rows(problem, l);
+    split_rows(problem, l);
     att_status status = make_products(problem, l);
     if (status != ATT_OK) {
         release(problem->context, l);

@@ -28,7 +28,7 @@ static head_shape shape_of(const att_problem *problem)
     return head_shape_of(problem, &problem->in[QKV], elements_of(problem, QKV), TILE);
 }
 
-static int64_t workspace_cut(const head_shape *h, float *from, workspace *w)
+static int64_t workspace_divide(const head_shape *h, float *from, workspace *w)
 {
     int64_t tile = h->tile * h->padded, rows = ROWS * h->padded, piece = ROWS * h->tile;
     if (w) {
@@ -221,7 +221,7 @@ static att_status attention_grad_run(const att_call *call)
 {
     place at = {.call = call, .h = shape_of(call->problem)};
     int64_t tokens = at.h.tokens, heads = at.h.heads, tile = at.h.tile;
-    workspace_cut(&at.h, call->scratch, &at.w);
+    workspace_divide(&at.h, call->scratch, &at.w);
     att_range part = att_part_of(call, call->problem->group * heads, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
         at.sample = i / heads, at.head = i % heads;
@@ -237,7 +237,7 @@ static att_status attention_grad_run(const att_call *call)
 static att_status attention_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
     head_shape h = shape_of(problem);
-    prepared->scratch_bytes = (size_t)workspace_cut(&h, NULL, NULL) * sizeof(float);
+    prepared->scratch_bytes = (size_t)workspace_divide(&h, NULL, NULL) * sizeof(float);
     return ATT_OK;
 }
 

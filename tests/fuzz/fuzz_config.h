@@ -1,20 +1,20 @@
-/* What is done with the claims of a source that could be read. */
+/* What is done with the config of a source that could be read. */
 #ifndef ATT_FUZZ_CLAIMS_H
 #define ATT_FUZZ_CLAIMS_H
 
 #include "fuzz.h"
 
-#include "models/claims.h"
+#include "models/config.h"
 #include "models/family.h"
 
-/* Every family checks what was claimed, and completes it beside the options of its first variant. */
-static inline void fuzz_complete(const att_option_values *claimed)
+/* Every family checks what was said, and completes it beside the options of its first variant. */
+static inline void fuzz_complete(const att_option_values *said)
 {
     for (int i = 0; i < att_family_count(); i++) {
         const att_family *family = att_family_at(i);
-        att_option_values options = *claimed, own = att_options_none();
+        att_option_values options = *said, own = att_options_none();
         att_preprocess preprocess;
-        family->defaults(0, claimed, &own, &preprocess);
+        family->defaults(0, said, &own, &preprocess);
         att_options_fill(&options, &own);
         if (att_family_check(fuzz_context(), family, &options) == ATT_OK)
             (void)att_family_complete(fuzz_context(), family, &options);

@@ -1,6 +1,6 @@
-/* store/figures.h - one "measure" event, read back: figures of instruments. */
-#ifndef ATT_STORE_FIGURES_H
-#define ATT_STORE_FIGURES_H
+/* store/measured_figures.h - one "measure" event, read back: figures of instruments. */
+#ifndef ATT_STORE_MEASURED_FIGURES_H
+#define ATT_STORE_MEASURED_FIGURES_H
 
 #include <attscope/event.h>
 

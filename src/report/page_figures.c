@@ -1,4 +1,4 @@
-#include "report/figures.h"
+#include "report/page_figures.h"
 
 #include <math.h>
 

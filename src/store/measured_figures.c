@@ -1,4 +1,4 @@
-#include "store/figures.h"
+#include "store/measured_figures.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "models/claims.h"
+#include "models/config.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 #include "core/error.h"
 #include "models/family.h"
 
-att_claims att_claims_none(void)
+att_config att_config_none(void)
 {
-    return (att_claims){.options = att_options_none()};
+    return (att_config){.options = att_options_none()};
 }
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
@@ -116,9 +116,9 @@ void att_options_write_json(att_json_writer *writer, const att_option_table *tab
     }
 }
 
-/* --- claims ------------------------------------------------------------------------------------------------------ */
+/* --- what a source says ------------------------------------------------------------------------------------------- */
 
-void att_claims_fill(att_claims *to, const att_claims *from)
+void att_config_fill(att_config *to, const att_config *from)
 {
     att_options_fill(&to->options, &from->options);
     if (!to->name[0])
@@ -143,18 +143,18 @@ void att_claims_fill(att_claims *to, const att_claims *from)
         to->test_crop_pct = from->test_crop_pct;
 }
 
-void att_claims_lay_over(const att_claims *claims, att_preprocess *preprocess)
+void att_config_lay_over(const att_config *config, att_preprocess *preprocess)
 {
-    if (claims->has_mean)
-        memcpy(preprocess->mean, claims->mean, sizeof preprocess->mean);
-    if (claims->has_std)
-        memcpy(preprocess->std, claims->std, sizeof preprocess->std);
-    if (claims->crop_pct != 0)
-        preprocess->crop_pct = claims->crop_pct;
-    if (claims->crop_mode[0])
-        memcpy(preprocess->crop_mode, claims->crop_mode, sizeof preprocess->crop_mode);
-    if (claims->interpolation[0])
-        memcpy(preprocess->interpolation, claims->interpolation, sizeof preprocess->interpolation);
+    if (config->has_mean)
+        memcpy(preprocess->mean, config->mean, sizeof preprocess->mean);
+    if (config->has_std)
+        memcpy(preprocess->std, config->std, sizeof preprocess->std);
+    if (config->crop_pct != 0)
+        preprocess->crop_pct = config->crop_pct;
+    if (config->crop_mode[0])
+        memcpy(preprocess->crop_mode, config->crop_mode, sizeof preprocess->crop_mode);
+    if (config->interpolation[0])
+        memcpy(preprocess->interpolation, config->interpolation, sizeof preprocess->interpolation);
 }
 
 /* --- noting a fact ----------------------------------------------------------------------------------------------- */
@@ -221,21 +221,21 @@ static att_status note_option(const note *n, const att_option *option, att_optio
     return ATT_OK;
 }
 
-static att_status note_name(const note *n, att_claims *claims)
+static att_status note_name(const note *n, att_config *config)
 {
-    return note_word(n, claims->name, sizeof claims->name);
+    return note_word(n, config->name, sizeof config->name);
 }
 
 /* [channels, height, width] */
-static att_status note_input_size(const note *n, att_claims *claims)
+static att_status note_input_size(const note *n, att_config *config)
 {
     const double *size = n->fact->numbers;
     if (n->fact->kind != ATT_FACT_NUMBERS || n->fact->count != 3)
         return fail_note(n, "[channels, height, width]");
     att_fact channels = {.kind = ATT_FACT_NUMBERS, .numbers = {size[0]}, .count = 1};
     att_fact sides = {.kind = ATT_FACT_NUMBERS, .numbers = {size[1], size[2]}, .count = 2};
-    ATT_TRY(att_claims_note(n->context, n->what, "in_chans", &channels, claims));
-    return att_claims_note(n->context, n->what, "img_size", &sides, claims);
+    ATT_TRY(att_config_note(n->context, n->what, "in_chans", &channels, config));
+    return att_config_note(n->context, n->what, "img_size", &sides, config);
 }
 
 /* One number for all channels, or three. */
@@ -271,74 +271,74 @@ static bool is_side(double number)
 }
 
 /* [channels, height, width], or one number for both sides. */
-static att_status note_test_size(const note *n, att_claims *claims)
+static att_status note_test_size(const note *n, att_config *config)
 {
     const att_fact *fact = n->fact;
     const double *height = &fact->numbers[fact->count == 3], *width = &fact->numbers[fact->count == 3 ? 2 : 0];
     if (fact->kind != ATT_FACT_NUMBERS || (fact->count != 1 && fact->count != 3) || !is_side(*height) ||
         !is_side(*width))
         return fail_note(n, "[channels, height, width]");
-    if (claims->test_height == 0) {
-        claims->test_height = (int)*height;
-        claims->test_width = (int)*width;
+    if (config->test_height == 0) {
+        config->test_height = (int)*height;
+        config->test_width = (int)*width;
     }
     return ATT_OK;
 }
 
-static att_status note_crop_mode(const note *n, att_claims *claims)
+static att_status note_crop_mode(const note *n, att_config *config)
 {
     if (n->fact->kind != ATT_FACT_TEXT ||
         (strcmp(n->fact->text, "center") != 0 && strcmp(n->fact->text, "squash") != 0 &&
          strcmp(n->fact->text, "border") != 0))
         return fail_note(n, "\"center\", \"squash\" or \"border\"");
-    return note_word(n, claims->crop_mode, sizeof claims->crop_mode);
+    return note_word(n, config->crop_mode, sizeof config->crop_mode);
 }
 
-static att_status note_interpolation(const note *n, att_claims *claims)
+static att_status note_interpolation(const note *n, att_config *config)
 {
     if (n->fact->kind != ATT_FACT_TEXT ||
         (strcmp(n->fact->text, "bicubic") != 0 && strcmp(n->fact->text, "bilinear") != 0))
         return fail_note(n, "\"bicubic\" or \"bilinear\"");
-    return note_word(n, claims->interpolation, sizeof claims->interpolation);
+    return note_word(n, config->interpolation, sizeof config->interpolation);
 }
 
 /* Files of version 0.1 say so that a network has no classes. */
-static att_status note_head(const note *n, att_claims *claims)
+static att_status note_head(const note *n, att_config *config)
 {
     bool none = n->fact->kind == ATT_FACT_NUMBERS && n->fact->count == 1 && n->fact->numbers[0] == 0;
-    if (none && !att_options_find(&claims->options, "num_classes"))
-        att_options_set(&claims->options, "num_classes", 0);
+    if (none && !att_options_find(&config->options, "num_classes"))
+        att_options_set(&config->options, "num_classes", 0);
     return ATT_OK;
 }
 
-att_status att_claims_note(att_context *context, const char *what, const char *key, const att_fact *fact,
-                           att_claims *claims)
+att_status att_config_note(att_context *context, const char *what, const char *key, const att_fact *fact,
+                           att_config *config)
 {
     note n = {context, what, key, fact};
     const att_option *option = att_family_option(key);
     if (option && (option->training || option->internal))
         return option->training ? ATT_OK : ATT_ERR_NOT_FOUND;
     if (option)
-        return note_option(&n, option, &claims->options);
+        return note_option(&n, option, &config->options);
     if (strcmp(key, "head") == 0)
-        return note_head(&n, claims);
+        return note_head(&n, config);
     if (strcmp(key, "model") == 0 || strcmp(key, "architecture") == 0)
-        return note_name(&n, claims);
+        return note_name(&n, config);
     if (strcmp(key, "input_size") == 0)
-        return note_input_size(&n, claims);
+        return note_input_size(&n, config);
     if (strcmp(key, "mean") == 0)
-        return note_channels(&n, -1e3, claims->mean, &claims->has_mean);
+        return note_channels(&n, -1e3, config->mean, &config->has_mean);
     if (strcmp(key, "std") == 0)
-        return note_channels(&n, 1e-6, claims->std, &claims->has_std);
+        return note_channels(&n, 1e-6, config->std, &config->has_std);
     if (strcmp(key, "crop_pct") == 0)
-        return note_crop(&n, &claims->crop_pct);
+        return note_crop(&n, &config->crop_pct);
     if (strcmp(key, "test_crop_pct") == 0)
-        return note_crop(&n, &claims->test_crop_pct);
+        return note_crop(&n, &config->test_crop_pct);
     if (strcmp(key, "test_input_size") == 0 || strcmp(key, "test_img_size") == 0)
-        return note_test_size(&n, claims);
+        return note_test_size(&n, config);
     if (strcmp(key, "crop_mode") == 0)
-        return note_crop_mode(&n, claims);
+        return note_crop_mode(&n, config);
     if (strcmp(key, "interpolation") == 0)
-        return note_interpolation(&n, claims);
+        return note_interpolation(&n, config);
     return ATT_ERR_NOT_FOUND;
 }

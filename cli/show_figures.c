@@ -1,4 +1,4 @@
-#include "figures.h"
+#include "show_figures.h"
 
 #include <math.h>
 #include <string.h>

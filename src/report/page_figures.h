@@ -1,10 +1,10 @@
-/* report/figures.h - figures of instruments, as the page has them. */
-#ifndef ATT_REPORT_FIGURES_H
-#define ATT_REPORT_FIGURES_H
+/* report/page_figures.h - figures of instruments, as the page has them. */
+#ifndef ATT_REPORT_PAGE_FIGURES_H
+#define ATT_REPORT_PAGE_FIGURES_H
 
 #include <attscope/lab/json.h>
 
-#include "store/figures.h"
+#include "store/measured_figures.h"
 
 /* {epoch, step, split, nodes, images, figures: [[instrument, node, head, statistic, mean, deviation, n], ...]}, with an
  * eighth item, the array of samples, where the record has them. */

@@ -1,7 +1,7 @@
-/* models/claims.h - what one source (a flag, a side file, metadata, tensors) says about a network, and in what words.
+/* models/config.h - a network's configuration, as far as one source (a flag, a side file, metadata, tensors) says it.
  */
-#ifndef ATT_MODELS_CLAIMS_H
-#define ATT_MODELS_CLAIMS_H
+#ifndef ATT_MODELS_CONFIG_H
+#define ATT_MODELS_CONFIG_H
 
 #include <attscope/models.h>
 
@@ -9,7 +9,7 @@
 #include "core/text.h"
 #include "io/json.h"
 
-typedef struct att_claims {
+typedef struct att_config {
     char name[128]; /* of the network, with its tag, as the source has it; "": not said */
     att_option_values options;
     double mean[3], std[3];
@@ -18,13 +18,13 @@ typedef struct att_claims {
     char crop_mode[8], interpolation[16]; /* "": not said */
     int test_height, test_width;          /* with which timm's validate.py evaluates; 0: not said */
     double test_crop_pct;
-} att_claims;
+} att_config;
 /* Nothing said. */
-att_claims att_claims_none(void);
+att_config att_config_none(void);
 /* Takes over from `from` what `to` leaves open. */
-void att_claims_fill(att_claims *to, const att_claims *from);
-/* Puts what the claims say of images into *preprocess; sides and in_chans are options and stay. */
-void att_claims_lay_over(const att_claims *claims, att_preprocess *preprocess);
+void att_config_fill(att_config *to, const att_config *from);
+/* Puts what the config says of images into *preprocess; sides and in_chans are options and stay. */
+void att_config_lay_over(const att_config *config, att_preprocess *preprocess);
 /* Takes over from `from` what `to` leaves open, but for what is implied by options that `to` has
  * (att_option.implied_by).
  */
@@ -42,26 +42,26 @@ typedef struct att_fact {
     int count;         /* of the numbers; more than 4 are no fact of this kind */
     bool is_truth;     /* written as true or false */
 } att_fact;
-/* Notes what `key` says, unless the claims know it already. Returns ERR_NOT_FOUND, without a message, for keys that
+/* Notes what `key` says, unless the config says it already. Returns ERR_NOT_FOUND, without a message, for keys that
  * mean nothing here; ERR_FORMAT where the value is not of its key's kind or out of range. what: the source's name. */
-att_status att_claims_note(att_context *context, const char *what, const char *key, const att_fact *fact,
-                           att_claims *claims);
+att_status att_config_note(att_context *context, const char *what, const char *key, const att_fact *fact,
+                           att_config *config);
 
 /* The sources, each named `what` in messages. file: the weights, whose tensors show the family of a network that the
  * source does not name. */
-att_status att_claims_read_config(att_context *context, const char *path, const att_tensors *file, att_claims *claims);
-att_status att_claims_read_args(att_context *context, const char *path, const att_tensors *file, att_claims *claims);
-att_status att_claims_parse(att_context *context, const char *what, const char *text, att_claims *claims);
+att_status att_config_read_json(att_context *context, const char *path, const att_tensors *file, att_config *config);
+att_status att_config_read_args(att_context *context, const char *path, const att_tensors *file, att_config *config);
+att_status att_config_parse(att_context *context, const char *what, const char *text, att_config *config);
 /* Metadata other than attscope's: the network's name, timm's config or arguments, a training script's options. Of two
  * names one that timm has counts; two of timm's must be the same (ERR_UNSUPPORTED). What stands under a key that these
  * have and cannot be read is refused (ERR_FORMAT). */
-att_status att_claims_read_metadata(att_context *context, const char *what, const att_tensors *file,
-                                    att_claims *claims);
+att_status att_config_read_metadata(att_context *context, const char *what, const att_tensors *file,
+                                    att_config *config);
 /* As att_model_resolve(), for names that others wrote. ERR_UNSUPPORTED too for a network that attscope lacks, in
  * whatever case and with blanks around, and for an unknown tag of a known network. */
-att_status att_claims_resolve(att_context *context, const char *text, att_network_name *name);
+att_status att_config_resolve(att_context *context, const char *text, att_network_name *name);
 /* A pretrained tag's "key=value key=value", values of channels joined by commas. */
-att_status att_claims_read_tag(att_context *context, const char *values, size_t length, att_claims *claims);
+att_status att_config_read_tag(att_context *context, const char *values, size_t length, att_config *config);
 
 /* Whether everything that `found`, what tensors say, says of a network is so in `own`; what any variant may have
  * otherwise (att_option.free) aside. */

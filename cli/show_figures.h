@@ -1,4 +1,4 @@
-/* figures.h - instruments and what they found, for people and as JSON. */
+/* show_figures.h - instruments and what they found, for people and as JSON. */
 #ifndef CLI_FIGURES_H
 #define CLI_FIGURES_H
 

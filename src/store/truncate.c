@@ -19,7 +19,7 @@ static att_status count_kept(att_context *context, const char *path, att_file_wi
         size_t length;
         bool whole;
         att_status status = att_file_window_line(window, *kept, ATT_LOG_LONGEST_LINE, &line, &length, &whole);
-        att_line verdict = status == ATT_ERR_FORMAT ? ATT_LINE_UNREADABLE : ATT_LINE_CUT;
+        att_line verdict = status == ATT_ERR_FORMAT ? ATT_LINE_UNREADABLE : ATT_LINE_DROP;
         if (status != ATT_OK && status != ATT_ERR_FORMAT)
             return status;
         if (status == ATT_OK && line && whole)
@@ -32,8 +32,8 @@ static att_status count_kept(att_context *context, const char *path, att_file_wi
     }
 }
 
-att_status att_log_cut(att_context *context, const char *path,
-                       att_line (*judge)(void *user, const char *line, size_t length), void *user, size_t *kept)
+att_status att_log_truncate(att_context *context, const char *path,
+                            att_line (*judge)(void *user, const char *line, size_t length), void *user, size_t *kept)
 {
     *kept = 0;
     if (!att_file_exists(path))
