@@ -1,15 +1,47 @@
-/* Class maps of data sets, and the labels of `attscope predict`. The first byte says how many classes there are. */
+/* Class maps of data sets, and the names that a network's classes are given. */
 #include "fuzz.h"
 
+#include <attscope/network.h>
+
 #include "data/classes.h"
-#include "labels.h"
+
+enum { CLASSES = 3 };
+
+static att_network *small_network(void)
+{
+    static att_network *network;
+    att_option_values shape = att_options_none();
+    att_network_options options = att_network_options_defaults();
+    if (network)
+        return network;
+    att_options_set(&shape, "num_classes", CLASSES);
+    att_options_set(&shape, "img_size", 4);
+    att_options_set(&shape, "patch_size", 4);
+    att_options_set(&shape, "embed_dim", 2);
+    att_options_set(&shape, "depth", 1);
+    att_options_set(&shape, "num_heads", 1);
+    options.options = &shape;
+    fuzz_require(att_network_open(fuzz_context(), "vit_tiny_patch16_224", &options, &network) == ATT_OK, "a network");
+    return network;
+}
+
+static void name_classes(const char *path)
+{
+    att_network *network = small_network();
+    int count = 0;
+    if (att_network_name_classes(network, path) != ATT_OK)
+        return;
+    (void)att_network_class_names(network, &count);
+    fuzz_require(count == CLASSES, "every class has a name");
+    fuzz_require(att_network_class_name(network, CLASSES - 1) != NULL, "the last class has a name");
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size == 0)
-        return 0;
+    (void)small_network();
+    const char *path = fuzz_file("classes.txt", data, size);
+    name_classes(path); /* the network keeps the names */
     size_t before = fuzz_begin();
-    const char *path = fuzz_file("classes.txt", data + 1, size - 1);
     att_class_list list = {.count = 0};
     if (att_class_list_read(fuzz_context(), path, &list) == ATT_OK)
         for (int i = 0; i < list.count; i++) {
@@ -21,13 +53,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                          "the order of names is one");
         }
     att_class_list_free(&list);
-    cli_app cli = {0};
-    cli_labels labels = {0};
-    int classes = data[0] + 1;
-    if (cli_labels_choose(&cli, path, NULL, classes, &labels) == 0)
-        for (int i = 0; i < classes; i++)
-            fuzz_require(cli_label_of(&labels, i) != NULL, "every class has a label");
-    cli_labels_free(&labels);
     fuzz_end(before);
     return 0;
 }
