@@ -67,6 +67,7 @@ const att_memory att_host_memory = {
     .host = true,
 };
 
-/* Rows of a matrix product that fill a core without leaving its cache, and that keep weight gradients efficient. */
+/* infer_rows: enough rows of a matrix product to use a core fully while operands stay in its cache. train_rows: enough
+ * rows for efficient weight gradients. */
 const att_grouping att_host_grouping = {
     .infer_rows = 256, .train_rows = 800, .most = 64, .arena_bytes = (size_t)96 << 20};

@@ -4,8 +4,9 @@
 
 #include "core/error.h"
 
-/* Elements of one sample's input or of a parameter, and of a value that no plan need keep (attention's probabilities):
- * so that 64 bits count the bytes of many of them. */
+/* Limits on the element count of a value, so that byte counts of many values fit into 64 bits. Inputs (per sample),
+ * parameters and constants have at most MOST_KEPT elements; other values, such as attention probabilities, which a plan
+ * need not store, at most MOST_UNKEPT. */
 static const int64_t MOST_KEPT = (int64_t)1 << 38, MOST_UNKEPT = (int64_t)1 << 52;
 
 #define RESERVE(graph, list)                                                                            \
@@ -404,7 +405,7 @@ static att_desc desc_or_absent(const att_graph *graph, att_value value)
     return value == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[value].desc;
 }
 
-/* Asks the op's rule, again with room for all where there are more outputs than `room`. */
+/* Applies the op's shape rule, twice if the op has more outputs than `room`. */
 static att_status infer_outputs(const att_graph *graph, const att_node *node, att_arena *work, att_infer *infer)
 {
     int room = 4;
@@ -428,7 +429,7 @@ static att_status infer_outputs(const att_graph *graph, const att_node *node, at
     return ATT_OK;
 }
 
-/* Whether each sample, or the batch, takes part in what the op does. */
+/* Whether the op depends on single samples or on the batch. */
 static bool needs_samples(const att_node *node, const att_infer *infer)
 {
     for (int i = 0; i < infer->out_count; i++)
@@ -437,7 +438,7 @@ static bool needs_samples(const att_node *node, const att_infer *infer)
     return (node->op->flags & ATT_OP_TRAIN_ONLY) != 0 || node->op->in_training;
 }
 
-/* Gives the node its outputs, which become values of the graph. */
+/* Infers the node's outputs and adds them to the graph as values. */
 static bool make_outputs(att_graph *graph, att_node *node)
 {
     att_arena work = {.context = graph->context};
@@ -457,7 +458,7 @@ static bool make_outputs(att_graph *graph, att_node *node)
     return graph->status == ATT_OK;
 }
 
-/* Of a node with these inputs. */
+/* The stage of a node with these inputs. */
 static att_stage find_stage(const att_graph *graph, const att_value *in, int in_count)
 {
     att_stage stage = ATT_BODY;
@@ -582,7 +583,7 @@ static void copy_contents(att_graph *copy)
         constant->data =
             att_graph_attrs(copy, constant->data, (size_t)att_shape_count(desc->shape) * att_dtype_size(desc->dtype));
     }
-    const char *last_from = NULL, *last_to = NULL; /* neighbours share their scope's string */
+    const char *last_from = NULL, *last_to = NULL; /* neighbouring nodes share one copy of their scope */
     for (int i = 0; i < copy->nodes.count; i++) {
         att_node *node = &copy->nodes.items[i];
         if (node->scope != last_from) {

@@ -1,4 +1,4 @@
-/* graph/graph.h - the graph's own data: arrays of values and nodes, in order of declaration. */
+/* graph/graph.h - the graph itself: arrays of values and nodes, in the order in which they were added. */
 #ifndef ATT_GRAPH_GRAPH_H
 #define ATT_GRAPH_GRAPH_H
 
@@ -8,29 +8,30 @@
 
 typedef struct att_value_info {
     att_desc desc;
-    int node;       /* that makes it; -1: an input or a parameter */
-    bool requested; /* its own gradient is asked for: until gradients are laid out, every reader must keep reading it */
+    int node;       /* the node that computes the value; -1 for inputs, parameters, constants and totals */
+    bool requested; /* The caller asked for this value's gradient. Until differentiation, no pass may make a reader
+                       bypass the value. */
 } att_value_info;
 
 typedef struct att_named_value {
     const char *name;
     att_value value;
-    bool probe; /* an output that only observes */
+    bool probe; /* a probe: an output that only observes */
 } att_named_value;
 
-/* What a buffer becomes at the end of a run of a training plan. */
+/* At the end of a run of a training plan, the buffer `parameter` is set to `value`. */
 typedef struct att_assignment {
     int parameter;
     att_value value;
 } att_assignment;
 
-/* A shared value that no parameter holds. */
+/* A shared value with fixed contents. */
 typedef struct att_constant {
     att_value value;
     const void *data; /* in the graph's arena */
 } att_constant;
 
-/* A growing array. */
+/* A dynamic array. */
 #define ATT_LIST(type)       \
     struct {                 \
         type *items;         \
@@ -39,43 +40,43 @@ typedef struct att_constant {
 
 struct att_graph {
     att_context *context;
-    att_arena arena; /* of names */
+    att_arena arena; /* names, attributes, value lists and constants */
     att_dtype dtype;
     att_status status;
     const char *scope;
-    int segment; /* of nodes made from now on, as the scope is */
+    int segment; /* segment of the nodes that are added next */
     ATT_LIST(att_value_info) values;
-    ATT_LIST(att_node) nodes; /* each after the makers of its inputs */
+    ATT_LIST(att_node) nodes; /* in topological order */
     ATT_LIST(att_named_value) inputs, outputs;
     ATT_LIST(att_parameter_info) parameters;
     ATT_LIST(att_assignment) assigned;
     ATT_LIST(att_constant) constants;
-    ATT_LIST(att_value) totals; /* of gradients of derived values: what the body's summed values add to */
+    ATT_LIST(att_value) totals; /* shared values that hold the gradients of derived values, summed over the samples */
 };
 
-/* Room for one more item in a list; false where memory is out (the graph has failed then). */
+/* Reserves room for one more item. False if memory is exhausted; the graph has then failed. */
 bool att_list_reserve(att_graph *graph, void *items, int count, int *capacity, size_t item_size);
 
 att_value att_graph_add_value(att_graph *graph, att_desc desc, int node);
-/* When the value is there: what the body reads of other stages is. */
+/* The stage that computes `value`. A value of another stage is available to the whole body. */
 att_stage att_graph_stage_of(const att_graph *graph, att_value value);
-/* For messages, what stands between a scope and the rest: ": ", or "" behind the empty scope. */
+/* The separator between a scope and the rest of a message: ": ", or "" if the scope is empty. */
 const char *att_scope_colon(const char *scope);
-/* A shared value that holds the sum of a derived value's gradient once the body has run. */
+/* Adds a shared value for the gradient of a derived value, summed over the samples. It is complete when the body has
+ * run. */
 att_value att_graph_add_total(att_graph *graph, att_desc desc);
-/* Room for `count` values that lives as long as the graph, all ATT_NONE; NULL: the graph has failed. */
+/* Allocates a list of `count` values, all ATT_NONE, in the graph's arena. NULL if the graph has failed. */
 att_value *att_graph_values(att_graph *graph, int count);
-/* Gives a copy of a node inputs, outputs and attributes of its own; false: the graph has failed. */
+/* Gives the node its own copies of inputs, outputs and attributes. False if the graph has failed. */
 bool att_node_own(att_graph *graph, att_node *node);
-/* The work of one node for one sample (or once), forward. */
+/* Work of one forward evaluation of the node: per sample, or once for derived values. */
 att_cost att_node_cost(const att_graph *graph, const att_node *node);
-/* A copy that shares nothing; NULL where memory is out. */
+/* A deep copy. NULL if memory is exhausted. */
 att_graph *att_graph_copy(const att_graph *graph);
-/* Index of the parameter that `value` is, -1 for others. */
+/* Index of the parameter whose value is `value`, or -1. */
 int att_graph_parameter_of(const att_graph *graph, att_value value);
 const char *att_graph_string(att_graph *graph, const char *text);
-/* A copy of `size` bytes that lives as long as the graph; zeros where attrs is NULL. NULL where size is 0, or the graph
- * has failed. */
+/* Copies `size` bytes into the graph's arena; zeros if attrs is NULL. NULL if size is 0 or the graph has failed. */
 void *att_graph_attrs(att_graph *graph, const void *attrs, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
-/* graph/op.h - what an operation says about itself.
+/* graph/op.h - the descriptor of an operation.
  *
- * An op is one file in ops/ that ends in one `const att_op`, plus its line in ops/list.h. It knows shapes, kinds, cost,
- * its backward rule and what it can swallow; it knows nothing of memory, threads or kernels.
+ * An op is one file in ops/ that ends in one `const att_op`, plus a line in ops/list.h. The descriptor holds the shape
+ * rule, the cost, the backward rule, and what the op can absorb. It knows nothing of memory, threads or kernels.
  */
 #ifndef ATT_GRAPH_OP_H
 #define ATT_GRAPH_OP_H
@@ -10,8 +10,8 @@
 
 #include "core/export.h"
 
-/* A value as ops and kernels see it: per sample for kind SAMPLE. rank -1: an optional input that is absent, or (for
- * kernels) an output that nobody reads, whose pointer is then NULL. */
+/* Type and shape of a value, as ops and kernels see it; the shape of one sample for kind SAMPLE. rank -1 marks an
+ * optional input that is absent or, for kernels, an output that nobody reads; its pointer is then NULL. */
 typedef struct att_desc {
     att_dtype dtype;
     att_kind kind;
@@ -23,9 +23,9 @@ static inline bool att_desc_present(const att_desc *desc)
     return desc->shape.rank >= 0;
 }
 
-/* Shape rule: reads in[0..in_count) and attrs, writes the outputs by att_rule_out(): the first `room` of them to out[],
- * their number to out_count. A failure is reported with att_fail() in the op's own words (what it got, what it takes).
- */
+/* Arguments of a shape rule. The rule reads in[0..in_count) and attrs, and reports each output with att_rule_out(): the
+ * first `room` of them are stored in out[], their number in out_count. It reports errors with att_fail(): what it got
+ * and what it expects. */
 typedef struct att_infer {
     att_context *context;
     const void *attrs;
@@ -34,118 +34,119 @@ typedef struct att_infer {
     att_desc *out;
     int room;
     int out_count;
-    bool derived; /* every input is shared, so the node runs once: the rule accepts shared inputs where it takes sample
-                     values, and its sample outputs become shared */
+    bool derived; /* All inputs are shared, so the node runs once. The rule accepts shared inputs in place of sample
+                     values, and its sample outputs become shared. */
 } att_infer;
 
 typedef struct att_backward att_backward;
 struct att_node;
 
-/* One input a case draws for tests and benchmarks: N(0,1) times scale plus shift; for I32, whole numbers in
- * [0, limit). */
+/* How a test case draws one input: N(0, 1) times scale, plus shift; for I32, integers in [0, limit). */
 typedef struct att_case_input {
     att_desc desc;
     double scale, shift;
     int32_t limit;
 } att_case_input;
 
-enum { ATT_CASE_INPUTS = 9, ATT_CASE_OUTPUTS = 4 }; /* the most that a case has */
+enum { ATT_CASE_INPUTS = 9, ATT_CASE_OUTPUTS = 4 }; /* the most inputs and outputs of any case */
 
-/* A test and benchmark case: the same inputs serve the comparison of kernels with the reference, the gradient check,
- * and the clock. */
+/* A test and benchmark case. Kernel tests, gradient checks and benchmarks use the same inputs. */
 typedef struct att_op_case {
-    const char *name;                   /* "vit_tiny_qkv" */
-    const void *attrs;                  /* as the op's own header says; NULL: all zero */
-    att_case_input in[ATT_CASE_INPUTS]; /* absent ones: desc.shape.rank = -1 */
+    const char *name;                   /* for example "vit_tiny_qkv" */
+    const void *attrs;                  /* the op's attributes, declared in ops/<op>.h; NULL: all zero */
+    att_case_input in[ATT_CASE_INPUTS]; /* an absent input has desc.shape.rank = -1 */
     int in_count;
     bool gradient; /* small enough for finite differences */
     bool bench;    /* a size that occurs in a real network */
 } att_op_case;
 
 enum {
-    ATT_OP_RECOMPUTE = 1,            /* cheap: the backward pass computes it again instead of keeping its outputs */
-    ATT_OP_RECOMPUTE_WITH_INPUT = 4, /* the same, where what makes in[0] is computed again too */
-    ATT_OP_TRAIN_ONLY = 2,           /* the identity on in[0] in inference plans */
-    ATT_OP_ABSORBS_FIRST = 8 /* absorbs before gradients are laid out: its backward rule covers what it absorbed */
+    ATT_OP_RECOMPUTE = 1,            /* cheap: the backward pass recomputes the outputs instead of keeping them */
+    ATT_OP_RECOMPUTE_WITH_INPUT = 4, /* the same, but only if the node that computes in[0] is recomputed, too */
+    ATT_OP_TRAIN_ONLY = 2,           /* in inference plans, the identity on in[0] */
+    ATT_OP_ABSORBS_FIRST = 8 /* absorbs before differentiation: the op's backward rule covers what it absorbed */
 };
 
 typedef struct att_op {
     const char *name;
     const char *help;  /* one line with the formula */
-    size_t attrs_size; /* of what a node carries besides its inputs; ops/<op>.h says what that is */
+    size_t attrs_size; /* size of the node's attributes, which ops/<op>.h declares */
     unsigned flags;
     att_status (*infer)(att_infer *infer);
-    /* Emits the nodes of the backward pass; NULL: gradients stop here with an error if one is wanted. */
+    /* Emits the nodes of the backward pass. NULL: differentiating through the op is an error. */
     void (*backward)(att_backward *backward);
-    /* What a training plan has in the op's place: emits nodes that stand for `node` and returns what stands for its
-     * out[0]; ATT_NONE, having emitted nothing, where the node stays. Comes before gradients: it is the emitted nodes'
-     * rules that are applied. NULL: it stays. */
+    /* The training form of the op. Emits nodes that replace `node` in training plans and returns the value that
+     * replaces its out[0]; returns ATT_NONE and emits nothing if the node stays. Runs before differentiation, so
+     * gradients follow the backward rules of the emitted nodes. NULL: the node stays. */
     att_value (*in_training)(att_graph *graph, const struct att_node *node);
-    /* Work for one sample (kind SAMPLE) or once (else). NULL: flops = elements of out[0]. bytes are derived from the
-     * descriptions unless it sets them. */
+    /* Work for one sample if outputs are of kind SAMPLE, else for one evaluation. NULL: flops = elements of out[0].
+     * Unless cost() sets bytes, they follow from the shapes and types. */
     void (*cost)(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
-    /* `producer` (this op) has one reader, `consumer`, through its out[0]. If it can do the consumer's work as well, it
-     * changes its own attrs, which it does not share then, adds the consumer's other operand to its inputs, and returns
-     * true; the producer then yields the consumer's out[0]. NULL: it swallows nothing. */
+    /* `producer` is a node of this op, and `consumer` is the only reader of its out[0]. If the op can also do the
+     * consumer's work, absorb() changes the producer's attrs (which no other node shares then), appends the consumer's
+     * other operands to its inputs, and returns true. The producer then yields the consumer's out[0]. NULL: the op
+     * absorbs nothing. */
     bool (*absorb)(struct att_node *producer, const struct att_node *consumer);
-    /* Mixed precision, a bit per input or output: inputs that may be bf16; those that should be (operands of matrix
-     * products: a cast is put before them); outputs that may be, where every reader takes them so; inputs without which
-     * no output is: a sum is as wide as its widest term. */
+    /* Mixed precision, one bit per input or output. autocast_in: inputs that may be bf16. autocast_wanted: inputs that
+     * are cast to bf16 (operands of matrix products). autocast_out: outputs that may be bf16 if every reader accepts
+     * bf16. autocast_with: while one of these inputs is f32, outputs stay f32 (a sum is as wide as its widest term). */
     unsigned autocast_in, autocast_wanted, autocast_out, autocast_with;
     const att_op_case *cases;
     int case_count;
-    /* Optimisers: names of what is kept beside each parameter, NULL after the last; out[1..] of the op in this order.
-     */
+    /* Optimisers: names of the slots kept for each parameter, NULL after the last. Slot i is output out[1 + i] of the
+     * op. */
     const char *slots[3];
 } att_op;
 
-/* When a node runs. What is made of shared values alone is derived: it is the same for all samples. It runs in the
- * prologue, and what its gradient needs in the epilogue, on what the body has summed over the samples. */
+/* When a node runs. The body runs for every group of samples. Derived values depend on shared values alone: the
+ * prologue computes them once, before the body. The epilogue propagates their gradients once, after the body has summed
+ * these over the samples. */
 typedef enum att_stage { ATT_BODY, ATT_PROLOGUE, ATT_EPILOGUE } att_stage;
 
-/* A node of a graph; ops see it in absorb() and backward(). What its pointers point to lies in the graph, and a copy of
- * a node shares it: att_node_own() before one is changed. */
+/* A node of a graph. Its pointers point into the graph, and a copy of the struct shares them: call att_node_own()
+ * before changing what they point to. */
 typedef struct att_node {
     const att_op *op;
-    void *attrs;         /* op->attrs_size bytes; NULL: the op has none */
-    att_value *in, *out; /* ATT_NONE: an absent input */
+    void *attrs;         /* op->attrs_size bytes; NULL if the op has none */
+    att_value *in, *out; /* ATT_NONE marks an absent input */
     int in_count, out_count;
     att_stage stage;
-    int segment; /* of the body: passes/segment.c */
+    int segment; /* for nodes of the body, see passes/segment.h */
     const char *scope;
 } att_node;
 
-/* A case's attributes, zeros where it gives none; NULL where the op has none. */
+/* The case's attributes: zeros if the case gives none, NULL if the op has none. */
 ATT_FOR_LAB const void *att_op_case_attrs(const att_op *op, const att_op_case *definition);
 
-/* The attributes of a node or of a problem, for reading. */
+/* The attributes of a node or of a problem, read-only. */
 #define ATT_ATTRS(of, type) ((const att_##type##_attrs *)(of)->attrs)
 
-/* Adds a node; returns out[0] (and all outputs in `out`, where that is not NULL and has room for them). attrs:
- * op->attrs_size bytes, copied; NULL where all are zero. Sticky as everything that builds. */
+/* Adds a node. Returns out[0], and writes all outputs to `out` unless that is NULL. attrs: op->attrs_size bytes,
+ * copied; NULL: all zero. After the first failure of the graph it does nothing and returns ATT_NONE. */
 att_value att_emit(att_graph *graph, const char *op, const void *attrs, const att_value *in, int in_count,
                    att_value *out);
 
-/* The node that makes a value, while none is added; NULL for inputs and parameters. */
+/* The node that computes `value`; NULL for inputs and parameters. The pointer is valid until a node is added. */
 const att_node *att_graph_maker(const att_graph *graph, att_value value);
 
-/* The buffer takes over `value` (kind ATT_BATCH) at the end of each run of a training plan. */
+/* Sets the buffer to `value` (kind ATT_BATCH) at the end of each run of a training plan. */
 void att_graph_assign(att_graph *graph, att_value buffer, att_value value);
 
 /* --- for backward rules ----------------------------------------------------------------------------------------- */
 
 att_graph *att_backward_graph(att_backward *backward);
 const void *att_backward_attrs(const att_backward *backward);
-/* Forward value of input or output i, computed again where its op is cheap to compute; ATT_NONE for an absent one. */
+/* The forward value of input or output i, or its recomputed copy if the op is marked ATT_OP_RECOMPUTE. ATT_NONE if
+ * absent. */
 att_value att_backward_in(att_backward *backward, int i);
 att_value att_backward_out(att_backward *backward, int i);
-/* The description of forward input i. */
+/* Type and shape of forward input i. */
 att_desc att_backward_in_desc(const att_backward *backward, int i);
-/* The gradient that reaches output i; ATT_NONE where none does (never for i = 0). */
+/* The gradient of output i; ATT_NONE if there is none (never for i = 0). */
 att_value att_backward_gradient(att_backward *backward, int i);
-/* Whether a gradient for input i is asked for; a rule emits nothing for others. */
+/* Whether input i needs a gradient. A rule emits nothing for other inputs. */
 bool att_backward_wants(const att_backward *backward, int i);
-/* Gives input i its gradient: kind SAMPLE for sample inputs, SUMMED for shared ones. Several are added. */
+/* Adds `gradient` to the gradient of input i. Kind SAMPLE for sample inputs, SUMMED for shared inputs. */
 void att_backward_give(att_backward *backward, int i, att_value gradient);
 
 #endif

@@ -1,4 +1,4 @@
-/* graph/registry.h - the lists a context is made with. */
+/* graph/registry.h - the operations and backends of a context. */
 #ifndef ATT_GRAPH_REGISTRY_H
 #define ATT_GRAPH_REGISTRY_H
 

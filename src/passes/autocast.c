@@ -8,8 +8,8 @@ static bool is_float32(const att_graph *graph, att_value value)
     return desc->dtype == ATT_F32 && desc->kind == ATT_SAMPLE;
 }
 
-/* takes[value]: every reader takes it as bf16, and there is one; outputs of the graph stay what they are. Observers are
- * not asked. */
+/* takes[value]: the value has a reader, every reader accepts bf16, and it is no output of the graph. Observers are
+ * ignored. */
 static void find_takers(const att_graph *graph, const bool *observers, bool *takes)
 {
     bool *refused = takes + graph->values.count;
@@ -47,15 +47,15 @@ static void cast_outputs(att_graph *graph, const bool *takes)
     }
 }
 
-/* By value: its twin in another type, ATT_NONE where there is none yet; for observers apart, so that the order of other
- * nodes does not depend on them. */
+/* The casts made so far. casts[value] is the value cast to the other type, ATT_NONE if there is none. Observers have
+ * casts of their own, so that the order of other nodes does not depend on them. */
 typedef struct casting {
     att_graph *graph;
     const bool *observers;
     att_value *casts, *observer_casts;
 } casting;
 
-/* The twin of `value`, made by a cast just before the node that asks first. */
+/* The cast of `value`, emitted before its first reader. */
 static att_value cast_of(const casting *c, att_value value, att_dtype dtype, att_value *casts)
 {
     if (casts[value] == ATT_NONE) {
@@ -66,7 +66,7 @@ static att_value cast_of(const casting *c, att_value value, att_dtype dtype, att
     return casts[value];
 }
 
-/* Input j of a node as its kernel should read it. */
+/* The value that input j of the node reads: the original or its cast. */
 static att_value fitting(const casting *c, const att_node *node, int j, bool observer)
 {
     att_value value = node->in[j];

@@ -4,22 +4,23 @@
 #include "core/text.h"
 #include "passes/passes.h"
 
-/* A summed value, and the parameter or total that it adds to: an index among the parameters, or behind them. */
+/* A summed value, and the parameter or total that it contributes to. owner: index of the parameter, or parameter count
+ * + index of the total. */
 typedef struct given {
     att_value value;
     int owner;
 } given;
 
-/* The state of one pass over the forward nodes, last to first. Arrays indexed by value cover the forward values, which
- * are all that rules ask about. */
+/* The state of the walk over the forward nodes, last to first. Arrays indexed by value cover the forward values only.
+ */
 struct att_backward {
     att_graph *graph;
     int forward_nodes, forward_values;
-    bool *wanted;        /* by forward value: its gradient is asked for, or that of something upstream */
-    att_value *gradient; /* by forward value */
-    int *total;          /* by forward value: which of the graph's totals sums its gradient; -1: none */
-    int *again;          /* by forward node: the node that computes it once more in the backward pass; -1 none yet */
-    int node;            /* whose rule runs */
+    bool *wanted;        /* by forward value: it, or a value that it depends on, needs a gradient */
+    att_value *gradient; /* by forward value; ATT_NONE until there is one */
+    int *total;          /* by forward value: index of the total that sums its gradient over the samples; -1: none */
+    int *again;          /* by forward node: the node that recomputes it in the backward pass; -1: none yet */
+    int node;            /* the forward node whose backward rule runs */
     ATT_LIST(given) given;
 };
 
@@ -49,8 +50,8 @@ static bool is_computed_again(const att_graph *graph, int node)
     return made_by >= 0 && is_computed_again(graph, made_by);
 }
 
-/* The value itself, or its twin from a node computed again: what is cheap to compute is not kept for the backward
- * pass. */
+/* The value itself or, if it is cheap to compute, its copy from a recomputed node, so that the original need not be
+ * kept for the backward pass. */
 static att_value available(att_backward *backward, att_value value)
 {
     att_graph *graph = backward->graph;
@@ -105,14 +106,15 @@ static void give_summed(att_backward *backward, att_value gradient, int owner)
         backward->given.items[backward->given.count++] = (given){.value = gradient, .owner = owner};
 }
 
-/* What the epilogue makes comes once, and is added to what samples sum. */
+/* A gradient that the epilogue computes exists once, not per sample. It is converted so that it can be added to the
+ * sums over samples. */
 static att_value as_summed(att_graph *graph, att_value gradient)
 {
     att_desc desc = graph->values.items[gradient].desc;
     return desc.kind == ATT_SUMMED ? gradient : att_emit(graph, "sum_samples", NULL, &gradient, 1, NULL);
 }
 
-/* What samples give to a derived value is summed before its maker's rule is applied. */
+/* The gradient of a derived value is summed over the samples before the backward rule of its maker is applied. */
 static void give_total(att_backward *backward, att_value value, att_value gradient)
 {
     att_graph *graph = backward->graph;
@@ -163,7 +165,7 @@ static void find_wanted(att_backward *backward, const att_gradient_request *requ
     }
 }
 
-/* A derived value's gradient is complete: what samples gave, and what other derived values did. */
+/* Adds the sum over samples to the gradients that other derived values contributed. The gradient is complete then. */
 static void take_totals(att_backward *backward, const att_node *node)
 {
     for (int i = 0; i < node->out_count; i++) {
@@ -189,7 +191,7 @@ static void apply_rule(att_backward *backward, int i)
                                        node.scope, att_scope_colon(node.scope), node.op->name));
 }
 
-/* owner[value] = what it adds to. */
+/* owner[value]: the parameter or total that the value contributes to, -1 for none. */
 static att_status make_owner(att_backward *backward, int **out)
 {
     att_graph *graph = backward->graph;
@@ -204,7 +206,7 @@ static att_status make_owner(att_backward *backward, int **out)
     return ATT_OK;
 }
 
-/* The gradients that were asked for become outputs. */
+/* Makes the requested gradients outputs of the graph. */
 static att_status name_gradients(att_backward *backward, const att_gradient_request *request)
 {
     att_graph *graph = backward->graph;

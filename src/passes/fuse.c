@@ -1,7 +1,7 @@
 #include "core/error.h"
 #include "passes/passes.h"
 
-/* The first that is no observer; -1: none. */
+/* The first reader of `value` that is no observer; -1 if there is none. */
 static int first_reader(const att_graph *graph, const bool *observers, att_value value)
 {
     for (int i = 0; i < graph->nodes.count; i++)
@@ -11,10 +11,10 @@ static int first_reader(const att_graph *graph, const bool *observers, att_value
     return -1;
 }
 
-/* What fusing asks: of the graph without its observers, so that probes change nothing. */
+/* State of the pass. Observers are ignored, so that probes do not change what is fused. */
 typedef struct fusing {
     att_graph *graph;
-    int *readers; /* of each value, observers left out */
+    int *readers; /* number of readers of each value, without observers */
     bool *observers, *observed;
 } fusing;
 
@@ -36,7 +36,8 @@ static void leave_observers_out(const fusing *f)
         }
 }
 
-/* Node i as it was, for observers; its other results are the fused node's. */
+/* Keeps node i for its observers. Its outputs other than out[0] become new values, because the fused node has the old
+ * ones. */
 static void keep_observed(const fusing *f, int i)
 {
     att_graph *graph = f->graph;
@@ -47,7 +48,7 @@ static void keep_observed(const fusing *f, int i)
     }
 }
 
-/* Node i takes over what its only reader does, and moves to the reader's place, where all operands exist. */
+/* Node i absorbs its only reader and moves to the reader's position, where all operands are available. */
 static void fuse_node(const fusing *f, int i)
 {
     att_graph *graph = f->graph;
@@ -77,7 +78,7 @@ static att_status fuse(const fusing *f, const int *owner, unsigned flags)
     int count = graph->nodes.count;
     for (int i = 0; i < count; i++)
         if (graph->nodes.items[i].op && (graph->nodes.items[i].op->flags & flags) == flags)
-            fuse_node(f, i); /* the fused node lies further on and is tried again there */
+            fuse_node(f, i); /* the fused node moved to a later index and is visited again there */
     att_graph_compact(graph);
     return graph->status;
 }

@@ -7,15 +7,14 @@
 #include "passes/seconds.h"
 #include "passes/segment.h"
 
-/* SMALL_BYTES: a value of so few bytes is always kept, by whatever needs it. ALIGN: every row begins at a multiple.
- * WORD: bits of a word. */
+/* SMALL_BYTES: values of at most this size are always kept. ALIGN: alignment of every row. WORD: bits of a word. */
 enum { SMALL_BYTES = 2048, ALIGN = 64, WORD = 64 };
 
-/* The default rule: a byte that is kept is worth so many seconds a sample, which is about what writing and reading it
- * takes. ResNet-50 then computes no product again, and takes 0.58 of the memory that PyTorch takes. */
+/* Default rule: a value is recomputed if that takes at most this many seconds per byte saved, about the time of writing
+ * and reading one byte. ResNet-50 then recomputes no matrix product and takes 0.58 of PyTorch's memory. */
 static const double WORTH = 0.2e-9;
 
-/* A segment in which a value is needed from now on. */
+/* A value, and a segment that needs it. */
 typedef struct need {
     att_value value;
     int segment;
@@ -23,20 +22,20 @@ typedef struct need {
 
 typedef struct choice {
     const att_graph *graph;
-    double most_bytes; /* 0: the default rule */
+    double most_bytes; /* memory budget per sample; 0: the default rule */
     int segments, words;
-    double *seconds; /* by node */
-    /* By value. needed: a bit for each later segment that reads the value, `words` words; last: the last segment that
-     * reads it, -1: none does; fixed: kept whatever it costs. */
+    double *seconds; /* time of each node */
+    /* By value. needed: one bit for each later segment that reads the value, in `words` words. last: the last segment
+     * that reads the value, -1 if none does. fixed: the value is kept regardless of cost. */
     att_fate *fates;
     bool *fixed, *reduced;
     uint64_t *needed;
     int *last;
-    ATT_LIST(need) news; /* what the trial in progress added to `needed` */
+    ATT_LIST(need) news; /* entries that the current trial added to `needed` */
     double *live;        /* bytes kept, by segment */
-    int peak;            /* the segment with most */
-    double once, again;  /* seconds of the nodes themselves, and of all that is computed again */
-    bool failed;         /* memory is out */
+    int peak;            /* the segment that keeps most bytes */
+    double once, again;  /* seconds of all nodes, each run once, and of all recomputations */
+    bool failed;         /* memory is exhausted */
 } choice;
 
 static double bytes_of(const choice *c, att_value value)
@@ -78,7 +77,7 @@ static int last_needed(const choice *c, att_value value)
     return -1;
 }
 
-/* Whether the segment computes the node again for the sake of another output than `value`. */
+/* Whether the segment recomputes the node anyway, for an output other than `value`. */
 static bool has_copy(const choice *c, const att_node *node, att_value value, int segment)
 {
     for (int j = 0; j < node->out_count; j++)
@@ -89,7 +88,7 @@ static bool has_copy(const choice *c, const att_node *node, att_value value, int
 
 static double seconds_of_need(choice *c, att_value value, int segment);
 
-/* Seconds that the segment takes to compute the node again, and what that needs. */
+/* Seconds that the segment takes to recompute the node and the inputs that it lacks. */
 static double seconds_of_copy(choice *c, const att_node *node, int segment)
 {
     double sum = c->seconds[node - c->graph->nodes.items];
@@ -99,7 +98,8 @@ static double seconds_of_copy(choice *c, const att_node *node, int segment)
     return sum;
 }
 
-/* Seconds that the segment takes to have the value, 0 where it has it already. Notes what is new in `needed`. */
+/* Seconds that the segment takes to read or recompute the value; 0 if it has the value already. Records new needs in
+ * `needed` and `news`. */
 static double seconds_of_need(choice *c, att_value value, int segment)
 {
     const att_node *node = att_graph_maker(c->graph, value);
@@ -145,7 +145,8 @@ static void find_live(choice *c)
     }
 }
 
-/* Bytes less where most are kept, once `value` is not kept and the news are needed. */
+/* Bytes saved in the peak segment if `value` is not kept, less the bytes of kept values that must live longer because
+ * of the needs in `news`. */
 static double bytes_freed(choice *c, att_value value)
 {
     double freed = lives_in(c, value, c->last[value], c->peak) ? bytes_of(c, value) : 0;
@@ -155,14 +156,14 @@ static double bytes_freed(choice *c, att_value value)
             !lives_in(c, n.value, n.segment, c->peak))
             continue;
         freed -= bytes_of(c, n.value);
-        c->last[n.value] = n.segment; /* counted once; find_live() or forget() puts it right */
+        c->last[n.value] = n.segment; /* so that the value counts once; find_live() or take_back() restores it */
     }
     return freed;
 }
 
 /* --- trying and choosing ------------------------------------------------------------------------------------------ */
 
-/* What comes of computing a value again: seconds more a sample, bytes less. */
+/* The effect of recomputing a value: additional seconds per sample, and bytes saved. */
 typedef struct offer {
     att_value value;
     double seconds, freed;
@@ -172,7 +173,7 @@ static offer accept(choice *c, att_value value)
 {
     const att_node *node = att_graph_maker(c->graph, value);
     double moving = att_memory_seconds(bytes_of(c, value));
-    offer o = {.value = value, .seconds = -moving}; /* it is not written */
+    offer o = {.value = value, .seconds = -moving}; /* saves writing it */
     c->news.count = 0;
     c->fates[value] = ATT_FATE_COMPUTED;
     for (int segment = node->segment + 1; segment <= c->last[value]; segment++) {
@@ -198,7 +199,7 @@ static void take_back(choice *c, att_value value)
     }
 }
 
-/* Seconds a byte; below 0 where neither time nor memory is lost. */
+/* Seconds per byte saved. -1 if recomputing costs neither time nor memory, INFINITY if it saves no memory. */
 static double price(offer o)
 {
     if (o.seconds <= 0 && o.freed >= 0)
@@ -220,7 +221,7 @@ static offer cheapest(choice *c)
     return best;
 }
 
-/* At the least memory, as much time is spent on computing again as on the rest. */
+/* Recomputing never takes more time than the nodes themselves, whatever the budget. */
 static bool is_wanted(const choice *c, offer o)
 {
     if (o.value == ATT_NONE || c->failed)
@@ -242,7 +243,8 @@ static void choose(choice *c)
         find_live(c);
         if (c->live[c->peak] <= most)
             continue;
-        c->again -= o.seconds; /* what it needs is kept longer, and more in another segment */
+        c->again -= o.seconds; /* Undo: the inputs of the recomputation must be kept longer and raise the peak of
+                                  another segment. */
         c->fixed[o.value] = true;
         take_back(c, o.value);
         find_live(c);
@@ -276,7 +278,7 @@ static void read_node(choice *c, const att_node *node)
     }
 }
 
-/* Every value that crosses segments is kept. */
+/* Initial state: every value that crosses segments is kept. */
 static void begin(choice *c, const bool *observers)
 {
     memset(c->fates, 0, (size_t)c->graph->values.count * sizeof *c->fates);

@@ -1,13 +1,13 @@
-/* passes/keep.h - chooses which values are kept between segments, and which are computed again.
+/* passes/keep.h - chooses which values are kept between segments, and which are recomputed.
  *
- * A value crosses segments where a later segment than that of its maker reads it. Keeping it takes memory for every
- * sample of the batch, from its maker's segment to the last that reads it; and time, to write it to main memory and to
- * read it in each later segment. Computing it again takes the time of its maker in each of these segments, and of the
- * makers of that node's inputs, as far as those are not kept.
+ * A value crosses segments if a segment after that of its maker reads it. Keeping the value takes memory for every
+ * sample of the batch, from its maker's segment to the last segment that reads it. It also takes time: one write to
+ * main memory and one read in each of these segments. Recomputing the value takes the time of its maker in each segment
+ * that reads it, and that of the makers of inputs that are not kept.
  *
- * The choice is a knapsack problem, solved greedily: it begins with all values kept. Then the value that costs the
- * fewest seconds for each byte that it frees is computed again instead, and the costs of all others are estimated anew,
- * until the values that are left fit into the memory or are worth it.
+ * The choice is a knapsack problem, solved greedily. At first all values are kept. In each step the value with the
+ * fewest seconds per byte saved is recomputed instead, and all other costs are estimated anew. The steps end when the
+ * kept values fit into the memory or, by default, when every kept value is worth its memory.
  */
 #ifndef ATT_PASSES_KEEP_H
 #define ATT_PASSES_KEEP_H
@@ -15,13 +15,14 @@
 #include "graph/graph.h"
 
 typedef enum att_fate {
-    ATT_FATE_LOCAL,   /* no later segment reads the value but to compute others again, or observers alone do */
-    ATT_FATE_KEPT,    /* for the batch */
-    ATT_FATE_COMPUTED /* again, by each later segment that reads it */
+    ATT_FATE_LOCAL,   /* no later segment reads the value directly; recomputed nodes or observers may */
+    ATT_FATE_KEPT,    /* for the whole batch */
+    ATT_FATE_COMPUTED /* recomputed by each later segment that reads the value */
 } att_fate;
 
-/* Writes the fate of each sample value to fates[value]; other values, which are there in every segment, are LOCAL.
- * most_bytes: as att_plan_options.keep_bytes. observers: a mark a node; what only they read is not counted. */
+/* Writes the fate of each sample value to fates[value]. Other values are available in every segment; theirs is LOCAL.
+ * most_bytes: as att_plan_options.keep_bytes. observers[node]: the node is an observer; reads of observers do not
+ * count. */
 att_status att_graph_choose_fates(const att_graph *graph, const bool *observers, size_t most_bytes, att_fate *fates);
 
 #endif

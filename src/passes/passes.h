@@ -1,58 +1,60 @@
-/* passes/passes.h - what a plan does to its copy of a graph before it gives values their memory: gradients are laid
- * out, operations replaced, merged, fused and cast. Each pass takes a graph and leaves a graph.
- */
+/* passes/passes.h - the passes that rewrite a plan's copy of a graph before memory is planned: differentiation,
+ * decomposition, deduplication, fusion, mixed precision. Each pass leaves a valid graph. */
 #ifndef ATT_PASSES_PASSES_H
 #define ATT_PASSES_PASSES_H
 
 #include "graph/graph.h"
 
-/* Which gradients are asked for: of all parameters but the frozen ones (by parameter; NULL: none is), and of these
- * values, inputs and outputs of the graph, as outputs named "NAME.grad". */
+/* The requested gradients: of all parameters that are not frozen (frozen: by parameter; NULL: none is frozen), and of
+ * the listed inputs and outputs of the graph. The latter become outputs named "NAME.grad". */
 typedef struct att_gradient_request {
     const bool *frozen;
-    const char *const *names; /* of each value */
+    const char *const *names; /* name of each value */
     const att_value *values;
     int value_count;
 } att_gradient_request;
 
-/* passes/differentiate.c: appends the backward pass of `loss` and writes what each summed value adds to: owner[value] =
- * index of a parameter, or number of parameters + index of one of the graph's totals; -1 for other values. *owner has
- * room for every value of the graph afterwards and is the caller's. */
+/* passes/differentiate.c: appends the backward pass of `loss`. *owner is allocated, the caller frees it; it covers all
+ * values of the graph. owner[value] says what a summed value contributes to: the index of a parameter, or parameter
+ * count + index of one of the graph's totals; -1 for all other values. */
 att_status att_graph_differentiate(att_graph *graph, att_value loss, const att_gradient_request *request, int **owner);
 
 /* passes/replace.c: replaces operations by their training form (att_op.in_training). */
 att_status att_graph_decompose(att_graph *graph);
 
-/* passes/prune.c: what is not needed, or there twice, goes. */
+/* passes/prune.c: removes unused nodes and duplicates. */
 void att_graph_drop_train_only(att_graph *graph);
 void att_graph_drop_dead(att_graph *graph, const int *owner);
-/* Of equal nodes of one segment, those that make sample values of the same inputs, the first stays: what the backward
- * pass computes again is then what the forward pass computed, for att_graph_rematerialize() to decide about. Of a
- * observer and another node the other stays, where it is: observers that read it may then come before it, which
- * att_graph_settle_probes() mends. */
+/* Merges equal nodes of a segment that compute sample values from the same inputs; the first stays. This merges
+ * recomputations that att_graph_differentiate() emitted with their originals, so that att_graph_rematerialize() alone
+ * decides what is recomputed. If one of the two nodes is an observer, the other one stays, at its position. Observers
+ * may then precede a node that they read, until att_graph_settle_probes() moves them. */
 att_status att_graph_merge_copies(att_graph *graph, const int *owner);
-/* Removes nodes whose op was set to NULL and renumbers the makers of values. */
+/* Removes the nodes whose op is NULL and updates the maker of each value. */
 void att_graph_compact(att_graph *graph);
-/* Number of nodes that read `value`, each use counted; named outputs and assignments count as one. */
+/* Counts the reads of each value: every use as an input, every output and every assignment counts. The caller frees
+ * *readers. */
 att_status att_graph_count_readers(const att_graph *graph, int **readers);
 
-/* passes/fuse.c: ops absorb what they can (att_op.absorb): those that have all of `flags`. Probes change nothing about
- * that: what is observed and absorbed all the same is made once more, for observers. owner: as
- * att_graph_differentiate() wrote it, NULL before that. Adds values that probes read. */
+/* passes/fuse.c: ops that have all of `flags` absorb what they can (att_op.absorb). Probes do not change what is fused:
+ * a value that is both absorbed and observed is computed once more for its observers. owner: from
+ * att_graph_differentiate(), or NULL before that. */
 att_status att_graph_fuse(att_graph *graph, const int *owner, unsigned flags);
 
-/* passes/autocast.c: mixed precision. Values between operations that take them so become bf16; the others stay. What
- * observers read has the type that it would have without them: they read it by a cast where they do not take it so. */
+/* passes/autocast.c: mixed precision. A value becomes bf16 if its maker and all of its readers allow bf16. Observers do
+ * not change the type of a value: if an observer does not accept that type, it reads a cast. */
 att_status att_graph_autocast(att_graph *graph, const bool *observers);
 
-/* passes/probes.c. A observer is a node that nothing but probes needs. observers has room for every node.
+/* passes/probes.c. An observer is a node that only probes need. observers: one mark per node.
  *
- * Probes of what other nodes make become probes of copies of it, whose makers are observers: then a probe decides
- * neither where a value lies nor its type. Comes first. */
+ * att_graph_detach_probes(): a probe of a value that other nodes compute becomes a probe of a copy of the value, made
+ * by an observer. Then a probe affects neither the position of a value in memory nor its type. Runs before the other
+ * passes.
+ */
 void att_graph_detach_probes(att_graph *graph, const bool *observers);
 att_status att_graph_find_observers(const att_graph *graph, const int *owner, bool *observers);
-/* Puts every observer right behind what it reads, so that nothing is kept longer for its sake, and tells them:
- * (*observers)[node], the caller's. Comes last: later passes would move nodes. */
+/* Moves every observer directly behind the last node that it reads from, so that nothing is kept longer for an
+ * observer. Writes (*observers)[node], which the caller frees. Runs after all passes that move nodes. */
 att_status att_graph_settle_probes(att_graph *graph, const int *owner, bool **observers);
 
 #endif

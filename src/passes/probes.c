@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "passes/passes.h"
 
-/* needed[value]: something other than a probe comes of it. */
+/* needed[value]: something other than a probe depends on the value. */
 static void find_needed(const att_graph *graph, const int *owner, bool *needed, bool *observers)
 {
     for (int i = 0; i < graph->outputs.count; i++)
@@ -23,7 +23,7 @@ static void find_needed(const att_graph *graph, const int *owner, bool *needed, 
     }
 }
 
-/* behind[i]: the last node, itself no observer, that observer i waits for; -1: none. */
+/* behind[i]: the last node that observer i depends on and that is no observer itself; -1: none. */
 static void find_places(const att_graph *graph, const bool *observers, int *behind)
 {
     for (int i = 0; i < graph->nodes.count; i++) {

@@ -34,8 +34,8 @@ static bool is_output(const att_graph *graph, att_value value)
     return false;
 }
 
-/* Whether the identity `node` must stay, as a copy: an output needs a node that makes it, and a value whose gradient is
- * asked for must not share the gradient of what it copies. */
+/* Whether the identity `node` must stay, as a copy. An output needs a node that makes it, and a value with a requested
+ * gradient must not share the gradient of the value that it copies. */
 static bool stays_as_copy(const att_graph *graph, const att_node *node)
 {
     return is_output(graph, node->out[0]) &&
@@ -123,7 +123,7 @@ static bool makes_output(const att_graph *graph, const att_node *node)
     return false;
 }
 
-/* The first stays, or what is no observer. */
+/* Removes the second node, or the first if only that one is an observer. */
 static void merge_pair(att_graph *graph, const bool *observers, int first, int second)
 {
     bool first_goes = observers[first] && !observers[second];

@@ -3,7 +3,8 @@
 #include "passes/reorder.h"
 #include "passes/segment.h"
 
-/* By value of the graph as it was. copy: that of segment copy_of, where that is the segment being written. */
+/* State of the pass. Arrays are indexed by value of the original graph. copy[value] is the latest copy, which segment
+ * copy_of[value] computes. */
 typedef struct rewriting {
     att_graph *graph;
     const bool *observers;
@@ -16,7 +17,7 @@ typedef struct rewriting {
 
 static att_value available(rewriting *r, att_value value, int segment, bool observer);
 
-/* Shapes and types are those of the original, which may be bf16 now: rules are not asked again. */
+/* Copies shapes and types from the original, which may be bf16. Shape rules would yield f32. */
 static void copy_node(rewriting *r, att_node node, int segment)
 {
     att_node copy = node;
@@ -33,8 +34,8 @@ static void copy_node(rewriting *r, att_node node, int segment)
     att_order_append(&r->order, copy);
 }
 
-/* The value as a node of segment `segment` can read it. Observers read what is kept for them alone, but of what others
- * compute again they read a copy, too. */
+/* The value that a node of `segment` reads in place of `value`: the original or a copy. An observer reads a copy if the
+ * value is recomputed for other nodes; a value that only observers read in later segments is kept for them. */
 static att_value available(rewriting *r, att_value value, int segment, bool observer)
 {
     const att_node *from = att_graph_maker(r->graph, value);
@@ -46,8 +47,8 @@ static att_value available(rewriting *r, att_value value, int segment, bool obse
     return r->graph->status == ATT_OK ? r->copy[value] : ATT_NONE;
 }
 
-/* Observers come behind all others, so that the others' order, of which copies are a part, does not depend on them;
- * att_graph_settle_probes() puts them where they belong. */
+/* Observers are written after all other nodes of their segment, so that the order of the others, copies included, does
+ * not depend on observers. att_graph_settle_probes() moves them later. */
 static void rewrite_segment(rewriting *r, int segment, bool observers)
 {
     for (int i = 0; i < r->node_count && r->graph->status == ATT_OK; i++) {

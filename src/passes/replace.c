@@ -3,7 +3,7 @@
 #include "passes/pattern.h"
 #include "passes/reorder.h"
 
-/* How nodes are replaced: `replace` emits what takes the place of one node, as att_pattern.apply does. */
+/* How nodes are replaced: replace() emits the replacement of one node, with the contract of att_pattern.apply. */
 typedef struct replacing {
     bool (*replace)(const struct replacing *how, att_graph *graph, const att_node *node, att_value *instead);
     const att_pattern *const *patterns;
@@ -24,13 +24,13 @@ static void stand_for(att_graph *graph, att_value *stands_for, att_value old, at
         graph->values.items[new].requested = true;
 }
 
-/* Old nodes and emitted ones stay where they are until the order is finished, so that patterns find makers of both. */
+/* Old and emitted nodes stay in the graph until the order is finished, so that patterns find the makers of both. */
 static void replace(att_graph *graph, const replacing *how, att_order *order, att_value *stands_for)
 {
     int count = graph->nodes.count, taken = count;
     for (int i = 0; i < count && graph->status == ATT_OK; i++) {
         replace_inputs(&graph->nodes.items[i], stands_for);
-        att_node node = graph->nodes.items[i]; /* emitting moves nodes */
+        att_node node = graph->nodes.items[i]; /* a copy, because emitting may move nodes */
         att_value *instead = att_graph_values(graph, node.out_count);
         graph->scope = node.scope;
         bool replaced = instead && node.stage == ATT_BODY && how->replace(how, graph, &node, instead);

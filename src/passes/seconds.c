@@ -1,15 +1,14 @@
 #include "passes/seconds.h"
 
-/* Rates of one of two threads, rounded, on a Xeon of the Sapphire Rapids family with AVX-512. These commands print
- * them:
+/* Rates of one of two threads, rounded, on a Xeon (Sapphire Rapids) with AVX-512. These commands measure them:
  *
  *   products     attscope bench --filter 'resnet50*train', column GEMM (both threads); with --amp for bf16
- *   other ops    attscope bench kernels --filter 'normalize*', column GB/s; their operations take less time than their
- *                bytes
+ *   other ops    attscope bench kernels --filter 'normalize*', column GB/s: these ops are bound by memory traffic
  *   memory       the column "memory" of the first command (both threads)
  *
- * Only the ratios of the rates decide. */
-static const double PRODUCT_F32 = 100e9, PRODUCT_BF16 = 200e9; /* operations per second, two a multiply-add */
+ *  Only the ratios of the rates matter.
+ */
+static const double PRODUCT_F32 = 100e9, PRODUCT_BF16 = 200e9; /* operations per second; a multiply-add is two */
 static const double CACHE = 40e9, MEMORY = 10e9;               /* bytes per second */
 
 double att_node_seconds(const att_graph *graph, const att_node *node)

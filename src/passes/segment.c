@@ -18,7 +18,7 @@ int att_graph_segments(const att_graph *graph)
     return last + 1;
 }
 
-/* The first segment in which input `value` of a node can be read; a reduction reads those of its own segment. */
+/* The first segment in which a node can read `value`. A reduction can read batch values of its own segment. */
 static int ready(const att_graph *graph, att_value value, bool reduces)
 {
     const att_value_info *info = value == ATT_NONE ? NULL : &graph->values.items[value];
@@ -27,7 +27,7 @@ static int ready(const att_graph *graph, att_value value, bool reduces)
     return graph->nodes.items[info->node].segment + (info->desc.kind == ATT_BATCH && !reduces);
 }
 
-/* Derived values are there from the beginning. */
+/* Derived values are available in every segment. */
 void att_graph_split_segments(att_graph *graph)
 {
     for (int i = 0; i < graph->nodes.count; i++) {

@@ -6,16 +6,15 @@
 #include "patterns/list.h"
 #include "patterns/match.h"
 
-/* A convolution by 1 x 1 and the batch norm behind it become one map of each pixel, y = x B + b. The channels' mean w m
- * and variance w' C w follow from the mean m and the covariance C of the rows of x, which the op channel_gram sums for
- * each sample. So the map that the convolution makes is needed nowhere: gate, residual and ReLU behind the norm are
- * absorbed by the op affine before gradients are laid out, and the gradient of [B; b] is the sum of [x 1]' dy over
- * rows. */
+/* A 1 x 1 convolution and the batch norm after it become one affine map of each pixel, y = x B + b. The channels' mean
+ * w m and variance w' C w follow from the mean m and the covariance C of the rows of x, which the op channel_gram sums
+ * for each sample. So the output of the convolution is never stored: the op affine absorbs the gate, the residual and
+ * the ReLU after the norm before differentiation, and the gradient of [B; b] is the sum of [x 1]' dy over rows. */
 
 enum { CONV_X, CONV_WEIGHT, CONV_BIAS };
 enum { NORM_X, NORM_GAMMA, NORM_BETA };
 
-/* A linear map of each pixel. */
+/* Whether the convolution is a linear map of each pixel. */
 static bool is_pointwise(const att_graph *graph, const att_node *conv)
 {
     const att_conv_attrs *attrs = conv->attrs;
@@ -24,8 +23,8 @@ static bool is_pointwise(const att_graph *graph, const att_node *conv)
            attrs->groups == 1 && conv->in[CONV_BIAS] == ATT_NONE;
 }
 
-/* Where the convolution widens, y is the map that is worth not making. Where x has no more channels than pixels, its
- * second moments are no larger than x. */
+/* Whether the rewriting saves memory: the convolution at least doubles the channels, so that its output y is the larger
+ * map; and x has no more channels than pixels, so that its second moments are no larger than x. */
 static bool pays(att_shape x, att_shape y)
 {
     int64_t pixels = x.dims[0] * x.dims[1], channels = x.dims[2];

@@ -4,8 +4,8 @@
 #include "patterns/list.h"
 #include "patterns/match.h"
 
-/* The gradient of a gate behind a norm. The gradient of the norm needs the same two sums, so that the result of the
- * norm is not read again. */
+/* The gradient of a gate after a norm. The gradient of the norm needs the same two sums, so the output of the norm is
+ * not read again. */
 
 enum { DOT_DY, DOT_X };
 

@@ -20,7 +20,7 @@ bool att_match_norm(const att_graph *graph, att_value value, att_node *norm)
     return true;
 }
 
-/* Whether `value` is pooled / rows in every row. */
+/* Whether every row of `value` is pooled / rows. */
 static bool match_broadcast(const att_graph *graph, att_value value, att_value *pooled)
 {
     const att_node *maker = att_match(graph, value, &att_op_token_mean_grad);

@@ -3,11 +3,11 @@
 #include "patterns/list.h"
 #include "patterns/match.h"
 
-/* So that squeeze and excitation behind a norm (affine_norm) pools the narrow map, not the wide one. */
+/* Squeeze and excitation after a rewritten norm (affine_norm) then pools the narrow x instead of the wide output. */
 
 enum { AFFINE_X, AFFINE_MATRIX };
 
-/* At this stage no affine has absorbed anything. */
+/* At this stage no affine node has absorbed anything. */
 static bool apply(att_graph *graph, const att_node *node, att_value *instead)
 {
     const att_node *affine = att_match(graph, node->in[0], &att_op_affine);

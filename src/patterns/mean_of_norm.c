@@ -5,8 +5,8 @@
 #include "patterns/list.h"
 #include "patterns/match.h"
 
-/* The mean of x is taken in the segment where x is made, so that a vector is kept until the batch's statistics are
- * known, and not the map. */
+/* The mean of x is computed in the segment that computes x. So a vector, not the map, is kept until the batch
+ * statistics are known. */
 static bool apply(att_graph *graph, const att_node *node, att_value *instead)
 {
     att_node norm;

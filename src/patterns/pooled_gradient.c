@@ -8,12 +8,14 @@
 #include "patterns/list.h"
 #include "patterns/match.h"
 
-/* The gradient of the trunk in front of a block whose attention takes a mean of the trunk, as StepNet's does. The
- * convolution that reads the trunk adds pooled while it makes its gradient, so that no map is made of pooled. */
+/* Applies before a block whose attention pools its input x by a mean, as StepNet's does. The gradient of x is then a
+ * sum with the term pooled / rows, which is the same in every row. conv2d_data_grad adds this term while computing its
+ * output, so that the term is never stored as a map. */
 
 enum { GRAD_POOLED = 4, GRAD_IN_COUNT };
 
-/* Emits a copy of the conv2d_data_grad node that makes `gradient`, with pooled; false: there is none, or it has one. */
+/* Emits a copy of the conv2d_data_grad node that computes `gradient`, with the additional input `pooled`. False if
+ * there is no such node, or if it has a pooled input already. */
 static bool emit_with_pooled(att_graph *graph, att_value gradient, att_value pooled, att_value *sum)
 {
     const att_node *made = att_match(graph, gradient, &att_op_conv2d_data_grad);

@@ -7,16 +7,17 @@
 #include "patterns/list.h"
 #include "patterns/match.h"
 
-/* The gradient that reaches a norm in front of a channel attention is dy = rest (.) factor + pooled / rows: factor is
- * the gate, pooled the gradient of the mean that the attention takes; both are vectors of the sample. normalize_sums is
- * linear in dy, and normalize_grad applies factor and pooled itself. So the map dy is never made. And where the
- * attention has a norm of its own, pooled is known one segment later than rest; the sums of rest do not wait for it. */
+/* A norm before a channel attention receives the gradient dy = rest (.) factor + pooled / rows: factor is the gate,
+ * pooled the gradient of the mean that the attention takes; both are vectors per sample. normalize_sums is linear in
+ * dy, and normalize_grad applies factor and pooled itself, so the map dy is never stored. If the attention has a norm
+ * of its own, pooled is known one segment later than rest, and the sums of rest need not wait for it. */
 
 typedef struct split {
-    att_value rest, factor, pooled; /* factor, pooled: ATT_NONE where absent */
+    att_value rest, factor, pooled; /* factor, pooled: ATT_NONE if absent */
 } split;
 
-/* Leaves dy whole where rest is itself a sum: that would be one more map. Gates have absorbed nothing at this stage. */
+/* Splits dy. False if dy should stay whole: if rest is itself a sum, splitting would store one more map. At this stage
+ * gates have absorbed nothing. */
 static bool split_of(const att_graph *graph, att_value dy, split *s)
 {
     *s = (split){dy, ATT_NONE, ATT_NONE};
@@ -61,7 +62,7 @@ static bool is_whole(const att_node *node)
             node->in[NORMALIZE_GRAD_POOLED] == ATT_NONE);
 }
 
-/* Not behind a ReLU, where pooled counts only in the rows that the ReLU passes. */
+/* Does not match with a ReLU, where pooled counts only in the rows that the ReLU passes. */
 static bool apply(att_graph *graph, const att_node *node, att_value *instead)
 {
     split s;
