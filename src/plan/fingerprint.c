@@ -16,9 +16,9 @@ static uint64_t mix_shape(uint64_t hash, att_shape shape)
     return hash;
 }
 
-/* Numbers of values by first appearance in what is hashed, so that observers leave no trace. */
+/* Numbers values in the order in which they are hashed, so that observers do not change the hash. */
 typedef struct numbering {
-    int *number, count; /* number[value] - 1; 0: none yet */
+    int *number, count; /* number[value]: number of the value, counted from 1; 0: none yet */
 } numbering;
 
 static uint64_t number_of(numbering *n, att_value value)
@@ -30,8 +30,8 @@ static uint64_t number_of(numbering *n, att_value value)
     return (uint64_t)n->number[value];
 }
 
-/* Counts changes of what bits depend on that nothing else in the fingerprint tells. 1: the streams of random masks
- * follow from the scope's name. */
+/* Increased when a change of the implementation changes the bits of results but nothing else in the fingerprint. 1:
+ * random masks are keyed by the name of the scope. */
 enum { REVISION = 1 };
 
 static uint64_t hash_constants(const att_graph *graph, uint64_t hash)
@@ -44,7 +44,7 @@ static uint64_t hash_constants(const att_graph *graph, uint64_t hash)
     return hash;
 }
 
-/* Attributes that leave no mark on shapes (rates, epsilons) are not in it. */
+/* Attributes that do not change shapes, such as rates and epsilons, are not hashed. */
 static uint64_t hash_graph(const att_rewritten *from, numbering *n)
 {
     const att_graph *graph = from->graph;
@@ -64,7 +64,7 @@ static uint64_t hash_graph(const att_rewritten *from, numbering *n)
     return hash_constants(graph, hash);
 }
 
-/* "4", or "1..8:<hash>" where segments differ. */
+/* "4", or "1..8:<hash>" if the segments have different groups. */
 static void append_groups(const att_plan *plan, att_text *text)
 {
     int low = plan->segments[0].group, high = low;

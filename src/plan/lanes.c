@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "plan/plan.h"
 
-/* Sums that the segment's nodes add to, in `made`; false: there are none. */
+/* Marks the gradients (indices into att_plan.sums) that the segment's nodes add to. False if there are none. */
 static bool find_gradients(const att_rewritten *from, const att_segment *segment, bool *made)
 {
     bool any = false;
@@ -20,7 +20,7 @@ static bool find_gradients(const att_rewritten *from, const att_segment *segment
     return any;
 }
 
-/* One sum's spare lanes begin on a multiple of this. */
+/* alignment in bytes of the spare lanes of a gradient */
 enum { LANE_ALIGN = 64 };
 
 static att_status add_sum(att_plan *plan, att_segment *segment, int index, size_t *bytes)

@@ -5,7 +5,7 @@
 
 /* --- packs ------------------------------------------------------------------------------------------------------- */
 
-/* Whether the step takes what `pack` makes: of the same weights, in the same layout. */
+/* Whether the step can use `pack`: same kernel, same weights, same layout. */
 static bool same_pack(const att_pack *pack, const att_step *step)
 {
     const att_unit *a = pack->unit, *b = step->unit;
@@ -41,7 +41,7 @@ static att_status add_pack(att_plan *plan, bool once, att_step *step)
 
 /* --- steps ------------------------------------------------------------------------------------------------------- */
 
-/* Scopes of neighbours are the same string: it is copied once. */
+/* Neighbouring nodes share one copy of their scope. */
 static att_status copy_scope(att_plan *plan, const char *scope, att_step *step)
 {
     if (scope != plan->last_scope.from)
@@ -90,7 +90,7 @@ static att_status add_program(att_plan *plan, const att_rewritten *from, att_seg
 
 static att_status add_programs(att_plan *plan, const att_rewritten *from, att_segment *segment, att_ref *refs)
 {
-    size_t most = 2; /* the group of 1, and one sample on all threads */
+    size_t most = 2; /* group 1, and one sample on all threads */
     for (int group = segment->group; group > 1; group /= 2)
         most++;
     segment->programs = att_arena_allocate(&plan->arena, most * sizeof *segment->programs);
@@ -99,12 +99,12 @@ static att_status add_programs(att_plan *plan, const att_rewritten *from, att_se
     for (int group = segment->group; group >= 1; group /= 2)
         ATT_TRY(add_program(plan, from, segment, refs, group, plan->parts));
     int threads = att_context_threads(plan->context);
-    if (plan->purpose == ATT_INFER && threads > 1) /* one sample on all threads: latency */
+    if (plan->purpose == ATT_INFER && threads > 1) /* for low latency, one sample on all threads */
         return add_program(plan, from, segment, refs, 1, threads);
     return ATT_OK;
 }
 
-/* All threads of the body share each. */
+/* All threads that run the body share each reduction. */
 static att_status add_reductions(att_plan *plan, const att_rewritten *from, att_segment *segment, const att_ref *refs)
 {
     size_t bytes = (size_t)segment->reduction_count * sizeof(att_step);

@@ -6,11 +6,11 @@
 #include "plan/plan.h"
 
 enum { ARENA_ALIGN = 64 };
-/* Of one value: the sum of many is still counted in 64 bits. */
+/* Limit on one value, so that the sum of many values fits into 64 bits. */
 static const int64_t MOST_BYTES = (int64_t)1 << 46;
 
-/* A value that needs memory from step `first` (which writes it) to step `last` (which reads it): nodes for the arena,
- * segments for the store. */
+/* A value that needs memory from `first`, where it is written, to `last`, where it is last read. first and last are
+ * nodes for values in the arena, and segments for values in the store. */
 typedef struct buffer {
     att_value value;
     int first, last;
@@ -33,8 +33,8 @@ static int lower_first(const void *a, const void *b)
     return x->value - y->value;
 }
 
-/* The lowest offset where the buffer fits between those that live at the same time. `overlapping` has room for all
- * placed ones. */
+/* Finds the lowest offset at which the buffer does not overlap any placed buffer with an intersecting lifetime.
+ * `overlapping` has room for all placed buffers. */
 static void place_buffer(buffer *added, buffer *placed, int count, buffer **overlapping)
 {
     int overlap_count = 0;
@@ -69,7 +69,7 @@ static int64_t largest_bytes(const buffer *buffers, int count)
     return largest;
 }
 
-/* Offsets of the buffers, which are put in another order, and what they take together. */
+/* Assigns offsets to the buffers and sorts them by size. *bytes: their total. */
 static att_status plan_offsets(att_context *context, buffer *buffers, int count, size_t *bytes)
 {
     buffer **overlapping = att_allocate_array(context, (size_t)count + 1, sizeof *overlapping);
@@ -96,9 +96,9 @@ static int64_t aligned_bytes(const att_graph *graph, att_value value, int group)
     return (row_bytes(graph, value) * group + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
 }
 
-/* --- what outlives a segment ------------------------------------------------------------------------------------- */
+/* --- values that outlive a segment ------------------------------------------------------------------------------- */
 
-/* What a node of prologue or epilogue makes, but for what it adds to gradients. */
+/* Places the outputs of a node of the prologue or epilogue, except those that are added to gradients. */
 static void place_derived(att_plan *plan, const att_rewritten *from, const att_node *node, att_ref *refs)
 {
     for (int i = 0; i < node->out_count && node->stage != ATT_BODY; i++) {
@@ -110,7 +110,8 @@ static void place_derived(att_plan *plan, const att_rewritten *from, const att_n
     }
 }
 
-/* Values that gradients, ports, weights and the batch's reductions hold. */
+/* Places parameters, gradients, inputs, outputs, batch values, derived values and constants. The rest is in the arena.
+ */
 static void place_fixed(att_plan *plan, const att_rewritten *from, att_ref *refs)
 {
     const att_graph *graph = from->graph;
@@ -146,7 +147,7 @@ static void place_fixed(att_plan *plan, const att_rewritten *from, att_ref *refs
             .place = ATT_AT_OUTPUT, .offset = plan->outputs[i].holder, .row_bytes = plan->outputs[i].row_bytes};
 }
 
-/* The last segment that reads each value, -1: none; and whether the value is kept for the batch. */
+/* last[value]: the last segment that reads the value, -1 if none does. kept[value]: the value is kept for the batch. */
 static void find_kept(const att_rewritten *from, const att_ref *refs, int *last, bool *kept)
 {
     const att_graph *graph = from->graph;
@@ -190,7 +191,7 @@ static att_status place_kept(att_plan *plan, const att_rewritten *from, att_ref 
     return ATT_OK;
 }
 
-/* Values that are for observers alone. */
+/* Marks the values that only observers and probes read. */
 static void mark_observed(const att_rewritten *from, att_ref *refs)
 {
     const att_graph *graph = from->graph;
@@ -230,10 +231,10 @@ att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref *
     return status;
 }
 
-/* --- what a group of a segment needs ------------------------------------------------------------------------------ */
+/* --- values that are local to a segment -------------------------------------------------------------------------- */
 
-/* A segment's local values with their lifetimes; those that only observers read have last = -1 where these are left
- * out. `buffer_of`, by value, is -1. */
+/* Collects a segment's local values with their lifetimes. Values that nothing reads have last = -1; if `observed` is
+ * false, observers are left out, reads and outputs both. buffer_of[value] is -1 for all values on entry. */
 static int collect(const att_rewritten *from, const att_segment *segment, const att_ref *refs, bool observed, int group,
                    buffer *buffers, int *buffer_of)
 {
@@ -258,7 +259,7 @@ static int collect(const att_rewritten *from, const att_segment *segment, const 
     return count;
 }
 
-/* The buffers that somebody reads, with their offsets. They are the caller's. */
+/* Plans the memory of the segment's local values that are read. The caller frees *out. */
 static att_status plan_segment(const att_rewritten *from, const att_segment *segment, const att_ref *refs,
                                bool observed, int group, buffer **out, int *kept, size_t *arena_bytes)
 {

@@ -3,10 +3,10 @@
 #include "core/error.h"
 #include "plan/plan.h"
 
-/* What runs once is few and small, but for weights that are derived one by one: independent chains of steps are shared
- * by the threads, and each step is one thread's, so that bits do not depend on how many there are. */
+/* Steps that run once are usually few and small; only weights that are derived one by one make them many. Threads share
+ * independent chains of steps. Each step runs on one thread, so that bits do not depend on the number of threads. */
 
-/* By node of a stage, and by sum that a node adds to: the chain, or -1. */
+/* of_node[i]: the chain of node first + i; of_sum[i]: the chain of the nodes that add to sum i, -1 if there is none. */
 typedef struct chaining {
     const att_rewritten *from;
     int first, count;
@@ -14,7 +14,7 @@ typedef struct chaining {
     int sum_count;
 } chaining;
 
-/* Both chains become one. */
+/* Merges chain `gone` into chain `keep`. */
 static void unite(const chaining *c, int keep, int gone)
 {
     for (int i = 0; i < c->count; i++)
@@ -33,7 +33,7 @@ static void join(const chaining *c, int node, int *other)
         unite(c, *other, c->of_node[node]);
 }
 
-/* The sum that `value` adds to, or is; -1: none. */
+/* Index of the sum that `value` contributes to, or that it is; -1: none. */
 static int sum_of(const chaining *c, att_value value)
 {
     const att_graph *graph = c->from->graph;
@@ -45,7 +45,7 @@ static int sum_of(const chaining *c, att_value value)
     return -1;
 }
 
-/* A node follows those that make what it reads, and those that add to the same sums. */
+/* A node is in one chain with the makers of its inputs, and with all nodes that add to or read the same sums. */
 static void find_chains(const chaining *c)
 {
     const att_graph *graph = c->from->graph;
@@ -129,7 +129,7 @@ static bool reads_assigned(const att_plan *plan, const att_ref *in, int count)
     return false;
 }
 
-/* Which buffers a run changes, and whether the prologue has to follow. */
+/* Finds the buffers that a run changes, and whether the prologue reads any of them. */
 static att_status find_assigned(att_plan *plan, const att_graph *graph)
 {
     plan->assigned_count = graph->assigned.count;

@@ -25,7 +25,7 @@ static att_value find_named(const att_graph *graph, const char *name)
     return att_graph_find_output(graph, name);
 }
 
-/* names: NULL after the last; NULL: none. The values are the caller's. */
+/* Finds the values named by `names` (NULL-terminated; NULL: none). The caller frees *values. */
 static att_status find_values(const att_graph *graph, const char *const *names, att_value **values, int *count)
 {
     while (names && names[*count])
@@ -49,7 +49,8 @@ static att_status find_values(const att_graph *graph, const char *const *names, 
     return ATT_OK;
 }
 
-/* Marks the values so that no pass before differentiate() leads readers around them. Unknown names fail there. */
+/* Marks the values, so that no pass before differentiate() makes readers bypass them. Unknown names are ignored here;
+ * differentiate() reports them. */
 static void mark_requested(att_graph *graph, const char *const *names)
 {
     for (int i = 0; names && names[i]; i++) {
@@ -73,7 +74,7 @@ static att_status differentiate(att_graph *graph, const att_plan_options *option
     return status;
 }
 
-/* A pass added values, none of which is a parameter's gradient. */
+/* Extends *owner after a pass has added values that contribute to no gradient. */
 static att_status grow_owner(const att_graph *graph, int before, int **owner)
 {
     if (!*owner || graph->values.count == before)
@@ -88,7 +89,7 @@ static att_status grow_owner(const att_graph *graph, int before, int **owner)
     return ATT_OK;
 }
 
-/* What rewriting leaves beside the graph. */
+/* Arrays that describe the rewritten graph. */
 typedef struct work {
     int *owner, *readers;
     bool *observers;
@@ -136,7 +137,7 @@ static bool is_named(const char *const *names, const char *name)
     return *names != NULL;
 }
 
-/* Inputs that no node reads, unless they are outputs themselves, need no row. */
+/* Removes the inputs that no node reads and that are no outputs. */
 static att_status drop_unread_inputs(att_graph *graph)
 {
     int *readers, kept = 0;
@@ -195,7 +196,7 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
     return settle_probes(graph, w);
 }
 
-/* Readers as kernels should see them: a gradient of a parameter is read by the reduction. */
+/* Counts readers as kernels need them: a value that contributes to a gradient counts as read. */
 static att_status count_readers(const att_graph *graph, work *w)
 {
     att_free(graph->context, w->readers);
@@ -207,7 +208,7 @@ static att_status count_readers(const att_graph *graph, work *w)
     return ATT_OK;
 }
 
-/* Brings the graph into the order that plans take. */
+/* Recomputes values, and brings nodes into their final order. */
 static att_status arrange(att_graph *graph, work *w, size_t keep_bytes)
 {
     int before = graph->values.count;
@@ -271,7 +272,7 @@ static att_status copy_parameters(att_plan *plan, const att_graph *graph)
     return ATT_OK;
 }
 
-/* What the rewritten graph adds gradients to. */
+/* Lists the gradients that the rewritten graph adds to. */
 static att_status find_sums(att_plan *plan, const att_graph *graph, const work *w)
 {
     enum { ALIGN = 64 };
@@ -320,7 +321,7 @@ static bool in_segment(const att_graph *graph, int node, int segment)
            graph->nodes.items[node].segment == segment;
 }
 
-/* Keeps the groups of segments that were cut before. */
+/* Finds the nodes of each segment. Called again, keeps the segments' groups. */
 static att_status split_segments(att_plan *plan, const att_graph *graph)
 {
     int count = att_graph_segments(graph);
@@ -380,8 +381,8 @@ static att_status choose_sizes_of(att_plan *plan, att_graph *graph, work *w, con
     return att_choose_sizes(plan, &from, options);
 }
 
-/* The groups decide the order of sums. They are those of a plan in full precision that keeps values by the default
- * rule, so that how much memory there is decides no bit. */
+/* Groups determine the order of sums, hence the bits. They are chosen on a copy in full precision that keeps values by
+ * the default rule, so that neither the precision nor the memory budget changes them. */
 static att_status choose_sizes(att_plan *plan, const att_graph *graph, const work *w, const att_plan_options *options)
 {
     att_graph *copy = att_graph_copy(graph);
@@ -396,7 +397,7 @@ static att_status choose_sizes(att_plan *plan, const att_graph *graph, const wor
     return status;
 }
 
-/* Before copies of nodes are made: which ones decides no bit. */
+/* Hashes the graph before values are recomputed, because what is recomputed does not change the bits. */
 static att_status hash(att_plan *plan, const att_graph *graph, const work *w)
 {
     att_rewritten from = as_rewritten(graph, w);

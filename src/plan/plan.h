@@ -1,8 +1,8 @@
-/* plan/plan.h - a compiled plan: what to call, on what memory, in which order.
+/* plan/plan.h - a compiled plan: which kernels to call, in which order, on which memory.
  *
- * The body is a sequence of segments (passes/segment.h). A segment has one program per (group size, parts): the same
- * nodes, prepared for that size. A batch is cut into groups of the segment's size and, for what is left, of the powers
- * of two below it, so that no size is met unprepared.
+ * The body is a sequence of segments (passes/segment.h). A segment has one program for each pair of group size and
+ * parts: the segment's nodes, prepared for that size. A batch is split into groups of the segment's size; the remainder
+ * is split into smaller powers of two. All of these sizes are prepared at compile time.
  */
 #ifndef ATT_PLAN_PLAN_H
 #define ATT_PLAN_PLAN_H
@@ -11,12 +11,12 @@
 #include "plan/units.h"
 
 typedef enum att_place {
-    ATT_AT_NOTHING,  /* absent, or read by nobody */
+    ATT_AT_NOTHING,  /* an absent input, or an output that nobody reads */
     ATT_AT_ARENA,    /* offset in bytes */
-    ATT_AT_STORE,    /* kept for the batch: offset in bytes for each sample of the largest batch */
+    ATT_AT_STORE,    /* kept for the batch: offset in bytes per sample of the largest batch */
     ATT_AT_BATCH,    /* offset in bytes */
     ATT_AT_WEIGHTS,  /* index of the parameter */
-    ATT_AT_GRADIENT, /* index of the sum (att_plan.sums); of other lanes than the first: spare and row_bytes */
+    ATT_AT_GRADIENT, /* index into att_plan.sums; lanes other than the first: see spare and row_bytes */
     ATT_AT_DERIVED,  /* offset in bytes */
     ATT_AT_INPUT,    /* index of the input */
     ATT_AT_OUTPUT    /* index of the output */
@@ -24,27 +24,27 @@ typedef enum att_place {
 
 typedef struct att_ref {
     att_place place;
-    bool observed; /* read by observers only, or a probe */
+    bool observed; /* a probe, or read by observers only */
     int64_t offset;
-    int64_t row_bytes; /* inputs, outputs and what is kept; gradients: from lane to lane */
-    size_t spare;      /* gradients: of lane 1, in the session's spare lanes */
+    int64_t row_bytes; /* inputs, outputs and kept values: bytes per sample; gradients: bytes from lane to lane */
+    size_t spare;      /* gradients: offset of lane 1 in the session's spare lanes */
 } att_ref;
 
 typedef struct att_step {
     const att_unit *unit;
-    att_ref *in, *out; /* as many as the unit has */
+    att_ref *in, *out; /* one for each input and output of the unit */
     int packed;        /* index of the pack; -1: none */
-    bool observer;     /* nothing but probes needs it */
+    bool observer;     /* only probes need the step */
     const char *scope;
 } att_step;
 
-/* A shared value in a kernel's own layout, made in the prologue, or just before the one step that runs once and wants
- * it. */
+/* Shared values in a kernel's own layout. Computed in the prologue or, if `once`, just before the only step that uses
+ * them. */
 typedef struct att_pack {
     bool once;
     const att_unit *unit;
-    const att_ref *in; /* of the unit's inputs */
-    size_t offset;     /* in the session's packed block */
+    const att_ref *in; /* the unit's inputs */
+    size_t offset;     /* in the session's packed memory */
 } att_pack;
 
 typedef struct att_program {
@@ -54,37 +54,37 @@ typedef struct att_program {
     size_t arena_bytes, scratch_bytes; /* scratch: per part */
 } att_program;
 
-/* Steps that run once, on values that are the same for all samples. Steps of one chain come one after the other;
- * chains know nothing of each other. */
+/* Steps that run once, on values that are the same for all samples. Steps of one chain run in order; different chains
+ * are independent. */
 typedef struct att_once {
     att_step *steps;
-    int *chains; /* of each step */
+    int *chains; /* chain of each step */
     int count;
 } att_once;
 
-/* A constant's contents, which a session takes over. */
+/* A constant's contents, which each session copies. */
 typedef struct att_upload {
     int64_t offset; /* among the derived values */
     const void *data;
     size_t bytes;
 } att_upload;
 
-/* A gradient to which a segment adds. Lane 0 adds to the gradient itself; what the other lanes sum lies one behind the
+/* A gradient that a segment adds to. Lane 0 adds to the gradient itself. The sums of the other lanes lie one after the
  * other in the session's spare lanes. */
 typedef struct att_lane_sum {
-    int index;           /* of the sum */
-    size_t spare, bytes; /* where the spare lanes begin; of one lane */
-    const att_unit *sum; /* of the spare lanes into the gradient */
+    int index;           /* into att_plan.sums */
+    size_t spare, bytes; /* spare: offset of lane 1 in the spare lanes; bytes: size of one lane */
+    const att_unit *sum; /* adds the spare lanes to the gradient */
 } att_lane_sum;
 
-/* Nodes [first, end) of the rewritten graph run on groups; then, once and shared by all threads, lanes are summed and
- * the reductions run. */
+/* Nodes [first, end) of the rewritten graph run for each group. Then all threads sum the lanes and run the reductions
+ * together. */
 typedef struct att_segment {
     int first, end, group;
     att_program *programs;
     int program_count;
     att_lane_sum *sums;
-    int sum_count; /* 0 where there is one lane */
+    int sum_count; /* 0 if there is only one lane */
     att_step *reductions;
     int reduction_count;
 } att_segment;
@@ -94,16 +94,16 @@ typedef struct att_port {
     att_desc desc;
     int64_t row_bytes;
     bool probe;
-    int holder; /* the first port of the same value, whose memory has the rows */
+    int holder; /* index of the first port of the same value, which has the memory */
 } att_port;
 
 typedef struct att_sum {
     int64_t elements;
-    bool used;     /* something adds to it */
-    size_t offset; /* of totals, in the session's own */
+    bool used;     /* something is added to it */
+    size_t offset; /* totals: offset in the session's memory for totals */
 } att_sum;
 
-/* The string of the graph that was copied last, and its copy. */
+/* The scope that was copied last, and its copy. */
 typedef struct att_scope_copy {
     const char *from, *to;
 } att_scope_copy;
@@ -115,76 +115,78 @@ struct att_plan {
     att_purpose purpose;
     att_precision precision;
     att_dtype dtype;
-    int lanes, teams, parts; /* teams x parts threads run the body */
+    int lanes, teams, parts; /* the body runs on teams x parts threads */
     att_segment *segments;
     int segment_count;
-    size_t store_bytes, batch_bytes; /* kept for each sample of a batch, and for all together */
-    size_t scratch_bytes;            /* of a reduction, per part */
+    size_t store_bytes, batch_bytes; /* store: per sample; batch values: once */
+    size_t scratch_bytes;            /* of reductions and steps that run once, per part or thread */
     ATT_LIST(att_pack) packs;
     size_t packed_bytes;
     const att_parameter_info *parameters;
     int parameter_count;
-    int *assigned; /* buffers that a run changes: indices among the parameters */
+    int *assigned; /* indices of the parameters (buffers) that a run changes */
     int assigned_count;
     bool prologue_reads_assigned;
     att_once prologue, epilogue;
-    size_t derived_bytes, total_bytes; /* values of prologue and epilogue; sums of gradients of derived values */
+    size_t derived_bytes, total_bytes; /* derived: values of prologue, epilogue and constants; total: sums of the
+                                          gradients of derived values */
     att_upload *uploads;
     int upload_count;
-    /* What gradients are summed in: one for each parameter, then the totals. */
+    /* The gradients: one for each parameter, then one for each total. */
     att_sum *sums;
     int sum_count;
     att_port *inputs, *outputs;
     int input_count, output_count;
-    size_t spare_bytes; /* of all lanes but the first, in the segment that needs most */
+    size_t spare_bytes; /* spare lanes of the segment that needs most */
     uint64_t graph_hash;
     att_scope_copy last_scope;
     char *fingerprint;
 };
 
-/* Whether all samples read the same there. */
+/* Whether the reference is to a value that is the same for all samples. */
 static inline bool att_is_shared(const att_ref *ref)
 {
     return ref->place == ATT_AT_WEIGHTS || ref->place == ATT_AT_DERIVED;
 }
 
-/* The program for a group of `group` samples shared by `parts` threads; NULL where there is none. */
+/* The program for groups of `group` samples with `parts` threads; NULL if there is none. */
 const att_program *att_segment_program(const att_segment *segment, int group, int parts);
 
-/* A graph as plans see it after rewriting: nodes in order of segments. */
+/* A rewritten graph, its nodes in order of segments. */
 typedef struct att_rewritten {
     const att_graph *graph;
-    const int *owner;      /* by value: the sum that it adds to, -1 for others; NULL: no gradients */
+    const int *owner;      /* by value: index of the sum it adds to, or -1; NULL: no gradients */
     const bool *observers; /* by node */
-    const int *readers;    /* by value, as kernels should see them */
+    const int *readers;    /* by value, counted for kernels (count_readers() in plan.c) */
 } att_rewritten;
 
-/* plan/sizes.c: lanes, teams and parts, and the group of each segment. */
+/* plan/sizes.c: chooses lanes, teams and parts, and the group of each segment. */
 att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options);
-/* plan/lowering.c: everything that runs samples. */
+/* plan/lowering.c: places values, chooses and prepares kernels, for all segments, the prologue and the epilogue. */
 att_status att_plan_lower(att_plan *plan, const att_rewritten *from);
-/* plan/once.c: prologue and epilogue. refs: of all values, placed. */
+/* plan/once.c: lowers the prologue and the epilogue. refs: of all values. */
 att_status att_make_once(att_plan *plan, const att_rewritten *from, const att_ref *refs);
-/* plan/lowering.c: the step of a node, whose refs are placed. */
+/* plan/lowering.c: prepares the kernel of a node. The step's refs must be set before. */
 att_status att_prepare_step(att_plan *plan, const att_rewritten *from, int node, int group, int parts, att_step *step);
-/* Makes it large enough for the unit, too. */
+/* Grows *scratch to the needs of the unit. */
 void att_widen_scratch(size_t *scratch, const att_unit *unit);
-/* plan/fingerprint.c: plan->graph_hash, of a graph without copies of nodes; then the text. */
+/* plan/fingerprint.c: att_hash_graph() sets plan->graph_hash, before values are recomputed. att_write_fingerprint()
+ * writes the text. */
 att_status att_hash_graph(att_plan *plan, const att_rewritten *from);
 att_status att_write_fingerprint(att_plan *plan);
 
-/* plan/memory_planner.c: the memory of every value that is not local to its segment, by value, and the plan's
- * store_bytes and batch_bytes. *refs is the caller's. */
+/* plan/memory_planner.c: places every value that is not local to a segment, and sets the plan's store_bytes,
+ * batch_bytes and derived_bytes. The caller frees *refs. */
 att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref **refs);
-/* Gives every local value of the segment its memory: sets the refs of *program and its arena_bytes. In `refs` the
- * offsets of local values change. */
+/* Places every local value of the segment: sets the refs of the steps of *program, and its arena_bytes. Changes the
+ * offsets of local values in `refs`. */
 att_status att_place_local(att_plan *plan, const att_rewritten *from, const att_segment *segment, att_ref *refs,
                            att_program *program);
-/* plan/lanes.c: the sums of each segment, and where its refs of gradients find other lanes than the first. */
+/* plan/lanes.c: lists the gradients that each segment adds to, and places their spare lanes. */
 att_status att_place_lanes(att_plan *plan, const att_rewritten *from, att_ref *refs);
-/* The refs of one node. */
+/* Sets the refs of one step. */
 att_status att_place_node(att_plan *plan, const att_node *node, const att_ref *refs, att_step *step);
-/* What arena_bytes would be without the observers. */
+/* The arena_bytes of the segment without its observers, for groups of `group`. */
 att_status att_place_measure(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
                              const att_ref *refs, int group, size_t *arena_bytes);
 

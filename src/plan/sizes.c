@@ -7,7 +7,8 @@ static const att_desc *desc_of(const att_graph *graph, att_value value)
     return &graph->values.items[value].desc;
 }
 
-/* Of one sample: rows of what a node makes; where it sums over rows, as a weight's gradient does, of what it sums. */
+/* Rows per sample of a node's output. For a node that sums over rows, such as a weight's gradient: rows of its first
+ * input. */
 static int64_t node_rows(const att_graph *graph, const att_node *node)
 {
     const att_desc *made = desc_of(graph, node->out[0]);
@@ -18,7 +19,7 @@ static int64_t node_rows(const att_graph *graph, const att_node *node)
     return rank < 2 ? 1 : att_shape_count(made->shape) / made->shape.dims[rank - 1];
 }
 
-/* In the segment's largest matrix product, or in the largest of all its nodes. */
+/* The most rows of any node of the segment or, if `products`, of any matrix product. */
 static int64_t most_rows(const att_rewritten *from, const att_segment *segment, bool products)
 {
     int64_t most = 1;
@@ -32,7 +33,7 @@ static int64_t most_rows(const att_rewritten *from, const att_segment *segment, 
     return most;
 }
 
-/* A product of one row, as a classifier's, says nothing of the maps beside it. */
+/* A product of a single row, such as a classifier's, does not represent the maps in the same segment. */
 static int64_t rows_of(const att_rewritten *from, const att_segment *segment)
 {
     int64_t rows = most_rows(from, segment, true);
@@ -47,10 +48,8 @@ static int power_of_two_within(int64_t limit, int most)
     return power;
 }
 
-/* The largest group of which the activations stay within the bound of the backend. Of a graph that is not cast to bf16,
- * so that mixed precision takes the groups of full precision and less memory; and without observers, which change
- * nothing.
- */
+/* Halves the group until the activations fit into the backend's arena_bytes. Uses the graph before it is cast to bf16,
+ * so that mixed precision has the same groups as full precision, and ignores observers. */
 static att_status keep_within_budget(const att_plan *plan, const att_rewritten *from, const att_ref *refs,
                                      att_segment *segment)
 {

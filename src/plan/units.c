@@ -11,7 +11,7 @@ static bool same_descs(const att_desc *a, const att_desc *b, int count)
     return true;
 }
 
-/* Attributes that differ in padding only make a second unit, which does no harm. */
+/* Compares bytes. A difference in padding only adds a unit, which is harmless. */
 static bool same_attrs(const void *a, const void *b, size_t size)
 {
     return size == 0 || memcmp(a, b, size) == 0;
@@ -84,7 +84,7 @@ static double problem_bytes(const att_problem *problem)
     return bytes;
 }
 
-/* Copies of the draft's descriptions and attributes that live as long as the plan. */
+/* Copies the problem's descriptions and attributes into the units' arena. */
 static att_status keep_problem(att_units *units, const att_op *op, att_problem *problem)
 {
     size_t ins = (size_t)problem->in_count * sizeof(att_desc), outs = (size_t)problem->out_count * sizeof(att_desc);
@@ -101,7 +101,7 @@ static att_status keep_problem(att_units *units, const att_op *op, att_problem *
     return ATT_OK;
 }
 
-/* The unit for a problem, whose pointers need not live longer. */
+/* Finds or creates the unit of a problem. The problem's pointers are copied. */
 static att_status find_or_make_unit(att_units *units, const att_op *op, const att_problem *problem, att_unit **out)
 {
     att_unit *unit = find_equal(units, op, problem);
@@ -130,7 +130,7 @@ static att_status find_or_make_unit(att_units *units, const att_op *op, const at
     return ATT_OK;
 }
 
-/* What a node reads and makes; outputs that nobody reads are absent. */
+/* Descriptions of a node's inputs and outputs. Outputs that nobody reads are absent. */
 static void describe_operands(const att_graph *graph, const att_node *node, const int *readers, att_desc *in,
                               att_desc *out)
 {

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "session/session.h"
 
-/* Index of the first element that is not finite, -1 where all are. */
+/* Index of the first element that is not finite; -1: all are finite. */
 static int64_t first_nonfinite(const void *data, att_dtype dtype, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -19,7 +19,7 @@ static int64_t first_nonfinite(const void *data, att_dtype dtype, int64_t count)
     return -1;
 }
 
-/* Looks for the first value that is not finite. */
+/* Search for the first value that is not finite. */
 typedef struct nonfinite_search {
     att_session *session;
     void *host; /* room for the largest value */
@@ -75,7 +75,8 @@ static void check_inputs(nonfinite_search *search)
     }
 }
 
-/* Whether runs of the plan change the parameter: it is then a consequence of the last run. */
+/* Whether runs of the plan change the parameter (a buffer). A non-finite buffer is then a result of the run, not its
+ * cause. */
 static bool is_assigned(const att_session *session, int parameter)
 {
     for (int i = 0; i < session->plan->assigned_count; i++)
@@ -117,7 +118,7 @@ static const char *place_of(const att_session *session, const att_ref *ref, int6
     return ref->place == ATT_AT_OUTPUT ? session->outputs[ref->offset] + row * ref->row_bytes : NULL;
 }
 
-/* "blocks.3.attn (attention), sample 17", without the parentheses where the scope is empty; sample: -1 for none. */
+/* Writes "blocks.3.attn (attention), sample 17", or "attention, sample 17" if the scope is empty; sample -1: none. */
 static void write_step(const nonfinite_search *search, const att_step *step, int64_t sample)
 {
     const char *op = step->unit->problem.op;
@@ -150,7 +151,7 @@ static void check_step(nonfinite_search *search, const att_step *step, int64_t r
     }
 }
 
-/* One thread plays all parts: shares of a call do not read each other. */
+/* One thread computes all parts in turn, which is correct because parts of a call do not read each other's results. */
 static att_status replay_groups(nonfinite_search *search, const att_segment *segment)
 {
     att_session *session = search->session;
@@ -170,7 +171,7 @@ static att_status replay_groups(nonfinite_search *search, const att_segment *seg
     return ATT_OK;
 }
 
-/* Assigns buffers once more. */
+/* Assigns buffers again; replay_and_restore() undoes this. */
 static att_status replay_reductions(nonfinite_search *search, const att_segment *segment)
 {
     for (int i = 0; i < segment->reduction_count && !search->found; i++) {
@@ -223,7 +224,7 @@ static char *buffer_at(const att_session *session, int assigned)
     return session->parameters[session->plan->assigned[assigned]].values;
 }
 
-/* The buffers that a run assigns are afterwards what they were. */
+/* Runs the batch again and restores the buffers that the run assigns. */
 static att_status replay_and_restore(nonfinite_search *search)
 {
     att_session *session = search->session;

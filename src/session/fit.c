@@ -16,7 +16,7 @@ static size_t bytes_of(const fitting *f, const att_plan *plan)
     return att_size_sum(att_size_sum(att_session_bytes(plan, f->max_batch), held), f->beside);
 }
 
-/* Compiles anew, in the place of *plan; on failure *plan is NULL. */
+/* Replaces *plan by a new one. On failure *plan is NULL. */
 static att_status compile(const fitting *f, size_t keep_bytes, att_plan **plan)
 {
     att_plan_options options = f->options;
@@ -35,7 +35,7 @@ static att_status refuse(const fitting *f, size_t least)
                     att_size_format(f->memory, given, sizeof given));
 }
 
-/* Searches for the most that can be kept, from a plan that fits and was compiled with keep_bytes. */
+/* Finds the largest keep_bytes whose session fits, by bisection. *plan fits and was compiled with keep_bytes. */
 static att_status fill(const fitting *f, size_t keep_bytes, att_plan **plan)
 {
     size_t low = att_plan_describe(*plan).kept_bytes, high = f->memory / (size_t)f->max_batch + 1;
@@ -59,7 +59,7 @@ static att_status fit(const fitting *f, att_plan **plan)
     size_t bytes = bytes_of(f, *plan);
     if (bytes <= f->memory)
         return fill(f, least, plan);
-    /* Computing again takes memory, too: for a small batch more than it saves. */
+    /* Recomputing takes memory, too; for a small batch, more than it saves. */
     ATT_TRY(compile(f, by_rule, plan));
     size_t rule_bytes = bytes_of(f, *plan);
     if (rule_bytes <= f->memory)

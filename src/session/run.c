@@ -34,7 +34,7 @@ static char *resolve(const att_session *session, const att_ref *ref, int team, i
     return NULL;
 }
 
-/* The step's inputs and, behind them, its outputs, in the thread's own room. */
+/* The pointers of the step's inputs, then of its outputs, in memory of the thread. */
 static void **resolve_operands(const att_session *session, const att_step *step, int thread, int team, int64_t row,
                                int lane)
 {
@@ -107,7 +107,8 @@ int att_session_group(int count, int group, int index, int64_t *row)
     return 0;
 }
 
-/* A failed step leaves its outputs undefined; the team goes on, so that its members keep meeting at the barrier. */
+/* After a failed step the team continues, so that its threads keep meeting at the barrier; the outputs are undefined.
+ */
 static void run_group(att_session *session, const att_segment *segment, int group, int parts, int team, int part,
                       int64_t row, int lane)
 {
@@ -121,7 +122,7 @@ static void run_group(att_session *session, const att_segment *segment, int grou
     }
 }
 
-/* The first lane's sum goes on from segment to segment and call to call, the others' begin with each segment. */
+/* Lane 0 accumulates over segments and calls. The other lanes start at zero in each segment. */
 static void clear_lane(att_session *session, const att_segment *segment, int lane)
 {
     for (int i = 0; lane > 0 && i < segment->sum_count; i++) {
@@ -130,7 +131,7 @@ static void clear_lane(att_session *session, const att_segment *segment, int lan
     }
 }
 
-/* Lane l takes samples [B l / L, B (l + 1) / L) of the batch, whoever computes it. */
+/* Lane l of L has samples [B l / L, B (l + 1) / L) of a batch of B, whichever team computes it. */
 static void run_lanes(att_session *session, const att_segment *segment, int thread)
 {
     const att_plan *plan = session->plan;
@@ -165,7 +166,7 @@ static void sum_lanes(att_session *session, const att_segment *segment, int thre
     }
 }
 
-/* All threads share each reduction, and the next may read what it made. */
+/* All threads share each reduction. The next one may read its result. */
 static void run_reductions(att_session *session, const att_segment *segment, int thread)
 {
     for (int i = 0; i < segment->reduction_count; i++) {
@@ -193,8 +194,9 @@ static void train_thread(void *user, int thread)
     }
 }
 
-/* Whether all threads share each of the `rest` samples that are too few for one a thread, which takes a sample's time
- * for every `rest`. A shared one takes about 1/threads + 1/16 of that. */
+/* Whether to split each of the `rest` leftover samples across all threads. Otherwise each runs on one thread, which
+ * takes the time of one sample. A split sample takes about 1 / threads + 1 / 16 of that time, and they run one after
+ * the other. */
 static bool shares_rest(int rest, int threads)
 {
     return rest * (16 + threads) < 16 * threads;
@@ -211,14 +213,14 @@ static void infer_rest(att_session *session, int thread)
             run_group(session, body, 1, 1, thread, 0, count - rest + thread, 0);
         return;
     }
-    /* They share the first team's memory, which its thread may still use for a group of its own. */
+    /* Split samples use the first team's memory: wait until its thread has finished its own group. */
     att_barrier_wait(&session->teams[0].barrier);
     for (int row = count - rest; row < count; row++)
         run_group(session, body, 1, teams, 0, thread, row, 0);
 }
 
-/* Teams of one thread take groups as they come, as many of each size as there are teams; then what is left over. The
- * batch meets in training only: there is one segment. */
+/* Inference with one thread per team. Threads take the next group when they are free. There are as many groups of each
+ * size as teams; the leftover samples come last. Inference plans have one segment. */
 static void infer_thread(void *user, int thread)
 {
     att_session *session = user;
@@ -235,7 +237,7 @@ static void infer_thread(void *user, int thread)
     infer_rest(session, thread);
 }
 
-/* --- what runs once ---------------------------------------------------------------------------------------------- */
+/* --- steps that run once ----------------------------------------------------------------------------------------- */
 
 static void run_pack(att_session *session, const att_pack *pack, int thread)
 {

@@ -1,4 +1,4 @@
-/* session/runner.h - calls kernels on the context's threads, and counts where the time goes. */
+/* session/runner.h - calls kernels on the context's threads, and measures their time. */
 #ifndef ATT_SESSION_RUNNER_H
 #define ATT_SESSION_RUNNER_H
 
@@ -11,29 +11,29 @@ typedef struct att_counter {
     double seconds, flops, bytes;
 } att_counter;
 
-/* Zero before att_runner_init(), and then fit for att_runner_release(). */
+/* Zero before att_runner_init(); att_runner_release() accepts zeroed and initialised runners. */
 typedef struct att_runner {
     att_context *context;
     const att_units *units;
-    void **operands; /* of the call that a thread makes: units->most_operands for each */
+    void **operands; /* pointers for the kernel call in progress: units->most_operands for each thread */
     bool profiling;
     att_counter *counters; /* by thread, then profile row */
-    atomic_int status;     /* the first failure of the threads that work at once */
+    atomic_int status;     /* the first failure of any thread */
 } att_runner;
 
 att_status att_runner_init(att_runner *runner, const att_units *units);
 void att_runner_release(att_runner *runner);
 
-/* The thread's own room for inputs and, behind them, outputs. */
+/* Memory for the pointers of one call by this thread: inputs, then outputs. */
 void **att_runner_operands(const att_runner *runner, int thread);
-/* Runs a kernel, timed where a profile is wanted; a failure is kept as the runner's status. */
+/* Runs a kernel, and times it while profiling. A failure is stored as the runner's status. */
 void att_runner_call(att_runner *runner, const att_unit *unit, const att_call *call, int thread);
-/* Returns when all calls have been carried out. */
+/* Returns when all calls have taken effect. */
 void att_runner_wait(const att_runner *runner);
-/* Keeps the first failure. */
+/* Stores the status, unless one is stored already. */
 void att_runner_fail(att_runner *runner, att_status status);
 
-/* Switches profiling and sets the counters to zero. */
+/* Switches profiling on or off and resets the counters. */
 void att_runner_profile(att_runner *runner, bool on);
 att_profile_row att_runner_profile_at(const att_runner *runner, int index);
 

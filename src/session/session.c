@@ -7,7 +7,7 @@
 #include "core/names.h"
 #include "core/text.h"
 
-/* --- making ------------------------------------------------------------------------------------------------------ */
+/* --- memory ------------------------------------------------------------------------------------------------------ */
 
 static void *reserve(att_session *session, size_t bytes, att_status *status)
 {
@@ -72,7 +72,7 @@ static void reserve_ports(att_session *session, att_status *status)
                 reserve(session, (size_t)session->max_batch * (size_t)plan->outputs[i].row_bytes, status);
 }
 
-/* Finds the plan's parameters among the weights. */
+/* Finds the plan's parameters among the weights, by name. */
 static att_status bind_parameters(att_session *session)
 {
     const att_plan *plan = session->plan;
@@ -109,7 +109,7 @@ static att_status check_weights(const att_plan *plan, const att_weights *weights
     return ATT_OK;
 }
 
-/* --- what it takes ----------------------------------------------------------------------------------------------- */
+/* --- required memory --------------------------------------------------------------------------------------------- */
 
 static size_t port_bytes(const att_port *ports, int count, int max_batch)
 {
@@ -122,7 +122,7 @@ static size_t port_bytes(const att_port *ports, int count, int max_batch)
 
 enum { OWN_PARTS = 6 };
 
-/* Returns their sum. */
+/* Lists the session's memory by purpose and returns the sum. */
 static size_t own_parts(const att_plan *plan, int max_batch, att_memory_part parts[OWN_PARTS])
 {
     att_plan_facts facts = att_plan_describe(plan);
@@ -149,7 +149,7 @@ size_t att_session_bytes(const att_plan *plan, int max_batch)
     return own_parts(plan, max_batch, parts);
 }
 
-/* Writes the parts that matter: the others would not help. */
+/* Lists the parts that take at least 1/64 of the sum; `before` precedes the first. Returns the length. */
 static int list_parts(char *text, size_t room, const att_memory_part *parts, int count, size_t sum, const char *before)
 {
     char size[24];
@@ -350,7 +350,7 @@ att_status att_session_run(att_session *session, int batch)
     return att_session_body(session);
 }
 
-/* Where each parameter's gradient is summed. */
+/* Sets the memory that each parameter's gradient is summed in. */
 static att_status bind_gradient(att_session *session, att_gradient *gradient)
 {
     const att_plan *plan = session->plan;
@@ -368,7 +368,8 @@ static att_status bind_gradient(att_session *session, att_gradient *gradient)
     return ATT_OK;
 }
 
-/* Buffers have changed: other sessions over the weights run their prologue again, and this one where it reads them. */
+/* The run has assigned buffers. Other sessions over the weights must run their prologue again, and so must this one if
+ * its prologue reads the buffers. */
 static void note_assigned(att_session *session)
 {
     const att_plan *plan = session->plan;

@@ -10,9 +10,9 @@
 #include "ops/update.h"
 #include "session/runner.h"
 
-enum { SQUARES_CHUNK = 4096 }; /* elements to one sum of squares */
+enum { SQUARES_CHUNK = 4096 }; /* elements per partial sum of squares */
 
-/* A call, whose memory is known from the beginning. */
+/* A kernel call with fixed memory. */
 typedef struct update_step {
     const att_unit *unit;
     void **operands; /* inputs, then outputs */
@@ -30,11 +30,11 @@ struct att_update {
     att_arena arena;
     att_units units;
     att_runner runner;
-    step_list squares, norms, clips, updates, averages; /* in this order; all threads wait after each list */
+    step_list squares, norms, clips, updates, averages; /* run in this order; all threads meet after each list */
     char *square_values, *norm, *scale;
     size_t square_bytes;
     double norm_value;
-    uint64_t reduced_at; /* gradient->changes when the norm was taken; 0: there is none to apply */
+    uint64_t reduced_at; /* gradient->changes when the norm was computed; 0: there is no norm to apply */
     const step_list *running;
     const att_hyper *hyper;
 };
@@ -46,7 +46,7 @@ static att_desc flat(att_dtype dtype, int64_t count)
     return (att_desc){.dtype = dtype, .kind = ATT_SHARED, .shape = att_shape_of(count)};
 }
 
-/* Operands and what they are: `in_count` inputs, then `out_count` outputs. */
+/* Adds a call. descs and operands: `in_count` inputs, then `out_count` outputs. */
 static att_status add_step(att_update *update, step_list *list, const char *op, const void *attrs,
                            const att_desc *descs, void *const *operands, int in_count, int out_count, int parts)
 {
@@ -95,10 +95,10 @@ static bool same_frozen(const att_parameter_rates *a, const att_parameter_rates 
     return a->frozen == b->frozen;
 }
 
-/* What the optimiser's calls are made of. */
+/* The optimiser and its settings. */
 typedef struct optimizer {
     const att_op *op;
-    const att_parameter_rates *rates; /* by parameter; NULL: those of the declarations */
+    const att_parameter_rates *rates; /* by parameter; NULL: the defaults of the declarations */
     int slot_count;
 } optimizer;
 
@@ -113,7 +113,7 @@ static char *element_at(const att_update *update, void *block, int64_t offset)
     return (char *)block + (size_t)offset * att_dtype_size(weights_of(update)->dtype);
 }
 
-/* The parameter that begins at `offset`, or -1. */
+/* The parameter that begins at `offset` of the block, or -1. */
 static int parameter_at(const att_weights *weights, int block, int64_t offset)
 {
     for (int i = 0; i < weights->count; i++)
@@ -128,14 +128,14 @@ static int64_t padded_count(const att_parameter_info *parameter)
     return (count + ATT_WEIGHT_ALIGN - 1) / ATT_WEIGHT_ALIGN * ATT_WEIGHT_ALIGN;
 }
 
-/* Elements [begin, end) of a block whose parameters have equal rates; all zero before the first of a block. */
+/* Elements [begin, end) of a block whose parameters have equal rates. Starts with begin = end = 0. */
 typedef struct range_walk {
     int block;
     int64_t begin, end;
     att_parameter_rates rates;
 } range_walk;
 
-/* The next range of neighbours that are `same`; false behind the last. */
+/* Advances to the next range of adjacent parameters whose rates are equal by same(). False after the last. */
 static bool next_range(const att_update *update, const optimizer *with,
                        bool (*same)(const att_parameter_rates *, const att_parameter_rates *), range_walk *walk)
 {
@@ -171,7 +171,7 @@ static att_status add_range(att_update *update, const optimizer *with, const ran
                     threads_of(update));
 }
 
-/* Appends the sums of squares of a range. */
+/* Adds the calls for the sums of squares of a range. */
 static att_status add_squares(att_update *update, const range_walk *walk, int64_t *chunks)
 {
     int64_t count = chunks_of(walk->end - walk->begin);
@@ -182,7 +182,7 @@ static att_status add_squares(att_update *update, const range_walk *walk, int64_
     return add_step(update, &update->squares, "sum_squares", NULL, descs, operands, 1, 1, threads_of(update));
 }
 
-/* The norm of what is not frozen, and what the gradient is scaled by. */
+/* Adds the calls for the norm of the gradients that are not frozen, and for the clipping factor. */
 static att_status add_norm(att_update *update, const optimizer *with)
 {
     const att_weights *weights = weights_of(update);
@@ -364,7 +364,7 @@ void att_update_destroy(att_update **out)
 
 /* --- running ----------------------------------------------------------------------------------------------------- */
 
-/* A step of one part is the first thread's. */
+/* Steps with one part run on the first thread. */
 static void run_thread(void *user, int thread)
 {
     att_update *update = user;

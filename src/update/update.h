@@ -1,4 +1,4 @@
-/* update/update.h - what an update takes. */
+/* update/update.h - memory that an update needs. */
 #ifndef ATT_UPDATE_UPDATE_H
 #define ATT_UPDATE_UPDATE_H
 
@@ -6,7 +6,7 @@
 
 #include "weights/gradient.h"
 
-/* Bytes of the slots that the weights lack. */
+/* Bytes of the slots that creating the update would add to the weights. */
 size_t att_update_bytes(const att_weights *weights, const att_update_options *options);
 
 #endif

@@ -1,4 +1,4 @@
-/* What weights are, wherever they lie. */
+/* A digest of the weights' values, independent of their layout. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "core/random.h"
 #include "weights/weights.h"
 
-/* FNV-1a (Fowler, Noll, Vo) with whole words of 32 bits in place of bytes: four times as fast. */
+/* FNV-1a (Fowler, Noll, Vo) on words of 32 bits instead of bytes: four times as fast. */
 static uint64_t digest_words(uint64_t digest, const void *values, size_t bytes)
 {
     const uint64_t prime = 0x100000001b3u;
@@ -33,7 +33,7 @@ static size_t most_bytes(const att_weights *weights)
     return most;
 }
 
-/* values: room for the largest parameter. Elements are of 4 or 8 bytes. */
+/* values: room for the largest parameter. Elements have 4 or 8 bytes. */
 static att_status digest_all(const att_weights *weights, void *values, uint64_t *digest)
 {
     for (int i = 0; i < weights->count; i++) {

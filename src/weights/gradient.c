@@ -86,7 +86,7 @@ char *att_gradient_at(const att_gradient *gradient, int index)
     return gradient->blocks[place->block] + (size_t)place->offset * att_dtype_size(gradient->weights->dtype);
 }
 
-/* --- for the host ------------------------------------------------------------------------------------------------ */
+/* --- access from the host ---------------------------------------------------------------------------------------- */
 
 static att_status check_parameter(const att_gradient *gradient, int index, int64_t count)
 {

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/random.h"
 
-enum { DRAWN = 4096 }; /* elements drawn at once */
+enum { DRAWN = 4096 }; /* elements drawn at a time */
 
 enum { DECAYED, OTHERS, BUFFERS };
 
@@ -63,7 +63,7 @@ uint64_t att_weights_version(const att_weights *weights)
     return version;
 }
 
-/* Names the parameter that takes most. */
+/* Reports the failed allocation, and names the largest parameter. */
 static att_status fail_weights(const att_weights *weights, size_t bytes)
 {
     const att_parameter_info *largest = &weights->parameters[0];
@@ -85,7 +85,7 @@ static att_status allocate_values(const att_weights *weights, const att_block *b
     return *values ? ATT_OK : fail_weights(weights, bytes);
 }
 
-/* Room for the lists of a weights object. */
+/* Allocates the lists of a weights object. */
 static att_status allocate_lists(att_weights *weights, int count, int block_count, att_parameter_info **parameters,
                                  att_parameter_place **places)
 {
@@ -146,7 +146,7 @@ att_status att_weights_create(const att_graph *graph, const char *name, att_weig
     return status;
 }
 
-/* Appends what a part has. */
+/* Appends the parameters and blocks of a part. */
 static att_status take_part(att_weights *joined, const att_weights *part, att_parameter_info *parameters,
                             att_parameter_place *places)
 {
@@ -210,7 +210,7 @@ static att_status create_joined(att_weights *const *parts, int part_count, bool 
 att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **joined)
 {
     if (part_count < 1)
-        return ATT_ERR_ARGUMENT; /* there is no context to put a message into */
+        return ATT_ERR_ARGUMENT; /* there is no context for a message */
     return create_joined(parts, part_count, false, joined);
 }
 

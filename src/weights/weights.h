@@ -1,4 +1,4 @@
-/* weights/weights.h - the blocks that weights, slots and gradients lie in. */
+/* weights/weights.h - the blocks of memory for weights, slots and gradients. */
 #ifndef ATT_WEIGHTS_WEIGHTS_H
 #define ATT_WEIGHTS_WEIGHTS_H
 
@@ -6,19 +6,19 @@
 #include "graph/graph.h"
 
 enum {
-    ATT_WEIGHT_ALIGN = 16, /* elements */
+    ATT_WEIGHT_ALIGN = 16, /* in elements */
     ATT_MAX_SLOTS = 8
 };
 
-/* Where the parameters of a graph lie in a block: offsets[i] is the first element of parameter i (order of
- * declaration); decayed parameters fill [0, decayed), the other trained ones [decayed, trained), buffers
- * [trained, elements). Gaps are zero and stay zero. */
+/* Positions of a graph's parameters in a block. offsets[i]: first element of parameter i, in order of declaration.
+ * Decayed parameters are in [0, decayed), other trained parameters in [decayed, trained), buffers in [trained,
+ * elements). Padding is zero and stays zero. */
 typedef struct att_layout {
     int64_t *offsets;
     int64_t decayed, trained, elements;
 } att_layout;
 
-/* Values and slots, in one layout. */
+/* Values and slots, in the same layout. */
 typedef struct att_block {
     att_layout layout;
     void *values;
@@ -31,10 +31,10 @@ typedef struct att_block {
     uint64_t version; /* counts changes of the values, so that sessions know when to run their prologue again */
 } att_block;
 
-/* Where a parameter lies. */
+/* Position of a parameter. */
 typedef struct att_parameter_place {
     int block;
-    int64_t offset; /* elements */
+    int64_t offset; /* in elements */
 } att_parameter_place;
 
 struct att_weights {
@@ -45,18 +45,18 @@ struct att_weights {
     const att_parameter_info *parameters; /* in order of declaration, part after part */
     const att_parameter_place *places;
     int count;
-    att_block own;      /* of weights that are not joined */
-    att_block **blocks; /* {&own}, or those of the parts */
+    att_block own;      /* unused by joined weights */
+    att_block **blocks; /* {&own}, or the blocks of the parts */
     int block_count;
-    bool covers; /* parameters of one part hide those of another: no gradient is laid out like this */
+    bool covers; /* Parameters of one part hide those of another. Such weights cannot have a gradient. */
 };
 
-/* Of the values alone, all blocks together. */
+/* Bytes of the values of all blocks, without slots. */
 size_t att_weights_bytes(const att_weights *weights);
 size_t att_block_bytes(const att_weights *weights, const att_block *block);
 /* The sum of the blocks' versions. */
 uint64_t att_weights_version(const att_weights *weights);
-/* The block's slot; NULL where there is none of that name. */
+/* The values of the block's slot; NULL if there is none of that name. */
 void *att_block_slot(const att_block *block, const char *name);
 
 #endif
