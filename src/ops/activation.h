@@ -1,4 +1,4 @@
-/* ops/activation.h - the function that some operations apply to their result. */
+/* ops/activation.h - the activation that some operations apply to their result. */
 #ifndef ATT_OPS_ACTIVATION_H
 #define ATT_OPS_ACTIVATION_H
 

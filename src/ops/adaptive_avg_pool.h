@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* adaptive_avg_pool: to out_h x out_w; height, width: of x, for the gradient. */
+/* out_h, out_w: size of the output. height, width: size of x, for the gradient. */
 typedef struct att_adaptive_attrs {
     int32_t out_h, out_w;
     int32_t height, width;

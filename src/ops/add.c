@@ -6,7 +6,7 @@
 #include "ops/list.h"
 #include "ops/rule.h"
 
-/* The axes that a shared operand spans, leading ones aside; at least one stays. */
+/* The shape without leading axes of size 1, but with at least one axis. */
 static att_shape spanned(att_shape shape)
 {
     int ones = 0;
@@ -18,7 +18,7 @@ static att_shape spanned(att_shape shape)
     return shape;
 }
 
-/* attrs.axes: the axes that a shared b spans, which is what its gradient keeps; 0 where both are sample values. */
+/* attrs.axes: the axes that a shared b spans, to which its gradient is reduced; 0 if both are sample values. */
 att_value att_add(att_graph *graph, att_value a, att_value b)
 {
     att_add_attrs attrs = {0};
@@ -57,7 +57,7 @@ static att_status add_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* An activation is absorbed only after this. */
+/* Runs before an activation is absorbed. */
 static void add_backward(att_backward *backward)
 {
     int axes = ((const att_add_attrs *)att_backward_attrs(backward))->axes;

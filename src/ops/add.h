@@ -6,10 +6,10 @@
 
 #include "ops/activation.h"
 
-/* add: how many of the last axes a shared operand spans; 0 where both are sample values. */
+/* axes: number of trailing axes of a that a shared operand b spans; 0 if both operands are sample values. */
 typedef struct att_add_attrs {
     int32_t axes;
-    att_activation activation; /* of the sum */
+    att_activation activation; /* applied to the sum */
 } att_add_attrs;
 
 #endif

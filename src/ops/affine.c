@@ -4,14 +4,14 @@
 #include "ops/list.h"
 #include "ops/rule.h"
 
-/* A map of rows that the batch decides: what a convolution by 1 x 1 and the batch norm behind it are together. The
- * matrix is [C + 1, O]; its last row is added to every product. Its gradient is per sample. */
+/* An affine map of rows with a matrix of the batch: the combination of a 1 x 1 convolution and the batch norm after it.
+ * The matrix is [C + 1, O]; its last row is added to every product. The matrix's gradient is per sample. */
 
 enum { X, MATRIX, GATE, RESIDUAL, IN_COUNT };
 enum { DY, DATA_MATRIX, DATA_GATE, DATA_RESIDUAL, DATA_IN_COUNT };
 enum { SUMS_X = 1, SUMS_MATRIX, SUMS_GATE, SUMS_RESIDUAL, SUMS_IN_COUNT };
 
-/* What input `matrix` says of rows of `inputs` elements; of as many as it has where `inputs` is 0. */
+/* Checks the matrix for rows of `inputs` elements; any number if `inputs` is 0. */
 static att_status take_matrix(const att_infer *infer, const char *op, int matrix, int64_t inputs)
 {
     ATT_TRY(att_rule_take_rank(infer, op, matrix, "matrix", ATT_BATCH, 2));
@@ -103,7 +103,7 @@ static bool absorb_gate(att_node *producer, const att_node *gate)
     return true;
 }
 
-/* In this order: a gate, a sum, a ReLU. */
+/* Absorbs a gate, a sum and a ReLU, in this order. */
 static bool affine_absorb(att_node *producer, const att_node *consumer)
 {
     if (ATT_ATTRS(producer, gate)->activation != ATT_ACT_NONE)
@@ -229,7 +229,8 @@ static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 2 * cost->macs;
 }
 
-/* The sum with what a sample gives another way; not with a gate, whose gradient may have to be there before that. */
+/* Absorbs the addition of another gradient of the matrix. Not with a gate: the op also yields the gate's gradient, and
+ * the other addend may depend on it. */
 static bool sums_absorb(att_node *producer, const att_node *consumer)
 {
     return producer->in[SUMS_GATE] == ATT_NONE && att_rule_absorb_added(producer, consumer, SUMS_RESIDUAL);

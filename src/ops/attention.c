@@ -17,7 +17,7 @@ enum { GRAD_DO, GRAD_QKV, GRAD_O, GRAD_LSE, GRAD_IN_COUNT };
 
 att_value att_attention(att_graph *graph, att_value qkv, const att_attention_options *options)
 {
-    att_attention_attrs attrs = {0}; /* no heads: refused by the shape rule */
+    att_attention_attrs attrs = {0}; /* no heads, which the shape rule refuses */
     if (options) {
         att_shape shape = att_value_shape(graph, qkv);
         int64_t width = shape.rank == 2 && options->heads > 0 ? shape.dims[1] / 3 / options->heads : 0;
@@ -46,7 +46,7 @@ static att_status check_qkv(const att_infer *infer, const char *op, int i)
     return ATT_OK;
 }
 
-/* Keeps sums of distances in the range of f32. */
+/* Keeps sums of distances within the range of f32. */
 static const double MOST_STEP = 1e9;
 
 static att_status check_grid(const att_infer *infer)
@@ -95,7 +95,7 @@ static void attention_backward(att_backward *backward)
                                GRAD_IN_COUNT, NULL));
 }
 
-/* `products` matrix products of N x N x d a head, and about 10 operations a score. */
+/* `products` matrix products of N x N x d per head, and about 10 operations per score. */
 static void cost_of(const att_desc *qkv, const att_attention_attrs *attrs, int products, att_cost *cost)
 {
     int64_t channels = qkv->shape.dims[1] / 3;
@@ -170,8 +170,8 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost_of(&in[GRAD_QKV], attrs, 5, cost);
 }
 
-/* o and lse are drawn, not computed: the formula does not ask that the rows of exp(s - lse) sum to 1. lse is near the
- * logarithm of the number of tokens, where real ones lie. */
+/* o and lse are drawn rather than computed: the formula does not require that the rows of exp(s - lse) sum to 1. lse is
+ * near the logarithm of the number of tokens, as in real networks. */
 #define GRAD_IN(n, h, d, lse)                                                                        \
     ATT_CASE_SAMPLE(n, (h) * (d)), ATT_CASE_SAMPLE(n, 3 * (h) * (d)), ATT_CASE_SAMPLE(n, (h) * (d)), \
         ATT_CASE_DRAWN(ATT_SAMPLE, 0.3, lse, h, n)
@@ -214,7 +214,7 @@ static bool is_output(const att_graph *graph, const char *name)
     return false;
 }
 
-/* What can be asked of an attention node, and the name it goes by. */
+/* A probe of attention nodes: the end of its name, and the function that returns its value. */
 typedef struct question {
     const char *name;
     att_value (*answer)(att_graph *graph, const att_node *node);

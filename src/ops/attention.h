@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Columns of attention statistics, one row per (head, query). a = the query's row of the attention map. */
+/* Columns of the attention statistics, which have one row per head and query. a is the query's row of the attention
+ * map. */
 typedef enum att_attention_stat {
     ATT_STAT_ENTROPY,  /* -sum_j a_j ln a_j, nats */
     ATT_STAT_SUM2,     /* sum_j a_j^2 */
@@ -13,16 +14,16 @@ typedef enum att_attention_stat {
     ATT_STAT_PREFIX,   /* sum over prefix tokens (class token, registers) of a_j */
     ATT_STAT_SELF,     /* a_i */
     ATT_STAT_MAX,      /* max_j a_j */
-    ATT_STAT_ARGMAX,   /* the smallest j that reaches it */
+    ATT_STAT_ARGMAX,   /* the smallest j with the maximum */
     ATT_STAT_COUNT
 } att_attention_stat;
 
-/* Tokens 0..prefix-1 are no grid tokens; the others fill grid_h x grid_w, row by row (0 x 0: no grid). Neighbouring
- * rows are step_h apart, neighbouring columns step_w. */
+/* Tokens 0..prefix-1 are not on the grid. The others fill grid_h x grid_w, row by row (0 x 0: no grid), with distance
+ * step_h between adjacent rows and step_w between adjacent columns. */
 typedef struct att_attention_attrs {
     int32_t heads, prefix, grid_h, grid_w;
     double step_h, step_w;
-    double scale; /* of q.k, usually 1/sqrt(d) */
+    double scale; /* factor of q . k, usually 1/sqrt(d) */
 } att_attention_attrs;
 
 #endif

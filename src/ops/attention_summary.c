@@ -37,7 +37,7 @@ static void summary_cost(const att_desc *in, const att_desc *out, const void *at
     cost->flops = 2 * (double)att_shape_count(in->shape);
 }
 
-/* Rows of statistics as attention gives them: masses within [0, 1] that leave something for the other tokens. */
+/* Statistics as attention yields them: masses within [0, 1] that leave some mass for the other tokens. */
 #define SUMMARY(p) ATT_CASE_ATTRS(attention_summary, .prefix = (p))
 #define STATS(h, n) .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0.02, 0.3, h, n, 8)}, .in_count = 1
 static const att_op_case summary_cases[] = {

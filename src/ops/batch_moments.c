@@ -3,7 +3,7 @@
 #include "ops/list.h"
 #include "ops/rule.h"
 
-/* What batch norm needs of a whole batch. */
+/* The operations that reduce moments over the batch, for batch norm. */
 
 static att_status check_rows(const att_infer *infer, const char *op)
 {
@@ -37,7 +37,7 @@ static void moments_cost(const att_desc *in, const att_desc *out, const void *at
     cost->flops = 4 * (double)att_shape_count(in->shape);
 }
 
-/* Means that are not small beside the deviation: they are known to a share of that. */
+/* The means are not small compared with the deviation, because they are only accurate relative to the deviation. */
 #define MAP(...) .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1, __VA_ARGS__)}, .in_count = 1
 static const att_op_case moments_cases[] = {
     {.name = "odd", MAP(3, 5, 7)},

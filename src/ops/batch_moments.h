@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-/* merge_moments, running_stats, batch_mean: rows of each sample. */
+/* rows: rows per sample. */
 typedef struct att_moments_attrs {
     int64_t rows;
-    double momentum; /* running_stats: the share of what is new */
+    double momentum; /* running_stats: weight of the new value */
 } att_moments_attrs;
 
 #endif

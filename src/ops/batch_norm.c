@@ -48,8 +48,8 @@ static att_status batch_norm_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* Of the form with running statistics: a training plan has another one in its place unless it is frozen. An activation
- * is absorbed only after this. */
+/* For the form with running statistics (inference, or frozen); otherwise training plans replace the node. Runs before
+ * an activation is absorbed. */
 static void batch_norm_backward(att_backward *backward)
 {
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
@@ -71,10 +71,10 @@ void att_batch_norm_follow(att_graph *graph, const att_node *node, att_value sta
     att_graph_assign(graph, node->in[VARIANCE], out[1]);
 }
 
-/* Moments of each sample, merged over the batch; the running ones follow them. */
+/* Computes moments per sample, merges them over the batch, and updates the running statistics. */
 static att_value batch_norm_in_training(att_graph *graph, const att_node *asked)
 {
-    att_node node = *asked; /* emitting moves nodes */
+    att_node node = *asked; /* a copy, because emitting may move nodes */
     if (ATT_ATTRS(&node, batch_norm)->frozen)
         return ATT_NONE;
     att_shape shape = att_value_shape(graph, node.in[X]);
@@ -87,7 +87,7 @@ static att_value batch_norm_in_training(att_graph *graph, const att_node *asked)
     return att_emit(graph, "normalize", node.attrs, in, 4, NULL);
 }
 
-/* A factor and a shift for each channel. */
+/* One factor and one shift per channel. */
 static void batch_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -160,7 +160,7 @@ static att_status grad_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* dx: 1 an element; dgamma: 3; dbeta: 1. */
+/* dx: 1 operation per element; dgamma: 3; dbeta: 1. */
 static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;

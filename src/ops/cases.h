@@ -1,7 +1,7 @@
-/* ops/cases.h - short ways to write an op's test and benchmark cases.
+/* ops/cases.h - macros for an op's test and benchmark cases.
  *
- * Sizes that recur: "tiny" and "small" are the layers of ViT-Ti and ViT-S at 224 x 224 (197 tokens of 192 and 384
- * channels, 3 and 6 heads of 64), "demo" a 64-wide network on 49 patches and a class token.
+ * Recurring sizes: "tiny" and "small" are the layers of ViT-Ti and ViT-S at 224 x 224 (197 tokens of 192 and 384
+ * channels, 3 and 6 heads of 64); "demo" is a network of width 64 on 49 patches and a class token.
  */
 #ifndef ATT_OPS_CASES_H
 #define ATT_OPS_CASES_H
@@ -30,12 +30,12 @@
     {                                                          \
         .desc = {ATT_F32, ATT_SAMPLE, {.rank = 0}}, .scale = 1 \
     }
-/* A whole number in [0, limit) per sample. */
+/* One integer in [0, limit) per sample. */
 #define ATT_CASE_CLASS(limit_)                                        \
     {                                                                 \
         .desc = {ATT_I32, ATT_SAMPLE, {.rank = 0}}, .limit = (limit_) \
     }
-/* The same, several per sample. */
+/* Several integers in [0, limit) per sample. */
 #define ATT_CASE_INDICES(limit_, ...)                                                 \
     {                                                                                 \
         .desc = {ATT_I32, ATT_SAMPLE, ATT_CASE_SHAPE(__VA_ARGS__)}, .limit = (limit_) \
@@ -45,14 +45,14 @@
         .desc = { ATT_F32, ATT_SAMPLE, {.rank = -1} } \
     }
 
-/* Attributes of a case: ATT_CASE_ATTRS(conv, .stride = 2). */
+/* Attributes of a case, for example ATT_CASE_ATTRS(conv, .stride = 2). */
 #define ATT_CASE_ATTRS(type, ...)        \
     .attrs = &(const att_##type##_attrs) \
     {                                    \
         __VA_ARGS__                      \
     }
 
-/* The cases of every optimiser. */
+/* The cases of all optimisers. */
 #define ATT_CASES_OF_UPDATE                                                \
     {.name = "odd",                                                        \
      ATT_CASE_ATTRS(update, .lr = 1, .weight_decay = 1),                   \

@@ -2,7 +2,7 @@
 #include "ops/list.h"
 #include "ops/rule.h"
 
-/* The plan decides the output's type after this; until then it is the input's. */
+/* The output has the input's type until the plan sets another one. */
 static att_status cast_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "cast", 1));
@@ -11,7 +11,7 @@ static att_status cast_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* Gradients are laid out while both types are the same. */
+/* Differentiation runs while both types are still equal. */
 static void cast_backward(att_backward *backward)
 {
     att_backward_give(backward, 0, att_backward_gradient(backward, 0));

@@ -33,7 +33,7 @@ static att_status conv_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* Of the form that att_channel_conv() makes. */
+/* Only for unflipped nodes, which att_channel_conv() emits. */
 static void conv_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
@@ -78,7 +78,7 @@ const att_op att_op_channel_conv = {
     ATT_CASES(conv_cases),
 };
 
-/* The weight says only how wide it is. */
+/* The weight is read only for its width. */
 static att_status weight_infer(att_infer *infer)
 {
     static const char op[] = "channel_conv_weight_grad";

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* flipped: the weight from its last element to its first, which is the gradient's way. */
+/* flipped: use the weight in reverse order, as the gradient does. */
 typedef struct att_channel_conv_attrs {
     bool flipped;
 } att_channel_conv_attrs;

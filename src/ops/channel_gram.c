@@ -4,13 +4,14 @@
 #include "ops/list.h"
 #include "ops/rule.h"
 
-/* Batch norm behind a convolution by 1 x 1, from the mean and the second moments of what that reads: those of x W'
- * follow from them, so that both together are affine (affine.c), and what the convolution makes is needed nowhere. Of a
- * gram, means are row 0, second moments the rows behind it.
+/* Batch norm after a 1 x 1 convolution, from the mean and the second moments of the convolution's input x. Mean and
+ * variance of x W' follow from them, so convolution and norm combine into one affine op (affine.c), and the
+ * convolution's output is never stored. Row 0 of a gram is the mean; the other rows are the second moments.
  *
- * Second moments are f32, so that a variance w' C w is known to about 4e-7 of (sum of |w| deviation)^2. Where it is
- * less than that, because weights take away what channels have in common, the norm's eps must be more; networks in
- * training were seen down to 5e-3 of it. */
+ * Second moments are f32, so a variance w' C w has an absolute error of about 4e-7 (sum_c |w_c| deviation_c)^2. If
+ * weights cancel correlated channels so that the variance falls below this error, the norm's eps must exceed the error.
+ * The smallest ratio of the variance to (sum_c |w_c| deviation_c)^2 observed in training is 5e-3.
+ */
 
 static att_status take_gram(const att_infer *infer, const char *op, int i, att_kind kind)
 {
@@ -38,7 +39,7 @@ static void gram_backward(att_backward *backward)
     att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "affine", NULL, in, 4, NULL));
 }
 
-/* One half of a symmetric product. */
+/* Half of a symmetric product. */
 static void gram_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -46,7 +47,7 @@ static void gram_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 2 * cost->macs;
 }
 
-/* Means that are not small beside the deviation, as those behind a ReLU. */
+/* The means are not small compared with the deviation, as after a ReLU. */
 #define MAP(...) .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1, __VA_ARGS__)}, .in_count = 1
 static const att_op_case gram_cases[] = {
     {.name = "odd", MAP(3, 5, 7)},
@@ -86,7 +87,7 @@ static att_status merge_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* T, which belongs to the rows of all samples alike. */
+/* T applies to the rows of all samples alike. */
 static void merge_backward(att_backward *backward)
 {
     att_backward_give(backward, 0, att_backward_gradient(backward, 0));
@@ -122,7 +123,7 @@ const att_op att_op_merge_gram = {
 enum { GRAM, WEIGHT, GAMMA, BETA, NORM_IN_COUNT };
 enum { DMATRIX, GRAD_GRAM, GRAD_WEIGHT, GRAD_GAMMA, GRAD_STATS, GRAD_IN_COUNT };
 
-/* The weight of a convolution by 1 x 1, and a vector of its outputs. */
+/* Checks the weight of a 1 x 1 convolution, and a vector of its output channels. */
 static att_status take_weight(const att_infer *infer, const char *op, int gram, int weight, int gamma)
 {
     ATT_TRY(att_rule_take_rank(infer, op, weight, "weight", ATT_SHARED, 4));
@@ -144,7 +145,7 @@ static att_status norm_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* Gradients of parameters come once for each sample, as its share. */
+/* gram_norm_grad yields each sample's share of the gradients of parameters; they are summed over the samples. */
 static void norm_backward(att_backward *backward)
 {
     enum { DGRAM, DWEIGHT, DGAMMA, DBETA };
@@ -171,7 +172,7 @@ static void norm_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 2 * (double)att_shape_count(in->shape) * (double)att_rule_columns(out);
 }
 
-/* Of random numbers, so that a gram is no covariance; near 1, so that variances are positive all the same. */
+/* Random numbers, so the gram is not a covariance; near 1, so that variances are positive. */
 #define NORM ATT_CASE_ATTRS(gram_norm, .eps = 1e-3, .rows = 15)
 #define WEIGHT_OF(o, c) ATT_CASE_DRAWN(ATT_SHARED, 0.1, 0.2, o, c, 1, 1)
 #define OF(o, c)                                                                                               \

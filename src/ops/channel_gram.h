@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* gram_norm and its gradient: rows of each sample. */
+/* Attributes of gram_norm and its gradient. rows: rows per sample. */
 typedef struct att_gram_norm_attrs {
     double eps;
     int64_t rows;

@@ -68,7 +68,7 @@ static att_status grad_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* All elements equal: the first channel gets the maximum's gradient. */
+/* All elements are equal: the first channel receives the gradient of the maximum. */
 #define EQUAL(n, c)                                                                                                \
     .in = {ATT_CASE_SAMPLE(n, 2), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, n, c), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, n, 2)}, \
     .in_count = 3

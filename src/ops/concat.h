@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* first: the width of the first operand. */
+/* first: number of columns of the first operand. */
 typedef struct att_concat_attrs {
     int32_t first;
 } att_concat_attrs;

@@ -33,7 +33,7 @@ static att_status broadcast_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* The map is symmetric in the tokens, so its transpose is itself. A residual appears only after this. */
+/* The map is symmetric in the tokens, so it is its own transpose. Runs before a residual is absorbed. */
 static void broadcast_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);

@@ -2,7 +2,7 @@
 #ifndef ATT_OPS_CONTEXT_BROADCAST_H
 #define ATT_OPS_CONTEXT_BROADCAST_H
 
-/* share is not read where the op has a scale vector. */
+/* share is ignored if the op has a scale vector. */
 typedef struct att_broadcast_attrs {
     double keep, share;
 } att_broadcast_attrs;

@@ -35,7 +35,7 @@ static att_status check_channels(const att_infer *infer)
     return ATT_OK;
 }
 
-/* The bias, and what belongs to a norm, all or none of it: one element per channel of the result. */
+/* Checks the bias, and the vectors of an absorbed norm (all or none): one element per output channel. */
 static att_status take_vectors(const att_infer *infer, int64_t channels)
 {
     static const char *const names[IN_COUNT] = {
@@ -82,7 +82,7 @@ static att_status conv2d_infer(att_infer *infer)
     return take_residual(infer);
 }
 
-/* Of the plain form that att_conv2d() makes: absorbing comes after the backward pass is laid out. */
+/* For the plain form that att_conv2d() emits; runs before anything is absorbed. */
 static void conv2d_backward(att_backward *backward)
 {
     att_conv_attrs attrs = *(const att_conv_attrs *)att_backward_attrs(backward);
@@ -125,7 +125,7 @@ static bool absorb_norm(att_node *producer, const att_node *norm)
     return true;
 }
 
-/* y = act(norm(conv(x)) + residual), in this order. */
+/* y = act(norm(conv(x)) + residual): absorbs a norm, a sum and a ReLU, in this order. */
 static bool conv2d_absorb(att_node *producer, const att_node *consumer)
 {
     att_conv_attrs *attrs = producer->attrs;
@@ -143,7 +143,7 @@ static bool conv2d_absorb(att_node *producer, const att_node *consumer)
 #define NORM_RELU(s, p, d, g) ATT_CASE_ATTRS(conv, CONV(s, p, d, g), .eps = 1e-5, .activation = ATT_ACT_RELU)
 #define NO_NORM ATT_CASE_ABSENT, ATT_CASE_ABSENT, ATT_CASE_ABSENT, ATT_CASE_ABSENT
 #define NO_MORE ATT_CASE_ABSENT, ATT_CASE_ABSENT, NO_NORM
-/* gamma, beta, mean, variance of `c` channels, the last well above 0. */
+/* gamma, beta, mean and variance of `c` channels; variances well above 0. */
 #define NORM_OF(c) ATT_CASE_SHARED(c), ATT_CASE_SHARED(c), ATT_CASE_SHARED(c), ATT_CASE_DRAWN(ATT_SHARED, 0.2, 2, c)
 static const att_op_case conv2d_cases[] = {
     {.name = "odd",

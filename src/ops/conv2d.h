@@ -6,8 +6,8 @@
 
 #include "ops/activation.h"
 
-/* conv2d and its gradients. height, width: of x, for the gradient of x; kernel_h, kernel_w: for that of the weight.
- * eps: of a batch norm that was absorbed. */
+/* height, width: size of x, for the gradient of x. kernel_h, kernel_w: size of the kernel, for the gradient of the
+ * weight. eps: of an absorbed batch norm. */
 typedef struct att_conv_attrs {
     int32_t stride, padding, dilation, groups;
     int32_t height, width, kernel_h, kernel_w;

@@ -7,7 +7,8 @@
 enum { DY, WEIGHT, RESIDUAL, PASSED, POOLED, DATA_IN_COUNT };
 enum { X = 1, WEIGHT_IN_COUNT };
 
-/* That dy is what the convolution of a map of `size` by `kernel` yields, with `outputs` channels. */
+/* Checks that dy has the shape of the output of a convolution over a map of `size` with `kernel` and `outputs`
+ * channels. */
 static att_status check_dy(const att_infer *infer, const char *op, const int64_t size[2], const int64_t kernel[2],
                            int64_t outputs)
 {
@@ -44,7 +45,7 @@ static att_status data_grad_infer(att_infer *infer)
                : ATT_OK;
 }
 
-/* The sum with a gradient that came another way, and then the ReLU before both. */
+/* Absorbs the addition of another gradient of x, then the gradient of the ReLU that computed x. */
 static bool data_grad_absorb(att_node *producer, const att_node *consumer)
 {
     if (producer->in[PASSED] != ATT_NONE)

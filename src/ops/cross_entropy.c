@@ -69,7 +69,7 @@ static const att_op_case loss_cases[] = {
      .in_count = 2,
      .gradient = true},
     {.name = "one_class", SMOOTHING(0.1), .in = {ATT_CASE_SAMPLE(1), ATT_CASE_CLASS(1)}, .in_count = 2},
-    /* Not summing to 1: then the gradient is softmax sum_c t_c - t. */
+    /* does not sum to 1; the gradient is then softmax sum_c t_c - t */
     {.name = "soft", .in = {ATT_CASE_SAMPLE(7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 7)}, .in_count = 2},
     {.name = "large_logits",
      SMOOTHING(0.1),

@@ -5,7 +5,7 @@
 #include "ops/list.h"
 #include "ops/rule.h"
 
-/* What attrs cannot hold becomes a grid of no size, which the shape rule refuses. */
+/* Options out of range become a grid of size 0, which the shape rule refuses. */
 static void copy_options(const att_dct_pool_options *options, att_dct_attrs *attrs)
 {
     *attrs = (att_dct_attrs){.count = options->count, .height = options->height, .width = options->width};

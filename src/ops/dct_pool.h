@@ -6,7 +6,8 @@
 
 enum { ATT_DCT_GROUPS = 32 };
 
-/* `count` groups of channels with their frequencies, on a grid of height x width; the map is map_height x map_width. */
+/* `count` groups of channels, each with one frequency (rows[g], columns[g]) on a grid of height x width. map_height,
+ * map_width: size of x. */
 typedef struct att_dct_attrs {
     int32_t count, height, width, map_height, map_width;
     uint16_t rows[ATT_DCT_GROUPS], columns[ATT_DCT_GROUPS];

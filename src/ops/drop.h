@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* dropout, drop_path: rate, and the stream that makes draws of different nodes differ; a gradient node has the stream
- * of its forward node. */
+/* Attributes of dropout and drop_path. stream: key of the node's random draws; a gradient node has the stream of its
+ * forward node. */
 typedef struct att_drop_attrs {
     double rate;
     uint64_t stream;

@@ -25,7 +25,7 @@ static att_status take_indices(const att_infer *infer, const char *op)
     return ATT_OK;
 }
 
-/* A row of `columns` for each index. */
+/* The shape of the indices with an axis of `columns` appended. */
 static att_shape rows_shape(const att_infer *infer, int64_t columns)
 {
     att_shape shape = infer->in[1].shape;

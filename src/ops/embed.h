@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* rows: of the table. */
+/* rows: number of rows of the table. */
 typedef struct att_embed_attrs {
     int64_t rows;
 } att_embed_attrs;

@@ -4,7 +4,7 @@
 
 #include "ops/activation.h"
 
-/* gate, affine. activation: of the product, or of the sum with the residual where there is one. */
+/* Attributes of gate, pixel_gate and affine. activation: applied last, after the residual if there is one. */
 typedef struct att_gate_attrs {
     att_activation activation;
 } att_gate_attrs;

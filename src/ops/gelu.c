@@ -23,7 +23,7 @@ static void gelu_backward(att_backward *backward)
     att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "gelu_grad", NULL, in, 2, NULL));
 }
 
-/* Of the same order in both directions; an error function costs about 15 operations. */
+/* About the same for forward and gradient; an error function costs about 15 operations. */
 static void gelu_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)in, (void)attrs;

@@ -62,7 +62,7 @@ static att_status grad_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* All elements equal: the first row gets everything. */
+/* All elements are equal: the first row receives the whole gradient. */
 #define EQUAL(c, ...)                                                                                               \
     .in = {ATT_CASE_SAMPLE(c), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, __VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, c)}, \
     .in_count = 3

@@ -37,7 +37,7 @@ const att_op att_op_gradient_norm = {
 
 /* --- clip_factor -------------------------------------------------------------------------------------------------- */
 
-/* Of the graph's type; as cases have it, of f32. */
+/* The output has the type of the graph; cases use f32. */
 static att_status infer_factor(att_infer *infer)
 {
     return infer_one(infer, "clip_factor", "norm", ATT_F32);

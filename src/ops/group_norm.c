@@ -7,8 +7,8 @@
 #include "ops/list.h"
 #include "ops/rule.h"
 
-/* The moments of each channel come from an operation of their own, so that the threads of a team can share both passes
- * over x: that over all rows for the moments, and that for y. */
+/* A separate operation computes the moments of each channel, so that a team's threads can share both passes over x: the
+ * one for the moments and the one for y. */
 enum { X, MOMENTS, GAMMA, BETA, IN_COUNT };
 enum { GRAD_DY, GRAD_X, GRAD_MOMENTS, SUMS_IN_COUNT };
 enum { SUM_DY, SUM_DY_NORMAL };
@@ -58,7 +58,7 @@ static att_status group_norm_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* The gradient for x includes the part that comes through the moments; they get none themselves. */
+/* The gradient of x includes the path through the moments, so the moments receive no gradient. */
 static void group_norm_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
@@ -87,8 +87,8 @@ static void group_norm_cost(const att_desc *in, const att_desc *out, const void 
 }
 
 #define ATTRS(g) ATT_CASE_ATTRS(group_norm, .groups = (g), .eps = 1e-5)
-/* Moments are drawn independently of x: the formulas hold for any. Channels differ in their means, so that groups have
- * a variance whatever the number of rows is. */
+/* Moments are drawn independently of x; the formulas hold for any values. Channels have different means, so that groups
+ * have a variance for any number of rows. */
 #define CASE_MOMENTS(c) ATT_CASE_DRAWN(ATT_SAMPLE, 0.3, 1, 2, c)
 #define VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c)
 #define OF(c, ...) .in = {ATT_CASE_SAMPLE(__VA_ARGS__), CASE_MOMENTS(c), VECTORS(c)}, .in_count = IN_COUNT
@@ -153,7 +153,7 @@ static att_status sums_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* Two sums; the mean subtracted. */
+/* Two sums, and a subtraction of the mean. */
 static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* groups divides the channels. */
+/* groups must divide the number of channels. */
 typedef struct att_group_norm_attrs {
     int32_t groups;
     double eps;

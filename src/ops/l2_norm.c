@@ -37,7 +37,7 @@ static void l2_norm_backward(att_backward *backward)
         att_emit(att_backward_graph(backward), "l2_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, NULL));
 }
 
-/* Sum of squares: 2 an element; scaling: 1. */
+/* Sum of squares: 2 operations per element; scaling: 1. */
 static void l2_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -82,14 +82,14 @@ static att_status grad_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* The sum of products: 3 an element; dx: 4. */
+/* Sum of products: 3 operations per element; dx: 4. */
 static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
     cost->flops = 7 * (double)att_shape_count(in[GRAD_X].shape);
 }
 
-/* The norm is drawn independently of x: the formula holds for any numbers. */
+/* The norm is drawn independently of x; the formula holds for any values. */
 #define GRAD_IN(n, c) ATT_CASE_SAMPLE(n, c), ATT_CASE_SAMPLE(n, c), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 3, n, 1)
 static const att_op_case grad_cases[] = {
     {.name = "odd", EPS, .in = {GRAD_IN(5, 7)}, .in_count = GRAD_IN_COUNT},

@@ -51,7 +51,7 @@ static void layer_norm_backward(att_backward *backward)
             att_backward_give(backward, i, out[i]);
 }
 
-/* Mean: 1 an element; variance: 3; normalise, scale, shift: 4. */
+/* Mean: 1 operation per element; variance: 3; normalise, scale, shift: 4. */
 static void layer_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -113,7 +113,7 @@ static att_status grad_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* Two sums of products: 7 an element; dx: 5; dgamma and dbeta: 3. */
+/* Two sums of products: 7 operations per element; dx: 5; dgamma and dbeta: 3. */
 static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -125,7 +125,7 @@ static bool grad_absorb(att_node *producer, const att_node *consumer)
     return att_rule_absorb_added(producer, consumer, GRAD_ADDEND);
 }
 
-/* The statistics are drawn as any number: the formula does not care whose they are. */
+/* Statistics are drawn independently of x; the formula holds for any values. */
 #define GRAD_IN(n, c)                                                                    \
     ATT_CASE_SAMPLE(n, c), ATT_CASE_SAMPLE(n, c), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), \
         ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.8, n, 2)

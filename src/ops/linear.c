@@ -75,7 +75,7 @@ static void give_weight_gradients(att_backward *backward, att_value dy)
         att_backward_give(backward, BIAS, out[1]);
 }
 
-/* Of the plain form that att_linear() makes: absorbing and transposing come after the backward pass is laid out. */
+/* For the plain form that att_linear() emits; runs before anything is absorbed. */
 static void linear_backward(att_backward *backward)
 {
     att_value dy = att_backward_gradient(backward, 0);

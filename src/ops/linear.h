@@ -6,7 +6,7 @@
 
 #include "ops/activation.h"
 
-/* transposed: the weight is [I, O], used as it lies, instead of timm's [O, I]. */
+/* transposed: the weight is stored as [I, O] instead of timm's [O, I]. */
 typedef struct att_linear_attrs {
     att_activation activation;
     bool transposed;

@@ -1,4 +1,5 @@
-/* ops/list.h - every operation: one line each. Operations, reference kernels and their tests follow from it. */
+/* ops/list.h - the list of all operations. The declarations of operations and reference kernels, and their tests, are
+ * derived from it. */
 #ifndef ATT_OPS_LIST_H
 #define ATT_OPS_LIST_H
 

@@ -16,7 +16,7 @@ att_value att_matmul(att_graph *graph, att_value a, att_value b, bool transposed
     return att_emit(graph, "matmul", &attrs, in, IN_COUNT, NULL);
 }
 
-/* Of one matrix as the product sees it. */
+/* Rows of one matrix of the product, after a transposition. */
 static int64_t rows_of(const att_desc *desc, bool transposed)
 {
     return desc->shape.dims[desc->shape.rank - (transposed ? 1 : 2)];
@@ -78,7 +78,7 @@ static void give_product(att_backward *backward, int i, att_value a, bool a_tran
     att_backward_give(backward, i, att_emit(att_backward_graph(backward), "matmul", &attrs, in, IN_COUNT, NULL));
 }
 
-/* With A and B as the product sees them: dA = scale dy B', dB = scale A' dy, or their transposes, as a and b lie. */
+/* With A and B after transposition: dA = scale dy B', dB = scale A' dy, transposed if a or b is stored transposed. */
 static void matmul_backward(att_backward *backward)
 {
     const att_matmul_attrs attrs = *(const att_matmul_attrs *)att_backward_attrs(backward);

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* a_transposed: a lies as [.., K, M]; b_transposed: b lies as [.., N, K]. */
+/* a_transposed: a is stored as [.., K, M]. b_transposed: b is stored as [.., N, K]. */
 typedef struct att_matmul_attrs {
     double scale;
     bool a_transposed, b_transposed;

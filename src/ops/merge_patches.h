@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Of the map that was merged. */
+/* Size of the map before merging. */
 typedef struct att_merge_attrs {
     int32_t height, width;
 } att_merge_attrs;

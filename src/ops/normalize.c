@@ -7,7 +7,7 @@
 #include "ops/list.h"
 #include "ops/rule.h"
 
-/* Batch norm in training, its statistics being a value of the batch. */
+/* The training form of batch norm; its statistics are a value of the batch. */
 
 enum { X, STATS, GAMMA, BETA, IN_COUNT };
 enum { GRAD_DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, GRAD_BETA, SUMS_IN_COUNT };
@@ -49,7 +49,7 @@ static void give_x(att_backward *backward, const att_value *in, const att_value 
                       att_emit(graph, "normalize_grad", att_backward_attrs(backward), grad, GRAD_IN_COUNT, NULL));
 }
 
-/* The gradient by way of the statistics is part of x's, so that they need none. */
+/* The gradient of x includes the path through the statistics, so these receive no gradient. */
 static void normalize_backward(att_backward *backward)
 {
     att_value in[SUMS_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),

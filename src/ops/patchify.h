@@ -6,7 +6,7 @@
 
 typedef struct att_patch_attrs {
     int32_t patch[2];                /* height, width */
-    int32_t height, width, channels; /* of the image: the backward pass needs them */
+    int32_t height, width, channels; /* size of the image, for the gradient */
 } att_patch_attrs;
 
 #endif

@@ -26,7 +26,7 @@ static att_status gate_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* A residual and an activation are absorbed only after this. */
+/* Runs before a residual and an activation are absorbed. */
 static void gate_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* max_pool, avg_pool. height, width: of x, for the gradient. */
+/* Attributes of max_pool and avg_pool. height, width: size of x, for the gradient. */
 typedef struct att_pool_attrs {
     int32_t kernel, stride, padding;
     int32_t height, width;

@@ -22,7 +22,7 @@ static att_status norms_infer(att_infer *infer)
 static void norms_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out;
-    double passes = ((const att_centre_attrs *)attrs)->median ? 2 * 32 : 1; /* the median's: a comparison a bit */
+    double passes = ((const att_centre_attrs *)attrs)->median ? 2 * 32 : 1; /* median: one comparison per bit */
     cost->flops = (7 + passes) * (double)att_shape_count(in->shape);
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* residual_norms: what is taken from every token, the median of each channel or the mean. */
+/* median: subtract each channel's median over the tokens; otherwise its mean. */
 typedef struct att_centre_attrs {
     bool median;
 } att_centre_attrs;

@@ -43,7 +43,7 @@ static void rms_norm_backward(att_backward *backward)
             att_backward_give(backward, i, out[i]);
 }
 
-/* Mean square: 2 an element; normalise and scale: 2. */
+/* Mean square: 2 operations per element; normalise and scale: 2. */
 static void rms_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -97,14 +97,14 @@ static att_status grad_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* The sum of products: 4 an element; dx: 5; dgamma: 3. */
+/* Sum of products: 4 operations per element; dx: 5; dgamma: 3. */
 static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
     cost->flops = 12 * (double)att_shape_count(in[GRAD_X].shape);
 }
 
-/* rstd is drawn independently of x: the formula holds for any numbers. */
+/* rstd is drawn independently of x; the formula holds for any values. */
 #define GRAD_IN(n, c) \
     ATT_CASE_SAMPLE(n, c), ATT_CASE_SAMPLE(n, c), VECTOR(c), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.8, n, 1)
 static const att_op_case grad_cases[] = {

@@ -1,4 +1,4 @@
-/* ops/rule.h - what shape rules and backward rules share. */
+/* ops/rule.h - helpers for shape rules and backward rules. */
 #ifndef ATT_OPS_RULE_H
 #define ATT_OPS_RULE_H
 
@@ -6,56 +6,57 @@
 #include "graph/op.h"
 #include "ops/activation.h"
 
-/* A description's shape as text, for a message; lives to the end of the enclosing block. */
+/* The shape of a description as text, for messages. Valid until the end of the enclosing block. */
 #define ATT_SHOWN(desc) att_shape_format((desc)->shape, (char[96]){0}, 96)
 
-/* Each answers ATT_OK, or fails with a sentence that begins with the op's name. */
+/* Checks of inputs. Each returns ATT_OK, or fails with a message that begins with the op's name. */
 
-/* The node was made with exactly `count` inputs (absent ones count). */
+/* The node has exactly `count` inputs, absent ones included. */
 att_status att_rule_count(const att_infer *infer, const char *op, int count);
-/* Input i, called `name` in messages, is there, of `kind`, of a float type, the same as input 0's, and not empty. */
+/* Input i (`name` in messages) is present, of `kind`, of the same float type as input 0, and not empty. */
 att_status att_rule_take(const att_infer *infer, const char *op, int i, const char *name, att_kind kind);
-/* Whether input i is of that kind; a derived node's shared inputs stand for sample values, too. */
+/* Whether input i is of that kind. In a derived node a shared input also counts as a sample value. */
 bool att_rule_is(const att_infer *infer, int i, att_kind kind);
-/* As take, and it has `rank` axes. */
+/* Like take, and the input has `rank` axes. */
 att_status att_rule_take_rank(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int rank);
-/* As take, and input i has the shape of input j. */
+/* Like take, and input i has the shape of input j. */
 att_status att_rule_take_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j);
-/* As take, and it has at least one axis. */
+/* Like take, and the input has at least one axis. */
 att_status att_rule_take_rows(const att_infer *infer, const char *op, int i, const char *name);
-/* As take, and it has this shape. */
+/* Like take, and the input has this shape. */
 att_status att_rule_take_shape(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
                                att_shape shape);
-/* As take for a shared vector whose elements are as many as the last axis of input j has. */
+/* Like take, for a shared vector with as many elements as the last axis of input j. */
 att_status att_rule_take_vector(const att_infer *infer, const char *op, int i, const char *name, int j);
 
-/* Elements of a row, and rows: all axes but the last. The rank is at least 1. */
+/* Size of the last axis, and product of all other axes. The rank must be at least 1. */
 int64_t att_rule_columns(const att_desc *desc);
 int64_t att_rule_rows(const att_desc *desc);
-/* Its shape with a last axis of 1: one number for each row. */
+/* The shape with the last axis reduced to 1. */
 att_shape att_rule_one_a_row(const att_desc *desc);
 
-/* Appends an output. */
+/* Adds an output. */
 void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape);
 
-/* The whole shape rule of an optimiser: a range of the gradient and what it is scaled by in; the range of the weights
- * and those of the slots, `slots` in all, are updated in place. */
+/* The shape rule of an optimiser. Inputs: a range of the gradient, and its scale. Outputs, updated in place: the same
+ * range of the weights and of the optimiser's slots; `slots` counts all outputs. */
 att_status att_rule_update(att_infer *infer, const char *op, int slots);
 
-/* Gives input i the sum of `gradient` over samples and all but its last `axes` axes. */
+/* Adds the sum of `gradient` over samples and over all but its last `axes` axes to the gradient of input i. */
 void att_rule_give_sum(att_backward *backward, int i, att_value gradient, int axes);
 
-/* The cost of an op that moves and computes nothing. */
+/* Cost of an op that copies without arithmetic. */
 void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
 
-/* For absorb(): where the consumer adds the producer's out[0] to another sample value and does no more, and the
- * producer has no input i yet, makes that value its input i. */
+/* For absorb(): if the consumer only adds a sample value to the producer's out[0], and the producer's input i is
+ * absent, makes that value the producer's input i and returns true. */
 bool att_rule_absorb_added(att_node *producer, const att_node *consumer, int i);
 
-/* For absorb(): where the consumer is relu and there is no activation yet, notes it. */
+/* For absorb(): if the consumer is relu and there is no activation yet, sets the activation and returns true. */
 bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer);
 
-/* For absorb() of y = act(... + input i): either of these, nothing after the activation. */
+/* For absorb() of ops of the form y = act(... + input i): absorbs an addition or a ReLU, but nothing after an
+ * activation. */
 bool att_rule_absorb_finish(att_node *producer, att_activation *activation, const att_node *consumer, int i);
 
 #endif

@@ -13,7 +13,7 @@ att_value att_shortcut_pad(att_graph *graph, att_value x, int stride, int channe
     return att_emit(graph, "shortcut_pad", &attrs, &x, 1, NULL);
 }
 
-/* What becomes of a map [height, width, from]. */
+/* The output shape for a map [height, width, from]. */
 static att_status padded_of(const att_infer *infer, const char *op, const int64_t from[3], att_shape *to)
 {
     const att_shortcut_attrs *attrs = infer->attrs;

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* shortcut_pad: channels in all, of which `before` are zeros in front; height, width, from: x [height, width, from],
- * for the gradient. */
+/* channels: channels of the output, of which the first `before` are zero. height, width, from: shape of x [height,
+ * width, from], for the gradient. */
 typedef struct att_shortcut_attrs {
     int32_t stride, channels, before;
     int32_t height, width, from;

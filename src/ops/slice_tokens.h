@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* slice_tokens: rows [first, first + count) of [N, C]; its gradient pads back to `total`. */
+/* Rows [first, first + count) of [N, C]. total: N, for the gradient. */
 typedef struct att_slice_attrs {
     int32_t first, count, total;
 } att_slice_attrs;

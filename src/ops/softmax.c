@@ -23,7 +23,7 @@ static void softmax_backward(att_backward *backward)
     att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "softmax_grad", NULL, in, 2, NULL));
 }
 
-/* Maximum: 1 an element; difference, exponential, sum: 10; division: 1. */
+/* Maximum: 1 operation per element; difference, exponential, sum: 10; division: 1. */
 static void softmax_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)in, (void)attrs;
@@ -67,7 +67,7 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 4 * (double)att_shape_count(out->shape);
 }
 
-/* y is drawn near 1 / C, whatever its sum: the formula holds for any numbers. */
+/* y is drawn near 1 / C without summing to 1; the formula holds for any values. */
 #define GRAD_IN(share, ...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, (share) / 2, share, __VA_ARGS__)
 static const att_op_case grad_cases[] = {
     {.name = "odd", .in = {GRAD_IN(0.14, 5, 7)}, .in_count = 2},

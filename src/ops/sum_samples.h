@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* sum_samples: how many of the first axes are summed, too. */
+/* axes: number of leading axes that are summed in addition to the samples. */
 typedef struct att_sum_attrs {
     int32_t axes;
 } att_sum_attrs;

@@ -23,7 +23,7 @@ static void tanh_backward(att_backward *backward)
     att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "tanh_grad", NULL, in, 2, NULL));
 }
 
-/* A rational function of degree 11 over 10. */
+/* A rational function with degrees 11 and 10. */
 static void tanh_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)in, (void)attrs;
@@ -38,7 +38,7 @@ static const att_op_case tanh_cases[] = {
     {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 768)}, .in_count = 1, .bench = true},
 };
 
-/* y stays f32: near 1, where bf16 has steps of 1/256, 1 - y^2 would lose all its digits. */
+/* The output stays f32. Near 1, bf16 has steps of 1/256, so that 1 - y^2 would lose all digits. */
 const att_op att_op_tanh = {
     .name = "tanh",
     .help = "y = tanh(x)",

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* mean over rows [first, N): out [C]; its gradient spreads over `total`, which are rows of a map that is `width` wide,
- * or tokens where that is 0. */
+/* The mean over rows [first, N), output [C]. For the gradient: total is N, and width is the width of the map, or 0 if x
+ * is tokens. */
 typedef struct att_mean_attrs {
     int32_t first, total, width;
 } att_mean_attrs;

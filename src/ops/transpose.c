@@ -14,7 +14,7 @@ att_value att_transpose(att_graph *graph, att_value x, const int *axes, int coun
     return att_emit(graph, "transpose", &attrs, &x, 1, NULL);
 }
 
-/* Each of x's axes is named once. */
+/* Checks that the axes are a permutation of x's axes. */
 static att_status check_axes(const att_infer *infer)
 {
     const att_transpose_attrs *attrs = infer->attrs;

@@ -4,7 +4,7 @@
 
 #include <attscope/tensor.h>
 
-/* Axis i of the result is axis axes[i] of x; the first `rank` numbers count, the rest are 0. */
+/* Axis i of the result is axis axes[i] of x. Only the first `rank` elements of axes are used; the rest are 0. */
 typedef struct att_transpose_attrs {
     int32_t rank;
     int32_t axes[ATT_MAX_RANK];

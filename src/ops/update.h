@@ -2,7 +2,7 @@
 #ifndef ATT_OPS_UPDATE_H
 #define ATT_OPS_UPDATE_H
 
-/* sgd, adamw: factors of the hyperparameters of that name for the range. ema has none. */
+/* Attributes of sgd and adamw: factors of the hyperparameters of the same name. ema has no attributes. */
 typedef struct att_update_attrs {
     double lr, weight_decay;
 } att_update_attrs;

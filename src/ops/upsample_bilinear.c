@@ -11,7 +11,7 @@ att_value att_upsample_bilinear(att_graph *graph, att_value x, int height, int w
     return att_emit(graph, "upsample_bilinear", &attrs, &x, 1, NULL);
 }
 
-/* Of the op and of its gradient: a map [.., C] becomes one of height x width. */
+/* Shape rule of the op and of its gradient: a map [.., C] becomes height x width. */
 static att_status infer_as(att_infer *infer, const char *op, const char *name)
 {
     const att_upsample_attrs *attrs = infer->attrs;

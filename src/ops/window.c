@@ -39,7 +39,7 @@ att_status att_conv_size(const att_infer *infer, const char *op, const int64_t s
     return ATT_OK;
 }
 
-/* With `ceil` a last window may reach beyond the padding, where it begins inside x or the padding in front. */
+/* With `ceil`, the last window may reach beyond the padding, but must begin inside x or the padding before x. */
 static int64_t pool_count(const att_pool_attrs *attrs, int64_t size)
 {
     int64_t slack = attrs->ceil ? attrs->stride - 1 : 0;

@@ -26,7 +26,7 @@ att_value att_windows_back(att_graph *graph, att_value windows, int height, int 
     return att_emit(graph, "windows_back", &attrs, &windows, 1, NULL);
 }
 
-/* The windows of a map [rows, columns, channels]. */
+/* The shape of the windows of a map [rows, columns, channels]. */
 static att_status windows_of(const att_infer *infer, const char *op, int64_t rows, int64_t columns, int64_t channels,
                              att_shape *windows)
 {

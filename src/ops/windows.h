@@ -4,16 +4,16 @@
 
 #include <stdint.h>
 
-/* height x width: of a window; shift_y, shift_x: where in the map the first window begins; map_height x map_width: of
- * the map, for windows_back. */
+/* height, width: size of a window. shift_y, shift_x: position of the first window in the map. map_height, map_width:
+ * size of the map, for windows_back. */
 typedef struct att_windows_attrs {
     int32_t height, width;
     int32_t shift_y, shift_x;
     int32_t map_height, map_width;
 } att_windows_attrs;
 
-/* Where in the map [rows, columns, ..] row `row` of the windows lies, windows and the pixels of each counted through:
- * the pixel's number. */
+/* Index of the pixel in the map [rows, columns, ..] that is row `row` of the windows; the rows of the windows are
+ * counted window by window. */
 static inline int64_t att_windows_pixel(const att_windows_attrs *attrs, int64_t rows, int64_t columns, int64_t row)
 {
     int64_t area = (int64_t)attrs->height * attrs->width, across = columns / attrs->width;
