@@ -3,17 +3,17 @@
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
 
-/* Reductions over the samples of a batch, in f64 and in order of the samples. Parts share channels. */
+/* Reductions over the samples of a batch, in f64 and in the order of the samples. Parts share the channels. */
 
-enum { BLOCK = 64 }; /* channels at a time */
+enum { BLOCK = 64 }; /* channels per block */
 
 static int64_t block_end(int64_t begin, att_range part)
 {
     return begin + BLOCK < part.end ? begin + BLOCK : part.end;
 }
 
-/* All samples have as many rows, so that sample s weighs 1 / (s + 1) when it joins the s before it. (Chan, Golub,
- * LeVeque 1983) */
+/* All samples have the same number of rows, so that sample s has weight 1 / (s + 1) when it is merged with the s
+ * samples before it (Chan, Golub, LeVeque 1983). */
 static void merge_block(const att_call *call, int64_t columns, int64_t begin, int64_t end)
 {
     double rows = (double)ATT_ATTRS(call->problem, moments)->rows, mean[BLOCK] = {0}, squares[BLOCK] = {0};
@@ -45,7 +45,7 @@ static att_status merge_moments_run(const att_call *call)
     return ATT_OK;
 }
 
-/* Outputs may be the memory of the old ones. */
+/* Outputs may be the same memory as the old values. */
 static att_status running_stats_run(const att_call *call)
 {
     const att_moments_attrs *attrs = call->problem->attrs;

@@ -2,9 +2,10 @@
 #include "kernels/cpu/shape.h"
 #include "ops/channel_conv.h"
 
-/* On a vector of channels for each sample: little work. Parts share samples, or what is summed over them. */
+/* Kernels on one vector of channels per sample, which is little work. Parts share the samples, or the elements that are
+ * summed over them. */
 
-/* sum of y[c] x[c + offset] over the channels where both are. */
+/* Sum of y[c] x[c + offset] over all c where both exist. */
 static float shifted_dot(const float *y, const float *x, int64_t columns, int64_t offset)
 {
     int64_t begin = offset < 0 ? -offset : 0, end = offset > 0 ? columns - offset : columns;

@@ -5,14 +5,14 @@
 #include "ops/concat.h"
 #include "ops/shortcut_pad.h"
 
-/* Runs of channels move whole. Parts share pixels, or rows, of all samples. */
+/* Kernels that copy runs of channels. Parts share the pixels or rows of all samples. */
 
 static void copy(float *to, const float *from, int64_t channels)
 {
     memcpy(to, from, (size_t)channels * sizeof(float));
 }
 
-/* `count` channels of x from number `from` on, zeros where x is NULL, become those of y from number `to` on. */
+/* Copies `count` channels of x from index `from` to index `to` of y; zeros if x is NULL. */
 static void move(const att_call *call, const void *x, int64_t from, int64_t to, int64_t count)
 {
     bool y_is_bf16 = att_is_bf16(&call->problem->out[0]);

@@ -10,28 +10,30 @@
 #include "ops/activation.h"
 #include "ops/conv2d.h"
 
-enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE }; /* conv2d */
-enum { DY, GRAD_RESIDUAL = 2, PASSED, POOLED };                  /* conv2d_data_grad, and WEIGHT */
+enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE }; /* inputs of conv2d */
+enum { DY, GRAD_RESIDUAL = 2, PASSED, POOLED };                  /* inputs of conv2d_data_grad, besides WEIGHT */
 
-/* What comes after the convolution is done on so many elements, for them to lie in cache still; at least on one
- * sample's. */
+/* Block size in elements for everything after the convolution, so that its input is still cached; at least one sample.
+ */
 enum { BLOCK_ELEMENTS = 1 << 18 };
 
-/* The forward pass or the data gradient. The samples are cut into pieces of `samples` of them each but for the last;
- * where there are too few for all parts, each forward one into `slices` slices of its rows instead. */
+/* Forward pass or data gradient. The group is split into pieces of `samples` samples, the last one possibly smaller. If
+ * there are fewer samples than parts, each sample of a forward pass is split into `slices` slices of output rows
+ * instead. */
 typedef struct conv2d {
     const att_tier_functions *functions;
-    att_conv_spec spec;                  /* of one piece of whole samples */
-    int64_t group, slices, pieces;       /* pieces in all */
-    int64_t from_elements, to_elements;  /* of a row of a sample */
-    att_dtype from, to;                  /* before and after */
-    bool widened, finishes, sums, relu;  /* widened: operands are bf16, the convolution f32 */
-    size_t from_at, sums_at, vectors_at; /* in scratch, and of what finish_channels() takes in packed memory */
+    att_conv_spec spec;                  /* of a piece of whole samples */
+    int64_t group, slices, pieces;       /* pieces: total number */
+    int64_t from_elements, to_elements;  /* elements of one row of a sample's map */
+    att_dtype from, to;                  /* types of the convolution's input and output */
+    bool widened, finishes, sums, relu;  /* widened: operands are bf16, the convolution runs in f32 */
+    size_t from_at, sums_at, vectors_at; /* offsets: of the widened input and of the sums in scratch; of the factors for
+                                            finish_channels() in packed memory */
     int convs;
-    att_conv *conv[]; /* one per slice; or of all pieces and of the last */
+    att_conv *conv[]; /* one per slice; or one for all pieces and one for a smaller last piece */
 } conv2d;
 
-/* --- what to do ------------------------------------------------------------------------------------------------- */
+/* --- description-------------------------------------------------------------------------------------------------- */
 
 static att_conv_spec spec_of(const att_problem *problem, att_conv_kind kind)
 {
@@ -60,7 +62,7 @@ static int64_t rows_of_window(const att_conv_spec *spec)
     return spec->dilation * (spec->kernel_h - 1) + 1;
 }
 
-/* A slice needs rows of x: a window that lies in the padding alone has none. */
+/* Number of slices. Every window must contain a row of x, so that no slice is without rows. */
 static int64_t slices_of(const att_problem *problem, const att_conv_spec *spec)
 {
     int64_t wanted = (problem->parts + problem->group - 1) / problem->group;
@@ -69,7 +71,7 @@ static int64_t slices_of(const att_problem *problem, const att_conv_spec *spec)
     return wanted < spec->out_h ? wanted : spec->out_h;
 }
 
-/* Of the result. */
+/* Elements of one sample of the output. */
 static int64_t sample_elements(const conv2d *c)
 {
     return c->to_elements * (c->spec.kind == ATT_CONV_FORWARD ? c->spec.out_h : c->spec.height);
@@ -112,7 +114,7 @@ static void describe(const att_problem *problem, att_conv_kind kind, bool widene
     c->to_elements = forward ? y : x;
 }
 
-/* Rows [begin, end) of y, and those of x that they see. */
+/* Rows [begin, end) of y, and the rows of x that they read. */
 typedef struct slice {
     int64_t begin, end, from, above, height;
 } slice;
@@ -129,7 +131,7 @@ static slice slice_of(const conv2d *c, int64_t number)
     return s;
 }
 
-/* --- making ------------------------------------------------------------------------------------------------------- */
+/* --- preparing---------------------------------------------------------------------------------------------------- */
 
 static att_status make_convs(const att_problem *problem, conv2d *c, int count)
 {
@@ -205,7 +207,7 @@ static att_status prepare_as(const att_problem *problem, att_conv_kind kind, boo
     return ATT_OK;
 }
 
-/* Where the processor multiplies bf16, oneDNN may still lack a convolution of it: then as where it does not. */
+/* Even if the processor supports bf16, oneDNN may lack a bf16 convolution. Then the operands are widened to f32. */
 static att_status prepare_kind(const att_problem *problem, att_conv_kind kind, att_prepared *prepared)
 {
     bool is_bf16 = problem->in[0].dtype == ATT_BF16, multiplies = att_context_has_bf16(problem->context);
@@ -227,7 +229,8 @@ static att_status pack(const att_problem *problem, void *state, const void *cons
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* A piece: `elements` from number `from` on become `made` from number `to` on. */
+/* One piece: reads `elements` elements of the input from index `from`, writes `made` elements of the output from index
+ * `to`. */
 typedef struct piece {
     const att_conv *conv;
     int64_t from, elements, to, made;
@@ -249,13 +252,13 @@ static piece piece_of(const conv2d *c, int64_t number)
     return (piece){c->conv[samples < spec->samples], first * from, samples * from, first * to, samples * to};
 }
 
-/* Element `from` of input i; NULL where that is absent. */
+/* Element `from` of input i; NULL if the input is absent. */
 static const void *beside(const att_call *call, int i, int64_t from)
 {
     return call->in[i] ? att_float_at(call->in[i], from, att_is_bf16(&call->problem->in[i])) : NULL;
 }
 
-/* Elements [first, first + count) of the result, which are one sample's where a vector is added. */
+/* Finishes elements [first, first + count) of the output; with a pooled vector they belong to one sample. */
 static void finish_gradient(const att_call *call, const conv2d *c, int64_t first, int64_t count, const float *sums,
                             void *y)
 {
@@ -347,7 +350,7 @@ static att_status prepare_data_grad(const att_problem *problem, att_prepared *pr
 
 KERNEL(conv2d, "conv2d", "onednn", ATT_TIER_BASELINE, att_takes_f32, prepare_forward)
 KERNEL(conv2d_bf16, "conv2d", "onednn-bf16", ATT_TIER_AVX512_BF16, takes_bf16, prepare_forward)
-/* Where the processor has no products in bf16: right, and slower than f32. */
+/* For processors without bf16 products; slower than f32. */
 KERNEL(conv2d_widened, "conv2d", "onednn-widened", ATT_TIER_BASELINE, takes_bf16, prepare_forward)
 KERNEL(conv2d_data_grad, "conv2d_data_grad", "onednn", ATT_TIER_BASELINE, att_takes_f32, prepare_data_grad)
 KERNEL(conv2d_data_grad_bf16, "conv2d_data_grad", "onednn-bf16", ATT_TIER_AVX512_BF16, grad_takes_bf16,

@@ -4,28 +4,29 @@
 #include "kernels/cpu/shape.h"
 #include "ops/conv2d.h"
 
-/* The gradient of a convolution's weight as that of a linear layer whose inputs are what each window sees, in the
- * weight's order: [places, C kernel_h kernel_w], made for some places at a time. By 1 x 1 that is x itself. */
+/* The gradient of a convolution's weight, computed like that of a linear layer. The layer's inputs are the columns:
+ * [places, C kernel_h kernel_w], for each output position the elements of x in its window, in the weight's order. They
+ * are computed for a chunk of positions at a time. For 1 x 1 kernels the columns are x itself. */
 
 enum { DY, X, IN };
 
-/* As many as one pass of the product takes. */
+/* positions per chunk: the rows that one pass of the product takes */
 enum { PLACES = 128, PLACES_BF16 = 256 };
 
-/* The product on one number of places. */
+/* The product for one number of positions. */
 typedef struct product {
     const att_kernel *kernel;
-    att_problem problem; /* of linear_weight_grad, which has a second output that nobody reads */
+    att_problem problem; /* a linear_weight_grad problem; nobody reads its second output */
     att_desc in[IN], out[2];
     void *state;
     size_t scratch_bytes;
 } product;
 
 typedef struct columns {
-    product whole, rest; /* of `chunk` places; of the last ones */
+    product whole, rest; /* whole: for `chunk` positions; rest: for the last ones */
     int64_t places, chunk, width, outputs;
     bool direct;
-    size_t scratch_at; /* of the product, behind the columns */
+    size_t scratch_at; /* offset of the product's scratch, after the columns */
 } columns;
 
 static att_status prepare_product(const att_problem *problem, const columns *c, int64_t places, product *p)
@@ -50,7 +51,7 @@ static att_status prepare_product(const att_problem *problem, const columns *c, 
     return ATT_OK;
 }
 
-/* Of one that was not prepared, too. */
+/* Accepts a product that was not prepared. */
 static void release_product(att_context *context, product *p)
 {
     if (p->kernel && p->kernel->release)
@@ -104,7 +105,8 @@ static att_status prepare(const att_problem *problem, att_prepared *prepared)
 
 /* --- columns ------------------------------------------------------------------------------------------------------ */
 
-/* Every `taps`-th number of `to` becomes one channel of a pixel of x, the one with number `from`; or zero. */
+/* Copies the channels of one pixel of x, which begin at index `from`, to every `taps`-th element of `to`; writes zeros
+ * if the pixel is outside the map. */
 ATT_INLINE void spread_pixel(const void *x, int64_t from, int64_t channels, bool inside, void *to, int64_t tap,
                              int64_t taps, bool is_bf16)
 {
@@ -118,7 +120,7 @@ ATT_INLINE void spread_pixel(const void *x, int64_t from, int64_t channels, bool
     }
 }
 
-/* What place (i, j) of a sample sees of it. */
+/* Writes the column of position (i, j) of a sample. */
 ATT_INLINE void fill_place(const att_call *call, int64_t sample, int64_t i, int64_t j, void *to, bool is_bf16)
 {
     const att_conv_attrs *attrs = call->problem->attrs;
@@ -143,7 +145,7 @@ ATT_INLINE void fill_as(const att_call *call, int64_t first, int64_t count, int6
     }
 }
 
-/* Columns of `count` places from `first` on. */
+/* Writes the columns of `count` positions from `first` on. */
 static void fill(const att_call *call, int64_t first, int64_t count, int64_t width, void *to)
 {
     if (att_is_bf16(&call->problem->in[X]))
@@ -172,7 +174,7 @@ static att_status run_chunk(const att_call *call, const columns *c, int64_t firs
     return p->kernel->run(&inner);
 }
 
-/* Parts share the outputs, as those of a linear layer; each makes the columns for itself. */
+/* Parts share the outputs, as in a linear layer. Every part computes all columns. */
 static att_status run(const att_call *call)
 {
     const columns *c = call->state;
@@ -181,9 +183,9 @@ static att_status run(const att_call *call)
     return ATT_OK;
 }
 
-/* Where oneDNN is slower: its gradients come in a layout of its own and are then added, which takes as long as making
- * them where a map has few pixels for its channels; to make columns takes long where there are few outputs for each.
- * Measured on shapes of ResNet-50 and ResNet-164. */
+/* Accepts the shapes for which this kernel is faster than oneDNN, measured on ResNet-50 and ResNet-164. oneDNN computes
+ * gradients in its own layout and then adds them, which is slow for maps with few pixels per channel. Computing columns
+ * is slow for few outputs. */
 static bool accepts(const att_problem *problem)
 {
     const att_conv_attrs *attrs = problem->attrs;

@@ -13,7 +13,7 @@ typedef struct weight_grad {
     const att_tier_functions *functions;
     int64_t count[IN];
     bool widened[IN];
-    size_t at[IN]; /* of widened inputs, in scratch */
+    size_t at[IN]; /* offsets in scratch of the widened inputs */
 } weight_grad;
 
 static att_conv_spec spec_of(const att_problem *problem, att_dtype dtype)
@@ -72,15 +72,15 @@ static att_status prepare_f32(const att_problem *problem, att_prepared *prepared
     return prepare_as(problem, ATT_F32, prepared);
 }
 
-/* oneDNN may lack it. */
+/* oneDNN may lack a bf16 kernel; then f32. */
 static att_status prepare_bf16(const att_problem *problem, att_prepared *prepared)
 {
     att_status status = prepare_as(problem, ATT_BF16, prepared);
     return status == ATT_ERR_UNSUPPORTED ? prepare_f32(problem, prepared) : status;
 }
 
-/* oneDNN's primitive is one piece of work: the first part does it. (In training a call has one part, but for batches of
- * fewer groups than threads.) */
+/* A oneDNN primitive runs on one thread: the first part. (In training, calls have several parts only if a batch has
+ * fewer groups than there are threads.) */
 static att_status run(const att_call *call)
 {
     const weight_grad *w = call->state;
@@ -124,7 +124,7 @@ static bool takes_any_bf16(const att_problem *problem)
     return att_takes_bf16(problem, 1u << DY | 1u << X, 0) && !att_takes_f32(problem);
 }
 
-/* On copies of its inputs: where the processor has no products in bf16, or one of them is f32. */
+/* Widens its inputs to f32: for processors without bf16 products, or if only one input is bf16. */
 const att_kernel att_cpu_conv2d_weight_grad_widened = {.op = "conv2d_weight_grad",
                                                        .name = "onednn-widened",
                                                        .accepts = takes_any_bf16,

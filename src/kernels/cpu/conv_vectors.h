@@ -1,5 +1,5 @@
-/* kernels/cpu/conv_vectors.h - what conv2d does behind its sums, as one factor and one addend a channel. Static
- * functions only, so that tier objects may use it. */
+/* kernels/cpu/conv_vectors.h - combines conv2d's bias and norm into one factor and one addend per channel. Static
+ * functions only, so that tier objects can use it. */
 #ifndef ATT_KERNELS_CPU_CONV_VECTORS_H
 #define ATT_KERNELS_CPU_CONV_VECTORS_H
 
@@ -10,10 +10,10 @@
 #include "core/random.h"
 #include "ops/conv2d.h"
 
-/* conv2d's inputs. */
+/* Inputs of conv2d. */
 enum { ATT_CONV_X, ATT_CONV_WEIGHT, ATT_CONV_BIAS, ATT_CONV_RESIDUAL, ATT_CONV_GAMMA };
 
-/* y = scale sum + shift: of the norm, with the bias in it, or of the bias alone. in: as packed. */
+/* Computes y = scale sum + shift from the norm and the bias, or from the bias alone. in: as for pack(). */
 static inline void att_conv_fill_vectors(const att_problem *problem, const void *const *in, float *scale, float *shift)
 {
     const float *bias = in[ATT_CONV_BIAS], *gamma = in[ATT_CONV_GAMMA], *beta = in[ATT_CONV_GAMMA + 1];
@@ -27,7 +27,7 @@ static inline void att_conv_fill_vectors(const att_problem *problem, const void 
     }
 }
 
-/* Two nodes may share a weight and its norm, but not the norm's eps. */
+/* Two nodes may share a weight and its norm but have different eps. */
 static inline uint64_t att_conv_vectors_key(const att_problem *problem, uint64_t key, bool finishes)
 {
     uint64_t eps;

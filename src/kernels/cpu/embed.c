@@ -4,7 +4,7 @@
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
 
-/* Parts share the indices, of all samples. */
+/* Parts share the indices of all samples. */
 static att_status embed_run(const att_call *call)
 {
     int64_t rows = call->problem->in[0].shape.dims[0], columns = att_columns(&call->problem->in[0]);
@@ -20,7 +20,7 @@ static att_status embed_run(const att_call *call)
     return ATT_OK;
 }
 
-/* Parts share the rows of the table, so that each is summed in the order of the indices whatever the number of parts.
+/* Parts share the rows of the table, so that the order in which a row is summed does not depend on the number of parts.
  */
 static att_status embed_grad_run(const att_call *call)
 {

@@ -1,6 +1,5 @@
-/* kernels/cpu/floats.h - runs of floats that are f32 or bf16, one element at a time: `is_bf16` says that they are bf16.
- * Where it is a constant, after inlining, a loop over them is as if written for that type. Static functions only, so
- * that tier objects may use it. */
+/* kernels/cpu/floats.h - elements that are f32 or bf16, chosen by `is_bf16`. With a constant `is_bf16`, inlining yields
+ * loops for one type. Static functions only, so that tier objects can use it. */
 #ifndef ATT_KERNELS_CPU_FLOATS_H
 #define ATT_KERNELS_CPU_FLOATS_H
 
@@ -23,8 +22,8 @@ static inline bool att_none_bf16(const att_desc *descs, int count, unsigned but)
     return true;
 }
 
-/* For accepts(): floats are f32 (as the first input shows; sums of losses are f64), and those of the inputs and outputs
- * with a bit f32 or bf16. */
+/* For accepts(): whether all float inputs and outputs are f32, except those whose bit is set in `in` or `out`, which
+ * may also be bf16. (Sums of losses are f64; only input 0 is checked for f64.) */
 static inline bool att_takes_bf16(const att_problem *problem, unsigned in, unsigned out)
 {
     return problem->in[0].dtype != ATT_F64 && att_none_bf16(problem->in, problem->in_count, in) &&
@@ -41,7 +40,7 @@ ATT_INLINE size_t att_float_size(bool is_bf16)
     return is_bf16 ? sizeof(uint16_t) : sizeof(float);
 }
 
-/* Where element i lies. */
+/* Address of element i. */
 ATT_INLINE const void *att_float_at(const void *x, int64_t i, bool is_bf16)
 {
     return (const char *)x + (size_t)i * att_float_size(is_bf16);
@@ -57,7 +56,7 @@ ATT_INLINE float att_float_get(const void *x, int64_t i, bool is_bf16)
     return value;
 }
 
-/* To bf16 by rounding to nearest, ties to even; NaN stays NaN. */
+/* Rounds to nearest, ties to even; NaN stays NaN. */
 ATT_INLINE void att_float_put(void *y, int64_t i, float value, bool is_bf16)
 {
     if (!is_bf16) {
@@ -70,7 +69,7 @@ ATT_INLINE void att_float_put(void *y, int64_t i, float value, bool is_bf16)
     ((uint16_t *)y)[i] = (uint16_t)(value != value ? nan : rounded);
 }
 
-/* Elements [from, from + count) of x become those of y from number `to` on. */
+/* Copies x[from, from + count) to y[to, to + count), with conversion. */
 static inline void att_float_move(const void *x, int64_t from, bool x_is_bf16, void *y, int64_t to, bool y_is_bf16,
                                   int64_t count)
 {
@@ -83,7 +82,7 @@ static inline void att_float_move(const void *x, int64_t from, bool x_is_bf16, v
         att_float_put(y, to + i, att_float_get(x, from + i, x_is_bf16), y_is_bf16);
 }
 
-/* Elements [to, to + count) of y become zero. */
+/* Sets y[to, to + count) to zero. */
 static inline void att_float_clear(void *y, int64_t to, bool is_bf16, int64_t count)
 {
     memset((char *)y + (size_t)to * att_float_size(is_bf16), 0, (size_t)count * att_float_size(is_bf16));

@@ -3,7 +3,7 @@
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
 
-/* What torch.nn.utils.clip_grad_norm_ adds to the norm it divides by. */
+/* torch.nn.utils.clip_grad_norm_ adds this to the norm before dividing. */
 static const double CLIP_EPSILON = 1e-6;
 
 static att_status norm_run(const att_call *call)

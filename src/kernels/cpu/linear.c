@@ -9,19 +9,20 @@
 
 enum { X, WEIGHT, BIAS, RESIDUAL };
 
-/* What GELU, residual and rounding are done on is made in blocks of rows of so many elements, for them to find it still
- * in cache: the third level is near enough, and each cut makes the product slower. */
+/* Block size in elements for GELU, residual and rounding, so that the product's result is still cached. The third cache
+ * level is sufficient; smaller blocks make the product slower. */
 enum { BLOCK_ELEMENTS = 1 << 20, LEAST_ROWS = 192 };
 
-/* The rows of all samples are cut into blocks of equal size but for the last, which parts share. */
+/* The rows of all samples are split into blocks of equal size, the last one possibly smaller. Parts share the blocks.
+ */
 typedef struct linear {
-    att_product *product, *last; /* the same where all blocks are equal */
+    att_product *product, *last; /* last: equal to product if all blocks have the same size */
     const att_tier_functions *functions;
     int64_t rows, inputs, outputs, block, blocks;
-    att_dtype from, dtype, to; /* of x, of the product's operands, of y */
-    size_t x_at, sums_at;      /* in scratch: a block's x where it is widened, its sums before they become bf16 */
-    bool gelu, widened, sums;  /* widened: x is bf16, the product f32 */
-    bool has_finish;           /* something comes after the product */
+    att_dtype from, dtype, to; /* types of x, of the product's operands, of y */
+    size_t x_at, sums_at;      /* offsets in scratch: a block's widened x; its f32 sums before rounding to bf16 */
+    bool gelu, widened, sums;  /* widened: x is bf16, the product runs in f32 */
+    bool has_finish;           /* the product is followed by GELU, a residual or rounding */
 } linear;
 
 static void split_rows(const att_problem *problem, linear *l)
@@ -38,7 +39,8 @@ static void split_rows(const att_problem *problem, linear *l)
     l->blocks = (l->rows + l->block - 1) / l->block;
 }
 
-/* A transposed weight in f32 lies as a product takes it: a packed copy of it would cost memory and hardly be faster. */
+/* A transposed f32 weight is not packed: products read it directly, and a packed copy would cost memory for little
+ * speed. */
 static bool is_packed(const att_problem *problem, const linear *l)
 {
     return !ATT_ATTRS(problem, linear)->transposed || l->dtype == ATT_BF16;
@@ -182,7 +184,7 @@ const att_kernel att_cpu_linear_bf16 = {.op = "linear",
                                         .run = run,
                                         .release = release};
 
-/* Where the processor has no products in bf16: right, and slower than f32. */
+/* For processors without bf16 products; slower than f32. */
 const att_kernel att_cpu_linear_widened = {.op = "linear",
                                            .name = "onednn-widened",
                                            .accepts = takes_bf16,

@@ -4,18 +4,18 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tiered.h"
 
-/* The f32 kernel of this tier, on copies of its inputs: for processors without products in bf16. Every part makes its
+/* Widens its inputs to f32 and runs the tier's f32 kernel: for processors without bf16 products. Every part widens its
  * own copies. */
 
 enum { DY, X, IN };
 
 typedef struct widened {
     const att_kernel *kernel;
-    att_problem problem; /* in f32 */
+    att_problem problem; /* the problem in f32 */
     att_desc in[IN];
     void *state;
     const att_tier_functions *functions;
-    size_t at[IN]; /* of the copies, in scratch */
+    size_t at[IN]; /* offsets in scratch of the copies */
 } widened;
 
 static void describe(const att_problem *problem, widened *w)

@@ -1,10 +1,10 @@
-/* kernels/cpu/list.h - the kernels of the CPU backend: oneDNN for the products with weights, own SIMD elsewhere. */
+/* kernels/cpu/list.h - the kernels of the CPU backend: oneDNN for products with weights, own SIMD code for the rest. */
 #ifndef ATT_KERNELS_CPU_LIST_H
 #define ATT_KERNELS_CPU_LIST_H
 
 #include "backend/kernel.h"
 
-/* One line each, for kernels that are the same on every processor; those of tier/ are in tiered.h. X(name) */
+/* Kernels that are compiled once for all processors; for those of tier/ see tiered.h. X(name) */
 #define ATT_CPU_KERNELS(X)        \
     X(linear)                     \
     X(linear_bf16)                \
@@ -42,7 +42,7 @@
     X(channel_linear_grad)        \
     X(channel_linear_weight_grad)
 
-/* For bf16 operands of products on processors that multiply none: they come last. */
+/* Fallbacks for bf16 operands on processors without bf16 products; last in the list. */
 #define ATT_CPU_WIDENED_KERNELS(X) \
     X(linear_widened)              \
     X(linear_weight_grad_widened)  \
@@ -55,13 +55,13 @@ ATT_CPU_KERNELS(ATT_CPU_DECLARE)
 ATT_CPU_WIDENED_KERNELS(ATT_CPU_DECLARE)
 #undef ATT_CPU_DECLARE
 
-/* NULL-terminated, each op's highest tier first. */
+/* NULL-terminated; for each op the highest tier first. */
 extern const att_kernel *const att_kernels_cpu[];
 
-/* The first that takes the problem on its context's tier; NULL where none does. */
+/* The first kernel that accepts the problem and runs on the context's tier; NULL if there is none. */
 const att_kernel *att_cpu_kernel_for(const att_problem *problem);
 
-/* What the bits depend on besides the tier: "onednn-2.6.3". */
+/* The version of oneDNN, which determines the bits of results besides the tier: "onednn-2.6.3". */
 extern const char att_cpu_version[];
 
 #endif

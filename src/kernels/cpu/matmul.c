@@ -8,16 +8,16 @@
 
 enum { A, B };
 
-/* One product for each matrix of all samples, which parts share. */
+/* One product for each matrix of all samples. Parts share the matrices. */
 typedef struct matmul {
     att_product *product;
     const att_tier_functions *functions;
     int64_t matrices, rows, inner, columns;
     float scale;
     bool autocast_in, autocast_out;
-    bool widened;               /* the operands are bf16, the product f32 */
-    bool sums;                  /* the product's f32 result is something else than y */
-    size_t a_at, b_at, sums_at; /* in scratch */
+    bool widened;               /* the operands are bf16, the product runs in f32 */
+    bool sums;                  /* the product's f32 result is in scratch, not in y */
+    size_t a_at, b_at, sums_at; /* offsets in scratch */
 } matmul;
 
 static void describe(const att_problem *problem, matmul *m)
@@ -49,7 +49,7 @@ static att_status make_product(const att_problem *problem, matmul *m)
     return att_product_create(problem->context, &spec, &m->product);
 }
 
-/* Room for `count` floats behind what is laid out already. */
+/* Reserves `count` floats of scratch and returns their offset. */
 static size_t take(size_t *top, int64_t count)
 {
     size_t at = (*top + 63) / 64 * 64;
@@ -87,7 +87,7 @@ static att_status prepare(const att_problem *problem, att_prepared *prepared)
     return ATT_OK;
 }
 
-/* Matrix number `matrix` of an operand, `count` elements, as the product takes it. */
+/* Matrix `matrix` of operand i, with `count` elements, widened if necessary. */
 static const void *operand(const att_call *call, const matmul *m, int i, int64_t matrix, int64_t count, size_t wide_at)
 {
     const void *x = att_float_at(call->in[i], matrix * count, m->autocast_in);
@@ -122,7 +122,7 @@ static att_status run(const att_call *call)
     return ATT_OK;
 }
 
-/* Both operands f32, or both bf16. */
+/* Both operands are f32, or both bf16. */
 static bool accepts(const att_problem *problem)
 {
     return att_takes_bf16(problem, 3, 1) && att_is_bf16(&problem->in[A]) == att_is_bf16(&problem->in[B]);

@@ -1,10 +1,10 @@
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
 
-/* Pixels move whole, and a pixel of the merged map is four of them: (0, 0), (1, 0), (0, 1), (1, 1). */
+/* Copies whole pixels. A pixel of the merged map consists of four: (0, 0), (1, 0), (0, 1), (1, 1). */
 enum { QUARTERS = 4 };
 
-/* Parts share the quarters of the merged pixels, of all samples. */
+/* Parts share the quarters of the merged pixels of all samples. */
 static att_status merge_patches_run(const att_call *call)
 {
     const int64_t *x = call->problem->in[0].shape.dims, *y = call->problem->out[0].shape.dims;
@@ -22,7 +22,7 @@ static att_status merge_patches_run(const att_call *call)
     return ATT_OK;
 }
 
-/* Parts share the pixels of dx, of all samples. */
+/* Parts share the pixels of dx of all samples. */
 static att_status merge_patches_grad_run(const att_call *call)
 {
     const int64_t *x = call->problem->out[0].shape.dims, *y = call->problem->in[0].shape.dims;

@@ -6,7 +6,7 @@
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/onednn_inner.h"
 
-/* Of libgomp, which oneDNN runs on. Its header is not there for every compiler. */
+/* Functions of libgomp, which oneDNN uses. Not every compiler has the header. */
 int omp_get_max_threads(void);
 void omp_set_num_threads(int threads);
 
@@ -15,8 +15,7 @@ void omp_set_num_threads(int threads);
 const char att_cpu_version[] =
     "onednn-" TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR) "." TEXT(DNNL_VERSION_PATCH);
 
-/* --- what differs between the versions -----------------------------------------------------------------------------
- */
+/* --- differences between oneDNN 2 and 3--------------------------------------------------------------------------- */
 
 static dnnl_data_type_t type_of(att_dtype dtype)
 {
@@ -87,7 +86,7 @@ static uint64_t hash_of(uint64_t hash, att_onednn_ref desc, dnnl_query_t what, i
     return hash;
 }
 
-/* What is not laid out in blocks is like nothing else: oneDNN 3.1 tells nothing of it. */
+/* A layout that is not blocked gets a unique hash, because oneDNN 3.1 cannot describe it. */
 uint64_t att_onednn_layout_hash(att_onednn_ref desc)
 {
     dnnl_format_kind_t kind = dnnl_format_kind_undef;
@@ -169,7 +168,7 @@ static dnnl_status_t conv_backward(dnnl_primitive_desc_t *made, dnnl_engine_t en
     return status == dnnl_success ? dnnl_primitive_desc_create(made, &conv, attr, engine, forward) : status;
 }
 
-/* Of what tells two blocked layouts of one tensor apart. */
+/* Hash of all properties that distinguish two blocked layouts of a tensor. */
 uint64_t att_onednn_layout_hash(att_onednn_ref desc)
 {
     const dnnl_blocking_desc_t *blocking = &desc->format_desc.blocking;
@@ -185,8 +184,7 @@ uint64_t att_onednn_layout_hash(att_onednn_ref desc)
 
 #endif
 
-/* --- what all have in common ---------------------------------------------------------------------------------------
- */
+/* --- common functions--------------------------------------------------------------------------------------------- */
 
 static dnnl_status_t add_to_result(dnnl_primitive_attr_t attr)
 {
@@ -304,8 +302,8 @@ struct att_product {
     dnnl_engine_t engine;
     dnnl_primitive_desc_t desc, pack_desc;
     dnnl_primitive_t matmul, pack;
-    att_onednn_ref a, b, bias, to, scratch; /* of desc */
-    att_onednn_ref plain, pack_scratch;     /* of pack_desc */
+    att_onednn_ref a, b, bias, to, scratch; /* descriptions from desc */
+    att_onednn_ref plain, pack_scratch;     /* descriptions from pack_desc */
 };
 
 enum { A, B, BIAS, TO, DESCS };

@@ -8,7 +8,8 @@
 
 enum { X, WEIGHT, Y, DESCS };
 
-/* Either a product, or a primitive with a reorder: of the plain weight to the primitive's layout, or back and added. */
+/* Either a matrix product, or a primitive with a reorder. The reorder converts the plain weight to the primitive's
+ * layout; for weight gradients, it converts back and adds. */
 struct att_conv {
     att_context *context;
     att_conv_spec spec;
@@ -16,8 +17,8 @@ struct att_conv {
     dnnl_engine_t engine;
     dnnl_primitive_desc_t desc, reorder_desc;
     dnnl_primitive_t primitive, reorder;
-    att_onednn_ref tensor[DESCS], scratch; /* of desc */
-    att_onednn_ref plain, reorder_scratch; /* of reorder_desc */
+    att_onednn_ref tensor[DESCS], scratch; /* descriptions from desc */
+    att_onednn_ref plain, reorder_scratch; /* descriptions from reorder_desc */
 };
 
 bool att_conv_is_product(const att_conv_spec *spec)
@@ -31,7 +32,7 @@ bool att_conv_is_packed(const att_conv_spec *spec)
     return spec->kind == ATT_CONV_FORWARD || spec->dtype != ATT_F32 || !att_conv_is_product(spec);
 }
 
-/* --- making ------------------------------------------------------------------------------------------------------- */
+/* --- creating----------------------------------------------------------------------------------------------------- */
 
 static att_status make_product(att_conv *conv)
 {
@@ -56,7 +57,7 @@ static dnnl_status_t map_desc(dnnl_memory_desc_t *desc, att_dtype dtype, int64_t
     return att_onednn_desc(desc, dtype, 4, dims, strides);
 }
 
-/* As it lies in memory, or in oneDNN's own layout. */
+/* The weight's plain layout, or any layout that oneDNN prefers. */
 static dnnl_status_t weight_desc(dnnl_memory_desc_t *desc, att_dtype dtype, const att_conv_spec *spec, bool plain)
 {
     int64_t taps = spec->kernel_h * spec->kernel_w, seen = spec->inputs / spec->groups;
@@ -202,7 +203,7 @@ static size_t weight_part(const att_conv *conv)
     return (dnnl_memory_desc_get_size(conv->tensor[WEIGHT]) + 63) / 64 * 64;
 }
 
-/* A weight's gradient is made in oneDNN's layout at the beginning of scratch, and then added. */
+/* A weight gradient is computed in oneDNN's layout at the beginning of scratch and then added. */
 size_t att_conv_scratch_bytes(const att_conv *conv)
 {
     if (conv->product)
@@ -230,7 +231,7 @@ const char *att_conv_implementation(const att_conv *conv)
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* `scratch` is left out where none is wanted. */
+/* Passes `scratch` only if the primitive needs any. */
 static att_status execute(const att_conv *conv, dnnl_primitive_t primitive, att_onednn_argument *arguments, int count,
                           att_onednn_ref scratch, void *memory)
 {

@@ -1,5 +1,5 @@
-/* kernels/cpu/onednn_inner.h - what the users of oneDNN in this folder share: its versions' different ways to say the
- * same thing, and the running of primitives under one thread. */
+/* kernels/cpu/onednn_inner.h - shared by the files that call oneDNN: a common interface to oneDNN 2 and 3, and running
+ * primitives on one thread. */
 #ifndef ATT_KERNELS_CPU_ONEDNN_INNER_H
 #define ATT_KERNELS_CPU_ONEDNN_INNER_H
 
@@ -13,21 +13,21 @@ typedef const_dnnl_memory_desc_t att_onednn_ref;
 typedef const dnnl_memory_desc_t *att_onednn_ref;
 #endif
 
-/* A tensor of `rank` axes; strides NULL: laid out as oneDNN likes best. To be freed with att_onednn_desc_free(). */
+/* A tensor of `rank` axes. strides NULL: any layout that oneDNN prefers. The caller frees it with
+ * att_onednn_desc_free(). */
 dnnl_status_t att_onednn_desc(dnnl_memory_desc_t *desc, att_dtype dtype, int rank, const int64_t *dims,
                               const int64_t *strides);
 dnnl_status_t att_onednn_desc_copy(dnnl_memory_desc_t *desc, att_onednn_ref from);
 void att_onednn_desc_free(dnnl_memory_desc_t *desc);
-/* Lives as long as *desc. */
+/* Valid as long as *desc. */
 att_onednn_ref att_onednn_ref_of(const dnnl_memory_desc_t *desc);
-/* Equal for equal layouts. */
+/* A hash of the layout; equal layouts have equal hashes. */
 uint64_t att_onednn_layout_hash(att_onednn_ref desc);
 
-/* With a scratchpad of the caller's; adds: the result is added to what is there. */
+/* Attributes with a scratchpad that the caller provides. adds: add the result to the destination. */
 dnnl_status_t att_onednn_attr(dnnl_primitive_attr_t *attr, bool adds);
 
-/* desc: x (or its gradient), weight (or its gradient), y (or its gradient). dilation as oneDNN counts it: 0 for none.
- */
+/* desc: x, weight, y or their gradients. dilation as oneDNN counts it: 0 for none. */
 typedef struct att_onednn_conv {
     att_conv_kind kind;
     dnnl_memory_desc_t desc[3];
@@ -36,13 +36,14 @@ typedef struct att_onednn_conv {
 dnnl_status_t att_onednn_conv_desc(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const att_onednn_conv *conv,
                                    dnnl_primitive_attr_t attr);
 
-/* oneDNN's name for what it chose. */
+/* oneDNN's name for the implementation that it chose. */
 const char *att_onednn_implementation(const_dnnl_primitive_desc_t desc);
 
-/* Both return what was before. Primitives are made, and run, between the two. */
+/* Primitives are created and run between enter and leave. att_onednn_enter() returns the number of threads to pass to
+ * att_onednn_leave(). */
 int att_onednn_enter(void);
 void att_onednn_leave(int before);
-/* Before the first use of oneDNN for a context. */
+/* Caps oneDNN's instruction set; called before a context's first use of oneDNN. */
 void att_onednn_cap(const att_context *context);
 
 typedef struct att_onednn_argument {
@@ -54,7 +55,7 @@ enum { ATT_ONEDNN_ARGUMENTS = 5 };
 dnnl_status_t att_onednn_execute(dnnl_engine_t engine, dnnl_primitive_t primitive, const att_onednn_argument *arguments,
                                  int count);
 
-/* ATT_OK or ERR_MEMORY, ERR_UNSUPPORTED, ERR_INTERNAL with a sentence on `what`. */
+/* ATT_OK, ERR_MEMORY, ERR_UNSUPPORTED or ERR_INTERNAL; the message names `what`. */
 att_status att_onednn_check(att_context *context, dnnl_status_t status, const char *what);
 
 #endif

@@ -2,8 +2,8 @@
 #include "kernels/cpu/shape.h"
 #include "ops/patchify.h"
 
-/* One row of patches of one sample: its memory is patch[0] * width * channels elements of the image, and as many of the
- * patches, whose elements are ordered (channel, row, column). */
+/* Moves one row of patches of one sample: patch[0] * width * channels elements of the image, and the same number of
+ * elements of the patches, which are ordered (channel, row, column). */
 static void move_strip(const float *patches, float *image, const int32_t patch[2], int64_t width, int64_t channels)
 {
     int64_t tall = patch[0], wide = patch[1];
@@ -13,7 +13,7 @@ static void move_strip(const float *patches, float *image, const int32_t patch[2
                 *image++ = patches[((x / wide * channels + c) * tall + y) * wide + x % wide];
 }
 
-/* Parts share the strips of all samples. Images are hardly ever learned, so this is plain. */
+/* Parts share the strips of all samples. Not optimised, because gradients of images are rarely needed. */
 static att_status patchify_grad_run(const att_call *call)
 {
     const int64_t *dims = call->problem->out[0].shape.dims;

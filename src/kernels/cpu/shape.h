@@ -1,18 +1,19 @@
-/* kernels/cpu/shape.h - how the kernels here see a problem: rows of one width, or one long run of elements. Static
- * functions only, so that tier objects may use it. */
+/* kernels/cpu/shape.h - problems as rows of equal width, or as one run of elements. Static functions only, so that tier
+ * objects can use it. */
 #ifndef ATT_KERNELS_CPU_SHAPE_H
 #define ATT_KERNELS_CPU_SHAPE_H
 
 #include "backend/kernel.h"
 #include "kernels/cpu/floats.h"
 
-/* The last axis; 1 for a scalar. */
+/* Size of the last axis; 1 for a scalar. */
 static inline int64_t att_columns(const att_desc *desc)
 {
     return desc->shape.rank > 0 ? desc->shape.dims[desc->shape.rank - 1] : 1;
 }
 
-/* Elements in one call: all samples' for sample values. (Shapes were checked when the graph was built.) */
+/* Elements in one call, of all samples for sample values. (Cannot overflow: shapes are checked when a graph is built.)
+ */
 static inline int64_t att_elements(const att_call *call, const att_desc *desc)
 {
     int64_t count = desc->kind == ATT_SAMPLE ? call->problem->group : 1;
@@ -21,14 +22,14 @@ static inline int64_t att_elements(const att_call *call, const att_desc *desc)
     return count;
 }
 
-/* All axes but the last, times the group. */
+/* Product of all axes but the last, times the group. */
 static inline int64_t att_rows(const att_call *call, const att_desc *desc)
 {
     int64_t columns = att_columns(desc);
     return columns > 0 ? att_elements(call, desc) / columns : 0;
 }
 
-/* A part's share of something. */
+/* A part's share of a range. */
 typedef struct att_range {
     int64_t begin, end;
 } att_range;

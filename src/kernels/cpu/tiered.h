@@ -1,4 +1,5 @@
-/* kernels/cpu/tiered.h - what tier/ gives: kernels and functions, once per processor tier, each under its own name. */
+/* kernels/cpu/tiered.h - the kernels and functions of tier/, which are compiled once per processor tier under different
+ * names. */
 #ifndef ATT_KERNELS_CPU_TIERED_H
 #define ATT_KERNELS_CPU_TIERED_H
 
@@ -94,27 +95,27 @@
     X(sgd)                          \
     X(ema)
 
-/* What a gradient is finished with; NULL: nothing. */
+/* Operands of finish_gradient(); pointers may be NULL. */
 typedef struct att_gradient_form {
     const void *residual, *passed;
-    bool residual_is_bf16, passed_is_bf16, is_bf16; /* is_bf16: dx */
+    bool residual_is_bf16, passed_is_bf16, is_bf16; /* is_bf16: type of dx */
     const float *pooled;
     float share;
 } att_gradient_form;
 
-/* What kernels around a matrix product need. */
+/* Functions that kernels use before and after a matrix product. */
 typedef struct att_tier_functions {
-    /* y[i] = gelu(sum[i]) + residual[i] for i < count; residual may be NULL; gelu only where asked; y, bf16 where
-     * is_bf16, may be sum where it is not. */
+    /* y[i] = gelu(sum[i]) + residual[i] for i < count. residual may be NULL; without `gelu`, sum[i] + residual[i]. y is
+     * bf16 if is_bf16; otherwise y may equal sum. */
     void (*finish)(const float *sum, const float *residual, bool gelu, int64_t count, void *y, bool is_bf16);
-    /* dx[r][c] = sum[r][c] + residual[r][c] + share pooled[c] where passed[r][c] > 0, else 0, for r < rows, c <
-     * columns; dx as y above. */
+    /* dx[r][c] = sum[r][c] + residual[r][c] + share pooled[c] if passed[r][c] > 0, else 0, for r < rows, c < columns.
+     * dx may equal sum if it is f32. */
     void (*finish_gradient)(const float *sum, const att_gradient_form *form, int64_t rows, int64_t columns, void *dx);
-    /* y[r][c] = max(scale[c] sum[r][c] + shift[c] + residual[r][c], least) for r < rows, c < columns, NaN staying NaN;
-     * residual may be NULL; y as above. */
+    /* y[r][c] = max(scale[c] sum[r][c] + shift[c] + residual[r][c], least) for r < rows, c < columns; NaN stays NaN.
+     * residual may be NULL. y may equal sum if it is f32. */
     void (*finish_channels)(const float *sum, const float *scale, const float *shift, const void *residual,
                             bool residual_is_bf16, float least, int64_t rows, int64_t columns, void *y, bool is_bf16);
-    /* y[i] = x[i], which is bf16, for i < count. */
+    /* y[i] = x[i], bf16 to f32, for i < count. */
     void (*widen)(const uint16_t *x, int64_t count, float *y);
 } att_tier_functions;
 
@@ -134,7 +135,7 @@ ATT_TIER_KERNELS(ATT_TIER_DECLARE)
 ATT_EACH_TIER(ATT_TIER_DECLARE, functions)
 #undef ATT_TIER_DECLARE
 
-/* Those of the context's tier. */
+/* The functions of the context's tier. */
 const att_tier_functions *att_cpu_functions(const att_context *context);
 
 #endif

@@ -4,7 +4,7 @@
 #include "kernels/cpu/shape.h"
 #include "ops/slice_tokens.h"
 
-/* Rows of tokens move whole. Parts share the result's rows, of all samples. */
+/* Kernels that copy rows of tokens. Parts share the output's rows of all samples. */
 
 static void copy_row(float *to, const float *from, int64_t columns)
 {

@@ -2,8 +2,8 @@
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
 
-/* Pixels move whole, between the map [rows, columns, channels] of each sample and its windows. Parts share the pixels
- * of the windows, of all samples. */
+/* Copies whole pixels between the map [rows, columns, channels] of each sample and its windows. Parts share the pixels
+ * of the windows of all samples. */
 static void move(const att_call *call, const int64_t *map, bool back)
 {
     bool x_is_bf16 = att_is_bf16(&call->problem->in[0]), y_is_bf16 = att_is_bf16(&call->problem->out[0]);

@@ -5,7 +5,7 @@
 
 static att_status run(const att_call *call)
 {
-    int64_t period = ref_count(call, 1); /* a shared b repeats */
+    int64_t period = ref_count(call, 1); /* a shared b is repeated */
     ref_range share = ref_share(call, ref_count(call, 0));
     for (int64_t e = share.begin; e < share.end; e++)
         ref_out(call, 0, e,

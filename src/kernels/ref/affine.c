@@ -11,7 +11,7 @@ static int64_t rows_of_sample(const att_call *call, int i)
     return ref_rows(call, i) / call->problem->group;
 }
 
-/* That of column `column` of sample `sample`; 1 where there is none. */
+/* The gate of a column of a sample; 1 if there is no gate. */
 static double gate_at(const att_call *call, int gate, int64_t sample, int64_t column)
 {
     return ref_has(call, gate) ? ref_in(call, gate, sample * ref_dim(call, gate, -1) + column) : 1;
@@ -59,7 +59,7 @@ static att_status run_data_grad(const att_call *call)
 
 const att_kernel att_ref_affine_data_grad = {.op = "affine_data_grad", .name = "ref", .run = run_data_grad};
 
-/* [x 1]' dy of a sample, row j and column o. */
+/* Row j, column o of a sample's [x 1]' dy. */
 static double sum_at(const att_call *call, int64_t sample, int64_t j, int64_t o)
 {
     int64_t inputs = ref_dim(call, SUMS_X, -1), outputs = ref_dim(call, 0, -1), rows = rows_of_sample(call, 0);

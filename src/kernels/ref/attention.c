@@ -13,7 +13,7 @@ static head head_at(const att_call *call, int qkv, int64_t index)
     return (head){index / heads, index % heads, heads, ref_dim(call, qkv, 0), ref_dim(call, qkv, 1) / (3 * heads)};
 }
 
-/* Index in qkv of channel c of token i; which: 0 q, 1 k, 2 v. */
+/* Index in qkv of channel c of token i. which: 0 for q, 1 for k, 2 for v. */
 static int64_t qkv_index(const head *h, int which, int64_t i, int64_t c)
 {
     return (((h->sample * h->tokens + i) * 3 + which) * h->heads + h->number) * h->width + c;
@@ -25,7 +25,7 @@ static int64_t o_index(const head *h, int64_t i, int64_t c)
     return ((h->sample * h->tokens + i) * h->heads + h->number) * h->width + c;
 }
 
-/* Index of row i in what has one row for each head and query. */
+/* Index of row i in values with one row per head and query. */
 static int64_t row_index(const head *h, int64_t i)
 {
     return (h->sample * h->heads + h->number) * h->tokens + i;
@@ -48,7 +48,7 @@ static double grid_distance(const att_attention_attrs *attrs, int64_t i, int64_t
     return hypot((double)rows * attrs->step_h, (double)columns * attrs->step_w);
 }
 
-/* Statistics of query i, whose scores are given. */
+/* Writes the statistics of query i from its scores. */
 static void put_statistics(const att_call *call, const head *h, int64_t i, const double *scores, double lse)
 {
     const att_attention_attrs *attrs = call->problem->attrs;
@@ -115,13 +115,13 @@ const att_kernel att_ref_attention = {
 
 enum { DO, QKV, O, LSE };
 
-/* Gradients of q, k, v of one head, [3, N, d], in f64. */
+/* Row i of the gradient of q, k or v in the f64 buffer [3, N, d] of one head. */
 static double *gradient_at(const head *h, double *gradient, int which, int64_t i)
 {
     return gradient + (which * h->tokens + i) * h->width;
 }
 
-/* What query i and key j give each other. */
+/* Adds the contribution of query i and key j to the gradients. */
 static void add_pair(const att_call *call, const head *h, int64_t i, int64_t j, double *gradient)
 {
     double scale = ATT_ATTRS(call->problem, attention)->scale;

@@ -15,7 +15,7 @@ static double frobenius(double sum2, double sum3)
     return sqrt(fmax(0, sum2 - 2 * sum3 + sum2 * sum2));
 }
 
-/* Of one query's row. */
+/* Adds one query's row to the sums. */
 static void add_row(const att_call *call, int64_t row, bool spatial, double *sum)
 {
     double sum2 = stat_of(call, row, ATT_STAT_SUM2), distance = stat_of(call, row, ATT_STAT_DISTANCE);

@@ -20,8 +20,8 @@ static att_status run_moments(const att_call *call)
 
 const att_kernel att_ref_channel_moments = {.op = "channel_moments", .name = "ref", .run = run_moments};
 
-/* All samples have as many rows: the mean is that of means, and n var = sum of M2 + n_sample sum (mean_s - mean)^2.
- * (Chan, Golub, LeVeque 1983) */
+/* All samples have the same number of rows, so the mean is the mean of means, and n var = sum of M2 + n_sample sum
+ * (mean_s - mean)^2 (Chan, Golub, LeVeque 1983). */
 static att_status run_merge(const att_call *call)
 {
     double rows = (double)ATT_ATTRS(call->problem, moments)->rows, samples = (double)call->samples;
@@ -45,7 +45,7 @@ static att_status run_merge(const att_call *call)
 
 const att_kernel att_ref_merge_moments = {.op = "merge_moments", .name = "ref", .run = run_merge};
 
-/* Outputs may be the memory of the old ones. */
+/* Outputs may be the same memory as the old values. */
 static att_status run_running(const att_call *call)
 {
     const att_moments_attrs *attrs = call->problem->attrs;

@@ -3,7 +3,7 @@
 #include "kernels/ref/list.h"
 #include "ops/batch_moments.h"
 
-/* The sum over a sample's rows of (x - mean) (y - mean of y), x and y two of its channels. */
+/* Sum over a sample's rows of (x - mean of x) (y - mean of y) for two channels x and y. */
 static double products(const att_call *call, ref_channel x, ref_channel y)
 {
     double mean_x = ref_channel_mean(call, 0, x), mean_y = ref_channel_mean(call, 0, y), sum = 0;
@@ -38,8 +38,8 @@ static double mean_of_samples(const att_call *call, int64_t column)
     return mean;
 }
 
-/* As moments are merged: n C = sum of the samples' + n_sample sum (m_s - m)' (m_s - m). What is symmetric is read once:
- * from the row that comes first. */
+/* Merged like moments: n C = sum of the samples' grams + n_sample sum (m_s - m)' (m_s - m). Of two symmetric elements,
+ * both are computed from the one in the upper triangle. */
 static double merged(const att_call *call, int64_t row, int64_t column)
 {
     int64_t columns = ref_dim(call, 0, 1), count = att_shape_count(call->problem->in[0].shape);

@@ -1,4 +1,4 @@
-/* kernels/ref/channels.h - what kernels on the channels of a sample have in common. */
+/* kernels/ref/channels.h - helpers for kernels on the channels of a sample. */
 #ifndef ATT_KERNELS_REF_CHANNELS_H
 #define ATT_KERNELS_REF_CHANNELS_H
 
@@ -11,19 +11,19 @@ static inline double ref_relu(double x)
     return x < 0 ? 0 : x;
 }
 
-/* Where one is NaN, NaN. */
+/* The larger number; NaN if either is NaN. */
 static inline double ref_larger(double a, double b)
 {
     return b > a || isnan(b) ? b : a;
 }
 
-/* none or relu. */
+/* activation: none or ReLU. */
 static inline double ref_act(att_activation activation, double x)
 {
     return activation == ATT_ACT_RELU ? ref_relu(x) : x;
 }
 
-/* A channel of a sample of input i: elements begin, begin + step, ... below end. */
+/* A channel of one sample of input i: elements begin, begin + step, ... below end. */
 typedef struct ref_channel {
     int64_t begin, end, step;
 } ref_channel;

@@ -2,7 +2,7 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* Sum over the tokens of column c of input i of a sample. */
+/* Sum over a sample's tokens of column c of input i. */
 static double column_sum(const att_call *call, int i, int64_t sample, int64_t c)
 {
     int64_t tokens = ref_dim(call, i, 0), columns = ref_dim(call, i, 1);

@@ -7,8 +7,8 @@
 
 enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE };
 
-/* A convolution's sizes: x [group, height, width, inputs], y [group, out_h, out_w, outputs], weight [outputs, seen,
- * kernel_h, kernel_w]. */
+/* Sizes of a convolution: x [group, height, width, inputs], y [group, out_h, out_w, outputs], weight [outputs, seen,
+ * kernel_h, kernel_w]; seen: input channels per output. */
 typedef struct conv {
     const att_conv_attrs *attrs;
     int64_t group, height, width, inputs, out_h, out_w, outputs, seen, kernel_h, kernel_w;
@@ -26,13 +26,13 @@ static int64_t weight_at(const conv *c, int64_t output, int64_t channel, int64_t
     return ((output * c->seen + channel) * c->kernel_h + u) * c->kernel_w + v;
 }
 
-/* The first channel of x that output `output` sees. */
+/* The first channel of x that `output` reads. */
 static int64_t first_channel(const conv *c, int64_t output)
 {
     return output / (c->outputs / c->attrs->groups) * c->seen;
 }
 
-/* The element of x, channel 0, that tap (u, v) of place (i, j) of y reads; -1 in the padding. */
+/* The element of channel 0 of x that tap (u, v) of position (i, j) of y reads; -1 in the padding. */
 static int64_t pixel_at(const conv *c, int64_t sample, int64_t i, int64_t j, int64_t u, int64_t v)
 {
     int64_t row = i * c->attrs->stride + u * c->attrs->dilation - c->attrs->padding;
@@ -88,7 +88,7 @@ const att_kernel att_ref_conv2d = {.op = "conv2d", .name = "ref", .run = run_con
 
 enum { DY, X_OF_GRAD = 1 };
 
-/* The place of y whose tap `u` reads row (or column) `at`; -1 where there is none. */
+/* The row (or column) of y whose tap `u` reads row (or column) `at` of x; -1 if there is none. */
 static int64_t place_of(const att_conv_attrs *attrs, int64_t at, int64_t u, int64_t places)
 {
     int64_t distance = at + attrs->padding - u * attrs->dilation;

@@ -2,15 +2,14 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* B(i, k, L), of attscope/ops.h. */
+/* B(i, k, L) of attscope/ops.h. */
 static double cosine(int64_t i, int k, int length)
 {
     const double pi = 3.14159265358979323846;
     return cos(pi * k * ((double)i + 0.5) / length) / sqrt(length) * (k > 0 ? sqrt(2) : 1);
 }
 
-/* What place p of `size` counts in the sum over `length` places, each a mean over its window of the `size`, times the
- * cosine of frequency k. */
+/* Weight of position p of `size` in the sum over `length` window means times the cosine of frequency k. */
 static double count_of(int64_t p, int64_t size, int k, int length)
 {
     double sum = 0;
@@ -22,7 +21,7 @@ static double count_of(int64_t p, int64_t size, int k, int length)
     return sum;
 }
 
-/* What element e, counted within a sample, counts in its channel's output. */
+/* Weight of element e of a sample in the output of its channel. */
 static double weight_of(const att_dct_attrs *attrs, int64_t channels, int64_t e)
 {
     int64_t group = e % channels / (channels / attrs->count), pixel = e / channels;

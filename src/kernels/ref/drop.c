@@ -3,7 +3,7 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* Draw `index` of a sample: 0 where it is dropped, else 1 / (1 - rate). */
+/* Factor from draw `index` of a sample: 0 if dropped, else 1 / (1 - rate). */
 static double factor(const att_call *call, int64_t sample, int64_t index)
 {
     const att_drop_attrs *attrs = call->problem->attrs;
@@ -13,7 +13,7 @@ static double factor(const att_call *call, int64_t sample, int64_t index)
     return uniform >= attrs->rate ? 1 / (1 - attrs->rate) : 0;
 }
 
-/* A whole sample goes by its draw 0. */
+/* whole: the sample's draw 0 decides for all elements. */
 static att_status run(const att_call *call, bool whole)
 {
     int64_t count = att_shape_count(call->problem->in[0].shape);

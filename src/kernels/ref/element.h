@@ -1,4 +1,4 @@
-/* kernels/ref/element.h - elements of any float type as f64: reference kernels compute in nothing else. */
+/* kernels/ref/element.h - loads and stores elements of any type as f64; reference kernels compute in f64 only. */
 #ifndef ATT_KERNELS_REF_ELEMENT_H
 #define ATT_KERNELS_REF_ELEMENT_H
 
@@ -16,7 +16,7 @@ static inline double att_bf16_load(uint16_t bits)
     return value;
 }
 
-/* Rounds to nearest, ties to even, by way of f32. */
+/* Rounds to f32, then to bf16, to nearest, ties to even. */
 static inline uint16_t att_bf16_store(double value)
 {
     float is_bf16 = (float)value;

@@ -6,7 +6,7 @@
 enum { GRAM, WEIGHT, GAMMA, BETA };
 enum { DMATRIX, GRAD_GRAM, GRAD_WEIGHT, GRAD_GAMMA, STATS };
 
-/* The weights of one output, and its w C. */
+/* Element (o, j) of the weight. */
 static double weight_at(const att_call *call, int weight, int64_t o, int64_t j)
 {
     return ref_in(call, weight, o * ref_dim(call, weight, 1) + j);
@@ -44,7 +44,8 @@ static att_status run_norm(const att_call *call)
 
 const att_kernel att_ref_gram_norm = {.op = "gram_norm", .name = "ref", .run = run_norm};
 
-/* Of one output: B's column is slope w, b = beta - slope mean, slope = gamma / sqrt(variance + eps). */
+/* Gradients of one output channel o. Column o of B is slope w; b = beta - slope mean; slope = gamma / sqrt(variance +
+ * eps). */
 typedef struct output_grad {
     double slope, dbeta, dgamma, dmean, dvariance;
 } output_grad;
@@ -76,7 +77,7 @@ static void put_parameters(const att_call *call, int64_t o)
     ref_out(call, 3, o, g.dbeta);
 }
 
-/* The sum over outputs of 2 dvariance w_j w_column, or of dmean w_column where j is behind the last. */
+/* The sum over outputs of 2 dvariance w_j w_column; for j past the last column, of dmean w_column. */
 static double by_outputs(const att_call *call, int64_t j, int64_t column)
 {
     int64_t columns = ref_dim(call, GRAD_GRAM, 1), outputs = ref_dim(call, GRAD_WEIGHT, 0);
@@ -89,7 +90,7 @@ static double by_outputs(const att_call *call, int64_t j, int64_t column)
     return sum;
 }
 
-/* Column `column` of T: [x 1] T = (2 (x - m) dC + dm) / rows. */
+/* Writes column `column` of T: [x 1] T = (2 (x - m) dC + dm) / rows. */
 static void put_column(const att_call *call, int64_t column)
 {
     int64_t columns = ref_dim(call, GRAD_GRAM, 1);

@@ -3,7 +3,7 @@
 #include "kernels/ref/channels.h"
 #include "kernels/ref/list.h"
 
-/* One group of one sample. Its channels are numbers [begin, end) among those of all samples, its elements `count`. */
+/* One group of one sample: channels [begin, end), counted over all samples, with `count` elements. */
 typedef struct group {
     int64_t begin, end;
     double count, mean, rstd;
@@ -14,15 +14,15 @@ static int64_t groups_of(const att_call *call)
     return ATT_ATTRS(call->problem, group_norm)->groups * call->problem->group;
 }
 
-/* Group `number` of all samples. Its channels have as many rows each: its mean is that of their means, its sum of
- * squares theirs and that of the distances of their means. */
+/* Group `number`, counted over all samples. Its channels have the same number of rows, so its mean is the mean of their
+ * means; its sum of squares is the sum of theirs plus rows times the squared distances of their means. */
 static group group_at(const att_call *call, int x, int moments, int64_t number)
 {
     const att_group_norm_attrs *attrs = call->problem->attrs;
     int64_t columns = ref_dim(call, x, -1), width = columns / attrs->groups;
     double rows = (double)(att_shape_count(call->problem->in[x].shape) / columns), squares = 0;
     group g = {.begin = number * width, .end = (number + 1) * width, .count = rows * (double)width};
-    int64_t sample = g.begin / columns, first = g.begin + sample * columns; /* moments are two rows a sample */
+    int64_t sample = g.begin / columns, first = g.begin + sample * columns; /* moments have two rows per sample */
     for (int64_t c = first; c < first + width; c++)
         g.mean += ref_in(call, moments, c) / (double)width;
     for (int64_t c = first; c < first + width; c++) {

@@ -23,7 +23,7 @@ const att_kernel att_ref_l2_norm = {.op = "l2_norm", .name = "ref", .run = run_l
 
 enum { DY, GRAD_X, NORM };
 
-/* Sum of dy n, n = x / norm, of a row. */
+/* Sum of dy n over a row, n = x / norm. */
 static double product_of(const att_call *call, int64_t row, int64_t columns)
 {
     double sum = 0;

@@ -1,5 +1,4 @@
-/* kernels/ref/list.h - the reference kernels: one for every operation (ops/list.h), in f64 arithmetic, never optimised.
- */
+/* kernels/ref/list.h - the reference kernels: one for each operation (ops/list.h), in f64 arithmetic, not optimised. */
 #ifndef ATT_KERNELS_REF_LIST_H
 #define ATT_KERNELS_REF_LIST_H
 

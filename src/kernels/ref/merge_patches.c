@@ -1,8 +1,7 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* Where in the maps x [group, height, width, channels] element `e` of the merged maps lies; -1: in the zeros around
- * them. */
+/* Index in the maps x [group, height, width, channels] of element `e` of the merged maps; -1 in the zero padding. */
 static int64_t source_of(const int64_t *x, int64_t e)
 {
     int64_t rows = (x[0] + 1) / 2, columns = (x[1] + 1) / 2, quarter = e / x[2] % 4, pixel = e / (4 * x[2]);

@@ -4,7 +4,7 @@
 #include "ops/activation.h"
 #include "ops/batch_norm.h"
 
-/* n = (x - mean) / sqrt(variance + eps) of element e of input `x`, with the statistics in input `stats`. */
+/* n = (x - mean) / sqrt(variance + eps) of element e of input `x`, with the statistics of input `stats`. */
 static double normal_at(const att_call *call, int x, int stats, int64_t e)
 {
     int64_t columns = ref_dim(call, x, -1), c = e % columns;
@@ -12,7 +12,7 @@ static double normal_at(const att_call *call, int x, int stats, int64_t e)
     return (ref_in(call, x, e) - ref_in(call, stats, c)) / sqrt(variance + ATT_ATTRS(call->problem, batch_norm)->eps);
 }
 
-/* gamma n + beta, with gamma and beta in the inputs behind the statistics. */
+/* gamma n + beta; gamma and beta are the inputs after the statistics. */
 static double norm_at(const att_call *call, int x, int stats, int64_t e)
 {
     int64_t c = e % ref_dim(call, x, -1);
@@ -33,7 +33,7 @@ const att_kernel att_ref_normalize = {.op = "normalize", .name = "ref", .run = r
 
 enum { DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, GRAD_BETA, MEAN_DY, MEAN_DY_NORMAL, FACTOR, POOLED };
 
-/* What of dy came through the activation. */
+/* dy after the gradient of the activation. */
 static double passed_at(const att_call *call, int64_t e)
 {
     bool relu = ATT_ATTRS(call->problem, batch_norm)->activation == ATT_ACT_RELU;
@@ -58,7 +58,7 @@ static att_status run_sums(const att_call *call)
 
 const att_kernel att_ref_normalize_sums = {.op = "normalize_sums", .name = "ref", .run = run_sums};
 
-/* dy as the gate and the mean behind the norm hand it on. */
+/* The gradient that reaches the norm: dy after the activation, times the factor, plus pooled / rows. */
 static double handed_at(const att_call *call, int64_t e)
 {
     int64_t columns = ref_dim(call, GRAD_X, -1), all = att_shape_count(call->problem->in[GRAD_X].shape);

@@ -2,12 +2,12 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* Where element `e` of the patches [group, N, c P Q] lies in the images [group, h, w, c]. */
+/* Index in the images [group, h, w, c] of element `e` of the patches [group, N, c P Q]. */
 static int64_t pixel_of(int64_t e, int64_t height, int64_t width, int64_t channels, const int32_t patch[2])
 {
     int64_t tall = patch[0], wide = patch[1];
     int64_t column = e % wide, row = e / wide % tall, channel = e / (tall * wide) % channels;
-    int64_t number = e / (tall * wide * channels); /* of the patch, among all samples' */
+    int64_t number = e / (tall * wide * channels); /* index of the patch among all samples */
     int64_t across = width / wide, down = height / tall;
     int64_t y = number / across % down * tall + row, x = number % across * wide + column;
     int64_t sample = number / (across * down);

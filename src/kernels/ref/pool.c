@@ -4,7 +4,8 @@
 #include "kernels/ref/list.h"
 #include "ops/pool.h"
 
-/* Rows, or columns, of x that a window covers: [begin, end); `counted` of them where padding counts. */
+/* Rows (or columns) [begin, end) of x in a window; counted: the number of rows by which averages divide if they count
+ * padding. */
 typedef struct span {
     int64_t begin, end, counted;
 } span;
@@ -16,7 +17,7 @@ static span span_of(const att_pool_attrs *attrs, int64_t window, int64_t size)
     return (span){begin > 0 ? begin : 0, end < size ? end : size, last - begin};
 }
 
-/* A pool between a map [height, width, channels] and its windows [out_h, out_w, channels]. */
+/* Sizes of a pool: map [height, width, channels], windows [out_h, out_w, channels]. */
 typedef struct pool {
     const att_pool_attrs *attrs;
     int64_t height, width, out_h, out_w, channels;
@@ -34,7 +35,7 @@ static double elements_of(const pool *p, span rows, span columns)
                                    : (double)(rows.end - rows.begin) * (double)(columns.end - columns.begin);
 }
 
-/* The element of x (input `in`) that is a window's first maximum; a NaN is larger than all. */
+/* The element of x (input `in`) that is the window's first maximum; NaN is larger than every number. */
 static int64_t maximum_at(const att_call *call, int in, const pool *p, int64_t window, int64_t channel)
 {
     int64_t sample = window / (p->out_h * p->out_w), best = -1;
@@ -62,7 +63,7 @@ static att_status run_max_pool(const att_call *call)
 
 const att_kernel att_ref_max_pool = {.op = "max_pool", .name = "ref", .run = run_max_pool};
 
-/* The windows that hold row (or column) `at`, possibly: [begin, end). */
+/* Range of windows that may contain row (or column) `at`. */
 static ref_range windows_around(const att_pool_attrs *attrs, int64_t at, int64_t windows)
 {
     int64_t first = at + attrs->padding - attrs->kernel + 1, last = (at + attrs->padding) / attrs->stride + 1;
@@ -71,7 +72,7 @@ static ref_range windows_around(const att_pool_attrs *attrs, int64_t at, int64_t
 
 typedef double (*share_of_window)(const att_call *call, const pool *p, int64_t window, int64_t channel, int64_t e);
 
-/* dx of a part's pixels: for each the sum over the windows it lies in. */
+/* Computes dx for the part's pixels: the sum over all windows that contain the pixel. */
 static void spread(const att_call *call, share_of_window share)
 {
     pool p = pool_of(call, &call->problem->out[0], &call->problem->in[0]);
@@ -171,7 +172,7 @@ static att_status run_adaptive_avg_pool(const att_call *call)
 
 const att_kernel att_ref_adaptive_avg_pool = {.op = "adaptive_avg_pool", .name = "ref", .run = run_adaptive_avg_pool};
 
-/* What place i of `places` gives to row (or column) `at` of `size`: one over its elements, or 0. */
+/* Weight of window i of `places` for row (or column) `at` of `size`: 1 / elements, or 0 outside the window. */
 static double adaptive_share(int64_t i, int64_t places, int64_t at, int64_t size)
 {
     ref_range range = adaptive_range(i, size, places);

@@ -5,7 +5,7 @@
 #include "kernels/ref/list.h"
 #include "ops/residual_norms.h"
 
-/* One sample's tokens, less `centre` (NULL: as they are). */
+/* One sample's tokens minus `centre` (NULL: nothing is subtracted). */
 typedef struct tokens {
     const att_call *call;
     int64_t first, rows, columns;

@@ -1,7 +1,7 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* fmax() passes NaN over; the sum does not. */
+/* fmax() ignores NaN; the sum of exponentials is then NaN. */
 static double largest_of(const att_call *call, int64_t first, int64_t columns)
 {
     double largest = ref_in(call, 0, first);

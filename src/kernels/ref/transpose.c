@@ -2,7 +2,7 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* Where element `e` of y lies in x, both of one sample. */
+/* Index in x of element `e` of y, both within one sample. */
 static int64_t source_of(const att_call *call, int64_t e)
 {
     const att_transpose_attrs *attrs = call->problem->attrs;

@@ -2,15 +2,15 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* Elements of x that one element of y is made of. */
+/* number of elements of x that an element of y is interpolated from */
 enum { CORNERS = 4 };
 
 typedef struct corner {
-    int64_t element; /* of x, of one sample */
+    int64_t element; /* index in x, within one sample */
     double share;
 } corner;
 
-/* Of element `e` of y, of one sample. */
+/* The corners of element `e` of y, within one sample. */
 static void corners_of(const int64_t *x, const int64_t *y, int64_t e, corner corners[CORNERS])
 {
     att_upsample_place row = att_upsample_place_of(e / (y[1] * y[2]), x[0], y[0]);
@@ -40,7 +40,7 @@ static att_status run_upsample(const att_call *call)
 
 const att_kernel att_ref_upsample_bilinear = {.op = "upsample_bilinear", .name = "ref", .run = run_upsample};
 
-/* Parts share the channels, of all samples. Sums are made in f64 and stored once. */
+/* Parts share the channels of all samples. Sums are in f64 and stored once. */
 static att_status run_grad(const att_call *call)
 {
     const int64_t *x = call->problem->out[0].shape.dims, *y = call->problem->in[0].shape.dims;

@@ -2,7 +2,7 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* Where the element of the map lies that is element `e` of the windows, of all samples. */
+/* Index in the map of element `e` of the windows, counted over all samples. */
 static int64_t map_element(const att_call *call, const int64_t *map, int64_t e)
 {
     int64_t pixels = map[0] * map[1], row = e / map[2];
