@@ -1,4 +1,4 @@
-/* attscope/attscope.h - all of libattscope. What libattscope-lab adds for experiments is in attscope/lab.h. */
+/* attscope/attscope.h - includes every header of libattscope. attscope/lab.h includes those of libattscope-lab. */
 #ifndef ATTSCOPE_ATTSCOPE_H
 #define ATTSCOPE_ATTSCOPE_H
 

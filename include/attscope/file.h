@@ -1,4 +1,4 @@
-/* attscope/file.h - files written in one step. */
+/* attscope/file.h - writes files atomically. */
 #ifndef ATTSCOPE_FILE_H
 #define ATTSCOPE_FILE_H
 
@@ -8,11 +8,11 @@
 extern "C" {
 #endif
 
-/* Makes the file at `path` hold these bytes: they go to "<path>.tmp" in the same folder, are flushed to the disk, and
- * take the path's place by rename(). After a failure the file is what it was. No symbolic link is followed: one at
- * `path` is itself replaced, and one at "<path>.tmp", like what a killed process left there, is removed. Errors: ERR_IO
- * (the system's reason; another process is writing the same path; a path that is neither a regular file nor a link to
- * one is not replaced), ERR_NOT_FOUND (no such folder), ERR_MEMORY. */
+/* Replaces the contents of the file at `path`, or creates it. The bytes are written to "<path>.tmp" in the same folder,
+ * flushed to the disk, and moved to `path` by rename(). After a failure the file is unchanged. Symbolic links are not
+ * followed: a link at `path` is itself replaced. Anything at "<path>.tmp", such as a link or a file left by a killed
+ * process, is removed. Errors: ERR_IO (with the system's reason; also if another process is writing the same path, or
+ * if `path` is neither a regular file nor a link to one), ERR_NOT_FOUND (no such folder), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_file_replace(att_context *context, const char *path, const void *bytes,
                                                    size_t size);
 

@@ -1,8 +1,8 @@
-/* attscope/gradient.h - the gradient of the loss by every trained parameter of some weights.
+/* attscope/gradient.h - the gradient of the loss with respect to every trained parameter of a weights object.
  *
- * A gradient is a sum. Any number of sessions over the same weights add to it, one after the other: batches that do not
- * fit into memory at once, images of several sizes (a plan for each), several losses. Then an att_update applies it
- * (attscope/update.h). It is laid out as the weights are and lives in their memory.
+ * A gradient is a sum. Any number of sessions over the same weights can add to it, one after the other: several batches
+ * per update (gradient accumulation), images of several sizes (one plan for each), several losses. An att_update then
+ * applies the gradient (attscope/update.h). It has the same memory layout as the weights and lies in the same memory.
  */
 #ifndef ATTSCOPE_GRADIENT_H
 #define ATTSCOPE_GRADIENT_H
@@ -15,20 +15,20 @@ extern "C" {
 
 typedef struct att_gradient att_gradient;
 
-/* Creates a gradient that is zero for every trained parameter. The weights must outlive it. On success *gradient is the
- * caller's. Errors: ERR_MEMORY. */
+/* Creates a gradient of zeros. The weights must outlive it. On success the caller owns *gradient and frees it with
+ * att_gradient_destroy(). Errors: ERR_ARGUMENT (weights made by att_weights_cover()), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_gradient_create(att_weights *weights, att_gradient **gradient);
 ATT_API void att_gradient_destroy(att_gradient **gradient);
 
 /* Sets the gradient to zero. Call it before the first accumulation of each update. */
 ATT_API void att_gradient_begin(att_gradient *gradient);
 
-/* Copies the gradient of parameter `index` of the weights to `host`: `count` elements of the weights' type. Errors:
- * ERR_ARGUMENT where index or count is wrong or the parameter is a buffer. */
+/* Copies the gradient of parameter `index` (att_weights_at()) to `host`: `count` elements of the weights' type. Errors:
+ * ERR_ARGUMENT if index or count is wrong, or the parameter is a buffer. */
 ATT_API att_status att_gradient_get(const att_gradient *gradient, int index, void *host, int64_t count);
 
-/* Adds `host` to the gradient of parameter `index`, element by element: a penalty on the weights, or what was computed
- * outside of any plan. Errors: as att_gradient_get(), and ERR_MEMORY. */
+/* Adds `host` to the gradient of parameter `index`, element by element. Use it for a penalty on the weights, or for
+ * gradients computed outside of attscope. Errors: those of att_gradient_get(), and ERR_MEMORY. */
 ATT_API att_status att_gradient_add(att_gradient *gradient, int index, const void *host, int64_t count);
 
 #ifdef __cplusplus

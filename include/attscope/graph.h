@@ -1,19 +1,19 @@
-/* attscope/graph.h - a network, declared once.
+/* attscope/graph.h - the description of a network.
  *
- * A graph describes ONE SAMPLE: there is no batch axis. A value says how it relates to the batch:
+ * A graph describes ONE SAMPLE: there is no batch axis. Every value has a kind, which says how it relates to the batch:
  *
  *   sample   one per sample: images, activations, per-sample losses
- *   shared   one for all samples: parameters, buffers, constants, and whatever operations make of shared values
- *            alone. Such derived values are computed once after the weights changed, not once per sample; their
- *            gradients are summed over the samples first and then run backward once
- *   summed   one for all samples, the sum over them of what each contributes: gradients of shared values
- *   batch    one for the samples of a run, made from all of them: statistics of batch norm. What reads it waits until
- *            every sample has been there
+ *   shared   one for all samples: parameters, buffers, constants, and the results of operations on shared values only.
+ *            Such results are called derived values. They are computed once after the weights change, not once per
+ *            sample. Their gradients are first summed over the samples and then propagated backward once
+ *   summed   one for all samples, a sum of contributions of each sample: gradients of shared values
+ *   batch    one for all samples of a run, computed from all of them: batch norm's statistics. An operation that reads
+ *            it runs after every sample has been processed
  *
- * Operations (attscope/ops.h) add nodes and return values. Building is sticky: the first failure is kept in the graph,
- * every later call does nothing and returns ATT_NONE, and att_graph_status() or the compilation reports it; model code
- * needs no check per line. A graph is compiled into plans (attscope/plan.h); it may be compiled many times and freed
- * after.
+ * Operations (attscope/ops.h) add nodes and return values. Errors are sticky: the graph keeps its first failure, and
+ * every later call does nothing and returns ATT_NONE. att_graph_status() or att_plan_compile() reports the failure, so
+ * model code does not check every call. A graph can be compiled into plans (attscope/plan.h) any number of times, and
+ * freed afterwards.
  */
 #ifndef ATTSCOPE_GRAPH_H
 #define ATTSCOPE_GRAPH_H
@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 typedef struct att_graph att_graph;
-/* A value's number in its graph. */
+/* Index of a value in its graph. */
 typedef int32_t att_value;
 enum { ATT_NONE = -1 };
 
@@ -38,12 +38,12 @@ typedef enum att_kind {
 #undef ATT_KIND_ENUM
 } att_kind;
 
-/* How a parameter starts. Draws come from Philox keyed by (seed, parameter's name), so that they depend on neither
- * order nor threads. */
+/* Distribution of a parameter's initial values. Random numbers come from Philox, keyed by (seed, parameter's name);
+ * they depend neither on the order of parameters nor on threads. */
 typedef enum att_init_rule {
     ATT_INIT_CONSTANT,     /* every element = value */
     ATT_INIT_NORMAL,       /* N(0, value^2) */
-    ATT_INIT_TRUNC_NORMAL, /* N(0, value^2), redrawn outside [-2, 2] (absolute bounds, as timm's trunc_normal_) */
+    ATT_INIT_TRUNC_NORMAL, /* N(0, value^2), redrawn while outside [-2, 2] (absolute bounds, as timm's trunc_normal_) */
     ATT_INIT_UNIFORM       /* U(-value, value) */
 } att_init_rule;
 
@@ -52,69 +52,72 @@ typedef struct att_init {
     double value;
 } att_init;
 
-/* dtype: the type activations and parameters are computed in; ATT_F32, or ATT_F64 (reference kernels only, for
- * gradient checks). On success *graph is the caller's, freed by att_graph_destroy(). */
+/* Creates an empty graph. dtype: type of activations and parameters: ATT_F32, or ATT_F64 (reference kernels only, for
+ * gradient checks). On success the caller owns *graph and frees it with att_graph_destroy(). Errors: ERR_ARGUMENT
+ * (dtype), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_graph_create(att_context *context, att_dtype dtype, att_graph **graph);
 ATT_API void att_graph_destroy(att_graph **graph);
 
-/* ATT_OK, or the first failure while building (the message was put into the context then). */
+/* Returns ATT_OK or the first failure; the context received its message when it happened. */
 ATT_API att_status att_graph_status(const att_graph *graph);
-/* Makes the graph fail with `status`, whose sentence was put into the context, unless it has failed already; returns
- * ATT_NONE. For those who write modules and heads: return att_graph_fail(graph, att_fail(att_graph_context(graph),
+/* Makes the graph fail with `status` unless it has failed already, and returns ATT_NONE. The message must be in the
+ * context. For authors of modules and heads: return att_graph_fail(graph, att_fail(att_graph_context(graph),
  * ATT_ERR_ARGUMENT, "...")). */
 ATT_API att_value att_graph_fail(att_graph *graph, att_status status);
 ATT_API att_dtype att_graph_dtype(const att_graph *graph);
 ATT_API att_context *att_graph_context(const att_graph *graph);
 
-/* An input that the caller binds at each run: a sample value of the given type and shape per sample. Names of inputs
- * and outputs are unique. */
+/* Adds an input: a sample value of this type and shape that the caller binds before each run (att_session_bind()).
+ * Names are unique among inputs and outputs. */
 ATT_API att_value att_graph_input(att_graph *graph, const char *name, att_dtype dtype, att_shape shape);
 
-/* A shared value with a name unique among the parameters ("blocks.0.attn.qkv.weight"), of the graph's type.
- * decay: whether weight decay applies to it (timm: false for one-dimensional tensors, position embedding and class
- * token). */
+/* Adds a parameter: a trained shared value of the graph's type. Its name is unique among parameters and buffers
+ * ("blocks.0.attn.qkv.weight"). decay: whether weight decay applies to it (timm: false for one-dimensional tensors,
+ * position embedding and class token). */
 ATT_API att_value att_graph_parameter(att_graph *graph, const char *name, att_shape shape, att_init init, bool decay);
 
-/* A shared value that no gradient reaches and no optimiser touches, kept with the parameters under their names: running
- * statistics. Training may assign it (batch norm does). */
+/* Adds a buffer: a shared value without a gradient, not updated by an optimiser, and stored with the parameters under
+ * its name. Used for running statistics, which batch norm assigns in training. start: value of every element at first.
+ */
 ATT_API att_value att_graph_buffer(att_graph *graph, const char *name, att_shape shape, double start);
 
-/* A shared value whose contents are known: `data` has as many elements as the shape, is copied, and is never trained.
- */
+/* Adds a constant: a shared value that is never trained. `data` holds as many elements as the shape and is copied. */
 ATT_API att_value att_graph_constant(att_graph *graph, att_dtype dtype, att_shape shape, const void *data);
 
-/* Makes a sample value that an operation made an output under a name, or under one name more; it comes back from each
- * run, one row per sample. An input cannot be an output. */
+/* Makes a value an output called `name`; each run returns one row per sample. The value must be a sample value made by
+ * an operation, not an input. It may be an output under several names. */
 ATT_API void att_graph_output(att_graph *graph, const char *name, att_value value);
 
-/* As att_graph_output(), for observing: a probe and what it alone needs leave every other result the same to the bit,
- * with the plan's group and fingerprint, and a session can leave them out (att_session_observe()). A value that a later
- * operation absorbs (attscope/ops.h says which) is computed once more for a probe of it. */
+/* Adds a probe: an output that only observes. A probe, and the nodes that only probes need, change no bit of any other
+ * result, and change neither the plan's group size nor its fingerprint. A session can skip them
+ * (att_session_observe()). If the plan fuses the probed value into another operation (such as a convolution with the
+ * ReLU that follows), the value is computed a second time for the probe. */
 ATT_API void att_graph_probe(att_graph *graph, const char *name, att_value value);
 
-/* The value of the output `name`, probes left aside; ATT_NONE where there is none. */
+/* Returns the output `name`, ATT_NONE if there is none. Probes are not searched. */
 ATT_API att_value att_graph_find_output(const att_graph *graph, const char *name);
 
-/* The operations of the graph, in the order in which they were added: each comes after those that make its inputs.
- * Everything that the pointers point to lives as long as the graph and until its next change. */
+/* The nodes of the graph, in the order in which they were added: each comes after those that make its inputs. The
+ * pointers are valid until the graph changes or is freed. */
 typedef struct att_node_info {
     const char *op;            /* "attention", "add", "linear" */
     const char *scope;         /* "blocks.3.attn" */
-    const att_value *in, *out; /* ATT_NONE: an input that is absent */
+    const att_value *in, *out; /* an input that is absent is ATT_NONE */
     int in_count, out_count;
 } att_node_info;
 ATT_API int att_graph_node_count(const att_graph *graph);
 ATT_API att_node_info att_graph_node_at(const att_graph *graph, int node);
 
-/* Nodes made from now on are named `scope`, for probes and profiles ("blocks.3.attn"); copied. */
+/* Sets the scope ("blocks.3.attn") of all nodes that are added afterwards. It names them in probes and profiles.
+ * `scope` is copied. */
 ATT_API void att_graph_scope(att_graph *graph, const char *scope);
 
-/* Description of a value. ATT_NONE or another graph's number: rank 0, kind sample. */
+/* Shape, type and kind of a value. For ATT_NONE and numbers outside the graph: rank 0, kind sample. */
 ATT_API att_shape att_value_shape(const att_graph *graph, att_value value);
 ATT_API att_dtype att_value_dtype(const att_graph *graph, att_value value);
 ATT_API att_kind att_value_kind(const att_graph *graph, att_value value);
 
-/* The parameters and buffers in order of declaration. name lives as long as the graph. */
+/* Parameters and buffers in order of declaration; index: 0..count-1. The name lives as long as the graph. */
 typedef struct att_parameter_info {
     const char *name;
     att_value value;
@@ -125,15 +128,15 @@ typedef struct att_parameter_info {
 } att_parameter_info;
 ATT_API int att_graph_parameter_count(const att_graph *graph);
 ATT_API att_parameter_info att_graph_parameter_at(const att_graph *graph, int index);
-/* Elements in all parameters together, buffers not counted. */
+/* Returns the number of elements of all parameters, without buffers. */
 ATT_API int64_t att_graph_parameter_elements(const att_graph *graph);
 
-/* Work for one sample, forward: multiply-adds of matrix products and attention counted as two operations each; other
- * ops as their descriptors say. Derived values are not counted. */
+/* Cost of the forward pass for one sample, without derived values. A multiply-add of a matrix product or of attention
+ * counts as two operations. */
 typedef struct att_cost {
     double flops; /* all floating-point operations */
-    double macs;  /* multiply-adds of matrix products only, as peers count them */
-    double bytes; /* read and written, each value once */
+    double macs;  /* multiply-adds of matrix products only: the figure that papers give */
+    double bytes; /* bytes read and written, each value once */
 } att_cost;
 ATT_API att_cost att_graph_cost(const att_graph *graph);
 

@@ -1,11 +1,11 @@
-/* attscope/image.h - photographs from files: JPEG, PNG and WebP to 8-bit pixels.
+/* attscope/image.h - decodes JPEG, PNG and WebP files to 8-bit pixels.
  *
- * The bytes equal those of Pillow's Image.open(file).convert("RGB") (or "L" for one channel): full-precision inverse
- * DCT, smooth chroma upsampling, alpha dropped, palettes looked up, 16-bit colour cut to its high byte, 16-bit grey
- * clipped at 255, CMYK taken as Adobe's inverted one. Of an animated WebP the first frame is decoded, on black. EXIF
- * blocks, and so orientation tags, are ignored, as Pillow does. The format is found from the first bytes, never from
- * the name. A JPEG whose coded data are damaged, but not cut short, is decoded to what Pillow makes of it, with a
- * warning in the context's log.
+ * The pixels equal those of Pillow's Image.open(file).convert("RGB") (or "L" for one channel). That means:
+ * full-precision inverse DCT and smooth chroma upsampling; alpha is dropped; palettes are expanded; 16-bit colour is
+ * truncated to its high byte; 16-bit grey is clipped at 255; CMYK is taken as inverted, as Adobe writes it. Of an
+ * animated WebP the first frame is decoded, on a black background. EXIF data, and so the orientation, are ignored. The
+ * format is recognised by the first bytes, never by the file name. A JPEG with damaged (but complete) coded data is
+ * decoded to the pixels that Pillow makes of it; the log gets a warning.
  */
 #ifndef ATTSCOPE_IMAGE_H
 #define ATTSCOPE_IMAGE_H
@@ -16,34 +16,36 @@
 extern "C" {
 #endif
 
-/* pixels: [height][width][channels]; channels 1 (grey) or 3 (red, green, blue). An image of zeros is empty. */
+/* pixels: [height][width][channels]; channels is 1 (grey) or 3 (red, green, blue). A zeroed struct is an empty image.
+ */
 typedef struct att_image {
     int width, height, channels;
     uint8_t *pixels;
 } att_image;
 
-/* What a file from outside may ask for; more is ERR_UNSUPPORTED before anything is decoded. */
+/* Limits for files from outside. A file beyond them is refused with ERR_UNSUPPORTED before it is decoded. */
 typedef struct att_image_limits {
     int side;          /* largest width and height */
     int64_t pixels;    /* largest width * height */
     size_t file_bytes; /* largest file */
-    size_t memory;     /* bytes a decoder may use besides the pixels */
+    size_t memory;     /* bytes that a decoder may allocate besides the pixels */
 } att_image_limits;
 
 /* Sides up to 65,535, 2^26 pixels, files up to 256 MiB, 1 GiB of memory. */
 ATT_API att_image_limits att_image_limits_defaults(void);
 
-/* Decodes `size` bytes to an image of `channels` (1 or 3). limits: NULL means the defaults. On success *image is the
- * caller's, freed by att_image_free(); on failure it is unchanged. Errors: ERR_FORMAT (another format, truncated,
- * corrupt), ERR_UNSUPPORTED (beyond the limits, 12-bit JPEG and other rare kinds), ERR_ARGUMENT, ERR_MEMORY. */
+/* Decodes an image file of `size` bytes in memory to `channels` (1 or 3) channels. limits: NULL means the defaults. On
+ * success the caller owns *image and frees it with att_image_free(); on failure *image is unchanged. Errors: ERR_FORMAT
+ * (another format, truncated, corrupt), ERR_UNSUPPORTED (beyond the limits; rare kinds such as 12-bit JPEG),
+ * ERR_ARGUMENT, ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_image_decode(att_context *context, const void *bytes, size_t size, int channels,
                                                    const att_image_limits *limits, att_image *image);
-/* The same from a file, whose path every message names. Errors as above; ERR_NOT_FOUND, ERR_IO. */
+/* As att_image_decode(), from a file; every message names its path. Further errors: ERR_NOT_FOUND, ERR_IO. */
 ATT_API ATT_MUST_CHECK att_status att_image_read(att_context *context, const char *path, int channels,
                                                  const att_image_limits *limits, att_image *image);
-/* Whether red, green and blue are equal in every pixel of an image with 3 channels. */
+/* Returns whether red, green and blue are equal in every pixel of an image with 3 channels. */
 ATT_API bool att_image_is_grey(const att_image *image);
-/* Frees the pixels and makes the image empty; empty images are allowed. context: the one it was decoded with. */
+/* Frees the pixels and makes the image empty; an empty image is allowed. context: the one that decoded the image. */
 ATT_API void att_image_free(att_context *context, att_image *image);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* attscope/printable.h - text that came from outside, made fit for a terminal. */
+/* attscope/printable.h - makes text from outside safe to print on a terminal. */
 #ifndef ATTSCOPE_PRINTABLE_H
 #define ATTSCOPE_PRINTABLE_H
 
@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* Replaces, in place, every byte that could steer a terminal by '?': control characters (C0, DEL, and the C1 controls
- * in UTF-8) and bytes that are not valid UTF-8. With `keep_lines` newlines stay. Messages of a context and lines of its
- * log have been through it. Returns `text`. Thread-safe. */
+/* Replaces, in place, every byte that could control a terminal by '?': control characters (C0, DEL, and the C1 controls
+ * in UTF-8) and bytes that are not valid UTF-8. With `keep_lines` newlines stay. Returns `text`. Thread-safe. A
+ * context's messages and log lines have already been treated this way. */
 ATT_API char *att_text_printable(char *text, bool keep_lines);
 
 #ifdef __cplusplus

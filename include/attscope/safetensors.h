@@ -1,9 +1,8 @@
-/* attscope/safetensors.h - the file format in which weights and checkpoints are written.
+/* attscope/safetensors.h - writes weights and checkpoints as safetensors files.
  *
- * A file is the header's length (u64, little endian), the header (JSON: name -> dtype, shape, offsets; string-only
- * metadata) and the tensors without gaps. The header has at most 100,000,000 bytes. Format:
- * https://github.com/huggingface/safetensors, "Format".
- * Such files are read by attscope/tensors.h.
+ * A file consists of the header's length (u64, little endian), the header (JSON: name -> dtype, shape, offsets;
+ * metadata of strings only) and the tensors' data without gaps. The header has at most 100,000,000 bytes. Format:
+ * https://github.com/huggingface/safetensors, section "Format". attscope/tensors.h reads such files.
  */
 #ifndef ATTSCOPE_SAFETENSORS_H
 #define ATTSCOPE_SAFETENSORS_H
@@ -14,7 +13,6 @@
 extern "C" {
 #endif
 
-/* X(name, bytes of an element) */
 #define ATT_SAFETENSORS_DTYPE_LIST(X) \
     X(F64, 8)                         \
     X(F32, 4)                         \
@@ -41,17 +39,16 @@ typedef enum att_safetensors_dtype {
 } att_safetensors_dtype;
 
 ATT_API size_t att_safetensors_dtype_size(att_safetensors_dtype dtype);
-/* "F32"; never NULL. */
+/* Returns "F32" and the like; never NULL. */
 ATT_API const char *att_safetensors_dtype_name(att_safetensors_dtype dtype);
-/* The type under which tensors of `dtype` are stored. */
+/* Returns the type with which tensors of `dtype` are stored. */
 ATT_API att_safetensors_dtype att_safetensors_dtype_of(att_dtype dtype);
 
-/* A tensor to write. */
 typedef struct att_safetensors_tensor {
     const char *name; /* UTF-8, unique, not "__metadata__" */
     att_safetensors_dtype dtype;
     att_shape shape;
-    const void *data; /* row-major elements; NULL: `fill` makes them when their turn comes */
+    const void *data; /* row-major elements; NULL: `fill` supplies them */
 } att_safetensors_tensor;
 
 typedef struct att_safetensors_pair {
@@ -63,15 +60,17 @@ typedef struct att_safetensors_content {
     int tensor_count;
     const att_safetensors_pair *metadata;
     int metadata_count;
-    /* Writes the elements of tensors[index], `bytes` bytes, to `out` (aligned to 64). An error ends the writing and is
-     * returned. NULL where every tensor has data. */
+    /* Supplies the data of tensors[index]: writes `bytes` bytes to `out` (aligned to 64). Called once for each tensor
+     * whose data is NULL, when that tensor is written. An error ends the writing and is returned. NULL if every tensor
+     * has data. */
     att_status (*fill)(void *user, int index, void *out, size_t bytes);
     void *fill_user;
 } att_safetensors_content;
 
-/* Replaces the file at `path` in one step; needs memory for the header and the largest tensor without data. Tensors
- * are ordered by size of their elements, largest first, then by name. Errors: ERR_ARGUMENT (a wrong name, shape, type
- * or key); ERR_IO, ERR_MEMORY, what `fill` returned. After a failure the file is what it was. */
+/* Writes the file at `path` atomically (attscope/file.h); after a failure the file is unchanged. Allocates memory for
+ * the header and for the largest tensor whose data is NULL. Tensors are ordered by element size, largest first, then by
+ * name. Errors: ERR_ARGUMENT (an invalid name, shape, type or key), ERR_IO, ERR_MEMORY, and the error that `fill`
+ * returned. */
 ATT_API att_status att_safetensors_write(att_context *context, const char *path,
                                          const att_safetensors_content *content);
 

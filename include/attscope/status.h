@@ -1,8 +1,8 @@
-/* attscope/status.h - how every fallible function answers.
+/* attscope/status.h - the status codes that functions return.
  *
- * A fallible function returns att_status. Where it is not ATT_OK, att_context_message() holds one sentence: what
- * failed, where, and what was expected. After a failure every output parameter is unchanged unless its function says
- * otherwise, and nothing that was allocated for the call is left behind.
+ * A function that can fail returns att_status. After a failure att_context_message() holds one sentence: what failed,
+ * where, and what was expected. Unless a function says otherwise, a failed call leaves every output parameter unchanged
+ * and frees everything that it allocated.
  */
 #ifndef ATTSCOPE_STATUS_H
 #define ATTSCOPE_STATUS_H
@@ -21,7 +21,7 @@ extern "C" {
 #define ATT_MUST_CHECK
 #endif
 
-/* X(name, value, meaning): one list for the enum, the names and the texts. */
+/* X(name, value, meaning). The enum, the names and the meanings are made from this list. */
 #define ATT_STATUS_LIST(X)                                                       \
     X(OK, 0, "success")                                                          \
     X(ERR_MEMORY, 1, "memory could not be allocated")                            \
@@ -41,9 +41,9 @@ typedef enum att_status {
 #undef ATT_STATUS_ENUM
 } att_status;
 
-/* "ERR_IO" and the like; never NULL, also for values outside the list. Thread-safe. */
+/* Returns "ERR_IO" and the like; never NULL, also for values outside the list. Thread-safe. */
 ATT_API const char *att_status_name(att_status status);
-/* The meaning from the list above; never NULL. Thread-safe. */
+/* Returns the meaning from the list above; never NULL. Thread-safe. */
 ATT_API const char *att_status_meaning(att_status status);
 
 #ifdef __cplusplus

@@ -1,34 +1,32 @@
-/* attscope/store.h - the records of runs, written from the stream of events.
+/* attscope/store.h - sinks that write the events of runs to files.
  *
- * In the folder of a run:
+ * Files in the folder of a run:
  *
- *   metrics.jsonl   every event, one JSON object a line: event ("run_begin", "step", "measure", "epoch", "warning",
- *                   "run_end"), epoch, step, seconds, then its fields; NaN and infinities are null. "measure" has
- *                   measurements: an array of instrument, node, head (left out where it concerns none alone),
- *                   statistic, mean, deviation, n (samples), and where some were kept samples, an array of the numbers
- *                   of the first of them, to 5 digits
- *   summary.csv     every ATT_EVENT_EPOCH, as timm's: epoch, fields named train_..., those named eval_..., lr; the
- *                   first epoch fixes the columns
- *   events.out.tfevents.attscope
- *                   scalars for TensorBoard: a step's fields; an epoch's train_..., eval_... and its number as "epoch";
- *                   measurements of all heads together as "entropy/blocks.3.attn/mean"
- *   measure.jsonl   figures of a checkpoint (att_store_open_measured()): "run_begin", "measure" and "run_end" as above
+ *   metrics.jsonl   every event, one JSON object per line: event ("run_begin", "step", "measure", "epoch", "warning",
+ *                   "run_end"), epoch, step, seconds, then its fields; NaN and infinity are null. "measure" has
+ *                   measurements: an array of instrument, node, head (missing for all heads together), statistic, mean,
+ *                   deviation, n (samples), and samples, if they were kept: values of the first samples, to 5 digits
+ *   summary.csv     every ATT_EVENT_EPOCH, as in timm: epoch, fields named train_..., fields named eval_..., lr. The
+ * first epoch determines the columns events.out.tfevents.attscope scalars for TensorBoard: fields of steps; train_...
+ * and eval_... of epochs, and the epoch's number as "epoch"; measurements of all heads together, as
+ * "entropy/blocks.3.attn/mean" measure.jsonl   figures of a checkpoint (att_store_open_measured()): "run_begin",
+ * "measure" and "run_end" as above
  *
- * Of several runs, where asked for: an SQLite database, its application_id 0x61747473 and user_version 1.
+ * Optionally an SQLite database for many runs, with application_id 0x61747473 and user_version 1:
  *
- *   runs            id, folder (unique; as seen from the database's folder), model, started (UTC, ISO 8601), status and
- *                   message of the end (NULL before), settings (JSON object: the fields of ATT_EVENT_RUN_BEGIN); the
- *                   training's where the folder has one, else the measurement's
+ *   runs            id, folder (unique; relative to the database's folder), model, started (UTC, ISO 8601), status and
+ *                   message of the end (NULL before the end), settings (JSON object with the fields of
+ *                   ATT_EVENT_RUN_BEGIN): those of the training if the folder has one, else those of the measurement
  *   scalars         run (runs.id), step (updates done), epoch (0-based), event ("step", "epoch"), name, value
- *   measurements    run, source ("train": while training; "measure": of a checkpoint), step, split, instrument, node
- *                   ("": of the network), head (-1: all together), statistic, unit, value (mean over n samples),
+ *   measurements    run, source ("train": during training; "measure": of a checkpoint), step, split, instrument, node
+ *                   ("": the whole network), head (-1: all together), statistic, unit, value (mean over n samples),
  *                   deviation, n
  *
- * Numbers that are NaN are NULL there. Several processes may write to one database at once; it uses a write-ahead log,
- * so that it must not lie on a file system that is shared over a network by several machines that write to it.
+ * NaN is stored as NULL. Several processes may write to one database at the same time. It uses a write-ahead log, so
+ * several machines must not write to it through a network file system.
  *
- * An event is written whole or not at all. What was emitted survives the process's end at any moment; everything is on
- * the disk after every epoch.
+ * An event is written completely or not at all. Written events survive if the process is killed at any moment; after
+ * every epoch the files are flushed to the disk.
  */
 #ifndef ATTSCOPE_STORE_H
 #define ATTSCOPE_STORE_H
@@ -39,40 +37,42 @@
 extern "C" {
 #endif
 
-/* The member of a measurement in JSON that is true where another instrument leaves the figure out
- * (att_measurement.excluded); others lack it. */
+/* JSON key of a measurement: true if another instrument leaves the figure out (att_measurement.excluded), else missing.
+ */
 #define ATT_EXCLUDED_KEY "excluded_from_tns"
 
-/* Where a training that continues stood (as att_checkpoint_info says it). */
+/* Where a resumed training continues (from att_checkpoint_info). */
 typedef struct att_store_resume {
     int64_t epoch; /* epochs finished */
-    int64_t step;  /* updates made */
+    int64_t step;  /* updates done */
 } att_store_resume;
 
 typedef struct att_store_options {
     const att_store_resume *resume; /* NULL: a new run */
-    const char *database;           /* file, made if missing, in an existing folder; NULL: none. A library that was
-                                       built without SQLite (-DATT_SQLITE=OFF) writes none, and says so in the log */
+    const char *database; /* path of the database, created if missing, in an existing folder; NULL: none. A library
+                             built without SQLite (-DATT_SQLITE=OFF) writes none and logs that */
 } att_store_options;
 
-/* Opens the records of a training in `folder`, which is made if missing. options: NULL means none of them. A new run's
- * take the place of any that are there. For one that continues what came after that point is dropped, with the end of
- * the earlier run, and the continued run's ATT_EVENT_RUN_BEGIN is not written: apart from times, the records become
- * those of a run that never stopped.
+/* Opens the records of a training in `folder`, which is created if missing. options: NULL means the defaults (all
+ * members zero). A new run replaces existing records. A resumed run drops the records after the point where it
+ * continues, including the earlier end of the run, and does not write its ATT_EVENT_RUN_BEGIN: except for times, the
+ * records are those of an uninterrupted run.
  *
- * On success *sink is the caller's, to be ended by sink->close(sink->user); emit fails with ERR_ARGUMENT where two
- * fields of an event have the same name or one of those above, ERR_IO, ERR_MEMORY. Errors: ERR_FORMAT where summary.csv
- * or the database is something else, or the database is damaged; ERR_IO (also where it is locked for a minute),
- * ERR_MEMORY. */
+ * On success the caller owns *sink and ends it with sink->close(sink->user). sink->emit fails with ERR_ARGUMENT (two
+ * fields of an event have the same name, or a field has one of the names above), ERR_IO, ERR_MEMORY. Errors of this
+ * call: ERR_FORMAT (summary.csv or the database has other contents, or the database is damaged), ERR_IO (also if the
+ * database stays locked for a minute), ERR_MEMORY.
+ */
 ATT_API ATT_MUST_CHECK att_status att_store_open(att_context *context, const char *folder,
                                                  const att_store_options *options, att_sink *sink);
 
-/* For what was measured of a checkpoint of the run in `folder`, which is made if missing: ATT_EVENT_RUN_BEGIN, events
- * of ATT_EVENT_MEASURE, ATT_EVENT_RUN_END. All of an earlier call's figures stay until that end. Where that call's
- * begin had the same fields, those of statistics and nodes that were not measured again are kept beside the new ones.
- * Where the begin differs, all are replaced: the log says why, and the earlier file becomes measure.previous.jsonl.
- * Epoch, step, "checkpoint" and "use_ema" may differ where a field "weights" says by its digest which weights they are,
- * "data" where "contents" says which images. database: as above. The rest is as for att_store_open(). */
+/* Opens the records of figures measured on a checkpoint of the run in `folder`, which is created if missing. Emit
+ * ATT_EVENT_RUN_BEGIN, any number of ATT_EVENT_MEASURE, then ATT_EVENT_RUN_END. The figures of an earlier measurement
+ * stay until that end. If its RUN_BEGIN had the same fields, its figures of statistics and nodes that were not measured
+ * again are kept beside the new ones. If the fields differ, all its figures are replaced: the log says why, and the
+ * earlier file becomes measure.previous.jsonl. These fields may differ: epoch, step, "checkpoint" and "use_ema" if a
+ * field "weights" identifies the weights by their digest; "data" if a field "contents" identifies the images. database:
+ * see att_store_options. Ownership and errors: as for att_store_open(). */
 ATT_API ATT_MUST_CHECK att_status att_store_open_measured(att_context *context, const char *folder,
                                                           const char *database, att_sink *sink);
 

@@ -1,7 +1,7 @@
 /* attscope/tensor.h - element types, shapes, and tensors in the caller's memory.
  *
- * Shape letters mean the same everywhere: B batch, G samples of a group, N tokens, C channels, H heads, D head width,
- * h x w a grid of tokens or pixels, O outputs, I inputs. Layout is row-major, channels last.
+ * Shape letters have the same meaning in all headers: B batch, G samples of a group, N tokens, C channels, H heads, D
+ * head width, h x w a grid of tokens or pixels, O outputs, I inputs. Layout is row-major, channels last.
  */
 #ifndef ATTSCOPE_TENSOR_H
 #define ATTSCOPE_TENSOR_H
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* X(name, bytes, safetensors' name) */
+/* X(name, bytes of an element, name in safetensors files) */
 #define ATT_DTYPE_LIST(X) \
     X(F32, 4, "F32")      \
     X(F64, 8, "F64")      \
@@ -39,18 +39,18 @@ typedef struct att_shape {
     int64_t dims[ATT_MAX_RANK];
 } att_shape;
 
-/* Product of the dims, 1 for a scalar; -1 where a dim is negative, the product exceeds INT64_MAX / 16, or the rank
- * exceeds ATT_MAX_RANK. */
+/* Returns the number of elements, 1 for a scalar; -1 if a dimension is negative, the number exceeds INT64_MAX / 16, or
+ * the rank exceeds ATT_MAX_RANK. */
 ATT_API int64_t att_shape_count(att_shape shape);
-/* False for shapes whose rank exceeds ATT_MAX_RANK. */
+/* Returns whether both shapes are equal; false if a rank exceeds ATT_MAX_RANK. */
 ATT_API bool att_shape_equal(att_shape a, att_shape b);
-/* Writes "[2, 3]" ("of rank 6" where the rank exceeds ATT_MAX_RANK), truncated to fit, and returns `text`. */
+/* Writes "[2, 3]" ("of rank 6" if the rank exceeds ATT_MAX_RANK), truncated to `size` bytes, and returns `text`. */
 ATT_API char *att_shape_format(att_shape shape, char *text, size_t size);
 
 /* att_shape_of(2, 3) is the shape [2, 3]. */
 #define att_shape_of(...) ((att_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
 
-/* A tensor in host memory. Who owns `data` is said where one is passed. */
+/* A tensor in host memory. Each function that takes or returns one says who owns `data`. */
 typedef struct att_tensor {
     att_dtype dtype;
     att_shape shape;

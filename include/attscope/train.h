@@ -1,4 +1,4 @@
-/* attscope/train.h - training a network as timm's train.py does, and continuing one to the same bits. */
+/* attscope/train.h - trains a network as timm's train.py does, and resumes a training with identical results. */
 #ifndef ATTSCOPE_TRAIN_H
 #define ATTSCOPE_TRAIN_H
 
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* An optimiser or schedule that --opt or --sched can name. */
+/* An optimiser or schedule that --opt or --sched can name. All zero for an index outside 0..count-1. */
 typedef struct att_choice {
     const char *name, *summary;
 } att_choice;
@@ -25,65 +25,66 @@ ATT_API att_choice att_schedule_at(int index);
 
 enum { ATT_MOST_MILESTONES = 8 };
 
-/* Strings are only read during the call. The members up to `model_ema_decay` decide bits: a resume must give the
- * same ones. */
+/* Settings of a training. Strings are only read during the call. The members from task_options to model_ema_decay,
+ * except `memory`, determine the bits of the result: a resumed training must have the same. */
 typedef struct att_train_options {
-    const att_option_values *task_options; /* of the model's task (att_task_info); those that are missing, or all where
-                                              NULL, have their defaults */
+    const att_option_values *task_options; /* options of the model's task (att_task_info); missing ones, or all if NULL,
+                                              have their defaults */
     const char *backend;                   /* "cpu", "ref" */
-    att_precision precision;               /* ATT_MIXED pays where att_context_has_bf16(); checkpoints stay in f32 */
-    uint64_t seed;                         /* of data order, augmentations, dropout and drop path */
-    int lanes;      /* gradient lanes; 0: the context's threads, after a resume those of the checkpoint */
-    int64_t memory; /* bytes for weights, optimiser, gradients, what is kept of a batch, and evaluation; images that are
-                       read come on top. The more there is, the less is computed again; it decides no bit. 0: after a
-                       resume what the checkpoint says, otherwise a fixed rule for each network. ERR_MEMORY, with the
-                       least that works, where it is too little */
+    att_precision precision; /* ATT_MIXED is faster if att_context_has_bf16(); checkpoints are always f32 */
+    uint64_t seed;           /* of the order of data, augmentations, dropout and drop path */
+    int lanes;      /* gradient lanes; 0: as many as the context has threads, or after a resume the checkpoint's */
+    int64_t memory; /* bytes for weights, optimiser, gradients, activations of a batch, and evaluation; the loader's
+                       images need more. With more memory less is recomputed; the bits do not change. 0: after a resume
+                       the checkpoint's value, else a fixed rule for each network. If it is too small: ERR_MEMORY, with
+                       the least that works */
     int epochs;
-    int batch_size;           /* images of one batch; an incomplete last batch of an epoch is dropped */
-    int grad_accum_steps;     /* batches of one update; the last update of an epoch may have fewer */
-    const char *optimizer;    /* att_optimizer_at() */
-    double momentum;          /* sgd, momentum */
-    double beta1, beta2, eps; /* adamw */
+    int batch_size;           /* images per batch; the incomplete last batch of an epoch is dropped */
+    int grad_accum_steps;     /* batches per update; the last update of an epoch may have fewer */
+    const char *optimizer;    /* name, see att_optimizer_at() */
+    double momentum;          /* for sgd and momentum */
+    double beta1, beta2, eps; /* for adamw */
     double weight_decay;
-    const char *weight_decay_on; /* "weights": not on norms, biases, position embedding and class token, as in timm;
-                                    "all": on every parameter, as PyTorch's optimisers without groups */
-    double clip_grad;            /* > 0: largest Euclidean norm of the whole gradient */
-    double lr;                   /* 0: lr_base r, or lr_base sqrt r for adamw, r = batch_size grad_accum_steps / 256 */
+    const char *weight_decay_on; /* "weights": not for norms, biases, position embedding and class token, as in timm;
+                                    "all": for every parameter, as PyTorch's optimisers without parameter groups */
+    double clip_grad;            /* largest Euclidean norm of the whole gradient; 0: no clipping */
+    double lr; /* 0: lr_base r, or for adamw lr_base sqrt r, with r = batch_size grad_accum_steps / 256 */
     double lr_base;
-    const char *schedule;  /* att_schedule_at() */
-    bool sched_on_updates; /* the rate changes at every update instead of every epoch */
-    int warmup_epochs;     /* linear from warmup_lr to lr; counted within `epochs` */
+    const char *schedule;  /* name, see att_schedule_at() */
+    bool sched_on_updates; /* change the rate at every update instead of every epoch */
+    int warmup_epochs;     /* linear from warmup_lr to lr; these epochs count in `epochs` */
     double warmup_lr, min_lr;
-    double decay_epochs, decay_rate;           /* step: lr decay_rate^floor(t / decay_epochs), t from the start */
-    int decay_milestones[ATT_MOST_MILESTONES]; /* multistep, epochs in rising order: lr decay_rate^(how many are at
-                                                  most t + 1), so that as in timm the rate falls one epoch (with
-                                                  sched_on_updates: one update) before each */
+    double decay_epochs, decay_rate; /* step: lr decay_rate^floor(t / decay_epochs), t epochs after the start */
+    int decay_milestones[ATT_MOST_MILESTONES]; /* multistep, increasing epochs: lr decay_rate^(number of milestones <= t
+                                                  + 1). As in timm, the rate falls one epoch (one update with
+                                                  sched_on_updates) before each milestone */
     int decay_milestone_count;
-    double mixup, cutmix;    /* alphas of data.h's mixing, off where 0. Where anything is mixed, the loss is that
-                                of the mixed images */
-    double cutmix_minmax[2]; /* sides of CutMix's box instead of its alpha; 0, 0: none */
+    double mixup, cutmix;    /* alphas (att_mix_options); 0: off. The loss is that of the mixed images */
+    double cutmix_minmax[2]; /* range of the sides of CutMix's box, instead of its alpha; 0, 0: not used */
     double mixup_prob, mixup_switch_prob;
     const char *mixup_mode; /* "batch", "pair", "elem" */
-    int mixup_off_epoch;    /* from this epoch on nothing is mixed; 0: never */
-    int aug_repeats;        /* images of an epoch come so often, from correspondingly fewer; 0, 1: once */
-    bool model_ema;         /* keep an average of the weights; evaluation and the best epoch go by it */
-    bool model_ema_warmup;  /* d = min(model_ema_decay, 1 - (1 + u)^(-2/3)), u finished updates before this one */
-    double model_ema_decay; /* the first update copies the weights; then ema = d ema + (1 - d) weights */
+    int mixup_off_epoch;    /* no mixing from this epoch on; 0: never ends */
+    int aug_repeats;        /* repeated augmentation (att_loader_options.repeats); 0, 1: off */
+    bool model_ema;         /* keep a moving average of the weights; evaluation and the best epoch use it */
+    bool model_ema_warmup;  /* use d = min(model_ema_decay, 1 - (1 + u)^(-2/3)); u: updates finished before this one */
+    double model_ema_decay; /* d: ema = d ema + (1 - d) weights. The first update copies the weights */
 
-    int workers;       /* threads of the loader; they change no bits */
-    bool skip_corrupt; /* images that cannot be decoded are no error: training takes the next of the epoch's order in
-                          their place, evaluation leaves them out of its figures */
-    const char *eval_metric; /* one of the task's metrics: decides which epoch is best; NULL: the task's own choice */
-    int log_interval;        /* updates between two ATT_EVENT_STEP */
+    int workers;       /* threads of the loader; they change no bits of the result */
+    bool skip_corrupt; /* images that cannot be decoded are not an error: training replaces each by the next image of
+                          the epoch's order, evaluation leaves them out of its figures */
+    const char *eval_metric; /* metric of the task that determines the best epoch; NULL: the task's own choice */
+    int log_interval;        /* updates between two events ATT_EVENT_STEP */
 
-    att_measure *measure;  /* made on the model's graph: observes the forward pass of every `measure_every`th update,
-                              the first among them, as it is trained on; changes no bit. NULL: none */
-    int64_t measure_every; /* at least 1 where there is a measure */
+    /* Instruments made on the model's graph. They observe the forward pass of every `measure_every`-th training update,
+     * beginning with the first, and change no bit of the result. NULL: none. */
+    att_measure *measure;
+    int64_t measure_every; /* at least 1 if `measure` is set */
 
-    const char *output;               /* folder for checkpoints, made if missing; NULL: none are written */
-    int checkpoint_hist;              /* checkpoint-N files to keep, the best ones */
-    int64_t checkpoint_every_updates; /* rewrite `last` after so many updates within an epoch; 0: after epochs only */
-    const char *resume;               /* checkpoint to continue from; NULL: start from the weights as they are */
+    const char *output;               /* folder for checkpoints, created if missing; NULL: none are written */
+    int checkpoint_hist;              /* number of checkpoint-N files to keep, the best ones */
+    int64_t checkpoint_every_updates; /* also write last.safetensors after so many updates within an epoch; 0: only
+                                         after epochs */
+    const char *resume;               /* path of the checkpoint to resume from; NULL: start from the given weights */
 
     const att_sink *sinks; /* each receives every event; they stay the caller's and are not closed */
     int sink_count;
@@ -91,66 +92,69 @@ typedef struct att_train_options {
     void *progress_user;
 } att_train_options;
 
-/* The task's own options and metric; timm's: batch 128, sgd (momentum 0.9, Nesterov), weight decay
- * 2e-5, lr_base 0.1, cosine over 300 epochs with 5 of warm-up from 1e-5, EMA off (0.9998), a step every 90 epochs
- * (milestones 90, 180, 270) by 0.1, ten checkpoints, log every 50 updates, seed 42, nothing mixed (for those who do:
- * probability 1, of CutMix 0.5, by batches) or repeated.
+/* The defaults are timm's: batch size 128, sgd (momentum 0.9, Nesterov), weight decay 2e-5, lr_base 0.1, cosine over
+ * 300 epochs with 5 epochs of warm-up from 1e-5, no EMA (decay 0.9998), ten checkpoints, log every 50 updates, seed 42,
+ * no mixing (probability 1, CutMix 0.5, by batches for those who switch it on), no repeats. The schedules "step" and
+ * "multistep" multiply by 0.1 every 90 epochs and at 90, 180, 270. Options and metric of the task are its own defaults.
  */
 ATT_API att_train_options att_train_options_defaults(void);
 
-/* Whether images are mixed with each other. */
+/* Returns whether images are mixed with each other. */
 ATT_API bool att_train_mixes(const att_train_options *options);
 
 typedef struct att_train_result {
-    int epochs; /* finished, those before a resume included */
+    int epochs; /* finished epochs, including those before a resume */
     int64_t updates;
-    double train_loss;                    /* of the last epoch that this call finished; NaN: none */
-    double eval[ATT_MAX_METRICS];         /* the task's metrics, likewise, in its order */
+    double train_loss;                    /* mean loss of the last epoch that this call finished; NaN: none */
+    double eval[ATT_MAX_METRICS];         /* metrics of that epoch, in the task's order; NaN: none */
     double best_metric;                   /* NaN: none */
     int best_epoch;                       /* 0-based; -1: none */
-    double images_per_second, wait_share; /* over this call's training: speed, and time spent waiting for data */
-    int64_t train_corrupt, eval_corrupt;  /* images replaced and left out in the last epoch that this call finished */
+    double images_per_second, wait_share; /* speed, and share of the time spent waiting for data, in this call */
+    int64_t train_corrupt, eval_corrupt;  /* images replaced in training and left out in evaluation, in the last epoch
+                                             that this call finished */
 } att_train_result;
 
-/* The images of a training and how each set is made ready. eval may be NULL: nothing is evaluated. Sizes and channels
- * must be the model's (ERR_MISMATCH), targets such as it can answer: classes within its outputs (ERR_MISMATCH). All
- * must outlive the call. */
+/* The data of a training and its transforms. eval may be NULL: no evaluation. Sides and channels of the transforms must
+ * be those of the model, and the targets must be possible for it, such as classes within its outputs (ERR_MISMATCH).
+ * All objects must outlive the call. */
 typedef struct att_train_data {
     const att_dataset *train, *eval;
     const att_transform_options *train_transform, *eval_transform;
 } att_train_data;
 
-/* Refuses what att_train() would refuse before its first update, as far as that does not depend on a checkpoint to
- * resume from: options, data, and the memory that training and evaluation take together. What `weights` holds does not
- * matter, so that it may be asked before they are drawn or read. */
+/* Makes the checks of att_train() that come before its first update: options, data, and memory of training and
+ * evaluation together; not those that need the checkpoint to resume from. The contents of `weights` do not matter; they
+ * may be uninitialised. Errors: those of att_train(). */
 ATT_API att_status att_train_check(const att_model *model, att_weights *weights, const att_train_data *data,
                                    const att_train_options *options);
 
-/* Trains `weights` of `model`, which is in f32; the task adds the loss to a copy of its graph. Files in `output`:
- * last.safetensors after every epoch, checkpoint-N.safetensors (N: the 0-based epoch), model_best.safetensors; each is
- * replaced in one step. With no epochs, last.safetensors holds the weights as they were given.
+/* Trains `weights` of `model`, which must be in f32. The loss of the model's task is added to a copy of its graph.
+ * Files in `output`, each written atomically: last.safetensors after every epoch; checkpoint-N.safetensors (N: 0-based
+ * epoch); model_best.safetensors. With `epochs` 0, last.safetensors holds the given weights.
  *
- * Events: ATT_EVENT_RUN_BEGIN (model, task, parameters, train_images, listing (att_dataset_listing() of these),
- * fingerprint, tokens of the network's attention where it has any, and the settings as texts; its epoch and step say
- * where a resumed training goes on, so that a log can drop what it has beyond); ATT_EVENT_STEP (loss, lr, grad_norm,
- * images_per_second, wait_share; loss is the mean over the update's images, and all concern that update);
- * ATT_EVENT_EPOCH (train_loss, the task's metrics as eval_loss, eval_top1, .., lr, images_per_second, wait_share; the
- * eval_ ones are of the averaged weights where there are any, and eval_plain_loss, .. are added then; left out where
- * nothing is evaluated; with skip_corrupt also train_corrupt and eval_corrupt, how many images were replaced and left
- * out); ATT_EVENT_WARNING for each image that cannot be decoded, once in a call (message, which names it and why; set:
- * "train", "eval"); ATT_EVENT_MEASURE (split = "train", images, without accuracy where images are mixed; the figures of
- * one update's images before that update, at the step that it made); ATT_EVENT_RUN_END (status, message). Nothing is
- * emitted before all arguments were found good.
+ * Events, none of which is emitted before all arguments have been checked:
  *
- * A resumed training gives the bits of one that never stopped: weights, optimiser, average, losses in the log. What
- * must agree for that is in the checkpoint; ERR_MISMATCH names the first difference.
+ *   ATT_EVENT_RUN_BEGIN   model, task, parameters, train_images, listing (att_dataset_listing() of the training
+ * images), fingerprint, tokens (if the network has attention), and the settings as texts. Its epoch and step say where
+ * a resumed training continues ATT_EVENT_STEP        loss (mean over the update's images), lr, grad_norm,
+ * images_per_second, wait_share ATT_EVENT_EPOCH       train_loss, lr, images_per_second, wait_share; if there is
+ * evaluation the task's metrics as eval_loss, eval_top1, ..., of the moving average if there is one, and then those of
+ * the plain weights as eval_plain_loss, ...; with skip_corrupt also train_corrupt and eval_corrupt (images replaced and
+ * left out) ATT_EVENT_WARNING     each image that cannot be decoded, once per call: message (image and reason), set
+ * ("train", "eval") ATT_EVENT_MEASURE     split = "train", images; figures of the images of one update, computed with
+ * the weights before that update, at the step that it makes. Without accuracy if images are mixed ATT_EVENT_RUN_END
+ * status, message
  *
- * result may be NULL; otherwise it is filled on failure too, as far as the training came. Errors: ERR_ARGUMENT (an
- * option out of range; fewer images than one batch; a model that has a loss already); ERR_NOT_FOUND (optimizer,
- * schedule: with the nearest name); ERR_UNSUPPORTED (images are mixed, but the task's targets cannot be); ERR_NONFINITE
- * (loss or gradient: the message names the update, the first node and the last good checkpoint; weights are those
- * before that update. Or an evaluation: the epoch leaves no checkpoint and no event); ERR_STOPPED (progress asked to
- * stop: `last` was written after the update in progress); ERR_IO and what a sink answers. */
+ * A resumed training gives the same bits as one that was not interrupted: weights, optimiser, moving average, logged
+ * losses. The checkpoint records the settings that must agree; ERR_MISMATCH names the first that differs.
+ *
+ * result may be NULL; it is filled on failure too, as far as the training came. Errors: ERR_ARGUMENT (an option out of
+ * range; fewer images than one batch; a model that has a loss already); ERR_NOT_FOUND (optimiser or schedule; with the
+ * nearest name); ERR_UNSUPPORTED (mixing images although the task's targets cannot be mixed); ERR_NONFINITE (a loss or
+ * gradient: the message names the update, the first node and the last good checkpoint, and the weights are those before
+ * that update; or an evaluation: the epoch writes no checkpoint and no event); ERR_STOPPED (requested by `progress`:
+ * last.safetensors was written after the update in progress); ERR_IO; errors of a sink.
+ */
 ATT_API att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,
                              const att_train_options *options, att_train_result *result);
 

@@ -1,7 +1,7 @@
-/* attscope/version.h - which version these headers, and the library, are of.
+/* attscope/version.h - the version of these headers and of the library.
  *
- * Before 1.0 every minor version may change the interface, and the library's name on disk says which one it has:
- * libattscope.so.0.2. From 1.0 on only major versions do.
+ * Before 1.0 every minor version may change the interface. The name of the shared library contains the interface's
+ * version: libattscope.so.0.2. From 1.0 on, only major versions change the interface.
  */
 #ifndef ATTSCOPE_VERSION_H
 #define ATTSCOPE_VERSION_H
@@ -17,13 +17,13 @@ extern "C" {
 #define ATT_VERSION_PATCH 0
 #define ATT_VERSION "0.2.0"
 
-/* Of the headers: #if ATT_VERSION_AT_LEAST(0, 3, 0) */
+/* Compares the version of the headers: #if ATT_VERSION_AT_LEAST(0, 3, 0) */
 #define ATT_VERSION_AT_LEAST(major, minor, patch) \
     (ATT_VERSION_MAJOR > (major) ||               \
      (ATT_VERSION_MAJOR == (major) &&             \
       (ATT_VERSION_MINOR > (minor) || (ATT_VERSION_MINOR == (minor) && ATT_VERSION_PATCH >= (patch)))))
 
-/* Of the library: "major.minor.patch". */
+/* Version of the library at run time, "major.minor.patch". */
 ATT_API const char *att_version(void);
 
 #ifdef __cplusplus

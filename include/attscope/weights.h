@@ -1,10 +1,13 @@
-/* attscope/weights.h - the values of a graph's parameters, and what an optimiser keeps beside each.
+/* attscope/weights.h - the values of a graph's parameters, and the optimiser's state for each of them.
  *
- * The parameters lie in one block (joined weights: one for each part): those with weight decay, then other trained
- * ones, then buffers; each begins on a multiple of 16 elements. A slot is a second block of the same layout: "exp_avg",
- * "momentum_buffer", "ema". A gradient (attscope/gradient.h) is laid out likewise. A weights object is shared by
- * any number of sessions, gradients and updates, used one after the other; it must outlive them. It lives where its
- * backend says; copies in and out are the only way to its contents.
+ * All parameters lie in one block of memory: those with weight decay, then the other trained ones, then buffers. Each
+ * begins at a multiple of 16 elements. A slot is a further block with the same layout, such as "exp_avg",
+ * "momentum_buffer" or "ema". A gradient (attscope/gradient.h) has this layout too. Joined weights (att_weights_join())
+ * have one block for each part.
+ *
+ * Any number of sessions, gradients and updates may use one weights object, one after the other; the weights must
+ * outlive them. The memory belongs to a backend; att_weights_get() and att_weights_set() are the only access to the
+ * contents.
  */
 #ifndef ATTSCOPE_WEIGHTS_H
 #define ATTSCOPE_WEIGHTS_H
@@ -17,45 +20,47 @@ extern "C" {
 
 typedef struct att_weights att_weights;
 
-/* Space for the graph's parameters (contents zero), in the memory of a backend: "cpu" and "ref" share theirs. Errors:
- * ERR_NOT_FOUND (no such backend), ERR_MEMORY, the graph's own failure. */
+/* Allocates the graph's parameters, filled with zeros, in the memory of `backend` ("cpu" and "ref" use the same
+ * memory). On success the caller owns *weights. Errors: ERR_NOT_FOUND (no such backend), ERR_MEMORY, and the graph's
+ * own failure (att_graph_status()). */
 ATT_API ATT_MUST_CHECK att_status att_weights_create(const att_graph *graph, const char *backend,
                                                      att_weights **weights);
 ATT_API void att_weights_destroy(att_weights **weights);
 
-/* Weights that consist of others, so that plans and updates see them as one: a backbone's and a head's, say. They hold
- * nothing themselves: parameters come part after part, and the parts, whose names must differ (ERR_ARGUMENT), must
- * outlive them. Slots are those of the first part; adding one adds it to every part. part_count is at least 1 (else
- * ERR_ARGUMENT, without a message: there is no context). Errors: ERR_MISMATCH (parts of different types, or in
- * different memories), ERR_MEMORY. att_parameter_info.value means nothing here. */
+/* Combines several weights objects, such as those of a backbone and of a head, so that plans and updates see one. The
+ * result refers to the parts and holds no values itself; the parts must outlive it. Its parameters are those of the
+ * first part, then those of the second, and so on. Its slots are those of the first part; adding a slot adds it to
+ * every part. att_parameter_info.value has no meaning here. Errors: ERR_ARGUMENT (two parts have a parameter of the
+ * same name; part_count is less than 1, in which case there is no context and no message), ERR_MISMATCH (parts of
+ * different types, or in different memories), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **joined);
 
-/* As att_weights_join(), of two parts that may share names: a parameter that both have is that of `over`, in whatever
- * shape. For inference: att_gradient_create() refuses the result (ERR_ARGUMENT). */
+/* As att_weights_join(), for two parts that may share names: where both have a parameter of one name, that of `over` is
+ * used, whatever its shape. For inference only: att_gradient_create() refuses the result (ERR_ARGUMENT). */
 ATT_API ATT_MUST_CHECK att_status att_weights_cover(att_weights *base, att_weights *over, att_weights **covered);
 
-/* Fills every parameter by its att_init from `seed`; slots become zero. */
+/* Sets every parameter to the initial values of its att_init, drawn from `seed`, and every slot to zero. */
 ATT_API att_status att_weights_initialise(att_weights *weights, uint64_t seed);
 
 ATT_API int att_weights_count(const att_weights *weights);
-/* name and shape of parameter `index` in the graph's order of declaration. */
+/* Returns parameter `index` (0..count-1) in the graph's order of declaration. Its name lives as long as the weights. */
 ATT_API att_parameter_info att_weights_at(const att_weights *weights, int index);
-/* Index of a name, -1 where there is none. */
+/* Returns the index of the parameter `name`, -1 if there is none. */
 ATT_API int att_weights_find(const att_weights *weights, const char *name);
 
-/* Adds a slot of zeros under `name`, or keeps the one that is there. Errors: ERR_ARGUMENT where there are 8 slots
- * already, ERR_MEMORY. */
+/* Adds a slot of zeros called `name`; an existing slot of that name is kept with its values. Errors: ERR_ARGUMENT if
+ * there are 8 slots already, ERR_MEMORY. */
 ATT_API att_status att_weights_add_slot(att_weights *weights, const char *name);
 ATT_API int att_weights_slot_count(const att_weights *weights);
 ATT_API const char *att_weights_slot_name(const att_weights *weights, int slot);
 
-/* Copy parameter `index` (slot = -1) or its element of a slot in from, or out to, `host`: `count` elements of the
- * graph's type. Errors: ERR_ARGUMENT where index, slot or count is wrong. */
+/* Copy the values of parameter `index` from `host` or to `host`: `count` elements of the graph's type. slot: -1 for the
+ * parameter itself, else the index of a slot. Errors: ERR_ARGUMENT if index, slot or count is wrong. */
 ATT_API att_status att_weights_set(att_weights *weights, int slot, int index, const void *host, int64_t count);
 ATT_API att_status att_weights_get(const att_weights *weights, int slot, int index, void *host, int64_t count);
 
-/* The bits of all parameters, without slots, as 16 hexadecimal digits: the same for the same network with the same
- * weights. ERR_MEMORY. */
+/* Writes a hash of all parameters without the slots, as 16 hexadecimal digits. The same network with the same weights
+ * has the same digest. Errors: ERR_MEMORY. */
 enum { ATT_WEIGHTS_DIGEST = 17 };
 ATT_API ATT_MUST_CHECK att_status att_weights_digest(const att_weights *weights, char text[ATT_WEIGHTS_DIGEST]);
 
