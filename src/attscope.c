@@ -1,4 +1,4 @@
-/* attscope.c - the one file that knows the lists: it hands every op and kernel to a new context. */
+/* attscope.c - creates contexts. Only this file knows the lists of all ops and kernels. */
 #include <attscope/context.h>
 
 #include "backend/backend.h"

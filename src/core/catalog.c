@@ -14,7 +14,7 @@ static int built_in_count(const att_catalog *catalog)
     return count;
 }
 
-/* Registered descriptor `index` of this kind; NULL past the last. */
+/* Returns registered descriptor `index` of this kind, or NULL past the last one. */
 static const void *registered_at(const att_catalog *catalog, const att_context *context, int index)
 {
     const att_registered_list *list = att_context_registered(context);

@@ -31,7 +31,7 @@ struct att_context {
     atomic_uint_fast64_t calls;
 };
 
-/* In front of every block: its size, so that the allocator's caller need not remember it. */
+/* Stored in front of every block, so that att_free() and att_reallocate() know the block's size. */
 typedef struct block_header {
     size_t size;
     char pad[ALIGNMENT - sizeof(size_t)];
@@ -86,7 +86,7 @@ att_settings att_settings_defaults(void)
     return (att_settings){.tier_cap = tier_from_environment()};
 }
 
-/* A sixteenth stays for what is not ours: libraries, other processes that grow. */
+/* 15/16 of the available memory. The rest is left to other libraries and processes. */
 static size_t default_limit(void)
 {
     size_t spare = att_machine_memory("");
@@ -201,7 +201,7 @@ const char *att_version(void)
 
 void att_fail_say(att_context *context, const char *format, ...)
 {
-    char sentence[MESSAGE_BYTES]; /* arguments may point into the old message */
+    char sentence[MESSAGE_BYTES]; /* a separate buffer, because arguments may point into the old message */
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
@@ -318,7 +318,7 @@ bool att_list_grow(att_context *context, void *items_at, int count, int *capacit
     if (count < *capacity)
         return true;
     void *items;
-    memcpy(&items, items_at, sizeof items); /* the list's pointer, whatever its type */
+    memcpy(&items, items_at, sizeof items); /* the list's pointer, read without knowing its type */
     int larger = *capacity ? *capacity * 2 : FIRST_CAPACITY;
     void *grown = att_reallocate(context, items, (size_t)larger * item_size);
     if (!grown)

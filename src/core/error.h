@@ -1,4 +1,4 @@
-/* core/error.h - failing with a sentence. */
+/* core/error.h - error messages, log lines and requests to stop. */
 #ifndef ATT_CORE_ERROR_H
 #define ATT_CORE_ERROR_H
 
@@ -6,18 +6,19 @@
 
 #include "core/export.h"
 
-/* ERR_MEMORY with a sentence that says how much for what was not to be had, and why. */
+/* Reports that `bytes` could not be allocated for `what`, and why. Returns ERR_MEMORY. */
 ATT_FOR_LAB att_status att_fail_memory(att_context *context, size_t bytes, const char *what);
 ATT_FOR_LAB void att_log(att_context *context, att_log_level level, const char *format, ...) ATT_PRINTF(3, 4);
 
-/* Whether the settings' `stop` asks to end the call. */
+/* Returns whether the `stop` callback of the settings requests to end the current call. */
 ATT_FOR_LAB bool att_stop_asked(const att_context *context);
-/* Until it is called again with false, nothing asks to stop: for what must be written after a stop. */
+/* After hold = true, requests to stop are ignored until a call with hold = false. Used to write results after a stop.
+ */
 ATT_FOR_LAB void att_hold_stop(att_context *context, bool hold);
-/* ERR_STOPPED where it does; what: the file or folder that is being read. */
+/* Fails with ERR_STOPPED if a stop is requested. what: the file or folder that is being read, for the message. */
 att_status att_check_stop(att_context *context, const char *what);
 
-/* Returns from the enclosing function where `call` failed. */
+/* Returns from the enclosing function if `call` fails. */
 #define ATT_TRY(call)                    \
     do {                                 \
         att_status try_status_ = (call); \

@@ -1,12 +1,13 @@
-/* core/export.h - what libattscope exports beyond its public headers. */
+/* core/export.h - marks private functions that libattscope exports for libattscope-lab. */
 #ifndef ATT_CORE_EXPORT_H
 #define ATT_CORE_EXPORT_H
 
 #include <attscope/status.h>
 
-/* Before the declaration of a function: libattscope exports it for libattscope-lab of the same build alone, under the
- * symbol version ATTSCOPE_PRIVATE_<version> (cmake/versions.cmake). The link of libattscope-lab fails where a function
- * lacks the mark; the test tools/symbols_private fails where libattscope-lab needs it no longer. */
+/* Put this mark in front of a private function's declaration. libattscope then exports the function to the
+ * libattscope-lab of the same build, under the symbol version ATTSCOPE_PRIVATE_<version> (cmake/versions.cmake).
+ * Linking libattscope-lab fails if a function that it calls lacks the mark. The test tools/symbols_private fails if
+ * libattscope-lab does not call a marked function. */
 #define ATT_FOR_LAB ATT_API
 
 #endif

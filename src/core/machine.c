@@ -9,10 +9,10 @@
 
 enum { PATH_BYTES = 4096, LINE_BYTES = 4096 };
 
-/* How a version of control groups names things. */
+/* File and key names in one version of control groups. */
 typedef struct group_version {
     const char *mount, *limit, *used, *statistics;
-    const char *caches[2]; /* in the statistics: files kept in memory, which can be dropped */
+    const char *caches[2]; /* keys in `statistics` of the page cache, which the kernel can drop */
 } group_version;
 
 static const group_version version_1 = {.mount = "/sys/fs/cgroup/memory",
@@ -33,7 +33,7 @@ static FILE *open_below(const char *root, const char *path)
     return length > 0 && length < PATH_BYTES ? fopen(full, "re") : NULL;
 }
 
-/* The number behind `key` in a file of lines "key number" or "key: number kB"; false where there is none. */
+/* Reads the number after `key` from a file of lines "key number" or "key: number kB". False if there is none. */
 static bool keyed_number(const char *root, const char *path, const char *key, uint64_t *number)
 {
     FILE *file = open_below(root, path);
@@ -48,7 +48,7 @@ static bool keyed_number(const char *root, const char *path, const char *key, ui
     return found;
 }
 
-/* The number in a file of its own; false where there is none ("max"). */
+/* Reads the number from a file that contains only a number. False if it contains no number, such as "max". */
 static bool lone_number(const char *root, const char *path, uint64_t *number)
 {
     FILE *file = open_below(root, path);
@@ -75,7 +75,8 @@ static uint64_t machine_left(const char *root)
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : SIZE_MAX;
 }
 
-/* What the group in folder `group` (below the mount; "" is the mount) has left; UINT64_MAX without a limit. */
+/* Returns the bytes that a control group has left, or UINT64_MAX if it has no limit. group: path below the mount point;
+ * "" for the mount point itself. */
 static uint64_t group_left(const char *root, const group_version *version, const char *group)
 {
     char path[3][PATH_BYTES];
@@ -95,8 +96,8 @@ static uint64_t group_left(const char *root, const group_version *version, const
     return used < limit ? limit - used : 0;
 }
 
-/* The least of a group and those it lies in. Within a container the path may be one of outside: then only the mount
- * itself is there, which is the container's group. */
+/* Returns the minimum over a group and its ancestors. In a container, `group` may be the path on the host, which does
+ * not exist here; then only the mount point, the container's own group, counts. */
 static uint64_t groups_left(const char *root, const group_version *version, char *group)
 {
     uint64_t left = group_left(root, version, group);

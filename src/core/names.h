@@ -1,4 +1,5 @@
-/* core/names.h - near misses, and the lists that the build makes of src/core/classes (cmake/classes.cmake). */
+/* core/names.h - class names of known data sets. cmake/classes.cmake makes this array from the files in
+ * src/core/classes. */
 #ifndef ATT_CORE_NAMES_H
 #define ATT_CORE_NAMES_H
 

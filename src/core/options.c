@@ -22,7 +22,8 @@ static int index_of(const att_option_values *values, const char *key)
     return i;
 }
 
-/* The entry of a key, emptied; NULL, and `overflowed`, where it has no room. */
+/* Returns the entry of the key, cleared, and adds the entry if it is missing. If there is no room, sets `overflowed`
+ * and returns NULL. */
 static att_option_value *entry_of(att_option_values *values, const char *key)
 {
     int i = index_of(values, key);
@@ -135,7 +136,7 @@ bool att_option_accepts(const att_option *option, const double *numbers, int cou
     return accepted;
 }
 
-/* What a value counts as: one side is both. */
+/* Number `index` of a value. A value with a single number has it for both height and width. */
 static double number_at(const att_option_value *value, int index)
 {
     return value->numbers[index < value->count ? index : 0];
@@ -151,7 +152,7 @@ bool att_option_same(const att_option *option, const att_option_values *a, const
     return number_at(one, 0) == number_at(other, 0) && number_at(one, 1) == number_at(other, 1);
 }
 
-/* "true" and "false" of a switch. */
+/* Parses a number; of switches, also "true" and "false". */
 static bool to_number(const att_option *option, const char *text, double *number)
 {
     bool truth = strcmp(text, "true") == 0;
@@ -241,7 +242,7 @@ static att_status fail_choice(att_context *context, const att_option *option, co
                     choice_at(context, option, 1) ? "one of " : "", list, text);
 }
 
-/* Texts with details are judged by whoever reads the details. */
+/* If the option is `detailed`, the function that parses the details also checks the name in front of them. */
 static att_status check_text(att_context *context, const att_option *option, const char *text)
 {
     const char *name;
@@ -286,7 +287,7 @@ static att_status check_value(att_context *context, const att_option *option, co
                              : att_fail(context, ATT_ERR_ARGUMENT, "%s must be a text", option->key);
 }
 
-/* value: NULL where none was given. */
+/* Stores a value in its member of the struct. value: NULL if not given. */
 static void put(const att_option *option, const att_option_value *value, char *member)
 {
     int whole[2] = {ATT_OPTION_OPEN, ATT_OPTION_OPEN};

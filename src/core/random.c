@@ -74,7 +74,8 @@ double att_random_normal(att_random *random)
 int64_t att_random_below(att_random *random, int64_t bound)
 {
     uint64_t range = (uint64_t)bound;
-    uint64_t limit = UINT64_MAX - UINT64_MAX % range; /* a multiple of range: what lies above would favour small ones */
+    /* A multiple of `range`. Draws from `limit` on are rejected, because they would make small results more likely. */
+    uint64_t limit = UINT64_MAX - UINT64_MAX % range;
     uint64_t draw;
     do
         draw = random_u64(random);

@@ -1,6 +1,6 @@
 /* core/random.h - counter-based random numbers: Philox 4x32-10 (Salmon et al., SC 2011).
  *
- * A draw is a function of (key, counter): no state, no order, the same on every thread and device.
+ * A draw is a pure function of (key, counter), so it does not depend on the order of draws, the thread or the device.
  */
 #ifndef ATT_CORE_RANDOM_H
 #define ATT_CORE_RANDOM_H
@@ -21,21 +21,21 @@ typedef struct att_philox {
 #define ATT_PHILOX_W1 0xBB67AE85u
 enum { ATT_PHILOX_ROUNDS = 10 };
 
-/* The block of four words at `counter` (128 bits, high:low) under `key`. */
+/* Returns the four words for the 128-bit counter high:low under `key`. */
 att_philox att_philox_block(uint64_t key, uint64_t high, uint64_t low);
 
-/* Mixes values into a key; order matters. */
+/* Derives a key from the three values, whose order matters. */
 ATT_FOR_LAB uint64_t att_random_key(uint64_t seed, uint64_t a, uint64_t b);
-/* FNV-1a of a string, to key by name; that of "" is where bytes begin. */
+/* Returns the FNV-1a hash of a string. att_random_hash("") is the initial value for att_random_hash_more(). */
 ATT_FOR_LAB uint64_t att_random_hash(const char *text);
-/* FNV-1a of what `hash` is of with these bytes behind it. */
+/* Continues an FNV-1a hash with more bytes. */
 uint64_t att_random_hash_more(uint64_t hash, const void *bytes, size_t count);
 
-/* A sequence for code that draws one after another. */
+/* A generator for code that needs a sequence of draws. */
 typedef struct att_random {
     uint64_t key, counter;
     att_philox block;
-    int used; /* words of block already given out; 4 at the start */
+    int used; /* words of `block` already returned; 4 at the start */
 } att_random;
 ATT_FOR_LAB att_random att_random_from(uint64_t key);
 uint32_t att_random_u32(att_random *random);

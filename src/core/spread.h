@@ -1,4 +1,4 @@
-/* core/spread.h - mean and standard deviation of numbers that come one at a time, or of parts of them. */
+/* core/spread.h - online mean and standard deviation, with merging of partial results. */
 #ifndef ATT_CORE_SPREAD_H
 #define ATT_CORE_SPREAD_H
 
@@ -6,20 +6,20 @@
 
 #include "core/export.h"
 
-/* Count, mean and sum of squared deviations of the numbers so far. Zero bytes: none. */
+/* Count, mean and sum of squared deviations of the numbers so far. Zero-initialise. */
 typedef struct att_spread {
     int64_t count;
     double mean, squares;
 } att_spread;
 
-/* One more number (Welford 1962). */
+/* Adds one number (Welford 1962). */
 ATT_FOR_LAB void att_spread_add(att_spread *spread, double value);
-/* The numbers of another spread, after its own (Chan, Golub and LeVeque 1979). Where one of the two is empty, the
- * result has the bits of the other. */
+/* Adds the numbers of `later` (Chan, Golub and LeVeque 1979). If one of both is empty, the result is bitwise equal to
+ * the other. */
 void att_spread_merge(att_spread *spread, const att_spread *later);
-/* NaN without numbers. */
+/* Returns NaN if there are no numbers. */
 ATT_FOR_LAB double att_spread_mean(const att_spread *spread);
-/* The standard deviation (n - 1); NaN for fewer than two numbers. */
+/* Returns the sample standard deviation (divisor n - 1), or NaN if there are fewer than two numbers. */
 ATT_FOR_LAB double att_spread_deviation(const att_spread *spread);
 
 #endif

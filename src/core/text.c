@@ -112,7 +112,7 @@ int att_text_distance(const char *a, const char *b)
     size_t la = strlen(a), lb = strlen(b);
     if (la > DISTANCE_MAX || lb > DISTANCE_MAX)
         return DISTANCE_MAX + 1;
-    int rows[3][DISTANCE_MAX + 1]; /* of the table: two before, one before, this one */
+    int rows[3][DISTANCE_MAX + 1]; /* the last three rows of the distance table; row i is in rows[i % 3] */
     for (size_t j = 0; j <= lb; j++)
         rows[0][j] = (int)j;
     for (size_t i = 1; i <= la; i++) {
@@ -132,7 +132,7 @@ const char *att_text_nearest(const char *text, const char *(*name)(const void *u
                              int count)
 {
     const char *nearest = NULL;
-    int least = ((int)strlen(text) + 2) / 3; /* a slip changes at most a third of a word, and at least one letter */
+    int least = ((int)strlen(text) + 2) / 3; /* accept typing errors in up to a third of the letters, rounded up */
     for (int i = 0; i < count; i++) {
         const char *candidate = name(user, i);
         int distance = att_text_distance(text, candidate);
@@ -182,7 +182,7 @@ bool att_text_to_f64(const char *text, double *value)
 
 /* --- printable ---------------------------------------------------------------------------------------------------- */
 
-/* The bytes of the character that `text` begins with; 0 where it is a control character or not UTF-8. */
+/* Returns the length in bytes of the first character of `text`, or 0 if it is a control character or invalid UTF-8. */
 static int printable_length(const unsigned char *text)
 {
     unsigned char first = *text;
@@ -208,7 +208,7 @@ char *att_text_printable(char *text, bool keep_lines)
     return text;
 }
 
-/* printf's decimal point is the locale's, which may be several bytes. */
+/* Replaces the locale's decimal separator, which printf writes and which may have several bytes, by a point. */
 static void restore_point(char *text)
 {
     size_t foreign = strspn(text, "+-0123456789");

@@ -18,13 +18,13 @@ typedef struct pool_thread {
 struct att_thread_pool {
     pthread_mutex_t lock;
     pthread_cond_t begin, end;
-    uint64_t round; /* of work handed out */
-    int active;     /* threads of this round, the caller included */
-    int running;    /* of them, the pool's own that have not finished */
+    uint64_t round; /* number of calls of att_threads_run() with several threads */
+    int active;     /* threads in this round, including the caller's */
+    int running;    /* threads of the pool that have not finished this round */
     bool stop;
     att_work_fn work;
     void *user;
-    int count; /* the pool's own threads that were started */
+    int count; /* threads that the pool started */
     pool_thread threads[];
 };
 

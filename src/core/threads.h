@@ -1,4 +1,4 @@
-/* core/threads.h - the context's threads, and barriers for teams of them. */
+/* core/threads.h - runs work on the context's threads; barriers. */
 #ifndef ATT_CORE_THREADS_H
 #define ATT_CORE_THREADS_H
 
@@ -8,12 +8,13 @@
 
 #include "core/export.h"
 
-/* Runs work(user, thread) for thread = 0..threads-1 on the context's threads, thread 0 being the caller, and waits for
- * all. threads is clamped to the context's. Not reentrant: work must not call it. Allocates nothing. */
+/* Calls work(user, thread) for thread = 0..threads-1 in parallel and returns when all calls have returned. Thread 0 is
+ * the caller's thread. At most att_context_threads() threads are used. Not reentrant: `work` must not call this
+ * function. Allocates nothing. */
 typedef void (*att_work_fn)(void *user, int thread);
 ATT_FOR_LAB void att_threads_run(att_context *context, int threads, att_work_fn work, void *user);
 
-/* A barrier for `count` threads that spins briefly, then yields. */
+/* A barrier for `count` threads. A waiting thread spins briefly, then yields the processor. */
 typedef struct att_barrier {
     atomic_int waiting, generation;
     int count;
