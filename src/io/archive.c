@@ -19,18 +19,18 @@
 #include "io/zip.h"
 
 enum { INFLATE_BLOCK = 1 << 15, MAX_NAME = 4096, RAW_DEFLATE = -15 };
-#define DEFLATED "deflation" /* libarchive's words */
+#define DEFLATED "deflation" /* libarchive's names of the two methods */
 #define STORED "uncompressed"
 static const int64_t max_members = (int64_t)1 << 26;
 
 typedef struct member {
     const char *name;
     size_t size;
-    int64_t offset; /* of the first byte, packed or not, in the file */
-    uint8_t *kept;  /* the bytes themselves, for a gzipped tar */
+    int64_t offset; /* offset of its data (compressed data, if deflated) in the archive */
+    uint8_t *kept;  /* gzipped tar: its data; else NULL */
     bool deflated;
-    uint32_t checksum; /* of a zip's file: CRC-32 of the unpacked bytes */
-    uint64_t header;   /* of a zip's file: where the local header begins that `checksum` belongs to */
+    uint32_t checksum; /* zip: CRC-32 of the uncompressed data */
+    uint64_t header;   /* zip: offset of the local header to which `checksum` belongs */
 } member;
 
 struct att_archive {
@@ -55,10 +55,10 @@ typedef struct archive_walk {
     att_archive_source source;
     struct archive *reader;
     struct archive_entry *entry;
-    att_file_reader *directory; /* of a zip; NULL: it is none */
+    att_file_reader *directory; /* for reading a zip's directory; NULL if the archive is not a zip */
     att_zip zip;
     size_t cache_bytes, unpacked;
-    att_archive_choose choose; /* NULL: all are kept */
+    att_archive_choose choose; /* NULL: the use of every file is KEEP */
     void *user;
 } archive_walk;
 
@@ -74,7 +74,7 @@ static att_status fail_walk(const archive_walk *walk)
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
-/* Relative, not empty, and no part is "..". */
+/* Returns whether the path is relative, not empty, and without a ".." part. */
 static bool name_is_safe(const char *name)
 {
     if (*name == '\0' || *name == '/' || strlen(name) > MAX_NAME)
@@ -87,8 +87,8 @@ static bool name_is_safe(const char *name)
     return true;
 }
 
-/* Writes a safe name without its empty parts and those that are ".": one file has one name. False where the name is not
- * safe or nothing is left. */
+/* Writes the normalized path to `text`: without empty parts and "." parts. Returns false if the path is not safe or the
+ * result is empty. */
 static bool take_name(const char *name, char text[MAX_NAME + 1])
 {
     size_t length = 0;
@@ -116,8 +116,7 @@ static bool member_is_plain(struct archive_entry *entry)
 
 /* --- a zip's directory ------------------------------------------------------------------------------------------- */
 
-/* The member whose bytes begin first behind `begin`; NULL where none does. A zip's members are walked in their order in
- * the file. */
+/* Returns the first member whose data begins after offset `begin`, or NULL. Members of a zip are sorted by offset. */
 static member *member_behind(const att_archive *archive, uint64_t begin)
 {
     int64_t low = 0, high = archive->count;
@@ -131,7 +130,8 @@ static member *member_behind(const att_archive *archive, uint64_t begin)
     return low < archive->count ? &archive->members[low] : NULL;
 }
 
-/* A file's header is the last one in front of its bytes. */
+/* Stores the checksum of the directory entry whose local header is at offset `begin`. A member's local header is the
+ * last one before its data. */
 static void take_checksum(const att_archive *archive, uint64_t begin, uint32_t checksum)
 {
     member *found = member_behind(archive, begin);
@@ -158,7 +158,7 @@ static att_status walk_directory(const att_archive *archive, const att_zip *zip,
     return ATT_OK;
 }
 
-/* libarchive accepts a zip that lacks its directory, as one that was cut off does. */
+/* Fails if the zip lacks its directory, as a truncated zip does. libarchive accepts such a zip. */
 static att_status open_directory(archive_walk *walk)
 {
     att_archive *archive = walk->archive;
@@ -167,7 +167,7 @@ static att_status open_directory(archive_walk *walk)
     return att_zip_find_directory(&walk->zip);
 }
 
-/* libarchive gives no checksums to its caller. */
+/* Reads the checksums from the zip's directory, because libarchive does not provide them. */
 static att_status read_checksums(const archive_walk *walk)
 {
     att_file_window window = {.reader = walk->directory};
@@ -218,7 +218,8 @@ static att_status keep_bytes(const archive_walk *walk, member *made)
     return ATT_OK;
 }
 
-/* How the member is packed, by libarchive's word for it; it names that in the format only: "ZIP 2.0 (deflation)". */
+/* Writes libarchive's name of a zip member's compression method to `text`, "" for other archives. libarchive shows the
+ * method only in the name of the format: "ZIP 2.0 (deflation)". */
 static void name_packing(struct archive *reader, char *text, size_t size)
 {
     const char *name = NULL;
@@ -228,7 +229,7 @@ static void name_packing(struct archive *reader, char *text, size_t size)
     snprintf(text, size, "%.*s", from ? (int)strcspn(from + 1, ")") : 0, from ? from + 1 : "");
 }
 
-/* Refuses a member whose bytes are needed and cannot be unpacked. */
+/* Fails if the member is encrypted or compressed by an unsupported method. */
 static att_status check_packing(const archive_walk *walk, const char *name, const char *packing)
 {
     const att_archive *archive = walk->archive;
@@ -243,7 +244,8 @@ static att_status check_packing(const archive_walk *walk, const char *name, cons
     return ATT_OK;
 }
 
-/* Files of a zip can share their packed bytes, so that a small zip can state any size. */
+/* Limits the total uncompressed size of a zip. Files of a zip can share compressed data, so a small zip can claim any
+ * total size. */
 static att_status count_unpacked(archive_walk *walk, size_t size)
 {
     att_archive *archive = walk->archive;
@@ -291,7 +293,8 @@ static att_status add_member(archive_walk *walk)
     return ATT_OK;
 }
 
-/* After the first header the kind is known; what can be sought gets its descriptor. */
+/* Called after the first header, when libarchive knows the format. Opens the descriptor unless the archive is a gzipped
+ * tar. */
 static att_status settle_kind(archive_walk *walk)
 {
     att_archive *archive = walk->archive;
@@ -311,8 +314,8 @@ static att_status settle_kind(archive_walk *walk)
     return zip ? open_directory(walk) : ATT_OK;
 }
 
-/* Two blocks of zeros end a tar. Without them it may have been cut off between two files. `bytes` were read behind
- * the last file. Some programs leave the end out of archives that are whole, so it is no failure. */
+/* Warns if the tar may be truncated between two files: it lacks the two blocks of zeros at its end. This is not an
+ * error, because some programs omit the two blocks. bytes: number of bytes read after the last file. */
 static void check_tar_end(const archive_walk *walk, int64_t bytes)
 {
     enum { TAR_END = 2 * 512 };
@@ -349,7 +352,7 @@ static att_status walk_members(archive_walk *walk)
     return walk->directory ? read_checksums(walk) : ATT_OK;
 }
 
-/* NULL where memory ran out. */
+/* Returns NULL if memory is exhausted. */
 static struct archive *make_reader(void)
 {
     struct archive *reader = archive_read_new();
@@ -371,7 +374,8 @@ static att_status open_and_walk(archive_walk *walk)
     return walk_members(walk);
 }
 
-/* libarchive converts names stored as UTF-8 to the thread's locale and loses those that it cannot express. */
+/* Switches the thread to a UTF-8 locale, because libarchive converts names from UTF-8 to the thread's locale and drops
+ * those that the locale cannot represent. */
 static att_status walk_in_utf8(archive_walk *walk)
 {
     locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
@@ -482,7 +486,7 @@ static att_status fail_member(const att_archive *archive, att_context *context, 
     return att_fail(context, status, "%s in %s: %s", from->name, archive->path, reason);
 }
 
-/* Bytes read at the offset, fewer than `size` only at the end of the file; -1 on failure. */
+/* Returns the number of bytes read at the offset, less than `size` only at the end of the file, or -1 on failure. */
 static ssize_t read_at(int descriptor, uint8_t *bytes, size_t size, int64_t offset)
 {
     size_t done = 0;
@@ -509,7 +513,8 @@ static att_status read_stored(const att_archive *archive, att_context *context, 
     return ATT_OK;
 }
 
-/* Z_STREAM_END after exactly the member's size, or what went wrong (Z_BUF_ERROR: there is more than the size). */
+/* Decompresses a member. Returns Z_STREAM_END if the output has exactly the member's size, else an error code of zlib
+ * (Z_BUF_ERROR: the output is larger). */
 static int inflate_member(const att_archive *archive, const member *from, z_stream *z, uint8_t *block)
 {
     int64_t offset = from->offset;

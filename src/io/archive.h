@@ -1,13 +1,15 @@
 /* io/archive.h - random access to the files in a .tar, .tar.gz or .zip.
  *
- * Opening walks the archive once (libarchive) and notes where each file's bytes begin; reading then goes straight
- * there. A gzipped tar cannot be sought: its files' bytes are kept in memory. The kind is found from the contents,
- * never from the name. Folders are not listed; links, devices, sparse files, and names that are absolute or hold ".."
- * are skipped and counted. A zip's file that is needed and is encrypted, or compressed by another method than deflate,
- * is refused with the method's name. So is what was compressed twice, and what unpacks to more than 100 times the size
- * of the file and more than 1 GiB (io/archive_source.h). A zip's files are compared with their checksums as they are
- * read, and a zip without its directory, which lies at its end, is refused. A tar without the two blocks of zeros that
- * end it gives a warning.
+ * Opening walks the archive once with libarchive and records the offset of each file's data. Reading then seeks to that
+ * offset. A gzipped tar does not support seeking, so opening keeps the data of its files in memory.
+ *
+ * The kind of archive is detected from its contents, not from its name. Folders are not listed. Links, devices, sparse
+ * files, and files whose name is absolute or contains ".." are skipped and counted.
+ *
+ * Opening fails for: a needed file of a zip that is encrypted or compressed by another method than deflate; an archive
+ * that is compressed twice; an archive that unpacks to more than 1 GiB and more than 100 times its size
+ * (io/archive_source.h); a zip without the directory at its end. Reading a file of a zip compares its checksum. A tar
+ * that lacks the two blocks of zeros at its end gives a warning.
  */
 #ifndef ATT_IO_ARCHIVE_H
 #define ATT_IO_ARCHIVE_H
@@ -16,25 +18,26 @@
 
 typedef struct att_archive att_archive;
 
-/* cache_bytes: the most bytes a gzipped tar may keep in memory; beyond them ERR_UNSUPPORTED advises to unpack it. On
- * success *archive is the caller's. Errors: ERR_FORMAT (no archive, truncated, corrupt), ERR_UNSUPPORTED,
- * ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
+/* Opens an archive. cache_bytes: most bytes of files that are kept in memory for a gzipped tar; a larger one fails with
+ * ERR_UNSUPPORTED and the advice to unpack it. Caller owns *archive after success. Errors: ERR_FORMAT (not an archive,
+ * truncated, corrupt), ERR_UNSUPPORTED, ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
 att_status att_archive_open(att_context *context, const char *path, size_t cache_bytes, att_archive **archive);
-/* What a file of an archive is needed for. */
+/* How a file of the archive is used. */
 typedef enum att_archive_use {
-    ATT_ARCHIVE_PASS, /* it is neither listed nor counted */
-    ATT_ARCHIVE_LIST, /* its name and size are; of a gzipped tar its bytes are not kept and cannot be read */
-    ATT_ARCHIVE_KEEP,
+    ATT_ARCHIVE_PASS, /* ignored: neither listed nor counted */
+    ATT_ARCHIVE_LIST, /* only name and size are needed; its data cannot be read from a gzipped tar */
+    ATT_ARCHIVE_KEEP, /* its data is needed */
 } att_archive_use;
-/* Says it of the file `name` before any of its bytes are read; *use is KEEP. A failure ends the opening. */
+/* Sets *use, initially KEEP, for the file `name`. Called before any of the file's data is read. If it fails, opening
+ * the archive fails with its status. */
 typedef att_status (*att_archive_choose)(void *user, const char *name, size_t size, att_archive_use *use);
-/* The same with what is chosen of its files. */
+/* Like att_archive_open(), with `choose` called for each file. */
 att_status att_archive_open_some(att_context *context, const char *path, size_t cache_bytes, att_archive_choose choose,
                                  void *user, att_archive **archive);
 void att_archive_close(att_archive **archive);
 
-/* Whether `fits` is true of one of the first `most` files' paths, in the archive's order; false where there is no
- * archive. Reads no further than it must. */
+/* Returns whether `fits` returns true for the path of one of the first `most` files of the archive. Returns false if
+ * the file is not an archive. Stops reading at the first match. */
 bool att_archive_begins_with(att_context *context, const char *path, int most,
                              bool (*fits)(void *user, const char *name), void *user);
 
@@ -42,12 +45,13 @@ bool att_archive_begins_with(att_context *context, const char *path, int most,
 const char *att_archive_kind(const att_archive *archive);
 int64_t att_archive_count(const att_archive *archive);
 int64_t att_archive_skipped(const att_archive *archive);
-/* Path of a file inside the archive, without a leading "./"; lives as long as the archive. */
+/* Path of a file inside the archive, without a leading "./". Valid as long as the archive. */
 const char *att_archive_name(const att_archive *archive, int64_t index);
 size_t att_archive_size(const att_archive *archive, int64_t index);
 
-/* Copies the file's att_archive_size() bytes to `bytes`. Thread-safe; the message of a failure goes to `context`.
- * Errors: ERR_IO, ERR_FORMAT (shortened since, corrupt), ERR_UNSUPPORTED (not kept), ERR_MEMORY. */
+/* Copies the file's att_archive_size() bytes to `bytes`. Thread-safe; an error message is set in `context`. Errors:
+ * ERR_IO, ERR_FORMAT (truncated since opening, corrupt), ERR_UNSUPPORTED (its use is LIST, in a gzipped tar),
+ * ERR_MEMORY. */
 att_status att_archive_read(const att_archive *archive, att_context *context, int64_t index, void *bytes);
 
 #endif

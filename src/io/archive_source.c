@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 
-/* The largest unpacked size that is accepted of a file of `file_bytes`. */
+/* Returns the largest decompressed size that is accepted for a file of `file_bytes`. */
 static int64_t unpack_limit(int64_t file_bytes)
 {
     static const int64_t ratio = 100, least = (int64_t)1 << 30;
@@ -22,8 +22,8 @@ static int64_t unpack_limit(int64_t file_bytes)
     return file_bytes * ratio > least ? file_bytes * ratio : least;
 }
 
-/* Fields of a header, in octal digits, begin with blanks or zeros and end with a blank or NUL. False where the field is
- * not such a number. */
+/* Parses a number of a tar header: octal digits, which may follow blanks and end with a blank, a NUL or the field.
+ * Returns false if the field is not such a number. */
 static bool read_octal(const uint8_t *field, size_t size, uint32_t *number)
 {
     size_t at = 0, digits = 0;
@@ -37,7 +37,7 @@ static bool read_octal(const uint8_t *field, size_t size, uint32_t *number)
 
 bool att_tar_begins(const uint8_t *bytes, size_t size)
 {
-    enum { FIELD = 148, FIELD_SIZE = 8 }; /* of the checksum, which counts its own field as blanks */
+    enum { FIELD = 148, FIELD_SIZE = 8 }; /* the checksum's field, which counts as blanks in the sum */
     uint32_t wanted, sum = 0;
     if (size < ATT_TAR_HEADER || !read_octal(bytes + FIELD, FIELD_SIZE, &wanted))
         return false;
@@ -46,7 +46,7 @@ bool att_tar_begins(const uint8_t *bytes, size_t size)
     return sum == wanted;
 }
 
-/* NULL where the bytes begin with no compression that is known. */
+/* Returns the name of the compression format with whose signature the bytes begin, or NULL. */
 static const char *compression_of(const uint8_t *bytes, size_t size)
 {
     static const struct {
@@ -62,7 +62,7 @@ static const char *compression_of(const uint8_t *bytes, size_t size)
     return NULL;
 }
 
-/* libarchive replaces a reason of ours by one of its own, so the source keeps it. */
+/* Stores the reason in the source, because libarchive replaces reasons given to it by its own. */
 static ATT_PRINTF(2, 3) la_ssize_t fail_reading(att_archive_source *source, const char *format, ...)
 {
     va_list arguments;
@@ -95,7 +95,7 @@ static la_ssize_t read_unpacked(struct archive *reader, void *user, const void *
     return got;
 }
 
-/* Leaves a gzipped file open as source->packed. */
+/* Sets source->limit and, if the file is gzipped, opens it as source->packed. */
 static bool open_packed(att_archive_source *source, const char *path)
 {
     struct stat info;

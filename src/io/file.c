@@ -15,7 +15,7 @@
 
 enum { FIRST_READ = 1 << 16, MOST_READ = 1 << 22 };
 
-/* Fails with the system's own words for `code`. */
+/* Fails with the system's description of error number `code`. deed: past participle for the message, "read". */
 static att_status fail_system(att_context *context, int code, const char *path, const char *deed)
 {
     char reason[128];
@@ -34,7 +34,7 @@ static int open_retrying(const char *path, int flags)
     return descriptor;
 }
 
-/* Never opens what a symbolic link at `path` leads to. */
+/* Opens a file for writing without following a symbolic link at `path`. */
 static int open_for_writing(const char *path, int flags)
 {
     return open_retrying(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flags);
@@ -46,7 +46,7 @@ static bool is_link(const char *path)
     return lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
 }
 
-/* 0, or the error's number. */
+/* Returns 0 or an error number. */
 static int write_all(int descriptor, const char *bytes, size_t size)
 {
     while (size > 0) {
@@ -76,7 +76,7 @@ bool att_file_exists(const char *path)
     return stat(path, &info) == 0;
 }
 
-/* False where it does not fit; `path` then has its beginning. */
+/* Returns false if the path does not fit; `path` then holds its beginning. */
 static bool join(const char *folder, const char *name, char *path, size_t size)
 {
     size_t length = strlen(folder);
@@ -97,7 +97,7 @@ bool att_file_is_same(const char *a, const char *b)
     return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
-/* path: at least its beginning. */
+/* path: the path, or its beginning. */
 static att_status fail_long(att_context *context, const char *path)
 {
     return att_fail(context, ATT_ERR_ARGUMENT, "\"%.64s...\" is longer than a path may be", path);
@@ -193,7 +193,7 @@ static att_status read_descriptor(att_context *context, const char *path, int de
 /* Opens a regular file for reading. */
 static att_status open_regular(att_context *context, const char *path, int *descriptor, struct stat *info)
 {
-    /* O_NONBLOCK: a pipe must be refused, not waited for. */
+    /* O_NONBLOCK: opening a pipe must not wait for its writer. */
     *descriptor = open_retrying(path, O_RDONLY | O_NONBLOCK);
     if (*descriptor < 0)
         return fail_system(context, errno, path, "opened");
@@ -367,7 +367,7 @@ static void free_writer(att_file_writer *writer)
     att_free(writer->context, writer);
 }
 
-/* Until the descriptor is closed. A file system without locks does without. */
+/* Locks the file until the descriptor is closed. On a file system without locks, succeeds without one. */
 static att_status lock_file(att_context *context, int descriptor, const char *path)
 {
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
@@ -375,7 +375,7 @@ static att_status lock_file(att_context *context, int descriptor, const char *pa
     return ATT_OK;
 }
 
-/* Whether the name still is that of the open file. */
+/* Returns whether `path` is the open file. */
 static bool is_named(int descriptor, const char *path)
 {
     struct stat opened, named;
@@ -390,8 +390,8 @@ static att_status remove_temporary(const att_file_writer *writer)
     return fail_system(writer->context, errno, writer->temporary, "removed");
 }
 
-/* Removes what lies under the temporary file's name: a killed process left it there, or somebody else put it there. Not
- * the file of a writer at work, which holds its lock. */
+/* Removes a file with the temporary file's name that a killed process or another program left. Fails if the file is
+ * locked, since another writer is then using it. */
 static att_status remove_leftover(const att_file_writer *writer)
 {
     int descriptor = open_retrying(writer->temporary, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -404,7 +404,8 @@ static att_status remove_leftover(const att_file_writer *writer)
     return status;
 }
 
-/* Makes and locks the temporary file. Between both, another writer may have taken it for a leftover and removed it. */
+/* Creates and locks the temporary file. Before it is locked, another writer may take it for a leftover and remove it;
+ * then this function tries again. */
 static att_status open_temporary(att_file_writer *writer)
 {
     for (;;) {
@@ -478,14 +479,14 @@ static att_status sync_folder_of(att_context *context, char *path)
         close(descriptor);
     if (slash != NULL)
         *slash = saved;
-    /* EINVAL: this file system does not flush folders; EACCES: a folder may be writable but not readable. */
+    /* Not errors: EINVAL (the file system does not flush folders) and EACCES (the folder is not readable). */
     if (code == 0 || code == EINVAL || code == EACCES)
         return ATT_OK;
     return fail_system(context, code, path, "flushed to the disk with its folder");
 }
 
-/* The descriptor stays open, and with it the lock, until the name has changed: fsync has reported every delayed error,
- * so that closing cannot lose anything. */
+/* Flushes and renames the temporary file. The descriptor, and so the lock, stays open until the file is renamed. An
+ * error of close() would not matter: fsync() has already reported every delayed write error. */
 static att_status finish_temporary(att_file_writer *writer)
 {
     if (writer->status != ATT_OK)

@@ -9,10 +9,11 @@
 #include "core/memory.h"
 #include "io/file.h"
 
-/* deflate cannot shrink further (zlib's technical notes), so that a file's size bounds what it may hold. */
+/* DEFLATE_MAX_RATIO: highest compression ratio of deflate (zlib's technical notes). With it, a file's size bounds the
+ * number of its elements. */
 enum { DEFLATE_MAX_RATIO = 1032, GZIP_WINDOW = 15 + 16, HEADER_MAX = 4 + 4 * ATT_IDX_MAX_RANK, CHUNK = 1 << 18 };
 
-/* The file's bytes, unpacked on the way where they are gzipped. */
+/* Reads a file's bytes in order and decompresses them if the file is gzipped. */
 typedef struct idx_stream {
     att_context *context;
     const char *path;
@@ -54,7 +55,7 @@ static att_status inflate_into(idx_stream *stream, uint8_t *out, size_t size, si
     return ATT_OK;
 }
 
-/* Up to `size` bytes to `out`; *done says how many there were. */
+/* Reads up to `size` bytes. *done: number of bytes read, less than `size` only at the end of the file. */
 static att_status stream_read(idx_stream *stream, uint8_t *out, size_t size, size_t *done)
 {
     if (stream->gzipped)
@@ -115,7 +116,7 @@ static att_status read_elements(idx_stream *stream, size_t count, uint8_t *bytes
     uint8_t more;
     size_t surplus;
     ATT_TRY(read_exactly(stream, bytes, count));
-    ATT_TRY(stream_read(stream, &more, 1, &surplus)); /* also brings gzip's checksum to its test */
+    ATT_TRY(stream_read(stream, &more, 1, &surplus)); /* reading on also makes zlib verify gzip's checksum */
     if (surplus != 0)
         return att_fail(stream->context, ATT_ERR_FORMAT, "%s: longer than its dimensions say", stream->path);
     return ATT_OK;

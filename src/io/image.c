@@ -7,11 +7,11 @@
 #include "io/file.h"
 #include "io/image_codec.h"
 
-/* How a file of a format begins; in the signature "?" stands for any byte, "_" for white space. */
+/* A format and the first bytes of its files. In the signature, "?" matches any byte, "_" any white space. */
 typedef struct image_format {
     const char *name, *signature;
     size_t signature_size;
-    att_status (*decode)(const att_image_job *job, att_image *image); /* NULL: the format is only known by name */
+    att_status (*decode)(const att_image_job *job, att_image *image); /* NULL: the format is not supported */
 } image_format;
 
 #define SIGNATURE(text) text, sizeof(text) - 1
@@ -59,7 +59,7 @@ static bool begins_with(const uint8_t *bytes, size_t size, const image_format *f
     return true;
 }
 
-/* NULL where the bytes begin as no format does. */
+/* Returns the format of the file that begins with these bytes, or NULL. */
 static const image_format *format_of(const uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
@@ -177,14 +177,14 @@ int att_row_samples(att_row_kind kind)
     return samples[kind];
 }
 
-/* Rounded a * b / 255 for 8-bit a and b. */
+/* Returns a * b / 255, rounded, for 8-bit a and b. */
 static int scale_255(int a, int b)
 {
     int product = a * b + 128;
     return ((product >> 8) + product) >> 8;
 }
 
-/* Inverted ink is light let through (255: all of it), by each colour and by black. */
+/* Converts inverted CMYK, where 255 means no ink, to RGB. */
 static void ink_to_rgb(const uint8_t *ink, uint8_t *rgb)
 {
     for (int c = 0; c < 3; c++)

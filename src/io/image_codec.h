@@ -1,4 +1,4 @@
-/* io/image_codec.h - what the codecs of io/image share. */
+/* io/image_codec.h - shared by the image decoders and io/image.c. */
 #ifndef ATT_IO_IMAGE_CODEC_H
 #define ATT_IO_IMAGE_CODEC_H
 
@@ -8,14 +8,14 @@ typedef struct att_box {
     int x, y, width, height;
 } att_box;
 
-/* What is needed of a picture: of a size that is known only once its header was read. The box lies within the picture
- * and is not empty. */
+/* Chooses the part of a picture whose pixels are needed, when the picture's size is known from its header. `box` must
+ * return a non-empty box inside the picture. */
 typedef struct att_image_need {
     att_box (*box)(void *user, int width, int height);
     void *user;
 } att_image_need;
 
-/* One decoding: the file's bytes, and what is wanted. `name` is the file for messages. */
+/* The arguments of a decoder. name: the file's name for messages. */
 typedef struct att_image_job {
     att_context *context;
     const char *name;
@@ -26,21 +26,22 @@ typedef struct att_image_job {
     const att_image_need *need; /* NULL: every pixel */
 } att_image_job;
 
-/* Whether a file begins as an image of a format that is known by name; not every one of them can be decoded. */
+/* Returns whether the bytes begin with the signature of a known image format, including formats that cannot be decoded.
+ */
 bool att_image_begins(const void *bytes, size_t size);
 
-/* As att_image_decode(), with the file's name for messages. Pixels that are not needed may be undefined; the others,
- * and what is refused, do not depend on the need. */
+/* Like att_image_decode(), with the file's name for messages. Pixels outside the needed box may be undefined. `need`
+ * changes neither the other pixels nor which files fail. */
 att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size, int channels,
                                   const att_image_limits *limits, const att_image_need *need, att_image *image);
-/* As att_image_read(), likewise. */
+/* Like att_image_read(), with `need` as above. */
 att_status att_image_read_needed(att_context *context, const char *path, int channels, const att_image_limits *limits,
                                  const att_image_need *need, att_image *image);
 
-/* Checks the sides against the limits and makes an image with undefined pixels. */
+/* Checks width and height against the limits and allocates an image with undefined pixels. */
 att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t height, att_image *image);
 
-/* Kinds of decoded rows, one byte a sample. */
+/* Formats of decoded rows, with one byte per sample. */
 typedef enum att_row_kind {
     ATT_ROW_GREY,
     ATT_ROW_GREY_ALPHA,
@@ -50,10 +51,10 @@ typedef enum att_row_kind {
 } att_row_kind;
 /* Samples per pixel. */
 int att_row_samples(att_row_kind kind);
-/* Writes row `y` of the image from `width` pixels of the kind. */
+/* Converts one row of image->width pixels and stores it as row `y` of the image. */
 void att_image_put_row(att_image *image, int y, att_row_kind kind, const uint8_t *row);
 
-/* Decoders; the bytes begin with the format's signature. */
+/* Decoders. The caller has checked that the bytes begin with the format's signature. */
 att_status att_image_decode_jpeg(const att_image_job *job, att_image *image);
 att_status att_image_decode_png(const att_image_job *job, att_image *image);
 att_status att_image_decode_webp(const att_image_job *job, att_image *image);

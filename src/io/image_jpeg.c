@@ -1,5 +1,5 @@
-/* JPEG by libjpeg-turbo. As in Pillow, only data that end too early and what libjpeg calls an error are refused. Where
- * coded data are damaged, libjpeg goes on with what it makes of them; the log says so. */
+/* Decodes JPEG with libjpeg-turbo. As in Pillow, decoding fails only if the data are truncated or libjpeg reports an
+ * error. If coded data are damaged, libjpeg continues decoding, and a warning is logged. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +12,11 @@
 #include "core/memory.h"
 #include "io/image_codec.h"
 
-/* A progressive file may ask for any number of passes over the whole picture; encoders write about ten.
- * Chroma is smoothed over its neighbours, which libjpeg takes to be equal at the borders of what it decodes: pixels
- * nearer to them than MARGIN would differ from those of the whole picture. */
+/* MAX_SCANS: limit on the scans of a progressive file, each of which is a pass over the whole picture. Encoders write
+ * about ten.
+ * MARGIN: pixels decoded around the needed box. libjpeg interpolates chroma between neighbouring pixels and replicates
+ * pixels at the borders of the decoded part, so pixels within MARGIN of such a border would differ from those of the
+ * whole picture. */
 enum { MAX_SCANS = 128, MARGIN = 4 };
 
 typedef struct jpeg_run {
@@ -25,7 +27,7 @@ typedef struct jpeg_run {
     jmp_buf failed;
     char reason[JMSG_LENGTH_MAX];
     bool out_of_memory;
-    char damage[JMSG_LENGTH_MAX]; /* the first that was met; "" for none */
+    char damage[JMSG_LENGTH_MAX]; /* libjpeg's message about the first damage; "" if there is none */
     const att_image_job *job;
     att_image *image;
     uint8_t *row;
@@ -45,7 +47,8 @@ static void on_error(j_common_ptr info)
     leave(run);
 }
 
-/* Stray bytes between segments and odd headers, which many photographs have, are no damage. */
+/* Records messages about damaged coded data. Ignores messages about extra bytes between segments and unusual headers,
+ * which many photographs have. */
 static void on_message(j_common_ptr info, int level)
 {
     jpeg_run *run = info->client_data;
@@ -112,7 +115,7 @@ static bool choose_colours(jpeg_run *run, att_row_kind *kind)
     }
 }
 
-/* A file of several scans is collected whole, as coefficients, before the first row comes out. */
+/* libjpeg keeps all coefficients of a file with several scans in memory. */
 static att_status check_memory(jpeg_run *run)
 {
     const att_image_job *job = run->job;
@@ -123,7 +126,7 @@ static att_status check_memory(jpeg_run *run)
     return ATT_OK;
 }
 
-/* --- rows, which may leave by longjmp ----------------------------------------------------------------------------- */
+/* --- rows (these functions may leave by longjmp) ------------------------------------------------------------------ */
 
 static void read_by_rows(jpeg_run *run, att_row_kind kind)
 {
@@ -136,7 +139,7 @@ static void read_by_rows(jpeg_run *run, att_row_kind kind)
     }
 }
 
-/* Rows up to `end`, each from pixel x on. */
+/* Decodes rows up to `end` (exclusive) into the image, starting at column x. */
 static void read_until(jpeg_run *run, int x, int end)
 {
     const att_image *image = run->image;
@@ -153,7 +156,8 @@ static void skip_until(jpeg_run *run, int end)
         jpeg_skip_scanlines(&run->info, (JDIMENSION)end - run->info.output_scanline);
 }
 
-/* Decoded rows are the image's. What lies around the box is unpacked, so that damage is found, but not transformed. */
+/* Decodes the box directly into the image's rows. Outside the box, the data are entropy-decoded to find damage, but not
+ * transformed to pixels. */
 static void read_in_place(jpeg_run *run, att_box box)
 {
     struct jpeg_decompress_struct *info = &run->info;
@@ -170,7 +174,7 @@ static void read_in_place(jpeg_run *run, att_box box)
     read_until(run, (int)x, height);
 }
 
-/* All of the picture where its sampling is none that cameras and encoders write. */
+/* Returns the box to decode: the needed box, or the whole picture if its chroma sampling is unusual. */
 static att_box needed_box(const jpeg_run *run)
 {
     const struct jpeg_decompress_struct *info = &run->info;
@@ -182,7 +186,7 @@ static att_box needed_box(const jpeg_run *run)
     return need && plain ? need->box(need->user, all.width, all.height) : all;
 }
 
-/* Everything in here may leave by longjmp. */
+/* May leave by longjmp. */
 static att_status read_picture(jpeg_run *run)
 {
     const att_image_job *job = run->job;

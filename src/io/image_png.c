@@ -1,4 +1,4 @@
-/* PNG by libspng, unpacked here so that the bytes equal Pillow's. */
+/* Decodes PNG with libspng. Samples are unpacked here, so that pixels equal those of Pillow. */
 #include <spng.h>
 
 #include "core/error.h"
@@ -10,8 +10,8 @@ enum { MAX_CHUNK = 64 << 20 };
 typedef struct png_picture {
     struct spng_ihdr header;
     struct spng_plte palette;
-    att_row_kind kind; /* of unpacked rows, palettes looked up */
-    uint8_t *packed;   /* all rows as the file has them, big-endian */
+    att_row_kind kind; /* format of unpacked rows, in which palette indices are replaced by colours */
+    uint8_t *packed;   /* all rows in the file's format, big-endian */
     size_t packed_size;
     uint8_t *row;
 } png_picture;
@@ -43,7 +43,7 @@ static att_row_kind kind_of(uint8_t color_type)
     }
 }
 
-/* Samples of 1, 2 or 4 bits, the first in the highest bits, times `scale`. */
+/* Unpacks samples of 1, 2 or 4 bits, of which the first is in the highest bits, and multiplies them by `scale`. */
 static void unpack_bits(const uint8_t *packed, int depth, int scale, int count, uint8_t *out)
 {
     int mask = (1 << depth) - 1;
@@ -53,7 +53,7 @@ static void unpack_bits(const uint8_t *packed, int depth, int scale, int count, 
     }
 }
 
-/* Pillow clips 16-bit grey at 255, but cuts the other 16-bit kinds to their high bytes. */
+/* Converts 16-bit samples as Pillow does: grey is clipped at 255 (`clip`), other formats keep the high byte. */
 static void unpack_words(const uint8_t *packed, bool clip, int count, uint8_t *out)
 {
     for (int i = 0; i < count; i++)
@@ -62,7 +62,7 @@ static void unpack_words(const uint8_t *packed, bool clip, int count, uint8_t *o
 
 static bool look_up(const struct spng_plte *palette, int width, uint8_t *row)
 {
-    for (int x = width - 1; x >= 0; x--) { /* in place: from the end, since pixels grow */
+    for (int x = width - 1; x >= 0; x--) { /* in place, so from the end, because colours are larger than indices */
         uint8_t index = row[x];
         if (index >= palette->n_entries)
             return false;
@@ -74,7 +74,7 @@ static bool look_up(const struct spng_plte *palette, int width, uint8_t *row)
     return true;
 }
 
-/* Where the row's samples, one byte each, begin; NULL where an index lies outside the palette. */
+/* Unpacks a row to one byte per sample and returns the samples. Returns NULL if an index is outside the palette. */
 static const uint8_t *unpack_row(const png_picture *png, const uint8_t *packed)
 {
     bool indexed = png->header.color_type == SPNG_COLOR_TYPE_INDEXED;

@@ -1,4 +1,5 @@
-/* WebP by libwebp. Of an animation the first frame is decoded; the canvas around it is black, as in Pillow. */
+/* Decodes WebP with libwebp. Of an animation, decodes the first frame; the canvas around the frame is black, as in
+ * Pillow. */
 #include <string.h>
 
 #include <webp/decode.h>
@@ -8,8 +9,8 @@
 #include "core/memory.h"
 #include "io/image_codec.h"
 
-/* Bytes a pixel that libwebp holds while it decodes: the lossless format, which needs most, keeps whole ARGB pictures.
- */
+/* DECODER_BYTES: memory per pixel that libwebp uses while it decodes. The lossless format needs most: a whole ARGB
+ * picture. */
 enum { DECODER_BYTES = 4, RGB = 3 };
 
 static att_status fail_webp(const att_image_job *job, const char *reason)
@@ -30,7 +31,7 @@ static const char *reason_of(VP8StatusCode code)
     }
 }
 
-/* Decodes the frame to its place in `canvas`, pixels of three bytes. */
+/* Decodes the frame to its position in `canvas`, which has three bytes per pixel. */
 static att_status decode_frame(const att_image_job *job, const WebPIterator *frame, const att_image *image,
                                uint8_t *canvas)
 {
@@ -55,7 +56,7 @@ static att_status decode_frame(const att_image_job *job, const WebPIterator *fra
     return code == VP8_STATUS_OK ? ATT_OK : fail_webp(job, reason_of(code));
 }
 
-/* By way of the colours, of which the grey image is the luma. */
+/* Decodes to RGB and converts the result to grey. */
 static att_status decode_grey(const att_image_job *job, const WebPIterator *frame, att_image *image)
 {
     size_t row = (size_t)image->width * RGB, bytes = row * (size_t)image->height;

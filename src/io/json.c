@@ -7,12 +7,12 @@
 
 #include "core/error.h"
 
-/* Upper bounds of the memory that jansson 2.14 takes for an object, an array, what one more element of either adds, and
- * what a key adds to that besides its own bytes. */
+/* Upper bounds of the memory that jansson 2.14 uses: for an object; for an array; for each further element of either;
+ * in addition, for each key, besides its own bytes. */
 enum { OBJECT_BYTES = 256, ARRAY_BYTES = 160, ELEMENT_BYTES = 64, KEY_BYTES = 128 };
 
-/* Refuses what is nested too deeply or would take too much memory. jansson's own limit is 2048 levels, which is more
- * stack than a thread may have. */
+/* Fails if the document is nested too deeply or would need too much memory. jansson itself allows 2048 levels, which
+ * can overflow the stack of a thread. */
 static att_status check_size(att_context *context, const char *what, const char *bytes, size_t size)
 {
     bool in_string = false;
@@ -74,7 +74,7 @@ static att_status load(att_context *context, const char *what, const char *bytes
 static att_status parse(att_context *context, const char *what, const char *bytes, size_t size, size_t flags,
                         json_t **root)
 {
-    static const char mark[] = "\xEF\xBB\xBF"; /* UTF-8's byte order mark, which some editors write */
+    static const char mark[] = "\xEF\xBB\xBF"; /* UTF-8 byte order mark */
     if (size >= sizeof mark - 1 && memcmp(bytes, mark, sizeof mark - 1) == 0) {
         bytes += sizeof mark - 1;
         size -= sizeof mark - 1;
@@ -101,7 +101,7 @@ att_status att_json_parse_unique(att_context *context, const char *what, const c
 
 /* --- members ------------------------------------------------------------------------------------------------------ */
 
-/* The end of the string that begins at `at`, its closing quote included; `size` where it has none. */
+/* Returns the offset after the closing quote of the string that begins at `at`, or `size` if there is none. */
 static size_t skip_string(const char *text, size_t at, size_t size)
 {
     for (at++; at < size && text[at] != '"'; at++)
@@ -109,7 +109,8 @@ static size_t skip_string(const char *text, size_t at, size_t size)
     return at < size ? at + 1 : size;
 }
 
-/* Where the value that begins at `at` ends: before the next comma or bracket that is not the value's own. */
+/* Returns the end of the value that begins at `at`: the next comma, colon or closing bracket outside nested brackets
+ * and strings. */
 static size_t skip_value(const char *text, size_t at, size_t size)
 {
     for (size_t depth = 0; at < size;) {
@@ -124,7 +125,8 @@ static size_t skip_value(const char *text, size_t at, size_t size)
     return at;
 }
 
-/* Decodes the string that is `size` bytes of JSON, quotes included; what comes out is never longer. */
+/* Decodes a JSON string of `size` bytes, including its quotes, in place. The result begins at text + 1 and is never
+ * longer than the source. */
 static att_status decode(const att_json_members *members, char *text, size_t size)
 {
     bool plain = size >= 2 && text[0] == '"' && text[size - 1] == '"';
@@ -151,7 +153,7 @@ static att_status refuse_member(const att_json_members *members, const char *exp
                     members->at, expected);
 }
 
-/* Goes past blanks; whether `byte` is what follows, which is passed then. */
+/* Skips blanks, then skips `byte` if it follows. Returns whether it did. */
 static bool pass(att_json_members *members, char byte)
 {
     members->at = skip_blanks(members->text, members->at, members->size);
@@ -160,7 +162,7 @@ static bool pass(att_json_members *members, char byte)
     return found;
 }
 
-/* The object's end was passed. */
+/* Called after the end of the object: checks that only blanks follow. */
 static att_status finish(att_json_members *members, att_json_member *member)
 {
     member->key = NULL;
@@ -168,7 +170,7 @@ static att_status finish(att_json_members *members, att_json_member *member)
     return members->at == members->size ? ATT_OK : refuse_member(members, "the end of the text");
 }
 
-/* As att_json_members_next(), but leaves the text as it is: *member has the key with its quotes, `*key_size` bytes. */
+/* Like att_json_members_next(), but does not decode the key: member->key is *key_size bytes, including the quotes. */
 static att_status find_member(att_json_members *members, att_json_member *member, size_t *key_size)
 {
     bool first = !members->begun;
@@ -222,7 +224,7 @@ att_status att_json_member_string(const att_json_members *members, const att_jso
 
 /* --- numbers and texts -------------------------------------------------------------------------------------------- */
 
-/* Table 3-7 of the Unicode Standard: what the second byte may be depends on the first. */
+/* The range of the second byte depends on the first byte (Unicode Standard, table 3-7). */
 size_t att_utf8_length(const char *text)
 {
     const unsigned char *byte = (const unsigned char *)text;

@@ -9,7 +9,9 @@
 
 enum { MAX_LEVELS = 32 };
 
-/* Bit i of `objects` says what level i + 1 is, of `filled` whether it has a member yet. */
+/* Bit i of `objects` is set if level i + 1 is an object (else an array); bit i of `filled`, if that level has a member.
+ * keyed: a key was written and its value is missing. complete: the document is complete. misused: calls came in a wrong
+ * order. delivered: att_json_writer_finish() was called, so the next call starts a new document. */
 struct att_json_writer {
     att_context *context;
     att_text text;
@@ -74,7 +76,7 @@ static void separate(att_json_writer *writer)
     new_line(writer);
 }
 
-/* Whether a value may stand here; writes what goes before it. */
+/* Writes the separator in front of a value. Returns false if no value is allowed here. */
 static bool begin_value(att_json_writer *writer)
 {
     if (writer->delivered)

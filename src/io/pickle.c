@@ -14,7 +14,7 @@ att_status att_pickle_refuse(const att_pickle *pickle, const char *what)
     return att_fail(pickle->context, ATT_ERR_FORMAT, "%s: byte %zu of its pickle: %s", pickle->path, pickle->at, what);
 }
 
-/* Makes room for one more in a list of the machine's. */
+/* Makes room for one more item in a list. */
 static att_status grow(att_pickle *pickle, void *items_at, int count, int *capacity, size_t size)
 {
     if (count >= MOST_VALUES)
@@ -119,7 +119,7 @@ static att_status push_value(att_pickle *pickle, att_pickle_value value)
     return push(pickle, ref);
 }
 
-/* Values above the last mark. */
+/* Number of values on the stack above the last mark. */
 static int depth(const att_pickle *pickle)
 {
     return pickle->stack_count - (pickle->mark_count ? pickle->marks[pickle->mark_count - 1] : 0);
@@ -140,7 +140,7 @@ static att_pickle_ref top(const att_pickle *pickle)
     return pickle->stack[pickle->stack_count - 1];
 }
 
-/* *first: the place on the stack of the first of the values above the last mark, which is gone then. */
+/* Removes the last mark. *first: position on the stack of the first value above it. */
 static att_status pop_mark(att_pickle *pickle, int *first)
 {
     if (pickle->mark_count == 0)
@@ -166,7 +166,7 @@ static att_status take(att_pickle *pickle, uint64_t count, const uint8_t **bytes
     return ATT_OK;
 }
 
-/* Little-endian, without a sign. */
+/* Reads an unsigned little-endian number of `count` bytes. */
 static att_status take_number(att_pickle *pickle, int count, uint64_t *number)
 {
     const uint8_t *bytes;
@@ -188,7 +188,7 @@ static att_status take_line(att_pickle *pickle, att_pickle_text *line)
     return ATT_OK;
 }
 
-/* An opcode that is one call. */
+/* Defines the function of an opcode that consists of one call. */
 #define OPERATION(name, call)                       \
     static att_status op_##name(att_pickle *pickle) \
     {                                               \
@@ -223,7 +223,7 @@ static att_status op_binint(att_pickle *pickle)
     return push_integer(pickle, (int64_t)number - (number >> 31 ? (int64_t)1 << 32 : 0));
 }
 
-/* A number in two's complement whose length comes first, in `bytes` bytes. */
+/* Reads a length of `bytes` bytes, then a two's complement number of that length. */
 static att_status push_long(att_pickle *pickle, int bytes)
 {
     uint64_t length;
@@ -256,7 +256,7 @@ static att_status op_binfloat(att_pickle *pickle)
     return push_value(pickle, value);
 }
 
-/* A text whose length comes first, in `bytes` bytes. */
+/* Reads a length of `bytes` bytes, then a text of that length. */
 static att_status push_text(att_pickle *pickle, int bytes, bool is_bytes)
 {
     uint64_t length;
@@ -307,7 +307,7 @@ static att_status op_dup(att_pickle *pickle)
     return push(pickle, top(pickle));
 }
 
-/* Puts the stack's values from `first` into a container and takes them off. */
+/* Moves the values from position `first` of the stack into a container. */
 static att_status move_into(att_pickle *pickle, att_pickle_ref container, int first)
 {
     for (int i = first; i < pickle->stack_count; i++)
@@ -368,7 +368,7 @@ static att_status op_frozenset(att_pickle *pickle)
     return push(pickle, set);
 }
 
-/* Puts the stack's values from `first` into the container below them. */
+/* Moves the values from position `first` of the stack into the container below them. */
 static att_status fill(att_pickle *pickle, att_pickle_kind kind, int first)
 {
     int floor = pickle->mark_count ? pickle->marks[pickle->mark_count - 1] : 0;
@@ -419,7 +419,8 @@ OPERATION(additems, fill_marked(pickle, ATT_PICKLE_OPAQUE))
 
 /* --- the memo ----------------------------------------------------------------------------------------------------- */
 
-/* Python numbers what it keeps one after the other, each with an opcode of its own. */
+/* Stores the top of the stack in the memo. Python numbers memo entries consecutively and uses an opcode for each, so
+ * the size of the pickle bounds the number. */
 static att_status keep(att_pickle *pickle, uint64_t place)
 {
     ATT_TRY(need(pickle, 1));
@@ -517,11 +518,11 @@ static att_status op_call(att_pickle *pickle)
 static att_status op_newobj_ex(att_pickle *pickle)
 {
     ATT_TRY(need(pickle, 3));
-    pop(pickle); /* arguments by name */
+    pop(pickle); /* keyword arguments */
     return op_call(pickle);
 }
 
-/* An object's state: noted with opaque objects, forgotten with dictionaries (OrderedDict). */
+/* Sets an object's state: added to the cells of an OPAQUE value, ignored for a DICT (OrderedDict). */
 static att_status op_build(att_pickle *pickle)
 {
     ATT_TRY(need(pickle, 2));
@@ -542,7 +543,7 @@ static att_status op_persistent(att_pickle *pickle)
     return push(pickle, result);
 }
 
-/* --- the machine -------------------------------------------------------------------------------------------------- */
+/* --- the interpreter ---------------------------------------------------------------------------------------------- */
 
 static att_status op_protocol(att_pickle *pickle)
 {
@@ -584,7 +585,7 @@ static const operation operations[256] = {
     [0x92] = op_newobj_ex,  ['b'] = op_build,       ['Q'] = op_persistent,
 };
 
-/* After opcode STOP. */
+/* Called at opcode STOP. */
 static att_status finish(att_pickle *pickle, att_pickle_ref *root)
 {
     if (pickle->stack_count != 1 || pickle->mark_count != 0)

@@ -1,5 +1,4 @@
-/* Dictionaries as Python makes them of a pickle that sets a key more than once: the key stays where it came first, with
- * the value that came last. */
+/* Removes duplicate keys from dictionaries as Python does: the key keeps its first position and gets its last value. */
 #include <stdlib.h>
 
 #include "core/error.h"
@@ -8,8 +7,8 @@
 
 typedef struct pair {
     const att_pickle_value *key;
-    uint32_t cell;   /* of the key; the value's comes next */
-    uint32_t number; /* of the pair in its dictionary */
+    uint32_t cell;   /* the key's cell; the next cell is the value's */
+    uint32_t number; /* position of the pair in its dictionary */
 } pair;
 
 static bool is_number(const att_pickle_value *key)
@@ -17,8 +16,8 @@ static bool is_number(const att_pickle_value *key)
     return key->kind == ATT_PICKLE_INT || key->kind == ATT_PICKLE_BOOL;
 }
 
-/* As Python compares keys: True is 1, and bytes are no text. Keys of other kinds name nothing that is looked up, and
- * are taken for different ones. */
+/* Compares keys as Python does: True equals 1, and bytes differ from str. Keys of other kinds are never looked up, so
+ * they count as different from each other. */
 static int compare_keys(const att_pickle_value *a, const att_pickle_value *b)
 {
     if (is_number(a) && is_number(b))
@@ -51,7 +50,8 @@ static void list_pairs(const att_pickle *pickle, const att_pickle_value *dict, p
     }
 }
 
-/* Leaves of sorted pairs the first one of each key, which gets the last one's value. Returns how many are left. */
+/* Keeps only the first pair of each key and gives it the value of the last pair. `pairs` is sorted by key and position.
+ * Returns the number of pairs kept. */
 static uint32_t merge(att_pickle *pickle, pair *pairs, uint32_t count)
 {
     uint32_t kept = 0;

@@ -1,31 +1,32 @@
-/* The names that a pickle may use, and what takes their place. */
+/* The Python names that a pickle may call, and the values that stand for the results of the calls. */
 #include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/pickle.h"
 
+/* What a call of the name makes, or what the name is. Parentheses: the arguments of the call. */
 typedef enum action {
-    NOTE,           /* its objects become opaque; what goes into them is no weight */
-    PASS_ON,        /* as NOTE, but what goes into them may be anything */
-    HIDE,           /* as NOTE, but a tensor is lost that way */
-    ENCODE,         /* (text, encoding): bytes; as NOTE where they are not the text's own */
-    MAKE_DICT,      /* a dictionary: empty, or of a list of pairs */
-    MAKE_TUPLE,     /* of one tuple or list */
-    TENSOR,         /* (storage, offset, size, stride, ...) */
-    TENSOR_OF_TYPE, /* (storage, offset, size, stride, requires_grad, hooks, dtype, metadata) */
-    FIRST,          /* its first argument: (tensor, requires_grad, hooks, ...) */
-    FROM_TYPE,      /* (function, class, arguments, state) */
-    STORAGE,        /* of dtype's elements */
-    BYTES,          /* storage without a type */
-    DTYPE,
+    NOTE,           /* an OPAQUE value that cannot contain weights */
+    PASS_ON,        /* an OPAQUE value whose arguments may contain weights */
+    HIDE,           /* an OPAQUE value that is a tensor in an unsupported representation */
+    ENCODE,         /* (text, encoding): bytes if the text is ASCII and the encoding "latin1", else as NOTE */
+    MAKE_DICT,      /* a DICT, empty or from a list of pairs */
+    MAKE_TUPLE,     /* (tuple or list): its argument */
+    TENSOR,         /* (storage, offset, size, stride, ...): a tensor of the storage's dtype */
+    TENSOR_OF_TYPE, /* (storage, offset, size, stride, requires_grad, hooks, dtype, metadata): a tensor */
+    FIRST,          /* (tensor, requires_grad, hooks, ...): its first argument */
+    FROM_TYPE,      /* (function, class, arguments, state): the result of function(*arguments) */
+    STORAGE,        /* a storage class with elements of `dtype` */
+    BYTES,          /* a storage class without a dtype */
+    DTYPE,          /* a dtype */
 } action;
 
 struct att_pickle_global {
-    const char *module, *name; /* name "*": any */
+    const char *module, *name; /* name "*": any name of the module */
     action action;
     att_safetensors_dtype dtype;
-    const char *what; /* HIDE: "a quantised tensor" */
+    const char *what; /* HIDE: the kind of tensor for messages, "a quantised tensor" */
 };
 
 static const char QUANTISED[] = "a quantised tensor", COMPLEX[] = "a tensor of complex128";
@@ -52,7 +53,7 @@ static const char QUANTISED[] = "a quantised tensor", COMPLEX[] = "a tensor of c
         module, name, action, ATT_SAFETENSORS_F32, NULL \
     }
 
-/* Both spellings: fix_imports writes Python 2's. */
+/* The module's name in Python 3 and in Python 2, which pickle writes with fix_imports. */
 #define BUILTIN(name) INERT("builtins", name), INERT("__builtin__", name)
 
 static const att_pickle_global globals[] = {
@@ -179,7 +180,7 @@ static const att_pickle_global globals[] = {
     BUILTIN("dict"),
 };
 
-/* Made by rebuilding or an opcode, not by a name. */
+/* Entries without a name: opcodes or rebuilt tensors use them. */
 static const att_pickle_global set = INERT("", "set");
 static const att_pickle_global too_many_dimensions = HIDDEN("", "", "a tensor of more than 5 dimensions");
 static const att_pickle_global flagged = HIDDEN("", "", "a conjugated or negated view");
@@ -200,7 +201,8 @@ const att_pickle_global *att_pickle_global_find(att_pickle_text module, att_pick
 
 /* --- names that are not in the list ------------------------------------------------------------------------------- */
 
-/* Modules, with all that is in them, whose names stand in a pickle in order to act on the machine. */
+/* Modules that can affect the machine. A pickle that contains a name of one of them, or of a submodule, is refused,
+ * unless the name is in the list above. */
 static const char *const acting[] = {"builtins", "__builtin__", "os",     "posix",         "nt",
                                      "sys",      "subprocess",  "ctypes", "pickle",        "importlib",
                                      "runpy",    "code",        "pty",    "torch.storage", "multiprocessing",
@@ -237,7 +239,8 @@ bool att_pickle_may_be_named(att_pickle_text module, att_pickle_text name)
     return is_identifier(module) && is_identifier(name) && !acts(module);
 }
 
-/* Whether a name is written as classes are (PEP 8): _Outer.Inner. */
+/* Returns whether a name is that of a class by the convention of PEP 8: its last part begins with an upper-case letter
+ * after any underscores (_Outer.Inner). */
 static bool is_class_name(att_pickle_text name)
 {
     size_t at = name.length;
@@ -258,7 +261,7 @@ att_status att_pickle_refuse_name(const att_pickle *pickle, att_pickle_text modu
                     pickle->advice ? pickle->advice : "");
 }
 
-/* The texts of an UNKNOWN. */
+/* Gets the module and the name of an UNKNOWN value. */
 static void unknown_names(const att_pickle *pickle, const att_pickle_value *unknown, att_pickle_text *module,
                           att_pickle_text *name)
 {
@@ -307,7 +310,7 @@ att_pickle_text att_pickle_class_name(const att_pickle *pickle, const att_pickle
     return name;
 }
 
-/* `class`: GLOBAL or UNKNOWN. */
+/* Makes an OPAQUE value. class: a GLOBAL or UNKNOWN value. */
 static att_status make_object(att_pickle *pickle, att_pickle_ref class, att_pickle_ref *result)
 {
     ATT_TRY(att_pickle_add(pickle, (att_pickle_value){.kind = ATT_PICKLE_OPAQUE}, result));
@@ -330,7 +333,7 @@ att_status att_pickle_make_set(att_pickle *pickle, att_pickle_ref *result)
 
 enum { STORAGE_ITEM, OFFSET_ITEM, SIZE_ITEM, STRIDE_ITEM, DTYPE_ITEM = 6, MOST_ARGUMENTS = 8 };
 
-/* The items of a call's tuple; `count` of them were given. */
+/* The arguments of a call. `count` may exceed MOST_ARGUMENTS; only the first MOST_ARGUMENTS are stored. */
 typedef struct arguments {
     const att_pickle_value *items[MOST_ARGUMENTS];
     att_pickle_ref refs[MOST_ARGUMENTS];
@@ -353,7 +356,8 @@ static bool is_count(const att_pickle_value *value)
     return value->kind == ATT_PICKLE_INT && value->number >= 0;
 }
 
-/* A tuple of numbers >= 0; -1 where it is something else. Those past ATT_MAX_RANK are counted only. */
+/* Reads a tuple of numbers >= 0 and returns its length, or -1 if it is another value. Items beyond ATT_MAX_RANK are
+ * only counted. */
 static int64_t take_dims(const att_pickle *pickle, const att_pickle_value *tuple, int64_t dims[ATT_MAX_RANK])
 {
     att_pickle_ref refs[ATT_MAX_RANK];
@@ -379,7 +383,8 @@ static att_status add_tensor(att_pickle *pickle, const att_pickle_tensor *tensor
     return att_pickle_add(pickle, value, result);
 }
 
-/* Views that are conjugated or negated on the fly say so in a dictionary, the last argument. */
+/* Returns whether the tensor is a lazily conjugated or negated view, which PyTorch records in a dictionary, the
+ * argument at index `metadata`. */
 static bool is_flagged(const arguments *given, uint32_t metadata)
 {
     return given->count > metadata && given->items[metadata]->kind == ATT_PICKLE_DICT &&
@@ -392,7 +397,7 @@ static bool is_hidden(const att_pickle *pickle, const att_pickle_value *value)
     return value->kind == ATT_PICKLE_OPAQUE && att_pickle_hides_tensor(pickle, value, &what);
 }
 
-/* dtype: NULL where the storage says it; metadata: the place of the dictionary above. */
+/* Makes a tensor. dtype: NULL for the dtype of the storage. metadata: see is_flagged(). */
 static att_status rebuild(att_pickle *pickle, const arguments *given, const att_pickle_value *dtype, uint32_t metadata,
                           att_pickle_ref *result)
 {
@@ -450,7 +455,7 @@ static att_status take_first(const att_pickle *pickle, const arguments *given, a
 
 /* --- containers --------------------------------------------------------------------------------------------------- */
 
-/* Python 2 writes an OrderedDict as a list of pairs. */
+/* Adds a list of pairs to a dictionary. Python 2 writes an OrderedDict as such a list. */
 static att_status add_pairs(att_pickle *pickle, att_pickle_ref list, att_pickle_ref dict)
 {
     uint32_t cell = pickle->values[list].cells.first, count = pickle->values[list].cells.count;
@@ -492,7 +497,8 @@ static bool is_ascii(att_pickle_text text)
     return true;
 }
 
-/* In protocol 2 Python 3 writes bytes as a text that is to be encoded in Latin-1. */
+/* Returns whether encoding the text gives the same bytes as its UTF-8. In protocol 2, Python 3 writes bytes as a call
+ * that encodes a text in Latin-1. */
 static bool is_own_encoding(const arguments *given)
 {
     return given->count == 2 && given->items[0]->kind == ATT_PICKLE_TEXT &&
@@ -508,7 +514,7 @@ static att_status make_bytes(att_pickle *pickle, const arguments *given, att_pic
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* `tuple`: of the arguments. */
+/* Makes an OPAQUE value. tuple: the arguments of the call. */
 static att_status note(att_pickle *pickle, const att_pickle_global *global, att_pickle_ref tuple,
                        att_pickle_ref *result)
 {
@@ -543,7 +549,7 @@ static att_status call(att_pickle *pickle, const att_pickle_global *global, att_
     }
 }
 
-/* A tensor with attributes of its own, which are not read. */
+/* Makes a tensor that has additional attributes, which are ignored. */
 static att_status call_from_type(att_pickle *pickle, att_pickle_ref tuple, att_pickle_ref *result)
 {
     arguments given = {.count = 0};
@@ -553,7 +559,8 @@ static att_status call_from_type(att_pickle *pickle, att_pickle_ref tuple, att_p
     return call(pickle, given.items[0]->global, given.refs[2], result);
 }
 
-/* A class gives an object that nothing is made of. What a function would give nobody knows. */
+/* Handles a call of a name that is not in the list: makes an OPAQUE value if it is a class, and fails if it is a
+ * function. */
 static att_status call_unknown(att_pickle *pickle, att_pickle_ref function, att_pickle_ref tuple,
                                att_pickle_ref *result)
 {
@@ -579,7 +586,7 @@ att_status att_pickle_call(att_pickle *pickle, att_pickle_ref function, att_pick
 
 /* --- storages ----------------------------------------------------------------------------------------------------- */
 
-/* Before PyTorch 1.0, storages that are part of another: (key, offset, size). */
+/* Reads (key, offset, size), the description of a view of another storage before PyTorch 1.0. */
 static att_status take_view(const att_pickle *pickle, const att_pickle_value *view, att_pickle_storage *storage)
 {
     att_pickle_ref items[3];
@@ -592,7 +599,7 @@ static att_status take_view(const att_pickle *pickle, const att_pickle_value *vi
     return ATT_OK;
 }
 
-/* ("storage", type, key, location, elements), and a view in PyTorch's files before 1.6. */
+/* The id is ("storage", type, key, location, elements), with a view as sixth item before PyTorch 1.6. */
 att_status att_pickle_persistent(att_pickle *pickle, att_pickle_ref id, att_pickle_ref *result)
 {
     enum { WORD, TYPE, KEY, LOCATION, ELEMENTS, VIEW };

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* What an OPAQUE of this class was made of; false where the value is something else. */
+/* Copies the first `count` cells of an OPAQUE value of this class. Returns false if `ref` is another value. */
 static bool take_object(const att_pickle *pickle, att_pickle_ref ref, const char *class, att_pickle_ref *parts,
                         uint32_t count)
 {
@@ -14,7 +14,7 @@ static bool take_object(const att_pickle *pickle, att_pickle_ref ref, const char
            att_pickle_items(pickle, value, parts, count) >= count;
 }
 
-/* Exactly `count` items of a tuple. */
+/* Copies the items of a tuple. Returns false unless `ref` is a tuple of exactly `count` items. */
 static bool take_tuple(const att_pickle *pickle, att_pickle_ref ref, att_pickle_ref *items, uint32_t count)
 {
     const att_pickle_value *value = att_pickle_at(pickle, ref);
@@ -23,7 +23,7 @@ static bool take_tuple(const att_pickle *pickle, att_pickle_ref ref, att_pickle_
 
 enum { CLASS, ARGUMENTS, STATE, PARTS };
 
-/* dtype("u1", ...) */
+/* Returns whether `ref` is dtype("u1", ...). */
 static bool is_byte_type(const att_pickle *pickle, att_pickle_ref ref)
 {
     att_pickle_ref parts[PARTS], name;
@@ -34,7 +34,7 @@ static bool is_byte_type(const att_pickle *pickle, att_pickle_ref ref)
            att_pickle_text_is(att_pickle_at(pickle, name), "u1");
 }
 
-/* Bytes, or _codecs.encode(text, "latin1"). */
+/* Reads bytes or _codecs.encode(text, "latin1"). */
 static bool take_bytes(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix)
 {
     att_pickle_ref parts[PARTS], given[2];
@@ -65,7 +65,7 @@ static bool take_shape(const att_pickle *pickle, att_pickle_ref ref, att_pickle_
     return matrix->rows > 0 && matrix->columns > 0 && matrix->rows <= (int64_t)matrix->bytes.length / matrix->columns;
 }
 
-/* _reconstruct(...) with the state (version, shape, type, whether columns come first, bytes) */
+/* Reads _reconstruct(...) with the state (version, shape, dtype, is_fortran, bytes). */
 static bool take_reconstructed(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix)
 {
     enum { VERSION, SHAPE, TYPE, BY_COLUMNS, BYTES, ITEMS };
@@ -77,7 +77,7 @@ static bool take_reconstructed(const att_pickle *pickle, att_pickle_ref ref, att
            take_bytes(pickle, state[BYTES], matrix) && take_shape(pickle, state[SHAPE], matrix);
 }
 
-/* _frombuffer(bytes, type, shape, order) */
+/* Reads _frombuffer(bytes, dtype, shape, order). */
 static bool take_from_buffer(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix)
 {
     enum { BYTES, TYPE, SHAPE, ORDER, ITEMS };
@@ -93,7 +93,7 @@ bool att_pickle_matrix_find(const att_pickle *pickle, att_pickle_ref ref, att_pi
     return take_reconstructed(pickle, ref, matrix) || take_from_buffer(pickle, ref, matrix);
 }
 
-/* U+0080 to U+00FF are 110000xx 10xxxxxx. */
+/* Decodes Latin-1 characters from UTF-8. U+0080 to U+00FF are 110000xx 10xxxxxx. */
 static bool decode(att_pickle_text from, uint8_t *out, size_t count)
 {
     const uint8_t *at = (const uint8_t *)from.bytes, *end = at + from.length;

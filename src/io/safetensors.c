@@ -11,13 +11,13 @@
 
 enum { MOST_ENTRY = 1 << 16 };
 
-/* The shortest entry of a tensor, with the comma behind it. */
+/* The shortest possible entry of a tensor in the header, including a comma. */
 #define SHORTEST_ENTRY "\"\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,0]},"
 
 typedef struct reading {
     att_tensors *file;
-    uint64_t data; /* where the tensors begin in the file; there are data_size bytes of them */
-    uint64_t data_size;
+    uint64_t data;      /* offset of the tensors' data in the file */
+    uint64_t data_size; /* size of the tensors' data in bytes */
     size_t header_size;
 } reading;
 
@@ -29,7 +29,7 @@ static uint64_t read_u64(const uint8_t *bytes)
     return value;
 }
 
-/* Finds how long the header is, and with it where the tensors lie. */
+/* Reads the length of the header, which determines where the tensors' data begin. */
 static att_status find_header(reading *r)
 {
     att_context *context = r->file->context;
@@ -58,7 +58,8 @@ static att_status find_header(reading *r)
     return ATT_OK;
 }
 
-/* Names and metadata stay in the header's text, decoded in place: a header needs little more memory than its length. */
+/* Reads the header's text. Names and metadata are later decoded in place, so that a header needs little more memory
+ * than its length. */
 static att_status take_header(reading *r)
 {
     att_context *context = r->file->context;
@@ -114,7 +115,7 @@ static att_status read_shape(const reading *r, const char *name, const json_t *v
     return ATT_OK;
 }
 
-/* att_shape_count() leaves room for 16 bytes an element. */
+/* Cannot overflow: att_shape_count() limits the count so that elements of up to 16 bytes fit into int64. */
 static uint64_t bytes_of(const att_tensors_item *tensor)
 {
     return (uint64_t)tensor->info.count * att_safetensors_dtype_size(tensor->info.dtype);
@@ -221,7 +222,7 @@ static att_status read_metadata(const reading *r, const att_json_member *object)
     }
 }
 
-/* Empty tensors come before the one that begins at the same byte. */
+/* Orders tensors by offset. An empty tensor comes before another one at the same offset. */
 static int compare_places(const void *a, const void *b)
 {
     const att_tensors_item *left = a, *right = b;
@@ -274,7 +275,9 @@ static att_status read_header(const reading *r)
     att_tensors *file = r->file;
     att_json_members members = {file->context, file->path, file->header, r->header_size, 0, false};
     size_t count = att_json_members_count(members), most = r->header_size / (sizeof SHORTEST_ENTRY - 1);
-    size_t capacity = (count < most ? count : most) + 1; /* malformed members may be many more */
+    /* A malformed member can be shorter than SHORTEST_ENTRY, so `count` may exceed `most`. Reading fails at the first
+     * malformed member, so `most` entries, and one for that member, are enough. */
+    size_t capacity = (count < most ? count : most) + 1;
     file->items = att_allocate_array(file->context, capacity, sizeof *file->items);
     if (!file->items)
         return att_fail_memory(file->context, capacity * sizeof *file->items, file->path);

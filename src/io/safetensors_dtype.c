@@ -45,7 +45,7 @@ static float float_of_bits(uint32_t bits)
     return value;
 }
 
-/* IEEE 754 binary16: 1 sign, 5 exponent (bias 15), 10 fraction bits. */
+/* IEEE 754 binary16: 1 sign bit, 5 exponent bits (bias 15), 10 fraction bits. */
 static float f16_to_f32(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16;

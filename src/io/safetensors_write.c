@@ -20,8 +20,8 @@ struct writing {
     att_context *context;
     const char *path;
     const att_safetensors_content *content;
-    struct placed *order; /* tensor_count, in the file's order */
-    void *buffer;         /* room for the largest tensor that `fill` makes */
+    struct placed *order; /* [tensor_count] tensors in the file's order */
+    void *buffer;         /* as large as the largest tensor whose data `fill` provides */
     att_file_writer *file;
 };
 
@@ -54,7 +54,7 @@ static att_status check_unique(const struct writing *writing, const char **names
     return ATT_OK;
 }
 
-/* names[] has room for all tensors and for all metadata. */
+/* names: scratch array, as long as the larger of tensor_count and metadata_count. */
 static att_status check_names(const struct writing *writing, const char **names)
 {
     const att_safetensors_content *content = writing->content;
@@ -100,7 +100,7 @@ static att_status place_tensor(const struct writing *writing, const att_safetens
     return ATT_OK;
 }
 
-/* Makes `order` and `buffer`. */
+/* Allocates and sets `order`, and allocates `buffer`. */
 static att_status place_tensors(struct writing *writing)
 {
     const att_safetensors_content *content = writing->content;

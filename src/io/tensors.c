@@ -14,7 +14,7 @@ struct att_tensors_name {
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-/* The first bytes of a file: what its kind is found from. */
+/* The first bytes of a file, from which its kind is detected. */
 typedef struct beginning {
     uint8_t bytes[ATT_SAFETENSORS_LENGTH_BYTES + 1];
     size_t size;
@@ -27,8 +27,8 @@ static att_status read_beginning(const att_tensors *file, beginning *first)
     return att_file_reader_read(file->reader, 0, first->bytes, first->size);
 }
 
-/* Where the header's length is followed by '{' it is safetensors: neither a zip's first file nor a pickle of
- * torch.save() has that there. */
+/* Returns whether the file is safetensors: '{' follows the header's length. A zip or a pickle of torch.save() never has
+ * '{' at this offset. */
 static bool begins_header(const beginning *first)
 {
     return first->size > ATT_SAFETENSORS_LENGTH_BYTES && first->bytes[ATT_SAFETENSORS_LENGTH_BYTES] == '{';
@@ -41,14 +41,14 @@ static bool is_zip(const beginning *first)
            !begins_header(first);
 }
 
-/* Opcode PROTO, then the version. */
+/* A pickle begins with opcode PROTO and the protocol's version. */
 static bool is_pickle(const beginning *first)
 {
     return first->size >= 2 && first->bytes[0] == 0x80 && first->bytes[1] >= 2 && first->bytes[1] <= 5 &&
            !begins_header(first);
 }
 
-/* What PyTorch's users call their files. */
+/* Returns whether the file has an extension that is usual for PyTorch checkpoints. */
 static bool is_named_torch(const char *path)
 {
     static const char *const endings[] = {".pth", ".pt", ".th", ".bin", ".ckpt", ".tar", ".pkl"};
@@ -148,7 +148,7 @@ void att_tensors_close(att_tensors **file)
     *file = NULL;
 }
 
-/* --- what there is ------------------------------------------------------------------------------------------------ */
+/* --- names and metadata ------------------------------------------------------------------------------------------- */
 
 const char *att_tensors_path(const att_tensors *file)
 {
@@ -228,15 +228,15 @@ enum { CHUNK_BYTES = 1 << 14, DENSE_SPAN = 1 << 26, DENSE_RATIO = 8, SPARSE_BYTE
 /* Reads a tensor's elements in row-major order. */
 typedef struct walker {
     const att_tensors_item *item;
-    size_t size;            /* of an element */
-    att_file_window window; /* where there are strides */
-    size_t reach;           /* what the window shows at first */
-    int64_t index[ATT_MAX_RANK];
-    int64_t place; /* in elements from the first one */
+    size_t size;                 /* size of an element in bytes */
+    att_file_window window;      /* used if the tensor has strides */
+    size_t reach;                /* bytes that the window reads at first */
+    int64_t index[ATT_MAX_RANK]; /* index of the next element */
+    int64_t place;               /* its offset from the tensor's first element, in elements */
 } walker;
 
-/* Bytes from the first element to the last where most of them belong to the tensor: they are read at once. Elements
- * that lie far from each other are read one by one. */
+/* Returns how many bytes the window reads at a time. A tensor whose elements are dense in the file is read at once. For
+ * a sparse one, SPARSE_BYTES are read at a time. */
 static size_t reach_of(const att_tensors_item *item, size_t size)
 {
     int64_t last = 0;
@@ -265,7 +265,7 @@ static void step(walker *w)
     }
 }
 
-/* The next `count` elements, side by side. */
+/* Copies the next `count` elements to `out`, contiguously. */
 static att_status take(walker *w, void *out, int64_t count)
 {
     uint64_t place = w->item->place;

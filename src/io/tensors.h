@@ -1,4 +1,4 @@
-/* io/tensors.h - an open file of named tensors, which each format fills. */
+/* io/tensors.h - an open file of named tensors, which the reader of each format fills. */
 #ifndef ATT_IO_TENSORS_H
 #define ATT_IO_TENSORS_H
 
@@ -10,8 +10,8 @@
 
 typedef struct att_tensors_item {
     att_tensors_info info;
-    uint64_t place;         /* of element 0, in bytes from the file's beginning */
-    const int64_t *strides; /* [rank], in elements; in the arena. NULL: row-major without gaps */
+    uint64_t place;         /* offset of element 0 in the file, in bytes */
+    const int64_t *strides; /* [rank], in elements, allocated from the arena; NULL: row-major and contiguous */
 } att_tensors_item;
 
 struct att_tensors {
@@ -19,28 +19,29 @@ struct att_tensors {
     att_arena arena;
     char *path;
     att_file_reader *reader;
-    char *header; /* what names and metadata of safetensors point into */
+    char *header; /* safetensors: the header, into which names and metadata point; else NULL */
     att_tensors_item *items;
     int count;
-    struct att_tensors_name *names; /* by name; made by the opener */
+    struct att_tensors_name *names; /* [count], sorted by name; set by att_tensors_open() */
     att_safetensors_pair *metadata;
     int metadata_count;
     const char *origin, *skipped;
     bool has_average;
 };
 
-/* Readers of an open file, one a format. They fill items, metadata, origin and has_average, whose arrays come from
- * att_allocate() and whose texts lie in the arena or the header; every element of every item lay in the file when it
- * was opened. What they leave after a failure is freed by the caller. */
+/* Readers, one per format. They set items, metadata, origin and has_average of an open file: arrays come from
+ * att_allocate(), texts are in the arena or the header. They check that the data of every item are inside the file.
+ * On failure, caller frees what they have set. */
 att_status att_tensors_read_safetensors(att_tensors *file);
-/* The file is a zip archive; a pickle. */
+/* For a zip archive and for a sequence of pickles. */
 att_status att_tensors_read_torch_zip(att_tensors *file);
 att_status att_tensors_read_torch_pickles(att_tensors *file);
 
-/* Gives the tensors from item `first` on the names that their network has, as attscope/tensors.h says: takes prefixes
- * off ("module."), removes what only a self-supervised training uses and adds it to file->skipped, and joins chunks of
- * blocks. Appends to `said` what was changed. A few tensors without a prefix keep their names: at most 16, and a
- * quarter of all. Errors: ERR_MEMORY. */
+/* Changes the names of the tensors, starting at item `first`, to those of the network, as described in
+ * attscope/tensors.h: removes common prefixes ("module."), removes tensors that only self-supervised training uses and
+ * adds them to file->skipped, and joins chunks of blocks. A prefix is common if at most 16 tensors, and at most a
+ * quarter of them, lack it; these keep their names. Appends a description of the changes to `said`. Error: ERR_MEMORY.
+ */
 att_status att_tensors_tidy(att_tensors *file, int first, att_text *said);
 
 #endif

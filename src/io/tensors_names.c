@@ -1,4 +1,4 @@
-/* From the names that codes give tensors to those that their network has. */
+/* Converts the tensor names of training codes to those of the network. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* --- what only a self-supervised training uses -------------------------------------------------------------------- */
+/* --- tensors that only self-supervised training uses -------------------------------------------------------------- */
 
-/* contrastive: only where an encoder's prefix says that there are two encoders, as in MoCo: elsewhere such a tensor may
- * be a network's own. The first pattern that matches is taken. */
+/* Names of tensors to skip. The first pattern that matches counts. contrastive: applies only to files with two encoders
+ * as in MoCo, which a prefix of the encoder shows. In other files such a tensor may belong to the network. */
 static const struct leftover {
     const char *pattern;
     bool contrastive;
@@ -38,11 +38,11 @@ static const struct leftover {
 
 static const struct prefix {
     const char *text;
-    bool contrastive; /* of the encoder that is kept, beside another */
+    bool contrastive; /* prefix of the encoder to load, in a file with two encoders */
 } prefixes[] = {{"module.", false}, {"_orig_mod.", false}, {"model.", false},    {"backbone.", false},
                 {"net.", false},    {"network.", false},   {"encoder_q.", true}, {"base_encoder.", true}};
 
-/* Index of the pattern of tensors to skip, -1 for others. */
+/* Returns the index of the pattern that matches a tensor to skip, or -1 for other tensors. */
 static int leftover_of(const char *name, bool contrastive)
 {
     for (size_t i = 0; i < COUNT(leftovers); i++)
@@ -51,7 +51,7 @@ static int leftover_of(const char *name, bool contrastive)
     return -1;
 }
 
-/* Adds "mask_token, decoder_blocks.* (96)" to what was skipped before. */
+/* Appends the patterns and their numbers of tensors to file->skipped, as "mask_token, decoder_blocks.* (96)". */
 static att_status say_skipped(att_tensors *file, const int counts[COUNT(leftovers)])
 {
     att_text text = {.context = file->context};
@@ -94,7 +94,7 @@ static bool has_prefix(const char *name, const char *prefix)
     return strncmp(name, prefix, length) == 0 && name[length] != '\0';
 }
 
-/* Whether a tensor from `first` on would be called `name` without the prefix. */
+/* Returns whether a tensor, starting at item `first`, would have this name if the prefix were removed. */
 static bool is_taken(const att_tensors *file, int first, const char *prefix, const char *name)
 {
     for (int i = first; i < file->count; i++) {
@@ -105,8 +105,9 @@ static bool is_taken(const att_tensors *file, int first, const char *prefix, con
     return false;
 }
 
-/* How many tensors from `first` on lack a prefix that is the others'; -1 where it is not: a few strangers, such as a
- * counter or a loss's weights, do not hide it, as long as no two names would be the same. Tensors to skip are none. */
+/* Returns the number of tensors, starting at item `first`, without the prefix, if it can be removed from the others.
+ * Returns -1 if it cannot: no tensor has it, too many lack it, or two tensors would get the same name. A few tensors
+ * without the prefix, such as a counter or the weights of a loss, are allowed. Tensors to skip are not counted. */
 static int count_strangers(const att_tensors *file, int first, const struct prefix *prefix)
 {
     enum { MOST_STRANGERS = 16, SHARE = 4 };
@@ -123,9 +124,9 @@ static int count_strangers(const att_tensors *file, int first, const struct pref
     return bearers > 0 && strangers <= (bearers + strangers) / SHARE ? strangers : -1;
 }
 
-enum { MOST_PREFIXES = 8 }; /* one in front of the other */
+enum { MOST_PREFIXES = 8 }; /* limit on prefixes that follow each other */
 
-/* *contrastive: whether a prefix was one of two encoders. */
+/* Removes common prefixes. Sets *contrastive if one of them is that of an encoder in a file with two encoders. */
 static void strip(att_tensors *file, int first, att_text *said, bool *contrastive)
 {
     const char *word = " without the prefix ";
@@ -152,7 +153,7 @@ static void strip(att_tensors *file, int first, att_text *said, bool *contrastiv
 
 enum { MOST_BLOCKS = 1024 };
 
-/* "blocks.<chunk>.<block>.<rest>": what follows the chunk; NULL for other names. */
+/* Returns the part "<block>.<rest>" of a name "blocks.<chunk>.<block>.<rest>", or NULL for other names. */
 static const char *behind_chunk(const char *name, int *chunk, int *block)
 {
     int end = 0;
@@ -165,7 +166,8 @@ static const char *behind_chunk(const char *name, int *chunk, int *block)
                : NULL;
 }
 
-/* Whether blocks are numbered through all chunks, as in DINOv2, each of them in one. */
+/* Returns whether the network is a ViT whose blocks are in chunks, as in DINOv2: block numbers continue from chunk to
+ * chunk, so that each block number is in one chunk only. */
 static bool has_chunks(const att_tensors *file, int first)
 {
     int16_t chunk_of[MOST_BLOCKS];

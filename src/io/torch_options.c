@@ -6,8 +6,8 @@
 #include "core/error.h"
 #include "io/json.h"
 
-/* Of timm's scripts: those that say which network it is and what images it takes; then those that name the data set of
- * the training, in timm's scripts and in those of DeiT and MAE. */
+/* Options that are read: first, those of timm's scripts that describe the network and its input images; then those of
+ * timm, DeiT and MAE that name the training data set. */
 static const char *const keys[] = {"gp",      "num_classes", "img_size",  "input_size", "in_chans", "mean",
                                    "std",     "crop_pct",    "crop_mode", "bn_eps",     "bn_tf",    "interpolation",
                                    "dataset", "data_dir",    "data",      "data_set",   "data_path"};
@@ -26,7 +26,7 @@ static const att_pickle_value *value_at(const writing *w, att_pickle_ref ref)
     return att_pickle_at(w->pickle, ref);
 }
 
-/* False where the text is too long to be a name. */
+/* Returns false if the value is not a text, or too long to be a name. */
 static bool copy_text(const att_pickle_value *value, char text[MOST_TEXT])
 {
     if (value->kind != ATT_PICKLE_TEXT || value->text.length >= MOST_TEXT)
@@ -48,7 +48,7 @@ static void write_list(const writing *w, const att_pickle_value *list)
     att_json_end_array(w->writer);
 }
 
-/* Stands for a value that is no short text, number or list: an object that no reader takes for one of these. */
+/* Writes an object in place of a value that is not a short text, a number or a list. */
 static void write_unreadable(const writing *w)
 {
     att_json_begin_object(w->writer);
@@ -83,7 +83,7 @@ static void write_value(const writing *w, att_pickle_ref ref, bool in_list)
         write_unreadable(w);
 }
 
-/* The members of a dictionary, each as "<prefix><key>". False where a key is no short text. */
+/* Writes the members of a dictionary under the keys "<prefix><key>". Returns false if a key is not a short text. */
 static bool write_members(const writing *w, const att_pickle_value *dictionary, const char *prefix)
 {
     bool all_keys = true;
@@ -102,7 +102,8 @@ static bool write_members(const writing *w, const att_pickle_value *dictionary, 
     return all_keys;
 }
 
-/* Arguments of the network's constructor: each as "<key>.<its own key>"; "<key>" stands for what is not written. */
+/* Writes each argument of the network's constructor as "<key>.<its own key>". If some cannot be written, adds "<key>"
+ * as unreadable. */
 static void write_arguments(const writing *w, const char *key, const att_pickle_value *value)
 {
     char prefix[MOST_KEY];
@@ -118,7 +119,7 @@ static void write_options(const writing *w, att_pickle_ref options)
     att_pickle_ref found;
     char text[MOST_TEXT];
     att_json_begin_object(w->writer);
-    for (int i = 0; i < COUNT(name_keys); i++) /* other scripts keep other things there */
+    for (int i = 0; i < COUNT(name_keys); i++) /* only texts: other scripts use these keys for other values */
         if (att_pickle_find(w->pickle, options, name_keys[i], &found) && copy_text(value_at(w, found), text)) {
             att_json_key(w->writer, name_keys[i]);
             att_json_string(w->writer, text);
@@ -134,7 +135,7 @@ static void write_options(const writing *w, att_pickle_ref options)
     att_json_end_object(w->writer);
 }
 
-/* The dictionary that an argparse.Namespace was given, or that the options are. */
+/* Finds the dictionary of the options: the value under `key`, or the state of an argparse.Namespace under it. */
 static bool find_options(const att_pickle *pickle, att_pickle_ref root, const char *key, att_pickle_ref *options)
 {
     if (!att_pickle_find(pickle, root, key, options))
@@ -150,7 +151,7 @@ static bool find_options(const att_pickle *pickle, att_pickle_ref root, const ch
     return value->kind == ATT_PICKLE_DICT;
 }
 
-/* Ends the text and copies it into the file's arena, unless it is an empty object. */
+/* Finishes the JSON text. Unless it is an empty object, copies it into the file's arena and sets *text. */
 static att_status keep_text(att_tensors *file, att_json_writer *writer, const char **text)
 {
     const char *made;

@@ -1,6 +1,6 @@
-/* What PyTorch before 1.6 wrote: pickles one after the other (a magic number, a version, the machine, what was saved,
- * the storages' keys), then each storage: its number of elements (i64) and their bytes. torch/serialization.py,
- * _legacy_save(). */
+/* Reads checkpoints of PyTorch before 1.6. Layout: five pickles (a magic number, a version, a description of the
+ * machine, the saved object, the keys of the storages), then for each storage its number of elements (i64) and their
+ * bytes. Source: torch/serialization.py, _legacy_save(). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@ enum { PROTOCOL = 1001, COUNT_BYTES = 8, FIRST_BYTES = 1 << 20 };
 typedef struct reading {
     att_tensors *file;
     att_pickle pickle;
-    uint8_t *bytes; /* the file's first `size` bytes, where the pickles are */
+    uint8_t *bytes; /* the file's first `size` bytes, which contain the pickles */
     size_t size;
-    uint64_t at;      /* bytes of the file that are done */
-    uint32_t *by_key; /* the pickle's storages, sorted by key */
+    uint64_t at;      /* offset in the file of the next byte to read */
+    uint32_t *by_key; /* indices of the pickle's storages, sorted by key */
 } reading;
 
 static att_status refuse(const reading *r, const char *what)
@@ -32,7 +32,7 @@ static att_status read_next(reading *r, att_pickle_ref *root)
     return ATT_OK;
 }
 
-/* --- before what was saved ---------------------------------------------------------------------------------------- */
+/* --- the pickles before the saved object -------------------------------------------------------------------------- */
 
 static bool is_magic(const att_pickle_value *value)
 {
@@ -41,7 +41,7 @@ static bool is_magic(const att_pickle_value *value)
            memcmp(value->text.bytes, magic, sizeof magic) == 0;
 }
 
-/* Whether the machine's description says that its numbers begin with their highest byte. */
+/* Returns whether the description of the machine says that it is big-endian. */
 static bool is_big_endian(const att_pickle *pickle, const att_pickle_value *machine)
 {
     uint32_t cell = machine->cells.first;
@@ -112,7 +112,7 @@ static att_pickle_storage *storage_at(reading *r, int place)
     return &r->pickle.storages[r->by_key[place]];
 }
 
-/* The first place in by_key of a storage whose key is not before this one. */
+/* Returns the first position in by_key of a storage whose key is not less than `key`. */
 static int find_place(reading *r, att_pickle_text key)
 {
     int low = 0, high = r->pickle.storage_count;
@@ -138,7 +138,7 @@ static att_status fail_storage(const reading *r, att_pickle_text key, const char
                     att_pickle_show(key, shown), what);
 }
 
-/* The storage that lies at r->at; several tensors may have named it. */
+/* Reads the header of the storage at offset r->at, skips its data, and sets `place` of all storages with this key. */
 static att_status read_storage(reading *r, att_pickle_text key)
 {
     int place = find_place(r, key);
@@ -204,7 +204,8 @@ static void forget_pickles(reading *r)
                    .pickle = {.context = r->file->context, .path = r->file->path, .advice = ATT_TORCH_ADVICE}};
 }
 
-/* Nothing says where the pickles end and the storages begin: they are looked for in more and more of the file. */
+/* The file does not say where the pickles end. So they are read from a prefix of the file, which grows until the
+ * pickles are complete. */
 static att_status find_pickles(reading *r, att_pickle_ref *root, att_pickle_ref *keys)
 {
     uint64_t left = att_file_reader_size(r->file->reader);

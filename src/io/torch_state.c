@@ -11,7 +11,8 @@
 
 enum { MOST_DEPTH = 16, MOST_OBJECT_DEPTH = 64, MOST_STEPS = 1 << 22, MOST_NAME = 1024, LISTED = 8, MOST_LEVELS = 4 };
 
-/* Of expanded tensors the file holds fewer bytes than they have; beyond this they are an attack. */
+/* Limits on the total size of tensors: MOST_EXPANSION times the size of the file, plus FREE_BYTES. Expanded tensors are
+ * larger than their data in the file; without a limit, a small file could claim any amount of memory. */
 enum { MOST_EXPANSION = 8, FREE_BYTES = 1 << 24 };
 
 static const char *const weight_keys[] = {"state_dict", "model_state_dict", "model",  "module",  "net",
@@ -25,11 +26,11 @@ enum {
 typedef struct taking {
     att_tensors *file;
     const att_pickle *pickle;
-    int steps;    /* left for walking over containers */
-    int capacity; /* of file->items */
-    uint64_t bytes_left;
-    att_text name;         /* of what is being walked over */
-    att_text origin, left; /* left: what is no weight */
+    int steps;             /* how many more values of containers may be visited */
+    int capacity;          /* of file->items */
+    uint64_t bytes_left;   /* how many more bytes tensors may have */
+    att_text name;         /* full name of the value that is being visited */
+    att_text origin, left; /* left: names of the values that are ignored, for file->origin */
     int left_count;
     const char *name_prefix; /* "", "ema." */
 } taking;
@@ -58,7 +59,8 @@ static void list_left(taking *t, att_pickle_text name)
 
 /* --- finding the weights ------------------------------------------------------------------------------------------ */
 
-/* False too where it would take too long to find out; whoever walks there next finds that out as well. */
+/* Returns whether the value contains tensors. Returns false if t->steps is used up before one is found;
+ * take_container() then fails. */
 static bool holds_tensors(taking *t, att_pickle_ref ref, int depth)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, ref);
@@ -79,7 +81,7 @@ static bool holds_tensors(taking *t, att_pickle_ref ref, int depth)
     return false;
 }
 
-/* The first of the keys under which `dict` holds tensors; NULL where there is none. */
+/* Returns the first of the keys whose value in `dict` is a container with tensors, and the value in *found, or NULL. */
 static const char *find_keys(taking *t, att_pickle_ref dict, const char *const *keys, int count, att_pickle_ref *found)
 {
     for (int i = 0; i < count; i++)
@@ -97,7 +99,7 @@ static bool is_metadata(const taking *t, const att_pickle_value *key)
     return false;
 }
 
-/* Lists a dictionary's keys as left out, but for these two (NULL: none) and those that became metadata. */
+/* Adds the dictionary's keys to t->left, except `taken` and `average` (may be NULL) and keys read as metadata. */
 static void list_others(taking *t, att_pickle_ref dict, const char *taken, const char *average)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, dict);
@@ -111,7 +113,9 @@ static void list_others(taking *t, att_pickle_ref dict, const char *taken, const
     }
 }
 
-/* A name that is no text in UTF-8 is refused: no metadata can hold it. NULL: there is none. */
+/* Sets *name to the text under `key`, or to NULL if there is none. Fails with ERR_FORMAT if the text is not valid
+ * UTF-8.
+ */
 static att_status find_name(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
                             const char **name)
 {
@@ -134,7 +138,7 @@ static att_status find_name(att_tensors *file, const att_pickle *pickle, att_pic
     return ATT_OK;
 }
 
-/* Keeps as metadata what the checkpoint of a training script says of its network, under its own keys. */
+/* Sets the file's metadata: what the training script stored about the network, under the script's keys. */
 static att_status take_metadata(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
 {
     static const struct {
@@ -182,13 +186,14 @@ static att_status refuse_tensor(const taking *t, const char *name, const char *w
     return att_fail(t->file->context, ATT_ERR_FORMAT, "%s: tensor %s: %s", t->file->path, name, what);
 }
 
-/* a + b c, all >= 0; -1 where that is too large. */
+/* Returns a + b c for b, c >= 0, or -1 on overflow or if a is -1. */
 static int64_t add_product(int64_t a, int64_t b, int64_t c)
 {
     return a < 0 || (c > 0 && b > (INT64_MAX - a) / c) ? -1 : a + b * c;
 }
 
-/* The place in the storage of the tensor's last element, -1 where it is too large; it has at least one. */
+/* Returns the offset of the tensor's last element in the storage, in elements, or -1 on overflow. The tensor must not
+ * be empty. */
 static int64_t last_place(const att_pickle_storage *storage, const att_pickle_tensor *tensor)
 {
     int64_t place = add_product(storage->view_offset, tensor->offset, 1);
@@ -208,7 +213,7 @@ static bool lies_packed(const att_pickle_tensor *tensor)
     return true;
 }
 
-/* Sets strides, 0 along axes of one element, where the elements do not lie packed. */
+/* Sets strides, unless the elements are contiguous. The stride of an axis of length 1 is 0. */
 static att_status set_strides(taking *t, att_tensors_item *item, const att_pickle_tensor *tensor)
 {
     size_t bytes = (size_t)tensor->shape.rank * sizeof *item->strides;
@@ -275,7 +280,7 @@ static att_status add_item(taking *t, const att_pickle_tensor *tensor)
     return place_tensor(t, tensor, item);
 }
 
-/* --- walking ------------------------------------------------------------------------------------------------------ */
+/* --- visiting values ---------------------------------------------------------------------------------------------- */
 
 static att_status take(taking *t, att_pickle_ref ref, int depth);
 
@@ -299,7 +304,7 @@ static att_status take_numbered(taking *t, int64_t number, att_pickle_ref ref, i
     return take_named(t, (att_pickle_text){text, (size_t)length}, ref, depth);
 }
 
-/* Keys that are neither text nor a number name no tensor of a network. */
+/* Ignores keys that are neither a text nor an integer: no tensor of a network has such a name. */
 static att_status take_member(taking *t, const att_pickle_value *key, att_pickle_ref ref, int depth)
 {
     if (key->kind == ATT_PICKLE_TEXT)
@@ -328,7 +333,7 @@ static att_status take_container(taking *t, const att_pickle_value *value, int d
     return ATT_OK;
 }
 
-/* What an object is made of is its program's to say. */
+/* Ignores an OPAQUE value without tensors. Fails if it contains tensors, because only its class knows their meaning. */
 static att_status take_object(taking *t, att_pickle_text name, att_pickle_ref ref)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, ref);
@@ -348,7 +353,7 @@ static att_status take_object(taking *t, att_pickle_text name, att_pickle_ref re
     return ATT_OK;
 }
 
-/* Adds the tensors of a value, which is called t->name. */
+/* Adds the tensors in a value, whose name is t->name. */
 static att_status take(taking *t, att_pickle_ref ref, int depth)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, ref);
@@ -366,7 +371,7 @@ static att_status take(taking *t, att_pickle_ref ref, int depth)
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
-/* Takes the weights under `root`; key: the one that led there, NULL: none. */
+/* Adds the weights in `root`. key: the key of `root` in the checkpoint, NULL if `root` is the whole checkpoint. */
 static att_status take_weights(taking *t, att_pickle_ref root, const char *key)
 {
     int first = t->file->count;
@@ -405,7 +410,8 @@ static att_status name_average(taking *t, int first)
     return ATT_OK;
 }
 
-/* Weights, and beside them an average; or what else there is. */
+/* Adds the weights and, if present, their average. If there are no weights, adds the average as the weights; if there
+ * is neither, all tensors of the checkpoint. */
 static att_status take_all(taking *t, att_pickle_ref root)
 {
     att_pickle_ref weights = root, average = root;

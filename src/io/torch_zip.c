@@ -1,5 +1,5 @@
-/* What PyTorch since 1.6 writes: a zip archive, nothing in it packed, with NAME/data.pkl, NAME/data/KEY for each
- * storage, NAME/byteorder. */
+/* Reads checkpoints of PyTorch 1.6 and later: an uncompressed zip archive with NAME/data.pkl, NAME/data/KEY for each
+ * storage, and NAME/byteorder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +17,13 @@ enum {
     CHECK_BYTES = 1 << 18,
 };
 
-/* A file in the archive; its name is not terminated. */
+/* A file in the archive. */
 typedef struct record {
     att_pickle_text name;
-    uint64_t begin; /* of its header in the file */
-    uint64_t data;  /* of its `size` bytes in the file */
+    uint64_t begin; /* offset of its local header */
+    uint64_t data;  /* offset of its `size` bytes of data */
     uint64_t size;
-    uint32_t checksum; /* CRC-32; 0: not said, as torch.serialization.set_crc32_options(False) leaves it */
+    uint32_t checksum; /* CRC-32; 0 if missing, as after torch.serialization.set_crc32_options(False) */
     bool packed, checked;
 } record;
 
@@ -55,7 +55,7 @@ static att_status read_at(const archive *a, uint64_t offset, void *out, size_t s
     return att_file_reader_read(a->file->reader, offset, out, size);
 }
 
-/* Reads a part of the file into memory that is the caller's. */
+/* Reads a part of the file. Caller frees *bytes, also on failure. */
 static att_status read_part(const archive *a, uint64_t offset, uint64_t size, uint8_t **bytes)
 {
     *bytes = att_reallocate(a->file->context, NULL, (size_t)size + 1);
@@ -64,7 +64,7 @@ static att_status read_part(const archive *a, uint64_t offset, uint64_t size, ui
     return read_at(a, offset, *bytes, (size_t)size);
 }
 
-/* Finds a record's bytes behind the header of its own. */
+/* Sets the offset of a record's data, which follow its local header. */
 static att_status place_record(const archive *a, record *made)
 {
     uint64_t end = a->zip.directory;
@@ -101,7 +101,7 @@ static int compare_places(const void *a, const void *b)
     return (left->begin > right->begin) - (left->begin < right->begin);
 }
 
-/* No byte belongs to two records, no name to two. Leaves them sorted by name. */
+/* Checks that records neither overlap nor share a name. Sorts the records by name. */
 static att_status check_records(archive *a)
 {
     qsort(a->records, a->count, sizeof *a->records, compare_places);
@@ -135,7 +135,7 @@ static att_status read_directory(archive *a)
         ATT_TRY(att_zip_read_entry(zip, entry, left, &found, &length));
         ATT_TRY(take_entry(a, &found, &a->records[a->count]));
     }
-    /* The folder that everything lies in is the first file's. */
+    /* The folder of the first file must contain all others; check_single() checks this. */
     att_pickle_text first = a->records[0].name;
     const char *slash = memchr(first.bytes, '/', first.length);
     a->prefix = (att_pickle_text){first.bytes, slash ? (size_t)(slash - first.bytes) + 1 : 0};
@@ -144,7 +144,7 @@ static att_status read_directory(archive *a)
 
 /* --- the checkpoint ----------------------------------------------------------------------------------------------- */
 
-/* The file "<prefix><folder><name>"; NULL where there is none. */
+/* Returns the file "<prefix><folder><name>", or NULL. */
 static record *find_record(const archive *a, const char *folder, att_pickle_text name)
 {
     char path[MOST_RECORD_NAME];
@@ -228,7 +228,7 @@ static att_status refuse_two(const archive *a, const char *what, att_pickle_text
                     att_pickle_show(one, first), att_pickle_show(other, second));
 }
 
-/* Everything lies in one folder, which has one pickle: nothing is chosen silently. */
+/* Checks that the archive has a single folder with a single pickle, so that the choice of the pickle is unambiguous. */
 static att_status check_single(const archive *a)
 {
     static const char pickle[] = ".pkl";

@@ -87,7 +87,7 @@ static att_status next(struct reader *reader)
     }
 }
 
-/* Room for one more element. */
+/* Makes room for one more element. */
 static att_status grow(att_context *context, void **array, int count, int *capacity, size_t size)
 {
     if (count < *capacity)
@@ -162,7 +162,7 @@ static bool same_key(const char *a, const char *b)
     return !*a && !*b;
 }
 
-/* "outer.key", or the key alone where outer is NULL. */
+/* Makes the key "outer.key", or the key alone if outer is NULL. */
 static att_status copy_key(const struct reader *reader, const char *outer, char **key)
 {
     ATT_TRY(copy_scalar(reader, key));
@@ -213,8 +213,8 @@ static att_status skip_empty_mapping(struct reader *reader)
     return refuse(reader, "`key: value` lines nested twice are not supported; expected one value or a list");
 }
 
-/* The current event is a mapping's start; afterwards its end. outer: the key whose value it is, NULL: the file's own.
- */
+/* Reads a mapping. The current event is its start before, and its end after the call. outer: the key whose value the
+ * mapping is; NULL: the mapping is the whole document. */
 static att_status read_entries(struct reader *reader, const char *outer)
 {
     for (;;) {
@@ -241,7 +241,7 @@ static att_status read_stream(struct reader *reader)
     ATT_TRY(next(reader));
     if (reader->event.type == YAML_STREAM_END_EVENT)
         return ATT_OK;
-    ATT_TRY(next(reader)); /* what the document holds */
+    ATT_TRY(next(reader)); /* start of the document's content */
     if (reader->event.type == YAML_MAPPING_START_EVENT)
         ATT_TRY(read_entries(reader, NULL));
     else if (reader->event.type != YAML_SCALAR_EVENT || reader->event.data.scalar.length > 0)

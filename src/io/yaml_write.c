@@ -21,7 +21,7 @@ static int append_output(void *user, unsigned char *bytes, size_t size)
     return !writer->out.failed;
 }
 
-/* `made`: whether the event could be initialised. The emitter takes the event over. */
+/* Emits an event, of which the emitter takes ownership. made: whether initialising the event succeeded. */
 static att_status emit(struct writer *writer, yaml_event_t *event, int made)
 {
     if (made && yaml_emitter_emit(&writer->emitter, event))
@@ -29,7 +29,8 @@ static att_status emit(struct writer *writer, yaml_event_t *event, int made)
     return att_fail_memory(writer->context, writer->out.length, "a YAML document");
 }
 
-/* Whether some YAML reader could take the text, unquoted, for something else: null, a number, a date, a boolean. */
+/* Returns whether a YAML reader could parse the unquoted text as null, a number, a date or a boolean. Also true of
+ * texts that begin with other characters than a letter, '/' or '_'. */
 static bool is_ambiguous(const char *text)
 {
     static const char *const words[] = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"};

@@ -29,8 +29,8 @@ static bool has_signature(const uint8_t *bytes, uint8_t third, uint8_t fourth)
     return bytes[0] == 'P' && bytes[1] == 'K' && bytes[2] == third && bytes[3] == fourth;
 }
 
-/* The last place in `tail`, the file's last `size` bytes, where the record of the archive's end is; `size`: nowhere.
- * Behind the record lie the archive's comment and, in some files, a few bytes more. */
+/* Returns the offset in `tail`, the file's last `size` bytes, of the last end record, or `size` if there is none. The
+ * archive's comment follows the record, and in some files a few more bytes. */
 static size_t find_end(const uint8_t *tail, size_t size)
 {
     if (size < END_BYTES)
@@ -44,7 +44,7 @@ static size_t find_end(const uint8_t *tail, size_t size)
     }
 }
 
-/* Takes the directory's place from the record `end`, which lies at `place` in the file. */
+/* Reads where the directory is from the end record `end`, which is at offset `place` of the file. */
 static void take_end(att_zip *zip, const uint8_t *end, uint64_t place)
 {
     zip->entries = number(end + 10, 2);
@@ -56,7 +56,7 @@ static void take_end(att_zip *zip, const uint8_t *end, uint64_t place)
     }
 }
 
-/* The same from the record for sizes of 64 bits, which `locator` names. */
+/* Reads where the directory is from the zip64 end record, whose offset is in `locator`. */
 static att_status take_wide_end(att_zip *zip, const uint8_t *locator)
 {
     uint64_t file_size = att_file_reader_size(zip->reader), place = number(locator + 8, 8);
@@ -71,7 +71,7 @@ static att_status take_wide_end(att_zip *zip, const uint8_t *locator)
     return ATT_OK;
 }
 
-/* `tail`: the file's last `size` bytes. */
+/* Finds the directory. tail: the file's last `size` bytes. */
 static att_status take_directory(att_zip *zip, const uint8_t *tail, size_t size)
 {
     uint64_t file_size = att_file_reader_size(zip->reader);
@@ -105,7 +105,8 @@ att_status att_zip_find_directory(att_zip *zip)
     return status;
 }
 
-/* Numbers of 64 bits stand in an extra field, in this order, for those of 32 bits that are all ones. */
+/* Replaces each number that is 0xFFFFFFFF by a 64-bit number from the extra field, which contains them in this order.
+ * Returns false if the extra field is malformed. */
 static bool widen(const uint8_t *extra, uint64_t length, uint64_t *const numbers[3])
 {
     while (length >= 4) {
