@@ -15,7 +15,7 @@ struct csv {
     att_file_appender *file;
     att_text row;
     att_arena names;
-    const char *columns[MAX_COLUMNS]; /* names of fields, after `epoch`; none before the header is known */
+    const char *columns[MAX_COLUMNS]; /* names of the columns after `epoch`; none until the header is read or written */
     int column_count;
     bool has_header;
 };
@@ -39,7 +39,7 @@ static att_status add_column(struct csv *csv, const char *name, size_t length)
     return ATT_OK;
 }
 
-/* Takes the columns over from a header written earlier: names without commas or quotes, `epoch` first. */
+/* Reads the columns from the header of an existing file: `epoch` first, names without commas or quotes. */
 static att_status read_header(struct csv *csv, const char *path, const char *line, size_t length)
 {
     static const char first[] = "epoch";
@@ -111,7 +111,8 @@ static att_status open_csv(att_context *context, const att_log_place *place, voi
     return status;
 }
 
-/* Quoted as RFC 4180 says, on one line: rows are dropped by lines on a resume. */
+/* Appends a text, quoted as in RFC 4180 if necessary. Replaces newlines by spaces, because resuming a run drops rows
+ * line by line. */
 static void append_text(att_text *row, const char *text)
 {
     if (text[strcspn(text, ",\"\r\n")] == '\0') {
@@ -127,7 +128,7 @@ static void append_text(att_text *row, const char *text)
     att_text_append_bytes(row, "\"", 1);
 }
 
-/* Adds the fields whose names begin with `prefix` and are no column yet. */
+/* Adds a column for each field whose name begins with `prefix`. */
 static att_status add_columns(struct csv *csv, const att_event *event, const char *prefix)
 {
     for (int i = 0; i < event->field_count; i++) {

@@ -11,7 +11,7 @@
 #include "core/memory.h"
 #include "core/text.h"
 
-/* "atts": tells our files from those of others. */
+/* "atts" in ASCII: SQLite's application_id of attscope's databases. */
 enum { APPLICATION = 0x61747473, VERSION = 1 };
 enum { PATIENCE_SECONDS = 60, RETRY_MILLISECONDS = 20 };
 
@@ -28,7 +28,7 @@ static const char schema[] =
 
 static const char advice[] = "move it away and attscope makes a new one; each run's own files have all of it";
 
-/* The sentence for a failed call on the connection. */
+/* Fails with a message for SQLite's result code. */
 static att_status fail(att_database *database, int code)
 {
     att_context *context = database->context;
@@ -152,7 +152,7 @@ void att_database_sync(att_database *database)
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-/* Whose file it is: ours in this version, or nobody's yet (*empty). */
+/* Fails unless the file is a database of attscope in this version, or empty (*empty). */
 static att_status check_owner(att_database *database, bool *empty)
 {
     int64_t application = 0, version = 0, objects = 0;
@@ -169,7 +169,7 @@ static att_status check_owner(att_database *database, bool *empty)
     return ATT_OK;
 }
 
-/* All of it is read from one state of the file: between the questions another process may write its tables. */
+/* Runs check_owner() in a transaction, because another process may create its tables between two of the queries. */
 static att_status find_owner(att_database *database, bool *empty)
 {
     ATT_TRY(run_sql(database, "BEGIN"));
@@ -180,7 +180,7 @@ static att_status write_tables(att_database *database)
 {
     char owner[80];
     bool empty;
-    ATT_TRY(check_owner(database, &empty)); /* another process may have been faster */
+    ATT_TRY(check_owner(database, &empty)); /* another process may have created the tables */
     if (!empty)
         return ATT_OK;
     sqlite3_snprintf(sizeof owner, owner, "PRAGMA application_id=%d;PRAGMA user_version=%d", (int)APPLICATION,
@@ -195,9 +195,9 @@ static att_status make_tables(att_database *database)
     return att_database_end(database, write_tables(database));
 }
 
-/* Writers of several processes then wait for each other's commits only, and a commit waits for no disk. Where the file
- * system does not carry it SQLite stays with its other journal. Changing over can meet another process in the same
- * attempt, in which case SQLite does not wait by itself. */
+/* Enables the write-ahead log: commits do not wait for the disk, and writers wait only for each other's commits. If the
+ * file system does not support it, SQLite keeps its rollback journal. The loop is necessary because SQLite does not
+ * wait if two processes enable the log at the same time. */
 static att_status use_write_ahead_log(att_database *database)
 {
     int code = SQLITE_BUSY;
@@ -210,7 +210,7 @@ static att_status use_write_ahead_log(att_database *database)
     return run_sql(database, "PRAGMA synchronous=NORMAL");
 }
 
-/* The file may be anybody's: its triggers and views do not run, its schema is not trusted. */
+/* Configures the connection for untrusted files: triggers and views are disabled, and the schema is not trusted. */
 static void distrust(sqlite3 *connection)
 {
     sqlite3_extended_result_codes(connection, 1);
@@ -221,7 +221,7 @@ static void distrust(sqlite3 *connection)
     sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 }
 
-/* The path with its folder's links resolved: SQLITE_OPEN_NOFOLLOW refuses links in any part of a path. */
+/* Resolves symbolic links in the path's folder, because SQLITE_OPEN_NOFOLLOW fails for a link in any part of a path. */
 static att_status resolve_folder(const att_database *database, att_text *path)
 {
     const char *slash = strrchr(database->path, '/'), *name = slash ? slash + 1 : database->path;
@@ -237,7 +237,8 @@ static att_status resolve_folder(const att_database *database, att_text *path)
     return path->failed ? att_fail_memory(database->context, path->capacity, database->path) : ATT_OK;
 }
 
-/* SQLite itself follows no links to the files that it keeps beside the database. */
+/* Opens the file without following a symbolic link. SQLite itself does not follow links at the paths of its journal
+ * files. */
 static att_status open_file(att_database *database)
 {
     att_text path = {.context = database->context};

@@ -1,4 +1,4 @@
-/* store/database.h - the file of all runs, and queries on it. Its tables: attscope/store.h. */
+/* store/database.h - the SQLite database of all runs, and queries on it. attscope/store.h describes its tables. */
 #ifndef ATT_STORE_DATABASE_H
 #define ATT_STORE_DATABASE_H
 
@@ -12,20 +12,22 @@ typedef struct att_database {
     sqlite3 *connection;
 } att_database;
 
-/* Opens the file, or makes it with its tables. Errors: ERR_FORMAT for what is no database of attscope's, damaged, or of
- * a later version; ERR_IO, ERR_MEMORY. *database is zero after a failure. */
+/* Opens the file, or creates it with its tables. After a failure *database is zero. Errors: ERR_FORMAT (the file is
+ * damaged, not an attscope database, or has another version), ERR_IO, ERR_MEMORY. */
 att_status att_database_open(att_context *context, const char *path, att_database *database);
 void att_database_close(att_database *database);
 
-/* From begin to end all or nothing is written; others wait meanwhile. end: `status` or, where that is ATT_OK, what
- * writing gave; after a failure all is as before begin. */
+/* Begins a transaction. Other writers of the database wait until it ends. */
 att_status att_database_begin(att_database *database);
+/* Ends a transaction: commits it if `status` is ATT_OK, else rolls it back. Returns `status`, or the error of the
+ * commit, after which the transaction is rolled back, too. */
 att_status att_database_end(att_database *database, att_status status);
-/* Waits until what was written is on the disk, as far as other connections allow. */
+/* Flushes committed transactions to the disk, except parts that other connections are using (a passive checkpoint). */
 void att_database_sync(att_database *database);
 
-/* One statement, run for one set of values after another. Sticky: after a failure calls do nothing, and close returns
- * it. Values are bound in the statement's order; NaN and NULL texts become NULL; texts must live until run or next. */
+/* A prepared statement, which can be run for several sets of values. Errors are sticky: after a failure, calls do
+ * nothing, and att_query_close() returns the error. Values are bound in the order of the statement's parameters. NaN
+ * and NULL texts are bound as NULL. Texts must live until the next call of run or next. */
 typedef struct att_query {
     att_database *database;
     sqlite3_stmt *statement;
@@ -36,9 +38,9 @@ att_query att_query_open(att_database *database, const char *sql);
 void att_query_integer(att_query *query, int64_t value);
 void att_query_real(att_query *query, double value);
 void att_query_text(att_query *query, const char *text);
-/* Runs it to its end; the next set of values may follow. */
+/* Runs the statement with the bound values and resets it for the next set of values. */
 void att_query_run(att_query *query);
-/* Goes to the first, or next, row of what it gives; false where there is none. */
+/* Moves to the first or next row of the result. Returns false after the last row and after a failure. */
 bool att_query_next(att_query *query);
 att_status att_query_close(att_query *query);
 

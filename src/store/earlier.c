@@ -12,7 +12,7 @@
 
 enum { MOST_FIELDS = 64 };
 
-/* Members of every event. */
+/* Members that every event has, besides its fields. */
 static const char *const own_members[] = {"event", "epoch", "step", "seconds", "measurements"};
 
 static bool is_own_member(const char *key)
@@ -31,8 +31,8 @@ typedef struct att_earlier_event {
 typedef struct reading {
     att_earlier *earlier;
     const att_event *begin;
-    bool same;             /* the run_begin that was read last says what the new one says */
-    const char *different; /* a field in which it does not; NULL */
+    bool same;             /* whether the last run_begin in the file matches the new one */
+    const char *different; /* name of a field that does not match; NULL if all match */
 } reading;
 
 /* --- comparing ---------------------------------------------------------------------------------------------------- */
@@ -54,7 +54,7 @@ static bool has_field(const att_event *begin, const char *name)
     return false;
 }
 
-/* Paths and names of things of which a digest says what they are: they may change. */
+/* Returns whether a field may differ because the event has a digest of what the field names. */
 static bool is_told_only(const att_event *begin, const char *name)
 {
     static const struct {
@@ -66,7 +66,7 @@ static bool is_told_only(const att_event *begin, const char *name)
     return false;
 }
 
-/* Whether a member of version 0.1 says of the network's modules what the new event does in its own way. */
+/* Returns whether the options of version 0.1 in the file describe the same modules as the new event's "modules". */
 static bool says_same_modules(const json_t *object, const att_event *begin)
 {
     static const char key[] = "modules";
@@ -93,7 +93,8 @@ static bool is_old_option(const char *name)
     return false;
 }
 
-/* Earlier versions wrote fewer fields: where a digest says what the weights are, one that is missing says nothing. */
+/* Returns the name of a field in which the file's run_begin and the new one differ, or NULL. Earlier versions wrote
+ * fewer fields; if the new event has a digest of the weights, a field that the file lacks does not count. */
 static const char *difference(const att_line_event *event, const att_event *begin)
 {
     const char *key;
@@ -202,7 +203,7 @@ att_status att_earlier_read(att_earlier *earlier, const char *path, const char *
     return copy_file(earlier->context, path, previous);
 }
 
-/* --- what is kept ------------------------------------------------------------------------------------------------- */
+/* --- keeping figures ---------------------------------------------------------------------------------------------- */
 
 static bool has_figure(const att_event *event, const att_measurement *wanted)
 {
@@ -265,7 +266,7 @@ static att_status emit_event(const att_context *context, const att_earlier_event
     return figures->count > 0 ? sink->emit(sink->user, &event) : ATT_OK;
 }
 
-/* "nsi, tns": instruments whose figures stay, each once. */
+/* Appends the instruments whose figures are kept, as "nsi, tns". */
 static void list_instruments(const att_earlier *earlier, att_text *text)
 {
     const char *last = "";

@@ -1,8 +1,10 @@
-/* store/earlier.h - what measure.jsonl held before, and which of it a new measurement keeps.
+/* store/earlier.h - reads the earlier contents of measure.jsonl and keeps those that a new measurement does not
+ * replace.
  *
- * Figures of other statistics and other nodes stay where everything else is as it was: each field of the new
- * ATT_EVENT_RUN_BEGIN is the file's. "checkpoint", "use_ema", epoch and step may differ where "weights", a digest, says
- * which weights they are; so may "data" where "contents" says which images.
+ * Earlier figures are kept if the fields of the new ATT_EVENT_RUN_BEGIN equal those in the file. Exceptions:
+ * "checkpoint", "use_ema", epoch and step may differ if the field "weights", a digest of the weights, is equal; "data"
+ * may differ if "contents", a digest of the images, is equal. A kept figure is replaced if the new measurement has the
+ * same instrument, statistic and node.
  */
 #ifndef ATT_STORE_EARLIER_H
 #define ATT_STORE_EARLIER_H
@@ -16,12 +18,12 @@ typedef struct att_earlier {
     int count, capacity;
 } att_earlier;
 
-/* Reads the file at `path`, where there is one. The log says what is kept or why nothing is; then, and where the file
- * is damaged, the file at `previous` becomes a copy of it. ERR_IO, ERR_MEMORY. */
+/* Reads the file at `path` if it exists. begin: the new ATT_EVENT_RUN_BEGIN. If the file's figures cannot be kept, or
+ * the file is damaged, copies the file to `previous` and logs the reason. Errors: ERR_IO, ERR_MEMORY. */
 att_status att_earlier_read(att_earlier *earlier, const char *path, const char *previous, const att_event *begin);
-/* Forgets the figures of which the new event has others: of the same instrument, statistic and node. */
+/* Drops the figures that the new event replaces: those with the same instrument, statistic and node. */
 void att_earlier_supersede(att_earlier *earlier, const att_event *measured);
-/* Emits what is left, event by event as it was. */
+/* Emits the kept figures, grouped into the same events as in the file. */
 att_status att_earlier_emit(const att_earlier *earlier, const att_sink *sink);
 void att_earlier_free(att_earlier *earlier);
 

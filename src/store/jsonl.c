@@ -28,7 +28,7 @@ static bool is_taken(const att_event *event, int index)
     return false;
 }
 
-/* Of no more digits than a chart shows: there are many. */
+/* Writes samples with 5 digits, enough for charts, because there are many. */
 static void write_samples(att_json_writer *json, const att_measurement *m)
 {
     char text[32];
@@ -126,7 +126,7 @@ struct jsonl {
     att_file_appender *file;
     att_json_writer *json;
     att_text line;
-    bool begun; /* the file begins with a run_begin already */
+    bool begun; /* whether the file already has a run_begin */
 };
 
 struct resume_point {

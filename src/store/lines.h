@@ -1,20 +1,20 @@
-/* store/lines.h - the events of a JSON lines file, one after another. */
+/* store/lines.h - reads the events of a JSON Lines file. */
 #ifndef ATT_STORE_LINES_H
 #define ATT_STORE_LINES_H
 
 #include "core/export.h"
 #include "io/json.h"
 
-/* One event: an object whose member "event" is `kind`. `where` names file and line, for messages. */
+/* One event. kind: value of the object's member "event". where: file and line, for messages. */
 typedef struct att_line_event {
-    json_t *object; /* of the caller; json_incref() to keep it */
+    json_t *object; /* valid during the call of visit(), which can keep it with json_incref() */
     const char *kind, *where;
-    int64_t epoch, step; /* 0 where the line does not say */
+    int64_t epoch, step; /* 0 if the line lacks them */
 } att_line_event;
 
-/* Gives each line of the file at `path` to visit(), until that fails. A last line without a newline was cut short in
- * its writing: a warning, and it is left out. Errors: ERR_FORMAT (a line that is no such object, or of more than 16
- * MiB), those of files, and visit()'s. */
+/* Calls visit() for each line of the file at `path` and stops at the first failure. Ignores an incomplete last line
+ * (without a newline) with a warning. Errors: ERR_FORMAT (a line is not an event, or has more than 16 MiB), those of
+ * att_file_reader_read(), and those of visit(). */
 ATT_FOR_LAB att_status att_lines_read(att_context *context, const char *path,
                                       att_status (*visit)(void *user, const att_line_event *event), void *user);
 

@@ -1,4 +1,4 @@
-/* measure.jsonl: whole, or what it was before. */
+/* Writes measure.jsonl. The file is replaced atomically at ATT_EVENT_RUN_END. */
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/file.h"
@@ -6,7 +6,7 @@
 
 typedef struct measured {
     att_context *context;
-    att_file_writer *file; /* NULL once it is in place */
+    att_file_writer *file; /* NULL after the file was replaced */
     att_json_writer *json;
     att_text line;
 } measured;

@@ -32,7 +32,8 @@ static bool are_samples(const json_t *samples)
     return samples == NULL || (json_is_array(samples) && json_array_size(samples) <= ATT_MEASURE_MOST_SAMPLES);
 }
 
-/* What an object without these members is taken for is an error; of numbers null is NaN. */
+/* Returns whether the object has the members of a figure with the right types. "mean" and "deviation" may be missing or
+ * null, which stands for NaN. */
 static bool is_figure(const json_t *object)
 {
     const json_t *head = json_object_get(object, "head"), *n = json_object_get(object, "n");

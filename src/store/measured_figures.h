@@ -1,4 +1,4 @@
-/* store/measured_figures.h - one "measure" event, read back: figures of instruments. */
+/* store/measured_figures.h - reads the figures (measured values) of one "measure" event from JSON. */
 #ifndef ATT_STORE_MEASURED_FIGURES_H
 #define ATT_STORE_MEASURED_FIGURES_H
 
@@ -9,22 +9,22 @@
 #include "store/lines.h"
 
 typedef struct att_figures {
-    att_arena arena; /* of texts */
+    att_arena arena; /* owns all texts and arrays below */
     int64_t epoch, step;
-    const char *split, *nodes; /* "" where the event does not say */
-    double images;             /* NaN where it does not say */
-    att_measurement *items;    /* unit: NULL, the instrument has it */
+    const char *split, *nodes; /* "" if the event lacks them */
+    double images;             /* NaN if the event lacks it */
+    att_measurement *items;    /* [count]; unit is NULL, because the event does not contain it */
     int count;
-    const att_measurement **sorted; /* the items, by all that names them */
+    const att_measurement **sorted; /* [count] items, sorted by instrument, node, statistic and head */
 } att_figures;
 
-/* On success *figures is the caller's, freed by att_figures_free(). heads: whether figures of single heads are kept.
- * Errors: ERR_FORMAT, ERR_MEMORY. */
+/* Reads a "measure" event. heads: whether to include figures of single heads. Caller frees *figures with
+ * att_figures_free(). Errors: ERR_FORMAT, ERR_MEMORY. */
 ATT_FOR_LAB att_status att_figures_read(att_context *context, const att_line_event *event, bool heads,
                                         att_figures **figures);
 ATT_FOR_LAB void att_figures_free(att_context *context, void *figures);
 
-/* The figure of the same instrument, node, head and statistic; NULL where there is none. */
+/* Returns the figure with the same instrument, node, head and statistic as `wanted`, or NULL. */
 ATT_FOR_LAB const att_measurement *att_figures_find(const att_figures *figures, const att_measurement *wanted);
 
 #endif

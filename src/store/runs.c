@@ -1,4 +1,5 @@
-/* The database of all runs: what its events say, a transaction for each. */
+/* Writes events to the database of all runs: for a training, one transaction per event; for a measurement of a
+ * checkpoint, one transaction in all. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,16 +13,17 @@
 typedef struct runs {
     att_context *context;
     att_database database;
-    att_json_writer *json; /* of the settings */
-    char *folder;          /* the run's, as the database calls it */
-    const char *source;    /* of its measurements */
-    bool apart;            /* a measurement in a folder without a training: the row is its own */
-    int64_t id;
+    att_json_writer *json; /* writes runs.settings */
+    char *folder;          /* runs.folder */
+    const char *source;    /* measurements.source */
+    bool apart;            /* a measurement in a folder without a training, which has its own row in `runs` */
+    int64_t id;            /* runs.id; 0 if there is no row */
 } runs;
 
 /* --- the run's row ------------------------------------------------------------------------------------------------ */
 
-/* `folder` as seen from the database's folder, or in full where it does not lie below that. */
+/* Returns the path of `folder` relative to the database's folder, or its absolute path if it is not inside that.
+ * Returns NULL if memory is exhausted. */
 static char *name_of(att_context *context, const char *folder, const char *database)
 {
     char *whole = realpath(folder, NULL), *file = realpath(database, NULL);
@@ -42,7 +44,7 @@ static const char *text_of(const att_event *event, const char *name)
     return NULL;
 }
 
-/* The event's fields as a JSON object; lives until the writer's next document. */
+/* Makes a JSON object from the event's fields. *text is valid until the writer starts another document. */
 static att_status settings_of(runs *r, const att_event *event, const char **text)
 {
     size_t length;
@@ -100,7 +102,7 @@ static att_status delete_run(runs *r)
     return delete_rows(r, "DELETE FROM runs WHERE id=?");
 }
 
-/* What came after the point where the run goes on. */
+/* Deletes what was recorded after the point from which the run resumes. */
 static att_status delete_later(runs *r, const att_store_resume *resume)
 {
     att_query scalars =
@@ -218,7 +220,7 @@ static att_status emit_run(void *log, const att_event *event)
     return ATT_OK;
 }
 
-/* A training's row stays as it is; where there is none a bare one is made. */
+/* Keeps the row of the training. If it is missing, makes one without settings. */
 static att_status begin_beside_training(runs *r, const att_event *event)
 {
     ATT_TRY(make_row(r, text_of(event, "model"), NULL));
@@ -226,7 +228,7 @@ static att_status begin_beside_training(runs *r, const att_event *event)
     return delete_rows(r, "DELETE FROM measurements WHERE run=? AND source='measure'");
 }
 
-/* A checkpoint's figures replace those of an earlier call. */
+/* Begins a measurement and deletes the rows of an earlier one. */
 static att_status begin_measured(runs *r, const att_event *event)
 {
     if (!r->apart)
@@ -244,7 +246,7 @@ static att_status emit_measured_within(runs *r, const att_event *event)
     return event->kind == ATT_EVENT_RUN_END && r->apart ? end_run(r, event) : ATT_OK;
 }
 
-/* One transaction from the first event to the last. */
+/* Uses one transaction for all events. */
 static att_status emit_measured(void *log, const att_event *event)
 {
     runs *r = log;
@@ -299,7 +301,7 @@ static att_status open_trained(att_context *context, const att_log_place *place,
     return status;
 }
 
-/* Whether the folder has a training's log. */
+/* Sets r->apart: whether the folder lacks the log of a training. */
 static att_status look_for_training(runs *r, const char *folder)
 {
     att_text path = {.context = r->context};

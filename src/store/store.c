@@ -31,9 +31,10 @@ struct store {
     const att_log_format *const *formats;
     int count;
     void *logs[MOST_FORMATS]; /* NULL: not open */
-    att_text measured;        /* of a measurement: where its figures lie */
-    att_text previous;        /* where those go that are replaced because something else was measured */
-    att_earlier earlier;      /* of a measurement: those that lay there */
+    /* Of a measurement: */
+    att_text measured;   /* path of measure.jsonl */
+    att_text previous;   /* path to which an earlier measure.jsonl is copied if its figures are not kept */
+    att_earlier earlier; /* figures of the earlier measure.jsonl */
 };
 
 static att_status open_in_folder(struct store *store, int index, att_log_place *place)
@@ -64,7 +65,7 @@ static att_status emit(void *user, const att_event *event)
     return ATT_OK;
 }
 
-/* Figures of other instruments that were taken under the same circumstances stay. */
+/* Emits the events of a measurement and, before its end, the earlier figures that are kept (store/earlier.h). */
 static att_status emit_measured(void *user, const att_event *event)
 {
     struct store *store = user;

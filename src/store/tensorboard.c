@@ -1,4 +1,5 @@
-/* Scalars for TensorBoard: https://github.com/tensorflow/tensorflow, event.proto and summary.proto.
+/* Writes scalars for TensorBoard as TFRecords of these protocol buffers (event.proto and summary.proto of
+ * https://github.com/tensorflow/tensorflow):
  *
  *   Event: wall_time = 1 (double), step = 2 (int64), file_version = 3 (string), summary = 5
  *   Summary: repeated value = 1
@@ -18,7 +19,7 @@ enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2 };
 enum { FIRST_WINDOW = 1 << 12, LARGEST_RECORD = 16 << 20 };
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
-/* The epoch of an epoch's figures; a resume drops them by it. */
+/* Tag of the scalar that contains the epoch's number. Resuming a run uses it to drop later epochs. */
 static const char epoch_tag[] = "epoch";
 
 typedef struct tensorboard {
@@ -106,7 +107,7 @@ static att_status write_event(tensorboard *t)
     return att_file_appender_write(t->file, t->record.data, t->record.length);
 }
 
-/* Adds t->value, which holds a tag, with its number to the summary. */
+/* Completes t->value, which contains a tag, with its number and adds it to the summary. */
 static void add_value(tensorboard *t, double number)
 {
     put_float(&t->value, VALUE_SIMPLE, (float)number);
@@ -120,7 +121,8 @@ static void add_scalar(tensorboard *t, const char *tag, double number)
     add_value(t, number);
 }
 
-/* Of an epoch its results; rate and speed are among the steps' already. */
+/* Returns whether a field is written. Of ATT_EVENT_EPOCH, only the results are: the other fields, learning rate and
+ * speed, are written for each step. */
 static bool is_shown(const att_event *event, const char *name)
 {
     return event->kind != ATT_EVENT_EPOCH || strncmp(name, "train_", 6) == 0 || strncmp(name, "eval_", 5) == 0;
@@ -135,7 +137,8 @@ static void add_fields(tensorboard *t, const att_event *event)
         add_scalar(t, epoch_tag, (double)event->epoch);
 }
 
-/* "entropy/blocks.3.attn/mean", "tns/mu unit" */
+/* Adds measurements of all heads together, with the tags "entropy/blocks.3.attn/mean" and, for the network, "tns/mu
+ * unit". */
 static void add_measurements(tensorboard *t, const att_event *event)
 {
     for (int i = 0; i < event->measurement_count; i++) {
@@ -174,7 +177,7 @@ static att_status emit_tensorboard(void *log, const att_event *event)
     return event->kind == ATT_EVENT_EPOCH ? att_file_appender_sync(t->file) : ATT_OK;
 }
 
-/* --- what an earlier run left ------------------------------------------------------------------------------------- */
+/* --- reading an existing file ------------------------------------------------------------------------------------- */
 
 typedef struct bytes {
     const uint8_t *at, *end;
@@ -192,7 +195,7 @@ static bool take_varint(bytes *from, uint64_t *value)
     return false;
 }
 
-/* The next field of a message: `number` of a varint, `inner` of everything else. */
+/* A field of a message. varint: value if the wire type is WIRE_VARINT. inner: bytes of other types. */
 typedef struct field {
     int number, wire;
     uint64_t varint;
@@ -230,7 +233,7 @@ static float float_of(bytes from)
     return value;
 }
 
-/* Sets *epoch where the value is an epoch's. */
+/* Sets *epoch if the value's tag is epoch_tag. Returns false if the value is malformed. */
 static bool read_value(bytes value, double *epoch)
 {
     field part;
@@ -263,7 +266,7 @@ static att_line judge_event(bytes event, const att_store_resume *resume)
 {
     field part;
     uint64_t step = 0;
-    double epoch = -1; /* of none */
+    double epoch = -1; /* -1: the event has no epoch */
     while (event.at < event.end) {
         if (!take_field(&event, &part))
             return ATT_LINE_UNREADABLE;
@@ -375,8 +378,8 @@ static att_status open_tensorboard(att_context *context, const att_log_place *pl
     return status;
 }
 
-/* TensorBoard takes every file with "tfevents" in its name; the usual date and host would make a second file of a
- * training that continues. */
+/* TensorBoard reads every file with "tfevents" in its name. The usual date and host are omitted from the name, so that
+ * a resumed training continues the same file. */
 const att_log_format att_log_tensorboard = {.file = "events.out.tfevents.attscope",
                                             .open = open_tensorboard,
                                             .emit = emit_tensorboard,

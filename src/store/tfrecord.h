@@ -1,4 +1,4 @@
-/* store/tfrecord.h - TFRecord files: records, each with its length and two checksums.
+/* store/tfrecord.h - reads and writes records of TFRecord files.
  *
  * A record is: length (u64, little endian), mask(crc32c(those 8 bytes)) (u32), the bytes, mask(crc32c(bytes)) (u32).
  * mask(c) = (c >> 15 | c << 17) + 0xa282ead8. Format: https://www.tensorflow.org/tutorials/load_data/tfrecord; CRC-32C:
@@ -18,8 +18,8 @@ att_crc32c att_crc32c_make(void);
 void att_tfrecord_append(const att_crc32c *crc, const void *bytes, size_t size, att_text *text);
 
 typedef enum att_tfrecord_found { ATT_TFRECORD_WHOLE, ATT_TFRECORD_CUT_SHORT, ATT_TFRECORD_DAMAGED } att_tfrecord_found;
-/* Looks at the record that begins at bytes[0..size-1]. WHOLE: *data and *length are its bytes, *record_size what it
- * takes with its frame. CUT_SHORT: there is less than a record. */
+/* Reads the record at the beginning of bytes[0..size-1]. If it is WHOLE, sets *data and *length to its payload and
+ * *record_size to its size including length and checksums. CUT_SHORT: the record needs more than `size` bytes. */
 att_tfrecord_found att_tfrecord_read(const att_crc32c *crc, const uint8_t *bytes, size_t size, const uint8_t **data,
                                      size_t *length, size_t *record_size);
 
