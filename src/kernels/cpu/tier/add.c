@@ -6,19 +6,20 @@
 #include "ops/activation.h"
 #include "ops/add.h"
 
-/* Which floats are bf16. */
+/* Which operands are bf16. */
 typedef struct sum_form {
     bool a_is_bf16, b_is_bf16, y_is_bf16;
 } sum_form;
 
-/* Element i of y and those behind it before `end`; b is read `behind` elements before them. NaN stays NaN. */
+/* Elements [i, i + VW) of y, of which those before `end` are valid. Element i of a is added to element i - behind of b.
+ * NaN stays NaN. */
 ATT_INLINE vf sum_at(const att_call *call, sum_form f, vf least, int64_t i, int64_t behind, int64_t end)
 {
     vf a = v_get_until(call->in[0], i, end, f.a_is_bf16);
     return v_max(least, a + v_get_until(call->in[1], i - behind, end - behind, f.b_is_bf16));
 }
 
-/* b repeats over a: equal shapes, or the shape of a's last axes. */
+/* b is repeated over a: it has a's shape, or the shape of a's last axes. */
 ATT_INLINE void add_as(const att_call *call, sum_form f)
 {
     const att_problem *problem = call->problem;

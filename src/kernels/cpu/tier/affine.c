@@ -6,27 +6,28 @@
 #include "ops/activation.h"
 #include "ops/gate.h"
 
-/* Rows times a matrix of the batch. It is packed in each call, for pairs of bf16 where rows are bf16, and a product is
- * finished in registers: a tile of rows and a panel of columns (gemm.h) are summed over the whole inner dimension. */
+/* Products of rows with a matrix of the batch. The matrix is packed in each call, as pairs of bf16 if the rows are
+ * bf16. A tile of rows and a panel of columns (gemm.h) is summed in registers over the whole inner dimension, and
+ * finished before it is stored. */
 
-enum { TILE = 8, CHUNK_BYTES = 16 << 10 /* of rows, which every panel reads */ };
+enum { TILE = 8, CHUNK_BYTES = 16 << 10 /* bytes of the rows that every panel reads */ };
 
 /* --- products ----------------------------------------------------------------------------------------------------- */
 
-/* y [rows, columns] = max((x B) scale + shift + residual, least), NaN staying NaN. */
+/* y [rows, columns] = max((x B) scale + shift + residual, least); NaN stays NaN. */
 typedef struct product {
     gemm_elements elements;
-    int64_t inputs, inner, columns; /* inner: of elements */
+    int64_t inputs, inner, columns; /* inner: inputs, counted in elements of the product */
     const float *packed;            /* B in panels */
-    const float *scale, *shift;     /* up to whole vectors; NULL for neither */
+    const float *scale, *shift;     /* padded to whole vectors; both NULL if unused */
     const void *x, *residual;
     void *y;
     bool x_is_bf16, residual_is_bf16, y_is_bf16;
     float least;
-    float *rows; /* scratch for rows that are no elements as they lie */
+    float *rows; /* scratch for copies of rows, if product_copies() */
 } product;
 
-/* Rows whose elements are not those that lie there are copied. */
+/* Whether rows must be copied because they are not elements of the product in place. */
 static bool product_copies(const product *p)
 {
     return p->elements == GEMM_WIDENED || (p->elements == GEMM_PAIRS && p->inputs % 2);
@@ -43,12 +44,13 @@ static int64_t product_chunk(const product *p)
     return rows > TILE ? rows : TILE;
 }
 
-/* What is known of a product when it is compiled. */
+/* Compile-time constants of a product. */
 typedef struct form {
     bool pairs, scaled, added, residual_is_bf16, y_is_bf16;
 } form;
 
-/* What `rows` sums become: columns [column, column + vectors VW) of y; those there are, where not all are. */
+/* Finishes the sums of `rows` rows and stores columns [column, column + vectors VW) of y. If not `whole`, columns past
+ * the last are left out. */
 ATT_INLINE void finish_tile(const product *p, form f, bool whole, int rows, int vectors, vf sum[][GEMM_VECTORS],
                             int64_t row, int64_t column)
 {
@@ -77,7 +79,7 @@ ATT_INLINE void finish_tile(const product *p, form f, bool whole, int rows, int 
     }
 }
 
-/* A pair of bf16 may begin on any multiple of two bytes. */
+/* A pair of bf16 is only aligned to two bytes. */
 ATT_INLINE float element_at(const void *x)
 {
     float element;
@@ -85,7 +87,7 @@ ATT_INLINE float element_at(const void *x)
     return element;
 }
 
-/* `rows` rows from row `row` on, whose elements begin at x. */
+/* Computes `rows` rows from row `row` on, whose elements begin at x. */
 ATT_INLINE void product_tile(const product *p, form f, int rows, int vectors, const float *x, const float *b,
                              int64_t row, int64_t column)
 {
@@ -110,7 +112,7 @@ ATT_INLINE void product_tile(const product *p, form f, int rows, int vectors, co
         finish_tile(p, f, false, rows, vectors, sum, row, column);
 }
 
-/* product_tile() with a constant number of rows, so that its sums are registers. */
+/* product_tile() with a constant number of rows, so that its sums are in registers. */
 #define TILES(n)                             \
     for (; done + (n) <= count; done += (n)) \
         product_tile(p, f, n, vectors, x + done * product_stride(p), b, row + done, column);
@@ -158,7 +160,7 @@ static void product_rows(const product *p, const float *x, int64_t row, int64_t 
         product_rows_as(p, f, x, row, count);
 }
 
-/* Rows [begin, end). */
+/* Computes rows [begin, end). */
 static void product_run(const product *p, int64_t begin, int64_t end)
 {
     int64_t chunk = product_chunk(p);
@@ -191,7 +193,7 @@ static product product_of(const att_problem *problem, int64_t columns)
                      .least = -INFINITY};
 }
 
-/* Numbers of scratch: B, and rows. */
+/* Floats of scratch: for B, and for copied rows. */
 static int64_t packed_numbers(const product *p)
 {
     return p->inner * whole_vectors(p->columns);
@@ -202,7 +204,7 @@ static int64_t rows_numbers(const product *p)
     return product_copies(p) ? product_chunk(p) * product_stride(p) : 0;
 }
 
-/* What a part has of each sample; without a gate, all samples are one. */
+/* The part's rows of each sample. Without a gate, all samples form a single one. */
 typedef struct samples {
     int64_t count, rows;
     att_range part;
@@ -231,7 +233,7 @@ static att_status affine_prepare(const att_problem *problem, att_prepared *prepa
     return ATT_OK;
 }
 
-/* Row `row` of the matrix from `column` on; zeros behind its last. */
+/* Row `row` of the matrix from `column` on; zeros past the last row or column. */
 ATT_INLINE vf matrix_at(const float *matrix, const product *p, int64_t row, int64_t column)
 {
     return row < p->inputs && column < p->columns
@@ -319,7 +321,7 @@ static att_status data_grad_prepare(const att_problem *problem, att_prepared *pr
     return ATT_OK;
 }
 
-/* Panels of elements from panels of the transposed matrix, whose rows count by their gates. */
+/* Packs panels of the transposed matrix as elements, each row multiplied with its gate. */
 static void pack_gated(const float *transposed, const float *gate, const product *p, float *to)
 {
     int64_t whole = (p->columns + VW - 1) / VW;
@@ -373,16 +375,16 @@ const att_kernel ATT_TIERED(att_cpu_affine_data_grad) = {.op = "affine_data_grad
 
 enum { SUMS_X = 1, SUMS_MATRIX, SUMS_GATE, SUMS_RESIDUAL };
 
-/* Elements of rows that one pass sums over, for sums of f32 to be sums of short ones and for both to lie in cache. */
+/* Elements of rows per pass: short, for the accuracy of f32 sums, and so that both operands stay in cache. */
 enum { DEPTH = 128 };
 
 typedef struct sums {
-    gemm_elements dy, x; /* pairs both or none */
+    gemm_elements dy, x; /* both are pairs, or neither */
     int64_t rows, inputs, outputs, tall, wide;
     float *left, *right, *sum; /* scratch: x with a column of ones, dy, [x 1]' dy */
 } sums;
 
-/* scratch: NULL where it is yet to be asked for. */
+/* scratch: NULL while only sizes are needed. */
 static sums sums_of(const att_problem *problem, float *scratch)
 {
     const att_desc *dy = &problem->in[0], *x = &problem->in[SUMS_X];
@@ -411,7 +413,7 @@ static att_status sums_prepare(const att_problem *problem, att_prepared *prepare
     return ATT_OK;
 }
 
-/* A column of ones behind x's, zero where there is no second row of a pair. */
+/* Writes a column of ones after x's columns; zero in place of a missing second row of a pair. */
 static void put_ones(const sums *s, int64_t rows)
 {
     int64_t depth = gemm_count(s->dy, rows);
@@ -438,7 +440,7 @@ static void add_rows(const att_call *call, const sums *s, int64_t sample, att_ra
     }
 }
 
-/* Columns [column, until) of both outputs, `sum` at the first of them. */
+/* Stores columns [column, until) of both outputs. `sum` points to the first of them. */
 ATT_INLINE void put_sums(const att_call *call, const sums *s, int64_t sample, int64_t column, int64_t until,
                          const float *sum)
 {
@@ -461,7 +463,7 @@ ATT_INLINE void put_sums(const att_call *call, const sums *s, int64_t sample, in
         v_put_until(dgate, sample * s->outputs + column, sample * s->outputs + until, dot, false);
 }
 
-/* Parts share columns. */
+/* Parts share the columns. */
 static att_status sums_run(const att_call *call)
 {
     sums s = sums_of(call->problem, call->scratch);

@@ -9,14 +9,14 @@
 
 enum { OUT, LSE, STATS, MAP };
 
-/* Queries and keys of a piece of the map. Parts share blocks of queries, so that these are not many. */
+/* Queries and keys of a block of the attention map. Parts share blocks of queries, so ROWS is small. */
 enum { ROWS = 32, TILE = 1024 };
 
-/* What grows over the key tiles for one query, relative to the largest score so far: p = e^(score - largest). */
+/* Sums over the key tiles for one query, relative to the largest score so far: p = e^(score - largest). */
 typedef struct row_sums {
     float largest, p, p_log_p, p2, p3, distance, prefix;
     float self;     /* the query's own score */
-    int64_t argmax; /* below 0: to be found in this tile */
+    int64_t argmax; /* below 0: the maximum is in this tile, index not known yet */
 } row_sums;
 
 static head_shape shape_of(const att_problem *problem)
@@ -25,7 +25,7 @@ static head_shape shape_of(const att_problem *problem)
     return head_shape_of(problem, &problem->in[0], gemm_elements_of(is_bf16, V_MULTIPLIES_PAIRS), TILE);
 }
 
-/* Elements of one matrix [tokens, width], in rows or in panels, with all its padding. */
+/* Elements of a matrix [tokens, width] with padding, in rows or in panels. */
 static int64_t head_elements(const head_shape *h)
 {
     return whole_vectors(h->tokens) * h->padded;
@@ -35,17 +35,17 @@ typedef struct block {
     const att_call *call;
     head_shape h;
     int64_t first, rows;           /* queries */
-    const float *keys, *values;    /* panels of all tiles; rows */
-    float *taken_q, *out, *scores; /* [rows, padded] twice, [rows, tile] */
+    const float *keys, *values;    /* keys: panels of all tiles; values: rows */
+    float *taken_q, *out, *scores; /* [rows, padded], [rows, padded], [rows, tile] */
     gemm_a q;
-    float *map;                      /* of the block's first query, or NULL */
-    const grid_distances *distances; /* NULL where nobody reads statistics */
-    float *joined;                   /* [tile] of distances */
-    float ones[2 * VW];              /* 1, then 0: the vector at VW - n is 1 in its first n lanes */
+    float *map;                      /* the map from the block's first query on, or NULL */
+    const grid_distances *distances; /* NULL if nobody reads statistics */
+    float *joined;                   /* [tile]: distances, see distances_from() */
+    float ones[2 * VW];              /* ones, then zeros: the vector at index VW - n has ones in its first n lanes */
     row_sums sums[ROWS];
 } block;
 
-/* 0 in the first `count` lanes, as good as minus infinity in the others. */
+/* 0 in the first `count` lanes, -FLT_MAX in the others. */
 static vf padding_after(int64_t count)
 {
     float lane[VW];
@@ -54,7 +54,7 @@ static vf padding_after(int64_t count)
     return v_load(lane);
 }
 
-/* Makes everything relative to a larger score. */
+/* Rescales all sums and the output to a larger maximum score. */
 static void raise(const block *b, row_sums *sums, float largest, float *out)
 {
     float down = sums->largest - largest, factor = expf(down);
@@ -68,7 +68,7 @@ static void raise(const block *b, row_sums *sums, float largest, float *out)
         v_store(out + i, v_load(out + i) * factor);
 }
 
-/* The largest of whole vectors, in four chains. */
+/* The largest element of whole vectors, with four independent maxima. */
 ATT_INLINE float largest_of(const float *x, int64_t length)
 {
     vf most[4] = {v_load(x), v_load(x), v_load(x), v_load(x)};
@@ -101,14 +101,14 @@ static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf
     sums->argmax = -1;
 }
 
-/* What statistics of a row want to know beside its scores. */
+/* Data for the statistics of a row, besides its scores. */
 typedef struct row_places {
     const float *distances, *ones;
-    int64_t first, prefix; /* the tile's first key, and how many from there on are of the prefix */
+    int64_t first, prefix; /* first: the tile's first key; prefix: number of prefix tokens among its keys */
 } row_places;
 
-/* Scores become p, in place even where it is bf16; statistics see p before it is rounded. `length` is whole vectors;
- * what pads them is p = 0. */
+/* Replaces scores by p, in place, even if p is stored as bf16. Statistics use p before rounding. `length` is a multiple
+ * of VW; padding has p = 0. */
 ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, const row_places *places, bool pairs)
 {
     vf largest = v_set(sums->largest), p_sum = {0}, log_sum = {0}, p2_sum = {0}, p3_sum = {0};
@@ -146,7 +146,7 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
         sums->distance += v_sum(distance_sum);
         if (places->prefix > 0)
             sums->prefix += v_sum(prefix_sum);
-        int64_t left = (int64_t)v_largest(nearest); /* 0 where scores are NaN */
+        int64_t left = (int64_t)v_largest(nearest); /* 0 if scores are NaN */
         if (sums->argmax < 0)
             sums->argmax = left > 0 ? places->first + length - left : 0;
     }
@@ -165,7 +165,7 @@ static void measured_exponentials(block *b, int64_t first, int64_t count)
     }
 }
 
-/* Row after row within each step, not step after step within each row: rows do not wait for each other. */
+/* Each step runs over all rows before the next step, so that rows are computed independently of each other. */
 static void softmax(block *b, int64_t first, int64_t count)
 {
     int64_t length = whole_vectors(count);
@@ -257,7 +257,7 @@ static void write_block(const block *b, int64_t sample, int64_t head)
     }
 }
 
-/* F32 queries are read where they lie. */
+/* f32 queries are read in place; others are copied. */
 static void take_queries(block *b, int64_t from)
 {
     const head_shape *h = &b->h;
@@ -281,7 +281,7 @@ static void run_block(block *b, int64_t sample, int64_t head)
     write_block(b, sample, head);
 }
 
-/* Panels of all key tiles of the rows whose first is at number `from` of qkv, a tile's behind the other's. */
+/* Packs all key tiles, one after the other, as panels. The rows begin at index `from` of qkv. */
 static void pack_tiles(const head_shape *h, const void *qkv, int64_t from, float *to)
 {
     for (int64_t first = 0; first < h->tokens; first += h->tile) {

@@ -1,4 +1,4 @@
-/* kernels/cpu/tier/attention.h - how attention and its gradient cut a head into pieces. */
+/* kernels/cpu/tier/attention.h - how attention and its gradient divide a head into tiles. */
 #ifndef ATT_KERNELS_CPU_TIER_ATTENTION_H
 #define ATT_KERNELS_CPU_TIER_ATTENTION_H
 
@@ -9,10 +9,10 @@
 
 typedef struct head_shape {
     int64_t tokens, heads, width; /* width of one head */
-    int64_t padded;               /* width up to whole vectors */
-    gemm_elements elements;       /* of q, k and v in products */
-    int64_t inner;                /* elements in a width */
-    int64_t tile;                 /* row length of a piece of the map: at most so many keys are taken at a time */
+    int64_t padded;               /* width rounded up to whole vectors */
+    gemm_elements elements;       /* how products read q, k and v */
+    int64_t inner;                /* width, counted in elements of the product */
+    int64_t tile;                 /* keys per tile, and row length of a tile of the map */
     float scale;
 } head_shape;
 
@@ -30,7 +30,7 @@ static inline head_shape head_shape_of(const att_problem *problem, const att_des
     return h;
 }
 
-/* Row 0 of matrix `which` (0 q, 1 k, 2 v) of one head in a sample's [tokens, 3 heads width]. */
+/* Index of row 0 of matrix `which` (0: q, 1: k, 2: v) of one head in [samples, tokens, 3 heads width]. */
 static inline int64_t head_at(const head_shape *h, int64_t sample, int64_t head, int64_t which)
 {
     return (sample * h->tokens * 3 + which) * h->heads * h->width + head * h->width;

@@ -3,20 +3,20 @@
 
 enum { DO, QKV, O, LSE };
 
-/* Keys are taken TILE at a time and, for each tile, queries ROWS at a time: what a tile needs stays in the second-level
- * cache, and the more queries, the fewer sums are added to its dk and dv. */
+/* Loops over tiles of TILE keys and, for each tile, over blocks of ROWS queries. A tile's data stays in the
+ * second-level cache. Larger ROWS means fewer additions to the tile's dk and dv. */
 enum { ROWS = 64, TILE = 512 };
 
-/* Scratch. Keys serve as rows (dq) and as panels of their transpose (scores); values as panels only. */
+/* Scratch. Keys are stored as rows (for dq) and as panels of their transpose (for scores); values as panels only. */
 typedef struct workspace {
     float *dq;                                         /* [tokens, padded] */
     float *key_panels, *value_panels, *keys, *dk, *dv; /* [tile, padded] */
     float *q, *dout;                                   /* [ROWS, padded] */
-    float *q_columns, *dout_columns;                   /* as a B; q and dout themselves where elements are no pairs */
-    float *p, *ds;                                     /* [ROWS, tile] */
+    float *q_columns, *dout_columns; /* operand B of products; equal to q and dout unless elements are pairs */
+    float *p, *ds;                   /* [ROWS, tile] */
 } workspace;
 
-/* Pairs are multiplied with pairs only. */
+/* Pairs are only used if both operands are bf16. */
 static gemm_elements elements_of(const att_problem *problem, int in)
 {
     bool pairs = V_MULTIPLIES_PAIRS && att_is_bf16(&problem->in[QKV]) && att_is_bf16(&problem->in[DO]);
@@ -50,16 +50,16 @@ static int64_t workspace_divide(const head_shape *h, float *from, workspace *w)
     return 5 * tile + 4 * rows + 2 * piece + h->tokens * h->padded;
 }
 
-/* Where the work on one head is. */
+/* The current head and tile. */
 typedef struct place {
     const att_call *call;
     head_shape h;
     workspace w;
     int64_t sample, head;
-    int64_t key, keys; /* of the tile: the first and how many */
+    int64_t key, keys; /* of the tile: the first key, and the number of keys */
 } place;
 
-/* a . b, from element `at` of both. */
+/* Dot product of `count` elements of a and b from index `at` on. */
 static float dot(const void *a, bool a_is_bf16, const void *b, bool b_is_bf16, int64_t at, int64_t count)
 {
     vf sum = {0};
@@ -85,7 +85,7 @@ typedef struct rows {
     int64_t first, count;
 } rows;
 
-/* Scores become p, dp becomes ds. */
+/* Replaces scores by p and dp by ds. */
 static void row_gradient(const rows *r, int64_t row, float *p, float *ds, int64_t length)
 {
     for (int64_t i = 0; i < length; i += VW) {
@@ -95,9 +95,9 @@ static void row_gradient(const rows *r, int64_t row, float *p, float *ds, int64_
     }
 }
 
-/* The same for rows `row` and the next, `stride` further on. The pairs that the rows' p make take the place of the
- * first row's scores, those of their ds that of the next one's; and each row's ds, as pairs of keys, that of its dp. Of
- * an odd number of keys the last has none beside it: zero, whatever its score might be. */
+/* The same for rows `row` and row + 1, which are `stride` apart, with results as pairs. The pairs of both rows' p
+ * replace the first row's scores; the pairs of both rows' ds replace the second row's scores. Each row's ds as pairs of
+ * adjacent keys replaces its dp. With an odd number of keys the last pair is padded with zero. */
 ATT_INLINE void two_row_gradients(const rows *r, int64_t row, bool both, float *p, float *ds, int64_t stride,
                                   int64_t count)
 {
@@ -114,7 +114,7 @@ ATT_INLINE void two_row_gradients(const rows *r, int64_t row, bool both, float *
         memset((bf16 *)(ds + i * stride) + count, 0, sizeof(bf16));
 }
 
-/* What the gradients of a piece of the map are multiplied with from the left. */
+/* Left operands of the products that compute dq, dk and dv. */
 typedef struct factors {
     gemm_a p_columns, ds, ds_columns; /* columns: transposed */
 } factors;
@@ -134,7 +134,7 @@ static factors find_gradients(const head_shape *h, const workspace *w, const row
     return (factors){{w->p, 1, 2 * h->tile}, {w->ds, h->tile, 1}, {w->p + h->tile, 1, 2 * h->tile}};
 }
 
-/* dv += p' do; dq += scale ds k; dk += scale ds' q, for one tile of keys. */
+/* For one tile of keys: dv += p' do; dq += scale ds k; dk += scale ds' q. */
 static void run_piece(const place *at, const rows *r)
 {
     const head_shape *h = &at->h;
@@ -154,7 +154,7 @@ static void run_piece(const place *at, const rows *r)
          (gemm_c){w->dk, h->padded, h->scale, r->first > 0});
 }
 
-/* Rows to dqkv, the first at element `to`. */
+/* Copies rows to dqkv, the first to index `to`. */
 ATT_INLINE void write_rows_as(bool is_bf16, const head_shape *h, const float *from, int64_t count, void *dqkv,
                               int64_t to)
 {
@@ -163,7 +163,7 @@ ATT_INLINE void write_rows_as(bool is_bf16, const head_shape *h, const float *fr
             v_put_until(dqkv, to + i, to + h->width, v_load(from + i), is_bf16);
 }
 
-/* Rows from token `first` on of dq, dk or dv: 0, 1, 2. */
+/* Writes rows of dq, dk or dv (which: 0, 1, 2) from token `first` on. */
 static void write_rows(const place *at, const float *from, int64_t first, int64_t count, int64_t which)
 {
     int64_t to = head_at(&at->h, at->sample, at->head, which) + first * head_stride(&at->h);
@@ -173,7 +173,7 @@ static void write_rows(const place *at, const float *from, int64_t first, int64_
         write_rows_as(false, &at->h, from, count, at->call->out[0], to);
 }
 
-/* Rows of a block, and what they are as a B where that is something else. */
+/* Copies rows of a block as operand A and, if `columns` differs from `to`, as operand B. */
 static void take(const head_shape *h, gemm_elements elements, const void *x, int64_t from, int64_t stride,
                  int64_t count, float *to, float *columns)
 {

@@ -4,7 +4,7 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/attention.h"
 
-/* Statistic `stat` of rows [row, row + VW), of which `count` exist; 0 for the others. */
+/* Statistic `stat` of rows [row, row + VW), of which `count` exist; 0 in the other lanes. */
 ATT_INLINE vf stat_of(const float *rows, int64_t count, int stat)
 {
     float lane[VW] = {0};
@@ -13,7 +13,7 @@ ATT_INLINE vf stat_of(const float *rows, int64_t count, int stat)
     return v_load(lane);
 }
 
-/* Adds VW rows to the sums. Queries below `prefix` are among no grid; lanes from `count` on are 0 in all. */
+/* Adds VW rows to the sums. Queries below `prefix` do not count for distances; lanes from `count` on are 0. */
 ATT_INLINE void add_rows(const float *rows, int64_t first, int64_t count, int64_t prefix, vf *sum)
 {
     float counted[VW], spatial[VW];

@@ -3,9 +3,9 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/batch_moments.h"
 
-/* In f64 and in order of the samples. Parts share the elements. */
+/* In f64 and in the order of the samples. Parts share the elements. */
 
-enum { BLOCK = 512 }; /* elements at a time */
+enum { BLOCK = 512 }; /* elements per block */
 
 static void mean_block(const att_call *call, int64_t count, int64_t begin, int64_t end)
 {

@@ -3,7 +3,7 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/activation.h"
 
-/* x is input 0. Parts share rows. */
+/* x is input 0. Parts share the rows. */
 ATT_INLINE void norm_as(const att_call *call, channel_norm n, bool x_is_bf16, bool y_is_bf16)
 {
     const att_problem *problem = call->problem;

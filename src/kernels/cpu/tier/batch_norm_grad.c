@@ -13,7 +13,7 @@ static void fill_rstd(const channels *c, const float *variance, float eps, float
         rstd[i] = 1 / sqrtf(variance[i] + eps);
 }
 
-/* channels_sum() with the floats that the call has. */
+/* channels_sum() for the types of the call. */
 static void sum_rows(const att_call *call, channel_sums sums, const channels *c, int64_t begin, int64_t end,
                      att_range columns)
 {
@@ -26,8 +26,7 @@ static void sum_rows(const att_call *call, channel_sums sums, const channels *c,
         channels_sum(sums, c, begin, end, columns, dy, x);
 }
 
-/* --- batch_norm_grad: statistics are shared ------------------------------------------------------------------------
- */
+/* --- batch_norm_grad: running statistics-------------------------------------------------------------------------- */
 
 ATT_INLINE void frozen_dx_as(const att_call *call, const channels *c, const float *slope, bool dy_is_bf16,
                              bool dx_is_bf16)
@@ -54,7 +53,7 @@ static void add_scaled(float *to, const float *sum, const float *factor, att_ran
         to[i] += factor ? sum[i] * factor[i] : sum[i];
 }
 
-/* The same sums, over all samples. Parts share channels. */
+/* The sums over all samples. Parts share the channels. */
 static void frozen_sums(const att_call *call, const channels *c, const float *rstd, float *rows)
 {
     att_range pieces = att_part_of(call, channels_pieces(c), 1);
@@ -104,8 +103,7 @@ const att_kernel ATT_TIERED(att_cpu_batch_norm_grad) = {.op = "batch_norm_grad",
                                                         .prepare = batch_norm_grad_prepare,
                                                         .run = batch_norm_grad_run};
 
-/* --- normalize_sums, normalize_grad: statistics of the batch -------------------------------------------------------
- */
+/* --- normalize_sums, normalize_grad: statistics of the batch------------------------------------------------------ */
 
 enum { STATS = 2, GAMMA, BETA, MEAN_DY, MEAN_DY_NORMAL, FACTOR, POOLED };
 
@@ -173,7 +171,7 @@ const att_kernel ATT_TIERED(att_cpu_normalize_sums) = {.op = "normalize_sums",
                                                        .prepare = normalize_prepare,
                                                        .run = normalize_sums_run};
 
-/* A sample's coefficients of dy, and what is added: `other` and `shift` are those of all samples. */
+/* Computes a sample's coefficients from those of all samples (`other`, `shift`), its factor and its pooled gradient. */
 static void hand_on(const att_call *call, const channels *c, int64_t sample, const float *other, const float *shift,
                     channel_map *map, float *own)
 {
@@ -189,8 +187,8 @@ static void hand_on(const att_call *call, const channels *c, int64_t sample, con
     map->shift = own_shift;
 }
 
-/* dx = s (dy - m) - (x - mean) s r p: s = gamma r, m and p the means of dy and of dy n; dy is 0 where a ReLU behind the
- * norm was. Parts share the rows of each sample. */
+/* dx = s (dy - m) - (x - mean) s r p, with s = gamma r, and m and p the means of dy and dy n. After a ReLU, dy is 0
+ * where the ReLU's output is 0. Parts share the rows of each sample. */
 ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool dy_is_bf16, bool x_is_bf16, bool dx_is_bf16)
 {
     const att_problem *problem = call->problem;
@@ -218,7 +216,7 @@ ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool dy_is_
                        .gate_shift = gate_shift,
                        .floor = -INFINITY};
     channel_form form = {true, masked, CHANNELS_Z_OTHER_SHIFT, x_is_bf16, dy_is_bf16, dx_is_bf16};
-    bool alike = !call->in[FACTOR] && !call->in[POOLED]; /* samples are as one with all rows */
+    bool alike = !call->in[FACTOR] && !call->in[POOLED]; /* all rows are treated as one sample */
     int64_t samples = alike ? 1 : problem->group, rows = att_rows(call, &problem->in[X]) / samples;
     att_range part = att_part_of(call, rows, c.fold);
     for (int64_t sample = 0; sample < samples; sample++) {

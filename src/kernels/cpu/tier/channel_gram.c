@@ -3,15 +3,15 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/batch_moments.h"
 
-/* Moments of all pairs of channels. Rows are counted from about the mean before they are multiplied, in f32, so that a
- * large mean costs no digits; what that lacks is in their sums. */
+/* Moments of all pairs of channels, in f32. An estimate of the mean is subtracted from the rows before they are
+ * multiplied, so that a large mean does not cost accuracy. The sums of the differences correct the estimate. */
 
-/* Rows at a time, for them to lie in the first-level cache; rows of the result, which is symmetric: its columns before
- * a block's first row are those of another block; rows that tell about the mean; and sums of each column, as one would
- * wait for itself. */
+/* DEPTH: rows per pass, which fit into the first-level cache. BLOCK: rows of the result per block; the result is
+ * symmetric, so a block omits the columns before its first row. PROBED: rows from which the mean is estimated. SUMS:
+ * independent sums of each column. */
 enum { DEPTH = 128, BLOCK = 16, PROBED = 32, SUMS = 4 };
 
-/* Scratch: rows are `padded` wide. */
+/* Scratch. Rows have length `padded`. */
 typedef struct gram {
     int64_t columns, padded, rows;
     float *mean, *sum, *packed, *product;
@@ -35,7 +35,7 @@ static att_status gram_prepare(const att_problem *problem, att_prepared *prepare
     return ATT_OK;
 }
 
-/* Of some rows of those that begin at element `first` of x. */
+/* Estimates the mean from some of the rows that begin at element `first` of x. */
 ATT_INLINE void take_mean(const gram *g, const void *x, int64_t first, bool is_bf16)
 {
     int64_t step = (g->rows + PROBED - 1) / PROBED, count = (g->rows + step - 1) / step;
@@ -49,8 +49,8 @@ ATT_INLINE void take_mean(const gram *g, const void *x, int64_t first, bool is_b
     }
 }
 
-/* `count` rows from element `first` on, counted from the mean; columns behind the last are 0 as their mean is. Of bf16
- * less one number all differ alike from what a long sum can hold, so that it would drift: sums begin anew each time. */
+/* Packs `count` rows from element `first` on, minus the estimated mean; columns past the last are 0. The sums start at
+ * 0 in each call, because a long sum of rounded bf16 differences drifts. */
 ATT_INLINE void pack_rows(const gram *g, const void *x, int64_t first, int64_t count, bool is_bf16)
 {
     for (int64_t column = 0; column < g->columns; column += VW) {
@@ -66,7 +66,7 @@ ATT_INLINE void pack_rows(const gram *g, const void *x, int64_t first, int64_t c
     }
 }
 
-/* Rows [begin, end) of the product, from the diagonal's block on. */
+/* Adds to rows [begin, end) of the product, from the diagonal's block on. */
 static void add_products(const gram *g, int64_t count, int64_t begin, int64_t end)
 {
     for (int64_t row = begin; row < end; row += BLOCK) {
@@ -76,7 +76,7 @@ static void add_products(const gram *g, int64_t count, int64_t begin, int64_t en
     }
 }
 
-/* Row `row` of the moments and, by symmetry, its column. */
+/* Stores row `row` of the moments and, by symmetry, its column. */
 static void put_row(const gram *g, int64_t row, float *moments)
 {
     const float *product = g->product + row * g->padded;
@@ -88,7 +88,7 @@ static void put_row(const gram *g, int64_t row, float *moments)
     }
 }
 
-/* Rows [begin, end) of the moments of sample `sample`; the first of them make its mean, too. */
+/* Computes rows [begin, end) of the moments of `sample`, and its mean if begin is 0. */
 ATT_INLINE void run_sample(const att_call *call, const gram *g, int64_t sample, int64_t begin, int64_t end,
                            bool is_bf16)
 {
@@ -140,7 +140,7 @@ const att_kernel ATT_TIERED(att_cpu_channel_gram) = {.op = "channel_gram",
                                                      .prepare = gram_prepare,
                                                      .run = gram_run};
 
-/* --- of the batch, in f64 ----------------------------------------------------------------------------------------- */
+/* --- merging over the batch, in f64------------------------------------------------------------------------------- */
 
 static void mean_of_samples(const att_call *call, int64_t columns, double *mean)
 {
@@ -155,7 +155,7 @@ static void mean_of_samples(const att_call *call, int64_t columns, double *mean)
         mean[k] /= (double)call->samples;
 }
 
-/* Row k from its diagonal on, and by symmetry column k. (Chan, Golub, LeVeque 1983, for all samples at once) */
+/* Row k from the diagonal on and, by symmetry, column k (Chan, Golub, LeVeque 1983, for all samples at once). */
 static void merge_row(const att_call *call, int64_t columns, int64_t k, const double *mean, double *sum)
 {
     double rows = (double)ATT_ATTRS(call->problem, moments)->rows, share = 1 / (rows * (double)call->samples);
@@ -174,7 +174,7 @@ static void merge_row(const att_call *call, int64_t columns, int64_t k, const do
         to[(1 + k) * columns + j] = to[(1 + j) * columns + k] = (float)(sum[j] * share);
 }
 
-/* Parts take rows in turns: the first are the longest. */
+/* Parts take rows in turn, because the first rows are the longest. */
 static att_status merge_run(const att_call *call)
 {
     int64_t columns = att_columns(&call->problem->in[0]);

@@ -1,8 +1,8 @@
-/* kernels/cpu/tier/channels.h - rows of channels: maps with coefficients for each channel, and sums over rows.
+/* kernels/cpu/tier/channels.h - rows of channels: elementwise maps with coefficients per channel, and sums over rows.
  *
- * Narrow rows are seen as wide ones, several rows behind one another, so that a block of a wide row fills registers
- * and coefficients stay in them from row to row. A map is passed through in tiles of wide rows, which is how memory
- * likes it, and within a tile block by block.
+ * Several adjacent narrow rows are treated as one wide row, so that a block of a wide row fills registers, and
+ * coefficients stay in registers from row to row. A map is processed in tiles of wide rows, for contiguous memory
+ * access, and each tile block by block.
  */
 #ifndef ATT_KERNELS_CPU_TIER_CHANNELS_H
 #define ATT_KERNELS_CPU_TIER_CHANNELS_H
@@ -15,15 +15,15 @@
 enum {
     CHANNELS_VECTORS = 4,
     CHANNELS_BLOCK = CHANNELS_VECTORS * VW,
-    CHANNELS_WIDE = 512, /* from here on rows are wide enough, though they may be no whole blocks */
-    CHANNELS_TILE = 4096 /* elements */
+    CHANNELS_WIDE = 512, /* rows of this width are not combined any further, even if they are not whole blocks */
+    CHANNELS_TILE = 4096 /* elements per tile */
 };
 
 typedef struct channels {
     int64_t columns;
-    int64_t fold; /* rows to a wide one: a power of two */
+    int64_t fold; /* rows per wide row: a power of two */
     int64_t wide; /* columns of a wide row */
-    int64_t tile; /* wide rows */
+    int64_t tile; /* wide rows per tile */
 } channels;
 
 static inline channels channels_of(const att_desc *x)
@@ -37,7 +37,7 @@ static inline channels channels_of(const att_desc *x)
     return c;
 }
 
-/* Repeats the first `columns` numbers so that they fill a wide row. */
+/* Repeats the first `columns` elements until they fill a wide row. */
 static inline void channels_repeat(const channels *c, float *row)
 {
     for (int64_t filled = c->columns; filled < c->wide; filled *= 2)
@@ -50,7 +50,7 @@ static inline void channels_spread(const channels *c, const float *from, float *
     channels_repeat(c, row);
 }
 
-/* Adds up what the rows of a wide row have become: sums of channels in the first `columns`. */
+/* Adds the sums of the rows of a wide row: sums per channel in the first `columns` elements. */
 static inline void channels_fold(const channels *c, float *sum)
 {
     for (int64_t half = c->wide / 2; half >= c->columns; half /= 2) {
@@ -60,8 +60,8 @@ static inline void channels_fold(const channels *c, float *sum)
     }
 }
 
-/* A sample's sums of the channels `kept`, each times its factor (NULL: 1), become numbers `first` + channel of `out`,
- * where somebody reads that. */
+/* Stores a sample's sums of the channels `kept`, each times its factor (NULL: 1), to out[first + channel], unless out
+ * is NULL. */
 static inline void channels_put(float *out, int64_t first, const float *sum, const float *factor, att_range kept)
 {
     for (int64_t i = kept.begin; out && i < kept.end; i++)
@@ -73,12 +73,12 @@ static inline size_t channels_scratch(const att_desc *x, int rows)
     return (size_t)rows * (size_t)channels_of(x).wide * sizeof(float);
 }
 
-/* A norm's numbers for each channel, shared or of the batch. */
+/* The parameters and statistics of a norm, one number per channel. */
 typedef struct channel_norm {
     const float *mean, *variance, *gamma, *beta;
 } channel_norm;
 
-/* Wide rows of what makes the norm's result of x: (x - centre) slope + shift. */
+/* Fills wide rows with the coefficients of a norm: y = (x - centre) slope + shift. */
 static inline void channels_norm(const channels *c, channel_norm n, float eps, float *centre, float *slope,
                                  float *shift)
 {
@@ -92,8 +92,8 @@ static inline void channels_norm(const channels *c, channel_norm n, float eps, f
 
 /* --- maps --------------------------------------------------------------------------------------------------------- */
 
-/* y = max(x slope + the rest, floor), x less its centre where the form says so, with wide rows of coefficients. A
- * masked z counts where x gate_slope + gate_shift > 0 only. */
+/* y = max(x slope + rest, floor), with x - centre in place of x if the form is centred. Coefficients are wide rows. In
+ * a masked form z is replaced by 0 unless x gate_slope + gate_shift > 0. */
 typedef struct channel_map {
     const void *x, *z;
     void *y;
@@ -103,7 +103,7 @@ typedef struct channel_map {
 
 typedef enum channel_rest { CHANNELS_NONE, CHANNELS_SHIFT, CHANNELS_Z, CHANNELS_Z_OTHER_SHIFT } channel_rest;
 
-/* What there is to be computed, and which floats are bf16. */
+/* The form of a map, a compile-time constant, and which operands are bf16. */
 typedef struct channel_form {
     bool centred, masked;
     channel_rest rest; /* 0, shift, z, or z other + shift */
@@ -124,7 +124,7 @@ ATT_INLINE bool channels_reads_z(channel_form f)
     return f.rest == CHANNELS_Z || f.rest == CHANNELS_Z_OTHER_SHIFT;
 }
 
-/* Of columns [i, i + count). */
+/* The coefficients of columns [i, i + count). */
 ATT_INLINE channel_coefficients channels_coefficients(const channel_map *m, channel_form f, int64_t i, int64_t count)
 {
     channel_coefficients k = {.slope = v_get_until(m->slope, i, i + count, false)};
@@ -158,7 +158,7 @@ ATT_INLINE vf channels_value(channel_form f, channel_coefficients k, vf x, vf z)
     return x;
 }
 
-/* Element e and those behind it, `count` of them at most. */
+/* Elements [e, e + VW) of y; at most `count` of them are valid. */
 ATT_INLINE vf channels_at(const channel_map *m, channel_form f, channel_coefficients k, int64_t e, int64_t count)
 {
     vf x = v_get_until(m->x, e, e + count, f.x_is_bf16);
@@ -166,7 +166,7 @@ ATT_INLINE vf channels_at(const channel_map *m, channel_form f, channel_coeffici
     return v_max(v_set(m->floor), channels_value(f, k, x, z));
 }
 
-/* Whole blocks of `rows` wide rows from element `first` on. */
+/* Computes the whole blocks of `rows` wide rows from element `first` on. */
 ATT_INLINE void channels_map_blocks(const channel_map *m, channel_form f, const channels *c, int64_t first,
                                     int64_t rows)
 {
@@ -183,7 +183,7 @@ ATT_INLINE void channels_map_blocks(const channel_map *m, channel_form f, const 
     }
 }
 
-/* Columns [begin, end) of the wide row that begins at element `first`. */
+/* Computes columns [begin, end) of the wide row that begins at element `first`. */
 ATT_INLINE void channels_map_rest(const channel_map *m, channel_form f, int64_t first, int64_t begin, int64_t end)
 {
     for (int64_t i = begin; i < end; i += VW)
@@ -191,7 +191,7 @@ ATT_INLINE void channels_map_rest(const channel_map *m, channel_form f, int64_t 
                     channels_at(m, f, channels_coefficients(m, f, i, end - i), first + i, end - i), f.y_is_bf16);
 }
 
-/* Rows [begin, end). */
+/* Computes rows [begin, end). */
 ATT_INLINE void channels_map(const channel_map *m, channel_form f, const channels *c, int64_t begin, int64_t end)
 {
     int64_t whole = begin + (end - begin) / c->fold * c->fold, blocks = c->wide / CHANNELS_BLOCK * CHANNELS_BLOCK;
@@ -207,15 +207,15 @@ ATT_INLINE void channels_map(const channel_map *m, channel_form f, const channel
 
 /* --- sums --------------------------------------------------------------------------------------------------------- */
 
-/* Where `sum` is not NULL, sum += a; where `product` is not, product += a (b - centre), or a b where centre is NULL:
- * over rows, into wide rows. Where there is a slope, a counts where (b - centre) slope + shift > 0 only. */
+/* Sums over rows, into wide rows. If sum is not NULL, sum += a. If product is not NULL, product += a (b - centre), or a
+ * b if centre is NULL. If slope is not NULL, only rows with (b - centre) slope + shift > 0 count. */
 typedef struct channel_sums {
     const void *a, *b;
     const float *centre, *slope, *shift;
     float *sum, *product;
 } channel_sums;
 
-/* Coefficients of columns [i, i + count). */
+/* The coefficients of columns [i, i + count). */
 ATT_INLINE channel_coefficients channels_sum_coefficients(channel_sums s, int64_t i, int64_t count)
 {
     channel_coefficients k = {.slope = {0}};
@@ -228,7 +228,7 @@ ATT_INLINE channel_coefficients channels_sum_coefficients(channel_sums s, int64_
     return k;
 }
 
-/* What element e and those behind it, `count` of them at most, add. */
+/* The terms of elements [e, e + VW); at most `count` of them are valid. */
 typedef struct channel_terms {
     vf a, b;
 } channel_terms;
@@ -244,7 +244,8 @@ ATT_INLINE channel_terms channels_terms(channel_sums s, channel_coefficients k, 
     return t;
 }
 
-/* One block of `rows` wide rows from element `first` on: a tile's, so that long sums are sums of short ones. */
+/* Adds one block of `rows` wide rows from element `first` on. Called per tile, so that long sums are sums of short
+ * ones. */
 ATT_INLINE void channels_sum_block(channel_sums s, const channels *c, int64_t first, int64_t rows, int64_t column,
                                    bool a_is_bf16, bool b_is_bf16)
 {
@@ -266,7 +267,7 @@ ATT_INLINE void channels_sum_block(channel_sums s, const channels *c, int64_t fi
         v_store(s.product + column + v * VW, v_load(s.product + column + v * VW) + product[v]);
 }
 
-/* Columns [begin, end) of the wide row that begins at element `first`. Lanes beyond the end are not stored. */
+/* Adds columns [begin, end) of the wide row that begins at element `first`. Lanes past the end are not stored. */
 ATT_INLINE void channels_sum_rest(channel_sums s, int64_t first, int64_t begin, int64_t end, bool a_is_bf16,
                                   bool b_is_bf16)
 {
@@ -280,7 +281,8 @@ ATT_INLINE void channels_sum_rest(channel_sums s, int64_t first, int64_t begin, 
     }
 }
 
-/* Sums over rows [begin, end), for columns `part` of wide rows (whole blocks, but at the end), which begin as zeros. */
+/* Adds rows [begin, end) to the columns `part` of wide rows, which are whole blocks except at the end. The sums must be
+ * zero before. */
 ATT_INLINE void channels_sum(channel_sums s, const channels *c, int64_t begin, int64_t end, att_range part,
                              bool a_is_bf16, bool b_is_bf16)
 {
@@ -301,7 +303,7 @@ ATT_INLINE void channels_sum(channel_sums s, const channels *c, int64_t begin, i
 
 /* --- parts -------------------------------------------------------------------------------------------------------- */
 
-/* A sample's channels in pieces that parts share: blocks of wide rows, or all at once where rows are folded. */
+/* Number of pieces of a sample's channels that parts share: blocks of wide rows, or one if rows are combined. */
 static inline int64_t channels_pieces(const channels *c)
 {
     return c->fold > 1 ? 1 : (c->wide + CHANNELS_BLOCK - 1) / CHANNELS_BLOCK;
@@ -316,7 +318,8 @@ static inline att_range channels_columns(const channels *c, int64_t begin, int64
     return (att_range){begin * CHANNELS_BLOCK, last < c->wide ? last : c->wide};
 }
 
-/* Of `sample`, what a part that has pieces `mine` of all samples' has: columns of wide rows; none where begin = end. */
+/* The columns of wide rows of `sample` that belong to a part, whose pieces of all samples are `mine`. Empty if begin =
+ * end. */
 static inline att_range channels_share(const channels *c, att_range mine, int64_t sample)
 {
     int64_t pieces = channels_pieces(c), begin = mine.begin - sample * pieces, end = mine.end - sample * pieces;
@@ -325,7 +328,7 @@ static inline att_range channels_share(const channels *c, att_range mine, int64_
     return begin < end ? channels_columns(c, begin, end) : (att_range){0, 0};
 }
 
-/* Those of a share's columns that are channels. */
+/* The columns of a share that are channels rather than repetitions. */
 static inline att_range channels_kept(const channels *c, att_range share)
 {
     return (att_range){share.begin, share.end < c->columns ? share.end : c->columns};

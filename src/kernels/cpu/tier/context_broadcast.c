@@ -34,7 +34,7 @@ ATT_INLINE void spread(const att_call *call, int64_t at, const float *shift, att
     }
 }
 
-/* Parts share the columns of all samples: a mean needs all its tokens. */
+/* Parts share the columns of all samples, because a mean needs all tokens. */
 ATT_INLINE void context_broadcast_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
 {
     const att_problem *problem = call->problem;
@@ -52,7 +52,7 @@ ATT_INLINE void context_broadcast_as(const att_call *call, bool x_is_bf16, bool 
     }
 }
 
-/* A branch in bf16 goes on as one, or into the residual stream; gradients come from there. */
+/* Forward, x and y are bf16 in a branch; y is f32 in the residual stream. In the gradient, x is f32. */
 static att_status context_broadcast_run(const att_call *call)
 {
     bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);

@@ -5,28 +5,29 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/activation.h"
 
-/* Convolutions of few channels as sums in registers: a tile of pixels and a panel of outputs are summed over the whole
- * window, and norm, residual and ReLU are done before anything is stored. The pixels of one row of a window lie behind
- * one another, so that a window is as many runs of elements as it is high. An element is an f32, or a pair of bf16.
+/* Convolutions of few channels, summed in registers: a tile of pixels and a panel of outputs is summed over the whole
+ * window; norm, residual and ReLU are applied before anything is stored. The pixels of one row of a window are
+ * contiguous, so a window consists of kernel_h runs of elements. An element is an f32 or a pair of bf16.
  *
- * Weights are packed as [panel][row of the window][element of the run][outputs of the panel], factors and addends of
- * the norm behind them. */
+ * Weights are packed as [panel][row of the window][element of the run][outputs of the panel], followed by the factors
+ * and addends of the norm.
+ */
 enum {
-    VECTORS = 2,            /* of a panel, at most */
-    ROWS = 16,              /* pixels of a tile, at most */
-    PANEL_BYTES = 80 << 10, /* of a packed panel, for it to stay in the cache from tile to tile */
+    VECTORS = 2,            /* most vectors per panel */
+    ROWS = 16,              /* most pixels per tile */
+    PANEL_BYTES = 80 << 10, /* limit on a packed panel, so that it stays in cache from tile to tile */
     PADDED_BYTES = 1 << 20,
-    CHUNK_BYTES = 16 << 10 /* of x, which every panel reads */
+    CHUNK_BYTES = 16 << 10 /* bytes of x that every panel reads */
 };
 
 typedef struct conv {
-    bool pairs, points;      /* points: 1 x 1 without gaps, all pixels are one row */
-    int64_t pixel, row;      /* elements of x from one to the next; rows are padded */
-    int64_t step;            /* elements between the windows of neighbours */
-    int64_t height, padding; /* of x, padded */
-    int64_t kernel_h, run;   /* runs of a window, and their elements */
+    bool pairs, points;      /* points: 1 x 1 with stride 1; all pixels are one row */
+    int64_t pixel, row;      /* elements of x per pixel, and per padded row */
+    int64_t step;            /* elements between the windows of adjacent pixels */
+    int64_t height, padding; /* height: of padded x */
+    int64_t kernel_h, run;   /* runs per window, elements per run */
     int64_t stride, out_h, out_w, outputs;
-    int64_t vectors; /* of a panel */
+    int64_t vectors; /* vectors per panel */
 } conv;
 
 static int64_t panel_of(const conv *c)
@@ -63,7 +64,7 @@ static size_t padded_bytes(const conv *c)
     return c->padding > 0 ? (size_t)(c->height * c->row) * sizeof(float) : 0;
 }
 
-/* Bare sums, as training has them, are oneDNN's. */
+/* Whether anything is done after the sums. oneDNN computes plain sums, as in training. */
 static bool finishes(const att_problem *problem)
 {
     bool found = ATT_ATTRS(problem, conv)->activation == ATT_ACT_RELU;
@@ -100,7 +101,7 @@ static att_status prepare(const att_problem *problem, att_prepared *prepared)
     return ATT_OK;
 }
 
-/* Of one output, a column of its panel. */
+/* Packs one output as a column of its panel. */
 static void pack_output(const att_problem *problem, const conv *c, const float *weight, int64_t width, void *packed)
 {
     const int64_t *dims = problem->in[ATT_CONV_WEIGHT].shape.dims;
@@ -129,16 +130,16 @@ static att_status pack(const att_problem *problem, void *state, const void *cons
 
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* What a tile reads and writes besides sums. */
+/* Operands of a tile besides its sums. */
 typedef struct target {
     const float *scale, *shift;
-    const void *residual; /* NULL for none */
+    const void *residual; /* NULL: none */
     void *y;
     bool is_bf16, residual_is_bf16;
     float least; /* 0 or minus infinity; NaN stays NaN */
 } target;
 
-/* Elements lie as the network has them, pairs of bf16 anywhere. */
+/* A pair of bf16 is only aligned to two bytes. */
 ATT_INLINE vf spread(const char *element)
 {
     float bits;
@@ -146,7 +147,7 @@ ATT_INLINE vf spread(const char *element)
     return v_set(bits);
 }
 
-/* What `rows` sums become, where the panel begins in y. */
+/* Finishes the sums of `rows` pixels and stores them; i is the index in y of the panel's first column. */
 ATT_INLINE void finish(const target *t, int rows, int vectors, vf sum[ROWS][VECTORS], int64_t outputs, int64_t i,
                        int64_t column)
 {
@@ -172,10 +173,10 @@ ATT_INLINE void finish(const target *t, int rows, int vectors, vf sum[ROWS][VECT
     }
 }
 
-/* A pointer for four pixels: one and many offsets would not all be in registers. */
+/* Pixels per pointer: one pointer with 16 offsets would not fit into registers. */
 enum { EACH = 4, POINTERS = ROWS / EACH, UNROLLED = 4 };
 
-/* Adds the product of the next element of each pixel with the panel's weights. */
+/* Adds the products of each pixel's next element with the panel's weights. */
 ATT_INLINE void add_element(bool pairs, int rows, int vectors, const char *at[POINTERS], int64_t step,
                             const float *weight, vf sum[ROWS][VECTORS])
 {
@@ -191,7 +192,7 @@ ATT_INLINE void add_element(bool pairs, int rows, int vectors, const char *at[PO
         at[p] += sizeof(float);
 }
 
-/* Sums of `rows` pixels for a panel of `vectors`, whose first column is `column`, to pixel number `pixel` of y. */
+/* Computes `rows` pixels from index `pixel` of y on, for a panel of `vectors` vectors from column `column` on. */
 ATT_INLINE void tile(const conv *c, bool pairs, int rows, int vectors, const char *x, const float *weight,
                      const target *t, int64_t pixel, int64_t column)
 {
@@ -215,7 +216,7 @@ ATT_INLINE void tile(const conv *c, bool pairs, int rows, int vectors, const cha
     finish(t, rows, vectors, sum, c->outputs, pixel * c->outputs + column, column);
 }
 
-/* tile() with a constant number of rows, so that its sums are registers. */
+/* tile() with a constant number of rows, so that its sums are in registers. */
 #define TILES(n)                             \
     for (; done + (n) <= count; done += (n)) \
         tile(c, pairs, n, vectors, x + done * c->step * (int64_t)sizeof(float), weight, t, pixel + done, column);
@@ -246,7 +247,7 @@ ATT_INLINE void run_pixels_as(const conv *c, bool pairs, const char *x, const fl
     }
 }
 
-/* `count` pixels from `pixel` on, whose windows begin at x. */
+/* Computes `count` pixels from `pixel` on, whose windows begin at x. */
 static void run_pixels(const conv *c, const char *x, const float *weight, const target *t, int64_t pixel, int64_t count)
 {
     if (c->pairs)
@@ -257,7 +258,7 @@ static void run_pixels(const conv *c, const char *x, const float *weight, const 
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* Rows [begin, end) of padded x. */
+/* Writes rows [begin, end) of padded x. */
 static void pad(const conv *c, const char *x, int64_t begin, int64_t end, char *padded)
 {
     const size_t element = sizeof(float), row = (size_t)c->row * element;
@@ -274,7 +275,7 @@ static void pad(const conv *c, const char *x, int64_t begin, int64_t end, char *
     }
 }
 
-/* Rows [begin, end) of y of one sample. */
+/* Computes rows [begin, end) of y for one sample. */
 static void run_rows(const att_call *call, const conv *c, const target *t, int64_t sample, int64_t begin, int64_t end)
 {
     const size_t element = sizeof(float);
@@ -299,7 +300,7 @@ static void run_points(const att_call *call, const conv *c, const target *t)
                    pixel, part.end - pixel < chunk ? part.end - pixel : chunk);
 }
 
-/* Parts share pixels where the window is one, and else rows. */
+/* Parts share pixels if the kernel is 1 x 1, else rows. */
 static att_status run(const att_call *call)
 {
     conv c = conv_of(call->problem);

@@ -5,20 +5,19 @@
 #include "ops/activation.h"
 #include "ops/conv2d.h"
 
-/* Convolutions of a few maps to a few, as attention over pixels has them: 7 x 7 on a mean and a maximum. There are too
- * few channels for a vector of them, so that vectors are of pixels: each map becomes a plane with its padding, and each
- * result a sum of shifted rows. The gradient to the data is the same with the window turned round; to the weight, sums
- * of products with shifted rows. */
+/* Convolutions between few maps, such as the 7 x 7 convolution over a mean and a maximum in pixel attention. With so
+ * few channels, vectors hold pixels instead: each map becomes a padded plane, and each output is a sum of shifted rows.
+ * The data gradient is the same with the kernel rotated. The weight gradient is a sum of products with shifted rows. */
 enum { MOST_MAPS = 4, ROWS = 4, MOST_TAPS = 7 };
 
 enum { WEIGHT = ATT_CONV_WEIGHT };
 
 typedef struct planes {
     bool back;
-    int64_t inputs, outputs, height, width; /* of what is read */
+    int64_t inputs, outputs, height, width; /* of the input */
     int64_t out_h, out_w, kernel_h, kernel_w;
     int64_t above, left; /* padding */
-    int64_t row, rows;   /* of a padded plane */
+    int64_t row, rows;   /* size of a padded plane */
 } planes;
 
 static planes planes_of(const att_problem *problem, bool back)
@@ -41,7 +40,7 @@ static planes planes_of(const att_problem *problem, bool back)
                     .rows = to[0] + kernel[0] - 1};
 }
 
-/* What is added to the sums: a residual, to a gradient also what decides where it passes. */
+/* Whether anything is added to the sums; for the data gradient, also whether it is masked (passed). */
 static bool adds(const att_problem *problem, bool back)
 {
     enum { GRAD_RESIDUAL = 2, PASSED, POOLED };
@@ -68,7 +67,7 @@ static bool back_accepts(const att_problem *problem)
     return accepts(problem, true);
 }
 
-/* --- packing: [output][input][row][column], factors and addends -------------------------------------------------- */
+/* --- packing: [output][input][row][column], factors, addends------------------------------------------------------ */
 
 static int64_t weights_of(const planes *p)
 {
@@ -123,7 +122,7 @@ static att_status back_pack(const att_problem *problem, void *state, const void 
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* The sample's maps as padded planes. */
+/* Writes a sample's maps as padded planes. */
 static void spread_planes(const planes *p, const void *x, int64_t first, bool is_bf16, float *to)
 {
     memset(to, 0, (size_t)(p->inputs * p->rows * p->row) * sizeof *to);
@@ -136,7 +135,7 @@ static void spread_planes(const planes *p, const void *x, int64_t first, bool is
         }
 }
 
-/* A vector of pixels in each of `rows` rows. */
+/* Sums for a vector of pixels in each of `rows` rows. */
 ATT_INLINE void sum_rows(const planes *p, int rows, const float *plane, const float *weight, vf sum[ROWS])
 {
     for (int r = 0; r < rows; r++)
@@ -148,7 +147,7 @@ ATT_INLINE void sum_rows(const planes *p, int rows, const float *plane, const fl
                     sum[r] = v_fma(v_set(*weight), v_load(plane + (i + r) * p->row + j), sum[r]);
 }
 
-/* Outputs `o` of `count` pixels. */
+/* Stores output `o` of `count` pixels. */
 static void put(const planes *p, vf value, void *y, int64_t pixel, int64_t count, int64_t o, bool is_bf16)
 {
     if (p->outputs == 1) {
@@ -177,7 +176,7 @@ ATT_INLINE void run_rows(const att_call *call, const planes *p, int rows, int64_
         }
 }
 
-/* Parts share rows of each sample. */
+/* Parts share the rows of each sample. */
 static att_status run(const att_call *call, bool back)
 {
     planes p = planes_of(call->problem, back);
@@ -216,11 +215,11 @@ static att_status back_run(const att_call *call)
 KERNEL(conv2d, forward)
 KERNEL(conv2d_data_grad, back)
 
-/* --- the gradient of a weight ------------------------------------------------------------------------------------- */
+/* --- weight gradient---------------------------------------------------------------------------------------------- */
 
 enum { DY, DATA };
 
-/* Planes of x as forward; `dy`: those of the gradient, whose rows are whole vectors. */
+/* x: planes as in the forward pass. dy: planes of the gradient; their rows are whole vectors. */
 typedef struct weight_planes {
     planes x, dy;
 } weight_planes;
@@ -258,7 +257,7 @@ static int64_t plane_elements(const planes *p)
     return p->inputs * p->rows * p->row;
 }
 
-/* A vector of sums for each weight, and a sample's planes. */
+/* Scratch: a vector of sums per weight, and the planes of a sample. */
 static att_status weight_prepare(const att_problem *problem, att_prepared *prepared)
 {
     weight_planes p = weight_planes_of(problem);
@@ -267,7 +266,7 @@ static att_status weight_prepare(const att_problem *problem, att_prepared *prepa
     return ATT_OK;
 }
 
-/* Adds to the sums of `taps` weights that lie side by side; x: the first row that the first of them sees. */
+/* Adds to the sums of `taps` adjacent weights. x: the first row that the first of them reads. */
 ATT_INLINE void add_taps(const planes *p, int taps, const float *dy, const float *x, float *sums)
 {
     vf sum[MOST_TAPS];
@@ -283,7 +282,7 @@ ATT_INLINE void add_taps(const planes *p, int taps, const float *dy, const float
         v_store(sums + tap * VW, sum[tap]);
 }
 
-/* Of a row of the window. Tap by tap, each sum would wait for itself. */
+/* Adds one row of a window. Several taps at a time, so that their sums are independent. */
 static void add_window_row(const planes *p, const float *dy, const float *x, float *sums)
 {
     int64_t tap = 0;
@@ -295,7 +294,7 @@ static void add_window_row(const planes *p, const float *dy, const float *x, flo
         add_taps(p, 1, dy, x + tap, sums + tap * VW);
 }
 
-/* Adds a sample's planes to the sums of the window's rows that are this part's: [output][input][row]. */
+/* Adds a sample's planes to the part's rows of windows: [output][input][row]. */
 static void add_sample(const weight_planes *p, const float *x, const float *dy, att_range part, float *sums)
 {
     for (int64_t at = part.begin; at < part.end; at++) {
@@ -305,7 +304,7 @@ static void add_sample(const weight_planes *p, const float *x, const float *dy, 
     }
 }
 
-/* Parts share rows of windows. */
+/* Parts share the rows of windows. */
 static att_status weight_run(const att_call *call)
 {
     weight_planes p = weight_planes_of(call->problem);

@@ -5,7 +5,7 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/cross_entropy.h"
 
-/* One sample's target: t itself, or a class with smoothing. `class` is -1 where it lies outside the classes. */
+/* One sample's target: a distribution, or a class with smoothing. class is -1 if the class index is out of range. */
 typedef struct target {
     const float *soft;
     int32_t class;
@@ -30,7 +30,7 @@ static float largest_of(const float *x, int64_t count)
     return largest;
 }
 
-/* Sum of e^(x - largest); where `out` is not NULL the terms go there. */
+/* Sum of e^(x - largest). If out is not NULL, the terms are stored there. */
 ATT_INLINE float sum_exp(const float *x, float largest, int64_t count, float *out)
 {
     vf sum = {0};
@@ -52,7 +52,7 @@ ATT_INLINE float sum_exp(const float *x, float largest, int64_t count, float *ou
     return v_sum(sum);
 }
 
-/* sum_c t_c (lse - x_c), with x taken relative to its maximum so that nothing cancels. */
+/* sum_c t_c (lse - x_c). The maximum is subtracted from x, which avoids cancellation. */
 static float loss_of(const float *x, const target *t, int64_t count)
 {
     if (!t->soft && t->class < 0)

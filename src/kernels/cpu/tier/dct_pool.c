@@ -7,8 +7,8 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/dct_pool.h"
 
-/* What each row of the map, and each column, counts in each channel: the bases, spread over the map's places as
- * adaptive average pooling takes them from there. */
+/* Weights of each row and each column of the map in each channel's output: the cosine bases combined with adaptive
+ * average pooling. */
 typedef struct tables {
     float *rows, *columns; /* [map height, C], [map width, C] */
 } tables;
@@ -57,7 +57,7 @@ static void release_tables(att_context *context, void *state)
     att_free(context, state);
 }
 
-/* VECTORS vectors of channels from c on; those from `end` on are not there. */
+/* Pools `vectors` vectors of channels from c on; channels from `end` on do not exist. */
 ATT_INLINE void pool_block(const att_call *call, int64_t sample, int64_t c, int64_t end, int vectors, bool is_bf16)
 {
     enum { MOST = 4 };
@@ -116,7 +116,7 @@ const att_kernel ATT_TIERED(att_cpu_dct_pool) = {.op = "dct_pool",
                                                  .run = pool_run,
                                                  .release = release_tables};
 
-/* Parts share rows of the maps. */
+/* Parts share the rows of the maps. */
 ATT_INLINE void grad_as(const att_call *call, bool is_bf16)
 {
     const att_dct_attrs *attrs = call->problem->attrs;

@@ -1,4 +1,4 @@
-/* kernels/cpu/tier/distances.h - how far apart the tokens of a grid lie, in rows that lie as attention's keys do. */
+/* kernels/cpu/tier/distances.h - distances between tokens of a grid, as rows in the order of attention's keys. */
 #ifndef ATT_KERNELS_CPU_TIER_DISTANCES_H
 #define ATT_KERNELS_CPU_TIER_DISTANCES_H
 
@@ -9,18 +9,19 @@
 #include "kernels/cpu/tier/simd.h"
 #include "ops/attention.h"
 
-/* Up to this width of a grid a query's row need not be put together: 8 bytes of table a token and column buy that. */
+/* Grids up to this width use larger tables (8 bytes per token and column), so that the row of a query need not be
+ * assembled. */
 enum { WIDEST_SLIDE = 32 };
 
-/* slides: a table for each column x of a query, [vertical + height - 1][x of the key]. A query's row lies in its
- * column's table as it is, and begins the higher the further down the query is. Else one table for all,
- * [vertical][horizontal + width - 1]. */
+/* If slides: one table for each column x of a query, [vertical + height - 1][x of the key]. A query's row is contiguous
+ * in its column's table, at an offset that depends on the query's y. Otherwise one table, [vertical][horizontal + width
+ * - 1], from which rows are assembled. */
 typedef struct grid_distances {
     int64_t prefix, height, width; /* 0 x 0: no grid */
     double step_h, step_w;
     bool slides;
-    float *table, *none; /* none: zeros, for queries that are on no grid */
-    float numbers[];     /* `prefix` of no meaning, the table, a row of zeros */
+    float *table, *none; /* none: zeros, for queries that are not on the grid */
+    float numbers[];     /* `prefix` unused elements, the table, a row of zeros */
 } grid_distances;
 
 static inline void fill_distances(grid_distances *d)
@@ -36,7 +37,8 @@ static inline void fill_distances(grid_distances *d)
             *to++ = (float)hypot((double)y * d->step_h, (double)x * d->step_w);
 }
 
-/* For rows of up to `longest` keys, which is whole vectors. att_free() what this makes; NULL without memory. */
+/* For rows of up to `longest` keys, a multiple of VW. The caller frees the result with att_free(); NULL if memory is
+ * exhausted. */
 static inline grid_distances *grid_distances_create(att_context *context, const att_attention_attrs *attrs,
                                                     int64_t longest)
 {
@@ -58,7 +60,7 @@ static inline grid_distances *grid_distances_create(att_context *context, const 
     return d;
 }
 
-/* Puts a row together from the rows of a wide grid; zeros where no key of the grid is. */
+/* Assembles a row from the rows of a wide grid; zeros for keys that are not on the grid. */
 static inline void join_distances(const grid_distances *d, int64_t place, int64_t first, int64_t count, float *to)
 {
     int64_t w = d->width, y = place / w, x = place % w, key = first - d->prefix, end = key + count;
@@ -72,8 +74,8 @@ static inline void join_distances(const grid_distances *d, int64_t place, int64_
     }
 }
 
-/* From token `query` to keys [first, first + count), finite up to whole vectors; of no meaning where a key is of the
- * prefix. `joined` is room for the row. */
+/* Distances from token `query` to keys [first, first + count), finite up to a multiple of VW; undefined for prefix
+ * keys. `joined`: memory for an assembled row. */
 static inline const float *distances_from(const grid_distances *d, int64_t query, int64_t first, int64_t count,
                                           float *joined)
 {

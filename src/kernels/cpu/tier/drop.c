@@ -6,12 +6,12 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/drop.h"
 
-/* The draws of one call's node: the same at every call of one update, in whatever order. A word w keeps where
- * w 2^-32 >= rate. */
+/* The random draws of a node. They depend on seed, step, node and sample only, not on the order of calls. A word w
+ * keeps its element if w 2^-32 >= rate. */
 typedef struct draws {
     uint64_t key;
-    uint64_t least; /* word that keeps; 2^32: none does */
-    float keep;     /* what a kept element is multiplied by */
+    uint64_t least; /* smallest word that keeps; 2^32: none does */
+    float keep;     /* factor of kept elements */
 } draws;
 
 static draws draws_of(const att_call *call)
@@ -24,9 +24,9 @@ static draws draws_of(const att_call *call)
 
 /* --- dropout ------------------------------------------------------------------------------------------------------ */
 
-enum { BLOCKS = VW / 2, WORDS = 4 * BLOCKS }; /* drawn at a time: a block of four words in each 64-bit lane */
+enum { BLOCKS = VW / 2, WORDS = 4 * BLOCKS }; /* words per step: a block of four words in each 64-bit lane */
 
-/* a0 b0 a1 b1 ... of the first, or of the last, halves of 64-bit lanes. */
+/* Interleaves the first, or the last, halves of two vectors of 64-bit lanes: a0 b0 a1 b1 ... */
 #if defined(__AVX512F__)
 #define LANES 0, 1, 2, 3, 4, 5, 6, 7
 #define FIRST 0, 8, 1, 9, 2, 10, 3, 11
@@ -42,7 +42,7 @@ enum { BLOCKS = VW / 2, WORDS = 4 * BLOCKS }; /* drawn at a time: a block of fou
 #endif
 
 /* att_philox_block() of the counters high:low, high:low + 1, ... as one run of WORDS words. Only the lower halves of
- * c0 ... c3 count: products leave anything in the upper ones. */
+ * the lanes of c0 ... c3 are valid; products leave garbage in the upper halves. */
 ATT_INLINE void draw(uint64_t key, uint64_t high, uint64_t low, vu words[2])
 {
     const vu64 m0 = (vu64){0} + ATT_PHILOX_M0, m1 = (vu64){0} + ATT_PHILOX_M1;
@@ -69,7 +69,7 @@ ATT_INLINE vf drop(const draws *d, vu words, vf x)
     return v_where(kept & some, x * d->keep);
 }
 
-/* Word e % 4 of block e / 4 decides for element e of its sample, which begins at element `at`. */
+/* Word e % 4 of block e / 4 decides about element e of the sample, which begins at element `at`. */
 ATT_INLINE void drop_range(const att_call *call, const draws *d, int64_t sample, int64_t at, att_range range,
                            bool x_is_bf16, bool y_is_bf16)
 {
@@ -123,7 +123,7 @@ ATT_INLINE void drop_path_as(const att_call *call, bool x_is_bf16, bool y_is_bf1
     }
 }
 
-/* Forward a branch comes and goes in bf16; backward what comes is the gradient of the residual stream. */
+/* Forward, x and y are bf16 in a branch. In the gradient, x is the f32 gradient of the residual stream. */
 static att_status drop_path_run(const att_call *call)
 {
     bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);

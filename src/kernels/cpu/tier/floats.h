@@ -1,8 +1,8 @@
-/* kernels/cpu/tier/floats.h - vectors from and to runs of floats that are f32 or bf16: `is_bf16` as in
+/* kernels/cpu/tier/floats.h - loads and stores vectors of elements that are f32 or bf16, chosen by `is_bf16` as in
  * kernels/cpu/floats.h.
  *
- * A kernel is one always inlined function of such flags. Called with constants for the types that a network has, and
- * with what it finds for the others, it is fast where that matters and right everywhere.
+ * A kernel is one inlined function of such flags. It is called with constant flags for the combinations that occur in
+ * networks, which compiles fast code, and with variable flags for all others.
  */
 #ifndef ATT_KERNELS_CPU_TIER_FLOATS_H
 #define ATT_KERNELS_CPU_TIER_FLOATS_H
@@ -28,7 +28,7 @@ ATT_INLINE vf v_load_bf16(const bf16 *from)
 #endif
 }
 
-/* Upper halves of the lanes of whole numbers. */
+/* Stores the upper halves of 32-bit lanes. */
 ATT_INLINE void v_store_upper(bf16 *to, vu x)
 {
 #if defined(__AVX512F__)
@@ -47,7 +47,7 @@ ATT_INLINE void v_store_upper(bf16 *to, vu x)
 }
 
 #if defined(__AVX512BF16__)
-/* Lanes that the rounding instructions would make zero. */
+/* Lanes that the rounding instructions would flush to zero. */
 ATT_INLINE __mmask16 v_subnormal(vf x)
 {
     enum { SUBNORMAL = 0x20 };
@@ -74,7 +74,7 @@ ATT_INLINE void v_store_bf16(bf16 *to, vf x)
 #endif
 }
 
-/* Two vectors, with one branch for both: in a loop that does little else it is the branch that costs. */
+/* Stores two vectors with a single branch, which is the main cost in short loops. */
 ATT_INLINE void v_store_bf16_pair(bf16 *to, vf a, vf b)
 {
 #if defined(__AVX512BF16__)
@@ -112,7 +112,7 @@ ATT_INLINE void v_put_pair(void *y, int64_t i, vf a, vf b, bool is_bf16)
     v_store((float *)y + i + VW, b);
 }
 
-/* Elements [i, i + count), count 1..VW; the other lanes 0. */
+/* Elements [i, i + count), count 1..VW; 0 in the other lanes. */
 ATT_INLINE vf v_get_part(const void *x, int64_t i, int64_t count, bool is_bf16)
 {
     if (!is_bf16)
@@ -138,7 +138,7 @@ ATT_INLINE void v_put_part(void *y, int64_t i, vf value, int64_t count, bool is_
     memcpy((bf16 *)y + i, lane, (size_t)count * sizeof *lane);
 }
 
-/* Elements [i, i + VW), those before `end`. */
+/* Elements [i, i + VW); 0 in place of those from `end` on. */
 ATT_INLINE vf v_get_until(const void *x, int64_t i, int64_t end, bool is_bf16)
 {
     return end - i >= VW ? v_get(x, i, is_bf16) : v_get_part(x, i, end - i, is_bf16);

@@ -44,7 +44,7 @@ ATT_INLINE vf shared_at(att_gradient_form f, int64_t i, int64_t count)
     return f.pooled ? v_set(f.share) * v_get_until(f.pooled, i, count, false) : (vf){0};
 }
 
-/* Elements [first, first + count), the first of which belongs to the first channel. */
+/* Finishes elements [first, first + count); the first of them belongs to channel 0. */
 ATT_INLINE void finish_elements(const float *sum, att_gradient_form f, int64_t first, int64_t count, void *dx)
 {
     int64_t i = 0, end = first + count;

@@ -1,8 +1,8 @@
-/* kernels/cpu/tier/gemm.h - small matrix products in registers, for matrices that lie in cache.
+/* kernels/cpu/tier/gemm.h - small matrix products in registers, for matrices in cache.
  *
- * C (=, +=) alpha A B. A's elements lie anywhere (two strides) and are broadcast; a row of B or C is a run of whole
- * vectors. A tile of up to GEMM_ROWS rows and GEMM_VECTORS vectors of C stays in registers over the whole inner
- * dimension. C is f32; an element of A and B is one too, or a pair (pairs.h) of neighbours along the inner dimension,
+ * C (=, +=) alpha A B. Elements of A are addressed by two strides and are broadcast; rows of B and C are contiguous
+ * whole vectors. A tile of up to GEMM_ROWS rows and GEMM_VECTORS vectors of C stays in registers over the whole inner
+ * dimension. C is f32. An element of A and B is an f32, or a pair of bf16 (pairs.h) adjacent along the inner dimension,
  * which is then counted in pairs.
  */
 #ifndef ATT_KERNELS_CPU_TIER_GEMM_H
@@ -18,7 +18,7 @@ enum { GEMM_ROWS = 8, GEMM_VECTORS = 3 };
 enum { GEMM_ROWS = 4, GEMM_VECTORS = 3 };
 #endif
 
-/* What a run of f32 or bf16 becomes for a product: f32 as it is, f32 from bf16, pairs of bf16. */
+/* How f32 or bf16 data is converted to elements of a product: f32 unchanged, bf16 to f32, bf16 to pairs. */
 typedef enum gemm_elements { GEMM_F32, GEMM_WIDENED, GEMM_PAIRS } gemm_elements;
 
 static inline gemm_elements gemm_elements_of(bool is_bf16, bool pairs)
@@ -26,7 +26,7 @@ static inline gemm_elements gemm_elements_of(bool is_bf16, bool pairs)
     return !is_bf16 ? GEMM_F32 : pairs ? GEMM_PAIRS : GEMM_WIDENED;
 }
 
-/* Elements of a product that `count` neighbours along its inner dimension make. */
+/* Number of elements of a product for `count` numbers along its inner dimension. */
 ATT_INLINE int64_t gemm_count(gemm_elements elements, int64_t count)
 {
     return elements == GEMM_PAIRS ? (count + 1) / 2 : count;
@@ -37,8 +37,8 @@ typedef struct gemm_a {
     int64_t row, inner; /* strides */
 } gemm_a;
 
-/* rows: B is [inner, columns] with `stride` elements from row to row. panels (stride 0): as gemm_panel() cuts the
- * columns, each panel [inner, its width] follows the other. */
+/* stride > 0: B is [inner, columns], rows `stride` elements apart. stride 0: panels of columns as chosen by
+ * gemm_panel(), one after the other, each [inner, width of the panel]. */
 typedef struct gemm_b {
     const float *data;
     int64_t stride;
@@ -51,7 +51,7 @@ typedef struct gemm_c {
     bool add;
 } gemm_c;
 
-/* Vectors of the next panel where `left` are left: 3 at most, and no single one where that can be helped. */
+/* Vectors in the next panel when `left` are left: at most 3, and not 1 if avoidable. */
 ATT_INLINE int64_t gemm_panel(int64_t left)
 {
     return left == 4 ? 2 : left < GEMM_VECTORS ? left : GEMM_VECTORS;
@@ -64,7 +64,7 @@ ATT_INLINE void gemm_tile(bool pairs, int rows, int vectors, int64_t inner, gemm
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < vectors; v++)
             sum[r][v] = (vf){0};
-    /* Two pointers and four offsets: one and eight would not all be in registers. */
+    /* Two pointers with four offsets each: one pointer with eight offsets would not fit into registers. */
     const float *upper = a.data, *lower = rows > 4 ? a.data + 4 * a.row : a.data;
     for (int64_t k = 0; k < inner; k++, upper += a.inner, lower += a.inner, b += b_stride) {
         vf column[GEMM_VECTORS];
@@ -83,7 +83,7 @@ ATT_INLINE void gemm_tile(bool pairs, int rows, int vectors, int64_t inner, gemm
         }
 }
 
-/* gemm_tile() with a constant number of rows, so that its arrays become registers. */
+/* gemm_tile() with a constant number of rows, so that its arrays are in registers. */
 #define GEMM_CASE(n)                                                                  \
     case n:                                                                           \
         gemm_tile(pairs, n, vectors, inner, a, b, b_stride, c, c_stride, alpha, add); \
@@ -138,7 +138,7 @@ ATT_INLINE void gemm_as(bool pairs, int64_t rows, int64_t columns, int64_t inner
     }
 }
 
-/* C [rows, columns], columns a multiple of VW. */
+/* C [rows, columns]; columns must be a multiple of VW. */
 static inline void gemm(gemm_elements elements, int64_t rows, int64_t columns, int64_t inner, gemm_a a, gemm_b b,
                         gemm_c c)
 {
@@ -148,16 +148,15 @@ static inline void gemm(gemm_elements elements, int64_t rows, int64_t columns, i
         gemm_as(false, rows, columns, inner, a, b, c);
 }
 
-/* --- moving matrices to where products want them -------------------------------------------------------------------
- */
+/* --- copying matrices to the layout of products------------------------------------------------------------------- */
 
-/* The vector whose first number is x's number i, zeros in place of those from `end` on. */
+/* A vector of elements that begins with x's number i; zeros in place of numbers from `end` on. */
 ATT_INLINE vf gemm_get(gemm_elements elements, const void *x, int64_t i, int64_t end)
 {
     return elements == GEMM_PAIRS ? v_get_pairs(x, i, end) : v_get_until(x, i, end, elements == GEMM_WIDENED);
 }
 
-/* Calls a function of constant elements. */
+/* Calls a function with a constant gemm_elements. */
 #define GEMM_FOR(elements, function, ...)        \
     do {                                         \
         if ((elements) == GEMM_PAIRS)            \
@@ -177,15 +176,15 @@ ATT_INLINE void gemm_take_rows_as(gemm_elements elements, const void *x, int64_t
             v_store(to + i * VW / step, gemm_get(elements, x, from + i, from + width));
 }
 
-/* Rows [rows, width], row 0 at number `from` of x, to rows of elements, `padded` from one to the next, with zeros up to
- * whole vectors: an A whose inner dimension is the width. */
+/* Copies rows [rows, width], which begin at number `from` of x, `stride` apart, to rows of elements, `padded` apart and
+ * zero-padded to whole vectors: an A with inner dimension width. */
 static inline void gemm_take_rows(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
                                   int64_t width, float *to, int64_t padded)
 {
     GEMM_FOR(elements, gemm_take_rows_as, x, from, stride, rows, width, to, padded);
 }
 
-/* The same for a B (with a stride) whose inner dimension is the rows. */
+/* The same for a B (with stride) with inner dimension rows. */
 static inline void gemm_take_columns(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
                                      int64_t width, float *to, int64_t padded)
 {
@@ -198,7 +197,8 @@ static inline void gemm_take_columns(gemm_elements elements, const void *x, int6
             v_store(to + i, v_get_two_rows(x, from + i, rows > 1 ? stride : 0, from + width));
 }
 
-/* lane[i] of x[j] goes to lane[j] of x[i]: log2(VW) rounds of interleaving the first half with the second. */
+/* Transposes a square of vectors: lane i of x[j] moves to lane j of x[i], in log2(VW) rounds of interleaving both
+ * halves. */
 ATT_INLINE void gemm_transpose_vectors(vf x[VW])
 {
     for (int round = 1; round < VW; round *= 2) {
@@ -236,8 +236,8 @@ ATT_INLINE void gemm_pack_transposed_as(gemm_elements elements, const void *x, i
     }
 }
 
-/* Rows [columns, width], row 0 at number `from` of x, to panels of B [width, columns up to a multiple of VW], zero
- * where there is no row: the transpose of the rows as gemm() wants it. */
+/* Copies rows [columns, width], which begin at number `from` of x, to panels of B [width, columns rounded up to a
+ * multiple of VW], zero in place of missing rows: the transpose of the rows, as gemm() reads it. */
 static inline void gemm_pack_transposed(gemm_elements elements, const void *x, int64_t from, int64_t stride,
                                         int64_t columns, int64_t width, float *to)
 {

@@ -1,7 +1,7 @@
 #include "kernels/cpu/tier/channels.h"
 #include "kernels/cpu/tiered.h"
 
-/* b where it is larger or NaN. */
+/* The larger number; NaN if either is NaN. */
 ATT_INLINE vf v_larger(vf a, vf b)
 {
     vi take = (b > a) | (b != b);
@@ -42,7 +42,7 @@ static void max_fold(const channels *c, float *largest)
             largest[i] = larger(largest[i], largest[half + i]);
 }
 
-/* Of rows [begin, end), for columns `part` of wide rows. */
+/* Maxima over rows [begin, end), for the columns `part` of wide rows. */
 ATT_INLINE void max_of(const void *x, const channels *c, int64_t begin, int64_t end, att_range part, float *largest,
                        bool is_bf16)
 {
@@ -104,7 +104,8 @@ const att_kernel ATT_TIERED(att_cpu_global_max) = {.op = "global_max",
                                                    .prepare = max_prepare,
                                                    .run = max_run};
 
-/* Up to `count` channels from `column` on, of `rows` rows from element `first` on. */
+/* Writes dx for up to `count` channels from element `first` on, over `rows` rows: dy at each channel's first maximum,
+ * else 0. */
 ATT_INLINE void give_first(const void *x, vf y, vf dy, void *dx, int64_t first, int64_t rows, int64_t columns,
                            int64_t count, bool x_is_bf16, bool dx_is_bf16)
 {

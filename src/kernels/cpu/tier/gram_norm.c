@@ -5,7 +5,7 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/channel_gram.h"
 
-/* Once a batch, in f64. */
+/* Runs once per batch, in f64. */
 
 enum { GRAM, WEIGHT, GAMMA, BETA };
 enum { DMATRIX, GRAD_GRAM, GRAD_WEIGHT, GRAD_GAMMA, STATS };
@@ -68,7 +68,8 @@ const att_kernel ATT_TIERED(att_cpu_gram_norm) = {.op = "gram_norm",
 
 /* --- gram_norm_grad ----------------------------------------------------------------------------------------------- */
 
-/* Of one output: B's column is slope w, b = beta - slope mean, slope = gamma / sqrt(variance + eps). */
+/* Gradients of one output channel o. Column o of B is slope w; b = beta - slope mean; slope = gamma / sqrt(variance +
+ * eps). */
 typedef struct output_grad {
     double slope, dbeta, dgamma, dmean, dvariance;
 } output_grad;
@@ -135,7 +136,7 @@ static void put_columns(const att_call *call, int64_t columns, int64_t outputs, 
     }
 }
 
-/* Parts share the outputs, and the columns of what the gram gets. */
+/* Parts share the outputs, and the columns of T. */
 static att_status norm_grad_run(const att_call *call)
 {
     int64_t columns = att_columns(&call->problem->in[GRAD_GRAM]), outputs = att_columns(&call->problem->in[DMATRIX]);

@@ -7,9 +7,9 @@ static int64_t rows_of(const att_call *call, const att_desc *x)
     return att_rows(call, x) / call->problem->group;
 }
 
-/* The mean of each channel's group, and 1 / sqrt(variance + eps) of it, for one sample of `rows` rows. The channels of
- * a group have as many rows each: its mean is that of their means, its sum of squares theirs and that of the distances
- * of their means. */
+/* For one sample of `rows` rows: the mean of each channel's group, and 1 / sqrt(variance + eps). The channels of a
+ * group have the same number of rows, so its mean is the mean of their means; its sum of squares is the sum of theirs
+ * plus rows times the squared distances of their means. */
 static void fill_statistics(const att_group_norm_attrs *attrs, const channels *c, const float *moments, int64_t rows,
                             float *mean, float *rstd)
 {
@@ -38,7 +38,7 @@ static void fill_statistics(const att_group_norm_attrs *attrs, const channels *c
         rstd[i] = 1 / sqrtf(rstd[i] + eps);
 }
 
-/* The rows of a part that lie in `sample`, counted over all samples. */
+/* The part's rows that belong to `sample`, counted over all samples. */
 static att_range rows_in_sample(att_range part, int64_t sample, int64_t rows)
 {
     int64_t begin = sample * rows, end = begin + rows;
@@ -153,8 +153,8 @@ const att_kernel ATT_TIERED(att_cpu_group_norm_sums) = {.op = "group_norm_sums",
                                                         .prepare = grad_prepare,
                                                         .run = sums_run};
 
-/* Coefficients of dx = r (g - m) - (x - mean) r^2 p, g = dy gamma, m and p the means of g and of g n over the group:
- * from r in `slope` they become those of x (slope), of dy (other), and the rest (shift). */
+/* Coefficients of dx = r (g - m) - (x - mean) r^2 p, with g = dy gamma, and m and p the means of g and g n over the
+ * group. On entry slope is r; on return slope is the coefficient of x, other that of dy, and shift the constant. */
 static void fill_coefficients(const att_call *call, const channels *c, int64_t sample, int64_t rows, float *slope,
                               float *other, float *shift)
 {

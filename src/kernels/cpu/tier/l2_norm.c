@@ -3,7 +3,7 @@
 #include "kernels/cpu/tier/norm_rows.h"
 #include "kernels/cpu/tiered.h"
 
-/* A norm of NaN counts as not below eps. */
+/* NaN stays NaN. */
 ATT_INLINE float inverse_of(float norm, float eps)
 {
     return 1 / (norm < eps ? eps : norm);
@@ -52,7 +52,7 @@ ATT_INLINE float product_of(const att_call *call, int64_t at, int64_t end, vf in
     return v_sum(sum);
 }
 
-/* A clamped row's divisor is a constant. */
+/* The divisor of a clamped row is the constant eps. */
 ATT_INLINE void l2_norm_grad_as(const att_call *call, bool dy_is_bf16)
 {
     const float *norms = call->in[2];

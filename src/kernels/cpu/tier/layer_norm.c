@@ -15,7 +15,7 @@ ATT_INLINE void store(float *row, int64_t i, int64_t columns, vf value)
     v_put_until(row, i, columns, value, false);
 }
 
-/* x - mean, 0 beyond the row's end. */
+/* x - mean; 0 past the row's end. */
 ATT_INLINE vf centred(const float *row, int64_t i, int64_t columns, vf mean)
 {
     if (columns - i >= VW)
@@ -55,7 +55,7 @@ ATT_INLINE moments row_moments(const float *x, int64_t columns, double eps)
     return (moments){mean, 1 / sqrtf(variance + (float)eps)};
 }
 
-/* Whole vectors from element i on. */
+/* The norm of elements [i, i + VW). */
 ATT_INLINE vf normed(const float *x, int64_t i, vf mean, vf rstd, const float *gamma, const float *beta)
 {
     return v_fma((v_load(x + i) - mean) * rstd, v_load(gamma + i), v_load(beta + i));
@@ -108,7 +108,7 @@ static bool layer_norm_accepts(const att_problem *problem)
 const att_kernel ATT_TIERED(att_cpu_layer_norm) = {
     .op = "layer_norm", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = layer_norm_accepts, .run = layer_norm_run};
 
-enum { ROWS = 4 }; /* whose column sums are added at a time */
+enum { ROWS = 4 }; /* rows per pass over the column sums */
 
 typedef struct grad {
     const void *dy;
@@ -171,7 +171,8 @@ ATT_INLINE void rows_dx(const grad *g, int64_t begin, int64_t end, bool dy_is_bf
     }
 }
 
-/* Parts share the rows of dx and the columns of the sums. With one part both are done while a few rows are in cache. */
+/* Parts share the rows of dx, and the columns of the sums. With one part, both are computed while a few rows are in
+ * cache. */
 ATT_INLINE void layer_norm_grad_as(const att_call *call, bool dy_is_bf16)
 {
     const att_problem *problem = call->problem;

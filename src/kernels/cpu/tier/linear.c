@@ -6,9 +6,9 @@
 
 enum { X, WEIGHT, BIAS, RESIDUAL };
 
-/* Small layers on a few rows a sample, as attention modules have them: a matrix product's call would take longer than
- * its sums. Weights are packed as [input][output, filled up to whole vectors], the bias behind them. What is taken does
- * not depend on the group, so that bits do not. */
+/* Small layers with few rows per sample, as in attention modules, where the call of a matrix product would take longer
+ * than the sums. Weights are packed as [input][output, padded to whole vectors], followed by the bias. The choice of
+ * this kernel does not depend on the group, so the bits do not either. */
 enum { MOST_WEIGHTS = 1 << 14, MOST_ROWS = 4, CHAINS = 4 };
 
 static int64_t rows_of(const att_problem *problem)
@@ -46,7 +46,7 @@ static att_status pack(const att_problem *problem, void *state, const void *cons
     return ATT_OK;
 }
 
-/* A vector of outputs. Sums take turns, so that none waits for the one before. */
+/* A vector of outputs, from CHAINS independent sums. */
 ATT_INLINE vf sum_of(const void *x, int64_t from, int64_t inputs, bool is_bf16, const float *weight, int64_t width)
 {
     vf sum[CHAINS] = {{0}};

@@ -6,8 +6,8 @@
 enum { DY, X };
 enum { DW, DB };
 
-/* Pairs of rows, or rows, of x and dy that one pass sums over: a panel of x lies in the first-level cache then, and all
- * of them beside BLOCK columns of dy in the second. */
+/* DEPTH: rows (or pairs of rows) of x and dy per pass, so that a panel of x fits into the first-level cache, and all
+ * panels with BLOCK columns of dy into the second. */
 enum { DEPTH = 128, BLOCK = 256 };
 
 static size_t x_elements(const att_problem *problem)
@@ -15,8 +15,8 @@ static size_t x_elements(const att_problem *problem)
     return DEPTH * (size_t)whole_vectors(att_columns(&problem->in[X]));
 }
 
-/* Rows [count, width] of x, the first at number `from`, in panels, as gemm() takes them; the columns after the last
- * whole vector, filled up with zeros, make one more. */
+/* Packs rows [count, width] of x, which begin at number `from`, in panels for gemm(). Columns after the last whole
+ * vector form one more panel, zero-padded. */
 static void pack_rows(gemm_elements elements, const void *x, int64_t from, int64_t count, int64_t width, float *to)
 {
     int64_t vectors = width / VW, depth = gemm_count(elements, count);
@@ -55,7 +55,7 @@ static void add_pairs(const float *dy, int64_t depth, int64_t count, float *db)
         v_store_part(db + c, v_load_part(db + c, left) + sum, left);
     }
 }
-/* Columns [first, first + count) of dy as a transposed A: where they lie, or packed. */
+/* Columns [first, first + count) of dy as a transposed A: in place, or packed. */
 static gemm_a take_dy(gemm_elements elements, const void *dy, int64_t from, int64_t outputs, int64_t rows,
                       int64_t count, float *packed)
 {
@@ -89,8 +89,8 @@ static bool is_bf16(const att_problem *problem)
            problem->out[DW].dtype == ATT_F32 && problem->out[DB].dtype == ATT_F32;
 }
 
-/* dW [O, I] += dy' [O, rows] x [rows, I] and db += the column sums of dy; parts share O. (oneDNN's product transposes
- * dy first, and is slow on a share of dy's columns.) */
+/* dW [O, I] += dy' [O, rows] x [rows, I], and db += the column sums of dy. Parts share O. (oneDNN's product first
+ * transposes dy, and is slow for a range of dy's columns.) */
 static att_status linear_weight_grad_run(const att_call *call)
 {
     const att_desc *dy = &call->problem->in[DY];

@@ -3,19 +3,19 @@
 #include "kernels/cpu/tier/gemm.h"
 #include "kernels/cpu/tiered.h"
 
-/* Products of small matrices: a call of oneDNN takes microseconds to start, longer than many of them last. */
+/* Products of small matrices: a call of oneDNN takes microseconds, longer than many of these products. */
 
 enum { A, B };
 
 enum {
-    SMALL = 15 * 1024, /* most elements of b; oneDNN is as fast from about 128 x 128 on, faster from 256 x 256 on */
-    BLOCK_ROWS = 32    /* of y that are made at a time where they need a copy */
+    SMALL = 15 * 1024, /* most elements of b; from about 128 x 128 on oneDNN is as fast, from 256 x 256 on faster */
+    BLOCK_ROWS = 32    /* rows of y per block, if they are computed in scratch */
 };
 
-/* y [rows, columns] of a [rows, inner] and b [inner, columns]. What gemm() cannot read or write in place goes through
- * scratch, whose parts begin at a_at, b_at and y_at, in floats. */
+/* y [rows, columns] = a [rows, inner] b [inner, columns]. Operands that gemm() cannot read or write in place are copied
+ * to scratch, at the offsets a_at, b_at and y_at, in floats. */
 typedef struct product {
-    int64_t rows, inner, columns, padded; /* padded: columns up to whole vectors */
+    int64_t rows, inner, columns, padded; /* padded: columns rounded up to whole vectors */
     gemm_elements elements;
     bool a_transposed, b_transposed, autocast_in, y_is_bf16;
     bool copies_a, copies_b, copies_y;
@@ -48,7 +48,7 @@ static product product_of(const att_problem *problem)
     return p;
 }
 
-/* Matrix number `matrix` of input a as gemm() reads it. */
+/* Matrix `matrix` of input a, as gemm() reads it. */
 static gemm_a take_a(const att_call *call, const product *p, int64_t matrix)
 {
     int64_t from = matrix * p->rows * p->inner;
@@ -78,7 +78,7 @@ static gemm_b take_b(const att_call *call, const product *p, int64_t matrix)
     return (gemm_b){to, p->padded};
 }
 
-/* `rows` rows of the copy become those of y from element `first` on. */
+/* Copies `rows` rows from scratch to y, the first to element `first`. */
 static void put_rows(const att_call *call, const product *p, const float *from, int64_t rows, int64_t first)
 {
     for (int64_t row = 0; row < rows; row++, from += p->padded, first += p->columns)
@@ -114,7 +114,7 @@ static att_status matmul_run(const att_call *call)
     return ATT_OK;
 }
 
-/* Both operands f32, or both bf16. */
+/* Both operands are f32, or both bf16. */
 static bool matmul_accepts(const att_problem *problem)
 {
     product p = product_of(problem);

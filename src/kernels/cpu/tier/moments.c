@@ -3,7 +3,7 @@
 
 #include "kernels/cpu/tiered.h"
 
-/* What becomes of the moments of channels `kept` of a sample of `rows` rows. */
+/* Stores outputs from the moments of the channels `kept` of one sample with `rows` rows. */
 typedef void moments_use(const att_call *call, moments m, int64_t sample, int64_t rows, att_range kept);
 
 /* Parts share the channels of all samples. */

@@ -1,24 +1,25 @@
-/* kernels/cpu/tier/moments.h - mean and sum of squared distances from it of each channel of a sample, in one pass: tile
- * by tile in two looks, merged as in Chan, Golub, LeVeque 1983. Numbers are counted from the sample's first row, so
- * that a large mean costs no digits. */
+/* kernels/cpu/tier/moments.h - mean, and sum of squared differences from the mean, of each channel of a sample. Each
+ * tile is read twice while in cache, for its mean and its squares; tiles are merged as in Chan, Golub, LeVeque 1983.
+ * The sample's first row is subtracted, so that a large mean does not cost accuracy. */
 #ifndef ATT_KERNELS_CPU_TIER_MOMENTS_H
 #define ATT_KERNELS_CPU_TIER_MOMENTS_H
 
 #include "kernels/cpu/tier/channels.h"
 
-/* Wide rows; mean is counted from origin. */
+/* Wide rows. mean is relative to origin. */
 typedef struct moments {
     float *origin, *mean, *squares;
 } moments;
 
-enum { MOMENTS_ROWS = 3 }; /* of scratch */
+enum { MOMENTS_ROWS = 3 }; /* rows of scratch */
 
 static inline moments moments_at(const channels *c, float *scratch)
 {
     return (moments){scratch, scratch + c->wide, scratch + 2 * c->wide};
 }
 
-/* Of lanes of `count` numbers each, and `more` others: what is apart, and their weights. */
+/* Weights for merging `more` numbers into lanes of `count` numbers: of the difference of the means for the mean, and of
+ * its square for the squares. */
 typedef struct moments_weights {
     float mean, squares;
 } moments_weights;
@@ -29,7 +30,7 @@ static inline moments_weights moments_merging(int64_t count, int64_t more)
     return (moments_weights){(float)share, (float)((double)count * share)};
 }
 
-/* One block of `rows` wide rows from element `first` on joins the `before` that are there. */
+/* Merges one block of `rows` wide rows from element `first` on into the moments of the `before` rows before it. */
 ATT_INLINE void moments_block(moments m, const channels *c, const void *x, int64_t first, int64_t rows, int64_t before,
                               int64_t column, bool is_bf16)
 {
@@ -56,7 +57,8 @@ ATT_INLINE void moments_block(moments m, const channels *c, const void *x, int64
     }
 }
 
-/* Columns [begin, end) of one row that begins at element `first` join the `before` that are there. */
+/* Merges columns [begin, end) of the row that begins at element `first` into the moments of the `before` rows before
+ * it. */
 ATT_INLINE void moments_row(moments m, const void *x, int64_t first, int64_t before, int64_t begin, int64_t end,
                             bool is_bf16)
 {
@@ -69,7 +71,7 @@ ATT_INLINE void moments_row(moments m, const void *x, int64_t first, int64_t bef
     }
 }
 
-/* Lanes of `count` numbers each become channels, in the first `columns`. */
+/* Merges lanes of `count` numbers each into channels, in the first `columns` elements. */
 static inline void moments_fold(moments m, const channels *c, int64_t count)
 {
     for (int64_t half = c->wide / 2; half >= c->columns; half /= 2, count *= 2) {
@@ -83,7 +85,8 @@ static inline void moments_fold(moments m, const channels *c, int64_t count)
     }
 }
 
-/* Of rows [begin, end), for columns `part` of wide rows; the mean no longer counted from origin. */
+/* Moments of rows [begin, end), for the columns `part` of wide rows. On return mean is absolute, not relative to
+ * origin. */
 ATT_INLINE void moments_of(moments m, const channels *c, const void *x, int64_t begin, int64_t end, att_range part,
                            bool is_bf16)
 {

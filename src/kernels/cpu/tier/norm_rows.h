@@ -1,4 +1,4 @@
-/* kernels/cpu/tier/norm_rows.h - what norms that subtract no mean do with a row. */
+/* kernels/cpu/tier/norm_rows.h - row operations of norms that do not subtract the mean. */
 #ifndef ATT_KERNELS_CPU_TIER_NORM_ROWS_H
 #define ATT_KERNELS_CPU_TIER_NORM_ROWS_H
 
@@ -24,7 +24,7 @@ ATT_INLINE float row_squares(const float *x, int64_t columns, float scale)
     return v_sum(sum[0] + sum[1]);
 }
 
-/* f32 does not hold the squares of numbers beyond 1.8e19. A sum that overflows is taken again of numbers times this. */
+/* Scale for rows whose sum of squares overflows: f32 cannot hold the squares of numbers beyond 1.8e19. */
 #define TAMED 0x1p-80f
 
 /* sqrt(sum of x^2). */
@@ -34,7 +34,7 @@ ATT_INLINE float row_length(const float *x, int64_t columns)
     return squares <= FLT_MAX ? sqrtf(squares) : sqrtf(row_squares(x, columns, TAMED)) / TAMED;
 }
 
-/* 1 / sqrt(mean of x^2 + eps). In a sum beyond FLT_MAX eps does not count. */
+/* 1 / sqrt(mean of x^2 + eps). If the sum exceeds FLT_MAX, eps is negligible. */
 ATT_INLINE float row_inverse_rms(const float *x, int64_t columns, float eps)
 {
     float squares = row_squares(x, columns, 1), count = (float)columns;

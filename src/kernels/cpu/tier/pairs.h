@@ -1,12 +1,11 @@
-/* kernels/cpu/tier/pairs.h - pairs of bf16 in the 32 bits of a lane, the first in the lower half: operands of products
- * that processors for bf16 add up two at a time. A vf carries them as mere bits.
- */
+/* kernels/cpu/tier/pairs.h - pairs of bf16 in 32-bit lanes, the first in the lower half: operands of the dot product
+ * instructions of processors with bf16. A vf holds pairs as raw bits. */
 #ifndef ATT_KERNELS_CPU_TIER_PAIRS_H
 #define ATT_KERNELS_CPU_TIER_PAIRS_H
 
 #include "kernels/cpu/tier/floats.h"
 
-/* Whether v_dot() is one instruction; elsewhere widening once and multiplying f32 is faster. */
+/* Whether v_dot() is one instruction. Without it, converting to f32 once and multiplying f32 is faster. */
 #if defined(__AVX512BF16__)
 enum { V_MULTIPLIES_PAIRS = 1 };
 #else
@@ -23,7 +22,7 @@ ATT_INLINE vf v_second(vf pairs)
     return (vf)((vu)pairs & 0xffff0000);
 }
 
-/* sum + the products of both halves. The instruction takes subnormal numbers for zero. */
+/* sum + the products of both halves. The instruction treats subnormal numbers as zero. */
 ATT_INLINE vf v_dot(vf a, vf b, vf sum)
 {
 #if defined(__AVX512BF16__)
@@ -33,7 +32,7 @@ ATT_INLINE vf v_dot(vf a, vf b, vf sum)
 #endif
 }
 
-/* Lanes of both, rounded, as pairs; subnormal numbers may become zero. */
+/* Pairs of the lanes of both vectors, rounded; subnormal numbers may become zero. */
 ATT_INLINE vf v_pair(vf first, vf second)
 {
 #if defined(__AVX512BF16__)
@@ -48,7 +47,7 @@ ATT_INLINE vf v_pair(vf first, vf second)
 #endif
 }
 
-/* Lanes, rounded, as bf16 [i, i + VW) of `to`: halves of pairs along a run; subnormal numbers may become zero. */
+/* Stores the lanes, rounded, as bf16 elements [i, i + VW) of `to`; subnormal numbers may become zero. */
 ATT_INLINE void v_put_halves(void *to, int64_t i, vf x)
 {
 #if defined(__AVX512BF16__)
@@ -58,7 +57,7 @@ ATT_INLINE void v_put_halves(void *to, int64_t i, vf x)
 #endif
 }
 
-/* Elements [i, i + 2 VW) of bf16 x as pairs of neighbours, zeros in place of those from `end` on. */
+/* Elements [i, i + 2 VW) of bf16 x as pairs of adjacent elements; zeros in place of those from `end` on. */
 ATT_INLINE vf v_get_pairs(const void *x, int64_t i, int64_t end)
 {
     int64_t count = end - i < 2 * VW ? end - i : 2 * VW;
@@ -71,8 +70,8 @@ ATT_INLINE vf v_get_pairs(const void *x, int64_t i, int64_t end)
 #endif
 }
 
-/* Elements [i, i + VW) of bf16 x as the first, those `stride` further on (0: none, zeros) as the second; zeros in place
- * of those from `end` on, which is i's row's. */
+/* Pairs of elements [i, i + VW) of bf16 x with those `stride` elements later (stride 0: with zeros); zeros in place of
+ * elements from `end` on, where `end` is the end of the first row. */
 ATT_INLINE vf v_get_two_rows(const void *x, int64_t i, int64_t stride, int64_t end)
 {
     vu first = (vu)v_get_until(x, i, end, true) >> 16;

@@ -3,10 +3,10 @@
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
 
-/* An image's lines are read once, in order: each is split into a line of every channel, in scratch, whose pieces go to
+/* Reads the lines of an image once, in order. Each line is split by channel into scratch; then its pieces are copied to
  * the patches, whose elements are ordered (channel, row, column). */
 
-/* planes [channels][width] of line [width][channels]. */
+/* Splits line [width][channels] into planes [channels][width]. */
 ATT_INLINE void split_line(const float *line, int64_t width, int64_t channels, float *planes)
 {
 #pragma omp simd
@@ -20,7 +20,7 @@ static void split_three(const float *restrict line, int64_t width, float *restri
     split_line(line, width, 3, planes);
 }
 
-/* Row y of the patches that begin at element `first` of the output, from the planes of their line. */
+/* Writes row y of the patches that begin at element `first` of the output, from the planes of their line. */
 ATT_INLINE void fill_row(const att_call *call, const float *planes, int64_t first, int64_t y, bool is_bf16)
 {
     const att_desc *image = &call->problem->in[0];

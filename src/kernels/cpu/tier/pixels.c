@@ -6,16 +6,16 @@
 #include "ops/activation.h"
 #include "ops/gate.h"
 
-/* Row by row, each with numbers of its own: parts share rows. */
+/* Kernels with separate coefficients for each row. Parts share the rows. */
 
 enum { X, GATE, RESIDUAL };
 
-/* What is computed of a row, and which floats are bf16. */
+/* The form of a gate, a compile-time constant: whether a residual is added, and which operands are bf16. */
 typedef struct gate_form {
     bool added, x_is_bf16, residual_is_bf16, y_is_bf16;
 } gate_form;
 
-/* Elements [i, i + VW), those before `end`. */
+/* Elements [i, i + VW) of y, of which those before `end` are valid. */
 ATT_INLINE vf gated(const att_call *call, gate_form f, vf gate, vf least, int64_t i, int64_t end)
 {
     vf x = v_get_until(call->in[X], i, end, f.x_is_bf16);
@@ -107,7 +107,7 @@ const att_kernel ATT_TIERED(att_cpu_pixel_dot) = {
 
 /* --- channel_pool ------------------------------------------------------------------------------------------------- */
 
-/* Where the row's sum says that there may be a NaN. */
+/* Slow path for rows whose sum is NaN. */
 static float largest_or_nan(const void *x, int64_t first, int64_t end, bool is_bf16)
 {
     float largest = att_float_get(x, first, is_bf16);
@@ -162,8 +162,8 @@ static bool pool_accepts(const att_problem *problem)
 const att_kernel ATT_TIERED(att_cpu_channel_pool) = {
     .op = "channel_pool", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = pool_accepts, .run = pool_run};
 
-/* The first element of [first, end) that is `value`; end where none is. From the last to the first, as where to stop
- * could not be foretold. */
+/* Index of the first element of [first, end) that equals `value`; end if there is none. Searches backwards without an
+ * early exit, whose branch would be mispredicted. */
 ATT_INLINE int64_t place_of(const void *x, int64_t first, int64_t end, float value, bool is_bf16)
 {
     vf wanted = v_set(value);

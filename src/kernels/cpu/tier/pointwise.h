@@ -1,6 +1,5 @@
-/* kernels/cpu/tier/pointwise.h - kernels of a function of each element, and of its gradient, from the function on a
- * vector: f32 and bf16 in and out. The loops are compiled for each function and for the types that occur most.
- */
+/* kernels/cpu/tier/pointwise.h - kernels of elementwise functions and their gradients, made from a function on vectors,
+ * for f32 and bf16. The loops are compiled for each function and for the most frequent types. */
 #ifndef ATT_KERNELS_CPU_TIER_POINTWISE_H
 #define ATT_KERNELS_CPU_TIER_POINTWISE_H
 
@@ -21,7 +20,7 @@ ATT_INLINE void pointwise_as(const att_call *call, vector_function f, bool x_is_
         v_put_until(y, i, part.end, f(v_get_until(x, i, part.end, x_is_bf16)), y_is_bf16);
 }
 
-/* y = f(x), of input 0. */
+/* y = f(x), x = input 0. */
 ATT_INLINE att_status pointwise(const att_call *call, vector_function f)
 {
     bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
@@ -59,7 +58,7 @@ ATT_INLINE void pointwise_grad_as(const att_call *call, vector_function slope, b
         v_put_until(dx, i, end, slope_times(dy, x, slope, i, end, dy_is_bf16, x_is_bf16), dx_is_bf16);
 }
 
-/* dx = dy slope(x), of inputs 0 and 1. Where input 1 is the function's result, `slope` takes that. */
+/* dx = dy slope(x), dy = input 0, x = input 1. If input 1 is the function's output y, slope is a function of y. */
 ATT_INLINE att_status pointwise_grad(const att_call *call, vector_function slope)
 {
     const att_problem *problem = call->problem;

@@ -3,15 +3,14 @@
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
 
-/* One axis of a pool: `places` windows on `size` elements, of `kernel` elements each or, adaptive (kernel 0), dividing
- * the size among them. */
+/* One axis of a pool: `places` windows over `size` elements. kernel: elements per window; 0: adaptive, the windows
+ * divide `size`. */
 typedef struct axis {
     int64_t size, places, kernel, stride, padding;
-    bool counted; /* padding counts as elements */
+    bool counted; /* padding counts in means */
 } axis;
 
-/* x [group, down.size, across.size, channels] and y [group, down.places, across.places, channels], or their gradients.
- */
+/* x [group, down.size, across.size, channels], y [group, down.places, across.places, channels], or their gradients. */
 typedef struct pool {
     axis down, across;
     int64_t group, channels;
@@ -34,7 +33,7 @@ static pool pool_of(const att_call *call, const att_desc *x, const att_desc *y, 
     return p;
 }
 
-/* Elements [begin, end) of a window, `count` of them for a mean. */
+/* Elements [begin, end) of a window. count: the divisor of a mean. */
 typedef struct span {
     int64_t begin, end, count;
 } span;
@@ -51,7 +50,7 @@ static span span_of(const axis *a, int64_t place)
     return s;
 }
 
-/* The windows [begin, end) that hold element `at`. */
+/* The windows [begin, end) that contain element `at`. */
 static att_range places_of(const axis *a, int64_t at)
 {
     if (a->kernel == 0)
@@ -60,7 +59,7 @@ static att_range places_of(const axis *a, int64_t at)
     return (att_range){first > 0 ? (first + a->stride - 1) / a->stride : 0, end < a->places ? end : a->places};
 }
 
-/* Where, of all samples, window (i, j) lies that is number `window` of all. */
+/* Sample, rows and columns of a window, which is counted over all samples. */
 typedef struct place {
     int64_t sample;
     span rows, columns;
@@ -85,7 +84,7 @@ ATT_INLINE vf choose(vi first, vf a, vf b)
     return (vf)((first & (vi)a) | (~first & (vi)b));
 }
 
-/* Lanes in which x replaces the maximum so far; a NaN does, and is not replaced. */
+/* Lanes in which x replaces the maximum so far. NaN replaces every number and is not replaced. */
 ATT_INLINE vi replaces(vf x, vf best)
 {
     return (vi)(x > best) | (vi)(x != x);
@@ -133,15 +132,15 @@ const att_kernel ATT_TIERED(att_cpu_max_pool) = {
 
 enum { DY, X };
 
-/* Adds dy [window] of `lanes` channels from c on to where the first maximum of x is, in dx [h, w, channels] of one
- * sample. */
+/* For `lanes` channels from c on: adds dy [window] to dx [h, w, channels] of one sample, at the position of the first
+ * maximum of x. */
 ATT_INLINE void add_to_maximum(const att_call *call, const pool *p, int64_t window, int64_t c, float *dx,
                                bool x_is_bf16, bool dy_is_bf16)
 {
     place at = place_of(p, window);
     int64_t end = p->channels - c;
     vf best = v_set(-__builtin_inff());
-    vi index = {0}, number = {0}; /* of the first element: it stays where all are minus infinity */
+    vi index = {0}, number = {0}; /* index of the first element, which stays if all are minus infinity */
     for (int64_t i = at.rows.begin; i < at.rows.end; i++)
         for (int64_t j = at.columns.begin; j < at.columns.end; j++, number += 1) {
             int64_t pixel = pixel_of(p, at.sample, i, j) + c;
@@ -161,7 +160,7 @@ ATT_INLINE void add_to_maximum(const att_call *call, const pool *p, int64_t wind
         }
 }
 
-/* Channels [begin, end) of one sample. A bf16 gradient is summed in f32 in `scratch`. */
+/* Channels [begin, end) of one sample. A bf16 gradient is summed in f32 in scratch. */
 ATT_INLINE void max_grad_of_sample(const att_call *call, const pool *p, int64_t sample, att_range channels,
                                    bool x_is_bf16, bool dy_is_bf16, bool dx_is_bf16)
 {
@@ -181,7 +180,7 @@ ATT_INLINE void max_grad_of_sample(const att_call *call, const pool *p, int64_t 
         }
 }
 
-/* Parts share vectors of channels of samples. */
+/* Parts share vectors of channels of all samples. */
 ATT_INLINE void max_pool_grad_as(const att_call *call, bool x_is_bf16, bool dy_is_bf16, bool dx_is_bf16)
 {
     pool p = pool_of(call, &call->problem->out[0], &call->problem->in[DY], false);
@@ -256,7 +255,7 @@ static att_status mean_run(const att_call *call, bool adaptive)
     return ATT_OK;
 }
 
-/* sum [channels], or what was there, plus share dy. */
+/* sum [channels] += share dy, or = if `first`. */
 ATT_INLINE void add_share(const void *dy, int64_t from, int64_t channels, float share, bool first, float *sum,
                           bool dy_is_bf16)
 {
@@ -267,7 +266,7 @@ ATT_INLINE void add_share(const void *dy, int64_t from, int64_t channels, float 
     }
 }
 
-/* Parts share the pixels of dx: each is the sum over the windows that hold it, made in scratch where dx is bf16. */
+/* Parts share the pixels of dx. Each is the sum over the windows that contain it, in scratch if dx is bf16. */
 ATT_INLINE void mean_grad_as(const att_call *call, const pool *p, bool dy_is_bf16, bool dx_is_bf16)
 {
     att_range part = att_part_of(call, p->group * p->down.size * p->across.size, 1);

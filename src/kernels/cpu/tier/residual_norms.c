@@ -5,9 +5,9 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/residual_norms.h"
 
-/* Of one sample's columns. */
+/* Sums of one sample's columns. */
 typedef struct column_sums {
-    float *centre, *whole, *rest; /* of each column; sums of |x|; of |x - centre| */
+    float *centre, *whole, *rest; /* per column: the centre; sums of |x|; sums of |x - centre| */
 } column_sums;
 
 typedef struct norms {
@@ -55,7 +55,7 @@ ATT_INLINE void put_means(rows_of x, int64_t rows, int64_t columns, float *centr
         centre[i] /= (float)rows;
 }
 
-/* Numbers in the order of the f32 that they stand for. */
+/* Maps f32 to unsigned integers in the same order. */
 ATT_INLINE vu key_of(vf x)
 {
     vu bits = (vu)x;
@@ -67,7 +67,7 @@ ATT_INLINE vf from_key(vu key)
     return (vf)(key ^ ((vu)((vi)~key >> 31) | 0x80000000u));
 }
 
-/* Of each of VW columns the number that `place` others come before, bit after bit from the highest. */
+/* For each of VW columns, the element with `place` smaller ones, found bit by bit from the highest. */
 ATT_INLINE vf select_place(const vu *keys, int64_t rows, int64_t place)
 {
     vu found = {0};
@@ -81,7 +81,7 @@ ATT_INLINE vf select_place(const vu *keys, int64_t rows, int64_t place)
     return from_key(found);
 }
 
-/* keys: room for one vector a row. */
+/* keys: memory for one vector per row. */
 ATT_INLINE void put_medians(rows_of x, int64_t rows, int64_t columns, vu *keys, float *centre)
 {
     for (int64_t i = 0; i < columns; i += VW) {

@@ -43,7 +43,7 @@ static bool rms_norm_accepts(const att_problem *problem)
 const att_kernel ATT_TIERED(att_cpu_rms_norm) = {
     .op = "rms_norm", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = rms_norm_accepts, .run = rms_norm_run};
 
-enum { ROWS = 4 }; /* whose products are added to the column sums at a time */
+enum { ROWS = 4 }; /* rows per pass over the column sums */
 
 typedef struct grad {
     const void *dy;
@@ -82,7 +82,8 @@ ATT_INLINE void add_products(const grad *g, int64_t row, int64_t end, att_range 
     }
 }
 
-/* Parts share the rows of dx and the columns of dgamma. With one part both are done while a few rows are in cache. */
+/* Parts share the rows of dx, and the columns of dgamma. With one part, both are computed while a few rows are in
+ * cache. */
 ATT_INLINE void rms_norm_grad_as(const att_call *call, bool dy_is_bf16)
 {
     const att_problem *problem = call->problem;

@@ -6,15 +6,15 @@
 
 enum { ROWS_BLOCK = 8 }; /* vectors of columns that are summed at a time, in registers */
 
-/* A matrix, dense, from element `first` of x; is_bf16: bf16. */
+/* A dense matrix that begins at element `first` of x. */
 typedef struct rows_of {
     const void *x;
     int64_t first;
     bool is_bf16;
 } rows_of;
 
-/* Sum over rows of x[row][column] (times y's, where it is not NULL) for the columns [column, column + width), width at
- * most ROWS_BLOCK * VW, added to sum. */
+/* Adds the sum over rows of x[row][column] (times y[row][column] unless y.x is NULL) to sum, for the columns [column,
+ * column + width). width is at most ROWS_BLOCK * VW. */
 ATT_INLINE void rows_add_block(rows_of x, rows_of y, int64_t rows, int64_t columns, int64_t column, int64_t width,
                                float *sum)
 {

@@ -15,7 +15,7 @@ ATT_INLINE void scale_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
     }
 }
 
-/* A branch comes and goes in bf16; backward what comes is the gradient of the residual stream. */
+/* Forward, x and y are bf16 in a branch. In the gradient, x is the f32 gradient of the residual stream. */
 static att_status scale_run(const att_call *call)
 {
     bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);

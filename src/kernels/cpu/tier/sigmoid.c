@@ -2,7 +2,7 @@
 #include "kernels/cpu/tier/vmath.h"
 #include "kernels/cpu/tiered.h"
 
-/* Below -88 the result is that of -88, 6e-39. */
+/* For x < -88 the result is that for -88, 6e-39. */
 ATT_INLINE vf v_sigmoid(vf x)
 {
     return v_set(1) / (v_exp(v_min(v_set(88), -x)) + 1);

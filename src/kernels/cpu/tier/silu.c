@@ -2,7 +2,7 @@
 #include "kernels/cpu/tier/vmath.h"
 #include "kernels/cpu/tiered.h"
 
-/* s = 1 / (1 + e), e = exp(-x); 1 - s is e s. Below -88, where exp(-x) overflows, s is 0. */
+/* s = 1 / (1 + e), e = exp(-x); 1 - s = e s. For x < -88, where exp(-x) overflows, s is 0. */
 typedef struct sigmoid {
     vf s, e;
 } sigmoid;

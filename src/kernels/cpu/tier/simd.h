@@ -1,8 +1,8 @@
-/* kernels/cpu/tier/simd.h - one vector of f32, as wide as this tier's registers, and the few operations on it that C's
- * vector arithmetic does not spell.
+/* kernels/cpu/tier/simd.h - a vector of f32, as wide as the tier's registers, and operations on it that C's vector
+ * arithmetic lacks.
  *
- * A file in tier/ is compiled once per tier with -DATT_TIER=<name> and that tier's instruction set. It includes only
- * static functions and defines only symbols that end in the tier's name.
+ * A file in tier/ is compiled once per tier, with -DATT_TIER=<name> and that tier's instruction set. It may include
+ * static functions only, and it defines only symbols that end in the tier's name.
  */
 #ifndef ATT_KERNELS_CPU_TIER_SIMD_H
 #define ATT_KERNELS_CPU_TIER_SIMD_H
@@ -67,7 +67,7 @@ ATT_INLINE vf v_set(float x)
 #endif
 }
 
-/* The first `count` (1..VW) elements, the others 0. */
+/* The first `count` (1..VW) elements; 0 in the other lanes. */
 ATT_INLINE vf v_load_part(const float *from, int64_t count)
 {
 #if defined(__AVX512F__)
@@ -88,7 +88,7 @@ ATT_INLINE void v_store_part(float *to, vf x, int64_t count)
 #endif
 }
 
-/* a b + c, rounded once where the tier has FMA. */
+/* a b + c, rounded once if the tier has FMA. */
 ATT_INLINE vf v_fma(vf a, vf b, vf c)
 {
 #if defined(__AVX512F__)
@@ -100,7 +100,7 @@ ATT_INLINE vf v_fma(vf a, vf b, vf c)
 #endif
 }
 
-/* Where one is NaN these give `b`. */
+/* If either operand is NaN, the result is `b`. */
 ATT_INLINE vf v_max(vf a, vf b)
 {
 #if defined(__AVX512F__)
@@ -144,13 +144,13 @@ ATT_INLINE vf v_sqrt(vf x)
 #endif
 }
 
-/* x where keep's lanes are all ones, 0 where they are all zeros. */
+/* x in lanes where keep is all ones, 0 where it is zero. */
 ATT_INLINE vf v_where(vi keep, vf x)
 {
     return (vf)(keep & (vi)x);
 }
 
-/* The 64-bit products of the lanes' lower halves. */
+/* The 64-bit products of the lower halves of the lanes. */
 ATT_INLINE vu64 v_multiply_low(vu64 a, vu64 b)
 {
 #if defined(__AVX512F__)
@@ -164,7 +164,7 @@ ATT_INLINE vu64 v_multiply_low(vu64 a, vu64 b)
 #endif
 }
 
-/* Bit i: lane i of a comparison's result is set. */
+/* Bit i is set if lane i of a comparison's result is set. */
 ATT_INLINE unsigned v_bits(vi lanes)
 {
 #if defined(__AVX512F__)
@@ -181,7 +181,7 @@ ATT_INLINE unsigned v_bits(vi lanes)
 #endif
 }
 
-/* a0 b0 a1 b1 ... of the first, or of the last, halves. */
+/* Interleaves the first, or the last, halves of two vectors: a0 b0 a1 b1 ... */
 #if defined(__AVX512F__)
 #define V_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define V_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
@@ -236,7 +236,7 @@ ATT_INLINE float v_sum(vf x)
 #endif
 }
 
-/* Largest lane; NaN lanes may or may not count. */
+/* The largest lane; NaN lanes may be ignored. */
 ATT_INLINE float v_largest(vf x)
 {
 #if defined(__AVX512F__)

@@ -5,7 +5,7 @@
 #include "kernels/cpu/tier/vmath.h"
 #include "kernels/cpu/tiered.h"
 
-/* Elements [i, i + VW); minus infinity from `end` on, which changes neither a maximum nor a sum of exponentials. */
+/* Elements [i, i + VW); minus infinity from `end` on, which affects neither the maximum nor the sum of exponentials. */
 ATT_INLINE vf load_or_lowest(const void *x, int64_t i, int64_t end, bool is_bf16)
 {
     if (end - i >= VW)
@@ -16,7 +16,7 @@ ATT_INLINE vf load_or_lowest(const void *x, int64_t i, int64_t end, bool is_bf16
     return v_load(lane);
 }
 
-/* Largest element of [begin, end), NaN passed over. */
+/* The largest element of [begin, end), ignoring NaN. */
 ATT_INLINE float largest_of(const void *x, int64_t begin, int64_t end, bool is_bf16)
 {
     vf largest = v_set(-INFINITY);
@@ -25,7 +25,7 @@ ATT_INLINE float largest_of(const void *x, int64_t begin, int64_t end, bool is_b
     return v_largest(largest);
 }
 
-/* e: room for a row, in whole vectors. */
+/* e: memory for one row, in whole vectors. */
 ATT_INLINE void softmax_as(const att_call *call, float *e, bool x_is_bf16, bool y_is_bf16)
 {
     int64_t columns = att_columns(&call->problem->in[0]);

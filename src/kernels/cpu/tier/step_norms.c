@@ -45,7 +45,7 @@ ATT_INLINE void step_norms_as(const att_call *call, const bool *is_bf16, bool br
     }
 }
 
-/* Parts share the samples. The residual stream is f32: that case is compiled for itself. */
+/* Parts share the samples. The common case, an f32 residual stream without a branch, is compiled separately. */
 static att_status step_norms_run(const att_call *call)
 {
     static const bool wide[3] = {false, false, false};

@@ -2,7 +2,7 @@
 #include "kernels/cpu/tier/rows.h"
 #include "kernels/cpu/tiered.h"
 
-/* All samples and leading axes are rows of the axes that stay. */
+/* Samples and leading axes are the rows; the remaining axes are the columns. */
 static att_status sum_samples_run(const att_call *call)
 {
     const att_problem *problem = call->problem;

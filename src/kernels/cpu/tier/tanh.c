@@ -10,7 +10,7 @@ static att_status tanh_run(const att_call *call)
 const att_kernel ATT_TIERED(att_cpu_tanh) = {
     .op = "tanh", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = pointwise_accepts, .run = tanh_run};
 
-/* The slope where tanh is y. */
+/* The derivative of tanh, from its value y. */
 ATT_INLINE vf slope_at(vf y)
 {
     return v_fma(-y, y, v_set(1));

@@ -51,7 +51,8 @@ const att_kernel ATT_TIERED(att_cpu_token_mean) = {.op = "token_mean",
                                                    .prepare = token_mean_prepare,
                                                    .run = token_mean_run};
 
-/* Parts share the rows of each sample. Those before the first are zeros, not a factor of 0, which NaN would survive. */
+/* Parts share the rows of each sample. Rows before the first are set to zero, not multiplied by 0, which would keep
+ * NaN. */
 static att_status token_mean_grad_run(const att_call *call)
 {
     const att_problem *problem = call->problem;

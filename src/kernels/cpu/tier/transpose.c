@@ -3,13 +3,13 @@
 #include "kernels/cpu/tier/gemm.h"
 #include "kernels/cpu/tiered.h"
 
-/* One axis of y: its size, and the distance of two neighbours along it in x and in y. */
+/* One axis of y: its size, and its strides in x and y. */
 typedef struct axis {
     int64_t size, in_x, in_y;
 } axis;
 
-/* y's axes, its last being the last of them; samples are the first. Axes of size 1 are left out, and neighbours in y
- * that are neighbours in x too are one. */
+/* The axes of y, in order, samples first. Axes of size 1 are dropped, and adjacent axes of y that are also adjacent in
+ * x are merged. */
 typedef struct layout {
     int rank;
     axis axes[ATT_MAX_RANK + 1];
@@ -44,7 +44,7 @@ static layout layout_of(const att_problem *problem)
     return l;
 }
 
-/* Takes axis i out of a layout; for loops over the others. */
+/* Removes axis i from the layout and returns it. */
 static axis take_axis(layout *l, int i)
 {
     axis taken = l->axes[i];
@@ -66,7 +66,7 @@ typedef struct place {
     int64_t x, y;
 } place;
 
-/* Where element `number` of a layout lies. */
+/* Position of element `number` of a layout in x and y. */
 static place place_of(const layout *l, int64_t number)
 {
     place at = {0, 0};
@@ -79,7 +79,7 @@ static place place_of(const layout *l, int64_t number)
     return at;
 }
 
-/* Rows of y that are runs of x, too. Parts share them. */
+/* Copies rows of y that are contiguous in x, too. Parts share the rows. */
 static void copy_rows(const att_call *call, layout l)
 {
     bool x_is_bf16 = att_is_bf16(&call->problem->in[0]), y_is_bf16 = att_is_bf16(&call->problem->out[0]);
@@ -91,7 +91,8 @@ static void copy_rows(const att_call *call, layout l)
     }
 }
 
-/* A tile of up to VW x VW: `rows` runs of x along `run`, y's last axis `last` apart, become `columns` runs of y. */
+/* Transposes a tile of up to VW x VW: `rows` runs of x along axis `run`, which are `last->in_x` apart, become `columns`
+ * runs of y. */
 ATT_INLINE void transpose_tile(const att_call *call, place at, int64_t rows, int64_t columns, const axis *last,
                                const axis *run, bool x_is_bf16, bool y_is_bf16)
 {
@@ -107,8 +108,7 @@ ATT_INLINE void transpose_tile(const att_call *call, place at, int64_t rows, int
     }
 }
 
-/* Matrices that x and y hold transposed: `last` is y's last axis, `run` that of x. Parts share strips of VW rows of y.
- */
+/* Transposes matrices: `last` is the last axis of y, `run` the last axis of x. Parts share strips of VW rows of y. */
 ATT_INLINE void transpose_as(const att_call *call, const layout *rest, const axis *last, const axis *run,
                              bool x_is_bf16, bool y_is_bf16)
 {

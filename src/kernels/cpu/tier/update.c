@@ -5,7 +5,7 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/update.h"
 
-enum { GRAIN = 4096 }; /* elements to one sum of squares, and of which each belongs to one part */
+enum { GRAIN = 4096 }; /* elements per sum of squares; parts share elements in multiples of this */
 
 static att_status sum_lanes_run(const att_call *call)
 {

@@ -3,7 +3,7 @@
 #include "kernels/cpu/tier/simd.h"
 #include "kernels/cpu/tiered.h"
 
-/* y [channels] += share x [channels], or = where `first`. */
+/* y [channels] += share x [channels], or = if `first`. */
 ATT_INLINE void add_share(float *y, const float *x, double share, int64_t channels, bool first)
 {
     float factor = (float)share;
@@ -22,7 +22,7 @@ static void make_pixel(const float *x, const int64_t *size, att_upsample_place r
     add_share(y, high + right, row.share * column.share, size[2], false);
 }
 
-/* Parts share the pixels of y, of all samples. */
+/* Parts share the pixels of y of all samples. */
 static att_status upsample_bilinear_run(const att_call *call)
 {
     const int64_t *x = call->problem->in[0].shape.dims, *y = call->problem->out[0].shape.dims;
@@ -41,7 +41,7 @@ const att_kernel ATT_TIERED(att_cpu_upsample_bilinear) = {.op = "upsample_biline
                                                           .accepts = att_takes_f32,
                                                           .run = upsample_bilinear_run};
 
-/* Adds `share` of a row dy [y[1], channels] to a row dx [x[1], channels]. */
+/* Adds `share` times a row dy [y[1], channels] to a row dx [x[1], channels]. */
 static void add_row(const float *dy, const int64_t *y, double share, float *dx, const int64_t *x)
 {
     for (int64_t j = 0; j < y[1]; j++) {
@@ -51,7 +51,7 @@ static void add_row(const float *dy, const int64_t *y, double share, float *dx, 
     }
 }
 
-/* Parts share the rows of dx, of all samples. */
+/* Parts share the rows of dx of all samples. */
 static att_status upsample_bilinear_grad_run(const att_call *call)
 {
     const int64_t *x = call->problem->out[0].shape.dims, *y = call->problem->in[0].shape.dims;

@@ -1,14 +1,14 @@
-/* kernels/cpu/tier/vmath.h - exponential, GELU and hyperbolic tangent of a vector. Coefficients are minimax fits made
- * for this file by iteratively reweighted least squares; tests/kernels/test_cpu_extremes.c holds GELU and the tangent
- * to the errors said here. NaN stays NaN. */
+/* kernels/cpu/tier/vmath.h - exponential, GELU and hyperbolic tangent of a vector. Coefficients are minimax fits by
+ * iteratively reweighted least squares, computed for this file. tests/kernels/test_cpu_extremes.c checks the errors
+ * stated here for GELU and tanh. NaN stays NaN. */
 #ifndef ATT_KERNELS_CPU_TIER_VMATH_H
 #define ATT_KERNELS_CPU_TIER_VMATH_H
 
 #include "kernels/cpu/tier/simd.h"
 
-/* e^x for x <= 88, relative error at most 2e-7; 0 below -87.3 (AVX-512: below -103.9, subnormal before).
- * x = n ln 2 + r, |r| <= ln(2) / 2; e^r by a polynomial of degree 5. Adding 1.5 2^23 rounds to a whole number n, which
- * then stands in the sum's low bits. */
+/* e^x for x <= 88, relative error at most 2e-7; 0 below -87.3 (AVX-512: 0 below -103.9, subnormal before). x = n ln 2 +
+ * r, |r| <= ln(2) / 2; e^r is a polynomial of degree 5. Adding 1.5 2^23 rounds to the integer n, which is then in the
+ * low bits of the sum. */
 ATT_INLINE vf v_exp(vf x)
 {
 #if defined(__AVX512F__)
@@ -69,7 +69,7 @@ ATT_INLINE vf v_gelu_slope(vf x)
     return v_odd_rational(x, 6.0f, p, q) + 0.5f;
 }
 
-/* tanh x: relative error at most 5e-7; never beyond -1 and 1. */
+/* tanh x: relative error at most 5e-7; the result is in [-1, 1]. */
 ATT_INLINE vf v_tanh(vf x)
 {
     static const float p[6] = {1.0f, 0.140992165f, 0.00442595873f, 4.22739759e-05f, 1.11177364e-07f, 3.67451174e-11f};
