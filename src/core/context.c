@@ -26,6 +26,7 @@ struct att_context {
     att_thread_pool *pool;
     pthread_mutex_t message_lock;
     char message[MESSAGE_BYTES];
+    uint64_t message_count; /* messages so far */
     bool stop_held;
     atomic_size_t bytes_now, bytes_peak;
     atomic_uint_fast64_t calls;
@@ -209,7 +210,16 @@ void att_fail_say(att_context *context, const char *format, ...)
     att_text_printable(sentence, false);
     pthread_mutex_lock(&context->message_lock);
     memcpy(context->message, sentence, sizeof sentence);
+    context->message_count++;
     pthread_mutex_unlock(&context->message_lock);
+}
+
+uint64_t att_message_count(att_context *context)
+{
+    pthread_mutex_lock(&context->message_lock);
+    uint64_t count = context->message_count;
+    pthread_mutex_unlock(&context->message_lock);
+    return count;
 }
 
 att_status att_fail_memory(att_context *context, size_t bytes, const char *what)

@@ -36,12 +36,26 @@ double att_pace_wait_share(const att_pace *pace, const att_loader *loader)
     return att_share(att_loader_describe(loader).wait_seconds - pace->waited, att_pace_seconds(pace));
 }
 
+/* A sink of a program may return an error without a message. */
+static att_status send_to(const att_trainer *trainer, const att_sink *sink, const att_event *event)
+{
+    static const char *const names[] = {
+        [ATT_EVENT_RUN_BEGIN] = "ATT_EVENT_RUN_BEGIN", [ATT_EVENT_STEP] = "ATT_EVENT_STEP",
+        [ATT_EVENT_MEASURE] = "ATT_EVENT_MEASURE",     [ATT_EVENT_EPOCH] = "ATT_EVENT_EPOCH",
+        [ATT_EVENT_RUN_END] = "ATT_EVENT_RUN_END",     [ATT_EVENT_WARNING] = "ATT_EVENT_WARNING"};
+    uint64_t messages = att_message_count(trainer->context);
+    att_status status = sink->emit(sink->user, event);
+    if (status == ATT_OK || att_message_count(trainer->context) != messages)
+        return status;
+    return att_fail(trainer->context, status,
+                    "the sink ended the training: it returned %s at %s, epoch %lld, update %lld",
+                    att_status_name(status), names[event->kind], (long long)event->epoch, (long long)event->step);
+}
+
 static att_status send(const att_trainer *trainer, const att_event *event)
 {
-    for (int i = 0; i < trainer->options->sink_count; i++) {
-        const att_sink *sink = &trainer->options->sinks[i];
-        ATT_TRY(sink->emit(sink->user, event));
-    }
+    for (int i = 0; i < trainer->options->sink_count; i++)
+        ATT_TRY(send_to(trainer, &trainer->options->sinks[i], event));
     return ATT_OK;
 }
 

@@ -20,6 +20,7 @@ struct att_training {
     att_trained_network network;
     att_dataset *train, *eval;
     att_transform_options train_transform, eval_transform;
+    bool has_run;
     const att_sink *listener; /* NULL: none */
     att_sink records;         /* open from the training's first event on */
 };
@@ -258,6 +259,11 @@ att_status att_training_run(att_training *t, const att_training_observer *observ
     const att_sink sink = {.emit = hear, .user = t};
     att_train_options options = t->recipe.train;
     att_train_data data = data_of(t);
+    if (t->has_run)
+        return att_fail(t->context, ATT_ERR_ARGUMENT,
+                        "this training has run already; att_training_open() makes another one, which continues it with "
+                        "files.resume set");
+    t->has_run = true;
     ATT_TRY(att_run_folder_claim(t->context, &t->folder));
     t->recipe.files.experiment = att_path_last(t->folder.folder);
     t->listener = observer ? observer->sink : NULL;

@@ -55,6 +55,51 @@ static void a_recipe_is_trained_into_its_folder(void **state)
     assert_message_has(f, "holds a training already");
 }
 
+static void a_training_runs_once(void **state)
+{
+    fixture *f = *state;
+    const att_recipe recipe = small_recipe(f);
+    att_training *training = NULL;
+    listener l = {0};
+    const att_sink sink = {.emit = hear, .user = &l};
+    const att_training_observer observer = {.sink = &sink};
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_OK);
+    assert_int_equal(att_training_run(training, NULL, NULL), ATT_OK);
+    assert_int_equal(att_training_run(training, &observer, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "this training has run already");
+    assert_int_equal(l.begins, 0);
+    att_training_close(&training);
+}
+
+static att_status fail_silently(void *user, const att_event *event)
+{
+    return event->kind == *(const att_event_kind *)user ? ATT_ERR_IO : ATT_OK;
+}
+
+static att_status fail_with_reason(void *user, const att_event *event)
+{
+    return event->kind == ATT_EVENT_EPOCH ? att_fail((att_context *)user, ATT_ERR_IO, "the disk is full") : ATT_OK;
+}
+
+static void a_sink_that_fails_leaves_a_message(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    att_event_kind kind = ATT_EVENT_EPOCH;
+    const att_sink sinks[] = {{.emit = fail_silently, .user = &kind}, {.emit = fail_with_reason, .user = f->context}};
+    static const char *const messages[] = {"the sink ended the training: it returned ERR_IO at ATT_EVENT_EPOCH",
+                                           "the disk is full"};
+    for (int i = 0; i < 2; i++) {
+        const att_training_observer observer = {.sink = &sinks[i]};
+        att_training *training = NULL;
+        recipe.files.experiment = i == 0 ? "silent" : "reasoned";
+        assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_OK);
+        assert_int_equal(att_training_run(training, &observer, NULL), ATT_ERR_IO);
+        assert_message_has(f, messages[i]);
+        att_training_close(&training);
+    }
+}
+
 /* Stopped after its seventh batch, it goes on with the settings of its args.yaml and ends with the same bits. */
 static void a_stopped_training_goes_on_to_the_same_bits(void **state)
 {
@@ -137,10 +182,9 @@ static void what_cannot_be_trained_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        fixture_test(a_recipe_is_trained_into_its_folder),
-        fixture_test(a_stopped_training_goes_on_to_the_same_bits),
-        fixture_test(what_was_left_open_is_filled_in),
-        fixture_test(what_cannot_be_trained_is_refused),
+        fixture_test(a_recipe_is_trained_into_its_folder), fixture_test(a_training_runs_once),
+        fixture_test(a_sink_that_fails_leaves_a_message),  fixture_test(a_stopped_training_goes_on_to_the_same_bits),
+        fixture_test(what_was_left_open_is_filled_in),     fixture_test(what_cannot_be_trained_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

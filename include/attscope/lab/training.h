@@ -51,8 +51,12 @@ typedef struct att_training_observer {
     void *progress_user;
 } att_training_observer;
 
-/* Trains, once. The run's files are made where the training begins (ATT_EVENT_RUN_BEGIN): one that is refused leaves
- * earlier files as they are. observer and result may be NULL. Errors and result: as att_train() says. */
+/* Trains. May be called once for each att_training: a second call is refused with ERR_ARGUMENT and changes nothing. To
+ * continue a training, open another one with recipe->files.resume.
+ *
+ * The run's files are created when the training begins (ATT_EVENT_RUN_BEGIN); a training that is refused before that
+ * leaves existing files unchanged. observer and result may be NULL. observer->sink->close() is not called: the sink
+ * remains the caller's. Errors and *result: see att_train(). */
 ATT_API att_status att_training_run(att_training *training, const att_training_observer *observer,
                                     att_train_result *result);
 
