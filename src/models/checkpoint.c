@@ -29,7 +29,7 @@ const att_module *att_checkpoint_constant(const att_context *context, const char
 
 bool att_checkpoint_passes_over(const att_context *context, const att_tensors *file, const char *name)
 {
-    /* PyTorch counts the batches that a batch norm has seen; nothing depends on it where momentum is given. */
+    /* PyTorch's batch norms count batches; the count has no effect if a momentum is set. */
     return att_checkpoint_owns(file, name) || att_text_matches("*.num_batches_tracked", name) ||
            att_checkpoint_constant(context, name);
 }

@@ -116,7 +116,7 @@ void att_options_write_json(att_json_writer *writer, const att_option_table *tab
     }
 }
 
-/* --- what a source says ------------------------------------------------------------------------------------------- */
+/* --- merging sources ---------------------------------------------------------------------------------------------- */
 
 void att_config_fill(att_config *to, const att_config *from)
 {
@@ -157,7 +157,7 @@ void att_config_lay_over(const att_config *config, att_preprocess *preprocess)
         memcpy(preprocess->interpolation, config->interpolation, sizeof preprocess->interpolation);
 }
 
-/* --- noting a fact ----------------------------------------------------------------------------------------------- */
+/* --- setting values ----------------------------------------------------------------------------------------------- */
 
 typedef struct note {
     att_context *context;
@@ -182,7 +182,7 @@ static att_status note_word(const note *n, char *to, size_t size)
     return ATT_OK;
 }
 
-/* A list of blocks or layers may be one number or, as timm has it, a list of numbers. */
+/* A list of blocks or layers can be one number or, as in timm, a list of numbers. */
 static att_status note_text(const note *n, const att_option *option, att_option_values *options)
 {
     const att_fact *fact = n->fact;
@@ -201,7 +201,7 @@ static att_status note_text(const note *n, const att_option *option, att_option_
     return ATT_OK;
 }
 
-/* timm writes some whole numbers as pairs of equal ones. */
+/* timm writes some whole numbers as pairs of equal numbers. */
 static att_status note_option(const note *n, const att_option *option, att_option_values *options)
 {
     const att_fact *fact = n->fact;
@@ -238,7 +238,7 @@ static att_status note_input_size(const note *n, att_config *config)
     return att_config_note(n->context, n->what, "img_size", &sides, config);
 }
 
-/* One number for all channels, or three. */
+/* Accepts one number for all channels, or three. */
 static att_status note_channels(const note *n, double low, double *to, bool *has)
 {
     const att_fact *fact = n->fact;
@@ -270,7 +270,7 @@ static bool is_side(double number)
     return number >= 1 && number <= 65536 && number == floor(number);
 }
 
-/* [channels, height, width], or one number for both sides. */
+/* Accepts [channels, height, width], or one number for both sides. */
 static att_status note_test_size(const note *n, att_config *config)
 {
     const att_fact *fact = n->fact;
@@ -302,7 +302,7 @@ static att_status note_interpolation(const note *n, att_config *config)
     return note_word(n, config->interpolation, sizeof config->interpolation);
 }
 
-/* Files of version 0.1 say so that a network has no classes. */
+/* In files of version 0.1 "head" 0 means that the network has no classes. */
 static att_status note_head(const note *n, att_config *config)
 {
     bool none = n->fact->kind == ATT_FACT_NUMBERS && n->fact->count == 1 && n->fact->numbers[0] == 0;

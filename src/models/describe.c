@@ -1,11 +1,11 @@
-/* Networks in words. */
+/* Descriptions of networks for people. */
 #include <stdio.h>
 #include <string.h>
 
 #include <attscope/models.h>
 #include <attscope/task.h>
 
-/* Whether the head is the task's own, and no classifier. */
+/* Whether the task has a head of its own instead of the classifier. */
 static bool has_own_head(const att_context *context, const char *task)
 {
     for (int t = 0; t < att_task_count(context); t++)
@@ -27,7 +27,7 @@ char *att_head_describe(const att_context *context, const att_option_values *opt
     return text;
 }
 
-/* "; --mean, --std: as asked for"; "" where the images are made as the file's own. */
+/* Lists the changed settings: "; --mean, --std: as asked for"; "" if there are none. */
 static char *name_changes(const att_preprocess *own, const att_preprocess *taken, char *text, size_t size)
 {
     const size_t channels = (size_t)own->in_chans * sizeof *own->mean;

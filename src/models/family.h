@@ -1,4 +1,5 @@
-/* models/family.h - a family of networks: one file that ends in one descriptor, plus its line in models/list.h. */
+/* models/family.h - the descriptor of a family of networks. Each family is one file that ends in its descriptor, plus
+ * its line in models/list.h. */
 #ifndef ATT_MODELS_FAMILY_H
 #define ATT_MODELS_FAMILY_H
 
@@ -12,71 +13,73 @@
 #include "models/regrid.h"
 #include "tasks/task.h"
 
-/* An argument of timm's constructors that is no option here, and the value for which timm computes what attscope
- * computes. */
+/* An argument of timm's constructors without a corresponding option, and a value with which timm's network computes
+ * what attscope's computes. */
 #define ATT_ANY_VALUE "*"
 typedef struct att_idle_argument {
     const char *key, *value;
 } att_idle_argument;
 
-/* What is known of a file's network before what tensors do not show is taken from the named variant. */
+/* The options of a file's network by source, before options that no source gives are taken from the named variant. */
 typedef struct att_unsaid {
-    const char *path, *name;                     /* of the file and of the network, for messages */
-    const att_option_values *said, *found, *own; /* by the sources, by the tensors, by the variant */
+    const char *path, *name; /* names of the file and of the network, for messages */
+    /* said: given by the caller, side files and metadata; found: from the tensors; own: of the variant. */
+    const att_option_values *said, *found, *own;
 } att_unsaid;
 
-/* What helps to read tensors that fit several networks: all that the sources say, what those beside the caller say,
- * which is of the file itself, and the variant's own options. */
+/* Options that help to interpret tensors that fit several networks: those of all sources; those of all sources except
+ * the caller, which describe the file itself; those of the variant. */
 typedef struct att_known {
     const att_option_values *said, *of_file, *own;
 } att_known;
 
-/* Functions that are NULL have nothing to do. `options` is the family's struct, of options->size bytes. */
+/* A family. Functions may be NULL if there is nothing to do. `options` is the family's struct of options->size bytes.
+ */
 typedef struct att_family {
-    const char *name;                        /* "vit" */
-    const char *mark;                        /* a tensor that every network of it has: "patch_embed.proj.weight" */
-    const att_option_table *options;         /* ATT_SHARED_OPTIONS among them */
-    att_hooks hooks;                         /* where modules can be put; the option "modules" says which */
-    const att_idle_argument *idle_arguments; /* up to a key NULL */
-    att_classifier_form (*classifier)(const void *options); /* where the task's head is one */
+    const char *name; /* "vit" */
+    const char *mark; /* name of a tensor that every network of the family has: "patch_embed.proj.weight" */
+    const att_option_table *options;         /* include ATT_SHARED_OPTIONS */
+    att_hooks hooks;                         /* places for modules; the option "modules" chooses among them */
+    const att_idle_argument *idle_arguments; /* the last has a NULL key */
+    att_classifier_form (*classifier)(const void *options); /* used if the task's head is a classifier */
     int variant_count;
-    /* Name, summary and sides of images. */
+    /* Returns name, summary and image sides of a variant. */
     att_model_info (*variant)(int index);
-    /* Sets every option of variant `index`. Those that follow from other options (fc_norm, layers, ...) may stay open;
-     * complete() sets them. said: options that are known to differ, which may bring other images with them. */
+    /* Sets every option of variant `index`. Options that follow from others (fc_norm, layers, ...) may stay unset;
+     * complete() sets them. said: options known to differ from the variant, which may imply another preprocessing. */
     void (*defaults)(int index, const att_option_values *said, att_option_values *options, att_preprocess *preprocess);
-    /* Sets what follows from other options, and checks that they go together. */
+    /* Sets the options that follow from others, and checks that all options are compatible. */
     att_status (*complete)(att_context *context, void *options);
-    /* Adds the input named ATT_IMAGE, and the network up to what a head reads. */
+    /* Adds the input ATT_IMAGE and the network without the head, and returns the features that heads read. */
     void (*build)(att_graph *graph, const void *options, att_features *features);
-    /* What the names and shapes of tensors say; options that they leave open are not touched. A tensor that no network
-     * of this family has is refused by name (ERR_UNSUPPORTED). */
+    /* Sets the options that names and shapes of the tensors determine; the others stay unset. Refuses a tensor that no
+     * network of the family has, by name (ERR_UNSUPPORTED). */
     att_status (*recognise)(att_context *context, const att_tensors *file, att_option_values *found);
-    /* Corrects in *found what recognise() made of tensors that fit several networks. */
+    /* Corrects options that recognise() derived from tensors that fit several networks. */
     void (*reread)(const att_tensors *file, const att_known *known, att_option_values *found);
-    /* Sets those of the options, which are complete, that are known from the tensors alone. */
+    /* Sets options that only the tensors determine. `options` are complete. */
     att_status (*fit)(att_context *context, const att_tensors *file, void *options);
-    /* Takes an argument of timm's constructor that has another form there than its option here, such as two ratios in
-     * one list, and sets those of the options that are still open. False: it is no such argument. */
+    /* Handles an argument of timm's constructor that has another form than the option here, such as two ratios in one
+     * list: sets the corresponding options unless they are set. Returns false for other arguments. */
     bool (*take_argument)(const char *key, const att_fact *fact, att_option_values *options);
-    /* ERR_UNSUPPORTED where no network has both what was said and the file's tensors, or where tensors leave something
-     * open that the variant's own value cannot stand in for. */
+    /* Returns ERR_UNSUPPORTED if no network has both the given options and the file's tensors, or if an option that the
+     * tensors do not determine must be given because the variant's value cannot be assumed. */
     att_status (*check_unsaid)(att_context *context, const att_tensors *file, const att_unsaid *unsaid);
-    /* Whether a file's tensor `name`, which holds numbers, differs from the one of a network with these options in
-     * nothing but the grid of patches that it was made for: then *grid says how to make it anew. Grids of 2 x 8 and
-     * 4 x 4 patches differ, too. made_for: the options that the file's metadata say. */
+    /* Returns whether the file's tensor `name`, which has a float type, differs from the network's parameter only in
+     * the grid of patches; *grid then describes the resampling. Grids of equally many patches, such as 2 x 8 and 4 x 4,
+     * differ too. made_for: the options in the file's metadata. */
     bool (*regrids)(const void *options, const att_option_values *made_for, const char *name, att_shape file,
                     att_shape own, att_regrid *grid);
-    /* Whether `name` is a parameter of a module, which the same network without that module has not. */
+    /* Returns whether `name` is a parameter of a module, which the same network without modules lacks. */
     bool (*is_added)(const att_context *context, const char *name);
     att_alias *alias;
 } att_family;
 
-/* The input that every family has, and the output of a network without a head. */
+/* Names of the input that every family has, and of the output of a network without a head. */
 #define ATT_IMAGE "image"
 #define ATT_FEATURES "features"
 
-/* Options that every family declares, and their members, of a struct `type`. */
+/* Options that every family declares, and their members in a struct `type`. */
 #define ATT_SHARED_MEMBERS                  \
     int img_size[2], in_chans, num_classes; \
     char task[ATT_OPTION_KEY];              \
@@ -144,50 +147,51 @@ typedef struct att_family {
 /* "none", then every built-in module; every built-in task; NULL past the last. */
 const char *att_module_choice_name(int index);
 const char *att_task_choice_name(int index);
-/* The same with those that were registered with a context. */
+/* The same, with the modules and tasks that are registered with the context. */
 const char *att_module_choice_in(const att_context *context, int index);
 const char *att_task_choice_in(const att_context *context, int index);
 extern const att_option_table att_old_options;
 
 const att_family *att_model_family(const att_model *model);
-/* The struct of the model's options, complete. */
+/* The complete options, in the family's struct. */
 const void *att_model_settings(const att_model *model);
-/* Of the model's network; ATT_NONE for what it has not. */
+/* The features of the model's network; ATT_NONE for features that it lacks. */
 const att_features *att_model_features(const att_model *model);
 const att_task *att_model_task_of(const att_model *model);
-/* Whether `name` is a parameter of a head: of any task's own, or of the model's family's classifier. */
+/* Returns whether `name` is a parameter of a head: that of any task, or the classifier of the model's family. */
 bool att_model_is_head(const att_model *model, const char *name);
 
-/* The parameters that `model` has in another shape, or for another grid of patches, than `from`, the weights of the
- * same network for other images, made anew from these as att_model_load() does: *resized, the caller's, covers them
- * (att_weights_cover()); NULL where there are none. ERR_UNSUPPORTED where one can only be as it is. */
+/* Makes the parameters of `model` that differ in shape or grid of patches from those of `from_model`, the same network
+ * for images of another size. They are resampled from `from` as att_model_load() does. On success the caller owns
+ * *resized and puts it over `from` with att_weights_cover(); *resized is NULL if no parameter differs. Errors:
+ * ERR_UNSUPPORTED if a parameter differs in another way. */
 att_status att_model_resize_weights(const att_model *model, const att_model *from_model, const att_weights *from,
                                     const char *backend, att_weights **resized);
 
 int att_family_count(void);
 const att_family *att_family_at(int index);
-/* The declaration of a key, or an alias, in the first family that has it; NULL: none has. */
+/* Returns the declaration of an option by key or alias, from the first family that has it; NULL if none has. */
 const att_option *att_family_option(const char *key);
-/* The family whose mark the file bears; NULL: none. */
+/* Returns the family whose mark is a tensor of the file; NULL if there is none. */
 const att_family *att_family_shown(const att_tensors *file);
-/* ERR_ARGUMENT where a key is none of the family's, or a value cannot be. */
+/* Checks keys and values. Errors: ERR_ARGUMENT if the family lacks a key, or a value is out of range. */
 att_status att_family_check(att_context *context, const att_family *family, const att_option_values *options);
-/* Completes options in place: reads, completes and writes them. */
+/* Sets the options that follow from others, in place. */
 att_status att_family_complete(att_context *context, const att_family *family, att_option_values *options);
 
 /* A named variant. */
 typedef struct att_variant {
     const att_family *family;
-    int index; /* within the family */
-    /* What the pretrained tag in its name has otherwise than the variant; nothing where there is none. */
+    int index; /* index within the family */
+    /* The settings of the pretrained tag in the name that differ from the variant's; nothing without a tag. */
     att_config tag;
 } att_variant;
 int att_variant_count(void);
 att_variant att_variant_at(int index);
-/* text: as att_model_resolve() takes it, with the same errors. */
+/* Finds the variant of a name. `text` and errors: as for att_model_resolve(). */
 att_status att_variant_find(att_context *context, const char *text, att_variant *variant);
-/* The variant's own options, as att_family.defaults gives them, and its preprocessing, with what the pretrained tag
- * says laid over. said: NULL: nothing. */
+/* Returns the variant's options (att_family.defaults) and preprocessing, with the settings of the pretrained tag
+ * applied. said: see att_family.defaults; NULL: none. */
 void att_variant_defaults(const att_variant *variant, const att_option_values *said, att_option_values *options,
                           att_preprocess *preprocess);
 

@@ -21,14 +21,14 @@ typedef struct search {
     att_context *context;
     const att_tensors *file;
     const char *path;
-    att_config config;                            /* config.name: of the network, without a tag */
-    att_option_values of_file;                    /* by sources other than the caller */
-    const char *name_from, *tag_from, *look_from; /* NULL: nobody has said */
-    att_network_name named;                       /* by name_from */
-    att_variant variant;                          /* of that name */
-    att_text notes;                               /* "; config.json, which names deit_tiny, was left out" */
-    bool caller_says_classes;                     /* their number, or that there are none */
-    char unknown[128]; /* what the file calls its network, where no network here is called so; "": nothing */
+    att_config config;                            /* config.name has no tag */
+    att_option_values of_file;                    /* options of all sources except the caller */
+    const char *name_from, *tag_from, *look_from; /* sources of name, tag and preprocessing; NULL: not given */
+    att_network_name named;                       /* the name, as name_from gives it */
+    att_variant variant;                          /* variant of that name */
+    att_text notes;           /* for the user: "; config.json, which names deit_tiny, was left out" */
+    bool caller_says_classes; /* including "no classes" */
+    char unknown[128];        /* the file's name of its network if attscope knows no such name; "" */
     const char *unknown_from;
 } search;
 
@@ -45,14 +45,14 @@ static bool says_look(const att_config *config)
            config->interpolation[0];
 }
 
-/* The family that the tensors show, else the list's first, which says what the tensors look like. */
+/* Returns the family of the tensors; if unknown, the first family, whose recognise() explains what the tensors are. */
 static const att_family *family_of(const att_tensors *file)
 {
     const att_family *shown = att_family_shown(file);
     return shown ? shown : att_variant_at(0).family;
 }
 
-/* The sentence of the context's last error, and what the tensors show where they fit no network here. */
+/* Extends the context's message: if the tensors fit no network here, it also says what they are. */
 static att_status fail_with_tensors(const search *s, att_status status)
 {
     att_text why = {.context = s->context};
@@ -69,8 +69,8 @@ static att_status fail_with_tensors(const search *s, att_status status)
     return status;
 }
 
-/* Handles a source's name that means no network here. Where timm has such a network, the weights belong to another
- * computation, whatever the tensors fit: an error. Other names are passed over where the network is known already. */
+/* Handles a name that is no network of attscope. If timm has that network it is an error: the weights belong to another
+ * computation, even if the tensors fit. Other unknown names are ignored if the network is known already. */
 static att_status refuse_name(search *s, const char *from, const att_config *said, att_status status)
 {
     bool beside = strcmp(from, ARGUMENTS) == 0 || strcmp(from, CONFIG) == 0;
@@ -92,8 +92,8 @@ static bool is_same_name(const att_network_name *a, const att_network_name *b)
     return strcmp(a->network, b->network) == 0 && (!a->tag[0] || !b->tag[0] || strcmp(a->tag, b->tag) == 0);
 }
 
-/* Takes over the network that a source names, and in *said what the tag says of images. False where another one is
- * known already. */
+/* Takes the network that a source names, and adds the settings of the name's tag to *said. Returns false if another
+ * network is known already. */
 static bool take_name(search *s, const char *from, const att_network_name *name, const att_variant *variant,
                       att_config *said)
 {
@@ -113,7 +113,7 @@ static bool take_name(search *s, const char *from, const att_network_name *name,
     }
     att_config images = variant->tag;
     images.options = att_options_none();
-    /* What a source says of images goes before its tag's evaluation, too. */
+    /* An image size or crop of the source replaces the evaluation settings of its tag, too. */
     if (att_options_find(&said->options, "img_size"))
         images.test_height = images.test_width = 0;
     if (said->crop_pct > 0)
@@ -130,7 +130,7 @@ static bool is_same_look(const att_preprocess *a, const att_preprocess *b)
            strcmp(a->crop_mode, b->crop_mode) == 0 && strcmp(a->interpolation, b->interpolation) == 0;
 }
 
-/* Leaves out what a source says of images, for those of the tag, and notes it where they differ. */
+/* Drops the preprocessing of a source in favour of that of the tag; notes it if they differ. */
 static void leave_out_look(search *s, const char *from, att_config *said)
 {
     att_option_values own;
@@ -148,14 +148,14 @@ static void leave_out_look(search *s, const char *from, att_config *said)
     *said = kept;
 }
 
-/* Takes over what a source says of the network, and what `look_from`, a part of it, says of the images. */
+/* Merges the values of a source. Its preprocessing comes from `look_from`, a part of the source. */
 static att_status take_parts(search *s, const char *from, const char *look_from, att_config *said)
 {
     att_network_name name;
     att_variant variant;
     att_model_renew_options(&said->options);
     if (!says_look(said))
-        look_from = from; /* the name's tag may say something */
+        look_from = from; /* the settings of the name's tag */
     if (said->name[0]) {
         att_status status = strcmp(from, CALLER) == 0 ? att_model_resolve(s->context, said->name, &name)
                                                       : att_config_resolve(s->context, said->name, &name);
@@ -181,7 +181,7 @@ static att_status take(search *s, const char *from, att_config *said)
     return take_parts(s, from, from, said);
 }
 
-/* Reads the file `name` in the folder of the weights, where there is one. */
+/* Reads the file `name` in the folder of the weights, if it exists. */
 static att_status take_beside(search *s, const char *name,
                               att_status (*read)(att_context *context, const char *path, const att_tensors *file,
                                                  att_config *config))
@@ -201,7 +201,7 @@ static att_status take_beside(search *s, const char *name,
     return status;
 }
 
-/* What other codes write into a file. Names that only they know say nothing here. */
+/* Reads metadata of other programs. A name unknown to timm is kept for the error message only. */
 static att_status take_metadata(search *s)
 {
     att_network_name resolved;
@@ -240,9 +240,9 @@ static att_status take_all(search *s, const char *name, const att_option_values 
     return take(s, METADATA, &said);
 }
 
-/* --- without a name ---------------------------------------------------------------------------------------------- */
+/* --- unnamed networks --------------------------------------------------------------------------------------------- */
 
-/* Whether a variant, changed as `changes` say (NULL: unchanged), has what the tensors say. */
+/* Whether a variant with the options `changes` (NULL: none) has the options found from the tensors. */
 static bool fits(att_context *context, att_variant variant, const att_option_values *changes,
                  const att_option_values *found)
 {
@@ -254,7 +254,7 @@ static bool fits(att_context *context, att_variant variant, const att_option_val
            att_placed_same(att_options_text(found, "modules"), att_options_text(&changed, "modules"));
 }
 
-/* Appends the names of the variants that fit when changed so. */
+/* Appends the names of the variants that fit with the options `changes`. */
 static void list_fitting(const search *s, const att_option_values *changes, const att_option_values *found,
                          att_text *names)
 {
@@ -266,7 +266,7 @@ static void list_fitting(const search *s, const att_option_values *changes, cons
     }
 }
 
-/* What was found of the options that are said beside a network's name. */
+/* Returns the found options that are given beside a network's name (att_option.beside). */
 static att_option_values said_beside(const att_option_table *table, const att_option_values *found)
 {
     att_option_values beside = att_options_none();
@@ -276,14 +276,14 @@ static att_option_values said_beside(const att_option_table *table, const att_op
     return beside;
 }
 
-/* Which variants the tensors fit: as they are, or, where none does, with what is said beside a name. */
+/* The variants whose tensors fit: exactly, or else with some options given beside the name. */
 typedef struct nearest {
-    att_option_values found, beside; /* what the tensors say; what of it is to be said beside, else open */
+    att_option_values found, beside; /* from the tensors; the part of it to be given beside the name */
     att_text names;
     bool exact;
 } nearest;
 
-/* The caller frees n->names. */
+/* The caller frees n->names, also after a failure. */
 static att_status find_nearest(const search *s, nearest *n)
 {
     *n = (nearest){.names.context = s->context};
@@ -297,7 +297,7 @@ static att_status find_nearest(const search *s, nearest *n)
     return ATT_OK;
 }
 
-/* Appends timm's networks whose tensors are those of one of `names`, and which attscope lacks. */
+/* Appends networks of timm's that attscope lacks and whose tensors are those of one of `names`. */
 static void list_equivalents(const char *names, att_text *equivalents)
 {
     att_timm_name timm;
@@ -314,7 +314,7 @@ static void list_equivalents(const char *names, att_text *equivalents)
     }
 }
 
-/* Appends " and the number of heads": what is to be said beside the name of the nearest network. */
+/* Appends the options that tensors do not show: " and the number of heads". */
 static void list_unseen(const att_option_table *table, att_text *words)
 {
     for (int i = 0; i < table->count; i++)
@@ -322,7 +322,7 @@ static void list_unseen(const att_option_table *table, att_text *words)
             att_text_append(words, " and %s", table->options[i].unseen);
 }
 
-/* unseen: as list_unseen() makes it. */
+/* unseen: from list_unseen() */
 static att_status tell_nearest(const search *s, const nearest *n, const char *why, const char *seen,
                                const char *equivalents, const char *unseen)
 {
@@ -373,7 +373,7 @@ static att_status fail_nameless(const search *s)
     return status;
 }
 
-/* --- with a name ------------------------------------------------------------------------------------------------- */
+/* --- named networks ----------------------------------------------------------------------------------------------- */
 
 static void reread(const search *s, const att_family *family, const att_option_values *own, att_option_values *found)
 {
@@ -381,7 +381,8 @@ static void reread(const search *s, const att_family *family, const att_option_v
         family->reread(s->file, &(att_known){&s->config.options, &s->of_file, own}, found);
 }
 
-/* Appends " but for the module, the stem or the width": how a file's network may differ from the nearest named ones. */
+/* Appends how the file's network may differ from the nearest named ones: " but for the module, the stem or the width".
+ */
 static void list_beside(const att_option_table *table, att_text *words)
 {
     const char *before = " but for ", *last = NULL;
@@ -414,8 +415,8 @@ static att_status fail_other_tensors(const search *s, const nearest *n)
     return status;
 }
 
-/* A name stands where no name fits, and for images of any size; not where the tensors are those of another network.
- * What fits nothing is told later, for the family that was named. */
+/* Refuses a name if the tensors fit another network but not this one. Images of any size are accepted, and so is a name
+ * if the tensors fit no network: a later check reports that for the named family. */
 static att_status check_name(const search *s, att_variant variant)
 {
     nearest n;
@@ -427,7 +428,7 @@ static att_status check_name(const search *s, att_variant variant)
         reread(s, family_of(s->file), &own, &n.found);
     att_options_unset(&n.found, "img_size");
     if (strcmp(att_options_text(&n.found, "modules"), "none") == 0)
-        att_options_unset(&changes, "modules"); /* a module that is put onto the weights is no other network */
+        att_options_unset(&changes, "modules"); /* adding a module to the weights does not make another network */
     att_status status = ATT_OK;
     if (known && !fits(s->context, variant, &changes, &n.found) && !fits(s->context, variant, &n.beside, &n.found))
         status = fail_other_tensors(s, &n);
@@ -435,7 +436,7 @@ static att_status check_name(const search *s, att_variant variant)
     return status;
 }
 
-/* What the tensors say in the variant's own family, and its own values beside that. */
+/* Sets *found to the options that the variant's family finds in the tensors, *own and *look to the variant's values. */
 static att_status ask_variant(const search *s, const att_variant *variant, att_option_values *found,
                               att_option_values *own, att_preprocess *look)
 {
@@ -446,19 +447,20 @@ static att_status ask_variant(const search *s, const att_variant *variant, att_o
     return ATT_OK;
 }
 
-/* Of the sources; side files of networks without a head often name the classes of another checkpoint. */
+/* Whether there is a classifier follows from the tensors: side files of networks without a head often give the number
+ * of classes of another checkpoint. */
 static void settle_classes(const search *s, const att_option_values *found, att_option_values *options)
 {
     for (int i = 0; i < att_tensors_count(s->file); i++)
         if (att_task_of_parameter(s->context, att_tensors_at(s->file, i).name))
-            return; /* the head is no classifier */
+            return; /* the head is a task's own */
     static const char key[] = "num_classes";
     bool headless = att_options_number(found, key, 1) == 0, said_headless = att_options_number(options, key, 1) == 0;
     if (!s->caller_says_classes && att_options_find(found, key) && headless != said_headless)
         att_option_copy(key, found, options);
 }
 
-/* A value whose presence alone shows in tensors is the variant's. */
+/* Takes the variant's value of options of which tensors only show whether they are 0. */
 static void settle_present(const att_option_table *table, const att_option_values *own, att_option_values *found)
 {
     for (int i = 0; i < table->count; i++) {
@@ -468,7 +470,7 @@ static void settle_present(const att_option_table *table, const att_option_value
     }
 }
 
-/* What is known of tensors alone. */
+/* Sets the options that only the tensors determine. */
 static att_status fit(const search *s, const att_family *family, att_option_values *options)
 {
     att_settings_room settings;
@@ -494,7 +496,7 @@ static att_status settle_options(const search *s, const att_variant *variant, at
     att_options_fill(options, &found);
     att_options_fill(options, own);
     att_options_forget_training(options);
-    /* What tensors say is from outside as well. */
+    /* Values found from tensors are not trusted either. */
     if (att_family_check(s->context, family, options) != ATT_OK)
         return att_fail(s->context, ATT_ERR_FORMAT, "%s: its tensors have dimensions that no model here can have",
                         s->path);
@@ -536,14 +538,14 @@ static att_status describe(const search *s, const att_option_values *own, att_id
     return failed ? att_fail_memory(s->context, sizeof identity->origin, "a message") : ATT_OK;
 }
 
-/* What the file says of an option that the caller leaves to it; "" otherwise. */
+/* Returns the file's value of a text option unless the caller gives another; "" if there is none. */
 static const char *left_to_file(const search *s, const char *key)
 {
     const char *by_file = att_options_text(&s->of_file, key);
     return strcmp(by_file, att_options_text(&s->config.options, key)) == 0 ? by_file : "";
 }
 
-/* Refuses a network that was made by a program with modules or tasks of its own, which this one lacks. */
+/* Refuses a network with modules or tasks that another program had registered and this context lacks. */
 static att_status check_registered(const search *s)
 {
     static const char refusal[] =
@@ -565,7 +567,7 @@ static att_status identify(search *s, const char *name, const att_option_values 
     if (!s->config.name[0])
         return fail_nameless(s);
     att_variant variant = s->variant;
-    if (s->name_from != METADATA) /* attscope's own, which says every option */
+    if (s->name_from != METADATA) /* attscope's metadata gives every option */
         ATT_TRY(check_name(s, variant));
     att_identity made = {0};
     att_option_values found, own;
@@ -573,7 +575,7 @@ static att_status identify(search *s, const char *name, const att_option_values 
     ATT_TRY(ask_variant(s, &variant, &found, &own, &made.preprocess));
     att_status status = settle_options(s, &variant, found, &own, &made.options);
     if (status != ATT_OK)
-        return status == ATT_ERR_NOT_FOUND ? ATT_ERR_ARGUMENT : status; /* NOT_FOUND: the network has no name */
+        return status == ATT_ERR_NOT_FOUND ? ATT_ERR_ARGUMENT : status; /* NOT_FOUND: an unknown network */
     settle_look(s, &made.preprocess, &made.options);
     made.test_height = s->config.test_height;
     made.test_width = s->config.test_width;
@@ -598,7 +600,7 @@ static att_status search_network(att_context *context, const att_tensors *file, 
     return status;
 }
 
-/* Options that cannot be are the caller's error only where the file has none that cannot be. */
+/* Invalid options are the caller's error only if the file is valid without them. */
 att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
                               const att_option_values *flags, att_identity *identity)
 {

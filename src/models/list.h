@@ -1,4 +1,4 @@
-/* models/list.h - every family of networks: one line here, one file that ends in its descriptor. */
+/* models/list.h - the families of networks. Each is one line here and one file that ends in its descriptor. */
 #ifndef ATT_MODELS_LIST_H
 #define ATT_MODELS_LIST_H
 

@@ -18,10 +18,10 @@ typedef struct loading {
     const att_graph *graph;
     const att_tensors *file;
     const char *prefix;
-    bool without_head;          /* the head keeps its values: the file has another, or none */
-    bool without_added;         /* parameters of modules likewise: the file has none */
-    int64_t head_classes;       /* the file's where they are others; 0 otherwise */
-    att_option_values made_for; /* what the file's metadata say */
+    bool without_head;          /* the head keeps its values: the file's head is another one or missing */
+    bool without_added;         /* parameters of modules keep their values: the file has none */
+    int64_t head_classes;       /* the file's number of classes if it differs; else 0 */
+    att_option_values made_for; /* options in the file's metadata */
 } loading;
 
 static int find_prefixed(const loading *l, const char *name)
@@ -37,7 +37,7 @@ static bool has_alias(const loading *l, const char *name, int index, char *other
     return family->alias && family->alias(l->context, name, index, other, size);
 }
 
-/* Index of a parameter's tensor in the file, under its own or another name; -1 where it is missing. */
+/* Returns the index of a parameter's tensor in the file, by its name or an alternative name; -1 if missing. */
 static int tensor_of(const loading *l, const char *name)
 {
     char other[NAME_BYTES];
@@ -53,7 +53,7 @@ static bool is_number(att_safetensors_dtype dtype)
            dtype == ATT_SAFETENSORS_F64;
 }
 
-/* Reads tensor `index` as `dtype` (F32 or F64) into `buffer`, which has room for it in f64. */
+/* Reads tensor `index` as `dtype` (F32 or F64); `buffer` must have room for f64. */
 static att_status read_as(const loading *l, int index, att_dtype dtype, int64_t count, void *buffer)
 {
     if (dtype == ATT_F32)
@@ -84,13 +84,13 @@ static bool is_added(const loading *l, const char *name)
     return family->is_added && family->is_added(l->context, name);
 }
 
-/* Whether a parameter keeps the value it has. */
+/* Whether a parameter keeps its value instead of being loaded. */
 static bool is_kept(const loading *l, const char *name)
 {
     return (l->without_head && is_head(l, name)) || (l->without_added && is_added(l, name));
 }
 
-/* The file's number of classes where its classifier differs from the model's in nothing else; 0 otherwise. */
+/* Returns the file's number of classes if its classifier differs from the model's in nothing else; else 0. */
 static int64_t other_classes(const loading *l)
 {
     int64_t classes = 0;
@@ -112,7 +112,7 @@ static int64_t other_classes(const loading *l)
     return classes;
 }
 
-/* Whether the file has none of the parameters that are of this kind. */
+/* Whether the file lacks all parameters of a kind. */
 static bool lacks(const loading *l, bool (*is_kind)(const loading *l, const char *name))
 {
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
@@ -151,7 +151,7 @@ static void log_added(const loading *l)
                 att_tensors_path(l->file));
 }
 
-/* --- another grid of patches ------------------------------------------------------------------------------------- */
+/* --- resampling position embeddings ------------------------------------------------------------------------------- */
 
 static bool needs_regrid(const loading *l, const att_parameter_info *parameter, const att_tensors_info *info,
                          att_regrid *grid)
@@ -162,7 +162,7 @@ static bool needs_regrid(const loading *l, const att_parameter_info *parameter, 
                            grid);
 }
 
-/* A tensor for the grid in the file, as the graph's type in `buffer`. */
+/* Reads a tensor and resamples it to the network's grid, as the graph's type. */
 static att_status read_regridded(const loading *l, int index, const att_regrid *grid, int64_t count, void *buffer)
 {
     att_tensors_info info = att_tensors_at(l->file, index);
@@ -185,9 +185,9 @@ static att_status read_regridded(const loading *l, int index, const att_regrid *
     return status;
 }
 
-/* --- what does not fit ------------------------------------------------------------------------------------------- */
+/* --- reporting differences ---------------------------------------------------------------------------------------- */
 
-/* "3 missing: a, b, c": names up to LISTED of them, all of them counted. */
+/* A list for a message, "3 missing: a, b, c": counts all names, lists at most LISTED. */
 typedef struct listing {
     att_text text;
     int count;
@@ -256,7 +256,7 @@ static bool is_parameter(const loading *l, const char *name)
     return false;
 }
 
-/* A prefixed part of a file says nothing about the rest of it. */
+/* With a prefix, other tensors of the file do not matter. */
 static void list_extra(const loading *l, listing *extra)
 {
     for (int i = 0; !l->prefix[0] && i < att_tensors_count(l->file); i++) {
@@ -268,7 +268,7 @@ static void list_extra(const loading *l, listing *extra)
     }
 }
 
-/* Other cosines differ by about 1, times what a cosine of the map is scaled by. */
+/* The tolerance is 5 % of a cosine's scale, 1 / sqrt(h w); another basis differs by about 100 %. */
 static bool is_constant(const att_module *module, att_shape shape, const float *read)
 {
     double most = 0.05 / sqrt((double)shape.dims[1] * (double)shape.dims[2]);
@@ -377,7 +377,7 @@ static att_status check_weights(const loading *l, const att_weights *weights)
     return ATT_OK;
 }
 
-/* Which options the file's own network had. */
+/* Reads the options of the file's network from its metadata. */
 static att_status read_made_for(loading *l)
 {
     const char *text = att_tensors_metadata(l->file, ATT_IDENTITY_KEY);

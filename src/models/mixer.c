@@ -1,7 +1,5 @@
-/* MLP-Mixer (Tolstikhin et al., NeurIPS 2021) as timm builds it: patch embedding, pre-norm blocks whose first MLP works
- * along the tokens and whose second along the channels, a last norm, the mean over tokens. Dimensions and preprocessing
- * are those of timm 1.0.
- */
+/* MLP-Mixer (Tolstikhin et al., NeurIPS 2021) as in timm: patch embedding; pre-norm blocks with an MLP along the tokens
+ * and one along the channels; a last norm; the mean over tokens. Dimensions and preprocessing are those of timm 1.0. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -156,7 +154,7 @@ static bool take_argument(const char *key, const att_fact *fact, att_option_valu
 
 /* --- the network ------------------------------------------------------------------------------------------------- */
 
-/* timm's start: Glorot's uniform weights, and biases that are almost 0. */
+/* Initialised as in timm: Glorot-uniform weights, biases close to 0. */
 static att_value build_linear(const att_scope *scope, att_value x, int64_t inputs, int64_t outputs)
 {
     att_init weight_init = {.rule = ATT_INIT_UNIFORM, .value = sqrt(6.0 / (double)(inputs + outputs))};
@@ -185,7 +183,7 @@ static int64_t tokens_of(const mixer_options *o)
     return (int64_t)(o->img_size[0] / o->patch_size[0]) * (o->img_size[1] / o->patch_size[1]);
 }
 
-/* identity + drop_path(branch), with one rate for all blocks; half is 1 or 2. */
+/* identity + drop_path(branch), with one rate for all blocks; half_of_block is 1 or 2. */
 static att_value add_branch(const att_scope *block, const mixer_options *o, int half_of_block, att_value identity,
                             att_value branch)
 {
@@ -222,8 +220,8 @@ static att_value build_block(const att_scope *block, const mixer_options *o, con
     return add_branch(block, o, 2, x, branch);
 }
 
-/* timm's start: LeCun's normal weights. timm redraws what is farther than two deviations off, and widens the rest to
- * the same variance; this does not. */
+/* Initialised as in timm, LeCun-normal. timm redraws values beyond two deviations and rescales to the same variance;
+ * this does not. */
 static att_value build_stem(const att_scope *scope, const mixer_options *o)
 {
     att_value image = att_graph_input(scope->graph, ATT_IMAGE, att_graph_dtype(scope->graph),
@@ -244,7 +242,7 @@ static void mixer_build(att_graph *graph, const void *options, att_features *fea
     const mixer_options *o = options;
     att_modules modules;
     if (parse_modules(att_graph_context(graph), o, &modules) != ATT_OK)
-        return; /* complete() has let it pass before */
+        return; /* cannot happen: complete() has checked the option */
     att_scope root = att_scope_root(graph), stem = att_scope_in(&root, "stem.proj");
     att_value x = build_stem(&stem, o);
     for (int i = 0; i < o->depth; i++) {
@@ -257,7 +255,7 @@ static void mixer_build(att_graph *graph, const void *options, att_features *fea
     features->pooled = att_token_mean(graph, features->tokens, 0);
 }
 
-/* timm starts it at zero. */
+/* Initialised to zero, as in timm. */
 static att_value build_classifier(const att_scope *scope, att_value features, int64_t classes)
 {
     static const att_init zeros = {.rule = ATT_INIT_CONSTANT, .value = 0};
@@ -274,7 +272,7 @@ static att_classifier_form mixer_classifier(const void *options)
     return (att_classifier_form){.scope = "head", .build = build_classifier};
 }
 
-/* --- what tensors say -------------------------------------------------------------------------------------------- */
+/* --- recognising tensors ------------------------------------------------------------------------------------------ */
 
 static const char MARK[] = "stem.proj.weight";
 static const char CHANNEL_MLP[] = "blocks.0.mlp_channels.fc1.weight";
@@ -302,7 +300,7 @@ static const char *token_mlp_name(int block, char name[NAME_SIZE])
     return name;
 }
 
-/* Below a block, of each hook. */
+/* The branch of each hook, below a block. */
 static const char *const branches[] = {
     [AFTER_MLP] = "mlp_channels", [AFTER_MIXING] = "mlp_tokens", [MIXING] = "mlp_tokens"};
 
@@ -327,7 +325,8 @@ static bool mixer_is_added(const att_context *context, const char *name)
     return att_checkpoint_block(name, "blocks", &rest) >= 0 && is_in_module(context, rest);
 }
 
-/* Reads every name: depth and modules, or the refusal of the name that says most of those that are no MLP-Mixer's. */
+/* Reads depth and modules from the names of all tensors. Refuses the file if a name belongs to no MLP-Mixer; of several
+ * such names the most specific is reported. */
 static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found,
                              att_seen_modules *seen)
 {
@@ -350,7 +349,7 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
     return alien ? att_sign_refuse(context, file, alien, "MLP-Mixer") : ATT_OK;
 }
 
-/* The dims of the first block's that has an MLP along the tokens, and its name; NULL where none has. */
+/* Returns the dimensions of the weight fc1 in the first token MLP, and its name; NULL if no block has one. */
 static const int64_t *token_mlp(const att_tensors *file, const att_option_values *found, char name[NAME_SIZE],
                                 att_shape *shape)
 {
@@ -401,7 +400,7 @@ static att_status mixer_recognise(att_context *context, const att_tensors *file,
     return ATT_OK;
 }
 
-/* The MLP along the tokens fixes their number, but not the sides of their grid. */
+/* The MLP along the tokens determines the number of patches, but not the sides of their grid. */
 static att_status mixer_check_unsaid(att_context *context, const att_tensors *file, const att_unsaid *u)
 {
     att_shape shape;

@@ -24,7 +24,7 @@ struct att_model {
     const att_family *family;
     const att_task *task;
     att_option_values options;
-    att_settings_room settings; /* the same as the family's struct */
+    att_settings_room settings; /* the options, in the family's struct */
     att_features features;
     att_preprocess preprocess;
 };
@@ -109,7 +109,7 @@ static const char *key_at(const void *family, int index)
     return ((const att_family *)family)->options->options[index].key;
 }
 
-/* For a key that the family lacks. */
+/* Reports a key that the family lacks. */
 static att_status fail_key(att_context *context, const att_family *family, const char *key)
 {
     char having[128] = "";
@@ -193,7 +193,7 @@ void att_variant_defaults(const att_variant *variant, const att_option_values *s
     variant->family->defaults(variant->index, said ? said : &nothing, options, preprocess);
     att_options_set_text(options, "task", att_task_at(NULL, 0).name);
     if (preprocess->height != info.height || preprocess->width != info.width)
-        return; /* made for other images than the tag's weights */
+        return; /* the images are not those of the tag's weights */
     att_option_values tagged = variant->tag.options;
     att_options_fill(&tagged, options);
     *options = tagged;
@@ -213,7 +213,7 @@ att_status att_model_measure(att_context *context, att_model_info *info)
 
 /* --- one model --------------------------------------------------------------------------------------------------- */
 
-/* Without classes what a classifier would read is the output. */
+/* Without classes the output is the input of a classifier. */
 static void add_head(att_model *model)
 {
     const att_backbone backbone = {.features = model->features,
@@ -235,7 +235,7 @@ static att_status build_graph(att_model *model, att_dtype dtype)
     return att_graph_status(model->graph);
 }
 
-/* Fills what a model is made from, of the variant and the caller's options (NULL: none). */
+/* Sets options, preprocessing and task of a model from the variant and the caller's options (NULL: none). */
 static att_status settle(att_model *model, const att_variant *variant, const att_option_values *options)
 {
     att_option_values own;

@@ -14,15 +14,15 @@ enum { MAP_SIDE = 8, NAME_BYTES = 256, MOST_RATIOS = 8, MOST_WIDTHS = 8, MOST_HI
 typedef struct search {
     att_context *context;
     const att_module_places *at;
-    double ratios[MOST_RATIOS]; /* that numbers may have, as far as tensors show them */
+    double ratios[MOST_RATIOS]; /* candidate ratios, from the widths of the tensors */
     int ratio_count;
     att_module_choice choice;
-    bool widths_are_free; /* the hidden width of each site is the file's, not the choice's */
-    bool keeps_ratio;     /* such a width differs from C / ratio only by rounding */
-    int *hidden;          /* takes such a width for each site; NULL: they are not wanted */
+    bool widths_are_free; /* each site may have its own hidden width */
+    bool keeps_ratio;     /* such widths must equal C / ratio up to rounding */
+    int *hidden;          /* receives these widths; NULL: not wanted */
 } search;
 
-/* The index of a module's option; -1: it has none of that name. */
+/* Returns the index of a module's option; -1 if it has none of that name. */
 static int option_of(const att_module *module, const char *name)
 {
     for (int i = 0; module && i < module->option_count; i++)
@@ -39,9 +39,9 @@ bool att_module_set_hidden(att_module_choice *choice, int hidden)
     return option >= 0;
 }
 
-/* --- whether a choice of options fits ----------------------------------------------------------------------------- */
+/* --- testing options ---------------------------------------------------------------------------------------------- */
 
-/* Of the parameter "<scope>.<rest>" at a site; -1 where it is missing. */
+/* Returns the index of a site's tensor for a parameter; -1 if missing. */
 static int tensor_of(const search *s, const att_module_site *site, const char *name)
 {
     char full[NAME_BYTES];
@@ -64,7 +64,8 @@ static bool has_parameters(const search *s, const att_module_site *site, const a
     return att_graph_parameter_count(graph) == site->tensors;
 }
 
-/* Puts the module on a branch of its own. What cannot be built does not fit. */
+/* Builds the module on a small graph and compares its parameters with the file's. Options that cannot be built do not
+ * fit. */
 static att_status fits_with(const search *s, const att_module_site *site, const att_module_choice *choice, bool *fits)
 {
     att_graph *graph;
@@ -81,8 +82,8 @@ static att_status fits_with(const search *s, const att_module_site *site, const 
     return status == ATT_ERR_MEMORY ? status : ATT_OK;
 }
 
-/* The outputs of tensor `index` of the file, where it is a layer of the block: the hidden width, if it is the first of
- * a bottleneck. 0 otherwise. */
+/* Returns the number of outputs of tensor `index`, a candidate for the hidden width, if it is a layer of the block;
+ * else 0. */
 static int64_t width_in(const search *s, const att_module_site *site, int index)
 {
     att_tensors_info info = att_tensors_at(s->at->file, index);
@@ -91,7 +92,7 @@ static int64_t width_in(const search *s, const att_module_site *site, int index)
     return here && info.shape.rank >= 2 && info.shape.dims[0] <= MOST_HIDDEN ? info.shape.dims[0] : 0;
 }
 
-/* The widths that may be the site's hidden width. Returns how many there are. */
+/* Collects the candidates for the site's hidden width. Returns their number. */
 static int list_widths(const search *s, const att_module_site *site, int widths[MOST_WIDTHS])
 {
     int count = 0, ratio = option_of(s->choice.module, "ratio");
@@ -106,7 +107,7 @@ static int list_widths(const search *s, const att_module_site *site, int widths[
     return count;
 }
 
-/* Finds the site's own hidden width. */
+/* Finds the hidden width with which the module fits the site. */
 static att_status fits_own(const search *s, const att_module_site *site, int *hidden, bool *fits)
 {
     int widths[MOST_WIDTHS], count = list_widths(s, site, widths);
@@ -132,7 +133,7 @@ static att_status fits_all(const search *s, bool *fits)
     return ATT_OK;
 }
 
-/* --- which choices there are -------------------------------------------------------------------------------------- */
+/* --- enumerating options ------------------------------------------------------------------------------------------ */
 
 static void add_ratio(search *s, double ratio)
 {
@@ -152,8 +153,8 @@ static const att_module_site *widest_site(const search *s)
     return widest;
 }
 
-/* Channels over a hidden width: where they are most, rounding that width hides least. Whole numbers first; rounding
- * down and to the nearest take different ones. */
+/* Collects ratios of channels to hidden widths. The widest site is used, because rounding matters least there. Modules
+ * round down or to the nearest, so both neighbouring whole ratios come first, then the exact one. */
 static void collect_ratios(search *s)
 {
     const att_module_site *site = widest_site(s);
@@ -168,8 +169,8 @@ static void collect_ratios(search *s)
     }
 }
 
-/* How many values are tried of an option: the default, then others. Hidden widths are not tried in turn: they lie in
- * the tensors. */
+/* Returns how many values of an option are tried: the default first, then others. Hidden widths are not tried in turn,
+ * since the tensors show them. */
 static int value_count(const search *s, const att_module_option *option)
 {
     bool is_ratio = !option->choices && !option->whole && !s->widths_are_free;
@@ -181,7 +182,7 @@ static double value_at(const search *s, const att_module_option *option, int ind
     return index == 0 ? option->start : option->choices ? index - 1 : s->ratios[index - 1];
 }
 
-/* Takes the values of these indices; false where one is out of range, or the default once more. */
+/* Sets the values with these indices; returns false if one is out of range or repeats the default. */
 static bool choose(search *s, const int index[ATT_MODULE_OPTIONS])
 {
     const att_module *module = s->choice.module;
@@ -195,7 +196,7 @@ static bool choose(search *s, const int index[ATT_MODULE_OPTIONS])
     return fine;
 }
 
-/* The next combination, the first option changing fastest; false past the last. */
+/* Advances to the next combination, the first option fastest; returns false past the last. */
 static bool advance(const search *s, int index[ATT_MODULE_OPTIONS])
 {
     const att_module *module = s->choice.module;
@@ -218,7 +219,7 @@ static att_status search_all(search *s, bool *fits)
     return ATT_OK;
 }
 
-/* --- as text ------------------------------------------------------------------------------------------------------ */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 static void write_choice(const att_module_choice *choice, char *text, size_t size)
 {

@@ -1,4 +1,4 @@
-/* Which network a name means. */
+/* Resolves names of networks. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@
 #include "models/slip.h"
 #include "models/timm.h"
 
-/* --- attscope's own ---------------------------------------------------------------------------------------------- */
+/* --- attscope's variants ------------------------------------------------------------------------------------------ */
 
-/* Index of a variant by its name; -1 where there is none. */
+/* Returns the index of a variant; -1 if there is none of that name. */
 static int find_variant(const char *name)
 {
     for (int i = 0; i < att_variant_count(); i++)
@@ -20,8 +20,7 @@ static int find_variant(const char *name)
     return -1;
 }
 
-/* --- what cannot be resolved ---------------------------------------------------------------------------------------
- */
+/* --- errors ------------------------------------------------------------------------------------------------------- */
 
 static att_status fail_unknown(att_context *context, const char *network)
 {
@@ -38,7 +37,7 @@ static att_status fail_unknown(att_context *context, const char *network)
     return att_fail(context, ATT_ERR_NOT_FOUND, "there is no model \"%.64s\"", network);
 }
 
-/* old: the deprecated name that was given for it, NULL: none. */
+/* old: the deprecated name that the caller gave; NULL: none */
 static att_status fail_lacking(att_context *context, const char *network, const char *old)
 {
     att_timm_name timm;
@@ -72,7 +71,7 @@ static att_status fail_tag(att_context *context, const att_network_name *name)
 
 /* --- resolving --------------------------------------------------------------------------------------------------- */
 
-/* Without what names timm's folder on the Hugging Face hub. */
+/* Removes the prefix of timm's models on the Hugging Face hub. */
 static const char *without_hub(const char *text)
 {
     static const char *const prefixes[] = {"hf-hub:timm/", "hf_hub:timm/", "timm/"};
@@ -82,7 +81,7 @@ static const char *without_hub(const char *text)
     return text;
 }
 
-/* "network.tag" or "network"; false where a part is too long to be known. */
+/* Splits "network.tag" or "network"; returns false if a part is too long to be known. */
 static bool split_tag(const char *text, size_t length, att_network_name *name)
 {
     const char *dot = memchr(text, '.', length);
@@ -134,7 +133,7 @@ att_status att_variant_find(att_context *context, const char *text, att_variant 
     return ATT_OK;
 }
 
-/* Whether the weights have no classifier. */
+/* Whether the tag's weights have no classifier. */
 static bool is_headless(const att_timm_tag *tag)
 {
     char values[256];

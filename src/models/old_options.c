@@ -1,4 +1,4 @@
-/* What options of version 0.1 mean today. */
+/* Converts options of version 0.1. */
 #include <stdio.h>
 #include <string.h>
 

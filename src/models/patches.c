@@ -61,7 +61,7 @@ att_status att_mlp_check(att_context *context, const char *key, int width, doubl
 double att_mlp_ratio(int width, int64_t hidden)
 {
     double ratio = (double)hidden / width;
-    /* The quotient may have been rounded down: then the product would be, too. */
+    /* If the quotient was rounded down, the product would be too small. */
     return att_mlp_hidden(width, ratio) < hidden ? ((double)hidden + 0.5) / width : ratio;
 }
 

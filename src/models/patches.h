@@ -1,30 +1,30 @@
-/* models/patches.h - what families that cut images into patches share: grids of patches, and widths of MLPs. */
+/* models/patches.h - grids of patches and widths of MLPs, for families that divide images into patches. */
 #ifndef ATT_MODELS_PATCHES_H
 #define ATT_MODELS_PATCHES_H
 
 #include <attscope/options.h>
 #include <attscope/tensors.h>
 
-/* ERR_ARGUMENT where a side of the image is not a multiple of the patch's. Both are height and width. */
+/* Returns ERR_ARGUMENT if a side of the image is not a multiple of the patch's. Arrays: height, width. */
 att_status att_patches_check(att_context *context, const int img_size[2], const int patch_size[2]);
 
-/* The side of a square grid of `count` patches; 0 where `count` is not a square. */
+/* Returns the side of a square grid of `count` patches; 0 if `count` is not a square. */
 int att_patches_side(int64_t count);
 
-/* Sets embed_dim, in_chans and patch_size by the shape [width, channels, P, Q] of the patch embedding's weight, which
- * is tensor `name`. ERR_UNSUPPORTED where there is none of that rank. */
+/* Sets embed_dim, in_chans and patch_size from the patch embedding's weight, tensor `name` [width, channels, P, Q].
+ * Errors: ERR_UNSUPPORTED if there is no such tensor of that rank. */
 att_status att_patches_read(att_context *context, const att_tensors *file, const char *name, att_option_values *found);
-/* Sets img_size, of a square grid with that side; found: with patch_size. */
+/* Sets img_size for a square grid of `side` x `side` patches. `found` must have patch_size. */
 void att_patches_read_side(int side, att_option_values *found);
 
-/* Channels inside an MLP: width * ratio, rounded down. */
+/* Returns the hidden channels of an MLP: width * ratio, rounded down. */
 int64_t att_mlp_hidden(int width, double ratio);
-/* ERR_ARGUMENT, which names the option `key`, where that is no channel at all. */
+/* Returns ERR_ARGUMENT, naming the option `key`, if there would be no hidden channel. */
 att_status att_mlp_check(att_context *context, const char *key, int width, double ratio);
-/* A ratio that gives `hidden` channels. */
+/* Returns a ratio that gives `hidden` channels. */
 double att_mlp_ratio(int width, int64_t hidden);
-/* ERR_UNSUPPORTED for a gated MLP, as the largest DINOv2 network has it: it has timm's names for a plain one, but
- * "<scope>.fc2" reads half of the channels that "<scope>.fc1" gives. */
+/* Returns ERR_UNSUPPORTED for a gated MLP, as in the largest DINOv2 network. It has the tensor names of a plain MLP,
+ * but "<scope>.fc2" reads only half of the channels of "<scope>.fc1". */
 att_status att_mlp_check_gate(att_context *context, const att_tensors *file, const char *scope);
 
 #endif

@@ -17,7 +17,7 @@ int att_stages_total(const att_stages *stages)
     return total;
 }
 
-/* --- reading ----------------------------------------------------------------------------------------------------- */
+/* --- parsing ------------------------------------------------------------------------------------------------------ */
 
 typedef struct reading {
     att_context *context;
@@ -35,7 +35,7 @@ static att_status fail_item(const reading *r, const char *item)
                     r->text, item);
 }
 
-/* Digits up to `end`; false where there is anything else, or too much. */
+/* Parses at most 4 digits up to `end`; returns false for anything else. */
 static bool read_number(const char *text, const char *end, int *number)
 {
     if (text == end || end - text > 4)
@@ -50,7 +50,7 @@ static bool read_number(const char *text, const char *end, int *number)
     return true;
 }
 
-/* Where the blocks of r->stage begin, and how many they are. */
+/* Returns the first block of r->stage, and their number in *count. */
 static int first_block(const reading *r, int *count)
 {
     int first = 0;
@@ -60,7 +60,7 @@ static int first_block(const reading *r, int *count)
     return first;
 }
 
-/* Takes "layer3:" or "3:" off the item's front, where that is there. */
+/* Parses a stage, "layer3:" or "3:", at the front of the item, if there is one. */
 static att_status read_stage(reading *r, const char **item)
 {
     const char *colon = strchr(*item, ':'), *digits = *item;
@@ -154,7 +154,7 @@ att_status att_placement_parse(att_context *context, const char *text, const att
 
 /* --- writing ----------------------------------------------------------------------------------------------------- */
 
-/* The K of every:K (1: all); 0 where that is not how blocks are chosen. */
+/* Returns K if the blocks are every:K (1: all); else 0. */
 static int period_of(const bool *chosen, int total)
 {
     int period = 1;
@@ -227,7 +227,7 @@ static att_status find_hook(att_context *context, const att_hooks *hooks, const 
     return att_fail(context, ATT_ERR_ARGUMENT, "%s: this network has no \"@%.32s\", only %s", KEY, name, names);
 }
 
-/* Without a hook the first is taken that the module fits. */
+/* The default hook of a module is the first that it fits. */
 static int default_hook(const att_hooks *hooks, const att_module *module)
 {
     for (int i = 0; i < hooks->count; i++)
@@ -253,7 +253,7 @@ static att_status check_fit(att_context *context, const att_hooks *hooks, const 
                     places[module->place], hook->name, places[hook->place]);
 }
 
-/* item: "se:ratio=8@after_branch:every:2", which is cut apart. */
+/* Parses "se:ratio=8@after_branch:every:2". Modifies `item`. */
 static att_status parse_placed(att_context *context, const att_hooks *hooks, const att_stages *stages, char *item,
                                att_placed_module *placed)
 {
@@ -274,7 +274,7 @@ static att_status parse_placed(att_context *context, const att_hooks *hooks, con
     return att_placement_parse(context, places ? places : "all", stages, placed->at);
 }
 
-/* Whether both have parameters of the same names. */
+/* Whether both would have parameters of the same names in some block. */
 static bool collide(const att_placed_module *a, const att_placed_module *b)
 {
     const att_module *one = a->choice.module, *other = b->choice.module;
@@ -402,7 +402,7 @@ att_status att_placed_complete(att_context *context, const char *known, att_opti
 
 /* --- widths ------------------------------------------------------------------------------------------------------ */
 
-/* Reads "5x2" or "10" up to a comma or the end. */
+/* Parses "5x2" or "10" up to a comma or the end. */
 static bool read_run(const char **at, int64_t *width, int64_t *count)
 {
     char run[32];

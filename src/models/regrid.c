@@ -6,11 +6,11 @@
 #include "core/memory.h"
 #include "data/filter.h"
 
-/* A pass over `lines` lines, each of `from` samples that become `to`. */
+/* One pass of the separable resize: resamples `lines` lines from `from` to `to` samples each. */
 typedef struct pass {
     int from, to, lines;
-    int64_t block;                   /* numbers that are weighted alike */
-    int64_t line_in, line_out, step; /* numbers from line to line, and from sample to sample */
+    int64_t block;                   /* numbers per sample, which share a weight */
+    int64_t line_in, line_out, step; /* strides between lines and between samples */
 } pass;
 
 static void weigh(const double *in, int64_t step, const double *weights, int count, double *out, int64_t block)

@@ -4,13 +4,12 @@
 #include "core/memory.h"
 #include "models/family.h"
 
-/* From the weights of one model to those parameters that another one, for other images, has in another shape, or for
- * another grid of as many patches. */
+/* Resamples the parameters that depend on the image size. */
 typedef struct resizing {
     att_context *context;
     const att_model *model, *from_model;
     const att_weights *from;
-    att_graph *changed; /* has nothing but these parameters */
+    att_graph *changed; /* declares only these parameters */
 } resizing;
 
 static att_status fail_shape(const resizing *r, const att_parameter_info *parameter)
@@ -29,7 +28,7 @@ static bool find_grid(const resizing *r, const att_parameter_info *parameter, at
                                               parameter->name, from, parameter->shape, grid);
 }
 
-/* The parameter's index in the weights, where its shape or its grid there is another; -1 where it is the same. */
+/* Sets *index to the parameter's index in the weights if its shape or grid differs there; else to -1. */
 static att_status find_changed(const resizing *r, const att_parameter_info *parameter, int *index)
 {
     att_regrid grid;
@@ -57,7 +56,7 @@ static att_status declare_changed(resizing *r)
     return att_graph_status(r->changed);
 }
 
-/* F32 or F64, as the graph. */
+/* Converts values of `dtype` (F32 or F64) to f64. */
 static void widen(att_dtype dtype, const void *values, int64_t count, double *out)
 {
     for (int64_t i = 0; i < count; i++)
@@ -73,7 +72,7 @@ static void shorten(att_dtype dtype, const double *values, int64_t count, void *
             ((float *)out)[i] = (float)values[i];
 }
 
-/* in, out: room for the old and the new table in f64; raw: for the larger of both in the graph's type. */
+/* in, out: buffers for the old and the new table in f64; raw: a buffer for the larger of them in the graph's type */
 static att_status resample(const resizing *r, att_weights *to, int index, double *in, double *out, void *raw)
 {
     att_parameter_info parameter = att_weights_at(to, index);

@@ -1,10 +1,9 @@
-/* Residual networks: ResNet (He et al., CVPR 2016) as timm and torchvision build it, with the stems and shortcuts of He
- * et al., CVPR 2019 (the "d" and "t" variants), Wide ResNet (Zagoruyko, Komodakis, BMVC 2016), ResNeXt (Xie et al.,
- * CVPR 2017), SE (Hu et al., CVPR 2018) and ECA (Wang et al., CVPR 2020) networks; the networks for CIFAR of He et al.
- * with shortcuts of option A, and the bottleneck networks for CIFAR (post-activation, and pre-activation: He et al.,
- * ECCV 2016). Dimensions and preprocessing are those of timm 1.0; for CIFAR, of the public training codes whose tensor
- * names they bear.
- */
+/* Residual networks: ResNet (He et al., CVPR 2016) as in timm and torchvision, also with the stems and shortcuts of He
+ * et al., CVPR 2019 (the "d" and "t" variants); Wide ResNet (Zagoruyko, Komodakis, BMVC 2016); ResNeXt (Xie et al.,
+ * CVPR 2017); SE (Hu et al., CVPR 2018) and ECA (Wang et al., CVPR 2020) networks; networks for CIFAR of He et al. with
+ * option-A shortcuts, and bottleneck networks for CIFAR, post-activation and pre-activation (He et al., ECCV 2016).
+ * Dimensions and preprocessing are those of timm 1.0, and for CIFAR those of public training codes, whose tensor names
+ * are used. */
 #include "models/resnet.h"
 
 #include <stdio.h>
@@ -131,7 +130,7 @@ static att_model_info resnet_info(int index)
         .name = variant->name, .summary = variant->summary, .height = variant->img_size, .width = variant->img_size};
 }
 
-/* Without stride in its stem any of these networks is one for small images, such as those of CIFAR. */
+/* With the stem for small images any of these networks is one for images like those of CIFAR. */
 static bool is_made_small(const resnet_style *style, const att_option_values *said)
 {
     return strcmp(att_options_text(said, "stem_type"), SMALL_STEM) == 0 && strcmp(style->stem_type, SMALL_STEM) != 0;
@@ -177,7 +176,7 @@ static void resnet_defaults(int index, const att_option_values *said, att_option
     att_options_write(&att_resnet_table, &o, options);
 }
 
-/* "linear" where shortcuts are padded, as networks for CIFAR have it. */
+/* Networks for CIFAR, which pad shortcuts, call it "linear". */
 static att_classifier_form resnet_classifier(const void *options)
 {
     const att_resnet_options *o = options;
@@ -185,7 +184,7 @@ static att_classifier_form resnet_classifier(const void *options)
                                  .build = att_nn_classifier};
 }
 
-/* Tensors show these: stem_width, avg_down. */
+/* stem_width and avg_down may have any value because the tensors show them. */
 static const att_idle_argument resnet_idle[] = {
     {"drop_block_rate", ATT_ANY_VALUE},
     {"output_stride", "32"},

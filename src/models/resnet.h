@@ -1,4 +1,4 @@
-/* models/resnet.h - what the files of the residual networks' family share. */
+/* models/resnet.h - shared by the files of the family of residual networks. */
 #ifndef ATT_MODELS_RESNET_H
 #define ATT_MODELS_RESNET_H
 
@@ -7,28 +7,28 @@
 #include "models/family.h"
 #include "models/placement.h"
 
-/* Each in the order of its names in resnet_options.c. */
+/* Each enum has the order of its names in resnet_options.c. */
 typedef enum att_resnet_block { ATT_BASIC, ATT_BOTTLENECK, ATT_PREACT } att_resnet_block;
 typedef enum att_resnet_stem { ATT_CONV7, ATT_DEEP, ATT_DEEP_TIERED, ATT_CONV3 } att_resnet_stem;
 typedef enum att_resnet_shortcut { ATT_CONV, ATT_AVG_CONV, ATT_PAD } att_resnet_shortcut;
 
-/* The family's options: each is what its help says (resnet_options.c). */
+/* The family's options, explained by their help (resnet_options.c). */
 typedef struct att_resnet_options {
     ATT_SHARED_MEMBERS;
     int depth, width, cardinality, base_width;
     int zero_init_last;
     char global_pool[8], block[12], stem_type[12], shortcut[12], layers[24];
-    /* The module's option `hidden` block by block, for the blocks that have the first module, in order: "3x2,5x2,10" is
-     * 3, 3, 5, 5, 10; "": as `modules` says in all of them. */
+    /* Value of the module's option "hidden" for each block that has the first module, in order: "3x2,5x2,10" is 3, 3,
+     * 5, 5, 10. "": all have the value in `modules`. */
     char modules_hidden[128];
 } att_resnet_options;
 extern const att_option_table att_resnet_table;
 
-/* Where modules can be put, in the order of att_resnet_hooks. */
+/* The places for modules, in the order of att_resnet_hooks. */
 enum { ATT_RESNET_AFTER_BRANCH };
 extern const att_hooks att_resnet_hooks;
 
-/* What options say, read. */
+/* The parsed options. */
 typedef struct att_resnet {
     const att_resnet_options *options;
     att_resnet_block block;
@@ -38,14 +38,14 @@ typedef struct att_resnet {
     att_modules modules;
 } att_resnet;
 
-/* ERR_ARGUMENT where the options do not go together. *net refers to them. */
+/* Parses the options; *net points to them. Errors: ERR_ARGUMENT if they are not compatible. */
 att_status att_resnet_read(att_context *context, const att_resnet_options *options, att_resnet *net);
 
-/* Layers with weights, shortcuts aside. */
+/* Returns the number of layers with weights, without shortcuts. */
 int att_resnet_depth(att_resnet_block block, const att_stages *stages);
-/* "3,4,6,3" */
+/* Writes the blocks of each stage: "3,4,6,3". */
 void att_stages_format(const att_stages *stages, char *text, size_t size);
-/* A block's convolutions, and its outputs over the channels of its stage. */
+/* Number of convolutions in a block, and ratio of its outputs to the channels of its stage. */
 int att_resnet_convs(att_resnet_block block);
 int att_resnet_expansion(att_resnet_block block);
 /* Channels of a bottleneck's 3 x 3 convolution in a stage of `planes` channels. */

@@ -1,4 +1,4 @@
-/* The network itself: stem, stages of residual blocks, mean over the map. */
+/* Builds the network: stem, stages of residual blocks, mean over the map. */
 #include <attscope/ops.h>
 
 #include "models/resnet.h"
@@ -9,10 +9,10 @@ typedef struct resnet_build {
     att_scope root;
 } resnet_build;
 
-/* Where a block stands. */
+/* A block's position in the network. */
 typedef struct place {
     att_scope scope;
-    int index; /* over the whole network */
+    int index; /* counted over the whole network */
     int64_t planes;
     int stride;
 } place;
@@ -43,7 +43,7 @@ typedef struct layer {
     att_nn_conv_options conv;
 } layer;
 
-/* Strides are those of the 3 x 3 convolutions, as in timm and torchvision. */
+/* The stride belongs to the 3 x 3 convolution, as in timm and torchvision. */
 static void layers_of(const att_resnet *net, const place *at, layer layers[3])
 {
     const att_resnet_options *options = net->options;
@@ -127,7 +127,8 @@ static att_value build_block(const resnet_build *build, const place *at, att_val
 
 /* --- stem, stages, head ------------------------------------------------------------------------------------------ */
 
-/* Three convolutions, the first of stride 2: width / 2 channels, in the tiered form 3/8 width after the first. */
+/* Three convolutions, the first with stride 2. The first has width / 2 channels, or 3/8 width in the tiered form; the
+ * second width / 2, the third width. */
 static att_value build_deep_stem(const resnet_build *build, att_value x)
 {
     static const char *const convs[] = {"0", "3", "6"}, *const norms[] = {"1", "4"};
@@ -182,7 +183,7 @@ void att_resnet_build(att_graph *graph, const void *options, att_features *featu
     const att_resnet_options *o = options;
     att_resnet net;
     if (att_resnet_read(att_graph_context(graph), o, &net) != ATT_OK)
-        return; /* complete() has let it pass before */
+        return; /* cannot happen: complete() has checked the options */
     resnet_build build = {.graph = graph, .net = &net, .root = att_scope_root(graph)};
     att_shape shape = att_shape_of(o->img_size[0], o->img_size[1], o->in_chans);
     att_value x = att_graph_input(graph, ATT_IMAGE, att_graph_dtype(graph), shape);

@@ -1,4 +1,4 @@
-/* What the options of a residual network say, and whether they go together. */
+/* Declares, parses and checks the options of residual networks. */
 #include <stdio.h>
 #include <string.h>
 
@@ -90,7 +90,7 @@ int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width)
     return planes * base_width / 64 * cardinality;
 }
 
-/* The index of `text` among the names; the options are checked. */
+/* Returns the index of `text` among the names; it is known to be one of them. */
 static int index_of(const char *(*name)(int index), const char *text)
 {
     int index = 0;
@@ -108,7 +108,7 @@ static void read_words(const att_resnet_options *options, att_resnet *net)
 
 /* --- depth and layers -------------------------------------------------------------------------------------------- */
 
-/* False unless `text` is a list of numbers of blocks, of four stages at most. */
+/* Parses numbers of blocks of at most four stages; returns false for any other text. */
 static bool parse_layers(const char *text, att_stages *stages)
 {
     char copy[sizeof((att_resnet_options *)0)->layers];
@@ -135,7 +135,7 @@ static att_status read_layers(att_context *context, const att_resnet_options *op
                     small ? "3 or 4" : "4", small ? "3,3,3" : "3,4,6,3", ATT_BLOCKS, options->layers);
 }
 
-/* Networks for CIFAR are named by their depth: three stages of n blocks each. */
+/* Networks for CIFAR are named by depth: three stages of n blocks each. */
 static att_status stages_of_depth(att_context *context, att_resnet_block block, int depth, att_stages *stages)
 {
     int step = 3 * att_resnet_convs(block), blocks = (depth - 2) / step;

@@ -1,4 +1,4 @@
-/* What tensors say of a residual network, by timm's names, and by those of the public codes for CIFAR. */
+/* Recognises residual networks by tensor names of timm and of public codes for CIFAR. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "models/seen_modules.h"
 #include "models/signs.h"
 
-/* The scope that modules have in the public codes of residual networks for CIFAR. */
+/* Scope of modules in public codes of residual networks for CIFAR. */
 static const char OTHER_SCOPE[] = "attention_module";
 
 enum { NAME_BYTES = 256 };
@@ -60,7 +60,7 @@ static bool is_inner(const char *name)
     return false;
 }
 
-/* Digits before a dot: the number, up to 999 without leading zeros, and what follows; false otherwise. */
+/* Parses at most 3 digits without leading zeros before a dot and moves *at behind the dot; returns false otherwise. */
 static bool read_number(const char **at, int *number)
 {
     size_t count = strspn(*at, "0123456789");
@@ -73,7 +73,7 @@ static bool read_number(const char **at, int *number)
     return true;
 }
 
-/* "layer<stage>.<block>.<rest>": the stage from 1; false for other names. */
+/* Parses "layer<stage>.<block>.<rest>", stages from 1; returns false for other names. */
 static bool read_place(const char *name, int *stage, int *block, const char **rest)
 {
     if (strncmp(name, "layer", 5) != 0)
@@ -83,21 +83,22 @@ static bool read_place(const char *name, int *stage, int *block, const char **re
            *block < ATT_BLOCKS;
 }
 
-/* What follows "<scope>." in `name`; NULL for other names. */
+/* Returns what follows "<scope>." in `name`; NULL for other names. */
 static const char *behind(const char *name, const char *scope)
 {
     size_t length = strlen(scope);
     return strncmp(name, scope, length) == 0 && name[length] == '.' ? name + length + 1 : NULL;
 }
 
-/* Scope i that a module of feature maps has, first its own; NULL past the last. */
+/* Returns scope i of a module of feature maps, its own first; NULL past the last. */
 static const char *scope_of(const att_module *module, int i)
 {
     const char *const scopes[] = {module->scope, OTHER_SCOPE, module->other_scope};
     return module->place == ATT_ON_MAPS && i < COUNT(scopes) ? scopes[i] : NULL;
 }
 
-/* What follows scope number `which` of a module; NULL for names outside of its scopes. */
+/* Returns what follows a scope of the module, and the scope's number in *which; NULL for names outside of its scopes.
+ */
 static const char *behind_module(const char *rest, const att_module *module, int *which)
 {
     const char *own = NULL, *scope;
@@ -116,7 +117,7 @@ static bool is_in_module(const att_context *context, const char *rest)
     return is;
 }
 
-/* The parameter `own` of a module by its other name: "fc1.weight" by "fc.0.weight"; false where it has none. */
+/* Writes the alternative name of a module's parameter: "fc.0.weight" for "fc1.weight"; returns false if it has none. */
 static bool other_name(const att_module *module, const char *own, char *other, size_t size)
 {
     for (int i = 0; i < ATT_MODULE_OTHER_NAMES && module->other_names[i][0]; i++) {
@@ -127,7 +128,7 @@ static bool other_name(const att_module *module, const char *own, char *other, s
     return false;
 }
 
-/* In a scope of others a pattern would tell too much. */
+/* In a scope that several modules share, only exact names identify a module, not patterns. */
 static bool tells(const att_module *module, const char *own, bool own_scope)
 {
     char other[NAME_BYTES];
@@ -135,7 +136,7 @@ static bool tells(const att_module *module, const char *own, bool own_scope)
            (other_name(module, module->parameter, other, sizeof other) && strcmp(other, own) == 0);
 }
 
-/* Whether the module's constant lies beside the tensor `name`, which ends in `own`. */
+/* Whether the file has the module's constant beside the tensor `name`; `own` is the end of `name` below the scope. */
 static bool has_constant(const att_tensors *file, const att_module *module, const char *name, const char *own)
 {
     char beside[NAME_BYTES];
@@ -147,13 +148,13 @@ static bool has_constant(const att_tensors *file, const att_module *module, cons
 typedef struct seen {
     att_context *context;
     const att_tensors *file;
-    const char
-        *alien; /* of the tensors that no residual network here has, the one that says most; NULL: there is none */
+    const char *alien; /* most specific name that no residual network here has; NULL: none */
     int blocks[ATT_STAGES];
 } seen;
 
-/* The module that the tensor `name`, which ends in `rest` within its block, tells; NULL for others. Names that several
- * modules have in a scope of others are those of the one whose constant lies beside, else of the first without. */
+/* Returns the module that the tensor `name` belongs to; `rest` is its name within the block; NULL if none. If several
+ * modules have the name in a shared scope, the one whose constant is beside it is returned, else the first without a
+ * constant. */
 static const att_module *module_of(const seen *s, const char *name, const char *rest)
 {
     const att_module *found = NULL;
@@ -177,8 +178,9 @@ bool att_resnet_is_added(const att_context *context, const char *name)
     return read_place(name, &stage, &block, &rest) && is_in_module(context, rest);
 }
 
-/* Number *index, counted down, of the ways to write the parameter `own` of a module in `block`: its scopes, each with
- * its own and its other name, but for the first. */
+/* Writes alternative name *index of the parameter `own` of a module in `block`. These are all combinations of the
+ * module's scopes and the parameter's names except the first. If there are fewer, returns false and subtracts their
+ * number from *index. */
 static bool alias_in_module(const att_module *module, const char *block, const char *own, int *index, char *other,
                             size_t size)
 {
@@ -214,7 +216,7 @@ bool att_resnet_alias(const att_context *context, const char *name, int index, c
     return false;
 }
 
-/* --- reading all names ------------------------------------------------------------------------------------------- */
+/* --- names of all tensors ----------------------------------------------------------------------------------------- */
 
 static void read_name(seen *s, const char *name)
 {
@@ -237,7 +239,7 @@ static bool has(const seen *s, const char *name)
     return att_tensors_find(s->file, name) >= 0;
 }
 
-/* The shape of a tensor of this rank, its dims in 1..2^24; rank 0 where it is otherwise. */
+/* Returns the shape of a tensor of this rank with dimensions in 1..2^24; rank 0 if there is none. */
 static att_shape shape_of(const seen *s, const char *name, int rank)
 {
     static const att_shape none = {.rank = 0};
@@ -251,7 +253,7 @@ static att_shape shape_of(const seen *s, const char *name, int rank)
     return shape.rank == rank ? shape : none;
 }
 
-/* --- what they say ----------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
 static att_status fail_shape(const seen *s, const char *name, const char *expected)
 {
@@ -292,7 +294,7 @@ static att_status read_blocks(const seen *s, att_option_values *found)
     return ATT_OK;
 }
 
-/* Shapes change from the first stage to the second. */
+/* The shortcut shows in the second stage, where shapes change. */
 static void read_shortcut(const seen *s, att_option_values *found)
 {
     bool pools = shape_of(s, "layer2.0.downsample.1.weight", 4).rank != 0;
@@ -323,7 +325,7 @@ static att_status read_stages(const seen *s, att_option_values *found, att_stage
 
 /* --- modules ------------------------------------------------------------------------------------------------------ */
 
-/* What was made of the branch's channels, in a block of either kind. */
+/* Returns the channels of a block's branch, in a block of either kind. */
 static int64_t channels_of(const seen *s, const char *block)
 {
     char name[48];
@@ -334,7 +336,7 @@ static int64_t channels_of(const seen *s, const char *block)
     return shape.rank ? shape.dims[0] : 0;
 }
 
-/* Blocks in stages before this one, which counts from 1. */
+/* Returns the number of blocks before `stage`, which counts from 1. */
 static int blocks_before(const att_stages *stages, int stage)
 {
     int count = 0;
@@ -389,7 +391,7 @@ static void note_modules(const seen *s, const att_stages *stages, att_seen_modul
     }
 }
 
-/* Group norm keeps nothing, layer norm and others neither. */
+/* Group norm, layer norm and others have no running statistics. */
 static att_status check_norms(const seen *s)
 {
     static const char *const norms[] = {"bn1", "layer1.0.bn1"};
@@ -406,7 +408,7 @@ static att_status check_norms(const seen *s)
     return ATT_OK;
 }
 
-/* All but the module's options. */
+/* Sets all options but "modules". */
 static att_status read_network(seen *s, att_option_values *found, att_stages *stages)
 {
     for (int i = 0; i < att_tensors_count(s->file); i++)
@@ -437,7 +439,7 @@ att_status att_resnet_recognise(att_context *context, const att_tensors *file, a
     return att_seen_write(context, &places, &modules, found);
 }
 
-/* hidden: of the sites, which are the blocks that have the module, in order. */
+/* hidden: widths of the blocks that have the module, in order */
 static att_status write_hidden(const seen *s, const int *hidden, int count, att_resnet_options *options)
 {
     if (att_widths_format(hidden, count, options->modules_hidden, sizeof options->modules_hidden))
@@ -447,7 +449,7 @@ static att_status write_hidden(const seen *s, const int *hidden, int count, att_
                     att_tensors_path(s->file), sizeof options->modules_hidden - 1);
 }
 
-/* Where the network has the file's only module in the file's blocks, its hidden widths are the file's. */
+/* If the network's only module is the file's, in the same blocks, its hidden widths are the file's. */
 att_status att_resnet_fit(att_context *context, const att_tensors *file, void *settings)
 {
     att_resnet_options *options = settings;

@@ -32,7 +32,7 @@ bool att_seen_owns(const att_context *context, const char *name, const char *bra
     return false;
 }
 
-/* Where the module is in the list of all. */
+/* Returns the module's index among those of the context. */
 static int number_of(const att_context *context, const att_module *module)
 {
     int number = 0;

@@ -1,52 +1,53 @@
-/* models/seen_modules.h - which modules the names in a file show, with which options, and where. */
+/* models/seen_modules.h - detects from tensor names which modules a file's network has, with which options, and where.
+ */
 #ifndef ATT_MODELS_SEEN_MODULES_H
 #define ATT_MODELS_SEEN_MODULES_H
 
 #include "models/module_options.h"
 #include "models/placement.h"
 
-/* A module at one hook; at[b]: block b of the whole network has it. */
+/* A module at one hook; at[b]: block b, counted over the whole network, has it. */
 typedef struct att_seen_module {
     const att_module *module;
     int hook;
     bool at[ATT_BLOCKS];
 } att_seen_module;
 
-/* In the order of hooks, at one hook in the order of `attscope modules`. Zero-initialise. */
+/* The detected modules, ordered by hook, then as in `attscope modules`. Zero-initialise. */
 typedef struct att_seen_modules {
     int count;
-    bool too_many; /* the file has more than there is room for */
+    bool too_many; /* there were more than ATT_MOST_MODULES */
     att_seen_module items[ATT_MOST_MODULES];
 } att_seen_modules;
 
-/* How the blocks of a family are called. */
+/* How to find the blocks of a family in a file. */
 typedef struct att_seen_places att_seen_places;
 struct att_seen_places {
     const att_tensors *file;
     const att_hooks *hooks;
     att_stages stages;
-    att_alias *alias; /* att_family's; NULL: it has none */
-    /* Describes block `block` of the whole network at a hook. */
+    att_alias *alias; /* see att_family; NULL: none */
+    /* Describes block `block`, counted over the whole network, at a hook. */
     void (*site)(const att_seen_places *places, const att_module *module, int hook, int block, att_module_site *site);
     const void *user;
 };
 
-/* The module of tokens whose parameter "<branch>.<scope>.<parameter>" is `name`, what follows a block's number; NULL
- * for others. */
+/* Returns the module (of place ATT_ON_TOKENS) whose parameter is `name`, a name without the block's prefix, of the form
+ * "<branch>.<scope>.<parameter>"; NULL if there is none. */
 const att_module *att_seen_find(const att_context *context, const char *name, const char *branch);
-/* Whether `name` lies in the scope of a module of tokens that has parameters: "<branch>.<scope>.*". */
+/* Returns whether `name`, "<branch>.<scope>.*", lies in the scope of a module of ATT_ON_TOKENS with parameters. */
 bool att_seen_owns(const att_context *context, const char *name, const char *branch);
-/* Notes a module of a block below ATT_BLOCKS. */
+/* Adds a module in a block; block < ATT_BLOCKS. */
 void att_seen_note(const att_context *context, att_seen_modules *seen, const att_module *module, int hook, int block);
-/* The blocks with one of the modules. Returns how many there are. */
+/* Describes the blocks that have the module. Returns their number. */
 int att_seen_sites(const att_seen_places *places, const att_seen_module *seen, att_module_site sites[ATT_BLOCKS]);
-/* Sets "modules" where there are any. Tensors do not show the order of two modules at one hook of one block: it is that
- * of `attscope modules`. Errors: ERR_UNSUPPORTED where the text has no room, or for more than ATT_MOST_MODULES;
- * ERR_MEMORY. */
+/* Sets the option "modules" if there are any. Tensors do not show the order of two modules at one hook of one block;
+ * the order of `attscope modules` is used. Errors: ERR_UNSUPPORTED if the text is too long or there are more than
+ * ATT_MOST_MODULES; ERR_MEMORY. */
 att_status att_seen_write(att_context *context, const att_seen_places *places, const att_seen_modules *seen,
                           att_option_values *found);
-/* The same for a family without stages whose blocks are called "blocks.3". branches: of each hook, the branch's name
- * below the block. `found` has "depth" and "embed_dim", the width of every branch. */
+/* The same for a family without stages, with blocks called "blocks.3". branches: for each hook, the name of its branch
+ * below the block. `found` must have "depth" and "embed_dim", the width of every branch. */
 att_status att_seen_write_blocks(att_context *context, const att_tensors *file, const att_hooks *hooks,
                                  const char *const *branches, const att_seen_modules *seen, att_option_values *found);
 

@@ -5,7 +5,7 @@
 
 #define TRANSFORMERS "the transformers library's names; only timm's are read"
 
-/* The first pattern that matches counts: blocks before whole networks, known networks before vague ones. */
+/* Tensor names of other networks. The first match counts: specific patterns come before general ones. */
 static const struct sign {
     const char *pattern, *of;
 } signs[] = {

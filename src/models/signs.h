@@ -1,14 +1,15 @@
-/* models/signs.h - what tensors that no network here has are a sign of, in words. */
+/* models/signs.h - explains tensors of networks that attscope does not have. */
 #ifndef ATT_MODELS_SIGNS_H
 #define ATT_MODELS_SIGNS_H
 
 #include <attscope/tensors.h>
 
-/* The rank of a tensor's name among the signs, those that say most first; past the last where it is no sign. */
+/* Returns the rank of a tensor's name in the list of known foreign names, the most specific first; the length of the
+ * list for names that are not in it. */
 int att_sign_rank(const char *name);
 
-/* ERR_UNSUPPORTED for a file with the tensor `name`, which belongs to none of `what` ("plain ViT or DeiT"), saying
- * what it is a sign of. */
+/* Returns ERR_UNSUPPORTED for a file whose tensor `name` belongs to no `what` ("plain ViT or DeiT"). The message says
+ * which kind of network has such a tensor, if known. */
 att_status att_sign_refuse(att_context *context, const att_tensors *file, const char *name, const char *what);
 
 #endif

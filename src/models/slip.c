@@ -7,7 +7,7 @@
 
 enum { MOST_RUNS = 24, NAME_BYTES = 128, FAMILY_LETTERS = 6, WORD_LETTERS = 4, SIZE_DIGITS = 3, SIZE_RUN = 4 };
 
-/* Letters, or digits, that follow each other in a name. */
+/* A run of letters or of digits in a name. */
 typedef struct run {
     char text[32];
     bool is_number;
@@ -33,7 +33,7 @@ static bool is_letter(char c)
     return lower(c) >= 'a' && lower(c) <= 'z';
 }
 
-/* False where there are more or longer runs than a name has. */
+/* Splits a name into runs; returns false if there are more or longer runs than a name of a network has. */
 static bool split(const char *name, size_t length, runs *all)
 {
     all->count = 0;
@@ -67,7 +67,7 @@ static bool names_word(const char *name, size_t length, const char *word)
     return false;
 }
 
-/* Whether some network's name has the word. */
+/* Whether the name of some network contains the word. */
 static bool is_known(const char *word)
 {
     att_timm_name timm;
@@ -80,7 +80,8 @@ static bool is_known(const char *word)
     return false;
 }
 
-/* Whether `typed` is `word` with one letter left out, doubled, or swapped with the next; the first letter stays. */
+/* Whether `typed` is `word` with one letter left out, doubled, or swapped with the next. The first letter must be
+ * right. */
 static bool is_misspelt(const char *typed, const char *word)
 {
     size_t given = strlen(typed), own = strlen(word), same = 0;
@@ -96,7 +97,7 @@ static bool is_misspelt(const char *typed, const char *word)
            strcmp(typed + same + 2, word + same + 2) == 0;
 }
 
-/* Whether the texts differ in one place behind the first. */
+/* Whether the texts differ in one character only, not the first. */
 static bool has_wrong_letter(const char *typed, const char *word)
 {
     size_t same = 0;
@@ -105,8 +106,8 @@ static bool has_wrong_letter(const char *typed, const char *word)
     return same > 0 && typed[same] && word[same] && strcmp(typed + same + 1, word + same + 1) == 0;
 }
 
-/* Run i of `own` is what `typed` was meant to be. Short family names differ from each other in a letter (ViT, PiT,
- * DeiT). Of numbers, only the image size at the end of a ViT's name makes no other network. */
+/* Whether `typed` is a mistyped run i of `own`. Short family names differ from each other in one letter (ViT, PiT,
+ * DeiT), so they must be right. Numbers must be right except the image size at the end of a ViT's name. */
 static bool is_slip(const char *typed, const runs *own, int i)
 {
     const run *meant = &own->items[i];

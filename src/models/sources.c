@@ -1,4 +1,4 @@
-/* Reading configurations from side files and metadata. */
+/* Reads configurations from side files and metadata. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ static att_fact json_fact(const json_t *value)
     return fact;
 }
 
-/* An empty text is what scripts write for an option that was not given. As the pooling it means none at all. */
+/* Scripts write an empty text for an option that was not given. For the pooling it means "no pooling". */
 static bool may_be_empty(const char *key)
 {
     return strcmp(key, "global_pool") == 0 || strcmp(key, "gp") == 0;
@@ -75,7 +75,7 @@ static bool says_nothing(const char *key, const json_t *value)
            (json_is_object(value) && json_object_size(value) == 0);
 }
 
-/* Notes member `key` where it is there and says something. */
+/* Sets the value of member `key` if it is present and not empty. */
 static att_status note_member(att_context *context, const char *what, const json_t *object, const char *key,
                               att_config *config)
 {
@@ -96,10 +96,10 @@ static att_status note_members(att_context *context, const char *what, const jso
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
-/* Under which keys codes keep it. */
+/* Keys under which programs store the name. */
 static const char *const name_keys[] = {ATT_TENSORS_ARCHITECTURE, "architecture", "model_name", "model", "timm_model"};
 
-/* Whether the part before the tag is a network's name. */
+/* Whether the part before the tag is the name of a network. */
 static bool has_unknown_tag(att_context *context, const char *text)
 {
     char network[128];
@@ -111,7 +111,7 @@ static bool has_unknown_tag(att_context *context, const char *text)
     return att_model_resolve(context, network, &name) != ATT_ERR_NOT_FOUND;
 }
 
-/* The name without blanks around it and in timm's case. */
+/* Writes the name as timm does: lower case, no surrounding blanks. */
 static void as_timm_writes(const char *text, char plain[128])
 {
     size_t length = 0;
@@ -134,12 +134,12 @@ att_status att_config_resolve(att_context *context, const char *text, att_networ
     if (att_model_resolve(context, plain, &other) == ATT_ERR_UNSUPPORTED)
         return ATT_ERR_UNSUPPORTED;
     bool is_known = has_unknown_tag(context, text);
-    status = att_model_resolve(context, text, name); /* for its message */
+    status = att_model_resolve(context, text, name); /* sets the message */
     return is_known && status == ATT_ERR_NOT_FOUND ? ATT_ERR_UNSUPPORTED : status;
 }
 
-/* Notes the name of a network. Beside another name, one that is none of timm's says nothing; one of another network is
- * refused. */
+/* Sets the name of the network. If there is a name already, one that is not timm's is ignored, and one of another
+ * network is refused. */
 static att_status note_name(att_context *context, const char *what, const char *text, att_config *config)
 {
     att_network_name known, other;
@@ -175,10 +175,10 @@ static att_status note_name_member(att_context *context, const char *what, const
 /* --- arguments of timm's constructors ------------------------------------------------------------------------------
  */
 
-/* Under which keys codes keep them. */
+/* Keys under which programs store them. */
 static const char *const argument_keys[] = {"model_args", "model_kwargs", "kwargs"};
 
-/* Of timm's scripts and of every family (att_family.idle_arguments). */
+/* For timm's scripts and for every family (see att_family.idle_arguments). */
 static const att_idle_argument idle_arguments[] = {
     {"pretrained", ATT_ANY_VALUE}, {"bn_eps", "1e-5"}, {"bn_tf", "false"}, {NULL, NULL}};
 
@@ -190,7 +190,7 @@ static bool is_value(const att_fact *fact, const char *text)
     return fact->kind == ATT_FACT_NUMBERS && fact->count == 1 && as_number(text, &number) && fact->numbers[0] == number;
 }
 
-/* Whether a list has the argument; then *idle says whether the value changes nothing. */
+/* Whether the list has the argument; *idle becomes true if the value is acceptable. */
 static bool has_argument(const att_idle_argument *list, const char *key, const att_fact *fact, bool *idle)
 {
     bool found = false;
@@ -203,8 +203,8 @@ static bool has_argument(const att_idle_argument *list, const char *key, const a
     return found;
 }
 
-/* Whether a network made with the argument computes what attscope computes. family: NULL where it is unknown; the
- * value must then change nothing in every family that has the argument. */
+/* Whether timm's network with this argument computes what attscope's does. family: NULL if unknown; the value must then
+ * be acceptable in every family that has the argument. */
 static bool is_idle(const att_family *family, const char *key, const att_fact *fact)
 {
     bool known = false, all_idle = true, idle = false;
@@ -233,15 +233,15 @@ static att_status refuse_argument(att_context *context, const char *what, const 
                     what, key, value);
 }
 
-/* Refuses an argument, of a network of the named family (NULL: unknown), with which timm computes something else. */
+/* Refuses an argument with which timm's network computes something else. family: NULL if unknown. */
 static att_status check_argument(att_context *context, const char *what, const att_family *family, const char *key,
                                  const att_fact *fact)
 {
     return is_idle(family, key, fact) ? ATT_OK : refuse_argument(context, what, key, fact);
 }
 
-/* The family of the network that the config names; where it names none that attscope has, the one that the file's
- * tensors show. NULL: neither says it. */
+/* Returns the family of the network that the config names or, without a known name, of the file's tensors; NULL if
+ * unknown. */
 static const att_family *family_of(att_context *context, const att_tensors *file, const att_config *config)
 {
     att_variant variant;
@@ -250,7 +250,7 @@ static const att_family *family_of(att_context *context, const att_tensors *file
     return att_family_shown(file);
 }
 
-/* Notes an argument of the constructor of a network of that family (NULL: unknown). */
+/* Sets the option of a constructor's argument. family: NULL if unknown. */
 static att_status note_argument(att_context *context, const char *what, const att_family *family, const char *key,
                                 const att_fact *fact, att_config *config)
 {
@@ -284,7 +284,7 @@ static bool is_listed(const char *key)
     return listed;
 }
 
-/* The arguments in config.json, also where they lie beside the name. */
+/* Sets the options of the arguments in config.json, including those beside the name. */
 static att_status note_config_args(att_context *context, const char *what, const att_tensors *file, const json_t *root,
                                    att_config *config)
 {
@@ -307,7 +307,7 @@ static att_status note_config_args(att_context *context, const char *what, const
     return ATT_OK;
 }
 
-/* Puts the pretrained tag behind the network's name. Tags of others than timm say nothing here. */
+/* Appends the pretrained tag to the network's name. Tags that are not timm's are ignored. */
 static void note_tag(att_context *context, const json_t *timm_config, att_config *config)
 {
     const char *tag = json_string_value(json_object_get(timm_config, "tag"));
@@ -320,8 +320,8 @@ static void note_tag(att_context *context, const json_t *timm_config, att_config
     snprintf(config->name + length, sizeof config->name - length, ".%s", tag);
 }
 
-/* The transformers library's networks differ from timm's where tensors do not show it (eps, activations). Its wrapper
- * of timm's networks writes timm's config. */
+/* Networks of the transformers library differ from timm's in ways that tensors do not show (eps, activations). Its
+ * wrapper of timm's networks writes timm's config. */
 static att_status refuse_transformers(att_context *context, const char *what, const json_t *root)
 {
     const char *type = json_string_value(json_object_get(root, "model_type"));
@@ -343,7 +343,7 @@ static att_status note_config(att_context *context, const char *what, const att_
     if (!json_is_object(root))
         return att_fail(context, ATT_ERR_FORMAT, "%s: an object was expected", what);
     ATT_TRY(refuse_transformers(context, what, root));
-    /* Before timm 0.9 what is now in pretrained_cfg lay beside the architecture. */
+    /* Before timm 0.9 the members of pretrained_cfg were beside the architecture. */
     const json_t *timm_config = json_object_get(root, "pretrained_cfg");
     if (!json_is_object(timm_config) && !says_nothing("pretrained_cfg", timm_config))
         return att_fail(context, ATT_ERR_FORMAT, "%s: \"pretrained_cfg\" must be an object", what);
@@ -354,7 +354,7 @@ static att_status note_config(att_context *context, const char *what, const att_
     ATT_TRY(note_config_args(context, what, file, root, config));
     ATT_TRY(note_members(context, what, root, own, config));
     note_tag(context, timm_config, config);
-    /* A network without a head has num_classes 0, beside the classes that its training had. */
+    /* A network without a head has num_classes 0 at the top, and the classes of its training in pretrained_cfg. */
     bool says_classes = json_is_number(json_object_get(root, "num_classes"));
     return note_members(context, what, timm_config, pretrained + says_classes, config);
 }
@@ -386,7 +386,7 @@ att_status att_config_parse(att_context *context, const char *what, const char *
     {
         if (status == ATT_OK)
             status = note_member(context, what, root, key, config);
-        if (status == ATT_ERR_NOT_FOUND) /* a member that a later version writes */
+        if (status == ATT_ERR_NOT_FOUND) /* a member of a later version */
             status = ATT_OK;
     }
     json_decref(root);
@@ -414,7 +414,7 @@ static att_fact yaml_fact(const att_yaml_entry *entry)
     return fact;
 }
 
-/* Dashes back to the underscores of our names. A key that is too long to be one of ours is cut. */
+/* Replaces dashes by underscores. A key too long for `own` is truncated; no known key is that long. */
 static void own_key(const char *key, char *own, size_t size)
 {
     snprintf(own, size, "%s", key);
@@ -423,7 +423,7 @@ static void own_key(const char *key, char *own, size_t size)
             *at = '_';
 }
 
-/* Where `key` begins with that of the constructor's arguments: what follows it, "" or ".act_layer". Else NULL. */
+/* If `key` begins with a key of constructor's arguments, returns what follows, "" or ".act_layer"; else NULL. */
 static const char *argument_of(const char *key)
 {
     for (int i = 0; i < COUNT(argument_keys); i++) {
@@ -434,7 +434,7 @@ static const char *argument_of(const char *key)
     return NULL;
 }
 
-/* Options of timm's scripts that say nothing of the network are passed over. */
+/* Sets an option of timm's scripts. Options that do not concern the network are ignored. */
 static att_status note_option(att_context *context, const char *what, const att_tensors *file, const char *key,
                               const att_fact *fact, att_config *config)
 {
@@ -473,7 +473,7 @@ static att_status note_entries(att_context *context, const char *path, const att
     return ATT_OK;
 }
 
-/* The name first, by which an argument's meaning is known. */
+/* Reads the name first, because it determines the meaning of arguments. */
 att_status att_config_read_args(att_context *context, const char *path, const att_tensors *file, att_config *config)
 {
     att_yaml *yaml;
@@ -485,9 +485,9 @@ att_status att_config_read_args(att_context *context, const char *path, const at
     return status;
 }
 
-/* --- other codes' metadata ---------------------------------------------------------------------------------------- */
+/* --- metadata of other programs ----------------------------------------------------------------------------------- */
 
-/* *object: what the metadata holds under `key`, the caller's; NULL where it says nothing. */
+/* Parses the metadata under `key`. The caller owns *object, which is NULL if the metadata is missing or empty. */
 static att_status parse_object(att_context *context, const char *what, const att_tensors *file, const char *key,
                                json_t **object)
 {
@@ -504,8 +504,8 @@ static att_status parse_object(att_context *context, const char *what, const att
                     "%s: \"%s\" is no JSON object, so that what it says of the network cannot be read", what, key);
 }
 
-/* A training script's options. Those of other scripts than timm's have other meanings, but for the network's name and
- * the arguments that it was made with. */
+/* Reads the options of a training script. In scripts other than timm's, options have other meanings except for the
+ * network's name and its constructor's arguments. */
 static att_status note_options(att_context *context, const char *what, const att_tensors *file, const json_t *options,
                                att_config *config)
 {
@@ -523,7 +523,7 @@ static att_status note_options(att_context *context, const char *what, const att
     return ATT_OK;
 }
 
-/* Reads one object of the metadata by `note`. */
+/* Parses one JSON object of the metadata and passes it to `note`. */
 static att_status note_object(att_context *context, const char *what, const att_tensors *file, const char *key,
                               att_status (*note)(att_context *context, const char *what, const att_tensors *file,
                                                  const json_t *object, att_config *config),
@@ -542,7 +542,7 @@ att_status att_config_read_metadata(att_context *context, const char *what, cons
     static const char *const config_keys[] = {"config", "pretrained_cfg"};
     for (int i = 0; i < COUNT(name_keys); i++) {
         const char *name = att_tensors_metadata(file, name_keys[i]);
-        if (name && *name && strlen(name) < sizeof config->name) /* else a description, not a name */
+        if (name && *name && strlen(name) < sizeof config->name) /* a longer text is a description, not a name */
             ATT_TRY(note_name(context, what, name, config));
     }
     for (int i = 0; i < COUNT(option_keys); i++)
@@ -558,7 +558,7 @@ att_status att_config_read_metadata(att_context *context, const char *what, cons
 
 static const char NUM_CLASSES[] = "num_classes";
 
-/* "key=value,value", which is cut apart. */
+/* Parses "key=value,value". Modifies the text. */
 static att_status note_assignment(att_context *context, char *key, att_config *config)
 {
     char *value = strchr(key, '=');
@@ -566,7 +566,7 @@ static att_status note_assignment(att_context *context, char *key, att_config *c
         return att_fail(context, ATT_ERR_INTERNAL, "the list of pretrained tags has \"%s\"", key);
     *value++ = '\0';
     if (strcmp(key, NUM_CLASSES) == 0 && strcmp(value, "0") == 0)
-        return ATT_OK; /* weights without a classifier, which their tensors show */
+        return ATT_OK; /* no classifier: the tensors show that */
     const char *values[3] = {value};
     att_yaml_entry entry = {.key = key, .values = values, .value_count = 1};
     for (char *comma = value; (comma = strchr(comma, ',')) && entry.value_count < 3;) {

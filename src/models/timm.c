@@ -7,7 +7,7 @@ bool att_timm_text_is(att_timm_text text, const char *other)
     return strlen(other) == text.length && memcmp(text.bytes, other, text.length) == 0;
 }
 
-/* The line that begins at *at, comments and empty lines passed over; false at the list's end. */
+/* Reads the line at *at, skipping comments and empty lines; returns false at the end of the list. */
 static bool next_line(const unsigned char *list, size_t size, size_t *at, att_timm_text *line)
 {
     while (*at < size) {
@@ -21,7 +21,8 @@ static bool next_line(const unsigned char *list, size_t size, size_t *at, att_ti
     return false;
 }
 
-/* Cuts *line before `separator` and returns what stands behind it; empty, and *line unchanged, where it is missing. */
+/* Truncates *line before `separator` and returns the text after it. Without a separator *line is unchanged and the
+ * result empty. */
 static att_timm_text split_off(att_timm_text *line, const char *separator)
 {
     size_t length = strlen(separator);

@@ -1,7 +1,6 @@
-/* Vision Transformer (Dosovitskiy et al., ICLR 2021), DeiT (Touvron et al., ICML 2021) and DeiT III (ECCV 2022) as timm
- * builds them: patch embedding, class token or none, learned position embedding, pre-norm blocks with or without
- * LayerScale, last norm before or after the pooling. Dimensions and preprocessing are those of timm 1.0.
- */
+/* Vision Transformer (Dosovitskiy et al., ICLR 2021), DeiT (Touvron et al., ICML 2021) and DeiT III (ECCV 2022) as in
+ * timm: patch embedding, class token or none, learned position embedding, pre-norm blocks with or without LayerScale,
+ * last norm before or after the pooling. Dimensions and preprocessing are those of timm 1.0. */
 #include <stdio.h>
 #include <string.h>
 
@@ -59,7 +58,7 @@ static const char DEIT3[] = "DeiT III (Touvron et al., ECCV 2022)";
 static const struct vit_variant {
     const char *name, *summary;
     int patch_size, img_size;
-    int num_classes; /* 0: without a head */
+    int num_classes; /* 0: no head */
     const vit_size *size;
     const vit_style *style;
     const vit_look *look;
@@ -205,7 +204,7 @@ static void vit_defaults(int index, const att_option_values *said, att_option_va
     snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", variant->look->interpolation);
 }
 
-/* In the order of att_vit_hook. */
+/* In the order of the enum in vit.h. */
 static const att_module_hook hooks[] = {
     {"after_mlp", "at the end of a block's MLP branch, before LayerScale and the addition", ATT_ON_TOKENS},
     {"after_attn", "at the end of a block's attention branch, before LayerScale and the addition", ATT_ON_TOKENS},
@@ -292,7 +291,7 @@ static double drop_path_of(const att_vit_options *options, int block)
     return options->depth > 1 ? options->drop_path_rate * block / (options->depth - 1) : 0;
 }
 
-/* identity + drop_path(layer_scale(branch)); half is 1 or 2. */
+/* identity + drop_path(layer_scale(branch)); half_of_block is 1 or 2. */
 static att_value add_branch(const vit_build *build, const att_scope *block, int index, int half_of_block,
                             att_value identity, att_value branch)
 {
@@ -380,7 +379,7 @@ static att_value normalise(const vit_build *build, att_value x)
     return att_nn_layer_norm(&norm, x, NORM_EPS);
 }
 
-/* Pooling a token comes before the norm, which then works on that token only. */
+/* A pooled token is selected before the norm, so the norm works on that token only. */
 static void build_pool(const vit_build *build, att_value x, att_features *features)
 {
     const att_vit_options *options = build->options;
@@ -405,7 +404,7 @@ static void vit_build_network(att_graph *graph, const void *options, att_feature
     const att_stages stages = att_vit_stages(build.options->depth);
     if (att_modules_parse(att_graph_context(graph), &att_vit_hooks, &stages, build.options->modules, &build.modules) !=
         ATT_OK)
-        return; /* complete() has let it pass before */
+        return; /* cannot happen: complete() has checked the option */
     att_value x = build_embedding(&build);
     for (int i = 0; i < build.options->depth; i++)
         x = build_block(&build, i, x);

@@ -1,10 +1,10 @@
-/* models/vit.h - what the files of the ViT family share. */
+/* models/vit.h - shared by the files of the ViT family. */
 #ifndef ATT_MODELS_VIT_H
 #define ATT_MODELS_VIT_H
 
 #include "models/family.h"
 
-/* The family's options. Those without a comment are what their help says (vit.c). */
+/* The family's options; options without a comment are explained by their help (vit.c). */
 typedef struct att_vit_options {
     ATT_SHARED_MEMBERS;
     int patch_size[2], embed_dim, depth, num_heads;
@@ -12,20 +12,20 @@ typedef struct att_vit_options {
     int class_token, embed_class, qkv_bias;
     int final_norm, fc_norm; /* a norm after the last block; after the pooling instead of before it */
     char global_pool[8];
-    int file_grid[2]; /* of the patches that the positions in the file are of; open where nothing says it */
+    int file_grid[2]; /* grid of patches of the file's position embedding; unset if unknown */
 } att_vit_options;
 
-/* Where modules can be put, in the order of att_vit_hooks. */
+/* The places for modules, in the order of att_vit_hooks. */
 enum { ATT_VIT_AFTER_MLP, ATT_VIT_AFTER_ATTN, ATT_VIT_ATTN, ATT_VIT_HOOKS };
 extern const att_hooks att_vit_hooks;
-/* One stage of all blocks. */
+/* One stage that holds all blocks. */
 att_stages att_vit_stages(int depth);
 
 /* att_family.recognise */
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found);
-/* att_family.reread: the grid of the positions, and whether the class token has one of them. */
+/* att_family.reread: the grid of the position embedding, and whether it has a row for the class token. */
 void att_vit_reread(const att_tensors *file, const att_known *known, att_option_values *found);
-/* att_family.regrids: the position embedding. */
+/* att_family.regrids, for the position embedding. */
 bool att_vit_regrids(const void *options, const att_option_values *made_for, const char *name, att_shape file,
                      att_shape own, att_regrid *grid);
 /* att_family.check_unsaid */

@@ -1,4 +1,4 @@
-/* What tensors say of a plain ViT, by timm's names. */
+/* Recognises plain ViTs by timm's tensor names. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static const char *const block_names[] = {
 
 /* --- modules ------------------------------------------------------------------------------------------------------ */
 
-/* Below a block, of each hook. */
+/* The branch of each hook, below a block. */
 static const char *const branches[] = {
     [ATT_VIT_AFTER_MLP] = "mlp", [ATT_VIT_AFTER_ATTN] = "attn", [ATT_VIT_ATTN] = "attn"};
 
@@ -42,7 +42,7 @@ static bool has_attention(const att_tensors *file, int block)
     return att_checkpoint_has(file, name);
 }
 
-/* Whether `rest`, behind the block's number, is a module's parameter; then *hook says where the module is. */
+/* Returns the module of a parameter, and its hook; `rest` is the parameter's name within the block. NULL for others. */
 static const att_module *module_at(const att_context *context, const att_tensors *file, int block, const char *rest,
                                    int *hook)
 {
@@ -62,7 +62,8 @@ static bool is_in_module(const att_context *context, const char *rest)
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* Reads every name: depth and modules, or the refusal of a name that is not a plain ViT's, the one that says most. */
+/* Reads depth and modules from the names of all tensors. Refuses the file if a name belongs to no plain ViT; of several
+ * such names the most specific is reported. */
 static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found,
                              att_seen_modules *seen)
 {
@@ -88,7 +89,7 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
     return alien ? att_sign_refuse(context, file, alien, "plain ViT or DeiT, nor to another network here") : ATT_OK;
 }
 
-/* A grid that is not square cannot be told from its positions. */
+/* Only a square grid can be inferred from the number of positions. */
 static void read_grid(const att_tensors *file, att_option_values *found)
 {
     att_shape shape;
@@ -105,7 +106,7 @@ static void read_grid(const att_tensors *file, att_option_values *found)
     att_patches_read_side(side, found);
 }
 
-/* Some blocks may have a module in place of attention. */
+/* Uses the first block with attention; others may have a module in its place. */
 static void read_bias(const att_tensors *file, att_option_values *found)
 {
     int depth = (int)att_options_number(found, "depth", 0);
@@ -121,7 +122,7 @@ static void read_bias(const att_tensors *file, att_option_values *found)
 
 static void read_switches(const att_tensors *file, att_option_values *found)
 {
-    /* LayerScale is seen, what it started at is not: this is DeiT III's order of magnitude. */
+    /* Tensors show LayerScale but not its initial value; this is the order of magnitude of DeiT III. */
     static const double unknown_start = 1e-5;
     bool has_class = att_checkpoint_has(file, "cls_token"),
          has_head = att_checkpoint_has(file, "head.weight") || att_checkpoint_has(file, "head.bias");
@@ -130,7 +131,7 @@ static void read_switches(const att_tensors *file, att_option_values *found)
     att_options_set(found, "init_values", att_checkpoint_has(file, "blocks.0.ls1.gamma") ? unknown_start : 0);
     if (att_checkpoint_has(file, "norm.weight") || att_checkpoint_has(file, "fc_norm.weight"))
         att_options_set(found, "fc_norm", att_checkpoint_has(file, "fc_norm.weight"));
-    else if (!has_head) /* a backbone may end in its last block; with a head the norm is missing */
+    else if (!has_head) /* a backbone may lack the last norm; with a head it must have one */
         att_options_set(found, "final_norm",
                         att_checkpoint_has(file, "norm.bias") || att_checkpoint_has(file, "fc_norm.bias"));
     if (!has_class)
@@ -165,7 +166,7 @@ att_status att_vit_recognise(att_context *context, const att_tensors *file, att_
     return ATT_OK;
 }
 
-/* The grid that the options say, with patches of the file's; false where they do not. */
+/* Computes the grid from the image size in the options and the file's patch size; returns false without these. */
 static bool said_grid(const att_option_values *options, const att_option_value *patch, int grid[2])
 {
     const att_option_value *sides = att_options_find(options, "img_size");
@@ -174,13 +175,13 @@ static bool said_grid(const att_option_values *options, const att_option_value *
     return sides && patch;
 }
 
-/* grid: may be open. */
+/* grid: may be unset */
 static bool has_patches(const int grid[2], int64_t count)
 {
     return grid[0] > 0 && (int64_t)grid[0] * grid[1] == count;
 }
 
-/* Makes *grid that of `count` patches with the proportions of `like`; false where there is none. */
+/* Finds the grid of `count` patches with the proportions of `like`; returns false if there is none. */
 static bool scale_grid(const int like[2], int64_t count, int grid[2])
 {
     if (like[0] < 1 || like[1] < 1 || count < 1)
@@ -190,8 +191,9 @@ static bool scale_grid(const int like[2], int64_t count, int grid[2])
     return has_patches(grid, count) && (int64_t)grid[0] * like[1] == (int64_t)grid[1] * like[0];
 }
 
-/* The grid of `count` patches that a file was made for: what its metadata or the files beside it say, where that fits,
- * else that of the network, else a square, else one of the network's proportions. False where it cannot be told. */
+/* Finds the grid of `count` patches that a file was made for: the grid in its metadata or side files, if it has `count`
+ * patches; else the network's; else a square; else one with the network's proportions. Returns false if none of these
+ * fits. */
 static bool find_grid(const att_vit_options *o, const att_option_values *made_for, int64_t count, const int to[2],
                       int from[2])
 {
@@ -204,10 +206,10 @@ static bool find_grid(const att_vit_options *o, const att_option_values *made_fo
     return from[0] > 0 || scale_grid(to, count, from);
 }
 
-/* A square number of positions is read as a square grid without one for the class token, but 49 positions may also be
- * those of 6 x 8 patches and the class token. The latter is taken where the named network has a position for the class
- * token, and either the file's own size of images has that many patches, or the size that is asked for has the
- * proportions of such a grid; the reverse likewise. */
+/* recognise() takes a square number of positions as a square grid without a position for the class token. But 49
+ * positions, for example, can also be 6 x 8 patches and the class token. This interpretation is chosen if the named
+ * network has a position for the class token, and the remaining number of patches is that of the file's own image size,
+ * or has the proportions of the requested size. The reverse likewise. */
 void att_vit_reread(const att_tensors *file, const att_known *known, att_option_values *found)
 {
     att_shape shape;
@@ -244,8 +246,8 @@ bool att_vit_regrids(const void *options, const att_option_values *made_for, con
     return made.from[0] != made.to[0] || made.from[1] != made.to[1];
 }
 
-/* In timm, a network that pools its class token gets an fc_norm by mean pooling or by the argument fc_norm, and tensors
- * are the same. */
+/* In timm, a network that pools its class token gets an fc_norm either by mean pooling or by the argument fc_norm. The
+ * tensors are the same. */
 static att_status check_pool(att_context *context, const att_unsaid *u)
 {
     if (att_options_number(u->found, "fc_norm", 0) == 0 || att_options_number(u->found, "class_token", 0) == 0 ||
