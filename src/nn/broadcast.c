@@ -1,4 +1,4 @@
-/* Context broadcasting: every token is given the mean of all tokens, class token included, so that attention need not
+/* Context broadcasting: adds the mean of all tokens, class token included, to every token, so that attention need not
  * learn to be uniform. Hyeon-Woo, Yu-Ji, Heo, Han, Oh: "Scratching Visual Transformer's Back with Uniform Attention",
  * ICCV 2023. */
 #include <attscope/nn.h>
@@ -35,8 +35,8 @@ const att_module att_module_cb_s = {
     .name = "cb_s",
     .meaning = "x <- x + weight (.) mean over tokens of x, one learned weight a channel (Hyeon-Woo et al., ICCV 2023)",
     .options = {{.name = "init",
-                 /* The paper does not say. From 0 a network starts as it would without the module, so that a plain
-                  * checkpoint may be taken further; the weight's gradient is not 0 there. */
+                 /* The paper gives no initial value. With 0 the network starts as without the module, so training can
+                  * continue a plain checkpoint; the weight's gradient is not 0 there. */
                  .meaning = "start of the weight (the paper leaves it open; 0: as if the module were absent)",
                  .start = 0,
                  .low = -10,

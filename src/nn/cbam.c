@@ -1,5 +1,5 @@
-/* Convolutional block attention. Woo et al.: "CBAM", ECCV 2018. As timm has it: batch norm after the spatial
- * convolution, neither with a bias. */
+/* Convolutional block attention. Woo et al.: "CBAM", ECCV 2018. As in timm: batch norm after the spatial convolution,
+ * no biases. */
 #include <attscope/ops.h>
 
 #include "nn/gates.h"
@@ -57,7 +57,7 @@ const att_module att_module_cbam = {
                             .choices = kernels},
                 [HIDDEN] = ATT_HIDDEN_OPTION},
     .option_count = 3,
-    .scope = "se", /* timm names a block's attention so, whichever it is */
+    .scope = "se", /* timm gives the attention of a block this name, whatever its kind */
     .parameter = "channel.fc1.weight",
     .apply = apply,
 };

@@ -1,4 +1,4 @@
-/* Efficient channel attention. Wang et al.: "ECA-Net", CVPR 2020. Names and shapes as timm's. */
+/* Efficient channel attention. Wang et al.: "ECA-Net", CVPR 2020. Names and shapes as in timm. */
 #include <attscope/ops.h>
 
 #include "nn/gates.h"
@@ -12,7 +12,7 @@ static att_value apply(const att_scope *scope, const double *values, att_value b
     return att_gates_apply(scope, branch, att_gates_channel_conv(scope, "conv", pooled, k));
 }
 
-/* The index tells the size: 1 + 2 index. */
+/* The size is 1 + 2 index. */
 static const char *const kernels[] = {"auto", "3", "5", "7", "9", "11", "13", "15", NULL};
 
 extern const att_module att_module_eca;
@@ -26,7 +26,7 @@ const att_module att_module_eca = {
                  .high = 7,
                  .choices = kernels}},
     .option_count = 1,
-    .scope = "se", /* timm names a block's attention so, whichever it is */
+    .scope = "se", /* timm gives the attention of a block this name, whatever its kind */
     .parameter = "conv.weight",
     .other_scope = "eca",
     .apply = apply,

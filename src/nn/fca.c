@@ -1,5 +1,4 @@
-/* Frequency channel attention. Qin et al.: "FcaNet", ICCV 2021. Names and shapes as the authors' public code has them.
- */
+/* Frequency channel attention. Qin et al.: "FcaNet", ICCV 2021. Names and shapes as in the authors' public code. */
 #include "nn/gates.h"
 
 enum { RATIO, SHRINK, HIDDEN };

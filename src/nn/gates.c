@@ -98,7 +98,7 @@ static int dct_side(int64_t side, double shrink)
     return shrunk > 7 ? (int)shrunk : 7;
 }
 
-/* Frequencies in a 7 x 7 map, best first: what FcaNet's public code names "top16". */
+/* Frequencies in a 7 x 7 map, best first: "top16" in FcaNet's public code. */
 static const struct {
     int row, column;
 } best[] = {{0, 0}, {0, 1}, {6, 0}, {0, 5}, {0, 2}, {1, 0}, {1, 2}, {4, 0},

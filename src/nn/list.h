@@ -1,4 +1,4 @@
-/* nn/list.h - every module: one line here, one file that ends in its descriptor. */
+/* nn/list.h - the built-in modules. Each is one line here and one file that ends in its descriptor. */
 #ifndef ATT_NN_LIST_H
 #define ATT_NN_LIST_H
 

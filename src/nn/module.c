@@ -140,7 +140,7 @@ static att_status fail_option(att_context *context, const att_module *module, co
     return att_fail(context, ATT_ERR_ARGUMENT, "module %s has no option \"%s\", only %s", module->name, name, names);
 }
 
-/* said: which options were set before. */
+/* said: options that the text has set already */
 static att_status set_option(att_context *context, att_module_choice *choice, bool said[ATT_MODULE_OPTIONS], char *text)
 {
     const att_module *module = choice->module;
@@ -215,7 +215,8 @@ static att_status check_shape(att_graph *graph, const att_module *module, att_sh
                     att_shape_format(made, (char[96]){0}, 96), att_shape_format(branch, (char[96]){0}, 96));
 }
 
-/* Of the parameters from number `first` on: by these a checkpoint without metadata tells the module. */
+/* Checks the names of the parameters from number `first` on; they identify the module in a checkpoint without metadata.
+ */
 static att_status check_parameters(const att_scope *own, const att_module *module, int first)
 {
     att_context *context = att_graph_context(own->graph);

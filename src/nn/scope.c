@@ -19,7 +19,7 @@ static void fail_length(const att_scope *scope, const char *name)
                             "the name \"%s.%s\" is longer than %zu bytes", scope->path, name, sizeof scope->path - 1));
 }
 
-/* Writes "<path>.<name>"; false, and the graph has failed, where it does not fit. */
+/* Writes "<path>.<name>". If it does not fit, the graph fails and the result is false. */
 static bool join(const att_scope *scope, const char *name, char *text, size_t size)
 {
     int length = snprintf(text, size, "%s%s%s", scope->path, scope->path[0] ? "." : "", name);

@@ -1,4 +1,4 @@
-/* Squeeze and excitation. Hu, Shen, Sun: "Squeeze-and-Excitation Networks", CVPR 2018. Names and shapes as timm's. */
+/* Squeeze and excitation. Hu, Shen, Sun: "Squeeze-and-Excitation Networks", CVPR 2018. Names and shapes as in timm. */
 #include <attscope/ops.h>
 
 #include "nn/gates.h"
@@ -44,6 +44,6 @@ const att_module att_module_se = {
     .scope = "se",
     .parameter = "fc1.weight",
     .other_names = {{"fc1", "fc.0"}, {"fc2", "fc.2"}},
-    .other_scope = "se_module", /* Cadene's */
+    .other_scope = "se_module", /* in Cadene's pretrained-models.pytorch */
     .apply = apply,
 };

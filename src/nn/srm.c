@@ -1,5 +1,5 @@
 /* Style-based recalibration. Lee, Kim, Nam: "SRM: A Style-based Recalibration Module for Convolutional Neural
- * Networks", ICCV 2019. Names and shapes as the authors' public code has them. */
+ * Networks", ICCV 2019. Names and shapes as in the authors' public code. */
 #include <attscope/ops.h>
 
 #include "nn/gates.h"

@@ -1,8 +1,8 @@
-/* StepNet: attention as an adaptive step size, made of the state before a step and a first guess of the state after it.
- * Huang et al.: "Understanding Self-attention Mechanism via Dynamical System Perspective", ICCV 2023:
+/* StepNet: attention as an adaptive step size, computed from the state before a step and a first guess of the state
+ * after it. Huang et al.: "Understanding Self-attention Mechanism via Dynamical System Perspective", ICCV 2023:
  *     guess = x + f(x),  y = x + F(guess, x) (.) f(x).
- * The inside of F is not public: every adaptor here is a reading of ours. One is a pooling, of each source by itself,
- * and a way to make one number a channel of what was pooled. */
+ * The paper does not publish the inside of F; every adaptor here is our interpretation. An adaptor consists of a
+ * pooling, applied to each source, and a function that computes one number per channel from the pooled values. */
 #include <attscope/ops.h>
 
 #include "nn/gates.h"
@@ -10,7 +10,7 @@
 enum { ADAPTOR, INPUT, RATIO, HIDDEN };
 enum { BEFORE, AFTER, DIFFERENCE, BOTH };
 
-/* What F is told: one pooled value for each source, under names that tell sources apart in those of parameters. */
+/* The inputs of F: one pooled value for each source, and names that distinguish the sources' parameters. */
 typedef struct sources {
     att_value pooled[2];
     const char *name[2];
@@ -53,8 +53,8 @@ static att_value pool_dct(const att_scope *scope, att_value x)
 
 /* --- mixtures ----------------------------------------------------------------------------------------------------- */
 
-/* A weight a channel and source that starts at 0, a bias a channel that starts at -1: the instance enhancement of the
- * same group's IEBN (Liang et al., AAAI 2020). */
+/* A weight per channel and source, initially 0, and a bias per channel, initially -1: the instance enhancement of IEBN
+ * by the same group (Liang et al., AAAI 2020). */
 static att_value mix_iebn(const att_scope *scope, const sources *of, const double *values)
 {
     (void)values;
@@ -69,7 +69,7 @@ static att_value mix_iebn(const att_scope *scope, const sources *of, const doubl
     return att_add(scope->graph, z, att_scope_parameter(scope, "bias", shape, minus_ones, false));
 }
 
-/* In training the batch's mean takes the bias away again; it is there because the group's code has it. */
+/* In training batch norm cancels the bias; it is kept because the group's code has it. */
 static att_value mix_affine(const att_scope *scope, const sources *of, const double *values)
 {
     return att_gates_norm(scope, mix_iebn(scope, of, values));
@@ -142,7 +142,7 @@ static void add_source(sources *of, const char *name, att_value pooled)
     of->pooled[of->count++] = pooled;
 }
 
-/* Where pooling is linear, the guess itself, a whole map, is never made. */
+/* If pooling is linear, pool(x + f) is computed as pool(x) + pool(f), so that the map of the guess is never needed. */
 static sources gather(const att_scope *scope, const adaptor *by, int input, att_value identity, att_value branch)
 {
     sources of = {.channels = att_width_of(scope, branch)};
