@@ -1,4 +1,4 @@
-/* What the classes of a network are called. */
+/* The names of a network's classes. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "network/network.h"
 
-/* Names that are being collected, all on one arena. */
+/* A list under construction; the names lie in the arena. */
 typedef struct names {
     att_network *network;
     att_arena arena;
@@ -23,7 +23,7 @@ static att_status fail_names(const att_network *network)
     return att_fail_memory(network->context, sizeof(char *), "the names of classes");
 }
 
-/* A synset has its label behind it. */
+/* Adds a name; that of a synset is followed by its label. */
 static att_status add_name(names *n, const char *name)
 {
     const char *label = att_synset_label(name);
@@ -51,7 +51,8 @@ int att_network_split_lines(char *text, const char **lines, int room)
     return count;
 }
 
-/* A class a line; `text` is cut. None are added where there are more than classes. *count: of the lines. */
+/* Adds the lines of `text`, which is modified, as class names. Adds none if there are more lines than classes. *count:
+ * lines. */
 static att_status add_lines(names *n, char *text, int *count)
 {
     const char **lines = att_arena_allocate(&n->arena, ((size_t)n->room + 1) * sizeof *lines);
@@ -71,7 +72,7 @@ static att_status begin(att_network *network, names *n)
     return n->items ? ATT_OK : fail_names(network);
 }
 
-/* Hands the names over to the network, or frees them where `status` is a failure. */
+/* On success the network takes the names; after a failure they are freed. */
 static att_status finish(names *n, att_status status, const char *known)
 {
     if (status != ATT_OK) {
@@ -87,9 +88,9 @@ static att_status finish(names *n, att_status status, const char *known)
     return ATT_OK;
 }
 
-/* --- of the file -------------------------------------------------------------------------------------------------- */
+/* --- from the file ------------------------------------------------------------------------------------------------ */
 
-/* None where there are more lines than classes: the names are then of another network. */
+/* More names than classes belong to another network and are ignored. */
 static att_status add_trained(names *n, const char *lines)
 {
     int count;
@@ -122,7 +123,7 @@ att_status att_network_take_class_names(att_network *network)
     return finish(&n, status, known ? known->name : NULL);
 }
 
-/* --- others ------------------------------------------------------------------------------------------------------- */
+/* --- chosen by the caller ----------------------------------------------------------------------------------------- */
 
 static att_status refuse_name(const att_network *network, const char *name)
 {
@@ -189,7 +190,7 @@ att_status att_network_name_classes(att_network *network, const char *from)
     return finish(&n, status, NULL);
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------ */
+/* --- access ------------------------------------------------------------------------------------------------------- */
 
 const char *const *att_network_class_names(const att_network *network, int *count)
 {

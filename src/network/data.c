@@ -1,4 +1,4 @@
-/* The data set that a network is shown. */
+/* Opens data sets for a network and compares their classes. */
 #include <string.h>
 
 #include "core/error.h"
@@ -7,7 +7,7 @@
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-/* None where there are more names than classes: they are then of another network. */
+/* More names than classes belong to another network and are ignored. */
 static att_status number_by_training(const att_network *network, att_arena *arena, att_dataset_options *options)
 {
     const int classes = att_model_classes(network->model);
@@ -24,7 +24,7 @@ static att_status number_by_training(const att_network *network, att_arena *aren
     return ATT_OK;
 }
 
-/* How folders of classes are numbered, where the caller does not say it. */
+/* Sets the class names that number class folders, unless the caller gave some. */
 static att_status choose_numbering(const att_network *network, att_arena *arena, att_dataset_options *options)
 {
     const att_known_classes *known =
@@ -61,7 +61,7 @@ static void log_colours(const att_network *network, const att_dataset *dataset)
                 "the images are grey; the network takes colours and gets the same in each channel");
 }
 
-/* Images with classes where there are any. */
+/* Opens the path with classes; if that is not possible, without, if the caller allows it. */
 static att_status open_path(att_context *context, const char *path, att_dataset_options *options, att_dataset **dataset)
 {
     const bool any = options->unlabelled && !options->class_map;
@@ -126,7 +126,7 @@ static void log_other_name(const att_network *network, int number, const char *i
         number, in_data, length, in_network);
 }
 
-/* The number of a class in a list, by its label or synset; -1: none. */
+/* Returns the number of a class in the list by label or synset; -1 if it is not there. */
 static int known_number(const att_known_classes *known, const char *name)
 {
     int c = known->count - 1;
@@ -135,7 +135,7 @@ static int known_number(const att_known_classes *known, const char *name)
     return c;
 }
 
-/* Looks for a class of the data that has another number in the network's list. */
+/* Warns of the first class of the data that has another number in the network's list. */
 static void compare_known(const att_network *network, const att_known_classes *known, const att_dataset *dataset)
 {
     for (int c = 0; c < att_dataset_class_count(dataset); c++) {
@@ -148,7 +148,8 @@ static void compare_known(const att_network *network, const att_known_classes *k
     }
 }
 
-/* Looks for a class with one name in the network's training and another in the data. Numbers are no names. */
+/* Warns of the first class whose names in the training and in the data differ. Classes named by numbers are not
+ * compared. */
 static void compare_trained(const att_network *network, const char *line, const att_dataset *dataset)
 {
     for (int c = 0; line && *line && c < att_dataset_class_count(dataset); c++) {
@@ -162,7 +163,7 @@ static void compare_trained(const att_network *network, const char *line, const 
     }
 }
 
-/* What CIFAR-100 has two of. */
+/* Advice for CIFAR-100, which has two sets of labels. */
 static const char *coarse_advice(int network, int found)
 {
     return network == 20 && found == 100   ? "coarse_labels takes CIFAR-100's 20 superclasses, "

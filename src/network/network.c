@@ -13,7 +13,7 @@ att_network_options att_network_options_defaults(void)
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */
 
-/* Builds the network of the identity. */
+/* Builds the network that the identity describes. */
 static att_status build(att_network *network)
 {
     const att_identity *identity = &network->identity;
@@ -36,7 +36,7 @@ static att_status open_name(att_network *network, const char *name, const att_ne
     return att_weights_initialise(network->weights, options->seed);
 }
 
-/* A training here evaluates at the size that it trains at, whatever weights it began with. */
+/* A network trained by attscope is evaluated at its training size, whatever the size of its initial weights. */
 static bool is_trained_here(const att_network *network)
 {
     att_checkpoint_info info;
@@ -54,7 +54,7 @@ static att_status fail_test_images(const att_network *network, att_status status
         network->path, identity->test_height, identity->test_width, why);
 }
 
-/* As timm's validate.py without --use-train-size. */
+/* Uses the image size and crop of timm's validate.py without --use-train-size. */
 static att_status take_test_images(att_network *network, const att_network_options *options)
 {
     att_identity *identity = &network->identity;
@@ -162,7 +162,7 @@ void att_network_close(att_network **out)
     *out = NULL;
 }
 
-/* --- what it is -------------------------------------------------------------------------------------------------- */
+/* --- properties --------------------------------------------------------------------------------------------------- */
 
 const char *att_network_path(const att_network *network)
 {
@@ -225,7 +225,7 @@ att_status att_network_set_preprocess(att_network *network, const att_preprocess
     return ATT_OK;
 }
 
-/* --- answers ----------------------------------------------------------------------------------------------------- */
+/* --- running ------------------------------------------------------------------------------------------------------ */
 
 att_status att_network_want(att_network *network, const char *wanted)
 {
@@ -257,7 +257,7 @@ att_status att_network_run(att_network *network, const float *pixels, int count,
     return ATT_OK;
 }
 
-/* Room for the pixels of `count` images; *pixels is the network's. */
+/* Reserves network->pixels for `count` images of *each floats. */
 static att_status reserve(att_network *network, const att_transform_options *transform, int count, size_t *each)
 {
     *each = (size_t)transform->height * (size_t)transform->width * (size_t)transform->channels;
@@ -309,7 +309,7 @@ att_status att_network_run_file(att_network *network, const char *path, att_batc
     return att_network_run_files(network, &path, 1, answers);
 }
 
-/* --- what answers mean -------------------------------------------------------------------------------------------- */
+/* --- describing answers ------------------------------------------------------------------------------------------- */
 
 static att_answer_options with_names(const att_network *network, const att_answer_options *options)
 {
@@ -336,7 +336,7 @@ att_status att_network_describe(const att_network *network, const att_batch *ans
 
 /* --- data sets --------------------------------------------------------------------------------------------------- */
 
-/* On a model of its own, so that no run looks for these instruments. */
+/* The instruments get a model of their own, so that ordinary runs do not compute their probes. */
 att_status att_network_observe(att_network *network, const char *with, const char *nodes, att_measure **measure)
 {
     att_model *observed = NULL;

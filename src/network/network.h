@@ -1,4 +1,4 @@
-/* network/network.h - an open network, and what its files share. */
+/* network/network.h - the struct of an open network, and functions shared by its files. */
 #ifndef ATT_NETWORK_NETWORK_H
 #define ATT_NETWORK_NETWORK_H
 
@@ -10,14 +10,14 @@
 
 enum { ATT_NETWORK_PATH = 4096 };
 
-/* The network made ready for images of one size. */
+/* The network compiled for images of one size. */
 typedef struct att_network_view {
     int height, width; /* 0: unused */
     int max_batch;
-    uint64_t used;                  /* when it was last, counted in runs */
+    uint64_t used;                  /* number of the run that used it last */
     att_model *model;               /* NULL: the network's own */
     att_weights *resized, *covered; /* NULL: the network's own weights */
-    att_graph *graph;               /* with what is wanted */
+    att_graph *graph;               /* with the requested outputs */
     att_inference inference;
 } att_network_view;
 
@@ -25,42 +25,43 @@ enum { ATT_NETWORK_VIEWS = 4 };
 
 struct att_network {
     att_context *context;
-    char path[ATT_NETWORK_PATH]; /* "": there is no file */
+    char path[ATT_NETWORK_PATH]; /* "": no file */
     att_tensors *file;
     att_identity identity;
     att_preprocess trained;
     const att_model *model;
     att_weights *weights;
-    att_model *own_model; /* the same; NULL where they are wrapped */
+    att_model *own_model; /* the same objects; NULL if the network wraps the caller's */
     att_weights *own_weights;
-    att_model *observed; /* with the probes of the last instruments; NULL: there were none */
+    att_model *observed; /* with the probes of the last instruments; NULL: none */
     char *backend;
     att_precision precision;
     bool averaged;
     char *wanted;          /* NULL: the task's outputs */
-    att_arena class_arena; /* of class_names */
+    att_arena class_arena; /* holds class_names */
     const char **class_names;
     int class_count;
-    const char *known_classes; /* the data set that these are of; NULL: they are not built in, or were chosen */
+    const char *known_classes; /* the built-in data set whose names these are; NULL: none, or chosen by the caller */
     att_network_view views[ATT_NETWORK_VIEWS];
     uint64_t runs;
-    float *pixels; /* of images that are made ready here */
+    float *pixels; /* transformed images */
     size_t pixel_room;
 };
 
-/* class_names.c: takes the names that the file tells; they are freed with the network. */
+/* class_names.c: sets the class names that the file gives. They are freed with the network. */
 att_status att_network_take_class_names(att_network *network);
-/* Cuts `text` into lines, without a carriage return at their end, and writes at most `room` of them. Returns how many
- * lines there are. */
+/* Splits `text` into lines in place, without carriage returns at their ends, and writes at most `room` of them. Returns
+ * the number of lines. */
 int att_network_split_lines(char *text, const char **lines, int room);
 
-/* wanted.c: a copy of the model's graph that has every output and probe that `wanted` names (NULL: the task's outputs),
- * and their names in it, NULL after the last: *names, and the graph, are the caller's on success. ERR_NOT_FOUND. */
+/* wanted.c: copies the model's graph and adds every output and probe that `wanted` names (NULL: the task's outputs).
+ * *names lists their names in the graph, NULL after the last. On success the caller owns *graph and *names. Errors:
+ * ERR_NOT_FOUND. */
 att_status att_network_wish(const att_model *model, const char *wanted, att_graph **graph, const char ***names);
 
-/* views.c: the view of a size, for batches of at least `count`. It stays the network's. */
+/* views.c: returns the view for images of this size and batches of at least `count`; the network owns it. */
 att_status att_network_look(att_network *network, int height, int width, int count, att_network_view **view);
-/* Forgets all views. */
+/* Frees all views. */
 void att_network_forget(att_network *network);
 
 #endif

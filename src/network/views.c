@@ -19,7 +19,7 @@ void att_network_forget(att_network *network)
         free_view(&network->views[i]);
 }
 
-/* The network for images of this size. */
+/* Creates the model and weights for images of another size. */
 static att_status make_model(att_network *network, int height, int width, att_network_view *view)
 {
     const att_preprocess own = att_model_preprocess(network->model);
@@ -48,7 +48,7 @@ static att_status fill_view(att_network *network, int height, int width, int cou
     return status;
 }
 
-/* Where a view of this size goes: where one is, or in the place of the one that was used longest ago. */
+/* Returns the slot of the view of this size; if there is none, the slot that was unused longest. */
 static att_network_view *place_of(att_network *network, int height, int width)
 {
     att_network_view *oldest = &network->views[0];

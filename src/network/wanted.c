@@ -10,7 +10,7 @@
 #include "models/family.h"
 #include "network/network.h"
 
-/* What an attention node can be asked for, by the end of the wish. */
+/* Requests for attention nodes, by the ending of the name. */
 static const struct {
     const char *ending;
     att_status (*ask)(att_graph *graph, const char *pattern);
@@ -36,7 +36,7 @@ static void offer(wishes *w, const char *name, att_value value)
         att_graph_output(w->graph, name, value);
 }
 
-/* Makes outputs of what heads read, so that they can be wanted. */
+/* Makes the features that heads read outputs, so that they can be requested. */
 static att_status offer_features(wishes *w)
 {
     static const char *const stages[ATT_FEATURE_STAGES] = {"stage1", "stage2", "stage3", "stage4"};
@@ -48,7 +48,7 @@ static att_status offer_features(wishes *w)
     return w->graph->status;
 }
 
-/* Adds the probes that a wish names, if it is one for attention. */
+/* Adds the probes that a name requests, if it is one for attention. */
 static att_status ask_attention(wishes *w, const char *wish)
 {
     char pattern[NAME_SIZE];
@@ -59,7 +59,7 @@ static att_status ask_attention(wishes *w, const char *wish)
             continue;
         snprintf(pattern, sizeof pattern, "%.*s", (int)(length - end), wish);
         att_status status = asks[i].ask(w->graph, pattern);
-        return status == ATT_ERR_NOT_FOUND ? ATT_OK : status; /* take() tells what there is */
+        return status == ATT_ERR_NOT_FOUND ? ATT_OK : status; /* take() reports the available names */
     }
     return ATT_OK;
 }
@@ -75,7 +75,7 @@ static att_status take_name(wishes *w, const char *name)
     return ATT_OK;
 }
 
-/* Names of outputs, and the attention nodes by their patterns. */
+/* The message lists the outputs and the scopes of attention nodes. */
 static att_status fail_wish(const wishes *w, const char *wish)
 {
     att_text has = {.context = context_of(w)};
