@@ -23,7 +23,7 @@ void att_caption_truncate(att_text *text)
         text->data[text->length = at] = '\0';
 }
 
-/* Per cent to three significant digits without zeros at the end. Ties are rounded up: 1/32 is 3.13 %. */
+/* Appends a percentage with three significant digits, without trailing zeros. Ties round up: 1/32 is 3.13 %. */
 static void append_share(att_text *text, const char *before, double share)
 {
     static const double above = 1 + 1e-15; /* printf() rounds ties to even digits */
@@ -36,7 +36,7 @@ static void append_share(att_text *text, const char *before, double share)
     att_text_append(text, "%s%s %%", before, shortest);
 }
 
-/* NULL for no name. */
+/* Returns NULL for an empty name. */
 static const char *known(const char *name)
 {
     return name && *name ? name : NULL;
@@ -47,7 +47,7 @@ static const char *name_of(const att_answer_options *names, int number)
     return number >= 0 && number < names->label_count ? known(names->labels[number]) : NULL;
 }
 
-/* No more of a name than a caption can have. */
+/* Appends a class; a name is truncated to the size of a caption. */
 static void append_class(att_text *text, int number, const char *name)
 {
     const char *label = name ? att_synset_label(name) : NULL;

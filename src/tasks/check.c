@@ -1,4 +1,4 @@
-/* What a task's descriptor must have before it is registered. */
+/* Checks a task's descriptor before it is registered. */
 #include <string.h>
 
 #include "core/catalog.h"
@@ -69,7 +69,7 @@ static size_t member_size(const att_option *option)
     return 0;
 }
 
-/* The name of a task of the context that has an option of that key; NULL: none has. */
+/* Returns the name of a task of the context that has an option of that key; NULL if there is none. */
 static const char *task_with_option(const att_context *context, const char *key)
 {
     for (int t = 0; t < att_task_count(context); t++) {
@@ -104,7 +104,7 @@ static att_status check_option(att_context *context, const att_task *task, const
     return ATT_OK;
 }
 
-/* Every option has a default, which it accepts. */
+/* Checks that every option has a valid default. */
 static att_status check_defaults(att_context *context, const att_task *task, const att_option_table *table)
 {
     att_option_values values = att_options_none();
@@ -133,7 +133,7 @@ static att_status check_options(att_context *context, const att_task *task)
     return check_defaults(context, task, &table);
 }
 
-/* The head's scope tells whose head a file has. */
+/* Checks that the head's scope is unique: it identifies the head in a file. */
 static att_status check_scope(att_context *context, const att_task *task)
 {
     const char *scope = task->info.head_scope;

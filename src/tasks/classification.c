@@ -1,4 +1,4 @@
-/* One class for each image. */
+/* The task "classification": one class per image. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "tasks/score.h"
 
 #if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF /* mixed targets round after each step, as timm's do */
+#pragma STDC FP_CONTRACT OFF /* as in timm, mixed targets are rounded after each operation */
 #endif
 
 static const char target_name[] = "target", logits_name[] = "logits";
@@ -35,7 +35,6 @@ static const att_option declared[] = {
      ATT_OPTION_AT(classification_options, smoothing)},
 };
 
-/* timm's. */
 static void defaults(att_option_values *options)
 {
     att_options_set(options, "smoothing", 0.1);
@@ -75,7 +74,7 @@ static void spread(const att_task_settings *settings, int32_t label, float *targ
 static att_status fill(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
                        const att_geometry *geometry, void *const *out)
 {
-    (void)context, (void)geometry; /* a class stays the same wherever the pixels go */
+    (void)context, (void)geometry; /* transforms do not change the class */
     const att_task_settings *settings = user;
     int32_t label = att_dataset_label(dataset, index);
     if (settings->mixed)
@@ -147,7 +146,7 @@ static void report(const void *state, double *values)
 
 /* --- predictions ------------------------------------------------------------------------------------------------- */
 
-/* The classes of an answer, likeliest first. */
+/* The most probable classes of an answer. */
 typedef struct ranking {
     const float *logits;
     int classes, count;
@@ -171,7 +170,7 @@ static att_status rank(att_context *context, const att_batch *answer, int most, 
     return ATT_OK;
 }
 
-/* NULL where nothing names the class. */
+/* Returns the name of a class; NULL if it has none. */
 static const char *label_of(const att_answer_options *options, int class_number)
 {
     return class_number < options->label_count ? options->labels[class_number] : NULL;

@@ -1,4 +1,4 @@
-/* tasks/list.h - every task: one line each. */
+/* tasks/list.h - the built-in tasks, one line each. */
 #ifndef ATT_TASKS_LIST_H
 #define ATT_TASKS_LIST_H
 
