@@ -1,6 +1,6 @@
-# The built-in names of classes: src/core/classes/*.txt, one file for each data set, become arrays of texts in the build
-# folder (src/core/names.h). A line is a class; what stands before a name like n01440764 is its synset. As a script
-# (cmake -P) this file makes them; included, it adds the step to att_core.
+# Compiles class names of known data sets, src/core/classes/*.txt, into the library (src/core/names.h). One file is one
+# data set; one line is one class; an ID such as n01440764 before the name is its WordNet synset. Run as a script
+# (cmake -P), this file writes the C source; included, it adds that step to att_core.
 cmake_minimum_required(VERSION 3.22)
 
 if(CMAKE_SCRIPT_MODE_FILE)

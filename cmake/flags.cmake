@@ -1,20 +1,21 @@
-# att_warnings: for everything written in C here. att_compile_options: for the library's own files, which see its inner headers.
+# Two interface targets: att_warnings is for all C files; att_compile_options is for the files of the libraries, which
+# include private headers.
 
-# One rounding per operation as written, whatever the compiler: clang contracts a * b + c by default and gcc does not,
-# and a reference kernel must give the same bits from both. The tier files (targets.cmake) ask for contraction again:
-# fused multiply-add is what they exist for, and their results are compared within a tolerance. Set for the directory,
-# not in an interface, because an interface's options come after a target's own and would win over those.
+# a * b + c is not contracted to a fused multiply-add, so that a reference kernel gives the same bits with every
+# compiler: clang contracts by default, gcc with -std=c17 does not. The tier files (targets.cmake) enable contraction
+# again; their results are compared within a tolerance. The option is set for the directory, because options of an
+# interface target come after a target's own options and would override them.
 add_compile_options(-ffp-contract=off)
 
 add_library(att_warnings INTERFACE)
-# -fno-math-errno changes no result: nothing here reads errno after a mathematical function.
+# -fno-math-errno changes no result: no code reads errno after a mathematical function.
 target_compile_options(att_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
                        -Wmissing-prototypes -fno-math-errno -fopenmp-simd)
 if(ATT_WERROR)
   target_compile_options(att_warnings INTERFACE -Werror)
 endif()
 if(CMAKE_C_COMPILER_ID MATCHES "Clang")
-  # A loop marked `omp simd` that stays scalar is no fault, and without optimisation (sanitizers) all of them do.
+  # Do not warn about `omp simd` loops that were not vectorised: without optimisation (sanitizers), none is.
   target_compile_options(att_warnings INTERFACE -Wno-pass-failed)
 endif()
 target_compile_definitions(att_warnings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
@@ -23,8 +24,8 @@ add_library(att_compile_options INTERFACE)
 target_include_directories(att_compile_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(att_compile_options INTERFACE att_warnings Threads::Threads m)
 
-# What reads from outside is instrumented for fuzzing in the build that has the sanitizers: tests and fuzz targets share
-# it. att_fuzzed(target...): these are.
+# att_fuzzed(target...): instruments targets that parse data from outside for libFuzzer, if ATT_FUZZ is on. Tests and fuzz
+# targets share this build.
 function(att_fuzzed)
   foreach(target ${ARGN})
     if(ATT_FUZZ)
@@ -33,10 +34,11 @@ function(att_fuzzed)
   endforeach()
 endfunction()
 
-# Kernels under sanitizers are all accesses. Checks of pointers that end in a report of the address sanitizer anyway are
-# left out of them. In a tier file's functions of more than 1000 accesses the address sanitizer calls its checks: inline,
-# clang 14 takes 85 s for one file of one tier. In smaller functions, such as the matrix product of attention, checks are
-# inline: called ones for each vector of 64 bytes took three quarters of the time of a network's test.
+# Sanitizer options of kernels, which consist of memory accesses. ATT_KERNEL_SANITIZE: omits pointer checks whose errors
+# the address sanitizer reports as well. ATT_TIER_SANITIZE: in tier files, functions with more than 1000 accesses call
+# the address sanitizer's checks instead of inlining them, because clang 14 takes 85 s to compile one such file with
+# inline checks. Smaller functions, such as attention's matrix product, keep inline checks: calls for each vector of 64
+# bytes took three quarters of a network test's time.
 set(ATT_KERNEL_SANITIZE "")
 set(ATT_TIER_SANITIZE "")
 if(ATT_SANITIZE MATCHES "address" AND ATT_SANITIZE MATCHES "undefined")

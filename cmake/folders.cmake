@@ -1,6 +1,6 @@
-# Who may use whom, bottom to top. A folder whose name is missing here does not exist. tools/check-layers reads the same
-# lines, so that an #include cannot go where the link does not. Folders marked LAB make libattscope-lab, all others
-# libattscope.
+# The folders of src/, bottom to top, and which folders each may use. Every folder of src/ must be listed here.
+# tools/check-layers reads these lines too, and checks every #include against them. Folders marked LAB make
+# libattscope-lab, all others libattscope.
 att_folder(core)
 att_folder(io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
            PkgConfig::WEBP ZLIB::ZLIB)
@@ -11,13 +11,13 @@ att_folder(passes USES att_graph)
 att_folder(patterns USES att_passes att_ops)
 att_folder(backend USES att_graph)
 att_folder(kernels/ref USES att_backend att_ops)
-# gomp: the thread count that oneDNN's primitives latch when they are made is set and restored in one file.
+# gomp: a oneDNN primitive stores the OpenMP thread count when it is created; onednn.c sets and restores that count.
 att_folder(kernels/cpu USES att_backend att_ops DNNL::dnnl gomp)
 att_folder(weights USES att_backend)
 att_folder(plan USES att_patterns att_weights)
 att_folder(session USES att_plan)
 att_folder(update USES att_session)
-# Hands the lists of ops and kernels to a new context.
+# Gives a new context the lists of ops and kernels.
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/attscope.c)
   att_folder(registry FILES src/attscope.c USES att_ops att_kernels_ref att_kernels_cpu att_update)
 else()

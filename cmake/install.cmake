@@ -1,12 +1,13 @@
-# What `cmake --install` puts where. Components, which become Debian packages: library (libattscope, what programs run
-# with), development (what they are built with), lab and lab_development (the same of libattscope-lab), and command.
+# What `cmake --install` installs, and where. The components become Debian packages: library (shared libattscope),
+# development (its headers, static library, pkg-config and CMake files), lab and lab_development (the same for
+# libattscope-lab), and command.
 include(CMakePackageConfigHelpers)
 
 set(ATT_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/attscope)
 
-# att_install(target output component development shared static): the two forms of a library, and the CMake files that
-# import them as attscope::<shared> and attscope::<static>. The static one has an export of its own: its users need the
-# libraries that it is made of, those of the shared one do not.
+# att_install(target output component development shared static): installs the shared and the static library, and the
+# CMake files that import them as attscope::<shared> and attscope::<static>. The static library has its own export file,
+# because only its users must find the libraries that it depends on.
 function(att_install target output component development shared static)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${shared})
   set_target_properties(${target}_static PROPERTIES EXPORT_NAME ${static})
@@ -22,7 +23,7 @@ endfunction()
 
 att_install(attscope attscope library development attscope static)
 att_install(attscope_lab attscope-lab lab lab_development lab lab_static)
-# The second library finds the first beside it, wherever both are; the system's own folders are searched anyway.
+# libattscope-lab finds libattscope in its own folder. In /usr, the loader finds it without RPATH.
 if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
   set_target_properties(attscope_lab PROPERTIES INSTALL_RPATH "$ORIGIN")
 endif()
@@ -38,7 +39,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/attscopeConfigVersion.cma
 install(FILES ${PROJECT_BINARY_DIR}/attscopeConfig.cmake ${PROJECT_BINARY_DIR}/attscopeConfigVersion.cmake
         DESTINATION ${ATT_CONFIG_DIR} COMPONENT development)
 
-# The files find their prefix from their own place, so that an installation can be moved.
+# The .pc files compute the prefix from their own location, so that an installation can be moved.
 set(ATT_PKGCONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH ATT_PREFIX_FROM_PKGCONFIG /${ATT_PKGCONFIG_DIR} /)
 string(REGEX REPLACE "/$" "" ATT_PREFIX_FROM_PKGCONFIG "${ATT_PREFIX_FROM_PKGCONFIG}")

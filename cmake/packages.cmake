@@ -1,5 +1,5 @@
-# Debian packages of what the build made: `cpack -G DEB` in its folder, which was configured with
-# -DCMAKE_INSTALL_PREFIX=/usr (preset debian), so that libraries go where Debian has them.
+# Debian packages: `cpack -G DEB` in the build folder. Configure it with the preset debian, whose prefix /usr installs the
+# libraries where Debian expects them.
 add_custom_target(product DEPENDS attscope attscope_static attscope_lab attscope_lab_static attscope_command pages)
 set(library libattscope${ATT_INTERFACE})
 set(lab libattscope-lab${ATT_INTERFACE})
@@ -15,7 +15,7 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL library development lab lab_development command)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}) # the second library links with the first
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}) # where libattscope-lab finds libattscope
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 
@@ -27,11 +27,11 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libattscope-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library, pkg-config and CMake files of libattscope.")
-# What the static library is linked with.
+# The libraries that the static library needs.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION}), libdnnl-dev, ocl-icd-opencl-dev, \
 libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libjpeg-dev, libwebp-dev, zlib1g-dev${ATT_SQLITE_PACKAGE}")
 
-# Of one build with the first library, whose private functions it calls.
+# libattscope-lab calls private functions of libattscope, so both must come from the same build.
 set(CPACK_DEBIAN_LAB_PACKAGE_NAME ${lab})
 set(CPACK_DEBIAN_LAB_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LAB_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION})")
@@ -48,7 +48,7 @@ set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME attscope)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "The command: train, validate, predict, measure, report, inspect, bench.")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS dataset-fashion-mnist)
 
-# Every package carries the licence under its own name.
+# Every package installs the licence as share/doc/<package>/copyright.
 foreach(component_and_package "library ${library}" "development libattscope-dev" "lab ${lab}"
         "lab_development libattscope-lab-dev" "command attscope")
   separate_arguments(names UNIX_COMMAND "${component_and_package}")

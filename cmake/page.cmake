@@ -1,5 +1,6 @@
-# The report's page: web/ and D3 become two arrays of bytes in the build folder (src/report/page.h), the data's place
-# between them. As a script (cmake -P) this file makes them; included, it adds the step to att_report.
+# Compiles the page of `attscope report`, web/ and D3, into the library as two byte arrays (src/report/page.h): the text
+# before the data and the text after it. Run as a script (cmake -P), this file writes the C source; included, it adds
+# that step to att_report.
 cmake_minimum_required(VERSION 3.22)
 
 if(CMAKE_SCRIPT_MODE_FILE)
@@ -43,8 +44,8 @@ endif()
 
 find_file(ATT_D3 d3.min.js PATHS /usr/share/nodejs/d3/dist /usr/share/javascript/d3 NO_DEFAULT_PATH)
 if(NOT ATT_D3)
-  message(FATAL_ERROR "The report's page needs D3 (5 or later): install node-d3, or say -DATT_D3=<path of d3.min.js>, or do "
-                      "without the page: -DATT_REPORT=OFF.")
+  message(FATAL_ERROR "attscope report needs D3 5 or later, and d3.min.js was not found. Install node-d3, set "
+                      "-DATT_D3=<path of d3.min.js>, or build without the report: -DATT_REPORT=OFF.")
 endif()
 file(GLOB ATT_WEB_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/*)
 add_custom_command(

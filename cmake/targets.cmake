@@ -1,6 +1,6 @@
-# How folders become libraries, and libraries the library.
+# Functions that make static libraries from the folders of src/, and from these the two shared and static libraries.
 
-# Processor tiers, lowest first, and what the compiler may use in each. Only x86-64 has more than the baseline.
+# Processor tiers, lowest first, and the compiler flags of each. Only x86-64 has more than the baseline.
 set(ATT_TIERS baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   list(APPEND ATT_TIERS avx2 avx512 avx512_bf16)
@@ -12,10 +12,10 @@ set(ATT_TIER_FLAGS_avx512 ${ATT_TIER_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq
 set(ATT_TIER_FLAGS_avx512_bf16 ${ATT_TIER_FLAGS_avx512} -mavx512bf16)
 
 # att_folder(name [LAB] [FILES file...] [USES target...])
-# src/<name>/*.c (or FILES) as one static library att_<name>, linked only with the folders it uses: the link proves the
-# direction. src/<name>/tier/*.c go in once per processor tier, with ATT_TIER defined as the tier's name; each object's
-# external symbols must end in it (tools/check-symbols). A folder that has no file yet only passes on what it uses.
-# LAB: the folder is part of attscope_lab, not of attscope.
+# Makes the static library att_<name> from src/<name>/*.c (or FILES), linked only with the folders it uses, so a
+# dependency in the wrong direction does not link. src/<name>/tier/*.c are compiled once for each processor tier, with
+# ATT_TIER defined as the tier's name; the external symbols of these objects must end in that name (tools/check-symbols).
+# A folder without C files becomes an interface library. LAB: the folder is part of attscope_lab, not of attscope.
 function(att_folder name)
   cmake_parse_arguments(ARG "LAB" "" "FILES;USES" ${ARGN})
   set(library attscope)
@@ -25,7 +25,7 @@ function(att_folder name)
   set(files ${ARG_FILES})
   if(NOT files)
     file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
-    foreach(file ${ATT_LEFT_OUT}) # by an option of the build
+    foreach(file ${ATT_LEFT_OUT}) # files excluded by a build option
       list(REMOVE_ITEM files ${PROJECT_SOURCE_DIR}/${file})
     endforeach()
   endif()
@@ -52,7 +52,7 @@ function(att_tier library folder tier)
   add_library(${target} OBJECT ${ARGN})
   target_link_libraries(${target} PRIVATE att_compile_options)
   target_compile_definitions(${target} PRIVATE ATT_TIER=${tier})
-  # -fno-trapping-math changes no result either; it lets gcc vectorise loops with comparisons.
+  # -fno-trapping-math changes no result; it lets gcc vectorise loops with comparisons.
   target_compile_options(${target} PRIVATE ${ATT_TIER_FLAGS_${tier}} ${ATT_KERNEL_SANITIZE} ${ATT_TIER_SANITIZE}
                          -ffp-contract=fast -fno-trapping-math)
   target_sources(${folder} PRIVATE $<TARGET_OBJECTS:${target}>)
@@ -61,9 +61,9 @@ function(att_tier library folder tier)
 endfunction()
 
 # att_library(name output map [USES library...])
-# The folders of a library as one: lib<output>.so (target <name>, alias attscope::<last word of output>), whose symbols
-# have the versions that the file `map` gives them, and lib<output>.a (target <name>_static). USES: other libraries made
-# by this function, below this one.
+# Makes one library from its folders: lib<output>.so (target <name>, alias attscope::<last word of output>) and
+# lib<output>.a (target <name>_static). map: linker script with the symbol versions of the shared library. USES: other
+# libraries made by this function that this one links with.
 function(att_library name output map)
   cmake_parse_arguments(ARG "" "" "USES" ${ARGN})
   get_property(objects GLOBAL PROPERTY ATT_OBJECTS_${name})
@@ -102,8 +102,8 @@ function(att_libraries)
   att_library(attscope_lab attscope-lab ${ATT_LAB_VERSIONS} USES attscope)
 endfunction()
 
-# The command, linked statically so that it can be moved on its own. It sees the public headers only. All of it but
-# main.c is a library of its own (att_cli), for its pages and for fuzzing.
+# The command. It is linked statically, so that the file can be moved alone, and includes public headers only. All files
+# but main.c are the object library att_cli, which the generator of manual pages and the fuzz targets use too.
 function(att_command)
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
   list(FILTER files EXCLUDE REGEX "/main\\.c$")
@@ -116,8 +116,8 @@ function(att_command)
   target_link_libraries(attscope_command PRIVATE att_cli)
 endfunction()
 
-# Manual pages and completion, made of the commands' own descriptors by a program that the build runs: as they lie below
-# share/ in ATT_PAGES.
+# Manual pages and shell completion. A program that the build runs generates them from the commands' descriptors into the
+# folder ATT_PAGES, laid out as below share/.
 function(att_pages)
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/pages/*.c)
   add_executable(att_make_pages ${files})

@@ -1,5 +1,5 @@
-# timm's names: src/models/timm/*.txt become arrays of bytes in the build folder (src/models/timm.h). As a script
-# (cmake -P) this file makes them; included, it adds the step to att_models.
+# Compiles timm's names and tags, src/models/timm/*.txt, into the library as byte arrays (src/models/timm.h). Run as a
+# script (cmake -P), this file writes the C source; included, it adds that step to att_models.
 cmake_minimum_required(VERSION 3.22)
 
 if(CMAKE_SCRIPT_MODE_FILE)

@@ -1,7 +1,7 @@
-# Versions of the libraries' symbols, as linker scripts in the build folder. Public functions are of the interface's
-# version; those that libattscope exports for libattscope-lab alone, marked ATT_FOR_LAB in the headers of src/
-# (core/export.h), are of the exact version, so that the loader refuses two libraries of different versions. As a script
-# (cmake -P) this file makes libattscope's; included, it adds the step and sets ATT_VERSIONS and ATT_LAB_VERSIONS.
+# Linker scripts with the versions of the libraries' symbols. Public functions have the version of the interface (0.2).
+# Functions marked ATT_FOR_LAB (src/core/export.h), which libattscope exports for libattscope-lab only, have the exact
+# version (0.2.0), so that the loader refuses two libraries of different versions. Run as a script (cmake -P), this file
+# writes libattscope's linker script; included, it adds that step and sets ATT_VERSIONS and ATT_LAB_VERSIONS.
 cmake_minimum_required(VERSION 3.22)
 
 if(CMAKE_SCRIPT_MODE_FILE)

@@ -1,4 +1,4 @@
-# What the built objects and libraries may define. Sanitizers add symbols of their own.
+# Tests of the symbols that objects and libraries define and export. Sanitizers add symbols, so their builds lack these.
 if(NOT ATT_SANITIZE)
   set(check ${PROJECT_SOURCE_DIR}/tools/check-symbols)
   get_property(tier_targets GLOBAL PROPERTY ATT_TIER_TARGETS)
