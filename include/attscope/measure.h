@@ -131,8 +131,8 @@ ATT_API att_instrument_info att_measure_instrument_at(const att_measure *measure
  *     att_measure_create(graph, "mine,entropy", "*", &measure);
  *
  * From then on it is as good as a built-in one in every call for this context, and for no other context: by its name,
- * with "all", in trainings, records, sweeps and reports. examples/instrument.c is a whole program; CONTRIBUTING.md has
- * an example of each form. */
+ * with "all", in trainings, records, sweeps and reports. examples/instrument.c is a whole program;
+ * docs/dev/adding-an-instrument.md has an example of each form. */
 
 /* One sample's rows, in the order in which ask() asked for them. */
 typedef struct att_observed {

@@ -110,7 +110,7 @@ ATT_API int att_rank_classes(const float *logits, int classes, att_ranked *top, 
  *
  * Every later call for this context treats it like a built-in task; other contexts do not know it. Checkpoints record
  * its name; a program that opens such a checkpoint must register the task first. examples/task.c is a whole program;
- * CONTRIBUTING.md has a longer example, with options.
+ * docs/dev/adding-a-task.md has a longer example, with options.
  */
 
 /* Values of a network that a head can use. ATT_NONE where the family has no such value. */
