@@ -1,5 +1,5 @@
-# att_append_bytes(out name text): appends two definitions to the C source in the variable `out`: the array `name` with the
-# bytes of `text`, and its size `<name>_size`.
+# att_append_bytes(out name text): appends two definitions to the C source in the variable `out`: the array `name` with
+# the bytes of `text`, and its size `<name>_size`.
 function(att_append_bytes out name text)
   string(LENGTH "${text}" size)
   string(HEX "${text}" hex)

@@ -24,8 +24,8 @@ add_library(att_compile_options INTERFACE)
 target_include_directories(att_compile_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(att_compile_options INTERFACE att_warnings Threads::Threads m)
 
-# att_fuzzed(target...): instruments targets that parse data from outside for libFuzzer, if ATT_FUZZ is on. Tests and fuzz
-# targets share this build.
+# att_fuzzed(target...): instruments targets that parse data from outside for libFuzzer, if ATT_FUZZ is on. Tests and
+# fuzz targets share this build.
 function(att_fuzzed)
   foreach(target ${ARGN})
     if(ATT_FUZZ)

@@ -1,5 +1,5 @@
-# Debian packages: `cpack -G DEB` in the build folder. Configure it with the preset debian, whose prefix /usr installs the
-# libraries where Debian expects them.
+# Debian packages: `cpack -G DEB` in the build folder. Configure it with the preset debian, whose prefix /usr installs
+# the libraries where Debian expects them.
 add_custom_target(product DEPENDS attscope attscope_static attscope_lab attscope_lab_static attscope_command pages)
 set(library libattscope${ATT_INTERFACE})
 set(lab libattscope-lab${ATT_INTERFACE})

@@ -11,11 +11,11 @@ set(ATT_TIER_FLAGS_avx512 ${ATT_TIER_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq
     -mprefer-vector-width=512)
 set(ATT_TIER_FLAGS_avx512_bf16 ${ATT_TIER_FLAGS_avx512} -mavx512bf16)
 
-# att_folder(name [LAB] [FILES file...] [USES target...])
-# Makes the static library att_<name> from src/<name>/*.c (or FILES), linked only with the folders it uses, so a
-# dependency in the wrong direction does not link. src/<name>/tier/*.c are compiled once for each processor tier, with
-# ATT_TIER defined as the tier's name; the external symbols of these objects must end in that name (tools/check-symbols).
-# A folder without C files becomes an interface library. LAB: the folder is part of attscope_lab, not of attscope.
+# att_folder(name [LAB] [FILES file...] [USES target...]) Makes the static library att_<name> from src/<name>/*.c (or
+# FILES), linked only with the folders it uses, so a dependency in the wrong direction does not link.
+# src/<name>/tier/*.c are compiled once for each processor tier, with ATT_TIER defined as the tier's name; the external
+# symbols of these objects must end in that name (tools/check-symbols). A folder without C files becomes an interface
+# library. LAB: the folder is part of attscope_lab, not of attscope.
 function(att_folder name)
   cmake_parse_arguments(ARG "LAB" "" "FILES;USES" ${ARGN})
   set(library attscope)
@@ -116,8 +116,8 @@ function(att_command)
   target_link_libraries(attscope_command PRIVATE att_cli)
 endfunction()
 
-# Manual pages and shell completion. A program that the build runs generates them from the commands' descriptors into the
-# folder ATT_PAGES, laid out as below share/.
+# Manual pages and shell completion. A program that the build runs generates them from the commands' descriptors into
+# the folder ATT_PAGES, laid out as below share/.
 function(att_pages)
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/pages/*.c)
   add_executable(att_make_pages ${files})

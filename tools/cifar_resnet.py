@@ -1,4 +1,4 @@
-"""Residual networks for CIFAR in PyTorch, for tools/versus_pytorch: bottlenecks with the ReLU behind the addition, with
+"""Residual networks for CIFAR in PyTorch, for tools/versus_pytorch: bottlenecks with the ReLU after the addition, with
 or without an attention module, and basic blocks with zero-padded shortcuts."""
 import os
 import sys
@@ -23,7 +23,7 @@ class SE(nn.Module):
 
 
 def module(name, channels):
-    """The module with its default options; step takes the identity as well. None for "none"."""
+    """Returns the attention module with its default options, None for "none". `step` also takes the identity."""
     if name in ("none", "se"):
         return SE(channels) if name == "se" else None
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "goldens"))
@@ -96,7 +96,7 @@ class CifarResNet(nn.Module):
 
 
 def create(name, attention="none"):
-    """The network, None for a name that is not one of these; attention: of those with bottlenecks."""
+    """Returns the network, None for an unknown name. attention: the module of networks with bottlenecks."""
     makers = {"resnet20": lambda: CifarResNet(Basic, 3), "resnet29": lambda: CifarResNet(Bottleneck, 3, attention),
               "resnet164": lambda: CifarResNet(Bottleneck, 18, attention),
               "seresnet164": lambda: CifarResNet(Bottleneck, 18, "se")}

@@ -1,10 +1,14 @@
-"""What DeiT-Tiny's attention does on the 200 photographs, from the JPEG on: softmax in f32 by timm's plain attention.
+"""Statistics of DeiT-Tiny's attention on 200 photographs. The JPEGs are decoded and preprocessed here; the softmax is
+that of timm's unfused attention in f32.
 
-A line for each statistic and layer: instrument, statistic, node, mean over photographs, standard deviation over
-photographs (n - 1), and the mean of each head. Statistics are means over queries, computed in f64 from the maps a:
-entropy -sum a ln a; distance sum over other grid tokens of a |p_i - p_j| (in sides of the 14 x 14 grid, over its
-queries), as it is and divided by the mass on those; norms of softmax's Jacobian J = diag(a) - a a', by its entries:
-nuclear (the sum of its eigenvalues, none of which is negative: its trace) and Frobenius (diagonal and rest apart).
+deit_tiny_attention.txt has one line for each statistic and layer: instrument, statistic, node, mean over photographs,
+standard deviation over photographs (n - 1), and the mean of each head. Statistics are means over queries, computed in
+f64 from the attention maps a:
+entropy    -sum a ln a
+distance   sum over other grid tokens of a |p_i - p_j|, in sides of the 14 x 14 grid, over queries of the grid; also
+           divided by the attention mass on these tokens
+jacobian   norms of the softmax's Jacobian J = diag(a) - a a': nuclear (the trace, because no eigenvalue is negative)
+           and Frobenius (diagonal and other entries are summed separately)
 """
 import glob
 import os
@@ -20,7 +24,7 @@ SIDE, LAYERS = 14, 12
 shared = os.environ["ATT_SHARED"]
 weights = shared + "/data/weights/deit_tiny_patch16_224.safetensors"
 if not os.path.exists(weights):
-    sys.exit(print(weights, "is absent: left as it is"))
+    sys.exit(print(weights, "is missing: the golden is left unchanged"))
 model = timm.create_model("deit_tiny_patch16_224").eval()
 model.load_state_dict(load_file(weights))
 maps = [None] * LAYERS

@@ -1,10 +1,11 @@
-"""Pillow's bytes after each change of a picture that timm's RandAugment and torchvision's ColorJitter make.
+"""Pixels computed by Pillow for each augmentation of timm's RandAugment and torchvision's ColorJitter.
 
-augment.txt, a line each: operation, width, height, channels, argument, filter ("-" where there is none), FNV-1a (64 bit)
-of the bytes. The picture at (x, y, c) is h / 2 + (3 x + 2 y + 20 c) mod 128, where h are the high bytes of the generator
-s = 1664525 s + 1013904223 mod 2^32 from 12345 on, row by row. Pixels from outside are (124, 116, 104), or 124.
+augment.txt has one line for each case: operation, width, height, channels, argument, filter ("-" if there is none), and
+the FNV-1a hash (64 bit) of the resulting bytes. The source image at (x, y, c) is h / 2 + (3 x + 2 y + 20 c) mod 128,
+where h are the high bytes of the generator s = 1664525 s + 1013904223 mod 2^32, started at 12345, row by row. Pixels
+outside the image are (124, 116, 104), or 124 for grey images.
 
-augment_arguments.txt: timm's name of an operation, magnitude, 1 where the direction is the other, the argument.
+augment_arguments.txt: timm's name of an operation, magnitude, 1 if the direction is negated, the resulting argument.
 """
 import random
 import sys

@@ -1,8 +1,8 @@
-"""tests/goldens/checkpoints: what torch.save() writes, in its two formats, and a ViT trained for one step.
+"""tests/goldens/checkpoints: files written by torch.save() in its two formats, and a small ViT.
 
-tests/io/test_torch.c knows what is in kinds_*.pth: element i of a tensor, in the order of its own memory before it was
-transposed or sliced, is a multiple of i. Storages of the old format are named by their addresses; these are numbered
-here, so that the files stay the same.
+tests/io/test_torch.c knows the content of kinds_*.pth: element i of a tensor, in memory order before it was transposed
+or sliced, is a multiple of i. In the old format, storages are named by their memory addresses. Here they are numbered
+instead, so that the files are the same in every run.
 """
 import argparse
 import collections
@@ -48,7 +48,7 @@ def kinds(new):
 
 
 def checkpoint(new):
-    """Everything that training scripts put beside the weights."""
+    """Returns a checkpoint with everything that training scripts store beside the weights."""
     layer = torch.nn.Linear(2, 1)
     torch.nn.init.ones_(layer.weight)
     torch.nn.init.ones_(layer.bias)
@@ -72,7 +72,7 @@ def checkpoint(new):
 
 
 class Storages(pickle.Unpickler):
-    """Notes down the storages of a checkpoint in their order: key -> bytes."""
+    """Records the storages of a checkpoint in their order: key -> bytes."""
 
     def __init__(self, file):
         super().__init__(file)

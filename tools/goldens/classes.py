@@ -1,8 +1,8 @@
-"""Writes src/core/classes: the names of the classes of well-known data sets, one file each, a class a line.
+"""Writes src/core/classes: the class names of well-known data sets, one file for each, one class per line.
 
-ImageNet-1k: WordNet's synsets in timm's order, each with the first of its lemmas; torchvision's name where two synsets
-have the same lemma. CIFAR-10 and Fashion-MNIST: torchvision's. CIFAR-100: the fine labels of the data set's `meta`, which
-are sorted.
+ImageNet-1k: WordNet's synsets in timm's order, each with its first lemma; if two synsets have the same lemma, with
+torchvision's name. CIFAR-10 and Fashion-MNIST: torchvision's names. CIFAR-100: the fine labels in the data set's file
+`meta`, which are sorted.
 """
 
 import collections

@@ -1,8 +1,8 @@
-"""DeiT-Tiny on the 200 photographs, from the JPEG on, as timm evaluates it (f32, CPU): a line for each photograph.
+"""DeiT-Tiny's logits on 200 photographs, decoded and preprocessed as timm evaluates it (f32, CPU).
 
-folder/file, the five largest logits as class:value, and the logits of classes 0, 333 and 666. Beside it how far
-autocast to bfloat16 leads on the same photographs: the mean and the largest difference of a logit from f32, and how many
-photographs keep their class.
+deit_tiny.txt has one line for each photograph: folder/file, the five largest logits as class:value, and the logits of
+classes 0, 333 and 666. deit_tiny_autocast.txt compares autocast to bfloat16 on the same photographs: the mean and the
+largest difference of a logit from f32, and the number of photographs that keep their class.
 """
 import glob
 import os
@@ -16,7 +16,7 @@ from timm.data import create_transform, resolve_model_data_config
 shared = os.environ["ATT_SHARED"]
 weights = shared + "/data/weights/deit_tiny_patch16_224.safetensors"
 if not os.path.exists(weights):
-    sys.exit(print(weights, "is absent: left as it is"))
+    sys.exit(print(weights, "is missing: the goldens are left unchanged"))
 model = timm.create_model("deit_tiny_patch16_224").eval()
 model.load_state_dict(load_file(weights))
 transform = create_transform(**resolve_model_data_config(model), is_training=False)

@@ -1,9 +1,9 @@
-"""timm's Mixup and CutMix with fixed draws.
+"""timm's Mixup and CutMix with fixed random draws.
 
-mix.txt, by its first word:
+mix.txt has two kinds of lines, told apart by the first word:
 box      height, width, lambda, centre (y, x); first and last row and column of the box, the corrected lambda
-mixed    0 (Mixup) or 1 (CutMix), lambda, centre (y, x); FNV-1a of the four mixed images of 6 x 8 x 3 floats, and of
-         the targets of classes 2 0 1 1 of 3 with smoothing 0.1. Before, value k of all is (7 k mod 101) / 8 - 5.
+mixed    0 (Mixup) or 1 (CutMix), lambda, centre (y, x); FNV-1a hashes of the four mixed images of 6 x 8 x 3 floats, and
+         of the targets of classes 2 0 1 1 of 3 with smoothing 0.1. Before mixing, value k is (7 k mod 101) / 8 - 5.
 """
 import sys
 import numpy as np

@@ -1,10 +1,11 @@
-"""Names, shapes, weight decay and preprocessing of timm's plain ViTs, residual networks and MLP-Mixers: one line for each
-model of our list that timm has.
+"""Names, shapes, weight decay and preprocessing of timm's plain ViTs, residual networks and MLP-Mixers.
+
+models.txt has one line for each network that attscope has:
 
 name parameters hash decayed classes img_size mean[3] std[3] crop_pct interpolation crop_mode
 
-hash: sum modulo 2^64 of FNV-1a (64 bit) of "<tensor><shape as a Python list>" over the state dict, counts of batches
-aside; decayed: elements that timm gives weight decay.
+hash: sum modulo 2^64 of FNV-1a (64 bit) of "<tensor><shape as a Python list>" over the state dict without
+num_batches_tracked. decayed: number of elements with weight decay in timm.
 """
 import re
 import sys
@@ -16,11 +17,11 @@ from timm.optim import param_groups_weight_decay
 TENSOR = re.compile(r"(cls_token|pos_embed|patch_embed\.proj\.(weight|bias)|(fc_)?norm\.(weight|bias)|head\.(weight|bias)"
                     r"|blocks\.\d+\.(norm[12]\.(weight|bias)|attn\.(qkv|proj)\.(weight|bias)|ls[12]\.gamma"
                     r"|mlp\.fc[12]\.(weight|bias)))")
-# Plain, but without a classifier in timm, or not under a ViT's or DeiT's name. SigLIP's with mean pooling are listed.
+# Plain ViTs that attscope does not list: no classifier in timm, or another name than a ViT's or DeiT's. SigLIP's
+# networks with mean pooling are listed.
 OTHERS = re.compile(r".*(siglip(?!_gap)|reg4_dinov2|giant_patch14_dinov2|intern|eva|(?<!siglip)_gap_448|giant_patch16_gap|huge_patch14_gap)")
 
-
-# Blurred or averaged strides, other norms, stems and widths.
+# Residual networks that attscope lacks: anti-aliased strides, other norms, stems and widths.
 OTHER_RESNETS = re.compile(r".*(aa\d|blur|rs\d|_gn|pruned|\ds$|senet154|test_)")
 
 
@@ -32,7 +33,8 @@ def fnv(text):
 
 
 def is_plain(model):
-    """Names of tensors, blocks and GELU are those of a plain ViT, and patches cover the images."""
+    """Whether the names of tensors, the blocks and the activation are those of a plain ViT, and patches cover the
+    image."""
     embed, block = model.patch_embed, model.blocks[0]
     return (all(TENSOR.fullmatch(name) for name in model.state_dict()) and type(block) is Block
             and isinstance(block.mlp.act, torch.nn.GELU) and embed.img_size[0] % embed.patch_size[0] == 0)
@@ -64,7 +66,7 @@ with open(sys.argv[1] + "/models.txt", "w") as out:
     for name in sorted(names):
         try:
             text = line(name)
-        except TypeError:  # a distilled DeiT and the like take other arguments
+        except TypeError:  # networks that do not take these arguments, such as a distilled DeiT
             text = None
         if text:
             out.write(text + "\n")

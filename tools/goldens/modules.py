@@ -1,14 +1,18 @@
-"""Attention modules in PyTorch, in f64: what each makes of random feature maps, and its gradients.
+"""Attention modules in PyTorch, in f64: their outputs for random feature maps, and their gradients.
 
-se, eca and cbam are timm's own; the rest is written from the papers' formulas. Inputs and weights follow from formulas
-(uniform() below), so that any program can make them. Each case in inference, and in training (batch norm with the
-batch's statistics) with the cross-entropy of a linear layer on y, sample i being of class i % 2. A line a tensor:
+se, eca and cbam are timm's; the others are written from the formulas of the papers. Inputs and weights follow from
+formulas (uniform() below), so that any program can compute them. Each case runs in inference, and in training (batch
+norm with the statistics of the batch); the training loss is the cross-entropy of a linear layer on y, where sample i
+has class i % 2. modules.txt has one line for each tensor t:
 
-    <case> <channels> <side> infer|train <tensor> <sum of t r> <sum of t r'> <Euclidean norm>
+    <case> <channels> <side> infer|train <tensor> <sum of t r> <sum of t r'> <Euclidean norm of t>
 
-with r, r' drawn for the tensor's elements in the order of C. Tensors: "y" [sample, h, w, C]; "grad.branch",
-of a map [h, w, C] added to every sample's branch; "grad.identity", of a factor [C] of every sample's identity;
-"grad.<parameter>"; "buffer.<name>" after one step.
+r and r' are drawn for the elements of t in row-major order. The tensors:
+y                 the output [sample, h, w, C]
+grad.branch       the gradient of a map [h, w, C] that is added to the branch of every sample
+grad.identity     the gradient of a factor [C] on the identity of every sample
+grad.<parameter>
+buffer.<name>     after one step
 """
 import functools
 import math
@@ -26,7 +30,7 @@ COLUMNS = [0, 1, 0, 5, 2, 0, 2, 0, 0, 6, 0, 4, 6, 3, 5, 2]
 
 
 def uniform(key, count):
-    """count draws in [-1/2, 1/2): FNV-1a (32 bit) of the key, a counter, and the finalizer of MurmurHash3."""
+    """Returns count draws in [-1/2, 1/2): FNV-1a (32 bit) of the key, a counter, and the finalizer of MurmurHash3."""
     seed = 0x811c9dc5
     for byte in key.encode():
         seed = (seed ^ byte) * 0x01000193 % 2**32
@@ -51,7 +55,7 @@ def style(x):
 
 @functools.lru_cache(maxsize=None)
 def cosines(channels, height, width, dtype):
-    """[channels, height, width]: the cosine of each channel's group."""
+    """Returns [channels, height, width]: the cosine of each channel's group."""
     def basis(k, length):
         cosine = torch.cos(math.pi * k * (torch.arange(length, dtype=torch.float64) + 0.5) / length)
         return cosine * math.sqrt((2 if k else 1) / length)
@@ -89,7 +93,7 @@ class Srm(nn.Module):
 
 
 class Step(nn.Module):
-    """F(guess, x) f: an adaptor, told one or two of x, the guess x + f and f."""
+    """StepNet: y = f * sigmoid(adaptor(...)), where the adaptor reads one or two of x, the guess x + f, and f."""
 
     def __init__(self, channels, adaptor, sources):
         super().__init__()
@@ -136,7 +140,7 @@ class Step(nn.Module):
 
 
 def fill(module):
-    """Around 1 for what scales a channel by itself, around 0 for the rest."""
+    """Sets weights: around 1 for tensors that scale each channel, around 0 for the others."""
     state = {}
     for name, tensor in module.state_dict().items():
         if name.endswith("num_batches_tracked"):
@@ -147,14 +151,14 @@ def fill(module):
 
 
 def maps(key, shape):
-    """Draws, and one more for each sample and channel, so that batch norm has something to divide by."""
+    """Returns random maps, with an offset for each sample and channel, so that means over pixels have a variance."""
     offsets = drawn(key + " offset", (shape[0], 1, 1, shape[3]), 4.0)
     return drawn(key, shape, 4.0, 0.5) + offsets
 
 
-def told(case, mode, name, tensor):
+def summary_line(case, mode, name, tensor):
     flat = tensor.detach().reshape(-1).numpy()
-    if np.linalg.norm(flat) < 1e-12:  # a bias before a batch norm: only rounding is left of its gradient
+    if np.linalg.norm(flat) < 1e-12:  # the gradient of a bias before a batch norm is 0 but for rounding
         flat = np.zeros_like(flat)
     dots = [float(flat @ uniform(key, flat.size)) for key in ("first", "second")]
     return f"{case} {mode} {name} {dots[0]:.12g} {dots[1]:.12g} {np.linalg.norm(flat):.12g}\n"
@@ -171,26 +175,26 @@ def run(case, module, channels, side):
     for mode in ("infer", "train"):
         fill(module)
         module.train(mode == "train")
-        # Gradients of what is the same for all samples: an added map, and a factor of each channel (batch norm does not
-        # see what is added to every sample's mean).
+        # These variables are the same for all samples: a map added to the branch, and a factor of each channel of the
+        # identity (not an added map, which batch norm would remove).
         added = torch.zeros(shape[1:], dtype=torch.float64, requires_grad=True)
         gain = torch.ones(channels, dtype=torch.float64, requires_grad=True)
         branch = channels_first(maps("branch", shape) + added)
         identity = channels_first(maps("identity", shape) * gain)
         y = module(branch, identity) if isinstance(module, Step) else module(branch)
-        yield told(case, mode, "y", y.permute(0, 2, 3, 1))
+        yield summary_line(case, mode, "y", y.permute(0, 2, 3, 1))
         if mode == "infer":
             continue
         module.zero_grad()
         nn.functional.cross_entropy(y.flatten(1) @ head.T, torch.arange(BATCH) % 2).backward()
-        yield told(case, mode, "grad.branch", added.grad)
+        yield summary_line(case, mode, "grad.branch", added.grad)
         if gain.grad is not None:
-            yield told(case, mode, "grad.identity", gain.grad)
+            yield summary_line(case, mode, "grad.identity", gain.grad)
         for name, parameter in module.named_parameters():
-            yield told(case, mode, f"grad.{name}", parameter.grad)
+            yield summary_line(case, mode, f"grad.{name}", parameter.grad)
         for name, buffer in module.named_buffers():
             if not name.endswith("num_batches_tracked"):
-                yield told(case, mode, f"buffer.{name}", buffer)
+                yield summary_line(case, mode, f"buffer.{name}", buffer)
 
 
 def cases():

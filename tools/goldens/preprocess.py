@@ -1,15 +1,15 @@
-"""Pillow's and timm's bytes: of decoded files, resized images and preprocessed photographs, as FNV-1a (64 bit). Needs
-Pillow 13: earlier versions resize across before down in all cases.
+"""Pixels of decoded files, resized images and preprocessed photographs by Pillow and timm, as FNV-1a hashes (64 bit).
+Needs Pillow 13: earlier versions always resize horizontally before vertically.
 
-preprocess.txt, by its first word:
-decode     file under images/, width, height, hash of RGB, hash of grey ("-" twice where it must be refused)
-resize     width, height, channels, to width, to height, filter, hash; the image is the high bytes of the generator
-           s = 1664525 s + 1013904223 mod 2^32 from 12345 on
-crop       crop mode, width, height, channels, to width, to height, crop_pct, filter, mean, hash: the same image through
-           timm's evaluation, before it is normalised; the mean is that of every channel
-photo      file under the 200 photographs, hash of 224 x 224 x 3 bytes after resize 248 bicubic and centre crop
+preprocess.txt has these kinds of lines, told apart by the first word:
+decode     file under images/, width, height, hash of RGB, hash of grey ("-" for both if the file must be refused)
+resize     width, height, channels, new width, new height, filter, hash; the image consists of the high bytes of the
+           generator s = 1664525 s + 1013904223 mod 2^32, started at 12345
+crop       crop mode, width, height, channels, new width, new height, crop_pct, filter, mean, hash: the same image after
+           timm's evaluation transform, without normalisation; the mean is used for every channel
+photo      file of the 200 photographs, hash of 224 x 224 x 3 bytes after bicubic resize to 248 and centre crop
 wide       the same for 160 x 224 with crop_pct 0.9 and bilinear, by timm
-normalise  hash of the floats (x / 255 - mean) / std for x = 0..255 and ImageNet's three means and deviations
+normalise  hash of the floats (x / 255 - mean) / std for x = 0..255, with ImageNet's means and deviations
 """
 import glob
 import io
@@ -29,7 +29,7 @@ folder = sys.argv[1]
 root = os.environ["ATT_SHARED"] + "/data/imagenet200/val/"
 photographs = sorted(glob.glob(root + "*/*"))[::20]
 if not photographs:
-    sys.exit(print(root, "is absent: left as it is"))
+    sys.exit(print(root, "is missing: the goldens are left unchanged"))
 os.makedirs(folder + "/images", exist_ok=True)
 
 
@@ -69,7 +69,7 @@ def segment(marker, data):
 
 
 def damaged(jpeg):
-    """Long runs of ones, which are no Huffman code, in the coded data; markers stay."""
+    """Writes long runs of ones, which are no Huffman code, into the coded data, and keeps all markers."""
     start = jpeg.index(b"\xff\xda") + 14
     data = bytearray(jpeg)
     for at in range(start, len(data) - 4, 24):
@@ -84,7 +84,7 @@ def riff(*chunks):
 
 
 def animation(width, height, x, y, frame):
-    """One lossless frame at (x, y), both even, of a larger canvas."""
+    """Returns an animated WebP: one lossless frame at (x, y) of a larger canvas. x and y are even."""
     three = [struct.pack("<I", value)[:3] for value in (width - 1, height - 1, x // 2, y // 2, frame.width - 1,
                                                         frame.height - 1, 100)]
     return riff((b"VP8X", b"\x12\0\0\0" + three[0] + three[1]), (b"ANIM", b"\xff\xff\xff\xff\0\0"),

@@ -1,5 +1,8 @@
-"""Position embeddings for another grid of patches, as timm resamples them: for each case a line "prefix from to width",
-from and to as height and width, then the numbers made of table uniform("pos_embed") (training.py), row by row, one a line.
+"""Position embeddings resampled by timm for another grid of patches.
+
+regrid.txt has for each case one line with the number of prefix tokens, the height and width of the old grid, the height
+and width of the new grid, and the width of a token; then the resampled numbers, row by row, one per line. The original
+numbers are uniform("pos_embed"), as in training.py.
 """
 import sys
 import numpy as np

@@ -1,11 +1,16 @@
 """Small residual networks in PyTorch, in f64: logits, and three updates with SGD.
 
-The networks for ImageNet are timm's, made narrow; those for CIFAR are written down here. Weights, images and labels
-follow from formulas (training.py), so that any program can make them. One file, a paragraph for each case: "case <name>",
-ten "logit <value>" of the first image with running statistics, "loss <value>" of each update, then of the first one
-"norm <tensor> <norm of its gradient>" and "buffer <tensor> <norm afterwards>". Last comes "seresnet164", the network
-at full size: the losses of its first twenty updates, and as "autocast <value>" those of the same updates in f32 under
-autocast to bfloat16.
+The networks for ImageNet are timm's, with fewer channels; those for CIFAR are defined here. Weights, images and labels
+follow from formulas (training.py), so that any program can compute them. residual.txt has these lines for each case:
+
+case <name>
+logit <value>           ten lines: the logits of the first image, with running statistics
+loss <value>            one line for each update
+norm <tensor> <value>   the norm of the tensor's gradient in the first update
+buffer <tensor> <value> the norm of the buffer after the first update
+
+The last case is "seresnet164" at full size: the losses of its first twenty updates, and as "autocast <value>" the
+losses of the same updates in f32 under autocast to bfloat16.
 """
 import sys
 import numpy as np
@@ -20,7 +25,7 @@ STEPS, BATCH, CLASSES = 3, 8, 10
 
 
 def uniform(key, count, first=0):
-    """count draws in [-1/2, 1/2): FNV-1a (32 bit) of the key, a counter, and the finalizer of MurmurHash3."""
+    """Returns count draws in [-1/2, 1/2): FNV-1a (32 bit) of the key, a counter, and the finalizer of MurmurHash3."""
     seed = 0x811c9dc5
     for byte in key.encode():
         seed = (seed ^ byte) * 0x01000193 % 2**32
@@ -35,7 +40,7 @@ def conv(inputs, outputs, kernel, stride=1):
 
 
 class Basic(nn.Module):
-    """Shortcuts of option A."""
+    """Basic block with shortcuts of option A (He et al., CVPR 2016): strided identity with zero padding."""
 
     def __init__(self, inputs, planes, stride, reduction):
         super().__init__()
@@ -50,6 +55,8 @@ class Basic(nn.Module):
 
 
 class After(nn.Module):
+    """Bottleneck with the ReLU after the addition, optionally with squeeze and excitation."""
+
     def __init__(self, inputs, planes, stride, reduction):
         super().__init__()
         outputs = 4 * planes
@@ -70,6 +77,8 @@ class After(nn.Module):
 
 
 class Before(nn.Module):
+    """Pre-activation bottleneck: batch norm and ReLU before each convolution."""
+
     def __init__(self, inputs, planes, stride, reduction):
         super().__init__()
         self.bn1, self.conv1 = nn.BatchNorm2d(inputs), conv(inputs, planes, 1)
@@ -86,7 +95,7 @@ class Before(nn.Module):
 
 
 class Cifar(nn.Module):
-    """blocks in every stage; SE in those whose number over the whole network is in se."""
+    """blocks: number of blocks in each stage. se: numbers, over the whole network, of the blocks with an SE module."""
 
     def __init__(self, block, blocks, width, se=(), reduction=4):
         super().__init__()
@@ -138,7 +147,7 @@ CASES = {
 
 
 def fill(model, last=1.0):
-    """last: around which a bottleneck's last norm has its gains."""
+    """Sets weights and buffers. last: centre of the gains of a bottleneck's last norm."""
     for name, tensor in model.state_dict().items():
         if name.endswith("num_batches_tracked"):
             continue
@@ -153,12 +162,12 @@ def batch(step, side):
     count = 3 * side * side
     images = (4 * uniform("image", BATCH * count, step * BATCH * count)).astype(np.float32)
     labels = np.floor((uniform("label", BATCH, step * BATCH) + 0.5) * CLASSES).astype(np.int64)
-    # Channels last, as the networks here take them.
+    # Drawn in the order [h, w, C], which attscope's images have.
     return torch.from_numpy(images).double().reshape(BATCH, side, side, 3).permute(0, 3, 1, 2), torch.from_numpy(labels)
 
 
 def train(model, side, steps, dtype=torch.float64, autocast=False):
-    """Losses, and the first update's norms as lines."""
+    """Returns the losses, and the norms of the first update as lines."""
     model.to(dtype).train()
     update = torch.optim.SGD(param_groups_weight_decay(model, 1e-2), lr=0.005, momentum=0.9)
     losses, lines = [], []
@@ -193,7 +202,7 @@ def run_at_full_size(out):
     out.write("case seresnet164\n")
     for word, how in {"loss": {}, "autocast": {"dtype": torch.float32, "autocast": True}}.items():
         model.double()
-        fill(model, last=0.0)  # with 54 branches at full strength rounding alone would decide the losses
+        fill(model, last=0.0)  # with 54 branches of full gain, rounding errors would dominate the losses
         out.writelines(f"{word} {value:.12g}\n" for value in train(model, 32, 20, **how)[0])
 
 

@@ -1,18 +1,18 @@
-"""src/models/timm: which networks timm has, for messages and for pretrained tags. The build compiles both files in.
+"""src/models/timm: the names and pretrained tags of timm's networks. The build compiles both files into the library.
 
-names.txt, one line for each name in timm's registry:
-    resnet50                                  attscope has it
-    resnetaa50: anti-aliased downsampling     attscope does not; the text says what it lacks
-    resnetaa50 = resnet50: anti-aliased ...   nor this one, and its tensors are those of a network that attscope has
-    tv_resnet50 -> resnet50.tv_in1k           timm's deprecated name of another one
-tags.txt, one line for each pretrained tag of a network that attscope has:
+names.txt has one line for each name in timm's registry:
+    resnet50                                  attscope has this network
+    resnetaa50: anti-aliased downsampling     attscope lacks it; the text names the missing feature
+    resnetaa50 = resnet50: anti-aliased ...   attscope lacks it; its tensors fit a network that attscope has
+    tv_resnet50 -> resnet50.tv_in1k           deprecated name of another network
+tags.txt has one line for each pretrained tag of a network that attscope has:
     resnet50.tv_in1k crop_pct=0.875 interpolation=bilinear
-with the values that differ from those of the network's first tag, which are the network's own; num_classes=0: the
-weights have no classifier. test_img_size and test_crop_pct, with which timm's validate.py evaluates the weights, are
-given where they differ from the tag's img_size and crop_pct. tests/goldens/tags.txt has all values of every tag.
+A line gives the values that differ from those of the network's first tag, which are the network's own. num_classes=0:
+the weights have no classifier. test_img_size and test_crop_pct, which timm's validate.py uses for the weights, are
+given if they differ from the tag's img_size and crop_pct. tests/goldens/tags.txt has all values of every tag.
 
-A network is one that attscope has where tests/goldens/models.txt lists it. What the others lack follows from their
-modules: from the Python module where it defines another architecture, else from rules on the layers.
+attscope has the networks that tests/goldens/models.txt lists. The missing feature of another network follows from its
+Python module if that defines another architecture, or else from rules about its layers.
 """
 import functools
 import pathlib
@@ -29,7 +29,7 @@ goldens = pathlib.Path(sys.argv[1])
 folder = goldens.parent.parent / "src/models/timm"
 supported = {line.split()[0] for line in (goldens / "models.txt").open()}
 
-# What defines a whole Python module of timm.
+# The missing feature, for Python modules of timm of which attscope has no network.
 ARCHITECTURES = {
     "beit": "BEiT: relative positions",
     "byoanet": "a network of configurable blocks with attention",
@@ -81,7 +81,7 @@ def of_type(model, *names):
 
 
 def activation(model, own):
-    """In words, the first activation that is none of `own`."""
+    """Describes the first activation that is not in `own`; None if there is none."""
     for module in model.modules():
         name = type(module).__name__
         if name == "GELU" and getattr(module, "approximate", "none") != "none":
@@ -136,7 +136,7 @@ def lacks_of_vit(model):
 
 
 def is_pruned(model):
-    """Whether the channels of a residual network's blocks do not follow from its first stage."""
+    """Whether a residual network has stages whose width is not that of the first stage times a power of 2."""
     first = model.layer1[0]
     widths = [stage[-1].conv1.out_channels / (first.conv1.out_channels * 2**s)
               for s, stage in enumerate((model.layer1, model.layer2, model.layer3, model.layer4))]
@@ -183,31 +183,31 @@ def lacks_of_mixer(model):
 
 
 def signature(model):
-    """Names and shapes of the tensors, those of the classifier aside."""
+    """Returns the names and shapes of the tensors, without the classifier."""
     return frozenset((n, tuple(t.shape)) for n, t in model.state_dict().items() if not n.startswith(("head.", "fc.")))
 
 
 @functools.cache
 def signatures():
-    """Of the networks that attscope has: one of those with the same tensors for each."""
+    """Returns {signature: name} of the networks that attscope has; networks with the same tensors share one name."""
     return {signature(timm.create_model(name, device="meta")): name for name in sorted(supported, reverse=True)}
 
 
-def twin(model):
-    """" = resnet50", or nothing."""
+def same_tensors(model):
+    """Returns " = resnet50" if attscope has a network with the same tensors, else ""."""
     name = signatures().get(signature(model))
     return f" = {name}" if name else ""
 
 
 def unlisted(model):
-    """What distinguishes a network that could be made by options, and that no name in attscope means."""
+    """Describes a network that options could make, but that has no name in attscope."""
     if getattr(model, "cls_token", True) is None:
         return "no class token, mean pooling"
     return "dimensions that attscope does not list"
 
 
 def reason(name):
-    """": register tokens", after the twin."""
+    """Returns the rest of a line of names.txt after the name: " = resnet50: group norm"."""
     module = _registry._model_to_module[name]
     if module in ARCHITECTURES:
         return f": {ARCHITECTURES[module]}"
@@ -219,12 +219,13 @@ def reason(name):
     elif isinstance(model, vision_transformer.VisionTransformer):
         lacks = lacks_of_vit(model)
     else:
-        raise SystemExit(f"{name}: there is no rule for the module {module}")
-    return f"{twin(model)}: {', '.join(lacks) or unlisted(model)}"
+        raise SystemExit(f"timm_names: {name}: no rule for the Python module {module}; "
+                         f"add it to ARCHITECTURES or write a function")
+    return f"{same_tensors(model)}: {', '.join(lacks) or unlisted(model)}"
 
 
 def is_other_width(old, current):
-    """timm maps ig_resnext101_32x48d to resnext101_32x8d."""
+    """Whether timm replaces a name by one of another width: ig_resnext101_32x48d by resnext101_32x8d."""
     widths = [re.findall(r"\d+x\d+d", name) for name in (old, current)]
     return all(widths) and widths[0] != widths[1]
 
@@ -238,7 +239,7 @@ def names():
         elif is_other_width(old, current):
             yield f"{old}: timm replaces it by {current}, which has another width"
         else:
-            known = current in _registry._model_pretrained_cfgs  # some of timm's tags there do not exist
+            known = current in _registry._model_pretrained_cfgs  # some of timm's new names have tags that do not exist
             yield f"{old} -> {current if known else _registry.get_arch_name(current)}"
 
 
@@ -257,7 +258,7 @@ def values(config):
 
 
 def test_values(config):
-    """Of timm's validate.py, unless --use-train-size is given."""
+    """Returns the values that timm's validate.py uses without --use-train-size."""
     size = config.test_input_size or config.input_size
     assert size[1] == size[2]
     return {"test_img_size": size[1], "test_crop_pct": config.test_crop_pct or config.crop_pct}

@@ -1,9 +1,10 @@
-"""The first twenty updates of small ViTs and an MLP-Mixer in PyTorch, in f64: losses, and each tensor's gradient norm in the first one.
+"""The first twenty updates of small ViTs and an MLP-Mixer in PyTorch, in f64.
 
-Weights, images and labels follow from formulas (uniform() below), so that any program can make them. One file per case:
-lines "loss <value>", then "norm <tensor> <value>". The gradient of the key third of qkv.bias is 0 in theory (softmax does
-not see it): it is left out of that tensor's norm. So is that of an MLP-Mixer's mlp_tokens.fc2.bias, which adds one number to
-all channels of a token (layer norms do not see it): its norm is written as 0.
+Weights, images and labels follow from formulas (uniform() below), so that any program can compute them. There is one
+file for each case, training_<case>.txt: lines "loss <value>" for each update, then "norm <tensor> <value>", the norm of
+the tensor's gradient in the first update. Two gradients are 0 but for rounding. The key third of qkv.bias does not
+change the softmax: it is left out of the norm. An MLP-Mixer's mlp_tokens.fc2.bias adds one number to all channels of a
+token, which layer norms remove: its norm is written as 0.
 """
 import sys
 import numpy as np
@@ -16,7 +17,7 @@ STEPS, BATCH, CLASSES, SIDE = 20, 8, 10, 28
 
 
 def uniform(key, count, first=0):
-    """count draws in [-1/2, 1/2): FNV-1a (32 bit) of the key, a counter, and the finalizer of MurmurHash3."""
+    """Returns count draws in [-1/2, 1/2): FNV-1a (32 bit) of the key, a counter, and the finalizer of MurmurHash3."""
     seed = 0x811c9dc5
     for byte in key.encode():
         seed = (seed ^ byte) * 0x01000193 % 2**32
