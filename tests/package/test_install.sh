@@ -104,6 +104,17 @@ version=$(pkg-config --modversion attscope)
 readelf -W --version-info "$library/libattscope-lab.so" | grep -q "ATTSCOPE_PRIVATE_$version" ||
     fail 'the second library takes private functions of any version'
 
+# The whole programs on the page for C programmers; the page is the installed one.
+page=$(find "$prefix" -name use-from-c.md)
+awk -v work="$work" '
+    /^```/ { if (code && text ~ /int main/) printf "%s", text >(work "/page" ++count ".c"); code = $0 == "```c"; text = ""; next }
+    code { text = text $0 "\n" }' "$page"
+ls "$work"/page*.c >/dev/null || fail 'use-from-c.md has no programs'
+for program in "$work"/page*.c; do
+    cc -Wall -Wextra -Werror "$program" "${lab_shared[@]}" -o "$work/page" >"$work/log" 2>&1 ||
+        { fail "a program of use-from-c.md does not build"; cat "$work/log"; }
+done
+
 cat >"$work/version.cpp" <<'TEXT'
 #include <attscope/attscope.h>
 #include <cstdio>
