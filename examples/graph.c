@@ -1,7 +1,7 @@
-/* Declares a small graph from operations, asks an attention node for its statistics, and runs it.
+/* Builds a small graph from operations, requests the statistics of its attention node, and runs it.
  *
- * The queries are zero, so every token attends to all four alike: the entropy of each row is ln 4 = 1.386 nats, and the
- * output is the mean of the values.
+ * All queries are zero, so every token attends to all four tokens equally: the entropy of each row is ln 4 = 1.386
+ * nats, and the output is the mean of the values.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@ enum { TOKENS = 4, WIDTH = 2 };
 static att_status build(att_graph *graph)
 {
     att_value qkv = att_graph_input(graph, "qkv", ATT_F32, att_shape_of(TOKENS, 3 * WIDTH));
-    att_graph_scope(graph, "attn"); /* the nodes made from here on bear this name */
+    att_graph_scope(graph, "attn"); /* the name of the nodes added from here on */
     att_value mixed = att_attention(graph, qkv, &(att_attention_options){.heads = 1});
     att_graph_output(graph, "mixed", mixed);
-    att_status status = att_graph_status(graph); /* the first failure of all calls above */
+    att_status status = att_graph_status(graph); /* the first failure of the calls above */
     return status == ATT_OK ? att_ask_attention_stats(graph, "attn") : status;
 }
 
@@ -51,7 +51,7 @@ int main(void)
 {
     att_context *context = NULL;
     att_graph *graph = NULL;
-    att_weights *weights = NULL; /* this graph has no parameters, but a session always has weights */
+    att_weights *weights = NULL; /* empty; a session always needs weights */
     att_plan *plan = NULL;
     att_session *session = NULL;
     att_plan_options options = att_plan_options_defaults();

@@ -1,10 +1,10 @@
-/* Registers an instrument of one's own, and prints what it measures in a network.
+/* Registers an instrument of the program and prints its figures for a network.
  *
  *   instrument [CHECKPOINT IMAGES]
  *
- * CHECKPOINT is a file of weights, a folder of a training, or a network's name for random weights; IMAGES is an image
- * file or a folder. Without arguments a network with random weights sees a photograph of the test data, where there is
- * one (ATT_SHARED). The instrument tells how long the mean token is after each residual addition.
+ * CHECKPOINT is a weights file, the folder of a training, or the name of a network, which gets random weights. IMAGES
+ * is an image file or a folder. Without arguments, a network with random weights runs on a photograph of the test data
+ * ($ATT_SHARED). The instrument reports the length of the mean token after each residual addition.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,8 @@
 
 enum { SKIPPED = 77 };
 
-/* Runs once: finds the places, asks for a value of each, and declares a figure for each. */
+/* Called when the measure is created. Finds the residual additions, asks for a value of each, and declares a figure for
+ * each. */
 static att_status ask(att_asking *asking)
 {
     att_graph *graph = att_asking_graph(asking);
@@ -22,7 +23,7 @@ static att_status ask(att_asking *asking)
     for (att_residual_step step = {.node = -1}; att_residual_step_next(graph, step.node, &step);) {
         char name[256];
         if (att_asking_node(asking, "add", step.node - 1) != step.node)
-            continue; /* the user named other nodes */
+            continue; /* the user selected other nodes */
         snprintf(name, sizeof name, "%s.mean_token", step.scope);
         att_graph_scope(graph, step.scope);
         att_asking_value(asking, name, att_global_mean(graph, step.after), 1);
@@ -32,7 +33,7 @@ static att_status ask(att_asking *asking)
     return found ? ATT_OK : att_asking_found_nothing(asking, "residual addition");
 }
 
-/* Runs for each sample: rows[i] is the i-th value asked for, values[i] the number of the i-th figure. */
+/* Called for each sample. rows[i]: the i-th value asked for. values[i]: the number for the i-th figure. */
 static void observe(const att_observed *observed, double *values)
 {
     for (int i = 0; i < observed->count; i++) {
@@ -45,7 +46,7 @@ static void observe(const att_observed *observed, double *values)
 
 static const att_instrument centre = {
     .info = {.name = "centre",
-             .summary = "how long the mean token is",
+             .summary = "length of the mean token",
              .unit = "1",
              .formula = "|(1/N) sum_i x_i|_2 over the N tokens x_i after a residual addition"},
     .ask = ask,
@@ -62,7 +63,7 @@ static att_status measure(att_context *context, const char *checkpoint, const ch
     options.unlabelled = true; /* the images have no classes */
     att_status status = att_network_open(context, checkpoint, NULL, &network);
     if (status == ATT_OK)
-        status = att_network_observe(network, "centre,entropy", "*", &measure); /* beside a built-in one */
+        status = att_network_observe(network, "centre,entropy", "*", &measure); /* with a built-in instrument */
     if (status == ATT_OK)
         status = att_dataset_open_images(context, &image, 1, NULL, &images);
     options.measure = measure;

@@ -1,8 +1,8 @@
-/* Registers a module of one's own, puts it into a residual network and into a ViT, runs them, writes them to a file,
- * and opens that again.
+/* Registers a module of the program, adds it to a residual network and to a ViT, runs both, writes their checkpoints,
+ * and opens these again.
  *
  * The module multiplies every channel of a residual branch by a learned factor. Tokens are [N, C] and feature maps
- * [h, w, C], so that two descriptors share one function.
+ * [h, w, C]; one function serves two descriptors, one for each.
  */
 #include <stdio.h>
 
@@ -12,28 +12,29 @@ enum { INIT }; /* indices of the options */
 
 static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
 {
-    (void)identity; /* what the branch will be added to */
+    (void)identity; /* the value to which the branch will be added */
     const att_shape shape = att_value_shape(scope->graph, branch);
-    const int64_t channels = shape.rank > 0 ? shape.dims[shape.rank - 1] : 0; /* rank 0: building has failed before */
+    const int64_t channels = shape.rank > 0 ? shape.dims[shape.rank - 1] : 0; /* rank 0: an earlier operation failed */
     const att_init init = {.rule = ATT_INIT_CONSTANT, .value = values[INIT]};
     att_value factor = att_scope_parameter(scope, "factor", att_shape_of(channels), init, false);
-    att_scope_enter(scope); /* nodes made from here on bear the module's name */
+    att_scope_enter(scope); /* name the following nodes by the module */
     return att_scale(scope->graph, branch, factor);
 }
 
-#define STRETCH(of, on)                                                                                          \
-    {                                                                                                            \
-        .name = of, .meaning = "x <- x (.) factor, a learned factor a channel", .place = on, .scope = "stretch", \
-        .options = {[INIT] = {.name = "init", .meaning = "start of the factors", .start = 1, .high = 10}},       \
-        .option_count = 1, .parameter = "factor", .apply = apply                                                 \
+#define STRETCH(of, on)                                                                              \
+    {                                                                                                \
+        .name = of, .meaning = "x <- x (.) factor, a learned factor for each channel", .place = on,  \
+        .scope = "stretch",                                                                          \
+        .options = {[INIT] = {.name = "init", .meaning = "initial factor", .start = 1, .high = 10}}, \
+        .option_count = 1, .parameter = "factor", .apply = apply                                     \
     }
 static const att_module of_tokens = STRETCH("stretch", ATT_ON_TOKENS), of_maps = STRETCH("stretch2d", ATT_ON_MAPS);
 
 enum { SIDE = 32 };
 
-/* Opens a network, by its name with random weights or from a file, and runs it on a grey image. NULL: nothing is said
- * of its modules, or no file is written. */
-static att_status run(att_context *context, const char *what, const char *modules, const char *written)
+/* Opens the network `name_or_file`, with random weights if it is a name, and runs it on an image of zeros. modules: value
+ * of the option "modules"; NULL: not set. written: checkpoint to write; NULL: none. */
+static att_status run(att_context *context, const char *name_or_file, const char *modules, const char *written)
 {
     static const float pixels[3 * SIDE * SIDE];
     att_network *network = NULL;
@@ -45,7 +46,7 @@ static att_status run(att_context *context, const char *what, const char *module
         att_options_set_text(&values, "modules", modules);
         options.options = &values;
     }
-    att_status status = att_network_open(context, what, &options, &network);
+    att_status status = att_network_open(context, name_or_file, &options, &network);
     if (status == ATT_OK)
         status = att_network_run(network, pixels, 1, SIDE, SIDE, &answers);
     if (status == ATT_OK)
@@ -70,7 +71,7 @@ int main(void)
     if (status == ATT_OK)
         status = run(context, "resnet20", "stretch2d@after_branch:layer3:all", path);
     if (status == ATT_OK)
-        status = run(context, path, NULL, NULL); /* the file says which modules its network has */
+        status = run(context, path, NULL, NULL); /* the file records the modules of its network */
     if (status == ATT_OK)
         status = run(context, "vit_tiny_patch16_224", "stretch:init=0.5@after_attn:0-5+cb", path);
     if (status == ATT_OK)
@@ -80,7 +81,7 @@ int main(void)
 
     /* A context without the module cannot open the file. */
     if (status == ATT_OK && att_context_create(NULL, &other) == ATT_OK && run(other, path, NULL, NULL) != ATT_OK)
-        printf("elsewhere: %s\n", att_context_message(other));
+        printf("without the module: %s\n", att_context_message(other));
     remove(path);
     att_context_destroy(&other);
     att_context_destroy(&context);

@@ -1,11 +1,11 @@
-/* Opens a checkpoint and says what it sees in a photograph.
+/* Opens a checkpoint and classifies an image.
  *
  *   predict [CHECKPOINT IMAGE [MODEL]]
  *   predict output/first cat.jpg
  *   predict deit_tiny_patch16_224.safetensors tench.jpg deit_tiny_patch16_224
  *
- * The model's name is needed only where nothing beside or in the checkpoint says it. Without arguments the files of the
- * test data are taken, where there are any (ATT_SHARED).
+ * MODEL is needed only if neither the checkpoint nor a file beside it names the network. Without arguments, uses files
+ * of the test data ($ATT_SHARED).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void print(void *user, const char *line)
     printf("%s\n", line);
 }
 
-/* The three likeliest classes. */
+/* Prints the three most likely classes. */
 static att_status predict(att_context *context, const char *checkpoint, const char *image, const char *model)
 {
     att_network *network = NULL;

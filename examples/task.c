@@ -1,11 +1,11 @@
-/* Registers a task of one's own, trains a small ViT for it, and lets the network answer.
+/* Registers a task of the program, trains a small ViT for it, and runs the trained network on an image.
  *
  *   task DATA OUTPUT IMAGE
  *   task faces output/age face.jpg
  *
- * The task is regression. Classes are called by numbers, as in a folder train/31 with the faces of people of 31 years,
- * and the network answers a number. DATA and OUTPUT are those of train.c; what OUTPUT holds says for which task the
- * network was trained. IMAGE is what the trained network is asked about.
+ * The task is regression: the network predicts a number. Class names of the data set are numbers, as in a folder
+ * train/31 with faces of people who are 31 years old. DATA and OUTPUT are those of train.c; the checkpoints in OUTPUT
+ * record the task. IMAGE is the image for which the trained network predicts a number.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 static const char answer_name[] = "number", target_name[] = "true_number", head_scope[] = "regressor";
 
-/* All parameters of the head lie in its scope, by which files tell it. */
+/* All parameters of the head are in one scope, by which its tensors are recognised in files. */
 static void head(att_graph *graph, const att_backbone *backbone)
 {
     att_scope root = att_scope_root(graph), scope = att_scope_in(&root, head_scope);
@@ -34,11 +34,11 @@ static int fields(const att_task_settings *settings, att_field out[ATT_MAX_TARGE
 static att_status fill(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
                        const att_geometry *geometry, void *const *out)
 {
-    (void)user, (void)geometry; /* the target is no place in the image */
+    (void)user, (void)geometry; /* the target does not depend on crops and flips */
     const char *name = att_dataset_class_name(dataset, att_dataset_label(dataset, index));
     char *end = NULL;
     *(float *)out[0] = strtof(name, &end);
-    return *name && !*end ? ATT_OK : att_fail(context, ATT_ERR_MISMATCH, "the class \"%s\" is no number", name);
+    return *name && !*end ? ATT_OK : att_fail(context, ATT_ERR_MISMATCH, "the class name \"%s\" is not a number", name);
 }
 
 /* (answer - target)^2 of one sample. */
@@ -90,7 +90,7 @@ static void report(const void *state, double *values)
     values[0] = e->count > 0 ? e->sum / (double)e->count : (double)NAN;
 }
 
-/* What an answer means, for people. */
+/* The prediction as text. */
 static att_status describe(att_context *context, const att_batch *answer, const att_answer_options *options,
                            void (*line)(void *user, const char *text), void *user)
 {
@@ -98,7 +98,7 @@ static att_status describe(att_context *context, const att_batch *answer, const 
     char text[32];
     const float *number = att_batch_field(answer, answer_name);
     if (!number)
-        return att_fail(context, ATT_ERR_MISMATCH, "the network has no head and so no number to tell");
+        return att_fail(context, ATT_ERR_MISMATCH, "the network has no head, so it predicts nothing");
     snprintf(text, sizeof text, "%.1f", (double)*number);
     line(user, text);
     return ATT_OK;
@@ -123,23 +123,24 @@ static const att_task regression = {
     .describe = describe,
 };
 
-/* --- using it ----------------------------------------------------------------------------------------------------- */
+/* --- main program
+ * ----------------------------------------------------------------------------------------------------- */
 
 static att_status train(att_context *context, const char *data, const char *output)
 {
-    att_dataset *seen = NULL, *unseen = NULL;
+    att_dataset *training = NULL, *validation = NULL;
     att_network *network = NULL;
-    att_dataset_options held_out = att_dataset_options_defaults();
-    held_out.split = "val";
+    att_dataset_options validation_options = att_dataset_options_defaults();
+    validation_options.split = "val";
     att_network_options options = att_network_options_defaults();
-    att_option_values shape = att_options_none();
-    att_options_set_text(&shape, "task", "regression");
-    att_options_set(&shape, "img_size", 32);
-    att_options_set(&shape, "patch_size", 8);
-    att_options_set(&shape, "embed_dim", 64);
-    att_options_set(&shape, "depth", 4);
-    att_options_set(&shape, "num_heads", 2);
-    options.options = &shape;
+    att_option_values values = att_options_none();
+    att_options_set_text(&values, "task", "regression");
+    att_options_set(&values, "img_size", 32);
+    att_options_set(&values, "patch_size", 8);
+    att_options_set(&values, "embed_dim", 64);
+    att_options_set(&values, "depth", 4);
+    att_options_set(&values, "num_heads", 2);
+    options.options = &values;
     att_train_options recipe = att_train_options_defaults();
     recipe.epochs = 40;
     recipe.warmup_epochs = 2;
@@ -148,23 +149,23 @@ static att_status train(att_context *context, const char *data, const char *outp
     recipe.lr = 1e-3;
     recipe.output = output;
 
-    att_status status = att_dataset_open(context, data, NULL, &seen);
+    att_status status = att_dataset_open(context, data, NULL, &training);
     if (status == ATT_OK)
-        status = att_dataset_open(context, data, &held_out, &unseen);
+        status = att_dataset_open(context, data, &validation_options, &validation);
     if (status == ATT_OK)
         status = att_network_open(context, "vit_tiny_patch16_224", &options, &network);
     if (status == ATT_OK) {
         const att_transform_options images = att_network_transform(network);
         att_train_result result;
         status = att_train(att_network_model(network), att_network_weights(network),
-                           &(att_train_data){seen, unseen, &images, &images}, &recipe, &result);
+                           &(att_train_data){training, validation, &images, &images}, &recipe, &result);
         if (status == ATT_OK)
             printf("%.2f is the mean error after epoch %d of %d\n", result.best_metric, result.best_epoch + 1,
                    result.epochs);
     }
     att_network_close(&network);
-    att_dataset_close(&unseen);
-    att_dataset_close(&seen);
+    att_dataset_close(&validation);
+    att_dataset_close(&training);
     return status;
 }
 

@@ -1,11 +1,11 @@
 #!/bin/bash
-# The example task: the network learns numbers, its checkpoint says for which task, and attscope, which lacks the task,
-# names it.
+# examples/task.c: the network learns to predict numbers, its checkpoint records the task, and the command, which lacks
+# the task, names it in its message.
 . "$(dirname "$0")/../cli/lib.sh"
 attscope=$ATTSCOPE image=$here/../goldens/images/grey.png
 ATTSCOPE=$ATT_BUILD/examples/task
 
-# The class says how bright an image of 8 x 8 is.
+# Writes a data set of 8 x 8 images. The class is the brightness of the image.
 idx_pair() { # PREFIX COUNT
     awk -v count="$2" 'BEGIN {
         printf "\\0\\0\\10\\3\\0\\0\\0\\%o\\0\\0\\0\\10\\0\\0\\0\\10", count
@@ -21,9 +21,9 @@ idx_pair() { # PREFIX COUNT
 }
 idx data
 run 0 data out "$image"
-# 0.05 was measured. The answer 1.5 for every image is off by 1.
+# The measured error is 0.05. Predicting 1.5 for every image gives an error of 1.
 awk 'NR == 1 { exit !($1 < 0.5) }' stdout || fail "it did not learn: $(cat stdout)"
-sed -n 2p stdout | grep -q '^-*[0-9]*\.[0-9]$' || fail "no number for the image: $(cat stdout)"
+sed -n 2p stdout | grep -q '^-*[0-9]*\.[0-9]$' || fail "no prediction for the image: $(cat stdout)"
 run 2 data
 ATTSCOPE=$attscope
 run 1 validate data --checkpoint out
