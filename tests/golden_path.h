@@ -1,4 +1,4 @@
-/* golden_path.h - for tests: where the files of tests/goldens lie. */
+/* golden_path.h - for tests: the paths of files in tests/goldens. */
 #ifndef TESTS_GOLDEN_PATH_H
 #define TESTS_GOLDEN_PATH_H
 
@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-/* The golden file `name`: in $ATT_GOLDENS, which CTest sets, or in tests/goldens of the working directory. */
+/* Writes the path of the golden file `name`, which is in $ATT_GOLDENS (set by CTest) or in tests/goldens of the working
+ * directory. */
 static inline void golden_path(const char *name, char *path, size_t size)
 {
     const char *folder = getenv("ATT_GOLDENS");

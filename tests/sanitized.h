@@ -1,5 +1,5 @@
-/* sanitized.h - whether a test program runs under a sanitizer, where everything takes several times as long: tests then
- * leave out sizes that only repeat, slower, what small ones show. */
+/* sanitized.h - whether a test program was built with a sanitizer, which makes it several times slower. Tests then
+ * leave out large sizes that run the same code as small ones. */
 #ifndef ATT_TESTS_SANITIZED_H
 #define ATT_TESTS_SANITIZED_H
 

@@ -1,6 +1,6 @@
-/* fuzz.h - what the fuzz targets share: one context with little memory, and a file that holds the bytes.
+/* fuzz.h - shared by the fuzz targets: a context with little memory, and a temporary file.
  *
- * A target calls fuzz_end(fuzz_begin()) around its work: what was allocated must have been freed.
+ * A target calls fuzz_end(fuzz_begin()) around its work, which checks that all memory was freed.
  */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
@@ -47,7 +47,7 @@ static inline void fuzz_end(size_t bytes_at_begin)
     fuzz_require(fuzz_begin() == bytes_at_begin, "all memory was given back");
 }
 
-/* The folder of this process's files: of its own, in $TMPDIR, which tools/fuzz removes. */
+/* The folder for this process's files: a new folder in $TMPDIR, which tools/fuzz removes. */
 static inline const char *fuzz_folder(void)
 {
     static char folder[256];
@@ -59,7 +59,7 @@ static inline const char *fuzz_folder(void)
     return folder;
 }
 
-/* Makes the file `name` in it hold these bytes and returns its path, which lives until the next call. */
+/* Writes the bytes to the file `name` in that folder. Returns its path, which is valid until the next call. */
 static inline const char *fuzz_file(const char *name, const void *bytes, size_t size)
 {
     static char path[512];
@@ -69,7 +69,7 @@ static inline const char *fuzz_file(const char *name, const void *bytes, size_t 
     return path;
 }
 
-/* An open file with one tensor that is a sign of no network. To be called before fuzz_begin(): it stays open. */
+/* An open file with one tensor that belongs to no network. Call it before fuzz_begin(): the file stays open. */
 static inline const att_tensors *fuzz_weights(void)
 {
     static const char header[] = "{\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
@@ -83,7 +83,7 @@ static inline const att_tensors *fuzz_weights(void)
     return file;
 }
 
-/* Reads every tensor of an open file, as its type and as f32. Of PyTorch's, tensors may be larger than their file. */
+/* Reads every tensor of an open file, as its type and as f32. Tensors of PyTorch files may be larger than the file. */
 static inline void fuzz_read_tensors(const att_tensors *file)
 {
     for (int i = 0; i < att_tensors_count(file); i++) {

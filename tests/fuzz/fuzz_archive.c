@@ -1,4 +1,4 @@
-/* A tar, a gzipped tar or a zip: walked, every member read, and taken as a data set. */
+/* A tar, gzipped tar or zip archive: lists it, reads every member, and opens it as a data set. */
 #include "fuzz.h"
 
 #include "io/archive.h"

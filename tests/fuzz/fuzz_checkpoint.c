@@ -1,5 +1,5 @@
-/* What a checkpoint says of its training: lines "key=value" replace or add to the metadata of a real one, which is then
- * described, identified, loaded and continued from. */
+/* The metadata of a checkpoint. The input has lines "key=value", which replace or extend the metadata of a real
+ * checkpoint. That checkpoint is then described, identified, loaded and resumed. */
 #include "fuzz.h"
 
 #include <jansson.h>
@@ -7,7 +7,7 @@
 #include "tiny.h"
 #include "train/checkpoint.h"
 
-/* A real checkpoint's header and the tensors behind it. */
+/* The header of a real checkpoint, and the bytes of its tensors. */
 typedef struct original {
     tiny *training;
     json_t *header;
@@ -40,7 +40,7 @@ static original *read_original(void)
     return &o;
 }
 
-/* A copy of the header with the lines' values in it. */
+/* Returns a copy of the header with the values of the input's lines. */
 static json_t *changed_header(const original *o, const uint8_t *data, size_t size)
 {
     json_t *header = json_deep_copy(o->header), *metadata = json_object_get(header, "__metadata__");
@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         att_checkpoint_info info;
         (void)att_checkpoint_describe(fuzz_context(), file, &info);
         (void)att_model_identify(fuzz_context(), file, path, NULL, NULL, &identity);
-        /* Metadata that cannot be read are refused. */
+        /* Metadata that cannot be read is refused. */
         if (att_model_load(o->training->model, file, o->training->weights) == ATT_OK)
             go_on(o, file);
     }

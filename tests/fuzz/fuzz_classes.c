@@ -1,4 +1,4 @@
-/* Class maps of data sets, and the names that a network's classes are given. */
+/* Class maps of data sets, and class names given to a network. */
 #include "fuzz.h"
 
 #include <attscope/network.h>
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     (void)small_network();
     const char *path = fuzz_file("classes.txt", data, size);
-    name_classes(path); /* the network keeps the names */
+    name_classes(path); /* the network keeps its class names */
     size_t before = fuzz_begin();
     att_class_list list = {.count = 0};
     if (att_class_list_read(fuzz_context(), path, &list) == ATT_OK)

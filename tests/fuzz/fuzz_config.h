@@ -1,4 +1,4 @@
-/* What is done with the config of a source that could be read. */
+/* What the targets do with the options of a configuration file that could be read. */
 #ifndef ATT_FUZZ_CLAIMS_H
 #define ATT_FUZZ_CLAIMS_H
 
@@ -7,7 +7,7 @@
 #include "models/config.h"
 #include "models/family.h"
 
-/* Every family checks what was said, and completes it beside the options of its first variant. */
+/* Every family checks the options, and completes them with the options of its first variant. */
 static inline void fuzz_complete(const att_option_values *said)
 {
     for (int i = 0; i < att_family_count(); i++) {

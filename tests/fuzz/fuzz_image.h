@@ -1,4 +1,4 @@
-/* fuzz_image.h - bytes that begin with a format's signature, decoded under small limits and the default ones. */
+/* fuzz_image.h - decodes bytes that begin with a format's signature, under small limits and the default limits. */
 #ifndef TESTS_FUZZ_FUZZ_IMAGE_H
 #define TESTS_FUZZ_FUZZ_IMAGE_H
 
@@ -21,7 +21,7 @@ static inline void fuzz_decode(const uint8_t *bytes, size_t size, int channels, 
     att_image_free(fuzz_context(), &image);
 }
 
-/* Beyond these limits nothing may be decoded, however large the header says that the picture is. */
+/* No image larger than the limits may be decoded, whatever size the header gives. */
 static inline int fuzz_image(const char *signature, size_t signature_size, const uint8_t *data, size_t size)
 {
     const att_image_limits limits = {.side = 512, .pixels = 1 << 16, .file_bytes = 1 << 20, .memory = (size_t)8 << 20};

@@ -1,4 +1,4 @@
-/* JSON: a document, what config.json and a checkpoint's metadata say of a network. */
+/* JSON: a document, config.json, and the metadata of a checkpoint. */
 #include "fuzz.h"
 #include "fuzz_config.h"
 

@@ -1,6 +1,6 @@
-/* The logs that a continued run finds: the first byte says after how many updates it goes on, lines up to an empty one
- * are metrics.jsonl, what follows is summary.csv, and all of it TensorBoard's records. What is kept of them takes
- * events again. */
+/* The log files that a resumed training finds. The first byte is the number of updates after which it resumes; the
+ * lines up to an empty one are metrics.jsonl, the rest is summary.csv, and the whole input is a TensorBoard file. New
+ * events are appended to what is kept of them. */
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

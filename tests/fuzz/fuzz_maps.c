@@ -1,4 +1,4 @@
-/* The attention maps of a run, as the page takes them: opened, and some images written. */
+/* The attention maps of a run, as the report reads them: opens the file and writes some images. */
 #include "fuzz.h"
 
 #include "report/map_file.h"

@@ -1,5 +1,6 @@
-/* A command's options and its recipe: the first byte chooses the command; lines up to an empty one are the words of the
- * command line, what follows is the recipe. What was accepted is written as args.yaml, which must be accepted too. */
+/* The options and the recipe of a command. The first byte chooses the command; the lines up to an empty one are the
+ * arguments of the command line, the rest is the recipe. Accepted options are written as args.yaml, which must be
+ * accepted too. */
 #include "fuzz.h"
 
 #include "commands.h"
@@ -7,7 +8,7 @@
 
 enum { MOST_WORDS = 64 };
 
-/* Cuts the text into lines up to an empty one; *rest is what follows that. */
+/* Splits the text into lines up to an empty one; *rest is the text after it. */
 static int cut_words(char *text, char *words[MOST_WORDS], char **rest)
 {
     int count = 0;

@@ -1,5 +1,5 @@
-/* The files of CIFAR-10, CIFAR-100 or STL-10, or of CIFAR-10's version for Python: the first byte says which, the
- * second how many of the next bytes are the names of the classes; the rest is the file with the labels. */
+/* The files of CIFAR-10, CIFAR-100, STL-10 or CIFAR-10 for Python. The first byte chooses the format, the second is the
+ * number of the following bytes that are class names; the rest is the file with the labels. */
 #include "fuzz.h"
 
 enum { STL10_IMAGE = 96 * 96 * 3 };

@@ -1,12 +1,12 @@
-/* The pickle of a checkpoint in PyTorch's old format: what comes before it, and storages behind it, are as they should
- * be, so that the machine and what is made of its values see the bytes. */
+/* The main pickle of a checkpoint in PyTorch's old format. The parts before it and the storages after it are valid, so
+ * that the input reaches the unpickler and the code that interprets its result. */
 #include "fuzz.h"
 
 enum { MOST = 1 << 16 };
 
-/* Magic number, version, machine. */
+/* Magic number, version, system information. */
 static const char preface[] = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.\x80\x02}.";
-/* Keys "0" and "1" of storages of four elements, which have up to eight bytes. */
+/* Keys "0" and "1" of storages with four elements of up to eight bytes. */
 static const char keys[] =
     "\x80\x02](X\x01\0\0\0"
     "0"

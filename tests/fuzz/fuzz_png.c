@@ -1,4 +1,4 @@
-/* A PNG picture. */
+/* A PNG image. */
 #include "fuzz_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
-/* A database of runs that is already there: opened for a continued training and for a measured checkpoint, and written
- * to. One sentence says what is wrong with it. */
+/* An existing database of runs: opened for a resumed training and for a measured checkpoint, and written to. A fault in
+ * it must give one sentence. */
 #include "fuzz.h"
 
 static void write_database(const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-/* A safetensors file: opened, every tensor read, the network in it guessed. */
+/* A safetensors file: opened, every tensor read, its network identified. */
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,7 +1,7 @@
-/* A checkpoint of PyTorch, of either format: opened, every tensor read, the network in it guessed. */
+/* A PyTorch checkpoint of either format: opened, every tensor read, its network identified. */
 #include "fuzz.h"
 
-/* Of a zip archive's directory, so that what is behind the checksums is reached. */
+/* Clears the checksums in a zip archive's directory, so that the code behind their check is reached. */
 static void drop_checksums(uint8_t *bytes, size_t size)
 {
     enum { CHECKSUM = 16, END = 20 };

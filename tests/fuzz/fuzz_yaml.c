@@ -1,4 +1,5 @@
-/* YAML: what is read is written and read again as the same; args.yaml as the config of a network. */
+/* YAML: a document is read, written, and read again with the same result; also args.yaml as the configuration of a
+ * network. */
 #include "fuzz.h"
 #include "fuzz_config.h"
 

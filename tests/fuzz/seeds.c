@@ -1,4 +1,4 @@
-/* seeds FOLDER - makes what the fuzz targets start from and is not text: FOLDER/<target>/<name>; and dictionaries,
+/* seeds FOLDER - writes the binary seeds of the fuzz targets, FOLDER/<target>/<name>, and their dictionaries,
  * FOLDER/<target>.dict. */
 #include <archive.h>
 #include <archive_entry.h>
@@ -86,8 +86,8 @@ static void make_checkpoint(void)
     att_tensors_close(&file);
 }
 
-/* {"w": a tensor of 2 x 2 turned over, "p": a parameter}, an OrderedDict, an opaque object; and what a pickle may name.
- */
+/* {"w": a transposed tensor of 2 x 2, "p": a parameter}, an OrderedDict, an object of unknown type; and the names that
+ * a pickle may use. */
 static void make_pickles(void)
 {
     static const char storage[] =
@@ -143,7 +143,7 @@ static void make_maps(int version, const char *name)
     keep("maps", name, bytes, size);
 }
 
-/* A database with a run in it, of small pages: tools/fuzz takes inputs of up to 8 KiB. */
+/* A database with one run. It has small pages, because tools/fuzz uses inputs of at most 8 KiB. */
 static void make_runs(void)
 {
     char folder[300], database[300];
@@ -246,7 +246,7 @@ static void put_option(const att_flag *flag, FILE *dictionary, FILE *seed)
         fprintf(dictionary, "\"%s\"\n", flag->choice(choice));
 }
 
-/* A seed for each group. */
+/* Writes one seed for each group of flags. */
 static void put_options(int number, const att_flags *flags, FILE *dictionary)
 {
     FILE *seed = NULL;
@@ -268,7 +268,7 @@ static void put_options(int number, const att_flags *flags, FILE *dictionary)
         fclose(seed);
 }
 
-/* Every flag, and every value that an option can have. */
+/* Writes every flag, and every value that an option can have. */
 static void make_options(void)
 {
     char path[600];

@@ -1,4 +1,4 @@
-/* tiny.h - the smallest training there is, to make a real checkpoint with. */
+/* tiny.h - a very small training, which makes a real checkpoint. */
 #ifndef TESTS_FUZZ_TINY_H
 #define TESTS_FUZZ_TINY_H
 
@@ -26,7 +26,7 @@ static inline void tiny_data(void)
     fuzz_file("train-labels-idx1-ubyte", labels, sizeof labels);
 }
 
-/* Trains one epoch; "<fuzz_folder()>/last.safetensors" is its checkpoint. */
+/* Trains one epoch. The checkpoint is "<fuzz_folder()>/last.safetensors". */
 static inline tiny *tiny_train(void)
 {
     static tiny t;

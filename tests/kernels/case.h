@@ -35,10 +35,10 @@ typedef struct case_setup {
     att_context *context;
     const att_op *op;
     const att_op_case *definition;
-    att_dtype dtype; /* of the case's floats, which are declared as F32 */
+    att_dtype dtype; /* of the case's floats, which the case declares as F32 */
     int64_t group;
-    bool skew; /* sample values begin one element after a multiple of 64 bytes, as bound memory may */
-    unsigned autocast_in, autocast_out; /* with F32: inputs and outputs that are BF16, a bit each */
+    bool skew; /* sample values begin one element after a multiple of 64 bytes, as memory bound by a caller may */
+    unsigned autocast_in, autocast_out; /* with F32: one bit for each input and output that is BF16 */
 } case_setup;
 
 /* Inputs of one case. Those of kind SAMPLE are drawn for the whole group. */
@@ -50,7 +50,7 @@ typedef struct case_drawn {
     const void *data[ATT_CASE_INPUTS];
 } case_drawn;
 
-/* Outputs of one run; what was not read has data NULL and count 0. */
+/* Outputs of one run. An output that is not read has data NULL and count 0. */
 typedef struct case_result {
     att_desc desc[ATT_CASE_OUTPUTS];
     int out_count;
@@ -68,7 +68,8 @@ static inline int64_t case_count(const case_setup *setup, const att_desc *desc)
     return att_shape_count(desc->shape) * (desc->kind == ATT_SAMPLE ? setup->group : 1);
 }
 
-/* Exactly `bytes` bytes (so that a sanitizer sees a step beyond), of bytes 0xff: NaN in every float type. */
+/* Allocates exactly `bytes` bytes, so that a sanitizer detects accesses beyond, and sets them to 0xff: NaN in every
+ * float type. */
 static inline void *case_memory(size_t bytes)
 {
     void *block = NULL;
@@ -91,8 +92,8 @@ static inline att_random case_random(const case_setup *setup, int stream)
         att_random_key(att_random_hash(setup->op->name), att_random_hash(setup->definition->name), (uint64_t)stream));
 }
 
-/* Drawing is slow, and cases of real size are large: numbers repeat after a prime count, which no row length divides.
- */
+/* Drawing is slow, and cases of real size are large. So numbers repeat after a prime count, which divides no row
+ * length. */
 enum { CASE_PERIOD = 65537 };
 
 static inline double case_number(const att_case_input *input, att_dtype dtype, att_random *random)
@@ -112,7 +113,7 @@ static inline void case_fill(const case_setup *setup, const att_case_input *inpu
                                           : att_element_load(desc.dtype, data, i - CASE_PERIOD));
 }
 
-/* Whether a test goes through the case. Those of real size are for optimised programs. */
+/* Whether the test runs the case. Cases of real size run only in optimised builds. */
 static inline bool case_is_run(const att_op_case *definition)
 {
     return !definition->bench || !is_sanitized();
@@ -125,7 +126,7 @@ static inline void case_in_bf16(att_desc *descs, int count, unsigned is_bf16)
             descs[i].dtype = ATT_BF16;
 }
 
-/* Infers the outputs and draws the inputs. As in a plan, shape rules know nothing of what becomes bf16. */
+/* Infers the outputs and draws the inputs. As in a plan, shape rules are not told which values become bf16. */
 static inline case_drawn case_draw(case_setup setup)
 {
     case_drawn drawn = {.setup = setup, .in_count = setup.definition->in_count};
@@ -154,8 +155,8 @@ static inline case_drawn case_draw(case_setup setup)
     return drawn;
 }
 
-/* Makes the f32 operand of a product numbers that bf16 holds, and gates that it is multiplied by powers of two: then
- * both sides multiply the same numbers. */
+/* Rounds the f32 operand of a product to numbers that bf16 can hold, and gates that it is multiplied by to powers of
+ * two. Then the kernel and the reference multiply the same numbers. */
 static inline void case_round_weights(const case_drawn *drawn)
 {
     static const char *const products[] = {"linear", "conv2d", "conv2d_data_grad", "affine", "affine_data_grad"};
@@ -185,7 +186,7 @@ static inline void case_result_free(case_result *result)
     memset(result, 0, sizeof *result);
 }
 
-/* What every run of a case is told: nothing in it is a round number that would hide a missing factor. */
+/* The settings of every run. None is a round number, which could hide a missing factor. */
 static inline att_hyper case_hyper(void)
 {
     return (att_hyper){.lr = 0.03,
@@ -201,8 +202,8 @@ static inline att_hyper case_hyper(void)
 }
 enum { CASE_POSITION = 11 };
 
-/* Outputs start as NaN where a kernel overwrites them, as draws where it adds or updates in place (magnitudes, so that
- * a second moment may be among them). */
+/* Initialises outputs: NaN if the kernel overwrites them, random numbers if it adds to them or updates them in place.
+ * The random numbers are not negative, because a second moment may be among them. */
 static inline void case_outputs(const case_drawn *drawn, unsigned unread, case_result *result)
 {
     *result = (case_result){.out_count = drawn->out_count};
@@ -222,8 +223,8 @@ static inline void case_outputs(const case_drawn *drawn, unsigned unread, case_r
     }
 }
 
-/* Prepares `kernel` for the case with `parts` parts and runs them all, the last first. Bit i of `unread`: nobody reads
- * output i. False where the kernel does not accept the problem; *result is then empty. */
+/* Prepares `kernel` for the case with `parts` parts and runs all parts, the last one first. Bit i of `unread`: nobody
+ * reads output i. Returns false if the kernel does not accept the problem; *result is then empty. */
 static inline bool case_run(const case_drawn *drawn, const att_kernel *kernel, int parts, unsigned unread,
                             case_result *result)
 {
@@ -265,7 +266,7 @@ static inline bool case_run(const case_drawn *drawn, const att_kernel *kernel, i
     return true;
 }
 
-/* The first kernel of `op` in a NULL-terminated list, NULL where there is none. */
+/* Returns the first kernel of `op` in a NULL-terminated list; NULL if there is none. */
 static inline const att_kernel *case_kernel(const att_kernel *const *kernels, const char *op)
 {
     for (; *kernels; kernels++)
@@ -297,8 +298,8 @@ static inline double case_value(const case_result *result, int out, int64_t i)
     return att_element_load(result->desc[out].dtype, result->data[out], i);
 }
 
-/* max |a - b| / max |b| over elements first, first + stride, ... of an output; infinite where two elements differ and
- * one of them is NaN or infinite: no NaN passes. Output `out` must have been read in both. */
+/* Returns max |a - b| / max |b| over the elements first, first + stride, ... of an output, or infinity if two elements
+ * differ and one of them is NaN or infinite. So no NaN passes. Output `out` must have been read in both runs. */
 static inline double case_difference_strided(const case_result *a, const case_result *b, int out, int64_t first,
                                              int64_t stride)
 {
@@ -325,14 +326,14 @@ static inline double case_difference(const case_result *a, const case_result *b,
     return case_difference_strided(a, b, out, 0, 1);
 }
 
-/* Distance of neighbouring bf16 numbers around `value`. */
+/* Returns the distance of neighbouring bf16 numbers around `value`. */
 static inline double case_bf16_step(double value)
 {
     return ldexp(1, (value == 0 ? -126 : (int)fmax(-126, floor(log2(fabs(value))))) - 7);
 }
 
-/* For a bf16 output: as case_difference(), but two numbers that are neighbours count as equal; *flipped becomes the
- * share of elements that differ by more than `slack` of the largest magnitude. */
+/* For a bf16 output: as case_difference(), but neighbouring numbers count as equal. *flipped is set to the share of
+ * elements that differ by more than `slack` times the largest magnitude. */
 static inline double case_difference_bf16(const case_result *a, const case_result *b, int out, double slack,
                                           double *flipped)
 {
@@ -357,7 +358,7 @@ static inline double case_difference_bf16(const case_result *a, const case_resul
     return difference / largest;
 }
 
-/* case_difference() for one column of the last axis, for outputs whose columns are different things (statistics). */
+/* case_difference() of one column of the last axis, for outputs whose columns have different meanings (statistics). */
 static inline double case_difference_column(const case_result *a, const case_result *b, int out, int column)
 {
     return case_difference_strided(a, b, out, column, a->desc[out].shape.dims[a->desc[out].shape.rank - 1]);

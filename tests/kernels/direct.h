@@ -1,4 +1,4 @@
-/* kernels/direct.h - calls a reference kernel in f64 on arrays written out in a test. */
+/* kernels/direct.h - runs a reference kernel in f64 on arrays written in a test. */
 #ifndef ATT_TESTS_KERNELS_DIRECT_H
 #define ATT_TESTS_KERNELS_DIRECT_H
 
@@ -65,7 +65,8 @@ static int direct_teardown(void **state)
     return 0;
 }
 
-/* Runs the op's reference kernel in one part. out[i] NULL: nobody reads it; out has room for ATT_CASE_OUTPUTS. */
+/* Runs the op's reference kernel in one part. out[i] may be NULL: nobody reads it. `out` has room for ATT_CASE_OUTPUTS.
+ * */
 static inline void direct_run(const char *op, const void *attrs, int64_t group, const direct_input *inputs,
                               int in_count, void *const *out, const att_run *run, int64_t position)
 {
@@ -93,7 +94,7 @@ static inline void direct_run(const char *op, const void *attrs, int64_t group, 
     free(scratch);
 }
 
-/* One that needs neither run nor position. */
+/* Runs an op that needs neither the run nor the position. */
 #define DIRECT(op, attrs, group, out, ...)                            \
     direct_run(op, attrs, group, (const direct_input[]){__VA_ARGS__}, \
                (int)(sizeof((const direct_input[]){__VA_ARGS__}) / sizeof(direct_input)), out, NULL, 0)

@@ -1,4 +1,4 @@
-/* Attention beyond one key tile, and what must survive in it. */
+/* CPU attention with several tiles of keys, odd shapes, low scores and NaN. */
 #include "kernels/ref/list.h"
 #include "kernels/tiers.h"
 #include "ops/attention.h"
@@ -9,21 +9,21 @@
         .desc = {ATT_F32, ATT_SAMPLE, att_shape_of(__VA_ARGS__)}, .scale = 1 \
     }
 
-/* Three tiles of keys, the last of 53; a grid too wide for a table of distances for each column, and one that is not.
- */
+/* Three tiles of keys, the last with 53. Two grids: one too wide for a table of distances for each column, and one that
+ * is not. */
 enum { TOKENS = 2101, WIDTH = 8 };
 static const att_attention_attrs long_attrs = {
     .heads = 1, .prefix = 1, .grid_h = 42, .grid_w = 50, .step_h = 1, .step_w = 1, .scale = 0.35};
 static const att_attention_attrs narrow_grid = {
     .heads = 1, .prefix = 21, .grid_h = 80, .grid_w = 26, .step_h = 8, .step_w = 16, .scale = 0.35};
 
-/* bf16 operands of a processor that multiplies them: p and ds are rounded to bf16. */
+/* Whether p and ds are rounded to bf16: bf16 operands on a processor that multiplies bf16. */
 static bool is_rounded_inside(bool is_bf16)
 {
     return is_bf16 && att_context_has_bf16(context);
 }
 
-/* Scores grow along the tiles, so that what was summed before must be scaled down again and again. */
+/* Makes scores grow from tile to tile, so that the running sum is scaled down again and again. */
 static void let_keys_grow(case_drawn *drawn)
 {
     void *qkv = drawn->block[0];
@@ -79,7 +79,7 @@ static void several_tiles_agree_with_the_reference(void **state)
     }
 }
 
-/* The map and statistics only look on: what everybody reads keeps its bits. */
+/* Reading the map and statistics does not change a bit of the other outputs. */
 static void statistics_change_no_bit(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void statistics_change_no_bit(void **state)
         }                                                                                 \
     }
 
-/* bf16 or f32: all inputs that may be. */
+/* Compares output 0. is_bf16: all inputs that may be bf16 are; otherwise all are f32. */
 static void compare_first_output(const char *name, const att_op_case *definition, bool is_bf16, int64_t group,
                                  double limit, double rounded_limit)
 {
@@ -134,7 +134,8 @@ static void gradients_of_several_tiles_agree_with_the_reference(void **state)
     compare_first_output("attention_grad", &definition, true, 1, 2e-6, 2e-3); /* 7.0e-4 */
 }
 
-/* Pairs of tokens and of a head's columns that have no second, rows that fill no vector, one key in the last tile. */
+/* Odd numbers of tokens and of columns of a head, so that the last one has no pair; rows shorter than a vector; one key
+ * in the last tile. */
 static void odd_shapes_agree_with_the_reference(void **state)
 {
     (void)state;
@@ -152,7 +153,7 @@ static void odd_shapes_agree_with_the_reference(void **state)
         }
 }
 
-/* Scores near -150: what stands for a key beside the last one has a score of 0, and e^150 of the smallest. */
+/* Scores near -150. The padding after the last key has a score of 0, and e^150 times the weight of the lowest score. */
 static void low_scores_leave_padding_alone(void **state)
 {
     (void)state;
@@ -207,7 +208,7 @@ static void scratch_grows_with_the_tokens_and_not_their_square(void **state)
     }
 }
 
-/* One NaN in a key reaches every query of its head and no other head. */
+/* A NaN in one key reaches every query of its head and no other head. */
 static void nan_stays_in_its_head(void **state)
 {
     (void)state;

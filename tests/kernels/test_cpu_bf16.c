@@ -1,4 +1,4 @@
-/* Matrix products in bf16 against the reference, on every tier: those without such products widen their operands. */
+/* Matrix products in bf16 against the reference, on every tier. Tiers without bf16 products widen their operands. */
 #include "kernels/cpu/list.h"
 #include "kernels/ref/list.h"
 #include "kernels/tiers.h"
@@ -6,7 +6,7 @@
 
 /* Relative to the largest result. Measured: 7.4e-7. */
 static const double LIMIT = 2e-6;
-/* Elements of bf16 results that may be the neighbour of the reference's. Measured: 1.1e-4. */
+/* Share of elements of bf16 results that may be the neighbour of the reference's number. Measured: 1.1e-4. */
 static const double FLIPPED = 1e-3;
 
 static double worst, worst_flipped;
@@ -68,10 +68,10 @@ static void products_agree_with_the_reference(void **state)
     run_op("linear_weight_grad", 3, 0);
     run_op("conv2d", 1, 0);
     run_op("conv2d", 1, 1);
-    run_op("conv2d", 1 | 8, 1); /* residual too, where there is one */
+    run_op("conv2d", 1 | 8, 1); /* also the residual, if the case has one */
     run_op("conv2d_data_grad", 1, 0);
     run_op("conv2d_data_grad", 1, 1);
-    run_op("conv2d_data_grad", 1 | 4 | 8, 1); /* residual and passed too, where there are any */
+    run_op("conv2d_data_grad", 1 | 4 | 8, 1); /* also residual and passed, if the case has them */
     run_op("conv2d_data_grad", 1 | 8, 0);
     run_op("conv2d_weight_grad", 3, 0);
     run_op("affine", 1, 0);
@@ -87,7 +87,8 @@ static void products_agree_with_the_reference(void **state)
     run_op("matmul", 3, 1);
 }
 
-/* More rows than one pass takes, an odd number of them, columns that fill no vector, more outputs than a block. */
+/* More rows than one pass handles, an odd number of them; columns that do not fill a vector; more outputs than one
+ * block. */
 static void many_rows_are_summed_in_passes(void **state)
 {
     (void)state;
@@ -99,7 +100,7 @@ static void many_rows_are_summed_in_passes(void **state)
     run_case((case_setup){context, op, &odd, ATT_F32, 5, true, 3, 0});
 }
 
-/* A weight's gradient has the same bits whatever the number of parts. */
+/* The gradient of a weight has the same bits for any number of parts. */
 static void check_parts(const char *name)
 {
     const att_op *op = case_op(att_ops, name);

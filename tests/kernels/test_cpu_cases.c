@@ -1,6 +1,6 @@
-/* Every CPU kernel against the reference on every case of its op, on each processor tier this machine has: a tier is a
- * process of its own, because the context and oneDNN read it once. Each kernel also runs in several parts, which must
- * make the bits that one part makes. */
+/* Compares every CPU kernel with the reference on every case of its op, on each processor tier of this machine. Each
+ * tier runs in a process of its own, because the context and oneDNN read the tier only once. Each kernel also runs in
+ * several parts, which must give the same bits as one part. */
 #include "kernels/case.h"
 #include "kernels/cpu/list.h"
 #include "kernels/ref/list.h"
@@ -8,8 +8,8 @@
 #include "ops/attention.h"
 #include "ops/list.h"
 
-/* Largest difference allowed, relative to the output's largest magnitude; beside each the worst measured over all tiers
- * and cases. `name` NULL: every case of the op; the first that fits counts. */
+/* The largest allowed difference, relative to the largest magnitude of the output. The number beside each is the worst
+ * measured one, over all tiers and cases. `name` NULL: every case of the op; the first entry that fits counts. */
 typedef struct tolerance {
     const char *op, *name;
     double limit;
@@ -21,21 +21,21 @@ static const tolerance tolerances[] = {
     {"conv2d", NULL, 2e-6},             /* 1.0e-6 */
     {"conv2d_data_grad", NULL, 2e-6},   /* 1.1e-6 */
     {"conv2d_weight_grad", NULL, 2e-6}, /* 7.3e-7 */
-    /* 1e-5: the mean, 1e4, is known to 5e-4 in f32, and that is what the deviations of 1 are measured from. */
+    /* Measured: 1e-5. In f32, the mean of 1e4 is known to 5e-4, and the deviations of 1 are measured from it. */
     {"layer_norm", "large_mean", 2e-5},
     {"group_norm", "large_mean", 3e-5}, /* 1.6e-5, for the same reason */
     {"layer_norm", NULL, 1e-6},         /* 1.4e-7 */
     {"layer_norm_grad", NULL, 2e-6},    /* 5.1e-7 */
-    /* 2.9e-5: scores of several thousands are known to 1e-4 in f32, and so are the exponents of e. */
+    /* Measured: 2.9e-5. In f32, scores of several thousands are known to 1e-4, and so are the exponents. */
     {"attention", "sharp", 6e-5},
     {"attention", NULL, 4e-6},      /* 1.9e-6 */
     {"attention_grad", NULL, 4e-6}, /* 9.5e-7 */
     {"channel_gram", NULL, 3e-6},   /* 1.1e-6 */
-    {NULL, NULL, 1e-6},             /* 7.2e-7, in sums over rows */
+    {NULL, NULL, 1e-6},             /* 7.2e-7, of sums over rows */
 };
 
-/* Attention whose operands are all bf16 rounds p and ds to bf16 too where the processor multiplies that. What it sums
- * and reports besides stays f32. */
+/* If all operands of attention are bf16 and the processor multiplies bf16, p and ds are rounded to bf16 too. Other sums
+ * and statistics stay f32. */
 static const double rounded_inside_limit = 6e-3; /* 2.3e-3 */
 
 static bool is_rounded_inside(const case_setup *setup, int out)
@@ -54,7 +54,7 @@ static double limit_of(const case_setup *setup, int out)
     return t->limit;
 }
 
-/* Updates share one range between threads; everything else works on groups of samples. */
+/* Updates divide one range among threads. All other ops work on groups of samples. */
 static bool works_on_groups(const char *op)
 {
     return strcmp(op, "sum_lanes") && strcmp(op, "sum_squares") && strcmp(op, "adamw") && strcmp(op, "sgd") &&
@@ -75,9 +75,9 @@ static double statistics_difference(const case_result *ours, const case_result *
 }
 
 static double worst_measured, worst_rounded_inside, worst_flipped;
-/* Elements of a bf16 output that may be the other neighbour of what lies near their middle: a share, and one for
- * outputs of few elements. A rounding error shows in half of them. */
-static const double flipped_limit = 0.02; /* 0.0089, of group_norm's "large_mean"; elsewhere than there 0.0003 */
+/* The share of elements of a bf16 output that may be rounded to the other neighbour when the exact value lies near the
+ * middle of two numbers. An output of few elements has a limit of its own: a rounding error shows in half of them. */
+static const double flipped_limit = 0.02; /* 0.0089, of group_norm's case "large_mean"; 0.0003 in all others */
 
 static double bf16_difference(const case_setup *setup, const case_result *ours, const case_result *truth, int out)
 {
@@ -113,14 +113,14 @@ static void compare(const case_setup *setup, const case_result *ours, const case
     }
 }
 
-/* Whose second operand is f32 and rounded inside. */
+/* Whether the second operand is f32 and is rounded to bf16 inside the kernel. */
 static bool is_product(const char *op)
 {
     return !strncmp(op, "linear", 6) || !strncmp(op, "conv2d", 6) || !strncmp(op, "affine", 6) || !strcmp(op, "matmul");
 }
 
-/* Bits of our own kernels do not depend on how many threads share a call, nor do those of matrices that are multiplied
- * one by one. oneDNN's products of a call's rows may. */
+/* The bits of our own kernels do not depend on how many threads share a call; nor do those of batches of matrices.
+ * Those of oneDNN's products over the rows of a call may. */
 static bool has_fixed_bits(const char *op)
 {
     return !is_product(op) || !strcmp(op, "matmul");
@@ -173,7 +173,8 @@ static void every_kernel_agrees_with_the_reference(void **state)
     }
 }
 
-/* A tensor type for each input and output that may be bf16: every choice on small cases, all of them bf16 on large. */
+/* Runs a case with bf16 in place of f32 for inputs and outputs that may be bf16: every combination for small cases, all
+ * of them bf16 for large cases. */
 static void run_bf16(const att_op *op, const att_op_case *definition)
 {
     unsigned in_all = op->autocast_in, out_all = op->autocast_out;
@@ -188,7 +189,7 @@ static void run_bf16(const att_op *op, const att_op_case *definition)
         }
 }
 
-/* Products with weights have tests of their own: not every processor takes them in bf16. */
+/* Products with weights have tests of their own, because not every processor multiplies bf16. */
 static void every_mixed_kernel_agrees_with_the_reference(void **state)
 {
     (void)state;
@@ -205,7 +206,7 @@ static void every_mixed_kernel_agrees_with_the_reference(void **state)
     }
 }
 
-/* bf16 of every f32 whose lower half is near what decides the rounding, NaN and subnormals among them. */
+/* Casts every f32 number whose lower half is near the rounding boundary to bf16, including NaN and subnormals. */
 static void casts_round_every_number(void **state)
 {
     (void)state;
@@ -226,7 +227,7 @@ static void casts_round_every_number(void **state)
     case_free(&drawn);
 }
 
-/* Outputs that nobody reads are NULL; the others are as if all were read. */
+/* Outputs that nobody reads are NULL; the others are the same as if all were read. */
 static void unread_outputs_are_left_out(void **state)
 {
     (void)state;

@@ -1,5 +1,4 @@
-/* Kernels on channels, on every tier: widths and rows of every sort, what a batch's statistics need of their digits,
- * and what becomes of NaN. */
+/* CPU kernels on channels, on every tier: various widths and numbers of rows, accuracy of batch statistics, and NaN. */
 #include "kernels/ref/list.h"
 #include "kernels/tiers.h"
 #include "ops/activation.h"
@@ -80,9 +79,9 @@ static void every_width_is_right(void **state)
         print_message("widths: %.2g\n", worst);
 }
 
-/* --- digits ------------------------------------------------------------------------------------------------------- */
+/* --- accuracy ----------------------------------------------------------------------------------------------------- */
 
-/* The worst relative difference of elements [begin, end) of output 0. */
+/* Returns the worst relative difference of elements [begin, end) of output 0. */
 static double relative(const case_result *ours, const case_result *truth, int64_t begin, int64_t end)
 {
     double difference = 0;
@@ -96,8 +95,8 @@ static double relative(const case_result *ours, const case_result *truth, int64_
     return difference;
 }
 
-/* A mean of 10000 and a deviation of 0.1, which is 100 steps of f32 there. Measured: 0 of means, 2e-7 of sums of
- * squares. */
+/* A mean of 10000 and a deviation of 0.1, which is 100 times the spacing of f32 there. Measured: 0 for means, 2e-7 for
+ * sums of squares. */
 static void a_large_mean_costs_no_digits(void **state)
 {
     (void)state;
@@ -135,7 +134,7 @@ static void equal_numbers_have_no_variance(void **state)
 
 enum { GROUP_ROWS = 67, GROUPS = 3, GROUP_CHANNELS = 4, GROUP_WIDTH = GROUPS * GROUP_CHANNELS };
 
-/* The largest error of group norm's y [GROUP_ROWS, GROUP_WIDTH] without gamma and beta. */
+/* Returns the largest error of group norm's y [GROUP_ROWS, GROUP_WIDTH] without gamma and beta. */
 static double group_error(const float *x, const case_result *y)
 {
     double largest = 0;
@@ -155,8 +154,8 @@ static double group_error(const float *x, const case_result *y)
     return largest;
 }
 
-/* A mean of 10000 and a deviation of 1: f32 knows the mean to 5e-4. The variance as a difference of squares would be
- * off by several units. Measured: 7.5e-4. */
+/* A mean of 10000 and a deviation of 1: f32 knows the mean to 5e-4. A variance computed as a difference of squares
+ * would be wrong by several units. Measured: 7.5e-4. */
 static void group_norm_of_a_large_mean_is_close(void **state)
 {
     (void)state;
@@ -185,7 +184,7 @@ static void group_norm_of_a_large_mean_is_close(void **state)
     case_free(&norm);
 }
 
-/* Samples that lie apart: their variance is that of their means. Measured: 1.2e-7. */
+/* Samples with distant means: the variance is that of their means. Measured: 1.2e-7. */
 static void samples_apart_make_variance(void **state)
 {
     (void)state;
@@ -206,12 +205,11 @@ static void samples_apart_make_variance(void **state)
     case_free(&drawn);
 }
 
-/* --- statistics of what a convolution by 1 x 1 makes, from what it reads -------------------------------------------
- */
+/* --- statistics of a 1 x 1 convolution's output, computed from its input ------------------------------------------ */
 
 enum { WIDE_SAMPLES = 3, WIDE_SIDE = 9, WIDE_PIXELS = WIDE_SIDE * WIDE_SIDE, WIDE_FROM = 21, WIDE_TO = 45 };
 
-/* Of one part and all samples. */
+/* Runs a kernel in one part on all samples. */
 static void call_kernel(const char *op, const void *attrs, const att_desc *in, const void *const *data, int in_count,
                         const att_desc *out, void *const *to, int out_count)
 {
@@ -247,7 +245,8 @@ static void from_gram(const float *x, const float *weight, float *stats)
                 (void *[]){NULL, stats}, 2);
 }
 
-/* The largest relative error of a channel's variance, and of its mean beside the deviation. */
+/* Computes the largest relative error of a channel's variance, and the largest error of its mean relative to the
+ * deviation. */
 static void compare_statistics(const float *x, const float *weight, const float *stats, double errors[2])
 {
     const int rows = WIDE_SAMPLES * WIDE_PIXELS;
@@ -267,8 +266,8 @@ static void compare_statistics(const float *x, const float *weight, const float 
     }
 }
 
-/* x of mean `shift` and deviation 1, those of a sample apart from those of others; near: its first two channels differ
- * by a thousandth. */
+/* x has the mean `shift` and deviation 1, and the samples have distant means. near: the first two channels differ by a
+ * thousandth. */
 static void check_statistics(double shift, bool near, double limit_variance, double limit_mean)
 {
     static float x[WIDE_SAMPLES * WIDE_PIXELS * WIDE_FROM], weight[WIDE_TO * WIDE_FROM], stats[2 * WIDE_TO];
@@ -288,8 +287,7 @@ static void check_statistics(double shift, bool near, double limit_variance, dou
     assert_true(errors[1] <= limit_mean);
 }
 
-/* Measured: 1.1e-7 and 1.4e-7; of a mean of 1000, which f32 knows to 6e-5 and which samples' means are taken from,
- * 2.5e-5 and 6.2e-5. */
+/* Measured: 1.1e-7 and 1.4e-7. For a mean of 1000, which f32 knows to 6e-5: 2.5e-5 and 6.2e-5. */
 static void moments_follow_from_those_of_the_input(void **state)
 {
     (void)state;
@@ -324,7 +322,7 @@ static void one_row_in_all_is_refused(void **state)
     }
 }
 
-/* The buffers are updated where they lie. Half of old 1, 2 and of new 3, 4 x 6 / 5. */
+/* The buffers are updated in place: half of the old values 1, 2 and half of the new values 3, 4 x 6 / 5. */
 static void running_statistics_are_updated_in_place(void **state)
 {
     (void)state;
@@ -348,7 +346,7 @@ static void running_statistics_are_updated_in_place(void **state)
 
 /* --- NaN ---------------------------------------------------------------------------------------------------------- */
 
-/* Makes element `place` of input 0 of a case's draw NaN and returns the outputs of our kernel. */
+/* Sets element `place` of input 0 of a case to NaN and returns the outputs of the CPU kernel. */
 static case_result run_with_nan(const char *name, const char *of, int64_t place, case_drawn *drawn)
 {
     const att_op *op = case_op(att_ops, name);

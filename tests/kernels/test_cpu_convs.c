@@ -1,11 +1,11 @@
-/* What oneDNN chose for the convolutions of real networks, how they are cut for several threads, and what is done after
- * them. */
+/* Convolutions of real networks with oneDNN: no reference implementation is chosen, slices for several threads agree,
+ * and the epilogue keeps NaN. */
 #include "kernels/cpu/onednn_conv.h"
 #include "kernels/cpu/tiered.h"
 #include "kernels/tiers.h"
 #include "ops/list.h"
 
-/* height, inputs, outputs, kernel, stride, groups; padding half the kernel. */
+/* height, inputs, outputs, kernel, stride, groups; the padding is half the kernel. */
 static const int64_t layers[][6] = {{32, 3, 16, 3, 1, 1},     {32, 16, 16, 3, 1, 1},   {32, 16, 64, 1, 1, 1},
                                     {32, 64, 32, 1, 2, 1},    {16, 32, 32, 3, 1, 1},   {8, 64, 64, 3, 1, 1},
                                     {8, 256, 64, 1, 1, 1},    {224, 3, 64, 7, 2, 1},   {56, 64, 64, 3, 1, 1},
@@ -50,7 +50,7 @@ static void no_convolution_of_a_resnet_is_a_reference_one(void **state)
             }
 }
 
-/* One sample in slices of its rows, for 2 to 9 threads, as in one piece. */
+/* One sample cut into slices of rows, for 2 to 9 threads, gives the result of the whole. */
 static void slices_agree_with_the_whole(void **state)
 {
     (void)state;
@@ -77,7 +77,7 @@ static float relu_of(float sum, float scale, float shift, float residual)
     return y < 0 ? 0 : y;
 }
 
-/* NaN in a sum is not lost in a maximum. */
+/* NaN in a sum survives the ReLU's maximum. */
 static void what_follows_keeps_nan(void **state)
 {
     (void)state;

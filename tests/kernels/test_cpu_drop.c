@@ -1,4 +1,4 @@
-/* Dropout drops what the reference drops: every element at every rate, count and share, on each processor tier. */
+/* Dropout drops the same elements as the reference: at every rate, count and share, on each processor tier. */
 #include "kernels/case.h"
 #include "kernels/ref/list.h"
 #include "kernels/tiers.h"
@@ -29,7 +29,7 @@ static void run(const drop_case *c, const att_kernel *kernel, int parts, const f
 
 static void compare(const drop_case *c)
 {
-    /* Exactly the bytes there are, so that a sanitizer sees a step beyond. */
+    /* Exactly as many bytes as needed, so that a sanitizer detects accesses beyond. */
     size_t bytes = (size_t)(GROUP * c->count) * sizeof(float);
     float *x = case_memory(bytes), *ours = case_memory(bytes), *truth = case_memory(bytes);
     for (int64_t i = 0; i < GROUP * c->count; i++)
@@ -62,7 +62,7 @@ static void masks_are_the_references(void **state)
                     compare(&(drop_case){ops[op], rates[rate], count, positions[position]});
 }
 
-/* A draw that equals the rate keeps. */
+/* A draw equal to the rate keeps the element. */
 static void the_rate_itself_keeps(void **state)
 {
     (void)state;

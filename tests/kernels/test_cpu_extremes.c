@@ -1,5 +1,5 @@
-/* Every CPU kernel against the reference where numbers are unusual: all zeros, subnormal, large; and a NaN in one
- * element reaches the outputs that the reference's reaches. In f32 and in bf16, on each processor tier. */
+/* Every CPU kernel against the reference with unusual numbers: all zeros, subnormal and large numbers, and NaN in one
+ * element, which must reach the same outputs as in the reference. In f32 and bf16, on each processor tier. */
 #include "kernels/cpu/list.h"
 #include "kernels/ref/list.h"
 #include "kernels/tiers.h"
@@ -8,8 +8,8 @@
 
 /* Relative to the largest result. Measured: 6.8e-7. */
 static const double LIMIT = 2e-6;
-/* Below the smallest normal number nothing is promised: instructions on pairs of bf16 take subnormal ones as zero, of a
- * sum several. */
+/* Nothing is promised for results below the smallest normal number: instructions on pairs of bf16 take subnormal
+ * numbers as zero, and a sum may have several of them. */
 static const double TINY = 0x1p-122;
 
 static bool works_on_groups(const char *op)
@@ -39,22 +39,22 @@ static double largest_of(const case_result *result, int out)
 
 typedef bool (*comparison)(double ours, double truth, double largest, bool is_bf16);
 
-/* NaN where the other is NaN. */
+/* NaN exactly where the other one is NaN. */
 static bool agree_on_nan(double ours, double truth, double largest, bool is_bf16)
 {
     (void)largest, (void)is_bf16;
     return isnan(ours) == isnan(truth);
 }
 
-/* NaN at least where the other is. */
+/* NaN at least where the other one is NaN. */
 static bool has_nan(double ours, double truth, double largest, bool is_bf16)
 {
     (void)largest, (void)is_bf16;
     return isnan(ours) || !isnan(truth);
 }
 
-/* Whether products of input `in` with zeros may be computed or left out: with those around a map; with those that make
- * an odd number of channels of bf16 even. */
+/* Whether the kernel may or may not compute products of input `in` with zeros: the zeros around a map, or those that
+ * pad an odd number of bf16 channels. */
 static bool meets_zeros(const char *op, int in, bool is_bf16)
 {
     return !strncmp(op, "conv2d", 6) && (is_bf16 || in == 1 || !strcmp(op, "conv2d_weight_grad"));
@@ -62,7 +62,7 @@ static bool meets_zeros(const char *op, int in, bool is_bf16)
 
 static double worst;
 
-/* Close; in bf16, neighbours. */
+/* Whether the numbers are close; in bf16, whether they are neighbours. */
 static bool agree(double ours, double truth, double largest, bool is_bf16)
 {
     double step = is_bf16 ? case_bf16_step(fmax(fabs(ours), fabs(truth))) : 0;
@@ -71,7 +71,8 @@ static bool agree(double ours, double truth, double largest, bool is_bf16)
     return error <= LIMIT;
 }
 
-/* The place of a row's largest score, where all are equal or one is NaN, is tested where attention is. */
+/* Whether output `out` has the place of a row's largest score. If all scores are equal or one is NaN, the tests of
+ * attention check it. */
 static bool is_statistics(const att_op *op, int out)
 {
     return !strcmp(op->name, "attention") && out == 2;
@@ -100,7 +101,7 @@ static void compare(const case_drawn *drawn, const char *what, comparison close)
 
 typedef void (*visitor)(const att_op *op, const att_op_case *definition, unsigned autocast_in, unsigned autocast_out);
 
-/* Every op on its small cases, in f32 and with as much in bf16 as may be. */
+/* Visits every op on its small cases, in f32 and with bf16 for all values that may be bf16. */
 static void each_small_case(visitor visit)
 {
     for (const att_op *const *op = att_ops; *op; op++)
@@ -119,8 +120,8 @@ static case_drawn draw(const att_op *op, const att_op_case *definition, unsigned
                                   autocast_in, autocast_out});
 }
 
-/* Attention's scores grow with the square of its input: its own case "sharp" is what large numbers are there. Cases
- * that are of large numbers already say themselves how close they are. */
+/* The scores of attention grow with the square of its input, so its case "sharp" stands for large numbers. Cases of
+ * large numbers already define their tolerance. */
 static void visit_magnitudes(const att_op *op, const att_op_case *definition, unsigned autocast_in,
                              unsigned autocast_out)
 {
@@ -128,7 +129,7 @@ static void visit_magnitudes(const att_op *op, const att_op_case *definition, un
         const char *name;
         double factor;
     } magnitudes[] = {{"zeros", 0}, {"subnormal", 0x1p-135}, {"small", 0x1p-60}, {"large", 0x1p12}};
-    /* Other magnitudes take the same way through a kernel: under sanitizers one is enough. */
+    /* Other magnitudes run the same code: under sanitizers one is enough. */
     for (int i = is_sanitized() ? 3 : 0; i < 4 && !strstr(definition->name, "large"); i++) {
         if (!strncmp(op->name, "attention", 9) && magnitudes[i].factor > 1)
             continue;
@@ -146,7 +147,7 @@ static void unusual_magnitudes_are_as_in_the_reference(void **state)
     print_message("largest difference %.2g of the largest result\n", worst);
 }
 
-/* Squares of numbers as large as these are beyond f32. */
+/* The squares of these numbers overflow f32. */
 static void visit_huge(const att_op *op, const att_op_case *definition, unsigned autocast_in, unsigned autocast_out)
 {
     if (strcmp(op->name, "rms_norm") && strcmp(op->name, "l2_norm"))
@@ -165,7 +166,7 @@ static void norms_of_huge_rows_do_not_overflow(void **state)
     each_small_case(visit_huge);
 }
 
-/* One index below 0, one behind the last row. */
+/* One index is below 0, one is after the last row. */
 static void visit_outside(const att_op *op, const att_op_case *definition, unsigned autocast_in, unsigned autocast_out)
 {
     bool forward = strcmp(op->name, "embed") == 0;
@@ -186,7 +187,7 @@ static void indices_outside_are_as_in_the_reference(void **state)
     each_small_case(visit_outside);
 }
 
-/* Rows whose norm is eps to the bit have the gradient of a constant divisor. */
+/* Rows whose norm equals eps exactly have the gradient of a constant divisor. */
 static void norms_of_eps_are_as_in_the_reference(void **state)
 {
     (void)state;
@@ -225,8 +226,8 @@ static void nan_goes_where_it_goes_in_the_reference(void **state)
     each_small_case(visit_nan);
 }
 
-/* GELU and its slope on a dense grid: what kernels/cpu/tier/vmath.h says of their errors. Measured: 4.8e-7 for |x| <=
- * 3, 2.6e-7 |x| beyond; 3.6e-7. */
+/* GELU and its slope on a dense grid have the errors that kernels/cpu/tier/vmath.h states. Measured: 4.8e-7 for |x| <=
+ * 3, 2.6e-7 |x| beyond; 3.6e-7 for the slope. */
 static void gelu_is_as_close_as_it_says(void **state)
 {
     (void)state;
@@ -264,7 +265,7 @@ static void gelu_is_as_close_as_it_says(void **state)
     assert_true(near <= 6e-7 && far <= 4e-7 && slope <= 5e-7);
 }
 
-/* The hyperbolic tangent on a dense grid, relative. Measured: 3.0e-7. */
+/* Relative error of the hyperbolic tangent on a dense grid. Measured: 3.0e-7. */
 static void tanh_is_as_close_as_it_says(void **state)
 {
     (void)state;
@@ -292,7 +293,7 @@ static void tanh_is_as_close_as_it_says(void **state)
     case_free(&drawn);
 }
 
-/* Masks are elements of minus infinity: they become 0, a row of nothing else NaN. */
+/* Masked elements are minus infinity: they become 0. A row with only masked elements becomes NaN. */
 static void softmax_leaves_masked_elements_out(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* What oneDNN chose for the products of real networks, and what products leave as they found it. */
+/* Matrix products of real networks with oneDNN: no reference implementation is chosen, threads do not disturb each
+ * other, and a lack of memory leaves nothing behind. */
 #include <pthread.h>
 
 #include "kernels/cpu/onednn.h"
@@ -8,7 +9,8 @@
 int omp_get_max_threads(void);
 void omp_set_num_threads(int threads);
 
-/* In: channels of ViT-Ti, -S, -B; rows: an image, four, a tiny one; both directions of every layer. */
+/* Inputs: the channels of ViT-Ti, -S and -B. Rows: one image, four images, a tiny image. Both directions of every
+ * layer. */
 static void no_product_of_a_vit_is_a_reference_one(void **state)
 {
     (void)state;
@@ -82,7 +84,7 @@ static void *work(void *user)
     return NULL;
 }
 
-/* One product serves several threads at a time, made by none of them. */
+/* Several threads use one product at the same time; another thread created it. */
 static void threads_do_not_disturb_each_other(void **state)
 {
     (void)state;
@@ -118,7 +120,7 @@ static void threads_do_not_disturb_each_other(void **state)
     att_product_destroy(context, product);
 }
 
-/* Refuses the n-th call of the allocator (counted from 0), if it asks for memory. */
+/* Refuses the n-th call of the allocator (from 0) if it requests memory. */
 typedef struct failing {
     long calls, refused;
 } failing;
@@ -140,7 +142,7 @@ static void *allocate_or_refuse(void *user, void *old, size_t old_size, size_t s
     return block;
 }
 
-/* A kernel's preparation, with each of its allocations refused in turn. */
+/* Prepares a kernel once for each of its allocations, with that allocation refused. */
 static void refuse_each(failing *f, const att_kernel *kernel, const att_problem *problem)
 {
     size_t bytes = att_context_allocations(problem->context).bytes_now;
@@ -162,7 +164,7 @@ static bool takes(const att_kernel *kernel, const att_problem *problem)
            (!kernel->accepts || kernel->accepts(problem));
 }
 
-/* Every kernel of the tier on each case it takes, in f32 and with as much in bf16 as may be. */
+/* Every kernel of the tier on each case it accepts, in f32 and with bf16 for all values that may be bf16. */
 static void lack_of_memory_leaves_nothing_behind(void **state)
 {
     (void)state;

@@ -1,11 +1,12 @@
-/* The place of the largest score is the first one, also where equal ones lie in other tiles of keys; on every tier. */
+/* If several scores are the largest, the first one's place is reported, also if they lie in different tiles of keys; on
+ * every tier. */
 #include "kernels/tiers.h"
 #include "ops/attention.h"
 #include "ops/list.h"
 
 enum { TOKENS = 2600, WIDTH = 8, STATS_OUT = 2 }; /* three tiles */
 
-/* Queries of ones; keys of zeros but for `count` places, where they are ones. */
+/* Queries are ones. Keys are zeros, except at `count` places, where they are ones. */
 static void assert_first(const int *places, int count, bool is_bf16)
 {
     const att_op *op = case_op(att_ops, "attention");

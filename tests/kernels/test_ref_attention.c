@@ -1,11 +1,11 @@
-/* The reference kernels of attention against values worked out by hand. */
+/* The reference kernels of attention against values computed by hand. */
 #include "kernels/direct.h"
 #include "ops/attention.h"
 
 static const double tight = 1e-14;
 
-/* Two tokens, one head of one channel: q = (1, 0), k = (ln 3, 0), v = (10, 20), scale 1. Query 0 sees scores ln 3 and
- * 0, so a = (3/4, 1/4); query 1 sees none and is uniform. */
+/* Two tokens, one head with one channel: q = (1, 0), k = (ln 3, 0), v = (10, 20), scale 1. Query 0 has the scores ln 3
+ * and 0, so a = (3/4, 1/4); query 1 has equal scores, so a is uniform. */
 static const double qkv[] = {1, 1.0986122886681098, 10, 0, 0, 20};
 
 static void attention_is_softmax(void **state)
@@ -32,7 +32,7 @@ static void the_scale_multiplies_scores(void **state)
     CLOSE(map, tight, 0.9, 0.1, 0.5, 0.5);
 }
 
-/* Two samples of two tokens, two heads of one channel: with zero queries each head averages its own v. */
+/* Two samples of two tokens, two heads with one channel. With zero queries each head averages its own v. */
 static void heads_and_samples_do_not_mix(void **state)
 {
     (void)state;
@@ -44,7 +44,8 @@ static void heads_and_samples_do_not_mix(void **state)
     CLOSE(lse, tight, log(2), log(2), log(2), log(2), log(2), log(2), log(2), log(2));
 }
 
-/* Uniform attention over a class token and a grid of 2 x 2; the other three tokens of it lie `sum` away together. */
+/* Uniform attention over a class token and a grid of 2 x 2. `sum`: the sum of the distances to the other three grid
+ * tokens. */
 static void distance_in_steps(double step_h, double step_w, double sum)
 {
     const double zeros[5 * 3] = {0};
@@ -65,7 +66,7 @@ static void distance_is_over_other_grid_tokens(void **state)
     distance_in_steps(3, 4, 3 + 4 + 5);
 }
 
-/* Scores of +-1e6 must not overflow: all mass on one key, whatever the others are. */
+/* Scores of +-1e6 must not overflow: all attention is on one key, whatever the other scores are. */
 static void large_scores_stay_finite(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Batch norm in training, kernel after kernel on a batch: its values, and its gradient against central differences, by
- * way of the statistics too. */
+/* Batch norm in training, kernel by kernel: its values, and its gradient against central differences, including the
+ * path through the statistics. */
 #include "kernels/direct.h"
 #include "ops/activation.h"
 #include "ops/batch_moments.h"
@@ -7,7 +7,7 @@
 
 enum { SAMPLES = 3, ROWS = 4, COLUMNS = 2, COUNT = SAMPLES * ROWS * COLUMNS };
 
-static att_batch_norm_attrs norm_attrs = {.eps = 0.02}; /* a test sets the activation */
+static att_batch_norm_attrs norm_attrs = {.eps = 0.02}; /* tests set the activation */
 static const att_moments_attrs rows_attrs = {.rows = ROWS, .momentum = 0.25};
 static const double gamma_[COLUMNS] = {1.3, -0.7}, beta[COLUMNS] = {0.2, 0.5};
 
@@ -18,7 +18,7 @@ static void draw(double *x, double shift, uint64_t key)
         x[i] = att_random_normal(&random) + shift;
 }
 
-/* stats [2, COLUMNS] of the batch, and y where it is not NULL. */
+/* Computes stats [2, COLUMNS] of the batch, and y unless it is NULL. */
 static void forward(const double *x, double *stats, double *y)
 {
     double moments[SAMPLES * 2 * COLUMNS];
@@ -94,7 +94,7 @@ static void check_gradient(void)
     assert_true(worst <= 1e-8);
 }
 
-/* Measured: 2.9e-10, behind a ReLU 2.6e-10. */
+/* Measured: 2.9e-10; with ReLU 2.6e-10. */
 static void gradients_go_through_the_statistics(void **state)
 {
     (void)state;

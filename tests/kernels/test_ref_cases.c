@@ -1,7 +1,7 @@
-/* The reference kernels on every small case: results do not depend on parts, group or alignment. */
+/* The results of reference kernels on every small case do not depend on parts, group size or alignment. */
 #include "kernels/direct.h"
 
-/* Updates share one range between threads; everything else works on groups of samples. */
+/* Updates divide one range among threads. All other ops work on groups of samples. */
 static bool couples_no_samples(const att_op *op)
 {
     return strcmp(op->name, "sum_lanes") && strcmp(op->name, "sum_squares") && strcmp(op->name, "adamw") &&
@@ -62,7 +62,7 @@ static void parts_and_alignment_change_no_bit(void **state)
     }
 }
 
-/* Any subset of outputs may go unread: the others stay what they are. */
+/* Any subset of outputs may be unread: the others do not change. */
 static void unread_outputs_change_no_other(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void unread_outputs_change_no_other(void **state)
             direct_context, *op, &(*op)->cases[0], ATT_F32, couples_no_samples(*op) ? 3 : 1, false, 0, 0};
         case_drawn drawn = case_draw(setup);
         const att_kernel *kernel = case_kernel(att_kernels_ref, (*op)->name);
-        bool in_place = drawn.out[0].kind == ATT_SHARED; /* updates: everything is read */
+        bool in_place = drawn.out[0].kind == ATT_SHARED; /* updates read all outputs */
         case_result all;
         assert_true(case_run(&drawn, kernel, 1, 0, &all));
         for (unsigned unread = 1; !in_place && unread + 1 < 1u << drawn.out_count; unread++) {

@@ -1,4 +1,4 @@
-/* The reference kernels of what moves elements and multiplies matrices, against values worked out by hand or printed by
+/* The reference kernels of ops that move elements or multiply matrices, against values computed by hand or printed by
  * PyTorch 2.15. */
 #include "kernels/direct.h"
 #include "ops/embed.h"
@@ -84,7 +84,7 @@ static void embed_takes_rows_and_an_index_outside_is_nan(void **state)
     CLOSE(y, 0, 5, 6, 1, 2, 5, 6);
     assert_true(isnan(y[6]) && isnan(y[7]) && isnan(y[8]) && isnan(y[9]));
     direct_run("embed_grad", &attrs, 1, back, 2, OUTPUTS(dtable), NULL, 0);
-    CLOSE(dtable, 0, 102, 20, 0, 0, 4, 40); /* added to what was there */
+    CLOSE(dtable, 0, 102, 20, 0, 0, 4, 40); /* the result is added to the previous value */
 }
 
 /* torch.nn.functional.interpolate(x, size=..., mode="bilinear", align_corners=False) of [[1, 2], [3, 5]] to 3 x 4, and

@@ -4,7 +4,7 @@
 #include "ops/l2_norm.h"
 #include "ops/rms_norm.h"
 
-/* The values have twelve decimals. */
+/* The expected values have twelve decimals. */
 static const double printed = 1e-12;
 
 static const double x[] = {1, -2, 0.5, 3}, dy[] = {0.5, -1, 2, 0.25};
@@ -128,7 +128,7 @@ static void l2_norm_and_its_gradient_are_pytorchs(void **state)
     CLOSE(dx, printed, 0.053446042478, -0.106892084956, 0.490309346212, -0.170794961832);
 }
 
-/* Below eps the divisor is eps, a constant. */
+/* If the norm is below eps, the divisor is the constant eps. */
 static void rows_shorter_than_eps_are_divided_by_it(void **state)
 {
     (void)state;
@@ -140,7 +140,7 @@ static void rows_shorter_than_eps_are_divided_by_it(void **state)
     CLOSE(dx, 0, 0.0625, -0.125, 0.25, 0.03125);
 }
 
-/* torch.nn.functional.normalize(torch.tensor([3, -4]), dim=-1, eps=5): a norm of exactly eps counts as clamped. */
+/* torch.nn.functional.normalize(torch.tensor([3, -4]), dim=-1, eps=5): a norm equal to eps counts as clamped. */
 static void a_row_as_long_as_eps_has_the_gradient_of_a_constant_divisor(void **state)
 {
     (void)state;

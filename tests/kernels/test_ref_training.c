@@ -1,5 +1,5 @@
-/* The reference kernels of loss, masks and updates: values from PyTorch 2.15 in f64 (torch.nn.functional.cross_entropy,
- * torch.optim.AdamW and SGD), and statistics. */
+/* The reference kernels of losses, masks and updates against values from PyTorch 2.15 in f64
+ * (torch.nn.functional.cross_entropy, torch.optim.AdamW and SGD) and against statistics. */
 #include <attscope/update.h>
 
 #include "kernels/direct.h"
@@ -109,8 +109,8 @@ static void masks_depend_on_position_step_and_stream_alone(void **state)
     for (int whole = 0; whole < 2; whole++) {
         const char *op = whole ? "drop_path" : "dropout";
         double eight[DRAWS], four[DRAWS], other[DRAWS];
-        masks(op, 8, 16, 5, 1, eight); /* samples 16..23, 500 each */
-        masks(op, 8, 20, 5, 1, four);  /* 20..27 */
+        masks(op, 8, 16, 5, 1, eight); /* samples 16..23, 500 elements each */
+        masks(op, 8, 20, 5, 1, four);  /* samples 20..27 */
         assert_memory_equal(eight + 4 * 500, four, 4 * 500 * sizeof *four);
         masks(op, 100, 0, 5, 1, eight);
         masks(op, 100, 0, 6, 1, other);
@@ -159,7 +159,7 @@ static void squares_are_summed_by_blocks(void **state)
     CLOSE(squares, 0, 4096 * 4, 4 * 9);
 }
 
-/* Three updates from p = (1, -2, 1/2); the gradients are given halved, which the gradient scale undoes. */
+/* Three updates starting at p = (1, -2, 1/2). The gradients are halved, which the gradient scale undoes. */
 static void three_updates(const char *op, const att_hyper *hyper, bool decay, double *const *slots)
 {
     const double g[3][3] = {{0.25, -0.5, 1}, {0.125, 1.5, -0.0625}, {-0.75, 0, 0.5}};

@@ -1,4 +1,4 @@
-/* The reference kernels of layers against values worked out by hand. */
+/* The reference kernels of layers against values computed by hand. */
 #include "kernels/direct.h"
 #include "ops/activation.h"
 #include "ops/add.h"
@@ -66,8 +66,8 @@ static void layer_norm_normalises_rows(void **state)
     CLOSE(stats, tight, 3, s, 5, 1);
 }
 
-/* With gamma 1, a gradient that is the same in a row, or proportional to the normalised row, moves nothing (eps aside):
- * layer norm removes shift and scale. */
+/* With gamma 1, a gradient that is constant in a row or proportional to the normalised row gives 0 (except for eps),
+ * because layer norm removes shift and scale. */
 static void layer_norm_passes_no_shift_and_no_scale(void **state)
 {
     (void)state;
@@ -134,7 +134,7 @@ static void scale_multiplies_columns(void **state)
     CLOSE(dgamma, 0, 8, 5);
 }
 
-/* A pixel's value tells its row, column and channel. */
+/* The value of a pixel encodes its row, column and channel. */
 static void patches_are_ordered_channel_row_column(void **state)
 {
     (void)state;

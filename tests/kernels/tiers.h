@@ -1,5 +1,5 @@
-/* kernels/tiers.h - runs a test program once per processor tier this machine has, each in a process of its own, because
- * the context and oneDNN read the tier once; and finds the CPU kernels of a context's tier. */
+/* kernels/tiers.h - runs a test program once for each processor tier of this machine. Each tier runs in a process of
+ * its own, because the context and oneDNN read the tier only once. Also finds the CPU kernels for a context's tier. */
 #ifndef ATT_TESTS_KERNELS_TIERS_H
 #define ATT_TESTS_KERNELS_TIERS_H
 
@@ -10,7 +10,7 @@
 #include "kernels/cpu/list.h"
 #include "kernels/truth.h"
 
-static att_context *context; /* of the tests of one tier */
+static att_context *context; /* for the tests of one tier */
 static size_t tiers_bytes_at_start;
 
 static inline int tiers_setup(void **state)
@@ -22,7 +22,7 @@ static inline int tiers_setup(void **state)
     return 0;
 }
 
-/* Kernels leave nothing allocated behind. */
+/* Checks that kernels leave no memory allocated. */
 static inline int tiers_teardown(void **state)
 {
     (void)state;
@@ -40,7 +40,7 @@ static inline const att_kernel *tiers_kernel(const att_context *of, const char *
     return NULL;
 }
 
-/* The kernel that a plan takes for what was drawn; NULL where none accepts it. */
+/* Returns the kernel that a plan chooses for the drawn case; NULL if none accepts it. */
 static inline const att_kernel *tiers_kernel_for(const case_drawn *drawn)
 {
     const att_op *op = drawn->setup.op;
@@ -73,7 +73,7 @@ static inline int tiers_run_one(const char *program, const char *tier)
     return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
 }
 
-/* The exit status of main(). */
+/* Returns the exit status for main(). */
 static inline int tiers_run_all(const char *program)
 {
     att_context *probe = NULL;
@@ -92,7 +92,7 @@ static inline int tiers_run_all(const char *program)
     return failed;
 }
 
-/* What main() returns: `tests`, an array of CMUnitTest, of every tier or, in a process of its own, of one. */
+/* The return value of main(). Runs `tests`, an array of CMUnitTest, for every tier or, in a child process, for one. */
 #define TIERS_RUN(program, tests)                                                                                  \
     (tiers_running_one() ? cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, tiers_setup, tiers_teardown) \
                          : tiers_run_all(program))

@@ -1,9 +1,9 @@
-/* kernels/truth.h - what the reference makes of a drawn case, computed once for all processor tiers.
+/* kernels/truth.h - the reference results of drawn cases, computed once for all processor tiers.
  *
- * The reference is most of the time of a comparison, and its results do not depend on the tier. The parent process of
- * kernels/tiers.h opens a file without a name, which its children inherit one after another. A child that finds no
- * result for its inputs runs the reference and appends what it made. The key of a result is a hash of everything that
- * the reference reads, so that a test may change inputs after they were drawn.
+ * The reference kernel takes most of the time of a comparison, and its results do not depend on the tier. The parent
+ * process of kernels/tiers.h opens an unnamed file, which its children inherit one after another. A child that finds no
+ * result for its inputs runs the reference and appends the result. The key of a result is a hash of everything that the
+ * reference reads, so a test may change inputs after they were drawn.
  */
 #ifndef ATT_TESTS_KERNELS_TRUTH_H
 #define ATT_TESTS_KERNELS_TRUTH_H
@@ -13,17 +13,17 @@
 #include "kernels/case.h"
 #include "kernels/ref/list.h"
 
-#define TRUTH_VARIABLE "ATT_TEST_TRUTHS" /* of the environment: the file's descriptor */
+#define TRUTH_VARIABLE "ATT_TEST_TRUTHS" /* environment variable with the file's descriptor */
 
 typedef struct truth_record {
     uint64_t key;
-    int64_t bytes; /* of the outputs, which follow */
+    int64_t bytes; /* of the outputs that follow */
 } truth_record;
 
 enum { TRUTH_MOST = 8192 };
 
 typedef struct truth_file {
-    int descriptor; /* -1: none, every result is computed */
+    int descriptor; /* -1: no file; every result is computed */
     bool opened;
     int64_t end;
     int count;
@@ -35,7 +35,7 @@ typedef struct truth_file {
 
 static truth_file truths;
 
-/* In the parent. A test runs without the file, too. */
+/* Called in the parent. Tests also work without the file. */
 static inline void truth_create(void)
 {
     char path[4096], number[16];
@@ -95,7 +95,7 @@ static inline uint64_t truth_key(const case_drawn *drawn)
 {
     const case_setup *setup = &drawn->setup;
     uint64_t key = truth_mix(1, setup->op->name, strlen(setup->op->name));
-    key = truth_mix(key, setup->definition->name, strlen(setup->definition->name)); /* draws what outputs start with */
+    key = truth_mix(key, setup->definition->name, strlen(setup->definition->name)); /* seeds initial outputs */
     key = truth_mix(key, att_op_case_attrs(setup->op, setup->definition), setup->op->attrs_size);
     key = truth_mix(key, &setup->group, sizeof setup->group);
     key = truth_mix_descs(key, drawn->in, drawn->in_count);
@@ -138,12 +138,12 @@ static inline void truth_keep(uint64_t key, const case_result *result)
         written = pwrite(truths.descriptor, result->data[out], size, at + record.bytes) == (ssize_t)size;
         record.bytes += (int64_t)size;
     }
-    /* The record is written last, so that a full disk leaves no half result: its place then reads as zeros. */
+    /* The record is written last, so that a full disk leaves no incomplete result: its place then reads as zeros. */
     if (written && pwrite(truths.descriptor, &record, sizeof record, truths.end) == (ssize_t)sizeof record)
         truth_remember(record);
 }
 
-/* As case_run() of the op's reference kernel in one part, with every output read. */
+/* As case_run() of the op's reference kernel in one part, with all outputs read. */
 static inline void truth_run(const case_drawn *drawn, case_result *result)
 {
     if (!truths.opened)
