@@ -1,4 +1,5 @@
-/* models/fixture.h - for tests of networks: goldens, and weights and images by the formula of tools/goldens. */
+/* models/fixture.h - for tests of networks: golden files, and weights and images computed by the formula of
+ * tools/goldens. */
 #ifndef TESTS_MODELS_FIXTURE_H
 #define TESTS_MODELS_FIXTURE_H
 
@@ -15,7 +16,7 @@
             fail_msg("%s: %s", att_status_name(check_status), att_context_message(context)); \
     } while (0)
 
-/* The golden file `name`, opened for reading; where it lies: golden_path() says. */
+/* Opens the golden file `name` (see golden_path()) for reading. */
 static inline FILE *golden_open(const char *name)
 {
     char path[4096];
@@ -26,7 +27,8 @@ static inline FILE *golden_open(const char *name)
     return file;
 }
 
-/* Element `index` of `key`: uniform in [-1/2, 1/2). FNV-1a of the key, a counter, the finalizer of MurmurHash3. */
+/* Returns element `index` of `key`, uniform in [-1/2, 1/2): FNV-1a of the key, a counter, the finalizer of MurmurHash3.
+ * */
 static inline double formula(const char *key, uint32_t index)
 {
     uint32_t seed = 0x811c9dc5u;
@@ -38,7 +40,7 @@ static inline double formula(const char *key, uint32_t index)
     return (double)(z ^ (z >> 16)) / 4294967296.0 - 0.5;
 }
 
-/* Element `index` of a parameter: around 1 for the weights of norms, around 0 for others. */
+/* Returns element `index` of a parameter: around 1 for the weights of norms, around 0 for others. */
 static inline float formula_weight(const att_parameter_info *parameter, int64_t index)
 {
     size_t length = strlen(parameter->name);
@@ -47,7 +49,7 @@ static inline float formula_weight(const att_parameter_info *parameter, int64_t 
     return (float)((gain ? 1 : 0) + wide * formula(parameter->name, (uint32_t)index));
 }
 
-/* Fills all parameters by the formula; the graph computes in f32 or f64. */
+/* Fills all parameters by the formula. The graph computes in f32 or f64. */
 static inline void formula_fill(att_context *context, const att_graph *graph, att_weights *weights)
 {
     for (int i = 0; i < att_weights_count(weights); i++) {

@@ -1,4 +1,4 @@
-/* models/loss.h - for tests of layers below the tasks: a model's loss, as the task "classification" adds it. */
+/* models/loss.h - for tests of folders below the tasks: adds the loss of the task "classification" to a model. */
 #ifndef TESTS_MODELS_LOSS_H
 #define TESTS_MODELS_LOSS_H
 

@@ -1,4 +1,4 @@
-/* models/made.h - for tests of checkpoints: made ones, in a folder of the test's own. */
+/* models/made.h - for tests of checkpoints: writes checkpoints into a temporary folder of the test. */
 #ifndef TESTS_MODELS_MADE_H
 #define TESTS_MODELS_MADE_H
 
@@ -27,7 +27,7 @@ static inline void write_beside(const place *p, const char *name, const char *te
     fclose(file);
 }
 
-/* --- made checkpoints -------------------------------------------------------------------------------------------- */
+/* --- writing checkpoints ------------------------------------------------------------------------------------------ */
 
 enum { MOST = 400 };
 
@@ -36,7 +36,7 @@ typedef struct tensors {
     int count;
 } tensors;
 
-/* Element i of FcaNet's [16, 7, 7], the frequencies of its "top16". */
+/* Returns element i of FcaNet's constant [16, 7, 7], the cosines of its "top16" frequencies. */
 static inline double cosines_at(size_t i)
 {
     static const int rows[] = {0, 0, 6, 0, 0, 1, 1, 4, 5, 1, 3, 0, 0, 0, 3, 2},
@@ -47,7 +47,7 @@ static inline double cosines_at(size_t i)
            (row ? sqrt(2) : 1) * (column ? sqrt(2) : 1);
 }
 
-/* Tensor i holds the formula's numbers for its name, or FcaNet's cosines. */
+/* Fills tensor i with the formula's numbers for its name, or with FcaNet's cosines. */
 static inline att_status fill_formula(void *user, int index, void *out, size_t bytes)
 {
     const att_safetensors_tensor *tensor = &((const tensors *)user)->items[index];
@@ -87,7 +87,7 @@ static inline void write_tensors(const place *p, tensors *t, const char *identit
     CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
 }
 
-/* Small ones: 32 wide, 2 deep, 2 heads, patches of 8 in images of 32. */
+/* Options of a small ViT: width 32, depth 2, 2 heads, patches of 8 in images of 32. */
 static inline att_option_values small(void)
 {
     att_option_values options = att_options_none();
@@ -105,7 +105,7 @@ static inline att_model *make(const place *p, const char *name, const att_option
     return model;
 }
 
-/* Writes a checkpoint of the model; with_identity: as ours, else as timm's. */
+/* Writes a checkpoint of the model. with_identity: with attscope's metadata; otherwise as timm writes it. */
 static inline void write_model(const place *p, const char *name, const att_option_values *options, bool with_identity)
 {
     att_model *model = make(p, name, options);
@@ -133,7 +133,7 @@ static inline void says(const char *text, const char *words)
         fail_msg("\"%s\" does not say \"%s\"", text ? text : "", words);
 }
 
-/* The module and, where that is no NULL, the blocks of a residual network that "modules" says. */
+/* Checks that the option "modules" names the module and, unless it is NULL, these blocks of a residual network. */
 static inline void has_module(const att_option_values *options, const char *module, const char *places)
 {
     const char *text = att_options_text(options, "modules");
@@ -145,7 +145,7 @@ static inline void has_module(const att_option_values *options, const char *modu
         fail_msg("modules are \"%s\", not \"%s\"", text, expected);
 }
 
-/* The file is refused with a sentence that holds these words, and nothing is written. */
+/* Checks that the file is refused with a message that contains these words, and that nothing is written. */
 static inline void refused(const place *p, const char *name, att_status status, const char *words)
 {
     att_identity identity = {.name = "untouched"};

@@ -1,4 +1,4 @@
-/* models/residual.h - for tests of residual networks: small ones, and checkpoints with other tensor names. */
+/* models/residual.h - for tests of residual networks: small networks, and checkpoints with other tensor names. */
 #ifndef TESTS_MODELS_RESIDUAL_H
 #define TESTS_MODELS_RESIDUAL_H
 
@@ -19,7 +19,7 @@ static inline void identifies(const place *p, const char *name, att_identity *id
     CHECK(p->context, identify(p, name, NULL, identity));
 }
 
-/* Loads the file into the network. */
+/* Loads the file into the network of these options. */
 static inline att_status load_into(const place *p, const char *name, const att_option_values *options)
 {
     att_model *model = make(p, name, options);
@@ -34,7 +34,7 @@ static inline att_status load_into(const place *p, const char *name, const att_o
     return status;
 }
 
-/* Where a name holds `from`, `to` takes its place. Answers how many. */
+/* Replaces `from` by `to` in the names that contain it. Returns how many do. */
 static inline int rename_tensors(tensors *t, char names[][96], const char *from, const char *to)
 {
     int renamed = 0;

@@ -1,10 +1,9 @@
-/* Arguments that a network was made with, in files beside a checkpoint: those that change what it computes are refused.
- */
+/* Constructor arguments in files beside a checkpoint: arguments that change what the network computes are refused. */
 #include "models/made.h"
 
 typedef struct argument {
     const char *json, *yaml;
-    const char *refusal; /* NULL: harmless */
+    const char *refusal; /* NULL: accepted */
 } argument;
 
 static void takes_arguments(const place *p, const char *network, const argument *arguments, size_t count)
@@ -96,16 +95,16 @@ static void arguments_that_change_a_resnet_are_refused(void **state)
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "gp is \"catavgmax\", which attscope does not have");
     att_identity identity;
     write_beside(p, "args.yaml", "model: resnet50\n");
-    att_options_set_text(&options, "global_pool", "max"); /* the caller's error, not the file's */
+    att_options_set_text(&options, "global_pool", "max"); /* an error of the caller, not of the file */
     assert_int_equal(identify(p, NULL, &options, &identity), ATT_ERR_ARGUMENT);
 }
 
-/* A source that names no network of attscope does not make another family's value harmless. */
+/* A file that names no network of attscope may still have arguments of another family, which are checked. */
 static void arguments_beside_unknown_names_are_checked(void **state)
 {
     const place *p = *state;
     static const struct {
-        const char *file, *text, *argument; /* two places for values */
+        const char *file, *text, *argument; /* `argument` is given at two places */
     } sources[] = {
         {"args.yaml", "model: my_network\nmodel_kwargs:\n  act_layer: %s\n", "act_layer"},
         {"args.yaml", "model_kwargs:\n  norm_layer: %s\n", "norm_layer"},

@@ -1,4 +1,4 @@
-/* Networks without a head, and what self-supervised training leaves in files beside them. */
+/* Networks without a head, and the tensors that self-supervised training leaves in checkpoints. */
 #include <attscope/plan.h>
 
 #include "core/options.h"
@@ -13,7 +13,8 @@ static att_tensors *open_file(const place *p)
     return file;
 }
 
-/* The output `name` of the network in the file for an image by the formula. */
+/* Runs the network in the file on an image by the formula and copies its output `name`. Returns the number of elements.
+ * */
 static int run_file(const place *p, const char *model_name, const att_option_values *flags, const char *name,
                     float *out)
 {
@@ -46,7 +47,7 @@ static int run_file(const place *p, const char *model_name, const att_option_val
     return att_options_number(&identity.options, "num_classes", -1);
 }
 
-/* By the formula, variances positive. */
+/* Fills tensors by the formula, with positive variances. */
 static att_status fill(void *user, int index, void *out, size_t bytes)
 {
     const att_safetensors_tensor *tensor = &((const tensors *)user)->items[index];
@@ -61,7 +62,7 @@ static bool begins(const char *name, const char *start)
     return strncmp(name, start, strlen(start)) == 0;
 }
 
-/* Writes the model's tensors but those whose names begin with `left_out`. */
+/* Writes the model's tensors, except those whose names begin with `left_out`. */
 static void write_without(const place *p, const char *name, const att_option_values *options, const char *left_out)
 {
     att_model *model = make(p, name, options);
@@ -75,7 +76,7 @@ static void write_without(const place *p, const char *name, const att_option_val
     att_model_destroy(&model);
 }
 
-/* A head by hand on the features is the network with its head. */
+/* Applying the head by hand to the features gives the output of the network with its head. */
 static void check_features(const place *p, const char *name, const att_option_values *options, const char *head,
                            int width)
 {
@@ -114,7 +115,7 @@ static void features_are_what_a_head_reads(void **state)
     check_features(p, "resnet29", &options, "fc", 64);
 }
 
-/* The norm by hand on the features of a network without it. */
+/* Applying the norm by hand to the features of a network without it gives the normalised features. */
 static void the_last_norm_may_be_missing(void **state)
 {
     const place *p = *state;
@@ -137,7 +138,7 @@ static void the_last_norm_may_be_missing(void **state)
             (float)formula("norm.bias", (uint32_t)i);
         assert_true(fabs(expected - (double)normalised[i]) <= 1e-5); /* measured: 7e-8 */
     }
-    /* With a head, or where only its weight is missing, the file is damaged. */
+    /* With a head, or if only the norm's weight is missing, the file counts as damaged. */
     att_identity identity;
     write_without(p, "vit_tiny_patch16_224", &options, "norm.weight");
     CHECK(p->context, identify(p, "vit_tiny_patch16_224", &heads, &identity));
@@ -155,7 +156,7 @@ static void the_last_norm_may_be_missing(void **state)
     assert_int_equal(att_options_number(&identity.options, "final_norm", -1), 1);
 }
 
-/* Side files of such networks name the classes of others; the caller decides. */
+/* Side files of such networks give the classes of other networks; only the caller's value counts. */
 static void tensors_tell_whether_there_is_a_head(void **state)
 {
     const place *p = *state;
@@ -204,9 +205,10 @@ static void a_checkpoint_of_ours_keeps_it(void **state)
     att_model_destroy(&model);
 }
 
-/* --- what training leaves ----------------------------------------------------------------------------------------- */
+/* --- tensors left by training ------------------------------------------------------------------------------------- */
 
-/* The tensors of a small network without its head, called "<prefix><name>", in chunks of one block where asked for. */
+/* Describes the tensors of a small network without its head, named "<prefix><name>"; chunks: with blocks in chunks of
+ * one. */
 static tensors backbone(const att_model *model, const char *prefix, bool chunks, char names[][64])
 {
     tensors made = tensors_of(model);
@@ -280,7 +282,7 @@ static void leftovers_of_training_are_skipped(void **state)
     check_skipped(p, "resnet29", &residual, "backbone.", false, dino, "head.mlp.* (2), head.last_layer*");
 }
 
-/* What a network computes with is never skipped. */
+/* Tensors that belong to a network's computation are never skipped. */
 static void parts_of_a_network_are_not_skipped(void **state)
 {
     const place *p = *state;

@@ -1,7 +1,8 @@
-/* Hidden widths of channel attention: read from tensors, kept when written again. */
+/* Hidden widths of channel attention are read from tensors, and kept when the checkpoint is written again. */
 #include "models/residual.h"
 
-/* Writes a tiny network's checkpoint with hidden widths of its own, as `metadata` says (NULL: timm's, without). */
+/* Writes a tiny network's checkpoint with these hidden widths. metadata: the module's text in attscope's metadata;
+ * NULL: as timm, without metadata. */
 static void write_widths(const place *p, const char *attn, const char *widths, const char *metadata)
 {
     att_option_values options = tiny(attn, "all");
@@ -18,7 +19,7 @@ static void write_widths(const place *p, const char *attn, const char *widths, c
     att_model_destroy(&model);
 }
 
-/* The network found is the file's: it takes the file's weights, and written again it is found again. */
+/* The identified network accepts the file's weights, and its checkpoint is identified as the same network. */
 static void widths_are_kept(const place *p, const char *name, const att_option_values *flags, const char *attn,
                             const char *widths)
 {
@@ -35,25 +36,25 @@ static void widths_are_kept(const place *p, const char *name, const att_option_v
 static void hidden_widths_are_read_from_tensors(void **state)
 {
     const place *p = *state;
-    /* 40 / 16, 80 / 16 and 160 / 16 to the nearest, as metadata of earlier versions say them. */
+    /* 40 / 16, 80 / 16 and 160 / 16, rounded to the nearest: metadata of earlier versions have no hidden widths. */
     write_widths(p, "se", "3x2,5x2,10x2", "se");
     widths_are_kept(p, NULL, NULL, "se", "3x2,5x2,10x2");
     write_widths(p, "se", "3x2,5x2,10x2", "se:ratio=16");
     widths_are_kept(p, NULL, NULL, "se:ratio=16", "3x2,5x2,10x2");
-    att_option_values flags = att_options_none(); /* a run's args.yaml when it goes on */
+    att_option_values flags = att_options_none(); /* as in args.yaml when a run is resumed */
     att_options_set_text(&flags, "attn", "se:ratio=16");
     write_widths(p, "se", "3x2,5x2,10x2", NULL);
     widths_are_kept(p, "resnet164", &flags, "se:ratio=16", "3x2,5x2,10x2");
-    write_widths(p, "se", "2x2,5x2,10x2", NULL); /* rounded down: no widths of its own */
+    write_widths(p, "se", "2x2,5x2,10x2", NULL); /* rounded down: these are the default widths */
     widths_are_kept(p, "resnet164", &flags, "se:ratio=16", "");
-    /* No rule gives these. */
+    /* No rule gives these widths. */
     write_widths(p, "se:bias=0", "7,1,90,12,161,3", NULL);
     widths_are_kept(p, "resnet164", NULL, "se:bias=0", "7,1,90,12,161,3");
     write_widths(p, "cbam:kernel=3", "7,1,4x4", NULL);
     widths_are_kept(p, "resnet164", NULL, "cbam:kernel=3", "7,1,4x4");
     write_widths(p, "step:adaptor=bottleneck,input=x_t", "5,4x5", NULL);
     widths_are_kept(p, "resnet164", NULL, "step:adaptor=bottleneck,input=x_t", "5,4x5");
-    /* A ratio that is said must be that of the file, but for the rounding, and so must a width. */
+    /* A given ratio must be the file's, except for rounding; so must a given width. */
     static const char *const others[] = {"se:ratio=8", "se:hidden=4"};
     for (int i = 0; i < 2; i++) {
         att_identity found;

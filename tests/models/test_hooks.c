@@ -1,4 +1,4 @@
-/* Where modules are put: at the hooks of a family, in some blocks. */
+/* Places of modules: the hooks of a family, in some blocks. */
 #include <string.h>
 
 #include "core/options.h"
@@ -38,7 +38,7 @@ static void modules_are_where_they_are_said_to_be(void **state)
     att_model_destroy(&model);
 }
 
-/* Then there are no queries, keys and values. */
+/* With a module in place of attention, there are no queries, keys and values. */
 static void a_module_takes_the_place_of_attention(void **state)
 {
     const place *p = *state;
@@ -50,7 +50,7 @@ static void a_module_takes_the_place_of_attention(void **state)
     att_model_destroy(&model);
 }
 
-/* By attscope's metadata, and by tensors alone. */
+/* From attscope's metadata, and from tensors alone. */
 static void files_are_identified(void **state)
 {
     const place *p = *state;
@@ -80,7 +80,8 @@ static void all_tensors_of_a_module_are_its_own(void **state)
     assert_false(att_seen_owns(NULL, "mlp.se.fc1.weight", "mlp")); /* a module of feature maps */
 }
 
-/* By hooks, at one hook as they are listed; beyond four modules the file is refused. */
+/* Modules are listed by hook, and at one hook in the order of the module list. A file with more than four modules is
+ * refused. */
 static void seen_modules_are_in_order(void **state)
 {
     const place *p = *state;
@@ -113,7 +114,7 @@ static void seen_modules_are_in_order(void **state)
     att_tensors_close(&file);
 }
 
-/* As version 0.1 said them. */
+/* Options as version 0.1 wrote them. */
 static void old_options_mean_the_same(void **state)
 {
     (void)state;
@@ -150,7 +151,7 @@ static void old_options_mean_the_same(void **state)
     assert_int_equal(options.count, 1);
 }
 
-/* A place alone is that of the network's own module; a module alone leaves the rest to the file. */
+/* A place without a module applies to the network's own module; options that a module leaves out come from the file. */
 static void what_is_left_open_is_the_networks(void **state)
 {
     const place *p = *state;
@@ -178,7 +179,7 @@ static void what_is_left_open_is_the_networks(void **state)
     assert_false(att_placed_same("cb@after_attn+cb_s", "cb"));
 }
 
-/* Without a place a module goes to the first that has what it works on. */
+/* A module without a place goes to the first hook of its kind. */
 static void the_first_hook_that_fits_is_taken(void **state)
 {
     const place *p = *state;
@@ -189,7 +190,7 @@ static void the_first_hook_that_fits_is_taken(void **state)
     CHECK(p->context, att_modules_parse(p->context, &hooks, &stages, "cb_s+se", &modules));
     assert_int_equal(modules.items[0].hook, 1);
     assert_int_equal(modules.items[1].hook, 0);
-    /* One module twice at a hook, in different blocks. */
+    /* The same module twice at one hook, in different blocks. */
     CHECK(p->context, att_modules_parse(p->context, &hooks, &stages, "cb_s@tokens:0+cb_s:init=1@tokens:1", &modules));
     assert_int_equal(modules.count, 2);
 }

@@ -1,4 +1,4 @@
-/* Which network is this file? */
+/* Identification of the network in a file. */
 #include "models/made.h"
 
 static void same_options(const att_option_values *a, const att_option_values *b)
@@ -20,7 +20,7 @@ static void same_options(const att_option_values *a, const att_option_values *b)
     assert_string_equal(att_options_text(a, "modules"), att_options_text(b, "modules"));
 }
 
-/* --- where it is said -------------------------------------------------------------------------------------------- */
+/* --- where a file names its network ------------------------------------------------------------------------------- */
 
 static void our_own_checkpoint_says_all(void **state)
 {
@@ -44,7 +44,7 @@ static void our_own_checkpoint_says_all(void **state)
     att_model_destroy(&model);
 }
 
-/* What tensors show is found without any side file: a model of any kind, and a name. */
+/* What tensors show is found without side files: the kind of model, and a name. */
 static void dimensions_come_from_tensors(void **state)
 {
     const place *p = *state;
@@ -52,7 +52,7 @@ static void dimensions_come_from_tensors(void **state)
     for (int i = 0; i < 4; i++) {
         kinds[i] = small();
         att_options_set(&kinds[i], "embed_dim", 192),
-            att_options_set(&kinds[i], "num_heads", 3); /* heads cannot be seen */
+            att_options_set(&kinds[i], "num_heads", 3); /* tensors do not show the number of heads */
     }
     att_options_set(&kinds[0], "mlp_ratio", 2.7), att_options_set(&kinds[0], "in_chans", 1);
     att_options_set(&kinds[1], "init_values", 1e-5), att_options_set(&kinds[1], "embed_class", 0);
@@ -85,7 +85,7 @@ static void has_class_position(const place *p, const char *name, const att_optio
     assert_int_equal(att_options_number(&identity.options, "embed_class", -1), expected);
 }
 
-/* 49 positions: of 7 x 7 patches, or of 6 x 8 and the class token. */
+/* 49 positions fit 7 x 7 patches, or 6 x 8 patches and the class token. */
 static void positions_of_an_oblong_grid_are_told_from_a_square(void **state)
 {
     const place *p = *state;
@@ -97,7 +97,7 @@ static void positions_of_an_oblong_grid_are_told_from_a_square(void **state)
     has_class_position(p, "vit_tiny_patch16_224", &flags, 1);
     att_options_set_sides(&flags, "img_size", 96, 128); /* to be resampled */
     has_class_position(p, "vit_tiny_patch16_224", &flags, 1);
-    att_options_set_sides(&flags, "img_size", 64, 104); /* no 48 patches have these proportions */
+    att_options_set_sides(&flags, "img_size", 64, 104); /* no grid of 48 patches has these proportions */
     has_class_position(p, "vit_tiny_patch16_224", &flags, 0);
     att_options_set(&options, "img_size", 56);
     write_model(p, "deit3_small_patch16_224", &options, false);
@@ -105,7 +105,7 @@ static void positions_of_an_oblong_grid_are_told_from_a_square(void **state)
     has_class_position(p, "deit3_small_patch16_224", &flags, 0);
 }
 
-/* 50 positions: of 5 x 10 patches, or of 7 x 7 and the class token. */
+/* 50 positions fit 5 x 10 patches, or 7 x 7 patches and the class token. */
 static void timm_says_that_the_class_token_has_no_position(void **state)
 {
     const place *p = *state;
@@ -119,7 +119,7 @@ static void timm_says_that_the_class_token_has_no_position(void **state)
     has_class_position(p, NULL, NULL, 0);
 }
 
-/* 225 positions of 14 x 16 patches, as the ones of 15 x 15 that a network of the same dimensions has. */
+/* 14 x 16 patches have 225 positions, as many as 15 x 15 patches, which another network of the same dimensions has. */
 static void an_oblong_grid_does_not_make_another_network(void **state)
 {
     const place *p = *state;
@@ -207,13 +207,13 @@ static void run_folder_goes_before_config(void **state)
     assert_int_equal(att_options_number(&identity.options, "num_heads", -1), 2);
     assert_true(identity.preprocess.crop_pct == 0.5 && identity.preprocess.mean[0] == 0.25);
     assert_string_equal(identity.preprocess.crop_mode, "border");
-    assert_true(identity.preprocess.std[0] == 0.5); /* the variant's: nobody who names it says more */
+    assert_true(identity.preprocess.std[0] == 0.5); /* the variant's value, because no file gives one */
     says(identity.origin, "architecture: args.yaml");
     says(identity.origin, "config.json, which names deit_tiny_patch16_224.fb_in1k, was left out");
     says(identity.origin, "metadata, which names deit_tiny_patch16_224, was left out");
 }
 
-/* Each of what images need is taken from the first that says it. */
+/* Each image setting is taken from the first file that has it. */
 static void each_image_setting_comes_from_the_first_file_with_it(void **state)
 {
     const place *p = *state;
@@ -226,9 +226,9 @@ static void each_image_setting_comes_from_the_first_file_with_it(void **state)
                  "\"std\": [0.4, 0.5, 0.6], \"crop_pct\": 0.75, \"crop_mode\": \"border\"}}");
     att_identity identity;
     CHECK(p->context, identify(p, NULL, NULL, &identity));
-    assert_true(identity.preprocess.std[0] == 0.25 && identity.preprocess.std[2] == 0.75); /* args.yaml's */
-    says(identity.origin, "preprocessing: args.yaml");                                     /* the first that says any */
-    assert_true(identity.preprocess.mean[0] == 0.1 && identity.preprocess.mean[2] == 0.3); /* config.json's */
+    assert_true(identity.preprocess.std[0] == 0.25 && identity.preprocess.std[2] == 0.75); /* from args.yaml */
+    says(identity.origin, "preprocessing: args.yaml"); /* the first file with image settings */
+    assert_true(identity.preprocess.mean[0] == 0.1 && identity.preprocess.mean[2] == 0.3); /* from config.json */
     assert_true(identity.preprocess.crop_pct == 0.75);
     assert_string_equal(identity.preprocess.crop_mode, "border");
     write_beside(p, "args.yaml", "mean: 0.125\ncrop_pct: 0.5\ncrop_mode: center\n");
@@ -239,7 +239,7 @@ static void each_image_setting_comes_from_the_first_file_with_it(void **state)
     assert_true(identity.preprocess.crop_pct == 0.5);
 }
 
-/* One file that says a thing twice: the first place counts. */
+/* If one file gives a setting twice, the first place counts. */
 static void the_first_place_in_a_config_counts(void **state)
 {
     const place *p = *state;
@@ -255,7 +255,7 @@ static void the_first_place_in_a_config_counts(void **state)
     assert_string_equal(identity.preprocess.interpolation, "bilinear");
 }
 
-/* Where LayerScale started cannot be seen in tensors, but the variant says it; others may have another one. */
+/* Tensors do not show the initial value of LayerScale; the variant gives it. Other networks may have another one. */
 static void layer_scale_starts_as_the_variant_s(void **state)
 {
     const place *p = *state;
@@ -269,13 +269,13 @@ static void layer_scale_starts_as_the_variant_s(void **state)
     att_options_set(&flags, "init_values", 0.125);
     CHECK(p->context, identify(p, "deit3_small_patch16_224", &flags, &identity));
     assert_true(att_options_number(&identity.options, "init_values", -1) == 0.125);
-    att_options_set(&options, "init_values", 0); /* the tensors go before the variant */
+    att_options_set(&options, "init_values", 0); /* tensors take precedence over the variant */
     write_model(p, "deit3_small_patch16_224", &options, false);
     CHECK(p->context, identify(p, "deit3_small_patch16_224", NULL, &identity));
     assert_true(att_options_number(&identity.options, "init_values", -1) == 0);
 }
 
-/* Mean pooling brings an fc_norm, and so does timm's argument of that name, by which the class token is pooled. */
+/* Mean pooling has an fc_norm; so has a network with timm's argument fc_norm, which pools the class token. */
 static void the_source_that_names_the_network_decides_the_pooling(void **state)
 {
     const place *p = *state;
@@ -283,7 +283,7 @@ static void the_source_that_names_the_network_decides_the_pooling(void **state)
     att_options_set(&options, "depth", 1), att_options_set(&options, "fc_norm", 1);
     write_model(p, "vit_tiny_patch16_224", &options, false);
     static const struct {
-        const char *file, *text, *pool; /* pool NULL: it must be said */
+        const char *file, *text, *pool; /* pool NULL: the caller must give it */
     } cases[] = {
         {"config.json", "{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"fc_norm\": true}}", "token"},
         {"config.json",
@@ -332,22 +332,23 @@ static void tensors_of_other_networks_are_named(void **state)
     const place *p = *state;
     static const struct {
         const char *tensor, *sign;
-    } strangers[] = {{"dist_token", "distilled"},
-                     {"reg_token", "register"},
-                     {"norm_pre.weight", "CLIP"},
-                     {"blocks.0.attn.q_norm.weight", "normalised queries"},
-                     {"blocks.1.attns.0.qkv.weight", "parallel"},
-                     {"attn_pool.latent", "attention"},
-                     {"patch_embed.backbone.stem.conv.weight", "hybrid"},
-                     {"vit.encoder.layer.0.output.dense.weight", "transformers library"},
-                     {"deit.embeddings.cls_token", "transformers library"},
-                     {"blocks.0.linear_tokens.weight", "ResMLP"},
-                     {"blocks.0.mlp_channels.gate.proj.weight", "gMLP"},
-                     {"vit.patch_embed.proj.weight", "names with a prefix"},
-                     {"net.layer1.0.conv1.weight", "names with a prefix"},
-                     {"optimizer.exp_avg.head.weight", "no plain ViT"}, /* not ours without our metadata */
-                     {"blocks.00.norm1.weight", "no plain ViT"},
-                     {"blocks.99999999999999999999.norm1.weight", "no plain ViT"}};
+    } strangers[] = {
+        {"dist_token", "distilled"},
+        {"reg_token", "register"},
+        {"norm_pre.weight", "CLIP"},
+        {"blocks.0.attn.q_norm.weight", "normalised queries"},
+        {"blocks.1.attns.0.qkv.weight", "parallel"},
+        {"attn_pool.latent", "attention"},
+        {"patch_embed.backbone.stem.conv.weight", "hybrid"},
+        {"vit.encoder.layer.0.output.dense.weight", "transformers library"},
+        {"deit.embeddings.cls_token", "transformers library"},
+        {"blocks.0.linear_tokens.weight", "ResMLP"},
+        {"blocks.0.mlp_channels.gate.proj.weight", "gMLP"},
+        {"vit.patch_embed.proj.weight", "names with a prefix"},
+        {"net.layer1.0.conv1.weight", "names with a prefix"},
+        {"optimizer.exp_avg.head.weight", "no plain ViT"}, /* belongs to training only with attscope's metadata */
+        {"blocks.00.norm1.weight", "no plain ViT"},
+        {"blocks.99999999999999999999.norm1.weight", "no plain ViT"}};
     for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
         att_option_values options = small();
         att_model *model = make(p, "vit_tiny_patch16_224", &options);
@@ -438,7 +439,7 @@ static void metadata_is_hostile(void **state)
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 
 typedef struct meter {
-    long left; /* allocations until they fail; -1: never */
+    long left; /* number of allocations that succeed; -1: all */
 } meter;
 
 static void *metered(void *user, void *old, size_t old_size, size_t size)
@@ -480,7 +481,7 @@ static att_status identify_and_load(att_context *context, const char *path)
     return status;
 }
 
-/* Allocation after allocation fails, until all of them succeed. */
+/* Fails the first allocation, then the second, and so on, until identification succeeds. */
 static void survives(const place *p)
 {
     enum { MOST_ALLOCATIONS = 20000 };
@@ -515,7 +516,7 @@ static void every_failed_allocation_is_survived(void **state)
     survives(p);
 }
 
-/* What a module was made with is found by trying. */
+/* Options of modules are found by trials, which allocate memory. */
 static void every_failed_allocation_is_survived_with_modules(void **state)
 {
     const place *p = *state;

@@ -1,5 +1,5 @@
-/* What training keeps of a sample, and what it computes again: whoever changes the rules (passes/keep.c) sees here what
- * that does to networks. */
+/* Which values of a sample a training plan keeps, and which it computes again. This test shows the effect of changes in
+ * passes/keep.c on whole networks. */
 #include <attscope/update.h>
 
 #include "models/fixture.h"
@@ -7,7 +7,7 @@
 #include "session/session.h"
 #include "weights/weights.h"
 
-/* In units of 1 KiB; steps: of a training's body. */
+/* kept: KiB of one sample. steps: in the body of the training plan. */
 static const struct {
     const char *name, *attn;
     int img_size, width, kept, steps;
@@ -61,12 +61,12 @@ static att_plan *compile(att_context *context, const att_model *model, att_preci
     return plan;
 }
 
-/* Networks whose blocks have all kinds of shortcuts, and gates that segments wait for. */
+/* Networks whose blocks have all kinds of shortcuts, and gates that need values of the whole batch. */
 static const char *const small[][2] = {{"resnet29", "se"}, {"preresnet29", "cbam"}, {"resnet20", "srm"}};
 enum { SMALL = sizeof small / sizeof *small };
 
-/* The more may be kept, the more is, and the less is computed again. Gaps between rows of few bytes come on top, here
- * up to 2 % of what may be kept. */
+/* If more memory may be used, more is kept and less is computed again. Padding between short rows adds up to 2 % here.
+ * */
 static void kept_bytes_grow_within_what_they_may(void **state)
 {
     for (int i = 0; i < SMALL; i++) {
@@ -95,7 +95,7 @@ static void kept_bytes_grow_within_what_they_may(void **state)
 
 enum { BATCH = 5, UPDATES = 3 };
 
-/* Enough for what is kept to count more than what is computed again takes. */
+/* Enough samples for kept values to need more memory than recomputation does. */
 enum { MANY = 64 };
 
 static size_t taken_by(const att_plan *plan, const att_weights *weights, int batch)
@@ -103,8 +103,8 @@ static size_t taken_by(const att_plan *plan, const att_weights *weights, int bat
     return att_session_bytes(plan, batch) + 2 * att_weights_bytes(weights);
 }
 
-/* A session stays within the memory that its plan was fitted to, beside the weights and their slot, and uses what it
- * can: all that can be kept is, where there is room. */
+/* A session stays within the memory for which its plan was fitted, weights and slots included, and uses as much as it
+ * can: with enough memory, everything is kept. */
 static void sessions_stay_within_their_memory(void **state)
 {
     for (int i = 0; i < SMALL; i++) {
@@ -141,8 +141,8 @@ static void sessions_stay_within_their_memory(void **state)
     }
 }
 
-/* Of one sample, computing again takes more memory than it saves, here about twice as much: the default rule fits where
- * keeping least does not. */
+/* For a single sample, recomputation takes more memory than it saves, here about twice as much: the default rule fits
+ * where keeping the least does not. */
 static void one_sample_fits_by_the_default_rule(void **state)
 {
     att_model *model = create(*state, small[0][0], small[0][1]);
@@ -164,7 +164,7 @@ static void one_sample_fits_by_the_default_rule(void **state)
     att_model_destroy(&model);
 }
 
-/* The bytes of all tensors after some updates, for the caller to free. */
+/* Returns the bytes of all tensors after some updates; the caller frees them. */
 static float *train(att_context *context, const att_model *model, const att_plan *plan, int64_t *count)
 {
     att_weights *weights;

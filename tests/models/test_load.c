@@ -1,4 +1,4 @@
-/* What of a file does not fit a network, and what of it is loaded. */
+/* Loading of weights: files that do not fit a network, and files of which a part is loaded. */
 #include "models/made.h"
 #include "models/regrid.h"
 
@@ -39,7 +39,7 @@ static void load_copies_every_tensor(void **state)
     }
 }
 
-/* Element i of a tensor in a type, and its bits in it. */
+/* Returns element i of a tensor as a number of this type, and its bits. */
 static double typed_value(att_safetensors_dtype dtype, const char *name, uint32_t i)
 {
     if (dtype == ATT_SAFETENSORS_F64)
@@ -102,7 +102,7 @@ static void every_type_of_number_is_taken(void **state)
     }
 }
 
-/* Weights of a network that has fewer parameters, and of one that has others under the same names. */
+/* Weights of a network with fewer parameters, and of one with other parameters under the same names. */
 static void weights_must_be_the_model_s(void **state)
 {
     const place *p = *state;
@@ -150,7 +150,7 @@ static void load_lists_all_that_does_not_fit(void **state)
     float bias[7];
     CHECK(p->context, att_weights_get(weights, -1, att_weights_find(weights, "head.bias"), bias, 7));
     for (int i = 0; i < 7; i++)
-        assert_true(bias[i] == 0); /* untouched */
+        assert_true(bias[i] == 0); /* unchanged */
     t.count = 0;
     add_tensor(&t, "only", att_shape_of(1));
     write_tensors(p, &t, NULL);
@@ -161,7 +161,7 @@ static void load_lists_all_that_does_not_fit(void **state)
     att_model_destroy(&model);
 }
 
-/* What a training left beside the weights is no stranger in a file of ours. */
+/* Tensors that a training stores beside the weights are ignored in attscope's checkpoints. */
 static void a_trainings_tensors_are_passed_over(void **state)
 {
     const place *p = *state;
@@ -183,7 +183,7 @@ static void a_trainings_tensors_are_passed_over(void **state)
     att_model_destroy(&model);
 }
 
-/* --- to start from ---------------------------------------------------------------------------------------------- */
+/* --- initial checkpoints ------------------------------------------------------------------------------------------ */
 
 static att_status load_pretrained(const place *p, const att_model *model, att_weights *weights, att_new_head *head)
 {
@@ -194,7 +194,7 @@ static att_status load_pretrained(const place *p, const att_model *model, att_we
     return status;
 }
 
-/* Every parameter holds the file's numbers, those of the head `kept` where that is asked. */
+/* Checks that every parameter has the file's numbers; head_kept: that the head has its initial numbers. */
 static void holds_formula(const place *p, const att_weights *weights, bool head_kept, float kept)
 {
     for (int i = 0; i < att_weights_count(weights); i++) {
@@ -266,7 +266,7 @@ static void a_file_without_a_head_leaves_the_head(void **state)
     att_option_values options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     tensors t = tensors_of(model);
-    for (int half = 1; half >= 0; half--) { /* without the weight, then without the bias too */
+    for (int half = 1; half >= 0; half--) { /* without the weight, then without weight and bias */
         for (int i = 0; i < t.count; i++)
             if (strcmp(t.items[i].name, half ? "head.weight" : "head.bias") == 0)
                 t.items[i] = t.items[--t.count];
@@ -354,7 +354,7 @@ static void all_but_the_head_must_match(void **state)
     att_model_destroy(&model);
 }
 
-/* What a log heard last. */
+/* The last message of the log. */
 static char heard[512];
 
 static void hear(void *user, att_log_level level, const char *line)
@@ -374,7 +374,8 @@ static place listening(const place *p)
     return other;
 }
 
-/* Whatever the graph's type and the file's: the same numbers, of which test_regrid.c knows that they are timm's. */
+/* For every type of the graph and of the file, the resampled numbers are the same; test_regrid.c compares them with
+ * timm's. */
 static void another_grid_is_resampled(void **state)
 {
     place p = listening(*state);
@@ -406,7 +407,7 @@ static void another_grid_is_resampled(void **state)
     att_context_destroy(&p.context);
 }
 
-/* Of one shape: what the file's metadata say of the grid decides. */
+/* For tables of the same shape, the grid in the file's metadata decides. */
 static void grids_of_as_many_patches_differ(void **state)
 {
     place p = listening(*state);
@@ -427,7 +428,7 @@ static void grids_of_as_many_patches_differ(void **state)
     att_context_destroy(&p.context);
 }
 
-/* 49 positions: of the class token and the 6 x 8 patches that the file beside the weights says. */
+/* 49 positions: the class token and 6 x 8 patches, as the file beside the weights says. */
 static void the_file_beside_the_weights_says_their_grid(void **state)
 {
     static const int asked[][2] = {{64, 48}, {80, 80}};
@@ -457,7 +458,7 @@ static void the_file_beside_the_weights_says_their_grid(void **state)
     att_context_destroy(&p.context);
 }
 
-/* A table that differs in more than its grid. */
+/* Tables that differ in more than their grid. */
 static void other_tables_are_refused(void **state)
 {
     const place *p = *state;
@@ -488,7 +489,8 @@ static void other_tables_are_refused(void **state)
     att_model_destroy(&model);
 }
 
-/* A plain network's weights for one with a module, another grid and other classes: all three are said. */
+/* Weights of a plain network are loaded into one with a module, another grid and other classes; the log reports all
+ * three. */
 static void a_module_that_is_new_starts_anew(void **state)
 {
     place p = listening(*state);
@@ -511,7 +513,7 @@ static void a_module_that_is_new_starts_anew(void **state)
     CHECK(p.context, att_weights_get(weights, -1, att_weights_find(weights, "blocks.1.mlp.cb.weight"), values, 32));
     for (int i = 0; i < 32; i++)
         assert_true(values[i] == 0.25F);
-    /* A file that has the parameter of one block is not plain. */
+    /* A file with this parameter in one block is not the file of a plain network. */
     tensors t = tensors_of(model);
     for (int i = 0; i < t.count; i++)
         if (strcmp(t.items[i].name, "blocks.1.mlp.cb.weight") == 0)

@@ -1,4 +1,4 @@
-/* Training a network in mixed precision beside f32, on this processor and on one without products in bf16. */
+/* Training in mixed precision compared with f32, on this processor and on one without bf16 products. */
 #include <math.h>
 
 #include <attscope/update.h>
@@ -13,7 +13,8 @@ enum { CLASSES = 10 };
 typedef struct setting {
     const char *model;
     int side, patch, depth, batch, channels;
-    bool fresh; /* other images in every step, and every fifth label a random one: the loss stays well above zero */
+    bool fresh; /* new images in every step, and a random label for every fifth, so that the loss stays well above zero
+                 */
     double lr;
 } setting;
 
@@ -23,7 +24,7 @@ static const setting few_images = {"vit_small_patch16_224", 64, 16, 4, 16, 3, fa
 static const setting residual_network = {"resnet29", 32, 0, 0, 16, 3, false, 1e-3};
 static const setting fresh_images = {"vit_tiny_patch16_224", 28, 4, 2, 32, 1, true, 5e-4};
 
-/* Under sanitizers: one block, an odd number of images. More would only repeat the same code. */
+/* Under sanitizers: one block and an odd number of images. More would run the same code again. */
 static setting setting_of(const setting *s)
 {
     setting now = *s;
@@ -45,7 +46,7 @@ static att_model *make_model(att_context *context, const setting *s)
     return model;
 }
 
-/* Class c is stripes of its own frequency, under noise. */
+/* Images of class c are stripes of a frequency of their own, with noise. */
 static void make_images(const setting *s, int step, float *images, int32_t *targets)
 {
     uint32_t first = s->fresh ? (uint32_t)(step * s->batch) : 0;
@@ -111,7 +112,7 @@ static void train(att_context *context, const setting *wanted, att_precision pre
     att_model_destroy(&model);
 }
 
-/* NULL, and the reason said, where this processor has no products in bf16. */
+/* Returns NULL, after printing the reason, if this processor has no bf16 products. */
 static att_context *create_with_bf16(void)
 {
     att_context *context;
@@ -125,8 +126,9 @@ static att_context *create_with_bf16(void)
 
 enum { STEPS = 20 };
 
-/* The loss falls below `falls` of the first (not in the two steps under sanitizers), and no step's loss is further than
- * `bound` of the first from f32's. No difference at all would mean that nothing was cast. */
+/* The loss falls below `falls` times the first loss (not in the two steps under sanitizers), and the loss of every step
+ * differs from that of f32 by at most `bound` times the first loss. No difference at all would mean that nothing was
+ * cast. */
 static void learns_as_in_f32(const setting *s, double falls, double bound)
 {
     att_context *context = create_with_bf16();
@@ -155,7 +157,7 @@ static void a_transformer_learns_as_in_f32(void **state)
     learns_as_in_f32(&few_images, 0.8, 0.005);
 }
 
-/* Its trunk is bf16, as with PyTorch: differences add up while the loss falls steeply. Measured: 0.017. */
+/* Its residual stream is bf16, as in PyTorch: differences add up while the loss falls steeply. Measured: 0.017. */
 static void a_residual_network_learns_as_in_f32(void **state)
 {
     (void)state;
@@ -172,8 +174,8 @@ static double mean_of_last(const double *losses)
     return sum / LAST;
 }
 
-/* ViT-Ti's width, 2 deep, 49 patches. The losses of single steps are noisy: what is compared is the mean of the last
- * twenty of eighty, on the same images in the same order. Measured: 9.5e-5. */
+/* ViT-Ti's width, depth 2, 49 patches. The losses of single steps are noisy, so the mean of the last twenty of eighty
+ * steps is compared, on the same images in the same order. Measured: 9.5e-5. */
 static void the_loss_after_80_steps_is_that_of_f32(void **state)
 {
     (void)state;
@@ -195,8 +197,9 @@ static void the_loss_after_80_steps_is_that_of_f32(void **state)
     att_context_destroy(&context);
 }
 
-/* Products in bf16 on operands widened to f32: the same network, slower. Measured beside f32: 6.8e-6 with gcc,
- * 2.2e-4 with clang; 1.7e-3 on the few images under sanitizers, whose loss falls to a sixth in one step. */
+/* On tiers without bf16 products, operands are widened to f32: the same network, slower. Difference from f32, measured:
+ * 6.8e-6 with gcc, 2.2e-4 with clang; 1.7e-3 on the few images under sanitizers, whose loss falls to a sixth in one
+ * step. */
 static void lower_tiers_widen(void **state)
 {
     (void)state;
@@ -224,7 +227,7 @@ static att_plan_facts facts_of(att_context *context, const att_model *model, att
     return facts;
 }
 
-/* ViT-S at 224 pixels, whose activations are what limits the group. */
+/* ViT-S at 224 pixels: its activations limit the group size. */
 static void groups_are_those_of_f32_and_memory_is_less(void **state)
 {
     (void)state;
@@ -243,7 +246,7 @@ static void groups_are_those_of_f32_and_memory_is_less(void **state)
     att_context_destroy(&context);
 }
 
-/* What is computed again in a later segment takes bf16 values as the original does. */
+/* A value that is computed again in a later segment reads bf16 values, as the first computation does. */
 static void residual_networks_train_in_segments(void **state)
 {
     (void)state;
@@ -274,9 +277,9 @@ static void residual_networks_train_in_segments(void **state)
     att_context_destroy(&context);
 }
 
-/* By default ResNet-50 computes no product again, and keeps what lies between products once, not twice (61.5 MiB). A
- * segment of weight gradients alone, or of maps before a classifier alone, runs on groups as small as others do: such a
- * segment would take 82 or 50 MiB otherwise. */
+/* By default ResNet-50 computes no product twice, and keeps each value between products once (61.5 MiB if twice).
+ * Segments with only weight gradients, or only maps before a classifier, use groups as small as those of other
+ * segments; otherwise such a segment would take 82 or 50 MiB. */
 static void resnet50_keeps_what_products_make(void **state)
 {
     (void)state;
@@ -292,13 +295,13 @@ static void resnet50_keeps_what_products_make(void **state)
         print_message("ResNet-50 keeps %.1f MiB of a sample, works in %.1f, in %d steps\n", kept, arena, facts.steps);
         assert_true(kept <= (mixed ? 24 : 47)); /* measured: 23.0, 46.0 */
         assert_true(arena <= 24);
-        assert_true(facts.steps <= 760); /* 759, 755 */
+        assert_true(facts.steps <= 760); /* measured: 759, 755 */
     }
     att_model_destroy(&model);
     att_context_destroy(&context);
 }
 
-/* Convolutions in a step, and what is kept of a sample. */
+/* Returns the number of convolutions in a training step; *kept: bytes kept of a sample. */
 static int convolutions(att_context *context, const char *attn, size_t *kept)
 {
     att_model *model;
@@ -320,8 +323,8 @@ static int convolutions(att_context *context, const char *attn, size_t *kept)
     return count;
 }
 
-/* Its batch norm waits for vectors, which are kept; of a gradient one map, not what is added to it as well. A map of
- * the trunk is kept that the network alone computes again. */
+/* The module's batch norm waits for vectors, which are kept. Of a gradient, one map is kept, and not its summands too.
+ * One map of the residual stream is kept that the network without the module computes again. */
 static void a_modules_batch_norm_makes_no_map_again(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* MLP-Mixers: what a network is built of, how it starts, and what files say of it. Losses and gradients are compared
- * with PyTorch's in test_training.c. */
+/* MLP-Mixers: structure, initialisation, and identification of files. test_training.c compares losses and gradients
+ * with PyTorch's. */
 #include <math.h>
 
 #include "graph/graph.h"
@@ -9,7 +9,7 @@
 
 static const char MIXER[] = "mixer_s16_224";
 
-/* 32 x 40 pixels in patches of 8 x 4: a grid of 4 x 10. */
+/* Images of 32 x 40 pixels in patches of 8 x 4: a grid of 4 x 10. */
 static att_option_values wide(void)
 {
     att_option_values options = att_options_none();
@@ -77,7 +77,7 @@ static void parameters_start_as_timms(void **state)
     att_model_destroy(&model);
 }
 
-/* In every block and both of its branches; instruments know the additions by these names. */
+/* Every block has drop path in both branches; instruments name the additions as expected here. */
 static void drop_path_has_one_rate(void **state)
 {
     att_option_values options = square();
@@ -128,7 +128,7 @@ static void what_cannot_be_built_is_said(void **state)
     cannot_be(p, &options, "num_heads is an option of the family \"vit\", not of \"mixer\"");
 }
 
-/* By attscope's metadata, and by tensors alone. */
+/* From attscope's metadata, and from tensors alone. */
 static void modules_are_found_again(void **state)
 {
     const place *p = *state;
@@ -141,7 +141,7 @@ static void modules_are_found_again(void **state)
             write_model(p, MIXER, &options, ours);
             CHECK(p->context, identify(p, MIXER, NULL, &found));
             assert_string_equal(att_options_text(&found.options, "modules"), all[i]);
-            /* seen in the first MLP along tokens, in whichever block that is */
+            /* derived from the first MLP along tokens, in whichever block it is */
             assert_true(att_options_number(&found.options, "img_size", 0) == 32);
         }
 }
@@ -175,7 +175,7 @@ static void files_are_identified(void **state)
     assert_int_equal(found.preprocess.width, 40);
 }
 
-/* The MLP along the tokens is made for their number. */
+/* The MLP along tokens has a fixed number of tokens. */
 static void images_of_another_size_are_refused(void **state)
 {
     const place *p = *state;
@@ -188,11 +188,11 @@ static void images_of_another_size_are_refused(void **state)
         says(att_context_message(p->context),
              "these fit 16, and an image of 32 x 64 pixels has 32; leave img_size out");
     }
-    att_options_set_sides(&flags, "img_size", 16, 64); /* another grid of as many patches */
+    att_options_set_sides(&flags, "img_size", 16, 64); /* another grid with as many patches */
     CHECK(p->context, identify(p, MIXER, &flags, &found));
 }
 
-/* timm gives one ratio for both MLPs, or that of the tokens' and that of the channels'. */
+/* timm gives one ratio for both MLPs, or one for the tokens' MLP and one for the channels'. */
 static void timms_ratios_are_read(void **state)
 {
     const place *p = *state;

@@ -1,4 +1,4 @@
-/* Which network a name means: timm's list, deprecated names, slips. */
+/* Names of networks: timm's list, deprecated names, misspelled names. */
 #include "models/family.h"
 #include "models/made.h"
 #include "models/slip.h"
@@ -29,7 +29,7 @@ static bool is_listed(const char *name)
     return false;
 }
 
-/* Every name of timm's is one of the list, or refused with what attscope lacks; none is taken for a slip. */
+/* Every name of timm is in the list, or is refused with the feature that attscope lacks; none counts as misspelled. */
 static void every_name_of_timm_is_known(void **state)
 {
     const place *p = *state;
@@ -56,7 +56,7 @@ static void every_name_of_timm_is_known(void **state)
     assert_true(names > 1300 && deprecated > 150 && listed >= 100);
 }
 
-/* names.txt says of exactly those networks that attscope lacks something which attscope does not have. */
+/* names.txt describes a missing feature for exactly the networks that attscope lacks. */
 static void the_list_is_that_of_the_networks(void **state)
 {
     (void)state;
@@ -129,9 +129,9 @@ static void only_sure_slips_are_suggested(void **state)
                                          "vit_small_patch16_gap_224",
                                          "vit_base_patch16_rpm_224",
                                          "nothing_of_the_kind",
-                                         "resnet103",                  /* a depth, no image size */
-                                         "vit_tny_pacth16_224",        /* two slips */
-                                         "vit_medium_patch16_gap_250", /* of gap_240 or of gap_256 */
+                                         "resnet103",                  /* a depth, not an image size */
+                                         "vit_tny_pacth16_224",        /* two misspelled parts */
+                                         "vit_medium_patch16_gap_250", /* may mean gap_240 or gap_256 */
                                          ""};
     for (size_t i = 0; i < sizeof slips / sizeof *slips; i++) {
         char words[96];
@@ -143,7 +143,7 @@ static void only_sure_slips_are_suggested(void **state)
         if (strstr(att_context_message(p->context), "did you mean"))
             fail_msg("%s: %s", others[i], att_context_message(p->context));
     }
-    assert_false(att_name_is_slip("resnetv2_103", "resnetv2_101")); /* a depth, though three digits at the end */
+    assert_false(att_name_is_slip("resnetv2_103", "resnetv2_101")); /* a depth, although three digits at the end */
 }
 
 static void unknown_tags_are_refused(void **state)

@@ -1,4 +1,4 @@
-/* Where modules go: the grammar of placements, read and written. */
+/* The grammar of module placements: parsing and writing. */
 #include "models/fixture.h"
 #include "models/placement.h"
 

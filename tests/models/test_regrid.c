@@ -1,11 +1,11 @@
-/* Position embeddings for another grid of patches against timm's (tools/goldens/regrid.py). */
+/* Position embeddings resampled for another grid of patches, against timm's (tools/goldens/regrid.py). */
 #include <math.h>
 
 #include "core/context.h"
 #include "models/fixture.h"
 #include "models/regrid.h"
 
-/* Measured: 8.5e-7, timm's weights being f32. */
+/* Measured: 8.5e-7; timm's weights are f32. */
 static const double TOLERANCE = 2e-6;
 
 static double *formula_table(int64_t count)

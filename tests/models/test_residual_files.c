@@ -1,4 +1,4 @@
-/* Checkpoints of residual networks: what their tensors and metadata say, and what is refused. */
+/* Checkpoints of residual networks: what is derived from tensors and metadata, and which files are refused. */
 #include "models/module_options.h"
 #include "models/residual.h"
 
@@ -33,8 +33,8 @@ static void options_are_seen(const place *p, const char *name, int width, const 
     has_module(&found.options, told, NULL);
 }
 
-/* Ratios over rounded hidden widths, biases, kernels, StepNet's adaptors and what they are told; what leaves no trace
- * in tensors stays the default. */
+/* Ratios with rounded hidden widths, biases, kernels, StepNet's adaptors and inputs. Options that leave no trace in
+ * tensors stay at their defaults. */
 static void tensors_tell_a_modules_options(void **state)
 {
     const place *p = *state;
@@ -70,7 +70,7 @@ static void tensors_tell_a_modules_options(void **state)
     }
     options_are_seen(p, "resnet164", 16, "fca:shrink=3", "fca");
     options_are_seen(p, "resnet164", 20, "se:ratio=7", "se:ratio=7");
-    options_are_seen(p, "resnet164", 4, "se:ratio=1024", "se:ratio=64"); /* one hidden channel either way */
+    options_are_seen(p, "resnet164", 4, "se:ratio=1024", "se:ratio=64"); /* both give one hidden channel */
 }
 
 /* In the same blocks and in different ones. */
@@ -96,8 +96,8 @@ static bool no_alias(const att_context *context, const char *name, int index, ch
     return false;
 }
 
-/* Options are guessed from the first eight ratios of channels to rows that tensors of a block have. A ninth is left
- * out, and writes nowhere. */
+/* Options are guessed from the first eight ratios of channels to rows among a block's tensors. A ninth ratio is
+ * ignored, and does not overflow the array. */
 static void ratios_beyond_the_eighth_are_left_out(void **state)
 {
     const place *p = *state;
@@ -184,7 +184,7 @@ static void groups_and_widths_are_seen(void **state)
     }
 }
 
-/* Of the names that differ in the module alone. */
+/* For names that differ in the module only. */
 static void a_module_decides_which_name_fits(void **state)
 {
     static const char *const names[] = {"resnet18", "seresnet18", "resnet50", "seresnet50", "ecaresnet50d"};
@@ -201,7 +201,7 @@ static void a_module_decides_which_name_fits(void **state)
     }
 }
 
-/* What a training script's checkpoint calls its network counts where that is a name of ours. */
+/* The architecture in a training script's checkpoint counts if it is a name of attscope. */
 static void an_architecture_in_the_file_is_taken(void **state)
 {
     const place *p = *state;
@@ -234,7 +234,7 @@ static void an_architecture_in_the_file_is_taken(void **state)
     att_model_destroy(&model);
 }
 
-/* Unless the caller's options make them so. */
+/* Tensors of another network are accepted only if the caller's options describe them. */
 static void tensors_of_another_network_are_refused(void **state)
 {
     const place *p = *state;
@@ -254,7 +254,7 @@ static void tensors_of_another_network_are_refused(void **state)
     write_model(p, "resnet18", &options, false);
     assert_int_equal(identify(p, "resnet18", NULL, &found), ATT_ERR_MISMATCH);
     CHECK(p->context, identify(p, "resnet18", &options, &found));
-    att_options_set_text(&options, "attn", "step"); /* which no named network has */
+    att_options_set_text(&options, "attn", "step"); /* no named network has it */
     att_options_unset(&options, "img_size");
     write_model(p, "resnet20", &options, false);
     CHECK(p->context, identify(p, "resnet20", NULL, &found));
@@ -263,12 +263,12 @@ static void tensors_of_another_network_are_refused(void **state)
          "not those of resnet56, they fit resnet20 but for the module, the stem or the width");
 }
 
-/* By whichever source, unless its own arguments make them so. */
+/* A source that names another network is refused, unless its own arguments make it this one. */
 static void a_source_that_names_another_network_is_refused(void **state)
 {
     const place *p = *state;
     static const struct {
-        const char *file, *text, *words; /* words NULL: taken */
+        const char *file, *text, *words; /* words NULL: accepted */
     } cases[] = {
         {"config.json", "{\"architecture\": \"seresnet18\"}",
          "not those of seresnet18 (the name in config.json), they fit resnet18"},

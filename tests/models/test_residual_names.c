@@ -1,7 +1,7 @@
-/* Checkpoints of residual networks from other codes, with other names for the same tensors. */
+/* Checkpoints of residual networks from other programs, with other names for the same tensors. */
 #include "models/residual.h"
 
-/* Convolutions whose names hold `part` become linear layers. */
+/* Convolutions whose names contain `part` become linear layers. */
 static void make_linear(tensors *t, const char *part)
 {
     for (int i = 0; i < t->count; i++)
@@ -9,7 +9,7 @@ static void make_linear(tensors *t, const char *part)
             t->items[i].shape.rank = 2;
 }
 
-/* Public codes name the module "attention_module", its layers linear, and count batches. */
+/* Public programs name the module "attention_module", use linear layers, and have num_batches_tracked. */
 static void other_names_are_understood(void **state)
 {
     const place *p = *state;
@@ -35,7 +35,7 @@ static void other_names_are_understood(void **state)
     att_model_destroy(&model);
 }
 
-/* Four stages behind a stem without stride, shortcuts by another name. */
+/* Four stages after a stem without stride, shortcuts with another name. */
 static void a_resnet18_for_small_images_is_understood(void **state)
 {
     const place *p = *state;
@@ -68,7 +68,7 @@ static void a_resnet18_for_small_images_is_understood(void **state)
     att_model_destroy(&model);
 }
 
-/* As the tensors tell it, and they load into the network of `options`. */
+/* The tensors give this module, and they load into the network of `options`. */
 static void module_is(const place *p, tensors *t, const char *model, const att_option_values *options, const char *attn)
 {
     att_identity found;
@@ -78,7 +78,7 @@ static void module_is(const place *p, tensors *t, const char *model, const att_o
     CHECK(p->context, load_into(p, model, options));
 }
 
-/* As in the SE networks of many codes: layers in a sequence, linear and without biases. */
+/* As in the SE networks of many programs: linear layers without biases, in a sequence. */
 static void squeeze_and_excitation_may_lie_in_a_sequence(void **state)
 {
     const place *p = *state;
@@ -98,7 +98,7 @@ static void squeeze_and_excitation_may_lie_in_a_sequence(void **state)
     att_model_destroy(&model);
 }
 
-/* A sequence of two linear layers in a scope that says nothing is SE, and FcaNet's where its cosines lie beside. */
+/* A sequence of two linear layers in a scope without a known name is SE; with FcaNet's cosines beside it, it is FCA. */
 static void what_lies_beside_tells_fca_from_se(void **state)
 {
     const place *p = *state;
@@ -119,13 +119,13 @@ static void what_lies_beside_tells_fca_from_se(void **state)
     assert_true(rename_tensors(&t, names, ".att.", ".attention_module.") >= 3);
     module_is(p, &t, "resnet164", &options, "fca:ratio=4");
     assert_int_equal(rename_tensors(&t, names, ".attention_module.dct_layer.", ".other.dct_layer."), 1);
-    write_tensors(p, &t, NULL); /* the formula's numbers, which are no cosines */
+    write_tensors(p, &t, NULL); /* the formula's numbers instead of cosines */
     assert_int_equal(load_into(p, "resnet164", &options), ATT_ERR_UNSUPPORTED);
     says(att_context_message(p->context), "is not what fca computes with here");
     att_model_destroy(&model);
 }
 
-/* The scopes that ECA's authors and Cadene's networks have. */
+/* The scope names used by ECA's authors and by Cadene's networks. */
 static void other_scopes_of_a_module_are_understood(void **state)
 {
     const place *p = *state;

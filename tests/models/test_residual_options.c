@@ -1,4 +1,4 @@
-/* Options of residual networks: which contradict, and what follows from them. */
+/* Options of residual networks: contradictions, and options that follow from others. */
 #include "models/made.h"
 
 static void cannot_be_built(const place *p, const char *name, const att_option_values *options, const char *words)

@@ -1,6 +1,6 @@
-/* Small residual networks against PyTorch's in f64 (tools/goldens/residual.py): logits with running statistics, the
- * losses of three updates, and of the first one every gradient's norm and every buffer's afterwards; and the losses of
- * SE-ResNet-164's first twenty, in mixed precision beside PyTorch's autocast. */
+/* Small residual networks against PyTorch in f64 (tools/goldens/residual.py): logits with running statistics, losses of
+ * three updates, and every gradient norm and buffer of the first update. Also the losses of the first twenty updates of
+ * SE-ResNet-164, in mixed precision compared with PyTorch's autocast. */
 #include <float.h>
 #include <math.h>
 
@@ -62,7 +62,7 @@ typedef struct numbers {
     const char *backend;
     att_dtype dtype;
     att_precision precision;
-    double logits, losses, norms; /* largest relative errors allowed */
+    double logits, losses, norms; /* largest allowed relative errors */
 } numbers;
 
 typedef struct network {
@@ -85,7 +85,7 @@ static bool ends_in(const char *name, const char *end)
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-/* last: around which a bottleneck's last norm has its gains. */
+/* last: the centre of the gains of a bottleneck's last norm. */
 static void fill(const network *n, double last)
 {
     for (int i = 0; i < att_weights_count(n->weights); i++) {
@@ -120,7 +120,7 @@ static void bind_batch(const network *n, att_session *session, int step)
     CHECK(n->context, att_session_bind(session, "target", labels));
 }
 
-/* Not (error <= tolerance), so that NaN fails. */
+/* Written as not (error <= tolerance), so that NaN fails. */
 static void check_close(network *n, int kind, const char *what, double value, double expected, double scale)
 {
     const double tolerances[] = {n->how->logits, n->how->losses, n->how->norms};
@@ -291,21 +291,21 @@ static void check_all(att_context *context, const numbers *how)
 
 static void the_reference_trains_as_pytorch_in_f64(void **state)
 {
-    /* Measured: 3.3e-12, 1.9e-12 and 4.5e-9, what the goldens' 12 and 9 digits leave. */
+    /* Measured: 3.3e-12, 1.9e-12 and 4.5e-9, the rounding of the goldens' 12 and 9 digits. */
     static const numbers how = {"ref", ATT_F64, ATT_FULL, 1e-11, 1e-11, 1e-8};
     check_all(*state, &how);
 }
 
 static void the_cpu_trains_as_pytorch_in_f32(void **state)
 {
-    /* Measured: 1.2e-6, 1.2e-5 and 4.4e-6. The losses of "deep" are the sensitive ones (others: 8.2e-7): PyTorch's own
-     * f32 is 1.1e-5 from its f64 there. Gradients jump by 1e-3 where rounding moves a ReLU's argument past 0: the sizes
-     * of images are such that none lies that near in the first update. */
+    /* Measured: 1.2e-6, 1.2e-5 and 4.4e-6. The losses of "deep" are the most sensitive (others: 8.2e-7): there
+     * PyTorch's own f32 differs by 1.1e-5 from its f64. Gradients jump by 1e-3 if rounding moves the argument of a ReLU
+     * past 0; the image sizes are chosen so that no argument is that close to 0 in the first update. */
     static const numbers how = {"cpu", ATT_F32, ATT_FULL, 5e-6, 3e-5, 2e-5};
     check_all(*state, &how);
 }
 
-/* The largest error of a loss. */
+/* Returns the largest error of a loss. */
 static double check_at_full_size(att_context *context, const golden *g, const numbers *how)
 {
     assert_int_equal(g->loss_count, LONG_STEPS);
@@ -319,13 +319,13 @@ static double check_at_full_size(att_context *context, const golden *g, const nu
 
 static void the_cpu_trains_in_mixed_precision(void **state)
 {
-    /* Logits come from a plan in full precision. Measured, losses: 0.15 ("deep", the sensitive one), others up to
-     * 0.097. bf16 moves ReLUs' arguments past 0, so that norms of gradients, up to 1 apart, must only be finite. */
+    /* Logits come from a plan in full precision. Measured losses: 0.15 ("deep", the most sensitive), others up to
+     * 0.097. In bf16, arguments of ReLUs move past 0, so gradient norms differ by up to 1 and must only be finite. */
     static const numbers how = {"cpu", ATT_F32, ATT_MIXED, 5e-6, 0.3, DBL_MAX};
     check_all(*state, &how);
 }
 
-/* Everything that SE-ResNet-164 runs, smaller networks have run before. */
+/* Smaller networks run all code that SE-ResNet-164 runs. */
 static void skip_full_size_if_sanitized(void)
 {
     if (is_sanitized()) {
@@ -336,8 +336,8 @@ static void skip_full_size_if_sanitized(void)
 
 static void a_whole_network_trains_as_in_pytorch(void **state)
 {
-    /* Measured: 2.5e-5 to 4.6e-5 on the tiers, growing from 2e-8 with the updates; PyTorch's own f32 ends 1.8e-5 from
-     * its f64. */
+    /* Measured: 2.5e-5 to 4.6e-5 on the tiers, growing from 2e-8 with the updates. PyTorch's own f32 ends 1.8e-5 away
+     * from its f64. */
     static const numbers how = {"cpu", ATT_F32, ATT_FULL, 0, 1e-4, 0};
     static golden g;
     skip_full_size_if_sanitized();
@@ -345,7 +345,7 @@ static void a_whole_network_trains_as_in_pytorch(void **state)
     check_at_full_size(*state, &g, &how);
 }
 
-/* From f64, at most twice as far as autocast. Measured: 2.7e-3, and autocast 2.7e-3. Full precision would be 3e-5. */
+/* At most twice as far from f64 as autocast. Measured: 2.7e-3; autocast: 2.7e-3. Full precision would give 3e-5. */
 static void mixed_precision_is_as_near_as_autocast(void **state)
 {
     numbers how = {"cpu", ATT_F32, ATT_MIXED, 0, 0, 0};

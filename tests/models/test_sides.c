@@ -6,7 +6,7 @@
 #include "models/family.h"
 #include "models/made.h"
 
-/* 32 x 40 pixels in patches of 8 x 4: a grid of 4 x 10. */
+/* Images of 32 x 40 pixels in patches of 8 x 4: a grid of 4 x 10. */
 static att_option_values wide(void)
 {
     att_option_values options = small();
@@ -79,7 +79,7 @@ static void every_family_takes_height_before_width(void **state)
     }
 }
 
-/* A checkpoint of ours says them; tensors alone show patches, not the grid. */
+/* attscope's metadata give patches and grid; tensors alone show the patches, not the grid. */
 static void files_are_identified(void **state)
 {
     const place *p = *state;
@@ -118,7 +118,8 @@ static void loads_as(const place *p, const att_option_values *options, att_statu
     att_model_destroy(&model);
 }
 
-/* A file of 6 x 6 patches and one of 4 x 9 have as many positions: metadata tell them apart, else the square counts. */
+/* Files with 6 x 6 and with 4 x 9 patches have the same number of positions. Metadata tell them apart; without
+ * metadata, the grid is taken as square. */
 static void positions_are_resampled(void **state)
 {
     const place *p = *state;

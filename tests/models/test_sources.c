@@ -1,8 +1,8 @@
-/* Names and descriptions of a network in config.json, args.yaml and a checkpoint's metadata: those of networks that
- * attscope lacks, of other libraries, unreadable and contradicting ones. */
+/* Networks named in config.json, args.yaml and a checkpoint's metadata: networks that attscope lacks, networks of other
+ * libraries, unreadable files and contradictions. */
 #include "models/made.h"
 
-/* Their tensors are those of a network here, what they compute is not. */
+/* Their tensors are those of a network of attscope, but they compute something else. */
 static void networks_with_the_same_tensors_are_refused(void **state)
 {
     const place *p = *state;
@@ -26,7 +26,7 @@ static void networks_with_the_same_tensors_are_refused(void **state)
         char path[128];
         write_beside(p, files[i][0], files[i][1]);
         refused(p, NULL, ATT_ERR_UNSUPPORTED, "timm has resnetaa50 (anti-aliased downsampling)");
-        refused(p, "resnet50", ATT_ERR_UNSUPPORTED, files[i][0]); /* the caller does not make it another one */
+        refused(p, "resnet50", ATT_ERR_UNSUPPORTED, files[i][0]); /* the caller's name does not change that */
         path_in(p, files[i][0], path);
         unlink(path);
     }
@@ -36,7 +36,7 @@ static void networks_with_the_same_tensors_are_refused(void **state)
     says(identity.brief, "config.json, which names my_own_network, was left out");
 }
 
-/* What shows in tensors only is said beside what the name means. */
+/* The message gives the missing feature of the named network and the tensors that show another one. */
 static void a_lacking_name_and_the_tensors_are_explained(void **state)
 {
     const place *p = *state;
@@ -68,7 +68,7 @@ static void other_librarys_configs_are_refused(void **state)
     CHECK(p->context, identify(p, NULL, NULL, &identity));
 }
 
-/* As other codes write them into safetensors. */
+/* As other programs write it into safetensors. */
 static void write_described(const place *p, const char *key, const char *value)
 {
     att_option_values options = att_options_none();
@@ -104,7 +104,8 @@ static void metadata_of_others_is_read(void **state)
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "act_layer");
     write_described(p, "args", "{\"model_kwargs\": {\"unreadable\": true}}");
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "model_kwargs");
-    write_described(p, "args", "{\"patch_size\": 7, \"input_size\": 224}"); /* not timm's: other meanings */
+    write_described(p, "args",
+                    "{\"patch_size\": 7, \"input_size\": 224}"); /* not timm's keys: they have other meanings */
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     write_described(p, "args", "{\"model\": \"vit_small_patch16_224\"}");
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "names two networks, \"vit_tiny_patch16_224\" and");
@@ -123,7 +124,7 @@ static void metadata_of_others_is_read(void **state)
     assert_true(identity.preprocess.crop_pct == 0.5);
 }
 
-/* What is there and cannot be read may ask for another computation. */
+/* Unreadable metadata could request another computation. */
 static void metadata_that_cannot_be_read_is_refused(void **state)
 {
     const place *p = *state;
@@ -172,7 +173,7 @@ static void a_source_that_names_two_networks_is_refused(void **state)
     CHECK(p->context, identify(p, NULL, NULL, &identity));
 }
 
-/* Names that mean a network of timm's for a human. */
+/* Names that a human would read as a name of timm's. */
 static void names_that_are_nearly_timms_are_refused(void **state)
 {
     const place *p = *state;

@@ -1,8 +1,8 @@
-/* Pretrained tags: their values are timm's, and they say how a network's images are prepared. */
+/* Pretrained tags: their values are timm's, and they decide how images are preprocessed. */
 #include "models/family.h"
 #include "models/made.h"
 
-/* Those of timm's validate.py: the tag's own where the tag says no others. */
+/* The values of timm's validate.py; the tag's own values if it has no others. */
 static void check_test_images(const place *p, const char *network, const char *tag, const att_preprocess *own,
                               FILE *golden)
 {
@@ -39,7 +39,7 @@ static void check_tag(const place *p, const char *network, int index, FILE *gold
     check_test_images(p, network, tag, &found.preprocess, golden);
 }
 
-/* All values of all tags, in the order of the goldens: of networks by name, of tags as timm has them. */
+/* All values of all tags, in the order of the goldens: networks by name, tags in timm's order. */
 static void tags_have_timms_values(void **state)
 {
     const place *p = *state;
@@ -74,7 +74,8 @@ static void a_tag_gives_a_new_network_its_images_and_classes(void **state)
     att_model_destroy(&model);
     att_option_values options = att_options_none();
     att_options_set(&options, "img_size", 64);
-    att_options_set_text(&options, "stem_type", "conv3"); /* a network for small images, which the tag's are not */
+    att_options_set_text(&options, "stem_type",
+                         "conv3"); /* a network for small images, whose preprocessing is not the tag's */
     model = make(p, "resnet50.tv2_in1k", &options);
     assert_int_equal(att_model_preprocess(model).height, 64);
     assert_true(att_model_preprocess(model).crop_pct == 1);
@@ -95,7 +96,8 @@ static void a_file_takes_the_tags_images(void **state)
     att_identity identity;
     CHECK(p->context, identify(p, "deit3_small_patch16_224.fb_in22k_ft_in1k", NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 1);
-    assert_int_equal(att_options_number(&identity.options, "num_classes", -1), 7); /* tensors go before the tag */
+    assert_int_equal(att_options_number(&identity.options, "num_classes", -1),
+                     7); /* tensors take precedence over the tag */
     says(identity.origin, "architecture: as asked for (deit3_small_patch16_224.fb_in22k_ft_in1k)");
     CHECK(p->context, identify(p, "deit3_small_patch16_224_in21ft1k", NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 1);
@@ -111,15 +113,16 @@ static void a_file_takes_the_tags_images(void **state)
     assert_true(identity.preprocess.crop_pct == 1);
     CHECK(p->context, identify(p, "deit3_small_patch16_224", NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 1);
-    CHECK(p->context, identify(p, "deit3_small_patch16_224.fb_in1k", NULL, &identity)); /* another one's config */
+    CHECK(p->context,
+          identify(p, "deit3_small_patch16_224.fb_in1k", NULL, &identity)); /* the config of another network */
     assert_true(identity.preprocess.crop_pct == 0.9);
     says(identity.brief, "config.json, which names deit3_small_patch16_224.fb_in22k_ft_in1k, was left out");
     write_beside(p, "args.yaml", "model: deit3_small_patch16_224.fb_in22k_ft_in1k\ncrop_pct: 0.5\n");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
-    assert_true(identity.preprocess.crop_pct == 0.5); /* what the file says goes before its tag's */
+    assert_true(identity.preprocess.crop_pct == 0.5); /* the file takes precedence over its tag */
 }
 
-/* config.json beside the weights may be of another training of the same network. */
+/* The config.json beside the weights may come from another training of the same network. */
 static void the_callers_tag_goes_before_the_config(void **state)
 {
     const place *p = *state;
@@ -144,7 +147,7 @@ static void the_callers_tag_goes_before_the_config(void **state)
     write_beside(p, "config.json", "{\"architecture\": \"resnet18\", \"pretrained_cfg\": {\"crop_pct\": 0.95}}");
     CHECK(p->context, identify(p, "resnet18.a1_in1k", NULL, &identity));
     assert_null(strstr(identity.brief, "left out")); /* both are the same */
-    /* What a source says of images goes before what its tag says of the evaluation. */
+    /* Image settings given by a source take precedence over the evaluation settings of its tag. */
     write_beside(p, "config.json", "{}");
     write_beside(p, "args.yaml", "model: resnet18.a1_in1k\nimg_size: 96\n");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
@@ -158,7 +161,7 @@ static void the_callers_tag_goes_before_the_config(void **state)
     refused(p, "resnet18", ATT_ERR_FORMAT, "test_input_size");
 }
 
-/* As in timm before 0.9, and where a config says that it has none. */
+/* As in timm before 0.9, and in a config without image settings. */
 static void images_may_be_described_beside_the_name(void **state)
 {
     const place *p = *state;
@@ -176,7 +179,7 @@ static void images_may_be_described_beside_the_name(void **state)
     refused(p, NULL, ATT_ERR_FORMAT, "\"pretrained_cfg\" must be an object");
 }
 
-/* Whatever else describes images. */
+/* The caller's tag takes precedence over all sources of image settings. */
 static void the_callers_tag_goes_before_all_sources(void **state)
 {
     const place *p = *state;
@@ -212,7 +215,7 @@ static void tags_of_others_than_timm_say_nothing(void **state)
     assert_true(identity.preprocess.crop_pct == 0.5);
 }
 
-/* A name that has a tag keeps it, whatever another part of the source or another source says. */
+/* The tag in a name counts, whatever another part of that source or another source gives. */
 static void the_first_tag_counts(void **state)
 {
     const place *p = *state;

@@ -1,4 +1,4 @@
-/* The first twenty updates of small networks against PyTorch's in f64 (tools/goldens/training.py). */
+/* The first twenty updates of small networks against PyTorch in f64 (tools/goldens/training.py). */
 #include <math.h>
 
 #include <attscope/update.h>
@@ -74,7 +74,7 @@ static double value_of(const network *n, const void *values, int64_t i)
     return n->dtype == ATT_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
 }
 
-/* Forward and backward on the images of one step; the mean loss. */
+/* Runs forward and backward on the images of one step and returns the mean loss. */
 static double accumulate(const network *n, int step)
 {
     static double wide[BATCH * PIXELS];
@@ -96,7 +96,7 @@ static double accumulate(const network *n, int step)
     return sum / BATCH;
 }
 
-/* Norm of a parameter's gradient, without the key third of qkv.bias. */
+/* Returns the norm of a parameter's gradient, without the key third of qkv.bias. */
 static double gradient_norm(const network *n, int index)
 {
     att_parameter_info parameter = att_weights_at(n->weights, index);
@@ -117,7 +117,7 @@ static double relative(double value, double expected)
     return fabs(value - expected) / fabs(expected);
 }
 
-/* Not (error <= tolerance), so that NaN fails. */
+/* Written as not (error <= tolerance), so that NaN fails. */
 static void check_close(const char *what, double value, double expected, double tolerance, double *worst)
 {
     double error = relative(value, expected);
@@ -132,7 +132,7 @@ static void check_norms(const network *n, const golden *g, double tolerance, dou
     for (int i = 0; i < g->norm_count; i++) {
         int index = att_weights_find(n->weights, g->names[i]);
         assert_true(index >= 0);
-        if (g->norms[i] == 0) /* in theory; measured: f64 1.3e-17, f32 4.8e-9 */
+        if (g->norms[i] == 0) /* 0 but for rounding; measured: f64 1.3e-17, f32 4.8e-9 */
             assert_true(gradient_norm(n, index) <= tolerance);
         else
             check_close(g->names[i], gradient_norm(n, index), g->norms[i], tolerance, worst);
@@ -145,7 +145,7 @@ typedef struct numbers {
     double loss_tolerance, norm_tolerance;
 } numbers;
 
-/* Measured: f64 ref 2.4e-12 and 4.2e-9 (what the goldens' 12 and 9 digits leave); f32 cpu 3.4e-6 and 3.3e-7, the
+/* Measured: f64 ref 2.4e-12 and 4.2e-9 (the rounding of the goldens' 12 and 9 digits); f32 cpu 3.4e-6 and 3.3e-7, the
  * largest of three tiers and two compilers. */
 static const numbers f64_ref = {"ref", ATT_F64, 1e-11, 1e-8}, f32_cpu = {"cpu", ATT_F32, 2e-5, 2e-6};
 

@@ -1,5 +1,5 @@
-/* Every model of the list that timm has against it: tensor names and shapes, weight decay, classes and preprocessing.
- */
+/* Every network of attscope that timm has, against timm: tensor names and shapes, weight decay, classes and
+ * preprocessing. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -77,7 +77,7 @@ static const struct {
 };
 enum { CIFAR_COUNT = sizeof cifar / sizeof *cifar };
 
-/* An alias of an option goes before the variant's own value, too. */
+/* An option given by its alias also takes precedence over the variant's value. */
 static void aliases_are_taken(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void every_variant_is_timms(void **state)
     assert_int_equal(count, att_model_count() - CIFAR_COUNT);
 }
 
-/* Networks that timm does not have. Parameters: those of the public codes, counted with PyTorch. */
+/* Networks that timm lacks. The numbers of parameters are those of the public programs, counted with PyTorch. */
 static void networks_for_cifar_have_their_parameters(void **state)
 {
     for (int i = 0; i < CIFAR_COUNT; i++) {
@@ -119,7 +119,8 @@ static void networks_for_cifar_have_their_parameters(void **state)
     }
 }
 
-/* ptflops and fvcore count 1.25 to 1.26 GMACs for DeiT-Tiny at 224: all products, those of attention included. */
+/* ptflops and fvcore count 1.25 to 1.26 GMACs for DeiT-Tiny at 224 pixels: all products, including those of attention.
+ * */
 static void work_is_counted(void **state)
 {
     att_model_info info = {.name = "deit_tiny_patch16_224"};
@@ -159,8 +160,8 @@ static int group_of(att_context *context, const att_model *model, att_purpose pu
 }
 
 /* A group is the largest power of two of samples whose largest matrix product has at most 800 rows in training, 256 in
- * inference. A sample of DeiT-Tiny has 197 rows. One of ResNet-20 has 1024 in the first segment and 64 in the last;
- * inference has one segment. */
+ * inference. A sample of DeiT-Tiny has 197 rows. A sample of ResNet-20 has 1024 rows in the first segment and 64 in the
+ * last; in inference there is one segment. */
 static void groups_follow_from_rows_and_purpose(void **state)
 {
     static const struct {
@@ -203,7 +204,7 @@ static void parameters_start_as_timms(void **state)
     att_model_destroy(&model);
 }
 
-/* A residual network for CIFAR with a module in its blocks, 20 layers deep. */
+/* A residual network for CIFAR with 20 layers and a module in its blocks. */
 static att_model *small_residual(att_context *context, const char *name, int width, const char *attn)
 {
     att_option_values options = att_options_none();
@@ -215,7 +216,7 @@ static att_model *small_residual(att_context *context, const char *name, int wid
     return model;
 }
 
-/* New layers as PyTorch's; gates of StepNet's iebn at sigmoid(-1). */
+/* New layers are initialised as in PyTorch; gates of StepNet's iebn start at sigmoid(-1). */
 static void modules_start_as_pytorchs(void **state)
 {
     att_model *model = small_residual(*state, "resnet164", 16, "se");
@@ -239,8 +240,8 @@ static void modules_start_as_pytorchs(void **state)
     }
 }
 
-/* Rounded down, as in the public codes for CIFAR: 24 / 16, 40 / 16 and 56 / 16. With a divisor as by timm's
- * make_divisible(), to the nearest multiple: 192 / 16 by eights. */
+/* Rounded down, as in the public programs for CIFAR: 24 / 16, 40 / 16 and 56 / 16. With a divisor, rounded to the
+ * nearest multiple as by timm's make_divisible(): 192 / 16 to a multiple of eight. */
 static void hidden_widths_are_rounded(void **state)
 {
     static const struct {
@@ -271,7 +272,8 @@ static void check_colours(att_context *context, const char *name, const double *
     att_model_destroy(&model);
 }
 
-/* As the codes that published weights have it: ImageNet's in networks with option A, CIFAR's own in the others. */
+/* Mean and deviation of the programs that published the weights: ImageNet's for networks with option A, CIFAR's for
+ * others. */
 static void networks_for_cifar_see_the_colours_of_their_codes(void **state)
 {
     static const double imagenet[2][3] = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
@@ -283,7 +285,8 @@ static void networks_for_cifar_see_the_colours_of_their_codes(void **state)
         check_colours(*state, own[i], cifar10[0], cifar10[1]);
 }
 
-/* In a residual network as in timm's: from 0 in the first block, whatever its stage, to the rate in the last. */
+/* In residual networks as in timm: the rate rises from 0 in the first block to the full rate in the last, over all
+ * stages. */
 static void drop_path_rises_in_residual_networks(void **state)
 {
     static const char *const scopes[] = {"layer1.1.drop_path", "layer2.0.drop_path", "layer2.1.drop_path",
@@ -303,7 +306,7 @@ static void drop_path_rises_in_residual_networks(void **state)
     att_model_destroy(&model);
 }
 
-/* Rates rise linearly from the first block to the last, the same in both branches; the first block has none. */
+/* Rates rise linearly from 0 in the first block to the last block, equal in both branches. */
 static void drop_path_rises_with_depth(void **state)
 {
     att_option_values options = att_options_none();
@@ -392,7 +395,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Flags and files have one option of a key, whichever family it is for. */
+/* Flags and files have one option for each key, for all families. */
 static void families_agree_on_options(void **state)
 {
     (void)state;
