@@ -1,4 +1,4 @@
-/* io/golden.h - for tests: the lines of tests/goldens/preprocess.txt, and the hash they hold. */
+/* io/golden.h - for tests: reads lines of tests/goldens/preprocess.txt, and computes the hash used there. */
 #ifndef TESTS_IO_GOLDEN_H
 #define TESTS_IO_GOLDEN_H
 
@@ -18,7 +18,7 @@ static inline uint64_t golden_hash(const void *bytes, size_t count)
     return hash;
 }
 
-/* The image of "resize" and "crop" lines; its pixels are to be freed. */
+/* Returns the image of "resize" and "crop" lines; the caller frees its pixels. */
 static inline att_image golden_noise(int width, int height, int channels)
 {
     size_t count = (size_t)width * (size_t)height * (size_t)channels;
@@ -31,7 +31,7 @@ static inline att_image golden_noise(int width, int height, int channels)
     return image;
 }
 
-/* Calls check(self, rest of the line) for each golden line that begins with `word`; how many there were. */
+/* Calls check(self, rest of the line) for each line that begins with `word`. Returns the number of these lines. */
 static inline int golden_each(scratch *self, const char *word, void (*check)(scratch *self, const char *line))
 {
     char path[4096], line[512];

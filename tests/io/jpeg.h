@@ -1,4 +1,4 @@
-/* io/jpeg.h - for tests: JPEGs of noise, made with libjpeg. */
+/* io/jpeg.h - for tests: makes JPEGs of noise with libjpeg. */
 #ifndef TESTS_IO_JPEG_H
 #define TESTS_IO_JPEG_H
 
@@ -12,14 +12,14 @@
 
 typedef struct jpeg_kind {
     int width, height, components;
-    int across, down; /* luma samples for one of chroma */
-    int restart;      /* MCUs between two restart markers, 0: none */
+    int across, down; /* luma samples per chroma sample */
+    int restart;      /* MCUs between two restart markers; 0: none */
     bool progressive;
-    int scans; /* of one component: so many, 2 to 1 + 63 * 4; 0: the usual ones */
-    int blue;  /* samples across of the first chroma component, for one of the second; 0: one */
+    int scans; /* number of scans of the only component, 2 to 1 + 63 * 4; 0: the usual ones */
+    int blue;  /* horizontal samples of the first chroma component per sample of the second; 0: one */
 } jpeg_kind;
 
-/* The constant coefficients, then one of the others at a time in four scans, from rough to exact. */
+/* The constant coefficients, then each other coefficient in four scans, from coarse to exact. */
 static inline void jpeg_script(struct jpeg_compress_struct *info, jpeg_scan_info *scans, int count)
 {
     scans[0] = (jpeg_scan_info){.comps_in_scan = 1};
@@ -32,7 +32,7 @@ static inline void jpeg_script(struct jpeg_compress_struct *info, jpeg_scan_info
     info->num_scans = count;
 }
 
-/* *bytes is the caller's, to be freed. */
+/* *bytes belongs to the caller, who frees it. */
 static inline void jpeg_make(const jpeg_kind *kind, uint8_t **bytes, size_t *size)
 {
     struct jpeg_compress_struct info;

@@ -1,4 +1,4 @@
-/* io/pack.h - for tests: archives written by libarchive. */
+/* io/pack.h - for tests: writes archives with libarchive. */
 #ifndef TESTS_IO_PACK_H
 #define TESTS_IO_PACK_H
 
@@ -17,7 +17,7 @@ typedef struct pack {
     struct archive *writer;
 } pack;
 
-/* kind: "ustar", "pax", "gnutar" with or without ".gz", "zip" (packed) or "zip0" (stored). */
+/* kind: "ustar", "pax", "gnutar", each with or without ".gz", "zip" (compressed) or "zip0" (stored). */
 static inline pack pack_open(const char *path, const char *kind)
 {
     pack made = {archive_write_new()};

@@ -1,4 +1,4 @@
-/* io/safetensors_file.h - for tests: safetensors files made by hand, and one as the Python package writes it. */
+/* io/safetensors_file.h - for tests: safetensors files built by hand, and one as written by the Python package. */
 #ifndef TESTS_IO_SAFETENSORS_FILE_H
 #define TESTS_IO_SAFETENSORS_FILE_H
 
@@ -15,7 +15,7 @@ static inline size_t put_header(char *bytes, const char *header)
     return 8 + (size_t)length;
 }
 
-/* A file of this header, followed by `data` bytes 0, 1, 2... */
+/* Writes a file with this header, followed by `data` bytes 0, 1, 2, ... */
 static inline void write_file(scratch *self, const char *header, size_t data)
 {
     char bytes[4096];
@@ -43,8 +43,9 @@ static inline att_tensors *open_file(scratch *self)
     return file;
 }
 
-/* What the Python package safetensors 0.8 writes for {"b": f32 [2, 1], "a": f32 [], "half": f16 [3], "n": i64 [1],
- * "empty": u8 [0, 4]} with metadata {"format": "pt"}: eight-byte elements first, names in order within a size. */
+/* The header that the Python package safetensors 0.8 writes for {"b": f32 [2, 1], "a": f32 [], "half": f16 [3], "n":
+ * i64 [1], "empty": u8 [0, 4]} with the metadata {"format": "pt"}: elements of eight bytes come first; names are sorted
+ * within a size. */
 static const char python_header[] =
     "{\"__metadata__\":{\"format\":\"pt\"},"
     "\"n\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[0,8]},"
@@ -56,7 +57,7 @@ static const int64_t python_n[] = {-2};
 static const float python_a[] = {0.5F}, python_b[] = {1, -3};
 static const uint16_t python_half[] = {0x3C00, 0xC000, 0x0001}; /* 1, -2, 2^-24 */
 
-/* The bytes of that file; returns how many. */
+/* Writes the bytes of that file and returns their number. */
 static inline size_t python_file(char *bytes)
 {
     char padded[1024];

@@ -1,4 +1,4 @@
-/* io/scratch.h - for tests: a context, a folder of its own, files in it, and an allocator that fails on demand. */
+/* io/scratch.h - for tests: a context, a temporary folder with files, and an allocator that fails on demand. */
 #ifndef TESTS_IO_SCRATCH_H
 #define TESTS_IO_SCRATCH_H
 
@@ -21,10 +21,10 @@
 typedef struct scratch {
     att_context *context;
     char folder[64], path[128]; /* path: "<folder>/file", for the test's main file */
-    long allocations_left;      /* -1: no limit; 0: the next fails */
-    bool recovers;              /* one allocation fails, and those after it do not */
-    long questions_left;        /* whether to stop, until the answer is yes for good; -1: never */
-    int warnings;               /* logged */
+    long allocations_left;      /* -1: no limit; 0: the next allocation fails */
+    bool recovers;              /* only one allocation fails; later ones succeed */
+    long questions_left;        /* number of stop questions answered no before all are answered yes; -1: always no */
+    int warnings;               /* number of logged warnings */
 } scratch;
 
 static inline void *scratch_allocate(void *user, void *old, size_t old_size, size_t size)
@@ -86,7 +86,7 @@ static inline int scratch_setup(void **state)
     return att_context_create_with(&settings, NULL, &self->context) == ATT_OK ? 0 : -1;
 }
 
-/* Names in the folder, besides "." and "..". */
+/* Returns the number of names in the folder, without "." and "..". */
 static inline int scratch_file_count(const scratch *self)
 {
     DIR *folder = opendir(self->folder);
@@ -97,7 +97,7 @@ static inline int scratch_file_count(const scratch *self)
     return count;
 }
 
-/* Each test must have freed all it got. */
+/* Checks that the test has freed all memory. */
 static inline int scratch_teardown(void **state)
 {
     scratch *self = *state;
@@ -117,7 +117,7 @@ static inline void scratch_write(const scratch *self, const void *bytes, size_t 
     assert_int_equal(fclose(file), 0);
 }
 
-/* Puts a byte into the test's main file. Returns the one that was there. */
+/* Writes a byte into the test's main file and returns the previous byte. */
 static inline int scratch_exchange_byte(const scratch *self, size_t at, int byte)
 {
     FILE *file = fopen(self->path, "r+b");
@@ -154,8 +154,8 @@ static inline void assert_message_has(const scratch *self, const char *part)
         fail_msg("the message \"%s\" lacks \"%s\"", message, part);
 }
 
-/* Runs `call` with the 1st, 2nd ... allocation failing until it succeeds; each failure must be ERR_MEMORY and leave no
- * memory behind. `call` frees what it made after a success. */
+/* Runs `call` with the 1st, 2nd, ... allocation failing, until it succeeds. Each failure must be ERR_MEMORY and leave
+ * no memory allocated. After success, `call` frees what it made. */
 static inline void assert_survives_lack_of_memory(scratch *self, att_status (*call)(scratch *self))
 {
     for (long allowed = 0; allowed < 1000; allowed++) {
@@ -173,8 +173,8 @@ static inline void assert_survives_lack_of_memory(scratch *self, att_status (*ca
     fail_msg("the call never succeeded");
 }
 
-/* Runs `call` with the 1st, 2nd ... question whether to stop answered by yes until it succeeds; each time before it
- * must be ERR_STOPPED with a sentence and leave no memory behind. Returns how many questions there are. */
+/* Runs `call` with the 1st, 2nd, ... stop question answered yes, until it succeeds. Each earlier run must return
+ * ERR_STOPPED with a message and leave no memory allocated. Returns the number of questions. */
 static inline long assert_stops(scratch *self, att_status (*call)(scratch *self))
 {
     for (long allowed = 0; allowed < 10000; allowed++) {

@@ -35,7 +35,7 @@ static void write_files(const scratch *self, const char *kind)
     pack_files(self->path, kind, files, FILES);
 }
 
-/* Opens the file at self->path as an archive; the caller closes it. */
+/* Opens the file self->path as an archive; the caller closes it. */
 static att_archive *open_archive(scratch *self, size_t cache)
 {
     att_archive *archive;
@@ -52,7 +52,7 @@ static void refused(scratch *self, size_t cache, att_status expected, const char
     assert_null(archive);
 }
 
-/* The first bytes of the file at self->path, at most `room`; how many there are. */
+/* Reads the first bytes of the file self->path, at most `room`, and returns their number. */
 static size_t read_back(const scratch *self, void *bytes, size_t room)
 {
     FILE *file = fopen(self->path, "rb");
@@ -150,7 +150,7 @@ static void unsafe_members_are_skipped(void **state)
     att_archive_close(&archive);
 }
 
-/* The header of a file in a tar, of type 0, or of an old tar's hard link, 1. */
+/* Writes the tar header of a file (type 0), or of a hard link in old tars (type 1). */
 static void make_tar_header(uint8_t header[512], const char *name, int64_t size, char type)
 {
     char *text = memset(header, 0, 512);
@@ -167,7 +167,7 @@ static void make_tar_header(uint8_t header[512], const char *name, int64_t size,
     snprintf(text + 148, 8, "%06o", sum);
 }
 
-/* Old tars say with a hard link that it is a plain file; of what it names it holds no byte. */
+/* Old tars mark a hard link as a plain file. It has no bytes of its own. */
 static void hard_links_are_skipped(void **state)
 {
     scratch *self = *state;
@@ -180,7 +180,7 @@ static void hard_links_are_skipped(void **state)
     att_archive_close(&archive);
 }
 
-/* Opens the bytes as an archive; how many warnings that gives. */
+/* Opens the bytes as an archive and returns the number of warnings. */
 static int warnings_of(scratch *self, const void *bytes, size_t size)
 {
     self->warnings = 0;
@@ -191,7 +191,7 @@ static int warnings_of(scratch *self, const void *bytes, size_t size)
     return self->warnings;
 }
 
-/* Cut off between two files it looks whole. The file's own bytes, two blocks of zeros, are not taken for the end. */
+/* A tar cut between two files looks complete. Two blocks of zeros inside a file are not taken for the end. */
 static void a_tar_without_its_end_gives_a_warning(void **state)
 {
     scratch *self = *state;
@@ -229,7 +229,8 @@ static size_t file_size(const scratch *self)
     return (size_t)info.st_size;
 }
 
-/* Opens whatever lies there and reads all that it lists; how many failed to be read, -1 where it did not open. */
+/* Opens self->path and reads all listed files. Returns the number of files that could not be read, -1 if the archive
+ * did not open. */
 static int open_and_read_all(scratch *self)
 {
     att_archive *archive;
@@ -263,7 +264,7 @@ static void a_truncated_archive_is_not_read_as_whole(void **state)
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
-/* Without its end, and then cut between two files, a zip still begins as one. */
+/* A zip without its directory, and one also cut between two files, still begins as a zip. */
 static void a_zip_without_its_directory_is_refused(void **state)
 {
     scratch *self = *state;
@@ -279,7 +280,7 @@ static void a_zip_without_its_directory_is_refused(void **state)
     refused(self, CACHE, ATT_ERR_FORMAT, "without its end");
 }
 
-/* One changed byte of stored contents would decode as another image. */
+/* Without a checksum, one changed byte of stored content would decode as another image. */
 static void changed_bytes_of_a_zip_are_noticed_when_they_are_read(void **state)
 {
     scratch *self = *state;
@@ -299,8 +300,8 @@ static void changed_bytes_of_a_zip_are_noticed_when_they_are_read(void **state)
     att_archive_close(&archive);
 }
 
-/* As in a self-extracting archive: the directory's offsets do not count what lies in front. Some programs leave bytes
- * behind the end. */
+/* As in a self-extracting archive: offsets in the directory do not count the bytes before the archive. Some programs
+ * leave bytes after the end. */
 static void a_zip_among_other_bytes_is_read(void **state)
 {
     scratch *self = *state;
@@ -316,8 +317,8 @@ static void a_zip_among_other_bytes_is_read(void **state)
     att_archive_close(&archive);
 }
 
-/* Sets the two bytes at `local` of the header in front of a zip's only file, and those at `central` of the file's entry
- * in the directory. */
+/* Sets two bytes at `local` of the header of a zip's only file, and two at `central` of the file's entry in the
+ * directory. */
 static void change_zip(const scratch *self, size_t local, size_t central, int value)
 {
     uint8_t bytes[4096];
@@ -358,7 +359,7 @@ static att_status pass_first(void *user, const char *name, size_t size, att_arch
     return ATT_OK;
 }
 
-/* A directory may list files in another order than that of their bytes. */
+/* A directory may list files in another order than their bytes. */
 static void checksums_go_by_places_and_not_by_order(void **state)
 {
     scratch *self = *state;
@@ -403,7 +404,7 @@ static void unsupported_compression_is_named(void **state)
         change_zip(self, changes[i].local, changes[i].central, changes[i].value);
         refused(self, CACHE, ATT_ERR_UNSUPPORTED, changes[i].reason);
         assert_message_has(self, "a/file in ");
-        /* A file that nobody reads may be packed as it likes. */
+        /* A file that is not read may have any compression method. */
         att_archive *archive;
         assert_int_equal(att_archive_open_some(self->context, self->path, CACHE, list_all, NULL, &archive), ATT_OK);
         assert_int_equal(att_archive_count(archive), 1);
@@ -411,7 +412,7 @@ static void unsupported_compression_is_named(void **state)
     }
 }
 
-/* Writes `bytes` as one gzip member, `times` times in a row: together they unpack to one stream. */
+/* Writes `bytes` as a gzip member, `times` times in a row; together they decompress to one stream. */
 static void write_gzip(FILE *file, const void *bytes, size_t size, int times)
 {
     static uint8_t packed[1 << 16];
@@ -426,7 +427,7 @@ static void write_gzip(FILE *file, const void *bytes, size_t size, int times)
     deflateEnd(&z);
 }
 
-/* The tar ends long before the gzip data do, with whose end their checksum comes. */
+/* The tar ends long before the gzip data, whose checksum comes at their end. */
 static void gzip_data_are_checked_to_their_end(void **state)
 {
     scratch *self = *state;
@@ -444,14 +445,14 @@ static void gzip_data_are_checked_to_their_end(void **state)
     refused(self, CACHE, ATT_ERR_FORMAT, "incorrect data check");
 }
 
-/* 2 GiB of zeros from 2 MB: refused at 1 GiB. A thousand times as much as the file is no reason below that, nor is more
- * than 1 GiB from a file of 12 MiB. What follows a gzip file's data is ignored. */
+/* 2 MB that decompress to 2 GiB of zeros are refused at 1 GiB. Neither a ratio of 1000 below that size nor more than 1
+ * GiB from a file of 12 MiB is refused. Bytes after the gzip data are ignored. */
 static void a_gzip_bomb_is_refused(void **state)
 {
     scratch *self = *state;
     enum { MIB = 1 << 20 };
     static const struct {
-        int mib, file; /* MiB unpacked, and of the file; 0: as it comes */
+        int mib, file; /* MiB of decompressed data, and MiB of the file; 0: any size */
         att_status status;
     } bombs[] = {{64, 0, ATT_OK}, {1040, 12, ATT_OK}, {2048, 0, ATT_ERR_FORMAT}};
     char *zeros = calloc(1, MIB);
@@ -484,7 +485,7 @@ static att_status list_members(scratch *self)
     return status;
 }
 
-/* Each block that is unpacked asks whether to stop, also of one large file. */
+/* Decompression asks after each block whether to stop, also within one large file. */
 static void unpacking_stops_when_asked(void **state)
 {
     scratch *self = *state;
@@ -520,7 +521,7 @@ static void double_compression_is_refused(void **state)
     refused(self, CACHE, ATT_ERR_FORMAT, "compressed by zstd");
 }
 
-/* A zip of five small files, each of which states 256 MiB. */
+/* A zip of five small files, each with a stated size of 256 MiB. */
 static void a_zip_bomb_is_refused(void **state)
 {
     scratch *self = *state;

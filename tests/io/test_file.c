@@ -10,9 +10,9 @@
 #include "core/memory.h"
 #include "io/scratch.h"
 
-/* The library calls these instead of the C library's: the linker takes the program's own first. */
+/* These functions replace the C library's: the linker prefers definitions in the program. */
 static bool fail_fsync, fail_rename;
-static const char *to_move, *moved; /* before the next lock: a file, which a link replaces, and its new name */
+static const char *to_move, *moved; /* before the next lock, `to_move` is renamed to `moved` and replaced by a link */
 
 int fsync(int descriptor)
 {
@@ -115,7 +115,7 @@ static void only_regular_files_are_read(void **state)
     assert_int_equal(mkfifo(self->path, 0600), 0);
     assert_int_equal(att_file_reader_open(self->context, self->path, &reader), ATT_ERR_IO);
     assert_null(reader);
-    char *bytes; /* nobody ever writes into the pipe */
+    char *bytes; /* the read blocks: nobody writes into the pipe */
     size_t size;
     assert_int_equal(att_file_read(self->context, self->path, 5, &bytes, &size), ATT_ERR_IO);
     assert_message_has(self, "is not a regular file");
@@ -137,7 +137,7 @@ static void a_file_shortened_while_read_is_reported(void **state)
     att_file_reader_close(&reader);
 }
 
-/* The bytes of a failed reading are not shown as those that were there before. */
+/* After a failed read, the window must not show earlier bytes as the requested ones. */
 static void a_window_shows_right_bytes_after_a_failure(void **state)
 {
     scratch *self = *state;
@@ -251,7 +251,7 @@ static void a_leftover_temporary_file_is_overwritten(void **state)
     assert_int_equal(scratch_file_count(self), 1);
 }
 
-/* Nothing that is written goes to where a link leads. */
+/* Writing does not follow links. */
 static void writing_follows_no_links(void **state)
 {
     scratch *self = *state;
@@ -279,8 +279,7 @@ static void writing_follows_no_links(void **state)
     assert_text_file(self->path, "again");
 }
 
-/* Somebody renames the temporary file before it is locked, and leaves a link to it: it is no longer the one to write.
- */
+/* The temporary file is renamed before it is locked, and replaced by a link to it: it must not be written. */
 static void a_link_in_place_of_the_temporary_file_is_noticed(void **state)
 {
     scratch *self = *state;
@@ -298,14 +297,14 @@ static void a_link_in_place_of_the_temporary_file_is_noticed(void **state)
     assert_int_equal(scratch_file_count(self), 2);
 }
 
-/* A pipe has no reader or writer to wait for. */
+/* Opening a pipe waits for neither a reader nor a writer. */
 static void a_pipe_in_place_of_the_temporary_file_is_removed(void **state)
 {
     scratch *self = *state;
     char temporary[200];
     snprintf(temporary, sizeof(temporary), "%s.tmp", self->path);
     assert_int_equal(mkfifo(temporary, 0600), 0);
-    alarm(60); /* ends a test that waits */
+    alarm(60); /* ends the test if it blocks */
     assert_int_equal(att_file_replace(self->context, self->path, "whole", 5), ATT_OK);
     alarm(0);
     assert_text_file(self->path, "whole");
@@ -362,7 +361,7 @@ static void a_failed_flush_or_rename_keeps_the_old_file(void **state)
     assert_int_equal(scratch_file_count(self), 1);
 }
 
-/* Runs `call` where files may not grow beyond `limit` bytes, as on a full disk. */
+/* Runs `call` with a limit of `limit` bytes for files, as on a full disk. */
 static att_status call_with_full_disk(scratch *self, size_t limit, att_status (*call)(scratch *self))
 {
     struct rlimit before, small;
@@ -428,7 +427,7 @@ static void records_are_appended_whole_or_not_at_all(void **state)
     assert_int_equal(att_file_appender_size(appender), 9);
     att_file_appender_close(&appender);
     assert_null(appender);
-    /* No half record stays where the disk is full. */
+    /* On a full disk, no partial record stays in the file. */
     assert_int_equal(call_with_full_disk(self, 1000, append_too_much), ATT_ERR_IO);
     assert_text_file(self->path, "one\ntwo\nthree\n");
     assert_int_equal(att_file_appender_open(self->context, self->path, 15, &appender), ATT_ERR_ARGUMENT);

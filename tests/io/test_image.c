@@ -91,7 +91,7 @@ static void damaged_images_leak_nothing(void **state)
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
-/* Every scan takes the time of the whole picture. */
+/* Every scan takes as long as decoding the whole image. */
 static void a_jpeg_of_too_many_scans_is_refused(void **state)
 {
     scratch *self = *state;
@@ -111,7 +111,7 @@ static void a_jpeg_of_too_many_scans_is_refused(void **state)
     }
 }
 
-/* --- parts of a picture ------------------------------------------------------------------------------------------- */
+/* --- parts of an image -------------------------------------------------------------------------------------------- */
 
 static const jpeg_kind kinds[] = {
     {131, 97, 3, 1, 1, 0, false, 0, 0}, {131, 97, 3, 2, 1, 0, false, 0, 0}, {130, 97, 3, 1, 2, 0, false, 0, 0},
@@ -127,7 +127,7 @@ static int below(uint32_t *noise, int end)
     return (int)((*noise >> 8) % (uint32_t)end);
 }
 
-/* `user` is the box wanted. */
+/* `user` is the wanted box. */
 static att_box give_box(void *user, int width, int height)
 {
     att_box box = *(const att_box *)user;
@@ -183,7 +183,7 @@ static void a_decoded_part_equals_that_of_the_whole(void **state)
         }
 }
 
-/* Of chroma that no camera writes all is decoded, whatever is needed. */
+/* With a chroma sampling that no camera writes, the whole image is decoded, whatever part is needed. */
 static void a_jpeg_with_unusual_chroma_is_decoded_whole(void **state)
 {
     scratch *self = *state;
@@ -201,7 +201,7 @@ static void a_jpeg_with_unusual_chroma_is_decoded_whole(void **state)
     free(bytes);
 }
 
-/* Damage is found wherever it is. */
+/* Damage is found in all parts of the file. */
 static void damage_outside_a_decoded_part_is_found(void **state)
 {
     scratch *self = *state;
@@ -234,7 +234,7 @@ static void damage_outside_a_decoded_part_is_found(void **state)
     assert_true(refused > KINDS * BOXES / 2);
 }
 
-/* What a WebP lacks at its end is told from what is wrong inside. */
+/* A truncated WebP and a damaged WebP give different messages. */
 static void a_truncated_webp_is_reported_as_truncated(void **state)
 {
     scratch *self = *state;
@@ -246,7 +246,7 @@ static void a_truncated_webp_is_reported_as_truncated(void **state)
         assert_int_equal(att_image_decode(self->context, bytes, cut, 3, NULL, &image), ATT_ERR_FORMAT);
         assert_message_has(self, "the data are truncated");
     }
-    memset(bytes + 12, 'x', 8); /* no chunk of an image */
+    memset(bytes + 12, 'x', 8); /* an unknown chunk */
     assert_int_equal(att_image_decode(self->context, bytes, size, 3, NULL, &image), ATT_ERR_FORMAT);
     assert_message_has(self, "not a WebP that can be decoded");
     att_free(self->context, bytes);
@@ -281,7 +281,7 @@ static void images_beyond_the_limits_are_refused(void **state)
     }
 }
 
-/* A WebP needs 4 bytes a pixel for libwebp, and 3 more for the colours of which a grey image is made. */
+/* Decoding a WebP takes 4 bytes per pixel in libwebp, and 3 more for the colours if a grey image is made. */
 static void the_memory_limit_counts_all_that_a_webp_needs(void **state)
 {
     scratch *self = *state;
@@ -303,7 +303,7 @@ static void the_memory_limit_counts_all_that_a_webp_needs(void **state)
 static void a_huge_png_is_refused_before_memory_is_taken(void **state)
 {
     scratch *self = *state;
-    /* A PNG of 60,000 x 60,000 pixels: signature and header with its checksum. */
+    /* A PNG of 60,000 x 60,000 pixels: the signature, and the header with its checksum. */
     static const uint8_t bomb[] = {0x89, 'P',  'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0,    0,
                                    13,   'I',  'H', 'D', 'R',  0,    0,    0xea, 0x60, 0,    0,
                                    0xea, 0x60, 8,   2,   0,    0,    0x00, 0x0f, 0xb0, 0xe2, 0x15};
@@ -328,7 +328,7 @@ static void unreadable_files_are_refused_with_the_reason(void **state)
                          ATT_ERR_FORMAT);
         assert_message_has(self, others[i].named);
     }
-    /* Only bytes within the file count. */
+    /* Only bytes inside the file count. */
     assert_int_equal(att_image_decode(self->context, "GIF8", 3, 3, NULL, &image), ATT_ERR_FORMAT);
     assert_message_has(self, "not a JPEG, PNG or WebP image");
     scratch_write(self, "RIFF....WAVE", 12);

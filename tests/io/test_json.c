@@ -28,7 +28,7 @@ static void objects_arrays_and_escapes_are_parsed(void **state)
     json_decref(root);
 }
 
-/* As Python's json: the last value counts, but where unique keys are asked for. */
+/* As in Python's json, the last value of a key counts, unless unique keys are requested. */
 static void the_last_of_repeated_keys_counts_unless_keys_must_be_unique(void **state)
 {
     scratch *self = *state;
@@ -42,8 +42,8 @@ static void the_last_of_repeated_keys_counts_unless_keys_must_be_unique(void **s
     json_decref(root);
 }
 
-/* `count` times the entry, which ends in a comma, between brackets; a blank is in place of the last comma. The caller
- * frees it. */
+/* Returns `count` copies of the entry, which ends in a comma, between brackets, with a blank in place of the last
+ * comma. The caller frees the text. */
 static char *repeat(char opening, const char *entry, int count, char closing)
 {
     size_t length = strlen(entry);
@@ -58,7 +58,7 @@ static char *repeat(char opening, const char *entry, int count, char closing)
     return text;
 }
 
-/* Small texts of many values. */
+/* Short texts with many values. */
 static void a_text_of_too_many_values_is_refused(void **state)
 {
     scratch *self = *state;

@@ -1,7 +1,7 @@
-/* Pickles that mean harm, or hold more than tensors, in files that are otherwise as they should be. */
+/* Hostile pickles, and pickles with more than tensors, in files that are otherwise valid. */
 #include "io/torch_file.h"
 
-/* --- pickles that do harm ----------------------------------------------------------------------------------------- */
+/* --- hostile pickles ---------------------------------------------------------------------------------------------- */
 
 typedef struct hostile {
     const char *bytes;
@@ -59,7 +59,7 @@ static void hostile_pickles_are_refused(void **state)
         HOSTILE("", ATT_ERR_FORMAT, "something else than one value"),
         HOSTILE("\x80\x06", ATT_ERR_FORMAT, "a protocol above 5"),
         HOSTILE("N", ATT_ERR_FORMAT, "no tensors were found"),
-        /* A list in itself. */
+        /* A list that contains itself. */
         HOSTILE("]q\0h\0a", ATT_ERR_FORMAT, "hold themselves"),
         HOSTILE("}q\0X\1\0\0\0ah\0s", ATT_ERR_FORMAT, "hold themselves"),
     };
@@ -72,7 +72,7 @@ static void hostile_pickles_are_refused(void **state)
     }
 }
 
-/* The number of elements of tensor `name`, -1 where there is none. */
+/* Returns the number of elements of tensor `name`, -1 if there is none. */
 static int64_t count_of(const att_tensors *file, const char *name)
 {
     int index = att_tensors_find(file, name);
@@ -86,7 +86,7 @@ static void pair(bytes *object, const char *key, int64_t count)
     tensor(object, &vector);
 }
 
-/* Of a key that is set again Python has the last value, in the place of the first: whichever opcodes set it. */
+/* If a key is set again, Python keeps the last value at the place of the first, for every opcode that sets keys. */
 static void the_last_value_of_a_repeated_key_counts(void **state)
 {
     scratch *self = *state;
@@ -133,7 +133,7 @@ static void the_last_value_of_a_repeated_key_counts(void **state)
     assert_string_equal(att_tensors_at(file, 0).name, "b");
     assert_string_equal(att_tensors_at(file, 1).name, "a");
     att_tensors_close(&file);
-    /* Bytes are no text: two keys, and two tensors of one name. */
+    /* A key of bytes is not text, so these are two keys, and two tensors with one name. */
     object->size = 0;
     ops(object, "}(");
     pair(object, "a", 1);
@@ -145,7 +145,7 @@ static void the_last_value_of_a_repeated_key_counts(void **state)
     free(object);
 }
 
-/* Opaque objects swallow what is put into them, calls and tensors included; containers are none of theirs. */
+/* Opaque objects absorb what is stored in them, including calls and tensors, but not the items of containers. */
 static void opaque_objects_are_left_out(void **state)
 {
     scratch *self = *state;
@@ -181,14 +181,14 @@ static void opaque_objects_are_left_out(void **state)
     free(object);
 }
 
-/* An object of a class that is not in the list, made of nothing. */
+/* An object of a class that is not in the list, created without arguments. */
 static void object_of_unknown(bytes *object)
 {
     global(object, "a.b", "_Outer.C");
     ops(object, ")\x81");
 }
 
-/* Beside the weights their objects are left out. */
+/* Such objects are ignored beside the weights. */
 static void objects_of_unknown_classes_are_left_out(void **state)
 {
     scratch *self = *state;
@@ -203,7 +203,7 @@ static void objects_of_unknown_classes_are_left_out(void **state)
     object_of_unknown(object);
     ops(object, "(");
     text(object, "rate");
-    ops(object, "K\x01u"); /* items of a dictionary's subclass */
+    ops(object, "K\x01u"); /* items of a subclass of dict */
     text(object, "colour");
     global(object, "a", "Colour");
     ops(object, "(K\x01tR");
@@ -213,7 +213,7 @@ static void objects_of_unknown_classes_are_left_out(void **state)
     object_of_unknown(object);
     ops(object, "}(");
     text(object, "w");
-    tensor(object, &plain); /* not reached: model is there */
+    tensor(object, &plain); /* not used, because "model" exists */
     ops(object, "ub");
     text(object, "model");
     put_state(object, &plain);
@@ -227,7 +227,7 @@ static void objects_of_unknown_classes_are_left_out(void **state)
     free(object);
 }
 
-/* {"v": what `make` puts together, "w": a tensor} */
+/* {"v": what `make` writes, "w": a tensor} */
 static void refuse_beside_weights(scratch *self, void (*make)(bytes *), att_status status, const char *reason)
 {
     bytes *object = calloc(1, sizeof *object);
@@ -337,7 +337,7 @@ static void tensors_within_unknown_objects_are_refused(void **state)
     refuse_beside_weights(self, class_that_acts, ATT_ERR_UNSUPPORTED, "subprocess.Popen to be called");
 }
 
-/* Nested a hundred thousand times; nothing recurses, and only 16 levels are looked into. */
+/* Nested a hundred thousand times. Nothing recurses, and only 16 levels are searched. */
 static void too_deep_nesting_is_refused(void **state)
 {
     scratch *self = *state;
@@ -356,7 +356,7 @@ static void too_deep_nesting_is_refused(void **state)
     free(object);
 }
 
-/* Fourteen dictionaries, each ten times in the next: 10^14 ways to the one in the middle. */
+/* Fourteen dictionaries, each ten times in the next one: 10^14 paths to the innermost. */
 static void too_many_shared_values_are_refused(void **state)
 {
     scratch *self = *state;
@@ -422,7 +422,7 @@ static void common_prefixes_of_names_are_removed(void **state)
     }
 }
 
-/* {"module.model.a": ..., "module.model.b": ..., <strangers>} */
+/* {"module.model.a": ..., "module.model.b": ..., <other tensors>} */
 static void write_strangers(scratch *self, int count, const char *const *strangers, int stranger_count)
 {
     bytes *object = calloc(1, sizeof *object);
@@ -454,10 +454,14 @@ static void a_few_other_tensors_do_not_hide_the_prefix(void **state)
          "a",
          "n",
          "PyTorch's tensors without the prefix module.model. (2 other tensors)"},
-        {2, {"counter"}, 1, "module.model.a", "counter", "PyTorch's tensors"}, /* more than a quarter */
+        {2, {"counter"}, 1, "module.model.a", "counter", "PyTorch's tensors"}, /* more than a quarter of the tensors */
         {5, {"module.loss.w", "n"}, 2, "model.a", "n", "PyTorch's tensors without the prefix module. (1 other tensor)"},
-        {4, {"a"}, 1, "model.a", "a", "PyTorch's tensors without the prefix module. (1 other tensor)"}, /* two of a name
-                                                                                                         */
+        {4,
+         {"a"},
+         1,
+         "model.a",
+         "a",
+         "PyTorch's tensors without the prefix module. (1 other tensor)"}, /* two tensors of one name */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_strangers(self, cases[i].count, cases[i].strangers, cases[i].stranger_count);

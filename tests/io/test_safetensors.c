@@ -1,4 +1,4 @@
-/* Files that are read: what they hold and how much memory that takes. */
+/* Reading: the content of valid files, and the memory that reading takes. */
 #include "io/safetensors.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ static void tensors_and_metadata_are_read(void **state)
 static void misaligned_tensors_are_read(void **state)
 {
     scratch *self = *state;
-    /* No padding: the data begin at an odd address, and the f64 after a byte. */
+    /* No padding: the data begin at an odd address, and the f64 follows a single byte. */
     const char *header =
         "{\"u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
         "\"d\":{\"dtype\":\"F64\",\"shape\":[2],\"data_offsets\":[1,17]},"
@@ -86,7 +86,7 @@ static void misaligned_tensors_are_read(void **state)
     att_tensors_close(&file);
 }
 
-/* Every f16 against its definition: (-1)^s 2^(e - 15) (1 + f / 1024), subnormals 2^-14 f / 1024. */
+/* Every f16 number against its definition: (-1)^s 2^(e - 15) (1 + f / 1024), subnormal numbers 2^-14 f / 1024. */
 static void every_f16_converts_to_its_value(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void every_f16_converts_to_its_value(void **state)
     }
 }
 
-/* Names and metadata are decoded where they lie. */
+/* Names and metadata are decoded in place. */
 static void escapes_in_names_and_metadata_are_decoded(void **state)
 {
     scratch *self = *state;
@@ -126,7 +126,7 @@ static void escapes_in_names_and_metadata_are_decoded(void **state)
     att_tensors_close(&file);
 }
 
-/* As in checkpoints of PyTorch. A prefix that some names lack stays. */
+/* As in PyTorch's checkpoints. A prefix that some names lack is kept. */
 static void a_common_prefix_is_removed(void **state)
 {
     scratch *self = *state;
@@ -160,10 +160,10 @@ static void assert_kept(scratch *self, const char *const names[], int count)
 
 static void names_that_would_be_the_same_are_kept(void **state)
 {
-    /* A stranger that a prefix tells from another tensor. */
+    /* Without the prefix, another tensor would have the same name. */
     static const char *const prefixed[] = {"module.a", "module.b", "module.c", "module.d", "a"};
     assert_kept(*state, prefixed, 5);
-    /* Blocks that are counted anew in every chunk. */
+    /* Blocks whose numbers start again in every chunk. */
     static const char *const chunks[] = {"patch_embed.proj.weight", "blocks.0.0.norm1.weight",
                                          "blocks.1.0.norm1.weight"};
     assert_kept(*state, chunks, 3);
@@ -172,7 +172,8 @@ static void names_that_would_be_the_same_are_kept(void **state)
 static void unusual_but_valid_headers_are_read(void **state)
 {
     scratch *self = *state;
-    /* Order of the header is not the order of the data; empty tensors lie between; extra members are ignored. */
+    /* The order of the header is not the order of the data; empty tensors lie between others; unknown members are
+     * ignored. */
     write_file(self,
                "{" F32("z", "[1]", "[4,8]") "," F32("y", "[0]", "[4,4]") ",\"x\":{\"dtype\":\"I32\",\"extra\":{},"
                                                                          "\"shape\":[],\"data_offsets\":[0,4]}}   ",
@@ -190,7 +191,7 @@ static void unusual_but_valid_headers_are_read(void **state)
     att_tensors_close(&file);
 }
 
-/* A header of as few bytes a tensor as can be. */
+/* Writes a header with as few bytes per tensor as possible. */
 static void put_entries(char *header, int count)
 {
     size_t size = 1;
@@ -209,7 +210,7 @@ static void put_pairs(char *header, int count)
     sprintf(header + size - 1, "}}");
 }
 
-/* Whether a header of `length` bytes takes the memory that attscope/safetensors.h allows. */
+/* Checks that a header of `length` bytes takes no more memory than attscope/safetensors.h states. */
 static void assert_memory(scratch *self, const char *header, int tensors, int pairs)
 {
     enum { BOUND = 5 };

@@ -1,7 +1,7 @@
-/* Files that are damaged, hostile or shortened while they are read. */
+/* Files that are damaged, hostile, or shortened while they are read. */
 #include "io/safetensors_file.h"
 
-/* A whole file cut at every byte. */
+/* A valid file, truncated at every byte. */
 static void a_truncated_file_is_refused(void **state)
 {
     scratch *self = *state;
@@ -35,7 +35,7 @@ static void a_file_shortened_while_read_is_reported(void **state)
     att_tensors_close(&file);
 }
 
-/* Damage any one byte: it is refused or read, but never more than that. */
+/* With any one byte changed, the file is refused or read, and no access leaves the file. */
 static void changed_bytes_are_refused_or_read_within_the_file(void **state)
 {
     scratch *self = *state;
@@ -158,7 +158,7 @@ static void deep_nesting_is_refused(void **state)
     refuse(self, ATT_ERR_FORMAT, "nested");
 }
 
-/* An entry is built in memory as a whole. */
+/* An entry is stored in memory as a whole. */
 static void a_too_long_entry_is_refused(void **state)
 {
     enum { DIMS = 40000 };
@@ -174,8 +174,8 @@ static void a_too_long_entry_is_refused(void **state)
     free(bytes);
 }
 
-/* Malformed members must not make lists longer than the header could fill: at most the 5 times its length that
- * attscope/tensors.h allows. */
+/* Malformed members must not make lists longer than the header could fill: memory is at most 5 times the header's
+ * length, as attscope/tensors.h states. */
 static void a_malformed_header_takes_little_memory(void **state)
 {
     enum { LENGTH = 600000, BOUND = 5 };

@@ -1,4 +1,4 @@
-/* Files that are written: byte for byte, whole or not at all. */
+/* Writing: files have the expected bytes, and are written completely or not at all. */
 #include "io/safetensors.h"
 
 #include <signal.h>
@@ -109,7 +109,7 @@ static void a_full_disk_keeps_the_old_file(void **state)
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     small = before;
-    /* The disk is full after the length, within the header, before and within the data. */
+    /* The disk is full after the length, within the header, before the data, and within the data. */
     const size_t room[] = {0, 4, 8, 20, size - 26, size - 1};
     for (size_t i = 0; i < sizeof(room) / sizeof(room[0]); i++) {
         small.rlim_cur = room[i];
@@ -140,7 +140,7 @@ static void lack_of_memory_is_reported_without_leaks(void **state)
     assert_survives_lack_of_memory(*state, write_and_read);
 }
 
-/* A buffer is allocated for the largest tensor that comes from the callback, not for all of them. */
+/* The buffer for tensors from a callback has the size of the largest tensor, not of all of them. */
 static att_status fill_large(void *user, int index, void *out, size_t bytes)
 {
     (void)user;

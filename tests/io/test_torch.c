@@ -1,8 +1,8 @@
-/* Checkpoints of PyTorch: what it wrote is read to the bit, what is hostile is refused in a sentence. */
+/* PyTorch checkpoints: files written by PyTorch are read exactly, hostile files are refused with a message. */
 #include "io/golden.h"
 #include "io/torch_file.h"
 
-/* --- what torch.save() wrote -------------------------------------------------------------------------------------- */
+/* --- files written by torch.save() -------------------------------------------------------------------------------- */
 
 static att_tensors *open_golden(scratch *self, const char *name)
 {
@@ -23,7 +23,7 @@ static void assert_bytes(att_tensors *file, const char *name, att_safetensors_dt
     assert_memory_equal(out, expected, (size_t)info.count * att_safetensors_dtype_size(dtype));
 }
 
-/* tools/goldens/checkpoints.py, kinds(). */
+/* The tensors of kinds() in tools/goldens/checkpoints.py. */
 static void assert_floats(att_tensors *file)
 {
     static const double up[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
@@ -54,7 +54,7 @@ static void assert_integers(att_tensors *file)
     assert_bytes(file, "i8", ATT_SAFETENSORS_I8, (const int8_t[]){-1, 0, 1});
     assert_bytes(file, "u8", ATT_SAFETENSORS_U8, (const uint8_t[]){0, 1, 2});
     assert_bytes(file, "bool", ATT_SAFETENSORS_BOOL, (const uint8_t[]){1, 0, 1});
-    /* -1 does not turn into a float unasked, and what is transposed is laid out anew for others than f32, too. */
+    /* -1 is not converted to a float, and transposed tensors are also made contiguous for types other than f32. */
     assert_bytes(file, "f16", ATT_SAFETENSORS_F16, (const uint16_t[]){0, 0x3e00, 0x3800, 0x4000, 0x3c00, 0x4100});
     float out[3];
     assert_int_equal(att_tensors_read_f32(file, att_tensors_find(file, "i64"), out, 3), ATT_ERR_UNSUPPORTED);
@@ -91,7 +91,7 @@ static void checkpoints_of_torch_save_are_read_exactly(void **state)
             assert_average(file);
         else
             assert_false(att_tensors_has_average(file));
-        if (att_tensors_find(file, "u16") >= 0) { /* with the type beside the storage, not in it */
+        if (att_tensors_find(file, "u16") >= 0) { /* its type is stored beside the storage */
             assert_bytes(file, "u16", ATT_SAFETENSORS_U16, (const uint16_t[]){0, 1, 2});
             assert_bytes(file, "f8", ATT_SAFETENSORS_F8_E4M3, (const uint8_t[]){0, 0x38, 0x40});
         }
@@ -99,7 +99,8 @@ static void checkpoints_of_torch_save_are_read_exactly(void **state)
     }
 }
 
-/* "Trained ResNet on CIFAR-10 by akamaster", of the format before 1.6; figures by torch.load() of PyTorch 2.15. */
+/* "Trained ResNet on CIFAR-10 by akamaster", in the format before 1.6; the figures are from torch.load() of PyTorch
+ * 2.15. */
 static void a_published_resnet20_is_read_exactly(void **state)
 {
     scratch *self = *state;
@@ -124,9 +125,9 @@ static void a_published_resnet20_is_read_exactly(void **state)
     att_tensors_close(&file);
 }
 
-/* --- made by hand ------------------------------------------------------------------------------------------------- */
+/* --- files built by hand ------------------------------------------------------------------------------------------ */
 
-/* {"w": <tensor>} with the storage of four numbers. */
+/* Writes {"w": <tensor>} with a storage of four numbers. */
 static void write_state(scratch *self, const described *t)
 {
     bytes *object = calloc(1, sizeof *object);
@@ -135,7 +136,7 @@ static void write_state(scratch *self, const described *t)
     free(object);
 }
 
-/* The file at self->path has the four numbers as tensor "w". */
+/* Checks that the file self->path has the four numbers as tensor "w". */
 static void assert_four(scratch *self, att_shape shape)
 {
     att_tensors *file = open_path(self, self->path);
@@ -149,7 +150,7 @@ static void a_checkpoint_made_by_hand_is_read(void **state)
     assert_four(*state, att_shape_of(2, 2));
 }
 
-/* {<name>: <the object>, "epoch": 3, "state_dict": {"w": <tensor>}} */
+/* Writes {<name>: <the object>, "epoch": 3, "state_dict": {"w": <tensor>}}. */
 static void write_checkpoint(scratch *self, const char *name, const bytes *value)
 {
     bytes *object = calloc(1, sizeof *object);
@@ -195,7 +196,7 @@ static void the_architecture_becomes_metadata(void **state)
     free(said);
 }
 
-/* Names, options and arguments of the network, wherever a script keeps them. */
+/* The architecture name, options and arguments of the network, at every place where a script stores them. */
 static void every_description_becomes_metadata(void **state)
 {
     static const char *const names[] = {"arch", "architecture", "model_name", "timm_model"};
@@ -240,7 +241,7 @@ static void every_description_becomes_metadata(void **state)
     free(said);
 }
 
-/* A checkpoint whose "args" are {"model": "m", "model_kwargs": <the object>}. */
+/* Writes a checkpoint whose "args" are {"model": "m", "model_kwargs": <the object>}. */
 static void write_arguments(scratch *self, const bytes *arguments)
 {
     bytes *args = calloc(1, sizeof *args);
@@ -265,7 +266,7 @@ static void assert_arguments(scratch *self, const bytes *arguments, const char *
     att_tensors_close(&file);
 }
 
-/* What no reader understands is marked, not left out. */
+/* Values that cannot be represented are marked instead of left out. */
 static void training_arguments_become_metadata(void **state)
 {
     static const char key[] = "}X\1\0\0\0k";
@@ -296,7 +297,7 @@ static void training_arguments_become_metadata(void **state)
             ops(arguments, "s");
         assert_arguments(self, arguments, all[i].json);
     }
-    for (int length = 127; length <= 128; length++) { /* the longest text, and one that is too long */
+    for (int length = 127; length <= 128; length++) { /* the longest allowed text, and one that is too long */
         char value[129] = "", json[192];
         memset(value, 'v', (size_t)length);
         arguments->size = 0;
@@ -344,7 +345,7 @@ static void tensors_outside_their_storage_are_refused(void **state)
     }
 }
 
-/* A step over one element leaves the storage; it is never taken. */
+/* The stride of a dimension with one element leaves the storage, but is never used. */
 static void strides_of_single_elements_are_ignored(void **state)
 {
     write_state(*state, &(described){"FloatStorage", "0", 4, 0, {1, 4}, {INT64_MAX, 1}, 2, 2});
@@ -363,7 +364,7 @@ static void missing_repeated_and_unused_storages_are_refused(void **state)
     refused(self, ATT_ERR_FORMAT, "storage \"0\" is missing");
     write_old(self, object, &other, 1);
     refused(self, ATT_ERR_FORMAT, "storage \"x\" belongs to no tensor");
-    /* One storage, of which two tensors say different things. */
+    /* One storage that two tensors describe differently. */
     const described wider = {"FloatStorage", "0", 2, 0, {2}, {1}, 1, 1};
     text(object, "v");
     tensor(object, &wider);
@@ -458,7 +459,7 @@ static void only_whole_uncompressed_archives_are_read(void **state)
     free(object);
 }
 
-/* The last file's own header says that its bytes begin behind the directory. */
+/* The local header of the last file places its bytes after the directory. */
 static void bytes_behind_the_directory_are_refused(void **state)
 {
     scratch *self = *state;
@@ -471,7 +472,7 @@ static void bytes_behind_the_directory_are_refused(void **state)
     free(file);
 }
 
-/* `size` zeros that the archive calls its directory, of one file; no disk is taken. */
+/* Writes a sparse file of `size` zeros that the archive declares as its directory, with one file. */
 static void write_directory_of(scratch *self, uint32_t size)
 {
     static const uint8_t begin[] = "PK\3\4";
@@ -498,7 +499,7 @@ static void a_directory_of_more_than_64_mib_is_refused(void **state)
     refused(*state, ATT_ERR_FORMAT, "a zip archive whose directory has more than 67108864 bytes");
 }
 
-/* --- no checkpoints ----------------------------------------------------------------------------------------------- */
+/* --- files that are not checkpoints ------------------------------------------------------------------------------- */
 
 static void files_that_are_no_checkpoints_are_refused(void **state)
 {
@@ -533,7 +534,7 @@ static uint8_t *read_golden(const char *name, size_t *size)
 
 static const char *const golden_names[] = {"kinds_zip.pth", "kinds_old.pth"};
 
-/* Returns its size. */
+/* Copies a golden file to self->path and returns its size. */
 static size_t copy_golden(scratch *self, const char *name)
 {
     size_t size;
@@ -543,7 +544,7 @@ static size_t copy_golden(scratch *self, const char *name)
     return size;
 }
 
-/* Every byte counts: the old format ends with its last storage, a zip with its directory. */
+/* Every byte is needed: the old format ends with its last storage, a zip with its directory. */
 static void a_truncated_checkpoint_is_refused(void **state)
 {
     scratch *self = *state;
@@ -569,7 +570,7 @@ static void assert_readable(att_tensors *file)
     }
 }
 
-/* Whatever a byte is changed to, what comes back can be read to its end. */
+/* With any one byte changed, what is accepted can be read completely. */
 static void changed_bytes_are_refused_or_read_to_the_end(void **state)
 {
     scratch *self = *state;
@@ -608,7 +609,7 @@ static void a_file_shortened_while_read_is_reported(void **state)
     }
 }
 
-/* Pickles longer than what is read of a file at first. */
+/* Pickles longer than the part of a file that is read first. */
 static void long_pickles_are_read_whole(void **state)
 {
     enum { LENGTH = 3 << 20 };

@@ -1,4 +1,4 @@
-/* io/torch_file.h - for tests: pickles put together by hand, and both kinds of files around them. */
+/* io/torch_file.h - for tests: pickles built by hand, and files of both formats around them. */
 #ifndef TESTS_IO_TORCH_FILE_H
 #define TESTS_IO_TORCH_FILE_H
 
@@ -29,7 +29,7 @@ static inline void put_number(bytes *to, uint64_t number, int count)
 
 /* --- pickles ------------------------------------------------------------------------------------------------------ */
 
-/* Opcodes that have no argument. */
+/* Appends opcodes without arguments. */
 static inline void ops(bytes *to, const char *opcodes)
 {
     put(to, opcodes, strlen(opcodes));
@@ -69,7 +69,7 @@ typedef struct described {
     const char *type, *key;
     int64_t elements; /* of the storage */
     int64_t offset, size[8], stride[8];
-    int rank, strides; /* how many of each */
+    int rank, strides; /* number of each */
 } described;
 
 static inline void storage(bytes *to, const described *t)
@@ -102,7 +102,7 @@ typedef struct stored {
     size_t size, elements;
 } stored;
 
-/* The format before PyTorch 1.6; `object` is a pickle without PROTO and STOP. */
+/* Writes the format before PyTorch 1.6. `object` is a pickle without PROTO and STOP. */
 static inline void old_file(bytes *to, const bytes *object, const stored *storages, int count)
 {
     static const char preface[] =
@@ -119,18 +119,18 @@ static inline void old_file(bytes *to, const bytes *object, const stored *storag
     }
 }
 
-/* One file of an archive, and what its headers say that is not so. */
+/* One file of a zip archive, and wrong values for its headers. */
 typedef struct zipped {
     const char *name;
     const void *data;
     size_t size;
     int method, flags;
-    int64_t place_off; /* added to where the directory says it begins */
+    int64_t place_off; /* added to the offset in the directory */
     int64_t size_off;  /* added to its sizes */
     uint32_t crc_off;  /* added to its checksum */
 } zipped;
 
-/* CRC-32 of zip (ISO 3309), bit by bit. */
+/* CRC-32 of zip (ISO 3309), computed bit by bit. */
 static inline uint32_t checksum(const uint8_t *data, size_t size)
 {
     uint32_t value = UINT32_MAX;
