@@ -1,5 +1,5 @@
-/* Benchmarks: the matrix products are those that the graph counts, figures are what they say, nothing leaks when memory
- * runs out. */
+/* Benchmarks: the measured matrix products are those of the graph, figures are consistent, and nothing leaks when
+ * memory runs out. */
 #include <limits.h>
 #include <math.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 #include "bench/gemm.h"
 #include "bench/triad.h"
 
-/* A ViT that is made and run within milliseconds. */
+/* A ViT that is created and run within milliseconds. */
 static att_option_values small_network(void)
 {
     att_option_values options = att_options_none();
@@ -62,7 +62,7 @@ static void the_timed_products_are_those_of_the_graph(void **state)
     att_context_destroy(&context);
 }
 
-/* More threads than rows and heads: some have nothing to do. */
+/* With more threads than rows and heads, some threads have nothing to do. */
 static void there_may_be_more_threads_than_rows(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static void there_may_be_more_threads_than_rows(void **state)
     att_context_destroy(&context);
 }
 
-/* What a profile's rows add up to. */
+/* Sums over the rows of a profile. */
 typedef struct profile {
     int rows;
     double seconds, flops;
@@ -120,20 +120,20 @@ static void figures_of_a_network_agree_with_each_other(void **state)
         assert_true(r.images_per_second > 0 && r.gemm_rate > 0 && r.share > 0);
         double flops = (training ? 3 : 1) * 2e9 * r.gmacs;
         double share = r.images_per_second * flops / r.gemm_rate;
-        /* Rounding only: measured 2e-16. */
+        /* Rounding only; measured: 2e-16. */
         assert_true(r.share > share * (1 - 1e-12) && r.share < share * (1 + 1e-12));
         assert_true(r.peak_bytes > 1 << 20);
         assert_true(r.memory_rate > 0);
         assert_true(p.rows > 5);
-        /* Two threads are in kernels no longer than they run. */
+        /* Two threads are in kernels for at most twice the wall time. */
         assert_true(r.all_seconds >= 3 * 0.5 * r.step_seconds && p.seconds <= 2 * r.all_seconds);
-        /* Softmax and recomputed layers come on top of the matrix products; the first layer has no gradient to data. */
+        /* Softmax and recomputed layers add to the matrix products; the first layer has no gradient of its input. */
         assert_true(p.flops >= 3 * 4 * (training ? 0.9 : 1) * flops);
     }
     att_context_destroy(&context);
 }
 
-/* Operations: 4 N^2 heads width, forward; three times that with backward. */
+/* Operations: 4 N^2 heads width for forward, three times that with backward. */
 static void operations_of_attention_follow_their_formula(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static void batches_are_timed_up_to_the_largest(void **state)
     att_context_destroy(&context);
 }
 
-/* Kernels of one case follow each other, the taken one first. */
+/* Kernels of one case follow each other, the chosen one first. */
 typedef struct kernel_list {
     int rows, cases;
     char last[96];
@@ -245,7 +245,7 @@ static double resident_bytes(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* What the process held once and gave back still counts, in bytes. */
+/* Memory that the process allocated and freed counts in the peak. */
 static void freed_memory_still_counts_in_the_peak(void **state)
 {
     (void)state;
@@ -255,7 +255,7 @@ static void freed_memory_still_counts_in_the_peak(void **state)
     memset(block, 1, held);
     assert_true(block[held / 2] == 1);
     double resident = resident_bytes(), peak = (double)att_clock_peak_bytes();
-    assert_true(fabs(peak / resident - 1) < 0.01); /* the system counts pages in batches */
+    assert_true(fabs(peak / resident - 1) < 0.01); /* the kernel counts pages in batches */
     free(block);
     assert_true((double)att_clock_peak_bytes() >= (double)held);
 }
@@ -269,7 +269,7 @@ static void the_bytes_of_the_triad_are_counted_once(void **state)
     assert_int_equal(att_triad_create(context, &triad), ATT_OK);
     double held = (double)(att_context_allocations(context).bytes_now - before), passed = att_triad_bytes(triad);
     assert_true(passed > 0.99 * (96 << 20));
-    assert_true(passed <= held && held - passed < 4096); /* two arrays read, one written, each once */
+    assert_true(passed <= held && held - passed < 4096); /* two arrays are read and one is written, each counted once */
     att_triad_run(triad);
     att_triad_destroy(&triad);
     assert_null(triad);
@@ -330,7 +330,7 @@ static void cases_name_known_networks_and_modules(void **state)
     att_context_destroy(&context);
 }
 
-/* An allocator whose n-th call from now fails. */
+/* An allocator that fails at the n-th call from now. */
 typedef struct failing {
     long left;
 } failing;
@@ -352,7 +352,7 @@ static void *allocate(void *user, void *old, size_t old_size, size_t size)
     return block;
 }
 
-/* One run of each kind of benchmark, as small as can be. */
+/* One run of each kind of benchmark, as small as possible. */
 static att_status run_network(att_context *context)
 {
     att_option_values network = small_network();
@@ -429,7 +429,7 @@ static void lack_of_memory_is_reported_without_leaks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(freed_memory_still_counts_in_the_peak), /* first: others take more */
+        cmocka_unit_test(freed_memory_still_counts_in_the_peak), /* first, because the others use more memory */
         cmocka_unit_test(the_timed_products_are_those_of_the_graph),
         cmocka_unit_test(there_may_be_more_threads_than_rows),
         cmocka_unit_test(figures_of_a_network_agree_with_each_other),

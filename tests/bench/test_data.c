@@ -1,4 +1,4 @@
-/* The measure of data on a handful of tiny images: every case gives a figure, and what cannot be read an error. */
+/* The benchmark of data on a few tiny images: every case gives a figure, and an unreadable file gives an error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

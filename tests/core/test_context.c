@@ -84,7 +84,7 @@ static void nothing_goes_beyond_the_limit(void **state)
     assert_int_equal(att_fail_memory(context, 3 << 20, "a test"), ATT_ERR_MEMORY);
     assert_string_equal(att_context_message(context),
                         "out of memory: 3.0 MiB for a test, where 1.0 MiB of at most 1.0 MiB are in use");
-    block = att_reallocate(context, block, 1000); /* what is given back may be taken again */
+    block = att_reallocate(context, block, 1000); /* freed memory may be allocated again */
     assert_non_null(block);
     assert_null(att_reallocate(context, block, 1 << 20));
     assert_non_null(block = att_reallocate(context, block, 1 << 19));
@@ -95,7 +95,7 @@ static void nothing_goes_beyond_the_limit(void **state)
     att_context_destroy(&context);
     context = context_with(1);
     size_t limit = att_context_allocations(context).bytes_limit;
-    assert_true(limit > 1 << 20 && limit < SIZE_MAX); /* this machine's */
+    assert_true(limit > 1 << 20 && limit < SIZE_MAX); /* the limit of this machine */
     att_context_destroy(&context);
 }
 
@@ -141,7 +141,7 @@ static void tally_thread(void *user, int thread)
     atomic_fetch_add(&it->arrived, 1);
     att_barrier_wait(&it->barrier);
     if (atomic_load(&it->arrived) < it->barrier.count)
-        it->late = 1; /* somebody passed before all had come */
+        it->late = 1; /* a thread passed the barrier before all had arrived */
     att_barrier_wait(&it->barrier);
 }
 
@@ -184,7 +184,7 @@ static void statuses_have_names(void **state)
     assert_non_null(att_status_meaning((att_status)999));
 }
 
-static int allowed; /* allocations until one fails; only this file's tests set it */
+static int allowed; /* number of allocations that succeed; only the tests of this file set it */
 
 static void *failing_allocate(void *user, void *old, size_t old_size, size_t size)
 {

@@ -1,4 +1,4 @@
-/* What a machine has left, from a folder that stands for its "/". */
+/* The memory that a machine has left, read from a folder that stands for its "/". */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 enum { PATH = 512 };
 static const size_t KIB = 1024, GIB = (size_t)1 << 30;
 
-/* Writes `text` to <root><path> and makes the folders on the way. */
+/* Writes `text` to <root><path> and creates missing folders. */
 static void put(const char *root, const char *path, const char *text)
 {
     char full[PATH];
@@ -65,7 +65,7 @@ static void without_such_a_file_it_is_the_machine(void **state)
     assert_int_equal(whole % KIB, 0);
 }
 
-/* Inner and outer groups; the cached files of a group are no hindrance. */
+/* Inner and outer control groups. Cached files of a group count as free. */
 static void a_group_s_limit_counts(void **state)
 {
     put(*state, "/proc/self/cgroup", "0::/a.slice/b.scope\n");
@@ -76,13 +76,14 @@ static void a_group_s_limit_counts(void **state)
     put(*state, "/sys/fs/cgroup/a.slice/b.scope/memory.max", "max\n");
     put(*state, "/sys/fs/cgroup/a.slice/b.scope/memory.current", "3221225472\n");
     assert_int_equal(att_machine_memory(*state), 3 * GIB);
-    put(*state, "/sys/fs/cgroup/a.slice/b.scope/memory.max", "3758096384\n"); /* without statistics: all is in use */
+    /* without statistics, all of it counts as used */
+    put(*state, "/sys/fs/cgroup/a.slice/b.scope/memory.max", "3758096384\n");
     assert_int_equal(att_machine_memory(*state), GIB / 2);
     put(*state, "/sys/fs/cgroup/a.slice/b.scope/memory.current", "3758096385\n");
     assert_int_equal(att_machine_memory(*state), 0);
 }
 
-/* Statistics are a moment older or younger than what they add up to. */
+/* Statistics may be a moment older or newer than their sum, so more may be cached than is used. */
 static void more_cached_than_used_is_all_of_it(void **state)
 {
     put(*state, "/proc/self/cgroup", "0::/a\n");
@@ -92,7 +93,7 @@ static void more_cached_than_used_is_all_of_it(void **state)
     assert_int_equal(att_machine_memory(*state), GIB);
 }
 
-/* A container that sees its own group as the whole mount, under the name it has outside. */
+/* In a container, the mount shows the container's own group, while the path is the one outside. */
 static void a_container_s_limit_counts(void **state)
 {
     put(*state, "/proc/self/cgroup", "0::/docker/0123456789abcdef\n");
@@ -110,7 +111,7 @@ static void groups_of_the_first_version_count(void **state)
     put(*state, "/sys/fs/cgroup/memory/job/7/memory.usage_in_bytes", "1610612736\n");
     put(*state, "/sys/fs/cgroup/memory/job/7/memory.stat",
         "inactive_file 0\nactive_file 0\ntotal_inactive_file 268435456\ntotal_active_file 268435456\n");
-    put(*state, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); /* none */
+    put(*state, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); /* no limit */
     put(*state, "/sys/fs/cgroup/memory/memory.usage_in_bytes", "20000000000\n");
     assert_int_equal(att_machine_memory(*state), GIB);
     put(*state, "/proc/self/cgroup", "4:memoryless:/job/7\n");

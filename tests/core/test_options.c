@@ -130,7 +130,7 @@ static void a_struct_keeps_them(void **state)
     assert_string_equal(made.pool, "");
     att_options_write(&table, &made, &back);
     assert_int_equal(back.count, 0);
-    att_options_set(&values, "sides", 8); /* one number is both */
+    att_options_set(&values, "sides", 8); /* one number sets both */
     att_options_set(&values, "depth", 0.5);
     assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
     assert_string_equal(att_context_message(*state), "depth must be in 1..9, not 0.5");
@@ -173,7 +173,7 @@ static void values_are_compared_and_copied(void **state)
     assert_null(att_options_find(&one, "sides"));
 }
 
-/* What has no room is refused by whoever reads the values. */
+/* Values that did not fit are refused when the options are read. */
 static void too_much_is_noticed(void **state)
 {
     char text[2 * ATT_OPTION_TEXT_BYTES];
@@ -187,7 +187,7 @@ static void too_much_is_noticed(void **state)
     att_options_set(&values, text, 1);
     assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
     values = att_options_none();
-    att_options_set_text(&values, "other", text + ATT_OPTION_TEXT_BYTES); /* the longest text that fits */
+    att_options_set_text(&values, "other", text + ATT_OPTION_TEXT_BYTES); /* the longest allowed text */
     assert_int_equal(strlen(att_options_text(&values, "other")), ATT_OPTION_TEXT_BYTES - 1);
     assert_false(values.overflowed);
     att_options_set_text(&values, "other", text + ATT_OPTION_TEXT_BYTES - 1);

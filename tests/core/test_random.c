@@ -8,7 +8,7 @@
 
 #include "core/random.h"
 
-/* Known answers of philox4x32-10 (Random123's kat_vectors). */
+/* Philox4x32-10 gives the known answers of Random123's kat_vectors. */
 static void philox_gives_its_known_answers(void **state)
 {
     (void)state;
@@ -37,7 +37,7 @@ static void permutation_holds_every_index_once(void **state)
     assert_true(moved > COUNT / 2);
 }
 
-/* 6000 orders of three: each of the six within five standard deviations of 1000. */
+/* 6000 permutations of three elements: each of the six occurs 1000 times, within five standard deviations. */
 static void permutations_are_equally_likely(void **state)
 {
     (void)state;

@@ -108,7 +108,7 @@ static void a_text_grows_as_it_is_appended_to(void **state)
     assert_int_equal(text.length, 4000);
     assert_memory_equal(text.data + 3996, "999,", 5);
     att_text_free(&text);
-    assert_int_equal(att_context_allocations(context).bytes_now > 0, 1); /* the thread pool */
+    assert_int_equal(att_context_allocations(context).bytes_now > 0, 1); /* memory of the thread pool */
     att_context_destroy(&context);
     assert_null(context);
 }

@@ -1,4 +1,4 @@
-/* data/labels.h - for tests: a loader's targets that are the images' classes. */
+/* data/labels.h - for tests: target rules of a loader whose targets are the images' classes. */
 #ifndef TESTS_DATA_LABELS_H
 #define TESTS_DATA_LABELS_H
 

@@ -1,4 +1,4 @@
-/* data/opened.h - for tests: data sets that are opened, and what they must hold. */
+/* data/opened.h - for tests: checks of opened data sets. */
 #ifndef TESTS_DATA_OPENED_H
 #define TESTS_DATA_OPENED_H
 
@@ -31,7 +31,7 @@ static inline void expect_failure(scratch *self, const char *path, const char *s
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
-/* Image `index` has this label and is filled with this value, in grey and in colour. */
+/* Checks that image `index` has this label and is filled with this value, in grey and in colour. */
 static inline void assert_image(scratch *self, const att_dataset *dataset, int64_t index, int label, int value)
 {
     assert_int_equal(att_dataset_label(dataset, index), label);
@@ -63,7 +63,7 @@ static inline void assert_short_name(const att_dataset *dataset, int64_t index, 
     assert_string_equal(att_dataset_short_name(dataset, index, name, sizeof(name)), wanted);
 }
 
-/* Opens a data set, reads its first image and closes it. */
+/* Opens a data set, reads its first image, and closes it. */
 static inline att_status open_and_read(scratch *self, const char *path, const char *split, const char *map)
 {
     att_dataset *dataset;

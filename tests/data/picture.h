@@ -1,4 +1,4 @@
-/* data/picture.h - for tests: a tiny PNG. */
+/* data/picture.h - for tests: makes a tiny PNG. */
 #ifndef TESTS_DATA_PICTURE_H
 #define TESTS_DATA_PICTURE_H
 
@@ -13,7 +13,7 @@
 
 enum { PICTURE_SIDE = 4 };
 
-/* A grey PNG filled with `value`; *bytes is the caller's, to be freed. */
+/* Makes a grey PNG filled with `value`. *bytes belongs to the caller, who frees it. */
 static inline void picture_make(int value, void **bytes, size_t *size)
 {
     uint8_t pixels[PICTURE_SIDE * PICTURE_SIDE];

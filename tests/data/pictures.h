@@ -1,11 +1,11 @@
-/* data/pictures.h - for tests: data sets of tiny PNGs whose pixels say which image they are. */
+/* data/pictures.h - for tests: writes data sets of tiny PNGs whose pixels identify the image. */
 #ifndef TESTS_DATA_PICTURES_H
 #define TESTS_DATA_PICTURES_H
 
 #include "data/picture.h"
 #include "io/pack.h"
 
-/* Writes a picture to <folder>/<name>, with the folders on the way. */
+/* Writes an image to <folder>/<name>, and creates missing folders. */
 static inline void picture_write(const scratch *self, const char *name, int value)
 {
     char path[512];
@@ -34,7 +34,7 @@ static inline void pack_picture(pack *to, const char *name, int value)
     free(bytes);
 }
 
-/* Packs pictures of the values 0, 1, 2 ... under the names. */
+/* Writes an archive of images filled with 0, 1, 2, ... under these names. */
 static inline void pictures_pack(const char *path, const char *kind, const char *const *names, int count)
 {
     pack made = pack_open(path, kind);

@@ -1,5 +1,5 @@
-/* Random changes: what they do against timm's arguments (tests/goldens/augment_arguments.txt), how often against what
- * was asked for, and that each stage draws by itself. */
+/* Augmentation: arguments of operations against timm's (tests/goldens/augment_arguments.txt), frequencies against the
+ * options, and independent random streams of the stages. */
 #include <math.h>
 
 #include "data/augment.h"
@@ -46,7 +46,7 @@ static int check_argument(const char *name, double magnitude, int negate, double
         for (int i = 0; i < ATT_AUGMENT_OPERATIONS; i++) {
             if (strcmp(att_augment_name(i, variant), name) != 0)
                 continue;
-            /* the same formulas in doubles: 0 measured */
+            /* the same formulas in doubles; measured: 0 */
             assert_float_equal(att_augment_argument(i, variant, magnitude, negate), expected, 1e-15);
             checked = 1;
         }
@@ -93,7 +93,7 @@ static void descriptions_are_parsed_as_by_timm(void **state)
 
 /* --- RandAugment ------------------------------------------------------------------------------------------------- */
 
-/* The operation and direction that give these bytes at magnitude 6; -1: none; 2 * operation + negated. */
+/* Returns the operation and direction that give these bytes at magnitude 6, as 2 * operation + negated; -1: none. */
 static int recognise(const att_transform_options *options, const float *out)
 {
     uint8_t pixels[BYTES], room[BYTES];
@@ -132,7 +132,7 @@ static void operations_are_drawn_evenly(void **state)
         if (found / 2 == 3)
             negated += found % 2;
     }
-    /* Means 750 +- 24, 150 +- 12 and half of the rotations +- 6: within four deviations. */
+    /* The expected numbers are 750 +- 24, 150 +- 12 and half of the rotations +- 6; the limits are four deviations. */
     assert_true(abs(left - PICTURES / 4) < 95);
     for (int i = 0; i < ATT_AUGMENT_OPERATIONS; i++)
         if (abs(drawn[i] - PICTURES * 3 / 4 / ATT_AUGMENT_OPERATIONS) >= 48)
@@ -140,7 +140,7 @@ static void operations_are_drawn_evenly(void **state)
     assert_true(abs(negated - drawn[3] / 2) < 25);
 }
 
-/* The bits that a picture whose values have all eight keeps. */
+/* Returns the number of bits that an image keeps, whose values use all eight. */
 static int bits_kept(const uint8_t *pixels)
 {
     int all = 0, bits = 0;
@@ -151,7 +151,7 @@ static int bits_kept(const uint8_t *pixels)
     return bits;
 }
 
-/* Read from how often Posterize, the fifth operation, keeps how many bits. */
+/* Derived from the bits that Posterize, the fifth operation, keeps, and how often. */
 static void magnitudes_are_normal_and_clipped(void **state)
 {
     (void)state;
@@ -169,8 +169,9 @@ static void magnitudes_are_normal_and_clipped(void **state)
         steps[bits_kept(pixels)]++;
         count++;
     }
-    /* Magnitudes below 2.5 keep 4 bits, below 5: 3, below 7.5: 2, below 10: 1, cut to 10: none; shares of a normal
-     * beyond 2, and between 2, 1, 0, -1 deviations. 1600 pictures: four deviations are 0.05 at most. */
+    /* Magnitudes below 2.5 keep 4 bits, below 5: 3, below 7.5: 2, below 10: 1, clipped to 10: none. These are the
+     * shares of a normal distribution beyond 2, and between 2, 1, 0 and -1 deviations. With 1600 images, four
+     * deviations are at most 0.05. */
     static const double shares[5] = {0.0228, 0.1359, 0.3413, 0.3413, 0.1587};
     for (int bits = 0; bits < 5; bits++)
         assert_float_equal((double)steps[bits] / count, shares[bits], 0.05);
@@ -184,7 +185,7 @@ static void brightness_is_drawn_evenly_from_its_range(void **state)
     scratch *self = *state;
     float out[BYTES];
     att_transform_options options = plain();
-    options.color_jitter[0] = 0.4; /* brightness: a value becomes v f, the fraction dropped */
+    options.color_jitter[0] = 0.4; /* brightness: v becomes v f, truncated */
     double sum = 0, squares = 0, least = 9, most = 0;
     for (int i = 0; i < PICTURES; i++) {
         transform(self, &options, i, out);
@@ -237,7 +238,7 @@ static void a_vertical_flip_reverses_the_rows(void **state)
             assert_int_equal(lrintf(out[y * 3 * SIDE + x]), original[(SIDE - 1 - y) * 3 * SIDE + x]);
 }
 
-/* Erased values are those that are not whole (normal draws), or zero. */
+/* Counts erased values: those that are not whole numbers (normal draws), or zeros. */
 static int count_erased(const float *out, att_erase_mode mode)
 {
     int erased = 0;
@@ -269,8 +270,8 @@ static void erasing_has_its_probability_area_and_values(void **state)
                     squares += (double)out[k] * (double)out[k];
                 }
         }
-        /* 750 +- 24; areas U(.02, 1/3) have the mean 0.177 +- 0.003, less what rounding and the limit to boxes smaller
-         * than the image take: 0.170 measured */
+        /* 750 +- 24. Areas drawn from U(.02, 1/3) have the mean 0.177 +- 0.003, minus the effect of rounding and of
+         * boxes that would be larger than the image. Measured: 0.170. */
         assert_true(abs(touched - PICTURES / 4) < 95);
         assert_float_equal(area / touched, 0.172, 0.015);
         assert_true(mode == ATT_ERASE_PIXEL ? distinct == all : distinct == 0);
@@ -294,12 +295,12 @@ static void several_erased_boxes_share_the_area(void **state)
         transform(self, &options, i, out);
         area += (double)count_erased(out, ATT_ERASE_CONST) / BYTES;
     }
-    assert_float_equal(area / PICTURES, 0.165, 0.015); /* boxes may overlap: 0.163 measured */
+    assert_float_equal(area / PICTURES, 0.165, 0.015); /* boxes may overlap; measured: 0.163 */
 }
 
-/* --- draws ------------------------------------------------------------------------------------------------------- */
+/* --- random streams ----------------------------------------------------------------------------------------------- */
 
-/* What one stage draws must not move what another does. */
+/* The draws of one stage must not change the draws of another. */
 static void erasing_changes_no_draw_of_another_stage(void **state)
 {
     scratch *self = *state;

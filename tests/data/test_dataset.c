@@ -2,7 +2,7 @@
 #include "data/classes.h"
 #include "data/opened.h"
 
-/* What a context says in its log. */
+/* The log of a context. */
 typedef struct said {
     char text[2000];
     size_t length;
@@ -15,7 +15,7 @@ static void keep_line(void *user, att_log_level level, const char *line)
         log->length += (size_t)snprintf(log->text + log->length, sizeof log->text - log->length, "%s\n", line);
 }
 
-/* Opens and closes a data set of `count` images; what was warned of meanwhile. */
+/* Opens and closes a data set of `count` images and records the warnings. */
 static void open_logged(const char *path, const char *split, bool unlabelled, int64_t count, said *log)
 {
     att_settings settings = att_settings_defaults();
@@ -56,7 +56,7 @@ static void write_text(const scratch *self, const char *name, const char *text)
 static void files_are_sorted_as_by_timm(void **state)
 {
     (void)state;
-    /* By natural_key() of timm 1.0: [int(s) if s.isdigit() else s for s in re.split(r"(\d+)", name.lower())] */
+    /* Sorted by natural_key() of timm 1.0: [int(s) if s.isdigit() else s for s in re.split(r"(\d+)", name.lower())] */
     static const char *const sorted[] = {"",   "1", "2",    "10",  "a",  "a2",  "A3",  "a10", "a10b",
                                          "ab", "B", "b01c", "b1d", "c1", "c/1", "c/9", "c/10"};
     int count = sizeof(sorted) / sizeof(*sorted);
@@ -78,7 +78,7 @@ static void class_folders_are_numbered_by_name(void **state)
     picture_write(self, "dog/.hidden.png", 99);
     picture_write(self, "dog/readme.txt", 99);
     picture_write(self, "empty/readme.txt", 99);
-    picture_write(self, "dog/x.png/y.txt", 99); /* a folder, whatever it is called; and a pipe */
+    picture_write(self, "dog/x.png/y.txt", 99); /* a folder whose name looks like an image, and a pipe */
     char pipe[512];
     snprintf(pipe, sizeof pipe, "%s/dog/pipe.png", self->folder);
     assert_int_equal(mkfifo(pipe, 0666), 0);
@@ -136,7 +136,7 @@ static void folders_of_splits_are_found(void **state)
     expect_failure(self, self->folder, "train", NULL, ATT_ERR_NOT_FOUND, "validation");
 }
 
-/* The classes of a training number the folders if all folders are among them. */
+/* If the classes of a training contain all folders, they give the labels of the folders. */
 static void a_training_numbers_the_folders_that_it_knows(void **state)
 {
     scratch *self = *state;
@@ -195,7 +195,7 @@ static void a_class_map_that_does_not_fit_is_refused(void **state)
     expect_failure(self, self->folder, NULL, "/no/such/map", ATT_ERR_NOT_FOUND, "/no/such/map");
 }
 
-/* Images that belong to no class are named in a warning, wherever they lie. */
+/* Images that belong to no class are reported in a warning, wherever they lie. */
 static void images_beside_class_folders_cause_a_warning(void **state)
 {
     scratch *self = *state;
@@ -228,7 +228,7 @@ static void images_beside_class_folders_cause_a_warning(void **state)
     }
 }
 
-/* A link to a folder around it is not followed; folders nested too deep are counted. */
+/* A link to a parent folder is not followed. Folders nested too deeply are counted in a warning. */
 static void loops_of_links_and_deep_folders_are_left_out(void **state)
 {
     scratch *self = *state;
@@ -244,7 +244,7 @@ static void loops_of_links_and_deep_folders_are_left_out(void **state)
         open_logged(self->folder, NULL, unlabelled, 2, &log);
         assert_said(&log, "links to a folder that they lie in are not followed, so that no image is taken twice: 2");
     }
-    /* A link to another folder is one more class. */
+    /* A link to another folder is another class. */
     snprintf(path, sizeof path, "%s/c", self->folder);
     assert_int_equal(symlink("b", path), 0);
     open_logged(self->folder, NULL, false, 3, &log);
@@ -268,7 +268,7 @@ static const char tiny_list_name[] = "tiny/val/val_annotations.txt";
 static const char tiny_list[] =
     "val_1.png\tn02\t0\t0\t3\t3\r\nval_0.png\tn01\t0\t0\t3\t3\n\nval_10.png n01\nval_7.png n01\n";
 
-/* Images of val have the classes of the list; test, which has none, is not taken. */
+/* The images of val have the classes in the list. The split test has no classes and is not used. */
 static void check_tiny(scratch *self, const char *path)
 {
     att_dataset *dataset = open_set(self, path, "train", NULL);
@@ -345,7 +345,7 @@ static void a_list_of_annotations_must_name_a_class_for_each_image(void **state)
     write_text(self, "tiny/val/images/val_7.gif", "GIF8");
     write_text(self, "tiny/val/images/other.gif", "GIF8");
     open_logged(inner, "val", false, 3, &log);
-    assert_said(&log, ".gif 2"); /* with a line and without one */
+    assert_said(&log, ".gif 2"); /* with a line in the list, and without one */
     assert_null(strstr(log.text, "no class"));
     write_text(self, tiny_list_name, "\xEF\xBB\xBFval_0.png n01\nval_1.png n01\nval_10.png n01\nval_7.gif n01\n");
     open_logged(inner, "val", false, 3, &log);
@@ -370,7 +370,7 @@ static void a_list_of_annotations_must_name_a_class_for_each_image(void **state)
         write_text(self, tiny_list_name, wrong[i].list);
         expect_failure(self, inner, "val", NULL, wrong[i].status, wrong[i].reason);
     }
-    /* Without the list, "images" is a class like any other. */
+    /* Without the list, "images" is an ordinary class. */
     snprintf(command, sizeof command, "cd '%s/tiny/val' && rm val_annotations.txt && mkfifo val_annotations.txt",
              self->folder);
     assert_int_equal(system(command), 0);

@@ -69,7 +69,7 @@ static void an_archive_for_each_split_is_found(void **state)
     assert_image(self, dataset, 1, 1, 1);
     assert_name_ends(dataset, 1, "/test.zip/dog/9.png");
     att_dataset_close(&dataset);
-    /* Beside class folders they are taken for what these were unpacked from. */
+    /* Archives beside class folders are ignored: the folders were probably extracted from them. */
     picture_write(self, "train/ape/1.png", 4);
     dataset = open_set(self, self->folder, NULL, NULL);
     assert_string_equal(att_dataset_format(dataset), "folder");
@@ -94,7 +94,7 @@ static void an_archive_with_one_file_twice_is_refused(void **state)
     }
 }
 
-/* Of a gzipped archive: no file that is no image, and no image that is larger than images may be. */
+/* Of a gzipped archive, only images are kept in memory, and none larger than the limit for images. */
 static void only_images_within_the_limit_are_kept(void **state)
 {
     scratch *self = *state;
@@ -121,7 +121,7 @@ static void only_images_within_the_limit_are_kept(void **state)
     att_dataset_close(&dataset);
 }
 
-/* A tar begins with a file's name, which may begin as an image or a compressed file does. */
+/* A tar begins with a file name, which may look like the beginning of an image or a compressed file. */
 static void a_tar_is_known_by_its_header(void **state)
 {
     scratch *self = *state;
@@ -161,7 +161,7 @@ static void lack_of_memory_is_reported_without_leaks(void **state)
     assert_survives_lack_of_memory(self, use_file);
 }
 
-/* Opening an archive asks for each file whether to stop, and after each block that is unpacked. */
+/* Opening an archive asks for each file, and after each decompressed block, whether to stop. */
 static void opening_stops_when_asked(void **state)
 {
     scratch *self = *state;
@@ -178,7 +178,7 @@ static void opening_stops_when_asked(void **state)
         pictures_pack(self->path, kinds[i], names, IMAGES);
         assert_true(assert_stops(self, use_file) >= IMAGES);
     }
-    /* One large file that is no image. */
+    /* One large file that is not an image. */
     for (int i = 0; i < NOISE; i++)
         noise[i] = (char)((unsigned)i * (unsigned)i >> 7);
     pack made = pack_open(self->path, "ustar.gz");

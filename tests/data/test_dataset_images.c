@@ -1,7 +1,7 @@
 /* Images without classes, from folders, files and archives, and their names. */
 #include "data/opened.h"
 
-/* Pictures in folders, beside them and in splits, in order; other files are left out. */
+/* Images in folders, beside folders and in splits are listed in order; other files are left out. */
 static void unlabelled_images_are_found_in_every_folder(void **state)
 {
     scratch *self = *state;
@@ -31,7 +31,7 @@ static void unlabelled_images_are_found_in_every_folder(void **state)
     }
 }
 
-/* Files, folders and archives together, in the order of their paths. */
+/* Files, folders and archives together, in the order of the paths. */
 static void images_of_several_paths_come_in_their_order(void **state)
 {
     scratch *self = *state;
@@ -47,7 +47,7 @@ static void images_of_several_paths_come_in_their_order(void **state)
     pictures_pack(archive, "zip", packed, 2);
     const char *const paths[] = {file, folder, archive, file};
     static const char *const names[] = {"7.png", "1.png", "cat/3.png", "2.png", "train/a/5.png", "7.png"};
-    static const int values[] = {7, 1, 3, 1, 0, 7}; /* pictures_pack() numbers what it packs */
+    static const int values[] = {7, 1, 3, 1, 0, 7}; /* the numbers that pictures_pack() gave the images */
     att_dataset *dataset = NULL;
     assert_int_equal(att_dataset_open_images(self->context, paths, 4, NULL, &dataset), ATT_OK);
     assert_string_equal(att_dataset_format(dataset), "images");
@@ -81,13 +81,13 @@ static void images_of_several_paths_come_in_their_order(void **state)
     att_dataset_close(&dataset);
 }
 
-/* Where short names would be equal, all begin with the parts of their paths that tell these apart. */
+/* If short names would be equal, all begin with the parts of their paths that differ. */
 static void short_names_tell_images_apart(void **state)
 {
     scratch *self = *state;
     static const char *const pictures[] = {"a/0.png", "b/0.png", "0.png", "b/x/1.png", "a/x/1.png", "c/8.png"};
     static const struct {
-        const char *paths[4], *names[4]; /* the paths hold one image each; NULL: the test's folder and 0.png */
+        const char *paths[4], *names[4]; /* each path holds one image; NULL: the test's folder and 0.png */
     } sets[] = {{{"a/0.png", "b/0.png", "c/8.png"}, {"a/0.png", "b/0.png", "8.png"}},
                 {{"a/0.png", "c/8.png", "a/0.png"}, {"0.png", "8.png", "0.png"}},
                 {{"a/0.png", "b/0.png", "a/0.png", "0.png"}, {"a/0.png", "b/0.png", "a/0.png", NULL}},
@@ -110,7 +110,7 @@ static void short_names_tell_images_apart(void **state)
             assert_short_name(dataset, i, sets[s].names[i] ? sets[s].names[i] : outer);
         att_dataset_close(&dataset);
     }
-    /* A path that another one ends in. */
+    /* One path is the end of another. */
     assert_int_equal(chdir(self->folder), 0);
     att_dataset *dataset = NULL;
     assert_int_equal(att_dataset_open_images(self->context, (const char *[]){"0.png", "b/0.png"}, 2, NULL, &dataset),

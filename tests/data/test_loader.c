@@ -84,7 +84,7 @@ static void batches_come_in_order(void **state)
     att_dataset_close(&dataset);
 }
 
-/* Order and pixels of an epoch from batch `first` on, one after another; returns how many images there were. */
+/* Records order and pixels of an epoch from batch `first` on, one after another. Returns the number of images. */
 static int record(scratch *self, att_loader *loader, int64_t epoch, int64_t first, int64_t *indices, float *images)
 {
     int count = 0;
@@ -126,7 +126,7 @@ static void workers_change_no_bit(void **state)
         }
         record(self, loader, 5, 0, next_order, images);
         assert_memory_not_equal(order, next_order, 48 * sizeof(*order));
-        /* Going back to the middle of an epoch gives what was there. */
+        /* Starting in the middle of an earlier epoch gives the same batches again. */
         assert_int_equal(record(self, loader, 4, 4, order, images), 16);
         assert_memory_equal(order, first_order + 32, 16 * sizeof(*order));
         assert_memory_equal(images, first_images + 32 * FLOATS, 16 * FLOATS * sizeof(*images));
@@ -156,7 +156,7 @@ static void a_loader_can_be_restarted_or_destroyed_at_any_time(void **state)
     att_dataset_close(&dataset);
 }
 
-/* 20 images, of which 3, 4 and the eight of the second batch are no images. */
+/* Writes 20 files, of which 3, 4 and the eight of the second batch are not images. */
 static void write_damaged(const scratch *self)
 {
     char name[64], path[256];
@@ -243,7 +243,8 @@ static void corrupt_images_can_be_left_out(void **state)
     att_dataset_close(&dataset);
 }
 
-/* The next of the order stands in; batches are full, whoever makes them and wherever the epoch is entered. */
+/* The next image in the order replaces a corrupt one. Batches are full, for any number of workers and any first batch
+ * of the epoch. */
 static void corrupt_images_can_be_replaced_by_the_next(void **state)
 {
     scratch *self = *state;
@@ -320,7 +321,7 @@ static void only_corrupt_images_give_an_error_or_no_batch(void **state)
     att_dataset_close(&dataset);
 }
 
-/* Only what a transform reads is decoded: that must not show. */
+/* Only the part of an image that the transform reads is decoded: the result must be the same. */
 static void partly_decoded_photographs_equal_whole_ones(void **state)
 {
     scratch *self = *state;

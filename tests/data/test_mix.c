@@ -1,5 +1,5 @@
 /* Mixup and CutMix of images: with fixed draws against timm (tests/goldens/mix.txt), draws against their distributions,
- * and what the loader hands out. */
+ * and the batches of the loader. */
 #include <math.h>
 
 #include "data/mix.h"
@@ -13,7 +13,7 @@ static att_mix_options both(void)
     return (att_mix_options){.mixup = 0.8, .cutmix = 1, .prob = 1, .switch_prob = 0.5};
 }
 
-/* A target of weights, mixed by lambda; user: how many there are. */
+/* Mixes targets that are weights by lambda. user: the number of weights. */
 static void mix_weights(const void *user, void *const *own, const void *const *other, const att_mixing *mixing)
 {
     float *mine = own[0];
@@ -47,7 +47,7 @@ static bool check_box(const char *line)
         return false;
     att_mixing mixing = att_mix_box(height, width, lambda, y, x);
     assert_true(mixing.top == top && mixing.bottom == bottom && mixing.left == left && mixing.right == right);
-    assert_float_equal(mixing.lambda, expected, 1e-15); /* 0 measured */
+    assert_float_equal(mixing.lambda, expected, 1e-15); /* measured: 0 */
     return true;
 }
 
@@ -83,7 +83,7 @@ static void fixed_draws_give_timms_images(void **state)
 
 /* --- draws ------------------------------------------------------------------------------------------------------- */
 
-/* Mean 1/2 and variance 1 / (4 (2 alpha + 1)). */
+/* Expected: mean 1/2 and variance 1 / (4 (2 alpha + 1)). */
 static void beta_draws_have_their_mean_and_variance(void **state)
 {
     (void)state;
@@ -97,7 +97,7 @@ static void beta_draws_have_their_mean_and_variance(void **state)
             sum += x;
             squares += (x - 0.5) * (x - 0.5);
         }
-        /* four deviations of the mean; the variance's own is below 1.2 % of it at DRAWS: 4 % */
+        /* Four deviations of the mean. The deviation of the variance is below 1.2 % at DRAWS; the limit is 4 %. */
         assert_float_equal(sum / DRAWS, 0.5, 4 * sqrt(variance / DRAWS));
         assert_float_equal(squares / DRAWS / variance, 1, 0.04);
     }
@@ -108,10 +108,10 @@ static void beta_draws_have_their_mean_and_variance(void **state)
     }
 }
 
-/* What became of image i, seen from its pixels: image i is filled with i + 1. */
+/* What the pixels of image i show. Before mixing, image i is filled with i + 1. */
 typedef struct fate {
     bool mixed, cut;
-    double share; /* of its own */
+    double share; /* of its own pixels */
 } fate;
 
 static fate look(const float *image, float own, float other)
@@ -127,7 +127,7 @@ static fate look(const float *image, float own, float other)
     return seen;
 }
 
-/* targets[i]: how much of each image is in image i. */
+/* targets[i]: the share of each image in image i. */
 static void run_batch(const att_mix_options *mix, int64_t epoch, int64_t number, float *images, float *targets)
 {
     static const int count = COUNT;
@@ -146,7 +146,7 @@ static void run_batch(const att_mix_options *mix, int64_t epoch, int64_t number,
     att_mix_batch(&options, &batch, data, row_bytes, spare);
 }
 
-/* The targets say what the pixels do. */
+/* Checks that the targets are the shares of the pixels. */
 static void assert_targets(const float *images, const float *targets, fate fates[COUNT])
 {
     for (int i = 0; i < COUNT; i++) {
@@ -154,7 +154,7 @@ static void assert_targets(const float *images, const float *targets, fate fates
         fates[i] = look(images + i * FLOATS, (float)(i + 1), (float)(j + 1));
         for (int c = 0; c < COUNT; c++) {
             double expected = c == i ? fates[i].share : c == j ? 1 - fates[i].share : 0;
-            assert_float_equal(targets[i * COUNT + c], expected, 1e-5); /* 2e-7 measured */
+            assert_float_equal(targets[i * COUNT + c], expected, 1e-5); /* measured: 2e-7 */
         }
     }
 }
@@ -179,7 +179,7 @@ static void batches_pairs_or_images_share_draws(void **state)
         }
         assert_int_equal(pairs_alike == 2000, mode != ATT_MIX_ELEM);
         assert_int_equal(alike == 2000, mode == ATT_MIX_BATCH);
-        /* 1200 +- 22 are drawn to be mixed; a few boxes are empty: 5.0 % measured */
+        /* 1200 +- 22 images are drawn to be mixed; a few boxes are empty. Measured: 5.0 % */
         assert_true(mixed > 1200 - 60 - 88 && mixed < 1200 + 88);
         assert_true(abs(cuts - 570) < 80);
     }
@@ -294,7 +294,7 @@ static void each_image_is_repeated_in_a_row(void **state)
     att_dataset *dataset = NULL;
     assert_int_equal(att_dataset_open(self->context, self->folder, NULL, &dataset), ATT_OK);
     run_epoch(self, dataset, 0, 3, 0, &all);
-    assert_int_equal(all.count, 256); /* 300 rounded down to 256's multiple */
+    assert_int_equal(all.count, 256); /* 300 rounded down to a multiple of 256 */
     bool used[IMAGES] = {false};
     for (int i = 0; i < all.count; i++) {
         assert_true(all.indices[i] == all.indices[i / 3 * 3]);

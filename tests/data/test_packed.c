@@ -5,13 +5,13 @@
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, BATCH_IMAGES = 2, STL_SIDE = 96, STL_PLANE = STL_SIDE * STL_SIDE };
 
-/* What plane c of image `image` holds at (x, y). */
+/* The value of plane c of image `image` at (x, y). */
 static uint8_t value_at(int image, int c, int x, int y)
 {
     return (uint8_t)(image * 50 + c * 80 + 3 * x + 5 * y);
 }
 
-/* Records of `images` images from `first` on; their labels are before(image) bytes. Returns the length. */
+/* Writes records of `images` images from `first` on, each with before(image) bytes of labels. Returns the length. */
 static size_t make_records(uint8_t *out, int first, int images, int coarse)
 {
     uint8_t *to = out;
@@ -155,14 +155,15 @@ static void the_official_archive_is_found_in_a_folder(void **state)
     pack_cifar10(path, "ustar.gz");
     assert_cifar10(self, self->folder);
     att_dataset *dataset = open_set(self, self->folder, "test", NULL);
-    char name[512], expected[300]; /* as where the files lie in the folder themselves */
+    char name[512], expected[300]; /* the same names as when the files lie in the folder itself */
     snprintf(expected, sizeof expected, "%s/test_batch.bin[0]", self->folder);
     assert_string_equal(att_dataset_name(dataset, 0, name, sizeof name), expected);
     att_dataset_close(&dataset);
     static uint8_t bytes[3 * (3 * PLANE + 2)];
     size_t size = make_records(bytes, 4, 3, 1);
     write_file(self, "cifar-100-binary", "train.bin", bytes, size);
-    dataset = open_set(self, self->folder, "train", NULL); /* beside folders it is what they were unpacked from */
+    /* beside folders, the archive is ignored: they were probably extracted from it */
+    dataset = open_set(self, self->folder, "train", NULL);
     assert_string_equal(att_dataset_format(dataset), "cifar100");
     att_dataset_close(&dataset);
 }
@@ -178,7 +179,7 @@ static void class_folders_are_not_mistaken_for_cifar(void **state)
     att_dataset_close(&dataset);
 }
 
-/* Also: only the split's files of a gzipped archive count against what may be kept. */
+/* Also checks that only the split's files of a gzipped archive count against the limit. */
 static void only_the_files_of_the_split_are_kept(void **state)
 {
     scratch *self = *state;
@@ -195,14 +196,14 @@ static void only_the_files_of_the_split_are_kept(void **state)
     assert_int_equal(att_dataset_open(self->context, self->path, &options, &dataset), ATT_ERR_UNSUPPORTED);
 }
 
-/* The header of a tar alone: the file it names is refused before a byte of it is read. */
+/* The header of a tar alone: the file in it is refused before a byte of it is read. */
 static void a_too_large_file_is_refused_unread(void **state)
 {
     scratch *self = *state;
     static char tar[512];
     strcpy(tar, "cifar-10-batches-bin/data_batch_1.bin");
     strcpy(tar + 100, "0100644");
-    strcpy(tar + 124, "04000000001"); /* 512 MiB and 1 */
+    strcpy(tar + 124, "04000000001"); /* 512 MiB and 1 byte */
     strcpy(tar + 136, "00000000000");
     memset(tar + 148, ' ', 8);
     tar[156] = '0';
@@ -227,7 +228,7 @@ static void a_missing_file_is_reported_before_any_is_read(void **state)
                                {"data_batch_4.bin", bytes, size}};
     pack_files(self->path, "ustar.gz", files, 4);
     expect_failure(self, self->path, "train", NULL, ATT_ERR_NOT_FOUND, "has no data_batch_5.bin");
-    /* What is kept of the archive, and lists of names; pixels would be as much again. */
+    /* Memory for the archive's files and lists of names; decoded pixels would need as much again. */
     assert_in_range(att_context_allocations(self->context).bytes_peak, 4 * size, 5 * size);
 }
 
@@ -242,7 +243,7 @@ static void two_copies_of_one_file_are_refused(void **state)
         pack_files(self->path, kinds[k], files, count + 1);
         expect_failure(self, self->path, "train", NULL, ATT_ERR_FORMAT,
                        "two files data_batch_2.bin, data_batch_2.bin and copy/data_batch_2.bin");
-        att_dataset *dataset = open_set(self, self->path, "test", NULL); /* which needs neither */
+        att_dataset *dataset = open_set(self, self->path, "test", NULL); /* the split test needs neither */
         att_dataset_close(&dataset);
     }
 }
@@ -263,7 +264,8 @@ static void cifar100_has_fine_labels(void **state)
     size_t size = make_records(bytes, 4, 3, 1);
     write_file(self, "cifar-100-binary", "train.bin", bytes, size);
     write_file(self, "cifar-100-binary", "test.bin", bytes, size / 3);
-    att_dataset *dataset = open_set(self, self->folder, "train", NULL); /* the folder's name tells it */
+    att_dataset *dataset =
+        open_set(self, self->folder, "train", NULL); /* the folder's name decides which data set it is */
     assert_string_equal(att_dataset_format(dataset), "cifar100");
     assert_string_equal(att_dataset_class_name(dataset, 99), "99");
     att_dataset_close(&dataset);

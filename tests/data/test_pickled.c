@@ -1,4 +1,4 @@
-/* CIFAR's version for Python, with pickles put together by hand. */
+/* CIFAR's version for Python, with pickles built by hand. */
 #include <attscope/data.h>
 
 #include "io/pack.h"
@@ -6,7 +6,7 @@
 
 enum { SIDE = 32, ROW = 3 * SIDE * SIDE, IMAGES = 2 };
 
-/* Byte `at` of an image's planes. */
+/* The value of byte `at` of an image's planes. */
 static uint8_t value_at(int image, int at)
 {
     return (uint8_t)(at % 251 + 90 * image);
@@ -14,7 +14,7 @@ static uint8_t value_at(int image, int at)
 
 /* --- pickles ------------------------------------------------------------------------------------------------------ */
 
-/* A Python 2 str, SHORT_BINSTRING. */
+/* Appends a Python 2 str with SHORT_BINSTRING. */
 static void str2(bytes *to, const char *value)
 {
     ops(to, "U");
@@ -44,7 +44,7 @@ static void pixels(bytes *to, int first)
             put_number(to, value_at(image, i), 1);
 }
 
-/* The same as characters of Latin-1, in UTF-8. */
+/* Appends the same bytes as Latin-1 characters encoded in UTF-8. */
 static void pixels_as_text(bytes *to, int first)
 {
     bytes *text = calloc(1, sizeof *text);
@@ -127,7 +127,7 @@ static void array(bytes *to, const form *f, int first)
     ops(to, "tb");
 }
 
-/* {'batch_label': ..., 'labels': [first, ...], 'data': array} as Python 2 wrote it. */
+/* Appends {'batch_label': ..., 'labels': [first, ...], 'data': array} as Python 2 wrote it. */
 static void batch(bytes *to, const form *f, int first)
 {
     to->size = 0;
@@ -242,7 +242,7 @@ static void pack_ten(const char *path, const char *kind)
 {
     bytes *made = calloc(1, sizeof *made);
     pack archive = pack_open(path, kind);
-    pack_entry(&archive, "notes/test_batch", AE_IFREG, NULL, "none", 4); /* in another folder the name says nothing */
+    pack_entry(&archive, "notes/test_batch", AE_IFREG, NULL, "none", 4); /* in another folder, the name means nothing */
     for (int i = 0; i < 7; i++) {
         char name[64];
         if (i < 6)
@@ -260,11 +260,11 @@ static void cifar10_is_read_from_its_folders(void **state)
 {
     scratch *self = *state;
     char path[256];
-    write_ten(self, "plain"); /* the names' file tells it */
+    write_ten(self, "plain"); /* the file with the names decides */
     snprintf(path, sizeof path, "%s/plain", self->folder);
     assert_ten(self, path);
     write_ten(self, ten_folder);
-    assert_ten(self, self->folder); /* torchvision's root */
+    assert_ten(self, self->folder); /* the root folder of torchvision */
     snprintf(path, sizeof path, "%s/%s", self->folder, ten_folder);
     assert_ten(self, path);
 }
@@ -301,7 +301,7 @@ static void cifar100_has_fine_and_coarse_labels(void **state)
     array(made, &plain_form, 0);
     ops(made, "u.");
     write_file(self, folder, "train", made);
-    att_dataset *dataset = open_set(self, self->folder, "train", false); /* the folder's name tells it */
+    att_dataset *dataset = open_set(self, self->folder, "train", false); /* the folder's name decides */
     assert_string_equal(att_dataset_class_name(dataset, 99), "99");
     att_dataset_close(&dataset);
     made->size = 0;
@@ -323,7 +323,7 @@ static void cifar100_has_fine_and_coarse_labels(void **state)
     free(made);
 }
 
-/* --- other writers, and what is no batch -------------------------------------------------------------------------- */
+/* --- other writers, and files that are not batches ---------------------------------------------------------------- */
 
 static void batches_of_python_3_and_numpy_2_are_read(void **state)
 {
@@ -340,7 +340,7 @@ static void batches_of_python_3_and_numpy_2_are_read(void **state)
         assert_ten(self, self->folder);
     }
     made->size = 0;
-    ops(made, "\x80\x02}("); /* keys that were bytes */
+    ops(made, "\x80\x02}("); /* keys of type bytes */
     global(made, "_codecs", "encode");
     text(made, "labels");
     text(made, "latin1");

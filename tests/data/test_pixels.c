@@ -1,4 +1,4 @@
-/* Every change of a picture against Pillow's bytes: tests/goldens/augment.txt. */
+/* Every augmentation of pixels against Pillow's bytes: tests/goldens/augment.txt. */
 #include "data/pixels.h"
 #include "io/golden.h"
 

@@ -29,7 +29,7 @@ static void resized_pixels_equal_pillows(void **state)
     assert_int_equal(golden_each(*state, "resize", check_line), 34);
 }
 
-/* A window is the same as that part of the whole; a box the same as an image of its own. */
+/* A window of the result equals that part of the whole result; a box of the source equals an image of its own. */
 static void a_box_or_window_equals_that_part_of_the_whole(void **state)
 {
     scratch *self = *state;
@@ -70,7 +70,7 @@ static void resize_at(att_tier tier, const att_image *image, int width, int heig
     att_context_destroy(&context);
 }
 
-/* Sizes around the lanes of a vector; a tier that this processor lacks is the one below. */
+/* Sizes around the lanes of a vector. If this processor lacks a tier, the tier below is used. */
 static void processor_tiers_agree(void **state)
 {
     (void)state;

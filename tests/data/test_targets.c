@@ -1,5 +1,5 @@
-/* Targets that are no classes: points in an image, as many as it has, that go where its pixels go and are mixed as the
- * images are. The loader gets to know them by their rules alone. */
+/* Targets that are not classes: points in an image, a variable number of them, which follow the pixels through crops
+ * and flips and are mixed with the images. The loader knows them only by their target rules. */
 #include <math.h>
 
 #include "core/memory.h"
@@ -8,16 +8,15 @@
 
 enum { WIDE = 96, TALL = 64, IMAGES = 24, MOST = 3, ROOM = 2 * MOST, BRIGHT = 160, REACH = 2 };
 
-/* --- pictures: a black ground with a bright square of 5 x 5 pixels around each point -------------------------------
- */
+/* --- images: a black background with a bright square of 5 x 5 pixels around each point ---------------------------- */
 
 static int points_of(int64_t image)
 {
     return (int)(image % (MOST + 1));
 }
 
-/* The pixel in the middle of a square. No two images have one at the same place, and those of one lie 32 pixels apart.
- */
+/* The pixel at the centre of a square. No two images have a square at the same place; squares of one image lie 32
+ * pixels apart. */
 static void place_of(int64_t image, int point, int *x, int *y)
 {
     *x = 8 * (int)(4 * point + image % 4) + 3;
@@ -111,7 +110,7 @@ static bool in_box(const att_mixing *mixing, const float at[2])
            (int)at[1] < mixing->bottom;
 }
 
-/* What counts of a point: all or nothing where a box was cut out. */
+/* The weight of a point after mixing: all or nothing if a box was cut out. */
 static float weight_of(const att_mixing *mixing, const float at[2], bool own)
 {
     if (mixing->cuts)
@@ -161,7 +160,7 @@ static att_dataset *open_images(scratch *self)
     return dataset;
 }
 
-/* Pixels keep their values; what comes from outside an image is as black as its ground. */
+/* Pixels keep their values; pixels from outside the image are black, as the background. */
 static att_loader_options options_of(int height, int width)
 {
     att_loader_options options = att_loader_options_defaults(height, width, 1);
@@ -195,13 +194,12 @@ static void assert_padded(const points *it)
         assert_true(it->at[p][0] == 0 && it->at[p][1] == 0 && it->weight[p] == 0);
 }
 
-/* --- where squares are found ---------------------------------------------------------------------------------------
- */
+/* --- finding the squares ------------------------------------------------------------------------------------------ */
 
 enum { SIDE = 48, WINDOW = 5, MARGIN = 7 };
 
-/* A picture's pixels as shares of the largest distance from its ground, the value that most pixels have; false where
- * nothing stands out (Posterize and Solarize may hide a square). */
+/* Computes the distance of each pixel from the background, the most frequent value, relative to the largest distance.
+ * Returns false if no pixel differs (Posterize and Solarize may hide a square). */
 static bool stand_out(const float *image, float *shares)
 {
     int histogram[256] = {0}, ground = 0;
@@ -224,8 +222,8 @@ static bool is_inner(double x, double y, int margin)
     return x >= margin && x < SIDE - margin && y >= margin && y < SIDE - margin;
 }
 
-/* The distance from a point to the middle of what stands out around it; NaN where nothing does. What is found is taken
- * off the picture. */
+/* Returns the distance from a point to the centre of the bright pixels around it, and removes these from the image; NaN
+ * if there are none. */
 static double take_square(float *shares, double x, double y)
 {
     double sum = 0, sum_x = 0, sum_y = 0;
@@ -254,7 +252,7 @@ static void compare(const float *image, const points *said, found *all)
     all->pictures++;
     for (int p = 0; p < *said->count; p++) {
         double x = (double)said->at[p][0], y = (double)said->at[p][1];
-        bool inner = is_inner(x, y, MARGIN); /* others are cut off at the border */
+        bool inner = is_inner(x, y, MARGIN); /* the border cuts off the other squares */
         double error = take_square(shares, x, y);
         if (inner && !(error <= all->tolerance))
             fail_msg("a point at %g, %g is %g pixels off its square", x, y, error);
@@ -290,7 +288,7 @@ static void points_follow_crops_sizes_flips_and_rand_augment(void **state)
     scratch *self = *state;
     att_dataset *dataset = open_images(self);
     for (att_crop crop = ATT_CROP_CENTER; crop <= ATT_CROP_BORDER; crop++) {
-        /* 0.05 measured; with RandAugment, whose changes of brightness move the middle of a blurred square, 1.0 */
+        /* measured: 0.05; with RandAugment 1.0, because changes of brightness move the centre of a blurred square */
         found exact = {.tolerance = 0.1}, all = {.tolerance = 1.25};
         att_loader_options options = options_of(SIDE, SIDE);
         options.transform.crop = crop;
@@ -309,7 +307,7 @@ static void points_follow_crops_sizes_flips_and_rand_augment(void **state)
     att_dataset_close(&dataset);
 }
 
-/* One operation after another, each of those of RandAugment that move pixels. */
+/* One operation after another: each operation of RandAugment that moves pixels. */
 static void operations_that_move_pixels_add_up(void **state)
 {
     (void)state;
@@ -333,7 +331,7 @@ static void operations_that_move_pixels_add_up(void **state)
             sum_x += pixels[i] * (i % WIDE + 0.5), sum_y += pixels[i] * (i / WIDE + 0.5);
         }
         assert_true(sum > 0);
-        if (!(hypot(sum_x / sum - x, sum_y / sum - y) <= 0.02)) /* less than 0.006 measured */
+        if (!(hypot(sum_x / sum - x, sum_y / sum - y) <= 0.02)) /* measured: less than 0.006 */
             fail_msg("%s, then %s: the square is at %g, %g, the point at %g, %g", att_augment_name(operations[0], true),
                      att_augment_name(operations[1], true), sum_x / sum, sum_y / sum, x, y);
     }
@@ -351,7 +349,7 @@ static float weight_at(const points *it, int x, int y)
     return sum;
 }
 
-/* Images keep their size: a pixel's brightness says how much of its point is left. */
+/* Images keep their size. The brightness of a pixel gives the weight of its point. */
 static int assert_mixed(const att_batch *batch, int sample)
 {
     points said = points_at(batch, sample);
@@ -364,7 +362,7 @@ static int assert_mixed(const att_batch *batch, int sample)
             int x, y;
             place_of(index, p, &x, &y);
             float weight = weight_at(&said, x, y);
-            assert_float_equal(image[y * WIDE + x] / BRIGHT, weight, 1e-6); /* less than 1e-8 measured */
+            assert_float_equal(image[y * WIDE + x] / BRIGHT, weight, 1e-6); /* measured: less than 1e-8 */
             seen += weight > 0;
         }
     }
@@ -382,7 +380,7 @@ static void points_are_mixed_as_the_pixels_are(void **state)
             options.mix.mixup = kind != 1 ? 1 : 0;
             options.mix.cutmix = kind != 0 ? 1 : 0;
             options.mix.mode = mode;
-            options.batch_size = 7; /* the fourth sample is its own partner */
+            options.batch_size = 7; /* the fourth sample is mixed with itself */
             options.workers = kind;
             att_loader *loader = make_loader(self, dataset, &options);
             int seen = 0;
@@ -442,11 +440,11 @@ static void rules_that_do_not_fit_are_refused(void **state)
     att_dataset_close(&dataset);
 }
 
-/* Image 9 has targets that cannot be read. */
+/* The targets of image 9 cannot be read. */
 static att_status fill_or_fail(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
                                const att_geometry *geometry, void *const *rows)
 {
-    if (index == 9) /* a format error of the sample, or the one that `user` points to */
+    if (index == 9) /* a format error of the sample, or the error at `user` */
         return user ? *(const att_status *)user : ATT_ERR_FORMAT;
     return fill(NULL, context, dataset, index, geometry, rows);
 }
@@ -465,7 +463,7 @@ static void targets_that_cannot_be_made_count_as_images_that_cannot(void **state
     assert_int_equal(att_loader_next(loader, &batch), ATT_OK);
     assert_int_equal(batch.count, IMAGES - 1);
     assert_int_equal(batch.indices[9], 10);
-    points moved = points_at(&batch, 9); /* closed the gap with its image */
+    points moved = points_at(&batch, 9); /* moved with its image into the gap of a removed one */
     assert_padded(&moved);
     assert_int_equal(*moved.count > 0, points_of(10) > 0);
     att_loader_destroy(&loader);

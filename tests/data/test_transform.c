@@ -97,7 +97,7 @@ static att_crop crop_named(const char *mode)
                                          : ATT_CROP_CENTER;
 }
 
-/* Deviation 1/255, so that bytes come out as themselves, less the mean. */
+/* The deviation is 1/255, so bytes are unchanged except for the mean. */
 static void check_crop(scratch *self, const char *line)
 {
     enum { MOST = 40 * 40 * 3 };
@@ -142,7 +142,7 @@ static void fill_grid(uint8_t *pixels)
         pixels[i] = (uint8_t)(i + 1);
 }
 
-/* Mean 0 and deviation 1/255, so that bytes come out as themselves. */
+/* Mean 0 and deviation 1/255, so bytes are unchanged. */
 static att_transform_options plain_options(void)
 {
     att_transform_options options = att_transform_options_defaults(SIDE, SIDE, 1);
@@ -167,7 +167,8 @@ static void an_image_of_the_right_size_is_only_flipped(void **state)
         assert_int_equal(lrintf(out[i]), pixels[i / SIDE * SIDE + SIDE - 1 - i % SIDE]);
 }
 
-/* Each pad-crop is the image moved by some (dx, dy), black elsewhere; over many, every move occurs. */
+/* Each pad-crop is the image shifted by some (dx, dy), with black pixels elsewhere. Over many crops, every shift
+ * occurs. */
 static void pad_crops_make_every_shift_and_flip(void **state)
 {
     uint8_t pixels[SIDE * SIDE];
@@ -199,7 +200,7 @@ static void pad_crops_make_every_shift_and_flip(void **state)
     assert_true(flips > 420 && flips < 580);                          /* expected 500 +- 16 */
 }
 
-/* A ramp across and one down show which box was taken: area and aspect must lie in their ranges. */
+/* A horizontal and a vertical ramp show which box was cropped: area and aspect must be in their ranges. */
 static void random_resized_crops_keep_to_area_and_aspect(void **state)
 {
     enum { W = 200, H = 150, OUT = 32, TIMES = 2000 };
@@ -219,7 +220,7 @@ static void random_resized_crops_keep_to_area_and_aspect(void **state)
     for (int index = 0; index < TIMES; index++) {
         transform(*state, &options, &image_a, index, a);
         transform(*state, &options, &image_d, index, d);
-        /* The slope between two inner pixels is the box's side over OUT, rounded bytes apart. */
+        /* The slope between two inner pixels is the box's side over OUT, except for the rounding of bytes. */
         double width = (a[16 * OUT + 28] - a[16 * OUT + 3]) / 25.0 * OUT;
         double height = (d[28 * OUT + 16] - d[3 * OUT + 16]) / 25.0 * OUT;
         double share = width * height / (W * H), aspect = width / height;
@@ -229,10 +230,10 @@ static void random_resized_crops_keep_to_area_and_aspect(void **state)
         middle_x += (a[15 * OUT + 15] + a[16 * OUT + 16]) / 2.0 / TIMES;
         middle_y += (d[15 * OUT + 15] + d[16 * OUT + 16]) / 2.0 / TIMES;
     }
-    /* Boxes that do not fit are drawn again, which favours small ones: timm's mean over 20,000 draws is 0.4360. */
+    /* Boxes that do not fit are drawn again, which favours small boxes: timm's mean over 20,000 draws is 0.4360. */
     if (!(fabs(areas - 0.436) < 0.02))
         fail_msg("mean share of the area %g", areas); /* measured: 0.4356, standard error 0.006 */
-    /* The picture's middle, pixel centres counted from 0; standard errors about 0.4. */
+    /* The centre of the image, with pixel centres counted from 0; standard errors are about 0.4. */
     if (!(fabs(middle_x - (W - 1) / 2.0) < 2) || !(fabs(middle_y - (H - 1) / 2.0) < 2))
         fail_msg("mean middle of the boxes %g, %g", middle_x, middle_y);
 }
@@ -260,7 +261,7 @@ static void draws_depend_on_seed_epoch_and_index(void **state)
     }
 }
 
-/* A wide image stands between bars of the mean; flips turn the whole. */
+/* A wide image has borders of the mean colour; flips include them. */
 static void borders_are_flipped_with_the_image(void **state)
 {
     uint8_t pixels[SIDE * 3];
@@ -280,7 +281,7 @@ static void borders_are_flipped_with_the_image(void **state)
         }
 }
 
-/* Where the shorter side would have no pixel left there is nothing to show. */
+/* If no pixel of the shorter side is left, the image is refused. */
 static void an_image_too_narrow_to_resize_is_refused(void **state)
 {
     scratch *self = *state;

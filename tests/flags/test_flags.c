@@ -1,4 +1,4 @@
-/* Flags from arguments, files and programs, into a struct and out of it. */
+/* Flags from arguments, files and programs: storing them in a struct, and writing them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +78,7 @@ static void defaults(att_context *context, void *values)
     s->betas = (att_reals){{0.9, 0.999}, 2};
 }
 
-/* Both numbers of the betas must rise. */
+/* Refuses betas that are not increasing. */
 static att_status complete(att_context *context, void *values)
 {
     const settings *s = values;
@@ -175,7 +175,7 @@ static void a_program_sets_values_by_name(void **state)
     assert_int_equal(att_flags_set(f->flags, "tree_depth", "7", &s), ATT_OK);
     assert_int_equal(att_flags_set(f->flags, "betas", "0.1 0.2", &s), ATT_OK);
     assert_int_equal(att_flags_set(f->flags, "patch-size", "2 3", &s), ATT_OK);
-    assert_int_equal(att_flags_set(f->flags, "pin_mem", "true", &s), ATT_OK); /* timm's, without effect here */
+    assert_int_equal(att_flags_set(f->flags, "pin_mem", "true", &s), ATT_OK); /* a flag of timm without effect here */
     assert_true(s.depth == 7 && s.betas.values[1] == 0.2);
     assert_refused(f, att_flags_set(f->flags, "depht", "7", &s), "unknown option --depht");
     assert_refused(f, att_flags_set(f->flags, "tree-detph", "7", &s), "did you mean --tree-depth?");
@@ -202,7 +202,7 @@ static void what_is_written_reads_back(void **state)
     att_flags_default(f->flags, &back);
     assert_int_equal(att_flags_read(f->flags, f->path, yaml, &back, NULL), ATT_OK);
     assert_true(att_flags_same(f->flags, &s, &back));
-    assert_null(back.file); /* of one call only */
+    assert_null(back.file); /* belongs to one call only */
     back.rate = 1e-8;
     assert_false(att_flags_same(f->flags, &s, &back));
     att_yaml_destroy(&yaml);
@@ -228,7 +228,7 @@ static void files_are_told_where_they_are_wrong(void **state)
     assert_refused(f, read_text(f, "file: x\n", &s), "file belongs to a single call");
     assert_int_equal(f->logged, 0);
     assert_refused(f, read_text(f, "a: 1\nb: 2\n", &s), "some.yaml: 2 options are refused");
-    assert_int_equal(f->logged, 2); /* the reason of each */
+    assert_int_equal(f->logged, 2); /* one line for each flag */
 }
 
 static void the_table_lists_what_there_is(void **state)

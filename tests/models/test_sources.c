@@ -104,8 +104,8 @@ static void metadata_of_others_is_read(void **state)
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "act_layer");
     write_described(p, "args", "{\"model_kwargs\": {\"unreadable\": true}}");
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "model_kwargs");
-    write_described(p, "args",
-                    "{\"patch_size\": 7, \"input_size\": 224}"); /* not timm's keys: they have other meanings */
+    /* not timm's keys: they have other meanings */
+    write_described(p, "args", "{\"patch_size\": 7, \"input_size\": 224}");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     write_described(p, "args", "{\"model\": \"vit_small_patch16_224\"}");
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "names two networks, \"vit_tiny_patch16_224\" and");

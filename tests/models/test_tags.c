@@ -74,8 +74,8 @@ static void a_tag_gives_a_new_network_its_images_and_classes(void **state)
     att_model_destroy(&model);
     att_option_values options = att_options_none();
     att_options_set(&options, "img_size", 64);
-    att_options_set_text(&options, "stem_type",
-                         "conv3"); /* a network for small images, whose preprocessing is not the tag's */
+    /* a network for small images, whose preprocessing is not the tag's */
+    att_options_set_text(&options, "stem_type", "conv3");
     model = make(p, "resnet50.tv2_in1k", &options);
     assert_int_equal(att_model_preprocess(model).height, 64);
     assert_true(att_model_preprocess(model).crop_pct == 1);
@@ -96,8 +96,8 @@ static void a_file_takes_the_tags_images(void **state)
     att_identity identity;
     CHECK(p->context, identify(p, "deit3_small_patch16_224.fb_in22k_ft_in1k", NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 1);
-    assert_int_equal(att_options_number(&identity.options, "num_classes", -1),
-                     7); /* tensors take precedence over the tag */
+    /* tensors take precedence over the tag */
+    assert_int_equal(att_options_number(&identity.options, "num_classes", -1), 7);
     says(identity.origin, "architecture: as asked for (deit3_small_patch16_224.fb_in22k_ft_in1k)");
     CHECK(p->context, identify(p, "deit3_small_patch16_224_in21ft1k", NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 1);
@@ -113,8 +113,8 @@ static void a_file_takes_the_tags_images(void **state)
     assert_true(identity.preprocess.crop_pct == 1);
     CHECK(p->context, identify(p, "deit3_small_patch16_224", NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 1);
-    CHECK(p->context,
-          identify(p, "deit3_small_patch16_224.fb_in1k", NULL, &identity)); /* the config of another network */
+    /* the config of another network */
+    CHECK(p->context, identify(p, "deit3_small_patch16_224.fb_in1k", NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 0.9);
     says(identity.brief, "config.json, which names deit3_small_patch16_224.fb_in22k_ft_in1k, was left out");
     write_beside(p, "args.yaml", "model: deit3_small_patch16_224.fb_in22k_ft_in1k\ncrop_pct: 0.5\n");

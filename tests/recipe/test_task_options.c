@@ -1,4 +1,4 @@
-/* Options of the network's task and of others. */
+/* Options of the network's task and of other tasks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static const att_metric metrics[] = {{.name = "mae", .label = "mean error", .uni
 static const att_task_info counting = {
     .name = "counting", .metrics = metrics, .metric_count = 1, .options = declared, .option_count = 1};
 
-/* A recipe with the smoothing and the tolerance. */
+/* Returns a recipe with these values of smoothing and tolerance. */
 static att_recipe recipe_of(double smoothing, double tolerance)
 {
     att_recipe recipe = {.task = att_options_none()};
@@ -48,7 +48,7 @@ static void a_recipe_keeps_the_options_of_its_task(void **state)
     assert_null(att_options_find(&recipe.task, "smoothing"));
     assert_true(att_options_number(&recipe.task, "tolerance", 0) == 0.5);
     assert_string_equal(recipe.train.eval_metric, "mae");
-    recipe.train.eval_metric = "loss"; /* as asked for */
+    recipe.train.eval_metric = "loss"; /* as requested */
     att_recipe_take_task(&recipe, &counting);
     assert_string_equal(recipe.train.eval_metric, "loss");
 }

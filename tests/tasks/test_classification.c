@@ -1,4 +1,4 @@
-/* Classification: targets against timm's (tests/goldens/mix.txt), the loss in a graph, and metrics that keep state. */
+/* Classification: targets against timm's (tests/goldens/mix.txt), the loss in a graph, and metrics with a state. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static void fill_target(const att_task_settings *settings, const att_dataset *da
 
 static void check_mixed(const att_dataset *dataset, double lambda, const char *hash, const char *line)
 {
-    static const int64_t labels[COUNT] = {2, 0, 1, 1}; /* image i of the data set has the class i */
+    static const int64_t labels[COUNT] = {2, 0, 1, 1}; /* image i of the data set has class i */
     const att_task_settings settings = settings_of(CLASSES, true);
     const att_mixing mixing = {.lambda = lambda};
     float targets[COUNT][CLASSES], other[CLASSES];
@@ -77,7 +77,7 @@ static void mixed_targets_are_timms(void **state)
     while (fgets(line, sizeof line, file)) {
         if (sscanf(line, "mixed %d %lf %d %d %*s %31s", &kind, &lambda, &y, &x, hash) != 5)
             continue;
-        if (kind == 1) /* what CutMix's box leaves of 6 x 8 pixels */
+        if (kind == 1) /* the share of 6 x 8 pixels that CutMix's box leaves */
             lambda = att_mix_box(6, 8, lambda, y, x).lambda;
         check_mixed(dataset, lambda, hash, line);
         count++;
@@ -140,11 +140,12 @@ static void classes_beyond_the_network_are_refused(void **state)
 enum { WIDTH = 6, SAMPLES = 5 };
 
 static const int32_t labels[SAMPLES] = {0, 5, 2, 3, 1};
-static const float some_logits[SAMPLES][WIDTH] = {{3, 1, 0, 0, 0, 0}, /* first */
-                                                  {9, 8, 7, 6, 5, 4}, /* the sixth */
-                                                  {0, 0, 1, 2, 0, 0}, /* the second */
-                                                  {1, 1, 1, 1, 1, 1}, /* the fourth: of equal ones the lower is first */
-                                                  {0, NAN, 0, 0, 0, 0}};
+static const float some_logits[SAMPLES][WIDTH] = {
+    {3, 1, 0, 0, 0, 0}, /* the class ranks first */
+    {9, 8, 7, 6, 5, 4}, /* sixth */
+    {0, 0, 1, 2, 0, 0}, /* second */
+    {1, 1, 1, 1, 1, 1}, /* fourth: of equal logits, the lower class ranks first */
+    {0, NAN, 0, 0, 0, 0}};
 
 static void observe(void *state, int first, int count)
 {
@@ -195,11 +196,11 @@ static void metrics_are_by_definition_and_merge(void **state)
 /* --- loss ----------------------------------------------------------------------------------------------------------
  */
 
-/* A graph whose only output has this name. */
+/* Returns a graph whose only output has this name. */
 static att_graph *graph_with(att_context **context, const char *output)
 {
     att_graph *graph;
-    assert_int_equal(att_context_create(NULL, context), ATT_OK); /* with operations */
+    assert_int_equal(att_context_create(NULL, context), ATT_OK); /* a context with operations */
     assert_int_equal(att_graph_create(*context, ATT_F32, &graph), ATT_OK);
     att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(WIDTH));
     att_graph_output(graph, output, att_gelu(graph, x));
@@ -274,7 +275,7 @@ static void ranking_orders_classes(void **state)
     assert_float_equal(top[0].probability, 1, 0);
 }
 
-/* The k-th class is moved out by a better one, whatever k is. */
+/* A better class removes the k-th one, for every k. */
 static void ranking_keeps_the_best(void **state)
 {
     (void)state;
@@ -287,7 +288,7 @@ static void ranking_keeps_the_best(void **state)
     }
 }
 
-/* Shares of mixed images are no class. */
+/* Fractional labels of mixed images are not classes. */
 static void only_whole_numbers_are_classes(void **state)
 {
     (void)state;
@@ -353,7 +354,7 @@ static void answers_are_told_by_class(void **state)
     assert_non_null(strstr(write_answer(self, &answer, &options, &writer),
                            "{\"top\":[{\"class\":0,\"label\":\"cat\",\"probability\":0.42"));
     att_json_writer_destroy(&writer);
-    options.most = 0; /* one at least */
+    options.most = 0; /* at least one class is described */
     kept.count = 0;
     assert_int_equal(att_task_describe(self->context, "classification", &answer, &options, keep_line, &kept), ATT_OK);
     assert_int_equal(kept.count, 1);
@@ -371,14 +372,14 @@ static void answers_are_told_by_class(void **state)
     assert_message_has(self, "no head");
 }
 
-/* Logits whose softmax is these probabilities. */
+/* Computes logits whose softmax gives these probabilities. */
 static void logits_of(const double *probabilities, int count, float *row)
 {
     for (int i = 0; i < count; i++)
         row[i] = (float)log(probabilities[i]);
 }
 
-/* The caption of an answer to image `index` of the data set, whose class is `index`. */
+/* Checks the caption of a prediction for image `index` of the data set, whose class is `index`. */
 static void expect_caption(const scratch *self, const att_dataset *dataset, int64_t index, bool unlabelled,
                            const double *probabilities, int classes, const char *const *names, const char *wanted)
 {
@@ -403,7 +404,7 @@ static void captions_tell_answer_and_class(void **state)
     static const double sure[] = {0.9306, 0.04, 0.0294}, other[] = {0.1, 0.6, 0.3},
                         tiny[] = {1 - 1.2e-7 - 1e-9, 1.2e-7, 1e-9};
     static const char *const fish[] = {"tench", "coho", ""}, *const synsets[] = {"n01440764", "n02085620", "n0"};
-    att_dataset *dataset = open_images(self); /* its classes are called by their numbers */
+    att_dataset *dataset = open_images(self); /* class names are numbers */
     expect_caption(self, dataset, 0, false, sure, 3, fish,
                    "tench, recognised (93.1 %). Next: coho 4 %, class 2 2.94 %.");
     expect_caption(self, dataset, 0, false, other, 3, fish,
@@ -426,7 +427,7 @@ static void captions_tell_answer_and_class(void **state)
     att_dataset_close(&dataset);
 }
 
-/* A letter of two bytes, and bytes that are no UTF-8, of which JSON makes three. */
+/* A letter of two bytes, and bytes that are not UTF-8, each of which becomes three bytes in JSON. */
 static void captions_are_cut_between_characters(void **state)
 {
     scratch *self = *state;

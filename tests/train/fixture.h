@@ -1,4 +1,4 @@
-/* train/fixture.h - for tests of training: a tiny network, photographs of four classes in a folder of their own. */
+/* train/fixture.h - for tests of training: a tiny network, and images of four classes in a temporary folder. */
 #ifndef TESTS_TRAIN_FIXTURE_H
 #define TESTS_TRAIN_FIXTURE_H
 
@@ -17,7 +17,7 @@
 
 #include <attscope/attscope.h>
 
-/* Of classification, in its order. */
+/* Indices of the metrics of classification. */
 enum { LOSS, TOP1, TOP5 };
 
 enum { SIDE = 8, CLASSES = 4, TRAIN_IMAGES = 43, EVAL_IMAGES = 10, BATCH = 8 };
@@ -27,7 +27,7 @@ typedef struct fixture {
     char folder[64];
     int threads;           /* 0: two */
     long allocations_left; /* -1: no limit */
-    size_t bytes_at_first; /* of the context alone */
+    size_t bytes_at_first; /* of the context itself */
     att_context *context;
     att_dataset *train, *eval;
     att_transform_options train_transform, eval_transform;
@@ -62,7 +62,7 @@ static inline void put_u32(FILE *file, uint32_t value)
         fputc((int)(value >> shift & 255), file);
 }
 
-/* Class c is a bright quadrant c on a dim, noisy ground. */
+/* Writes images of class c: quadrant c is bright, the rest is dark and noisy. */
 static inline void write_idx(const char *folder, const char *name, int count, uint32_t noise)
 {
     char path[160];
@@ -89,7 +89,7 @@ static inline void write_idx(const char *folder, const char *name, int count, ui
     assert_int_equal(fclose(labels), 0);
 }
 
-/* Options of the task. */
+/* Returns options of the task. */
 static inline att_option_values smoothing_of(double smoothing)
 {
     att_option_values options = att_options_none();
@@ -110,7 +110,7 @@ static inline att_option_values tiny_options(void)
     return options;
 }
 
-/* Model and weights anew, for other options or weights of their own; drops: dropout and drop path. */
+/* Creates model and weights again with these rates of dropout and drop path. */
 static inline void fixture_model_with(fixture *f, double drop_rate, double drop_path_rate)
 {
     att_weights_destroy(&f->weights);
@@ -128,7 +128,7 @@ static inline void fixture_model(fixture *f, double drops)
     fixture_model_with(f, drops, drops);
 }
 
-/* Everything but the folder, which stays: also for a child process. */
+/* Opens everything but the folder, which stays; also for a child process. */
 static inline void fixture_open(fixture *f)
 {
     att_settings settings = att_settings_defaults();
@@ -186,7 +186,7 @@ static inline int fixture_teardown(void **state)
 
 #define fixture_test(function) cmocka_unit_test_setup_teardown(function, fixture_setup, fixture_teardown)
 
-/* Two epochs of five batches of AdamW, with everything on that has a state. */
+/* Two epochs of five batches with AdamW, with every feature that has a state. */
 static inline att_train_options small_training(void)
 {
     att_train_options options = att_train_options_defaults();
@@ -216,7 +216,7 @@ static inline bool exists(const fixture *f, const char *name)
     return access(path_in(f, name, path), F_OK) == 0;
 }
 
-/* The whole file; *size bytes, to be freed. */
+/* Returns the whole file of *size bytes; the caller frees it. */
 static inline char *read_all(const fixture *f, const char *name, size_t *size)
 {
     char path[160];
@@ -257,7 +257,7 @@ static inline void assert_trains(fixture *f, const att_train_options *options)
         fail_msg("%s: %s", att_status_name(status), att_context_message(f->context));
 }
 
-/* All parameters, or all of a slot, one after another; to be freed. */
+/* Returns all parameters, or all values of a slot, one after another; the caller frees them. */
 static inline float *values_of(const att_weights *weights, const char *slot_name, int64_t *count)
 {
     int slot = -1;

@@ -1,4 +1,5 @@
-/* Instruments on DeiT-Tiny and 200 photographs against PyTorch's maps (tools/goldens/attention.py). */
+/* Instruments on DeiT-Tiny and 200 photographs against figures from PyTorch's attention maps
+ * (tools/goldens/attention.py). */
 #include <math.h>
 
 #include <attscope/attscope.h>

@@ -1,4 +1,4 @@
-/* Files of a training: what is in them, who can read them, and what happens where they cannot be written. */
+/* Files of a training: their content, who can read them, and what happens if they cannot be written. */
 #include "train/fixture.h"
 
 #include <signal.h>
@@ -21,7 +21,7 @@ static att_tensors *open_file(const fixture *f, const char *name)
     return file;
 }
 
-/* Weights of `name`, or their average, loaded into a network built from what the file says. */
+/* Loads the weights of `name`, or their moving average, into a network built from the file's metadata. */
 static float *load(const fixture *f, const char *name, bool average, int64_t *count)
 {
     char path[160];
@@ -65,7 +65,7 @@ static void checkpoints_load_as_networks(void **state)
     assert_same_file(f, "run/last.safetensors", "run/checkpoint-1.safetensors");
 }
 
-/* Whose classes a file with these metadata has, for that many. */
+/* Returns the source of the class names for a file with these metadata and that many classes. */
 static const char *classes_of(const fixture *f, const att_safetensors_pair *metadata, int count, int classes)
 {
     static const float weight = 0;
@@ -148,7 +148,7 @@ static char *quoted(const char *text, char out[64])
     return out;
 }
 
-/* Changes a text of the header to another of the same length. */
+/* Replaces a text of the header by another of the same length. */
 static void edit(const fixture *f, const char *from_text, const char *to_text)
 {
     size_t size;
@@ -211,8 +211,8 @@ static void exports_hold_weights_only(void **state)
     assert_loads(f, "out.safetensors", NULL);
 }
 
-/* The fixture's weights joined with one more parameter, "more", are written as the network that they hold; "more"
- * alone, and weights of another shape or type, are refused. */
+/* The fixture's weights together with one more parameter, "more", are exported: the file holds the network. Exporting
+ * "more" alone, or weights of another shape or type, is refused. */
 static void exports_hold_what_the_network_has(void **state)
 {
     fixture *f = *state;
@@ -257,7 +257,7 @@ static void as_many_checkpoints_are_kept_as_asked(void **state)
     assert_false(exists(f, "run/model_best.safetensors"));
 }
 
-/* The text with the quotation marks of JSON. */
+/* Quotation marks in the texts are those of JSON. */
 static void contradicting_checkpoints_are_refused(void **state)
 {
     fixture *f = *state;
@@ -298,7 +298,7 @@ typedef struct full_disk {
     size_t size;
 } full_disk;
 
-/* After the first epoch no file can grow beyond a kilobyte. */
+/* Limits files to a kilobyte after the first epoch. */
 static bool fill_disk(void *user, const att_progress *progress)
 {
     full_disk *disk = user;

@@ -1,4 +1,4 @@
-/* Images that cannot be decoded, and time spent waiting for those that can. */
+/* Images that cannot be decoded, and the time spent waiting for images. */
 #include "data/picture.h"
 #include "io/jpeg.h"
 #include "train/fixture.h"
@@ -13,7 +13,7 @@ static void write_file(const char *path, const void *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Class c is the grey 60 c; every `each`-th picture is cut short. */
+/* Writes images of class c in the grey 60 c; every `each`-th one is truncated. */
 static void write_split(const char *folder, const char *split, int count, int each)
 {
     char path[256];
@@ -31,7 +31,7 @@ static void write_split(const char *folder, const char *split, int count, int ea
     }
 }
 
-/* The fixture on pictures of which each seventh is corrupt in training, each fifth in evaluation. */
+/* The fixture with images of which every seventh is corrupt in training, every fifth in evaluation. */
 static int setup(void **state)
 {
     fixture *f = calloc(1, sizeof *f);
@@ -47,7 +47,7 @@ static int setup(void **state)
 enum { TRAIN_CORRUPT = 6, EVAL_CORRUPT = 2 };
 
 typedef struct heard {
-    int warnings[2]; /* of training, of evaluation */
+    int warnings[2]; /* of training and of evaluation */
     double train_corrupt[4], eval_corrupt[4];
 } heard;
 
@@ -95,7 +95,7 @@ static void corrupt_images_are_errors_by_default(void **state)
     assert_message_has(f, ".png: not a PNG");
 }
 
-/* 40 images are five batches of 8: each epoch meets every image. */
+/* 40 images are five batches of 8: each epoch visits every image. */
 static void corrupt_images_are_replaced_and_counted(void **state)
 {
     fixture *f = *state;
@@ -133,7 +133,7 @@ static bool stop_at_once(void *user, const att_progress *progress)
     return --*(int *)user != 0;
 }
 
-/* Also the count of an epoch that was cut in two. */
+/* Also the count of an epoch that was interrupted. */
 static void counts_of_corrupt_images_survive_a_resume(void **state)
 {
     fixture *f = *state;
@@ -188,7 +188,7 @@ static double share_of_waiting(fixture *f, const att_train_options *options)
     return result.wait_share;
 }
 
-/* A network that takes some milliseconds for a batch. */
+/* Makes a network that takes some milliseconds for a batch. */
 static void slow_network(fixture *f)
 {
     att_weights_destroy(&f->weights);
@@ -202,7 +202,7 @@ static void slow_network(fixture *f)
     assert_int_equal(att_weights_initialise(f->weights, 1), ATT_OK);
 }
 
-/* One large photograph under many names, as the training set. */
+/* Opens one large photograph under many names as the training set. */
 static void open_photographs(fixture *f)
 {
     jpeg_kind kind = {.width = 1600, .height = 1200, .components = 3, .across = 2, .down = 2};
@@ -226,7 +226,8 @@ static void open_photographs(fixture *f)
     f->data.train = f->train;
 }
 
-/* The smallest network on large photographs does little else; a larger one on tiny pictures hardly ever does. */
+/* The smallest network on large photographs spends most of its time waiting; a larger one on tiny images hardly waits.
+ * */
 static void waiting_is_measured(void **state)
 {
     fixture *f = *state;
@@ -243,8 +244,8 @@ static void waiting_is_measured(void **state)
     double without = share_of_waiting(f, &options);
     printf("waiting: %.3f; %.3f, %.3f\n", fast, slow, without);
     assert_true(fast < 0.3);    /* measured: 0.007 */
-    assert_true(slow > 0.7);    /* 0.934 */
-    assert_true(without > 0.7); /* 0.997 */
+    assert_true(slow > 0.7);    /* measured: 0.934 */
+    assert_true(without > 0.7); /* measured: 0.997 */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Which epochs' checkpoints are kept. */
+/* Which checkpoints of epochs are kept. */
 #include "train/history.h"
 
 #include "train/fixture.h"

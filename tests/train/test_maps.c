@@ -1,4 +1,4 @@
-/* The file of attention maps, against the maps themselves. */
+/* The file of attention maps against the maps themselves. */
 #include "io/json.h"
 #include "tasks/list.h"
 #include "train/fixture.h"
@@ -33,7 +33,7 @@ static void sharpen_by(const fixture *f, float factor)
     }
 }
 
-/* A network whose attention differs between queries. */
+/* Makes the attention differ between queries. */
 static void sharpen(const fixture *f)
 {
     sharpen_by(f, 40);
@@ -122,14 +122,14 @@ static void read_kept(const fixture *f, const att_tensors *file, const char *nod
     }
 }
 
-/* Measured: 1.2e-7, as another group may sum in another order. */
+/* Measured: 1.2e-7, because another group size may sum in another order. */
 static void assert_figure(double got, double wanted)
 {
     if (!(fabs(got - wanted) <= 1e-6))
         fail_msg("%.9g is kept, %.9g is right", got, wanted);
 }
 
-/* Figures of the weights on all keys, in f64. */
+/* Checks the figures of one query's weights on all keys, in f64. */
 static void check_figures(const double row[TOKENS], int query, const float figures[4], int32_t place)
 {
     double entropy = 0, largest = 0;
@@ -175,7 +175,7 @@ static void compare_map(const fixture *f, const direct *d, const char *node, con
     }
 }
 
-/* shown: the images' numbers in the data set. */
+/* shown: indices of the images in the data set. */
 static void check_maps(const fixture *f, const att_tensors *file, const int64_t shown[SHOWN])
 {
     static const char *const nodes[NODES] = {"blocks.0.attn", "blocks.1.attn"};
@@ -201,7 +201,7 @@ static void check_maps(const fixture *f, const att_tensors *file, const int64_t 
     att_plan_destroy(&d.plan);
 }
 
-/* Captions are those of the network's task: of the answers in the file, the images and these names of classes. */
+/* Checks that captions are those of the task for the predictions in the file, the images and these class names. */
 static void check_captions(const fixture *f, const att_tensors *file, const int64_t *shown, bool unlabelled,
                            const att_answer_options *names)
 {
@@ -249,7 +249,7 @@ static void the_file_holds_the_maps(void **state)
     att_tensors_close(&file);
 }
 
-/* Those that were chosen, in that order; labels of other classes than the network's are not numbers of its. */
+/* The chosen images in the chosen order. Labels of classes that the network does not have are not written. */
 static void the_chosen_images_have_maps(void **state)
 {
     fixture *f = *state;
@@ -290,7 +290,7 @@ static void the_chosen_images_have_maps(void **state)
     assert_message_has(f, "image 10 of a data set of 10 images");
 }
 
-/* Nearly all attention on the class token: the other weights keep their digits. */
+/* Nearly all attention is on the class token: the other weights keep their precision. */
 static void small_weights_beside_a_dominating_one_keep_their_digits(void **state)
 {
     fixture *f = *state;
@@ -314,7 +314,7 @@ static void small_weights_beside_a_dominating_one_keep_their_digits(void **state
     assert_true(largest >= 0.999F);
 }
 
-/* Makes the network anew. */
+/* Creates the network again with these options. */
 static void make_anew(fixture *f, const att_option_values *options)
 {
     att_weights_destroy(&f->weights);
@@ -324,7 +324,7 @@ static void make_anew(fixture *f, const att_option_values *options)
     must(f, att_weights_initialise(f->weights, 1));
 }
 
-/* Patches only, whose mean is classified. */
+/* Makes a network without class token, which classifies the mean of the patches. */
 static void drop_class_token(fixture *f)
 {
     att_option_values options = tiny_options();
@@ -333,7 +333,7 @@ static void drop_class_token(fixture *f)
     make_anew(f, &options);
 }
 
-/* The data set says what the images are; what a backbone answers, its features, has no words. */
+/* The data set gives the images' classes; the features of a backbone have no caption. */
 static void a_network_without_a_head_has_maps(void **state)
 {
     fixture *f = *state;
@@ -351,7 +351,7 @@ static void a_network_without_a_head_has_maps(void **state)
     att_tensors_close(&file);
 }
 
-/* Probes and a loss in the model's graph stay out of the file, and change nothing in it. */
+/* Probes and a loss in the model's graph are not written to the file and do not change the maps. */
 static void what_was_added_to_the_graph_changes_no_map(void **state)
 {
     fixture *f = *state;

@@ -1,5 +1,5 @@
-/* The n-th allocation fails: training, checkpoints and evaluation answer ERR_MEMORY, leave nothing behind, and the
- * same objects work afterwards. */
+/* If the n-th allocation fails, training, checkpoints and evaluation return ERR_MEMORY, leave no memory allocated, and
+ * the same objects work afterwards. */
 #include "train/fixture.h"
 
 typedef att_status (*task_fn)(fixture *f);
@@ -50,7 +50,7 @@ static att_status export(fixture *f)
     return att_checkpoint_export(f->model, f->weights, path_in(f, "weights.safetensors", path));
 }
 
-/* Runs the task with its 1st, 2nd ... allocation failing until it succeeds. `step` skips some of many. */
+/* Runs the task with its 1st, 2nd, ... allocation failing until it succeeds. `step` skips some of them. */
 static void assert_survives(fixture *f, const char *name, task_fn task, long step)
 {
     long allowed = 0;

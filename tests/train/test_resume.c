@@ -1,4 +1,4 @@
-/* A training that was stopped or killed and continued ends in the same files as one that ran through. */
+/* A training that was stopped or killed and then resumed writes the same files as an uninterrupted one. */
 #include "train/fixture.h"
 
 #include <signal.h>
@@ -46,10 +46,10 @@ static att_status keep_loss(void *user, const att_event *event)
     return ATT_OK;
 }
 
-/* Calls of progress in such a training: batches, and two evaluations of two batches. */
+/* Number of progress calls of such a training: batches, and two evaluations of two batches. */
 enum { CALLS = 2 * (5 + 2 * 2) };
 
-/* At every `step`th call. */
+/* Stops at every `step`th call. */
 static void stop_anywhere(fixture *f, att_train_options options, int step)
 {
     char output[160], last[160];
@@ -87,7 +87,7 @@ static void a_stopped_training_continues_to_the_same_bits(void **state)
     stop_anywhere(*state, training_in(*state, "whole", output), 1);
 }
 
-/* Mixing goes off within the training; images come twice. */
+/* Mixing is switched off during the training; images are repeated. */
 static void a_stopped_training_that_mixes_continues_to_the_same_bits(void **state)
 {
     fixture *f = *state;
@@ -128,7 +128,7 @@ static void a_finished_training_stays_as_it_is(void **state)
     free(again);
 }
 
-/* As after a kill between writing `last` and giving it its other names. */
+/* As after a kill between writing `last` and adding its other names. */
 static void missing_names_are_given_again(void **state)
 {
     fixture *f = *state;
@@ -142,7 +142,7 @@ static void missing_names_are_given_again(void **state)
     assert_same_file(f, "whole/checkpoint-1.safetensors", "whole/last.safetensors");
 }
 
-/* As after a kill between writing `last` and removing the checkpoint that is kept no longer. */
+/* As after a kill between writing `last` and removing the checkpoint that is no longer kept. */
 static void what_is_kept_no_longer_is_removed(void **state)
 {
     fixture *f = *state;
@@ -160,7 +160,7 @@ static void what_is_kept_no_longer_is_removed(void **state)
     assert_true(exists(f, "whole/checkpoint-1.safetensors"));
 }
 
-/* Where a checkpoint cannot have a second name it is written again, from what was read. */
+/* If a checkpoint cannot have a second name, it is written again from memory. */
 static void other_file_systems_get_a_copy(void **state)
 {
     fixture *f = *state;
@@ -182,7 +182,7 @@ static void other_file_systems_get_a_copy(void **state)
     assert_same_file(f, "moved/checkpoint-1.safetensors", "whole/last.safetensors");
 }
 
-/* The lanes of the checkpoint decide, not the threads of the continuing process. */
+/* The number of lanes in the checkpoint counts, not the threads of the resuming process. */
 static void other_threads_continue_to_the_same_bits(void **state)
 {
     fixture *f = *state;
@@ -198,7 +198,7 @@ static void other_threads_continue_to_the_same_bits(void **state)
 
     options.progress = NULL;
     options.resume = path_in(f, "moved/last.safetensors", last);
-    for (int threads = 4; threads >= 1; threads -= 3) { /* four: two to a lane, if the checkpoint did not say one */
+    for (int threads = 4; threads >= 1; threads -= 3) { /* four threads, two for each lane of the checkpoint */
         fixture other = {0};
         strcpy(other.folder, f->folder);
         other.threads = threads;
@@ -231,7 +231,7 @@ static void fewer_threads_than_share_a_lane_are_refused(void **state)
     fixture_close(&other);
 }
 
-/* What the checkpoint says of memory holds for a resume that says nothing. */
+/* The memory option in the checkpoint counts for a resume without that option. */
 static void the_memory_of_the_checkpoint_is_taken(void **state)
 {
     fixture *f = *state;
@@ -249,12 +249,12 @@ static void the_memory_of_the_checkpoint_is_taken(void **state)
     options.memory = 0;
     options.resume = path_in(f, "moved/last.safetensors", last);
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_OK);
-    assert_same_run(f, "whole", "moved"); /* their metadata, too */
+    assert_same_run(f, "whole", "moved"); /* including their metadata */
     options.memory = 1000;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MEMORY);
 }
 
-/* The least that is named works, and a byte less does not. */
+/* The smallest memory that the message names works; one byte less does not. */
 static void too_little_memory_is_refused_with_the_least_that_works(void **state)
 {
     fixture *f = *state;
@@ -355,7 +355,7 @@ static bool linger(void *user, const att_progress *progress)
     return true;
 }
 
-/* A process of its own: continues the training in `folder` where there is one. */
+/* A process of its own, which resumes the training in `folder` if there is one. */
 static int work(const char *folder)
 {
     fixture f = {0};
@@ -383,7 +383,7 @@ static pid_t start(const fixture *f)
     return child;
 }
 
-/* Exit status of a process, -1 where it was killed. */
+/* Returns the exit status of a process, -1 if it was killed. */
 static int end_of(pid_t child)
 {
     int status = 0;

@@ -1,4 +1,4 @@
-/* Learning rates and the numbers of an update, against timm 1.0.31's create_scheduler_v2 and ModelEmaV3. */
+/* Learning rates and the numbers of an update against timm 1.0.31's create_scheduler_v2 and ModelEmaV3. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,7 +66,7 @@ static void rates_are_timms(void **state)
         options.decay_milestone_count = 2;
         for (int update = 0; update < EPOCHS * UPDATES; update++) {
             double rate = att_schedule_lr(schedule, &options, 0.1, UPDATES, update / UPDATES, update);
-            /* the same formulas in doubles: 0 measured */
+            /* the same formulas in doubles; measured: 0 */
             assert_float_equal(rate, cases[c].rates[update], 1e-15);
         }
     }
@@ -107,7 +107,7 @@ static void names_choose_the_op(void **state)
     assert_null(att_schedule_at(att_schedule_count()).name);
 }
 
-/* ModelEmaV3.get_decay(step), step = finished updates, this one included */
+/* ModelEmaV3.get_decay(step), where step counts finished updates, including this one */
 static void the_average_copies_first(void **state)
 {
     (void)state;

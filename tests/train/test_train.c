@@ -1,4 +1,4 @@
-/* Training on four easy classes: what an update does, what is told, and what is refused. */
+/* Training on four easy classes: the effect of an update, events, and refused options. */
 #include "train/fixture.h"
 
 static void a_small_network_learns(void **state)
@@ -22,7 +22,7 @@ static void a_small_network_learns(void **state)
     assert_true(result.wait_share >= 0 && result.wait_share <= 1);
 }
 
-/* One update of plain gradient descent from the fixture's weights. */
+/* One update by plain gradient descent from the fixture's weights. */
 static att_train_options one_update(int batch_size, int steps)
 {
     att_train_options options = att_train_options_defaults();
@@ -49,7 +49,7 @@ static void clipping_bounds_the_step(void **state)
     double squares = 0;
     for (int64_t i = 0; i < count; i++)
         squares += pow((double)after[i] - before[i], 2);
-    /* lr clip_grad, but for the 1e-6 that torch adds to the norm of about one: 1.3e-6 measured */
+    /* lr clip_grad, except for the 1e-6 that torch adds to the norm of about one. Measured: 1.3e-6 */
     assert_float_equal(sqrt(squares), 0.5 * 1e-3, 0.5 * 1e-3 * 1e-5);
     free(before);
     free(after);
@@ -64,7 +64,7 @@ static att_status keep_loss(void *user, const att_event *event)
     return ATT_OK;
 }
 
-/* One image, again and again, by steps too small to change a weight: only what is dropped can differ. */
+/* One image repeatedly, with steps too small to change a weight: only dropout can make a difference. */
 static void every_update_drops_anew(void **state)
 {
     fixture *f = *state;
@@ -90,7 +90,7 @@ static double largest_difference(const float *a, const float *b, int64_t count)
     double most = 0;
     for (int64_t i = 0; i < count; i++) {
         double difference = fabs((double)a[i] - b[i]);
-        most = difference <= most ? most : difference; /* NaN stays */
+        most = difference <= most ? most : difference; /* keeps NaN */
     }
     return most;
 }
@@ -108,12 +108,12 @@ static void accumulation_is_a_larger_batch(void **state)
     }
     double difference = largest_difference(values[0], values[1], count);
     printf("accumulated against whole batch: %.2g\n", difference);
-    assert_true(difference <= 1e-6); /* 6e-8 measured on the three tiers */
+    assert_true(difference <= 1e-6); /* measured: 6e-8 on the three tiers */
     free(values[0]);
     free(values[1]);
 }
 
-/* 43 images are five batches of eight, which are two updates of three and two. */
+/* 43 images are five batches of eight, in two updates of three and two batches. */
 static void the_last_update_may_be_smaller(void **state)
 {
     fixture *f = *state;
@@ -144,14 +144,14 @@ static void the_average_follows_its_formula(void **state)
         double expected = 0.75 * weights[0][i] + 0.25 * weights[1][i];
         most = fmax(most, fabs(expected - average[1][i]));
     }
-    assert_true(most <= 2e-7); /* one rounding of values near one: 6e-8 measured */
+    assert_true(most <= 2e-7); /* one rounding of values near one; measured: 6e-8 */
     for (int i = 0; i < 2; i++) {
         free(weights[i]);
         free(average[i]);
     }
 }
 
-/* A second training of the same weights starts its optimiser anew. */
+/* A second training of the same weights resets its optimiser state. */
 static void nothing_is_left_of_an_earlier_training(void **state)
 {
     fixture *f = *state;
@@ -194,8 +194,7 @@ static void seeds_decide_and_workers_do_not(void **state)
         free(values[i]);
 }
 
-/* --- what is told --------------------------------------------------------------------------------------------------
- */
+/* --- events ----------------------------------------------------------------------------------------------------- */
 
 typedef struct heard {
     int kinds[5], batches, evaluations;
@@ -277,8 +276,8 @@ static void every_step_and_epoch_is_told(void **state)
     }
 }
 
-/* A head of zeros that hardly learns: every image has a loss of log(classes), whatever the update, the batch or the
- * progress within an epoch. */
+/* A head of zeros that hardly learns: every image has the loss log(classes), for any update, batch or progress within
+ * an epoch. */
 typedef struct even_losses {
     int steps, calls;
 } even_losses;
@@ -286,7 +285,7 @@ typedef struct even_losses {
 static att_status hear_step_loss(void *user, const att_event *event)
 {
     if (event->kind == ATT_EVENT_STEP) {
-        assert_float_equal(field(event, "loss")->number, log(CLASSES), 1e-6); /* 4e-9 measured */
+        assert_float_equal(field(event, "loss")->number, log(CLASSES), 1e-6); /* measured: 4e-9 */
         ((even_losses *)user)->steps++;
     }
     return ATT_OK;
@@ -356,7 +355,7 @@ static void instruments_see_every_third_update(void **state)
     att_sink sink = {.emit = take_figures, .user = &m};
     att_train_options options = small_training();
     options.grad_accum_steps = 2;
-    options.epochs = 3; /* of three updates, the last of one batch */
+    options.epochs = 3; /* three updates, the last one of one batch */
     int64_t count;
     assert_trains(f, &options);
     float *plain = values_of(f->weights, NULL, &count);
@@ -426,8 +425,7 @@ static void a_failing_sink_stops_the_run(void **state)
     assert_int_equal(result.updates, 3);
 }
 
-/* --- what stops it -------------------------------------------------------------------------------------------------
- */
+/* --- what stops a training, and options --------------------------------------------------------------------------- */
 
 typedef struct poison {
     att_weights *weights;
@@ -459,10 +457,10 @@ static void nan_stops_before_the_update(void **state)
     options.progress_user = &p;
     att_train_result result;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, &result), ATT_ERR_NONFINITE);
-    /* The third batch poisoned the weights after its gradient was taken, so the fourth update sees it. */
+    /* The third batch changes the weights to NaN after its gradient was computed, so the fourth update detects it. */
     assert_message_has(f, "update 4 ");
     assert_message_has(f, "head.bias");
-    /* Which is what was written after the third: no good checkpoint. */
+    /* These weights were written after the third update, so there is no good checkpoint. */
     assert_message_has(f, "these are the weights of ");
     assert_message_has(f, "run/last.safetensors");
     assert_int_equal(result.updates, 3);
@@ -472,7 +470,7 @@ static void nan_stops_before_the_update(void **state)
     free(values);
 }
 
-/* The last update of the second epoch makes weights that are not finite. */
+/* The last update of the second epoch makes the weights not finite. */
 static void nan_in_the_evaluation_leaves_no_checkpoint(void **state)
 {
     fixture *f = *state;
@@ -495,7 +493,7 @@ static void nan_in_the_evaluation_leaves_no_checkpoint(void **state)
     assert_trains(f, &options);
 }
 
-/* Where the draw is never to mix, the targets are the smoothed labels of a training without. */
+/* With a mixing probability of 0, the targets are the smoothed labels of a training without mixing. */
 static void unmixed_targets_are_smoothed_labels(void **state)
 {
     fixture *f = *state;
@@ -512,14 +510,14 @@ static void unmixed_targets_are_smoothed_labels(void **state)
     fixture_model(f, 0.1);
     assert_trains(f, &options);
     for (int epoch = 0; epoch < 2; epoch++)
-        assert_float_equal(mixing[epoch], plain[epoch], 1e-6); /* 4e-8 measured */
+        assert_float_equal(mixing[epoch], plain[epoch], 1e-6); /* measured: 4e-8 */
     options.mixup_prob = 1;
     fixture_model(f, 0.1);
     assert_trains(f, &options);
     assert_true(fabs(mixing[1] - plain[1]) > 1e-4);
 }
 
-/* One update of plain gradient descent: what decay adds is -lr weight_decay p, on what it is. */
+/* One update by plain gradient descent: weight decay adds -lr weight_decay p to the parameters it applies to. */
 static void decay_is_of_weights_or_of_all(void **state)
 {
     fixture *f = *state;

@@ -1,4 +1,4 @@
-/* training/small.h - a recipe of the fixture's tiny network on its images. */
+/* training/small.h - a recipe for the fixture's tiny network on the fixture's images. */
 #ifndef TESTS_TRAINING_SMALL_H
 #define TESTS_TRAINING_SMALL_H
 

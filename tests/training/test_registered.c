@@ -1,10 +1,10 @@
-/* A recipe may name what was registered with its context: modules, instruments and tasks. */
+/* A recipe may name modules, instruments and tasks that were registered with its context. */
 #include "training/small.h"
 
 #include "measure/list.h"
 #include "tasks/list.h"
 
-/* The built-in ones under names of their own. */
+/* Copies of built-in ones with other names. */
 static att_module module;
 static att_instrument instrument;
 static att_task task;

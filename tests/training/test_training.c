@@ -100,7 +100,8 @@ static void a_sink_that_fails_leaves_a_message(void **state)
     }
 }
 
-/* Stopped after its seventh batch, it goes on with the settings of its args.yaml and ends with the same bits. */
+/* A training stopped after its seventh batch is resumed with the settings in its args.yaml, and ends with the same
+ * bits. */
 static void a_stopped_training_goes_on_to_the_same_bits(void **state)
 {
     fixture *f = *state;
