@@ -48,7 +48,16 @@ ATT_API bool att_shape_equal(att_shape a, att_shape b);
 ATT_API char *att_shape_format(att_shape shape, char *text, size_t size);
 
 /* att_shape_of(2, 3) is the shape [2, 3]. */
+#ifndef __cplusplus
 #define att_shape_of(...) ((att_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
+#else
+extern "C++" {
+template <typename... Dims> inline att_shape att_shape_of(Dims... dims)
+{
+    return att_shape{static_cast<int>(sizeof...(Dims)), {static_cast<int64_t>(dims)...}};
+}
+}
+#endif
 
 /* A tensor in host memory. Each function that takes or returns one says who owns `data`. */
 typedef struct att_tensor {
