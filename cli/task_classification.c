@@ -13,7 +13,7 @@ static const att_flag answer_options[] = {
 static void answer_defaults(att_context *context, void *values)
 {
     (void)context;
-    ((cli_answer *)values)->most = 5;
+    ((cli_answer *)values)->most = att_answer_options_defaults().most;
 }
 
 const att_flag_group cli_group_answer = {"Answers", answer_options, sizeof answer_options / sizeof *answer_options,

@@ -38,9 +38,10 @@ typedef struct att_settings {
     void *allocate_user;
     att_log_fn log; /* NULL: no log */
     void *log_user;
-    /* Asked now and then while a data set is opened and while checkpoints and records are read, from any thread: true
-     * ends the call with ERR_STOPPED. Calls that run networks have callbacks of their own (attscope/progress.h). NULL:
-     * nothing asks to stop. */
+    /* The library calls it repeatedly, from any thread, while it opens a data set and while it reads checkpoints and
+     * records. If it returns true, the call ends with ERR_STOPPED. Training and evaluation do not call it while the
+     * network runs; their progress callback (attscope/progress.h) stops them. The steps of a sweep that run in this
+     * process (attscope/lab/sweep_plan.h) call both. NULL: no such request. */
     bool (*stop)(void *user);
     void *stop_user;
     size_t memory_limit; /* bytes to have at once: what would lead beyond fails with ERR_MEMORY; 0: 15/16 of what the

@@ -70,21 +70,23 @@ ATT_API void att_instrument_write_json(const att_instrument_info *info, att_json
  * heads together. */
 ATT_API bool att_measurement_is_called(const att_measurement *measurement, const char *name);
 
-/* Whether `with`, as att_measure_create() takes it, names instruments and options that there are. ERR_NOT_FOUND,
+/* Whether all instruments and options in `with` (as in att_measure_create()) exist. ERR_NOT_FOUND,
  * ERR_ARGUMENT as there; ERR_MEMORY. */
 ATT_API att_status att_instruments_check(att_context *context, const char *with);
 
-/* Instruments at work on one graph. */
+/* Instruments at work on one graph. A measure adds up: its figures are over all samples that it observed, in one
+ * evaluation or in several, until att_measure_clear(). */
 typedef struct att_measure att_measure;
 
 /* Adds to the graph what the instruments named in `with` ("entropy,nsi:per=block"; "all") ask of the nodes whose scope
- * fits `nodes` ('*' and '?' allowed); "all" leaves out those that have nothing to see in this network, and
- * "all,-accuracy", or "-accuracy" alone, that one, too. Results of plans compiled from the graph stay the same to the
- * bit, but where a observed branch of a residual network is one that the plan would have computed together with its
- * addition: there they stay the same to rounding. On success *measure is the caller's, and the graph may be freed
- * before it. Errors: ERR_NOT_FOUND for an unknown instrument (with the nearest name) or option or where an instrument
- * finds no node; ERR_ARGUMENT for a name given twice, and where no instrument is left; ERR_UNSUPPORTED for a graph that
- * is not in f32; ERR_MEMORY. The graph may then have probes already; it still compiles. */
+ * fits `nodes` ('*' and '?' allowed). with NULL means "all", nodes NULL means "*". "all" leaves out those that have
+ * nothing to see in this network, and "all,-accuracy", or "-accuracy" alone, that one, too. Results of plans compiled
+ * from the graph stay the same to the bit, but where an observed branch of a residual network is one that the plan
+ * would have computed together with its addition: there they stay the same to rounding. On success *measure is the
+ * caller's, and the graph may be freed before it. Errors: ERR_NOT_FOUND for an unknown instrument (with the nearest
+ * name) or option or where an instrument finds no node; ERR_ARGUMENT for a name given twice, and where no instrument is
+ * left; ERR_UNSUPPORTED for a graph that is not in f32; ERR_MEMORY. The graph may then have probes already; it still
+ * compiles. */
 ATT_API ATT_MUST_CHECK att_status att_measure_create(att_graph *graph, const char *with, const char *nodes,
                                                      att_measure **measure);
 ATT_API void att_measure_destroy(att_measure **measure);
@@ -136,12 +138,12 @@ ATT_API att_instrument_info att_measure_instrument_at(const att_measure *measure
 
 /* One sample's rows, in the order in which ask() asked for them. */
 typedef struct att_observed {
-    const float *const *rows; /* NULL in a `shape`, which describes every sample */
-    const int64_t *lengths;   /* elements of each */
-    int count;
-    const double *constants; /* what ask() attached to each */
-    int choice;              /* of the instrument's option */
-    int32_t label;           /* the sample's class; -1: none */
+    const float *const *rows; /* rows[r] is row r. NULL in a `shape` (att_instrument_state), which has no sample */
+    const int64_t *lengths;   /* lengths[r]: elements of row r; the same for every sample */
+    int count;                /* rows */
+    const double *constants;  /* constants[r]: the number that ask() gave with row r */
+    int choice;               /* index of the chosen value of the instrument's option */
+    int32_t label;            /* the sample's class; -1: none */
 } att_observed;
 
 /* One thing that a user may choose: "nsi:per=block". */
@@ -184,9 +186,10 @@ typedef struct att_instrument {
      * formula, and `options` where there is an option; others may be NULL. */
     att_instrument_info info;
     att_instrument_option option;
-    /* Calls the functions below. It may run twice for one measure, and probes that it added stay in the graph; it must
-     * change nothing else in the graph. Where the network has nothing to look at it returns what
-     * att_asking_found_nothing() or att_asking_fail() returns; other failures are reported with att_fail(). */
+    /* Declares the instrument's rows and figures by calling the att_asking_...() functions below. The library may call
+     * it twice for one measure. Probes that it adds stay in the graph; it must not change the graph otherwise. If the
+     * network has nothing that the instrument can observe, it returns the result of att_asking_found_nothing() or
+     * att_asking_fail(). It reports other failures with att_fail(). */
     att_status (*ask)(att_asking *asking);
     /* values[i]: the sample's number for the i-th series declared; NaN where it has none. Called for one sample after
      * the other on the caller's thread. It must neither fail nor allocate memory. NULL for instruments that keep
@@ -212,8 +215,9 @@ ATT_API att_graph *att_asking_graph(const att_asking *asking);
 ATT_API int att_asking_node(const att_asking *asking, const char *op, int after);
 /* Wants the rows of the output or probe `name`, a tensor of each sample in F32; `constant` comes back in observe(). */
 ATT_API void att_asking_row(att_asking *asking, const char *name, double constant);
-/* Makes a value a probe, once, and wants its rows. Each row is copied for each sample: reduce large values by
- * operations of the graph first. Names of probes are shared by all instruments: one name stands for one value. */
+/* Makes `value` a probe called `name`, unless a probe of that name exists, and asks for its rows as att_asking_row()
+ * does. Each sample's row is copied to host memory, so reduce large values with operations of the graph first. All
+ * instruments share the names of probes: a name must always stand for the same value. */
 ATT_API void att_asking_value(att_asking *asking, const char *name, att_value value, double constant);
 /* One more series. node: where in the network, "" for the whole; copied. head: -1: of all heads together, or of
  * something without heads. statistic: its name; it lives as long as the descriptor. */

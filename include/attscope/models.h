@@ -51,7 +51,7 @@ ATT_API att_family_info att_model_family_at(int index);
 ATT_API att_family_info att_model_old_options(void);
 /* Says in "modules" what `options` say in those. Whoever takes options from outside calls it. */
 ATT_API void att_model_renew_options(att_option_values *options);
-/* That of a network of the list, by its name; all zero for other names. */
+/* That of a network of the list, by its name; all zero for other names and NULL. */
 ATT_API att_family_info att_model_family_of(const char *network);
 
 /* One line of the list of models. */
@@ -132,26 +132,33 @@ typedef struct att_identity {
 /* Of a model that was made here; origin and brief are "". */
 ATT_API att_identity att_model_identity(const att_model *model);
 
-/* Writes what a network with these options answers, for people: "10 classes", "no head", or "task NAME" where the head
- * is the task's own. Returns `text`. context: whose tasks there are. */
+/* Describes the head of a network with these options (NULL: none): "10 classes", "no head", or "task NAME" if the task
+ * has a head of its own. context: has the tasks. Returns `text`. */
 enum { ATT_HEAD_TEXT = ATT_OPTION_KEY + 8 };
 ATT_API char *att_head_describe(const att_context *context, const att_option_values *options, char text[ATT_HEAD_TEXT]);
-/* Writes which network it is, who says so, and in what its images are made otherwise than its own (`taken`):
- * "vit_tiny_patch16_224, 224 x 224 x 3, 10 classes; network: args.yaml; --mean: as asked for". Returns `text`. */
+/* Writes the network's name, the size of its images, its head, the source of the identity, and the settings in which
+ * the preprocessing `taken` differs from the identity's:
+ * "vit_tiny_patch16_224, 224 x 224 x 3, 10 classes; network: args.yaml; --mean: as asked for". taken: NULL means the
+ * identity's own. Returns `text`. */
 enum { ATT_IDENTITY_DESCRIPTION = 1024 };
 ATT_API char *att_identity_describe(const att_context *context, const att_identity *identity,
                                     const att_preprocess *taken, char text[ATT_IDENTITY_DESCRIPTION]);
 
-/* Which network is this file? Every fact is taken from the first that says it: the caller (`name`, may be NULL;
- * `flags`, may be NULL), args.yaml beside the file (a run folder's),
- * config.json beside the file (timm's on the HF hub), the file's own metadata (attscope's; else the architecture and
- * the options that training scripts keep), then the tensors' names and shapes for dimensions, and the variant's own
- * values for the rest. Names are those of att_model_resolve(); what a pretrained tag says of images counts as said by
- * the source that names it. A source that names another network, or another tag, than one before it is left out, and
- * so is what the other sources say of images where `name` has a tag. On
- * success fills *identity; `origin` and `brief` are one line each that say what was taken from where. Whether there is
- * a head is what the tensors say, unless `flags` gives num_classes: side files of networks without one often
- * name the classes of another checkpoint.
+/* Which network is this file? Each fact comes from the first of these sources that has it:
+ *
+ *   1. the caller: `name` and `flags`, each may be NULL;
+ *   2. args.yaml in the file's folder, as in the folder of a training;
+ *   3. config.json in the file's folder, as timm writes it on the Hugging Face hub;
+ *   4. the file's own metadata: attscope's, else the architecture and options that training scripts save;
+ *   5. for dimensions, the names and shapes of the tensors;
+ *   6. the named variant's own values.
+ *
+ * path: the file's path, whose folder is searched; NULL means att_tensors_path(file). Names are those of
+ * att_model_resolve(). The preprocessing of a pretrained tag counts as a fact of the source that names the tag. A
+ * source that names another network or tag than an earlier source is ignored. If `name` has a tag, the preprocessing
+ * that other sources give is ignored. The tensors decide whether there is a head, unless `flags` gives num_classes,
+ * because side files of networks without a head often give the classes of another checkpoint. *identity is filled on
+ * success; its `origin` and `brief` say in one line each which fact came from which source.
  *
  * A file is refused (ERR_UNSUPPORTED), whatever the caller says, where any source names a network that timm has and
  * attscope has not, or an argument of timm's constructors with which the same tensors compute something else
@@ -190,8 +197,8 @@ typedef struct att_new_head {
 
 /* As att_model_load(), to start another training from: where the file's head differs from the model's in nothing but
  * the number of classes, or the file has none or one of another task, the model's keeps the values that `weights` has,
- * as in timm; *head, set on success only, says whether that was so. Where the file has none of the parameters of the
- * model's modules (nn.h), these keep theirs too, and the log says so. */
+ * as in timm; *head, set on success only, says whether that was so; head may be NULL. Where the file has none of the
+ * parameters of the model's modules (nn.h), these keep theirs too, and the log says so. */
 ATT_API att_status att_model_load_pretrained(const att_model *model, const att_tensors *file, att_weights *weights,
                                              att_new_head *head);
 

@@ -41,9 +41,11 @@ ATT_API att_network_options att_network_options_defaults(void);
  *   a file of weights (attscope/tensors.h), whose network is found as att_model_identify() says;
  *   a folder: of the files model_best.safetensors, last.safetensors, model.safetensors and pytorch_model.bin in it the
  *     first that is there, so that a training's folder gives its best weights;
- *   a network's name, as att_model_resolve() takes it, where no file or folder is called so: with random weights.
+ *   a network's name, as att_model_resolve() takes it, if no file or folder has this name. The weights are then random,
+ *     drawn from options.seed, and the log says so: a name never loads pretrained weights.
  * options: NULL means the defaults. On success *network is the caller's, freed by att_network_close(); the context must
- * outlive it. Errors: ERR_NOT_FOUND (none of these), what opening, identifying, building and loading say. */
+ * outlive it. Errors: ERR_NOT_FOUND (none of these); ERR_ARGUMENT (`what` is NULL); what opening, identifying, building
+ * and loading say. */
 ATT_API ATT_MUST_CHECK att_status att_network_open(att_context *context, const char *what,
                                                    const att_network_options *options, att_network **network);
 ATT_API void att_network_close(att_network **network);
@@ -68,7 +70,7 @@ ATT_API bool att_network_is_averaged(const att_network *network); /* its weights
 /* The name of a class, by its number: of the file's training, else of the data set whose classes it is known to have
  * (att_checkpoint_known_classes()), with a synset's label behind it: "n01440764 tench". NULL: not known. */
 ATT_API const char *att_network_class_name(const att_network *network, int number);
-/* All of them, by number; NULL and *count 0 where none are known. */
+/* All of them, by number; NULL and *count 0 where none are known. count may be NULL. */
 ATT_API const char *const *att_network_class_names(const att_network *network, int *count);
 /* The data set that the file is known to be of, where these names are that data set's ("imagenet-1k"); else NULL. */
 ATT_API const char *att_network_known_classes(const att_network *network);
@@ -77,6 +79,10 @@ ATT_API const char *att_network_known_classes(const att_network *network);
  * data set, no file, and no path; ERR_MISMATCH where there are not as many names as classes; ERR_FORMAT; those of
  * reading the file. */
 ATT_API ATT_MUST_CHECK att_status att_network_name_classes(att_network *network, const char *from);
+/* Replaces the names by those of an array, by number; the texts are copied. After a failure the names are what they
+ * were. Errors: ERR_MISMATCH if `count` is not the network's number of classes; ERR_ARGUMENT (a name is NULL). */
+ATT_API ATT_MUST_CHECK att_status att_network_set_class_names(att_network *network, const char *const *names,
+                                                              int count);
 
 /* What the weights were trained for; differs from the identity's where test_images took other images. */
 ATT_API att_preprocess att_network_trained_preprocess(const att_network *network);
@@ -85,14 +91,16 @@ ATT_API att_preprocess att_network_trained_preprocess(const att_network *network
 ATT_API att_transform_options att_network_transform(const att_network *network);
 ATT_API att_status att_network_set_preprocess(att_network *network, const att_preprocess *preprocess);
 
-/* Says what the next runs answer: names by commas. At first, and with NULL, these are the outputs of the network's task
- * ("logits"; "features" without a head). Names:
+/* Chooses the tensors that later runs return. names: a list separated by commas; blanks around a name are ignored.
+ * NULL, as in a new network, means the outputs of the network's task ("logits"; "features" without a head). Names:
  *   those outputs;
- *   "features" [C], what a classifier reads; "tokens" [N, C] of the last block, before the last norm in networks
- *   that normalise only the token that they pool; "stage1" .. "stage4" [h, w, C];
- *   of an attention node, '*' and '?' allowed, "blocks.3.attn.map" [H, N, N], the weights of all queries;
+ *   "features" [C], the input of the classifier;
+ *   "tokens" [N, C], the output of the last block. Networks that apply the final norm only to the pooled token give
+ *   these tokens before that norm;
+ *   "stage1" .. "stage4" [h, w, C], the outputs of a convolutional network's stages;
+ *   of an attention node ('*' and '?' allowed): "blocks.3.attn.map" [H, N, N], the attention weights of all queries;
  *   "blocks.3.attn.stats" [H, N, ATT_ATTENTION_STATS]; "blocks.3.attn.summary" [H, ATT_ATTENTION_SUMMARY] (ops.h).
- * ERR_NOT_FOUND, and nothing changes, where the network has none of a name: the message lists what it has. */
+ * ERR_NOT_FOUND if the network lacks one of the names: nothing changes, and the message lists the names that exist. */
 ATT_API ATT_MUST_CHECK att_status att_network_want(att_network *network, const char *names);
 
 /* Runs `count` images of height x width pixels, [count, height, width, in_chans], normalised with mean and std already.
@@ -110,16 +118,18 @@ ATT_API att_status att_network_run_files(att_network *network, const char *const
 ATT_API att_status att_network_run_file(att_network *network, const char *path, att_batch *answers);
 
 /* What an answer means, as att_task_write() and att_task_describe() say it for the network's task. Answers of several
- * images: that of the first. Where `options` names no classes they have their own names (att_network_class_name()). */
+ * images: that of the first. options: NULL means att_answer_options_defaults(). Where `options` names no classes they
+ * have their own names (att_network_class_name()). */
 ATT_API att_status att_network_write(const att_network *network, const att_batch *answers,
                                      const att_answer_options *options, att_json_writer *writer);
 ATT_API att_status att_network_describe(const att_network *network, const att_batch *answers,
                                         const att_answer_options *options, void (*line)(void *user, const char *text),
                                         void *user);
 
-/* Makes instruments for att_network_evaluate(), where they are given as att_evaluate_options.measure; with, nodes: as
- * att_measure_create() takes them. *measure is the caller's on success and may outlive the network. Runs do not see
- * instruments. */
+/* Makes instruments for att_network_evaluate(), which takes them as att_evaluate_options.measure. with, nodes: as in
+ * att_measure_create(), NULL included. On success *measure is the caller's and may outlive the network. A network keeps
+ * the probes of the last measure only: after another call of this function, evaluation refuses earlier measures. Their
+ * figures stay readable. att_network_run() does not use instruments. */
 ATT_API ATT_MUST_CHECK att_status att_network_observe(att_network *network, const char *with, const char *nodes,
                                                       att_measure **measure);
 /* Opens a data set for this network, as att_dataset_open() does, or as att_dataset_open_images() does with several
@@ -132,13 +142,15 @@ ATT_API ATT_MUST_CHECK att_status att_network_open_dataset(att_network *network,
 /* Compares the classes of a data set with the network's; the log tells where their numbers differ, or the name of the
  * first class that is called otherwise. refuse: ERR_MISMATCH as att_dataset_check_classes() says. */
 ATT_API att_status att_network_compare_classes(const att_network *network, const att_dataset *dataset, bool refuse);
-/* ERR_UNSUPPORTED where the network has no head; `consequence` ends the sentence: "it cannot be evaluated". */
+/* ERR_UNSUPPORTED if the network has no head. consequence: the end of the message, such as "it cannot be evaluated";
+ * NULL: none. */
 ATT_API att_status att_network_need_head(const att_network *network, const char *consequence);
 
-/* att_evaluate() with the network's transform, and the options of the task that the file says it was trained with where
- * the call gives none. Of the options (NULL: the defaults) backend and precision are the network's own, and `measure`
- * is NULL or what the last att_network_observe() made. ERR_NONFINITE, with *result set, where the network answers an
- * image with NaN or infinity. */
+/* Calls att_evaluate() with the network's transform. Of the options (NULL: the defaults), backend and precision are
+ * replaced by the network's. If task_options is NULL, the task has the options that the file's training recorded.
+ * measure: NULL, or the measure that the last att_network_observe() made; ERR_ARGUMENT for any other. Several
+ * evaluations may share one measure, which adds up over them (att_measure_clear() starts anew). result may be NULL.
+ * ERR_NONFINITE, with *result set, if the network answers an image with NaN or infinity. */
 ATT_API att_status att_network_evaluate(att_network *network, const att_dataset *dataset,
                                         const att_evaluate_options *options, att_evaluation *result);
 

@@ -123,13 +123,15 @@ typedef struct att_module {
     int option_count;
     const char *scope;     /* the scope that it is applied in, below the branch's: "cb"; spelled as a name is. Not that
                             * of a layer of a network. Modules that share a scope cannot both be at one place */
-    const char *parameter; /* one of its parameters ("weight"; '*' and '?' allowed), by which a checkpoint without
-                            * metadata tells it; NULL: it has none. A module with parameters must set it */
-    /* What its parameters, and its scope, are called by widespread codes as well: {"fc1", "fc.0"}, "eca"; and a tensor
-     * beside the parameters that holds nothing learnt, by which their files tell it. NULL: none. */
+    const char *parameter; /* the name of one parameter ("weight"; '*' and '?' allowed). A checkpoint without metadata
+                            * has the module where this name is in the module's scope. NULL: the module has no
+                            * parameters. A module with parameters must set it */
+    /* Names in checkpoints of other widespread code. other_names: pairs of a parameter's name here and there,
+     * {"fc1", "fc.0"}. other_scope: the scope there, "eca". constant: a tensor in that scope that is not learnt and
+     * shows that the module is there. NULL: none. */
     const char *other_names[ATT_MODULE_OTHER_NAMES][2];
     const char *other_scope, *constant;
-    double (*constant_at)(att_shape shape, int64_t e); /* its element e, where it is [C, h, w] */
+    double (*constant_at)(att_shape shape, int64_t e); /* value of element e of `constant`, of shape [C, h, w] */
     /* Adds the module to the scope's graph and returns the branch that will be added to `identity`, in the shape of
      * `branch`. scope: the module's own at this place, "blocks.0.mlp.cb"; parameters are declared in it
      * (att_scope_parameter()), and nodes bear its name after att_scope_enter(). values: one for each option. It uses

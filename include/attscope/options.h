@@ -41,25 +41,27 @@ typedef struct att_option {
      * by which a value is judged. choice() lists the built-in ones of them, for help and completion. NULL: choice()
      * lists all. */
     const char *(*choice_in)(const att_context *context, int index);
-    const char *implied_by; /* the key of another option. Where that is given, this one follows from it and is not taken
-                               over from a variant or a file; NULL: none */
-    /* Where no named network has a file's tensors, the nearest is named and this option is said beside that name. The
-     * text is what messages call the option, "the stem"; NULL: not such an option. */
+    /* The key of another option. If that option is given, this one is computed from it, and the value of the named
+     * variant or of a file is ignored. NULL: no such option. */
+    const char *implied_by;
+    /* A file's network may differ from every named network in this option. If no named network has the file's tensors,
+     * messages name the nearest network and say that it differs in this option. The text is the option's name in these
+     * messages: "the stem". NULL: the option is not compared in this way. */
     const char *beside;
-    /* Tensors do not show the option, so that it must be said. The text is what messages call it, "the number of
-     * heads"; NULL: they show it, or the named network's own value is taken. */
+    /* The tensors of a file do not show the value, so somebody must give it. The text is the option's name in messages:
+     * "the number of heads". NULL: the tensors show the value, or the named network's own value is used. */
     const char *unseen;
     att_option_kind kind;
     bool detailed;       /* of texts: a choice may be followed by a colon and more: "se:ratio=8" */
-    bool free;           /* networks that differ in it may bear the same name */
-    bool presence;       /* of numbers: to tell networks apart it counts only whether the value is above 0 */
+    bool free;           /* two networks that differ only in this option may have the same name */
+    bool presence;       /* of numbers: networks are compared only by whether the value is above 0 */
     bool training;       /* decides how a network trains, not what it computes: not recorded in a network's identity */
     bool internal;       /* known from the tensors of a file only: neither a flag nor recorded */
     size_t offset, size; /* of the member that holds it in the struct of whoever declares it; 0 for others */
 } att_option;
 
-/* Places an option in a struct: a row's member is int for WHOLE and SWITCH, int[2] for SIDES, double for REAL, char[]
- * for TEXT. Where no value was given, numbers are -1 and texts "". */
+/* Places an option in a struct (designated initialisers: C, or C++20): a row's member is int for WHOLE and SWITCH,
+ * int[2] for SIDES, double for REAL, char[] for TEXT. Where no value was given, numbers are -1 and texts "". */
 #define ATT_OPTION_AT(type, member) .offset = offsetof(type, member), .size = sizeof((type *)0)->member
 
 /* Room for any such struct. */

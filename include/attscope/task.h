@@ -77,13 +77,15 @@ typedef struct att_answer_options {
     int most;     /* number of classes to show, the most probable first; less than 1 means 1 */
     bool outputs; /* show the network's outputs too */
 } att_answer_options;
+/* No labels, 5 classes, no outputs. */
+ATT_API att_answer_options att_answer_options_defaults(void);
 /* JSON key for the name of the image; the caller that begins the object writes it. */
 #define ATT_ANSWER_IMAGE "image"
 /* Writes the prediction for the first image of `answer` (attscope/network.h) as members of the JSON object that is
  * open. Classification writes "top", an array of {"class", "label" if known, "probability"}, the most probable first;
  * with `outputs` also "logits", an array of all logits. Errors: ERR_NOT_FOUND (no such task), ERR_MISMATCH (the task
  * reads an output that `answer` lacks), ERR_UNSUPPORTED (the task does not show predictions in this form), ERR_MEMORY.
- */
+ * options: NULL means the defaults. */
 ATT_API att_status att_task_write(att_context *context, const char *task, const att_batch *answer,
                                   const att_answer_options *options, att_json_writer *writer);
 /* As att_task_write(), as text for people: calls line(user, text) for each line, without newline. */

@@ -10,8 +10,8 @@
  *      state_dict, model_state_dict, model, module, net, network, weights, params, teacher, student; where there is
  *      none, what the file holds itself (a dictionary, a list or one tensor, which is named "tensor");
  *   2. names of what is nested are joined by dots;
- *   3. prefixes that all names have (module., _orig_mod., model., backbone., ...), but for a few strangers (a counter,
- * a loss's weights), are taken off.
+ *   3. prefixes that all names share (module., _orig_mod., model., backbone., ...) are removed. A few names may lack
+ *      them, such as a counter or the weights of a loss.
  *
  * Such prefixes are taken off in safetensors, too.
  *

@@ -234,6 +234,20 @@ att_status att_fail_memory(att_context *context, size_t bytes, const char *what)
                     att_size_format(count.bytes_limit, limit, sizeof limit));
 }
 
+att_status att_require(att_context *context, const void *pointer, const char *what)
+{
+    return pointer ? ATT_OK : att_fail(context, ATT_ERR_ARGUMENT, "%s is missing: the pointer is NULL", what);
+}
+
+att_status att_require_texts(att_context *context, const char *const *texts, int count, const char *what)
+{
+    if (count > 0)
+        ATT_TRY(att_require(context, texts, what));
+    for (int i = 0; i < count; i++)
+        ATT_TRY(att_require(context, texts[i], what));
+    return ATT_OK;
+}
+
 void att_log(att_context *context, att_log_level level, const char *format, ...)
 {
     if (!context->settings.log)

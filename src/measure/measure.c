@@ -311,6 +311,7 @@ static att_status check_choice(att_context *context, const char *with, const pic
 static att_status choose(att_context *context, const char *with, pick *picks)
 {
     char name[64] = "all";
+    with = with ? with : "all";
     if (only_leaves_out(with))
         ATT_TRY(take(context, name, picks));
     for (const char *at = with;; at++) {
@@ -393,7 +394,7 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
         measure->context = measure->arena.context = context;
     att_status status =
         measure && picks ? choose(context, with, picks) : att_fail_memory(context, sizeof *measure, "a measure");
-    att_asking asking = {.measure = measure, .graph = graph, .nodes = nodes};
+    att_asking asking = {.measure = measure, .graph = graph, .nodes = nodes ? nodes : "*"};
     const att_instrument *instrument;
     for (int i = 0; status == ATT_OK && (instrument = att_catalog_at(&att_instruments, context, i)); i++)
         if (picks[i].is_chosen) {

@@ -16,6 +16,8 @@ static bool has_own_head(const att_context *context, const char *task)
 
 char *att_head_describe(const att_context *context, const att_option_values *options, char text[ATT_HEAD_TEXT])
 {
+    const att_option_values none = att_options_none();
+    options = options ? options : &none;
     int classes = (int)att_options_number(options, "num_classes", 0);
     const char *task = att_options_text(options, "task");
     if (classes == 0)
@@ -52,6 +54,7 @@ char *att_identity_describe(const att_context *context, const att_identity *iden
                             char text[ATT_IDENTITY_DESCRIPTION])
 {
     const att_preprocess *own = &identity->preprocess;
+    taken = taken ? taken : own;
     char changes[128], head[ATT_HEAD_TEXT];
     snprintf(text, ATT_IDENTITY_DESCRIPTION, "%s, %d x %d x %d, %s; network: %s%s", identity->name, own->height,
              own->width, own->in_chans, att_head_describe(context, &identity->options, head), identity->brief,

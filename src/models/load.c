@@ -435,7 +435,8 @@ att_status att_model_load_pretrained(const att_model *model, const att_tensors *
     l.without_head = l.head_classes > 0 || lacks(&l, is_head);
     l.without_added = lacks(&l, is_added);
     ATT_TRY(load(&l, weights));
-    describe_head(&l, head);
+    if (head)
+        describe_head(&l, head);
     log_added(&l);
     return ATT_OK;
 }

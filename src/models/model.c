@@ -60,7 +60,7 @@ att_family_info att_model_family_at(int index)
 
 att_family_info att_model_family_of(const char *network)
 {
-    for (int f = 0; f < FAMILY_COUNT; f++)
+    for (int f = 0; network && f < FAMILY_COUNT; f++)
         for (int i = 0; i < families[f]->variant_count; i++)
             if (strcmp(families[f]->variant(i).name, network) == 0)
                 return att_model_family_at(f);

@@ -14,7 +14,7 @@
 /* Returns the index of a variant; -1 if there is none of that name. */
 static int find_variant(const char *name)
 {
-    for (int i = 0; i < att_variant_count(); i++)
+    for (int i = 0; name && i < att_variant_count(); i++)
         if (strcmp(att_model_at(i).name, name) == 0)
             return i;
     return -1;
@@ -100,6 +100,7 @@ att_status att_model_resolve(att_context *context, const char *text, att_network
     att_network_name found;
     att_timm_name timm;
     att_timm_tag tag;
+    ATT_TRY(att_require(context, text, "the name of a network"));
     text = without_hub(text);
     if (!split_tag(text, strlen(text), &found))
         return fail_unknown(context, text);

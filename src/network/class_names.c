@@ -184,9 +184,22 @@ static att_status add_chosen(names *n, const char *from)
 att_status att_network_name_classes(att_network *network, const char *from)
 {
     names n;
+    ATT_TRY(att_require(network->context, from, "the data set or file that names classes"));
     att_status status = begin(network, &n);
     if (status == ATT_OK)
         status = add_chosen(&n, from);
+    return finish(&n, status, NULL);
+}
+
+att_status att_network_set_class_names(att_network *network, const char *const *class_names, int count)
+{
+    names n;
+    ATT_TRY(att_require_texts(network->context, class_names, count, "the name of a class"));
+    att_status status = begin(network, &n);
+    if (status == ATT_OK)
+        status = check_count(&n, "the program", count);
+    for (int c = 0; c < count && status == ATT_OK; c++)
+        status = add_name(&n, class_names[c]);
     return finish(&n, status, NULL);
 }
 
@@ -194,7 +207,8 @@ att_status att_network_name_classes(att_network *network, const char *from)
 
 const char *const *att_network_class_names(const att_network *network, int *count)
 {
-    *count = network->class_count;
+    if (count)
+        *count = network->class_count;
     return network->class_count > 0 ? network->class_names : NULL;
 }
 

@@ -87,6 +87,9 @@ static att_status open_paths(const att_network *network, const char *const *path
 att_status att_network_open_dataset(att_network *network, const char *const *paths, int count,
                                     const att_dataset_options *options, att_dataset **dataset)
 {
+    if (count < 1)
+        return att_fail(network->context, ATT_ERR_ARGUMENT, "a data set of %d paths, expected at least 1", count);
+    ATT_TRY(att_require_texts(network->context, paths, count, "the path of a data set"));
     att_dataset_options taken = options ? *options : att_dataset_options_defaults();
     att_arena arena = {.context = network->context};
     att_status status = choose_numbering(network, &arena, &taken);
@@ -107,8 +110,9 @@ att_status att_network_need_head(const att_network *network, const char *consequ
     if (att_model_classes(network->model) > 0)
         return ATT_OK;
     return att_fail(network->context, ATT_ERR_UNSUPPORTED,
-                    "%s: the network has no head: %s (attscope train --initial-checkpoint gives it a head)",
-                    *network->path ? network->path : network->identity.name, consequence);
+                    "%s: the network has no head%s%s (attscope train --initial-checkpoint gives it a head)",
+                    *network->path ? network->path : network->identity.name, consequence ? ": " : "",
+                    consequence ? consequence : "");
 }
 
 static bool is_number(const char *text)
@@ -181,6 +185,7 @@ static void log_other_count(const att_network *network, int classes, int found)
 
 att_status att_network_compare_classes(const att_network *network, const att_dataset *dataset, bool refuse)
 {
+    ATT_TRY(att_require(network->context, dataset, "the data set whose classes are compared"));
     const int classes = att_model_classes(network->model), found = att_dataset_class_count(dataset);
     if (refuse)
         ATT_TRY(att_dataset_check_classes(dataset, network->context, classes));

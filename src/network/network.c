@@ -1,5 +1,6 @@
 #include "network/network.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,6 +34,9 @@ static att_status open_name(att_network *network, const char *name, const att_ne
     network->trained = network->identity.preprocess;
     att_model_destroy(&model);
     ATT_TRY(build(network));
+    att_log(network->context, ATT_LOG_INFO,
+            "random weights: %s is the name of a network, not a file; seed %" PRIu64 " initialises them",
+            network->identity.name, options->seed);
     return att_weights_initialise(network->weights, options->seed);
 }
 
@@ -217,6 +221,7 @@ att_transform_options att_network_transform(const att_network *network)
 att_status att_network_set_preprocess(att_network *network, const att_preprocess *preprocess)
 {
     const att_preprocess *own = &network->identity.preprocess;
+    ATT_TRY(att_require(network->context, preprocess, "the preprocessing of a network"));
     if (preprocess->height != own->height || preprocess->width != own->width || preprocess->in_chans != own->in_chans)
         return att_fail(network->context, ATT_ERR_MISMATCH,
                         "the network takes images of %d x %d pixels with %d channels, not %d x %d with %d", own->height,
@@ -249,6 +254,7 @@ att_status att_network_run(att_network *network, const float *pixels, int count,
     att_network_view *view;
     if (count < 1)
         return att_fail(network->context, ATT_ERR_ARGUMENT, "a run of %d images, expected at least 1", count);
+    ATT_TRY(att_require(network->context, pixels, "the pixels of a run"));
     ATT_TRY(att_network_look(network, height, width, count, &view));
     ATT_TRY(att_inference_run(&view->inference, pixels, count, answers));
     for (int i = 0; i < count; i++)
@@ -281,6 +287,7 @@ att_status att_network_run_images(att_network *network, const att_image *images,
 {
     const att_transform_options transform = att_network_transform(network);
     size_t each;
+    ATT_TRY(att_require(network->context, images, "the images of a run"));
     ATT_TRY(reserve(network, &transform, count, &each));
     for (int i = 0; i < count; i++)
         ATT_TRY(
@@ -292,6 +299,7 @@ att_status att_network_run_files(att_network *network, const char *const *paths,
 {
     const att_transform_options transform = att_network_transform(network);
     size_t each;
+    ATT_TRY(att_require_texts(network->context, paths, count, "the path of an image"));
     ATT_TRY(reserve(network, &transform, count, &each));
     for (int i = 0; i < count; i++) {
         att_image image = {0};
@@ -313,10 +321,9 @@ att_status att_network_run_file(att_network *network, const char *path, att_batc
 
 static att_answer_options with_names(const att_network *network, const att_answer_options *options)
 {
-    att_answer_options named = *options;
-    if (!named.labels) {
+    att_answer_options named = options ? *options : att_answer_options_defaults();
+    if (!named.labels)
         named.labels = att_network_class_names(network, &named.label_count);
-    }
     return named;
 }
 
@@ -350,6 +357,7 @@ att_status att_network_observe(att_network *network, const char *with, const cha
     }
     att_model_destroy(&network->observed);
     network->observed = observed;
+    network->measure = *measure;
     return ATT_OK;
 }
 
@@ -358,9 +366,11 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
 {
     att_evaluate_options own = options ? *options : att_evaluate_options_defaults();
     const att_transform_options transform = att_network_transform(network);
-    if (own.measure && !network->observed)
+    ATT_TRY(att_require(network->context, dataset, "the data set of an evaluation"));
+    if (own.measure && own.measure != network->measure)
         return att_fail(network->context, ATT_ERR_ARGUMENT,
-                        "the instruments were not made for this network: att_network_observe() does that");
+                        "the instruments are not those that the last call of att_network_observe() made for this "
+                        "network");
     att_option_values trained_with = att_options_none();
     const att_task_info task = att_model_task(network->model);
     if (network->file && !own.task_options)
@@ -369,11 +379,14 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
         own.task_options = &trained_with;
     own.backend = network->backend;
     own.precision = network->precision;
+    att_evaluation found = {0};
     att_status status = att_evaluate(own.measure ? network->observed : network->model, network->weights, dataset,
-                                     &transform, &own, result);
+                                     &transform, &own, &found);
+    if (status == ATT_OK && result)
+        *result = found;
     if (status == ATT_ERR_FORMAT && !own.skip_corrupt && att_dataset_count(dataset) > 1)
         att_log(network->context, ATT_LOG_INFO, "skip_corrupt goes on without such images");
-    if (status == ATT_OK && result->not_finite > 0)
+    if (status == ATT_OK && found.not_finite > 0)
         return att_fail(network->context, ATT_ERR_NONFINITE,
                         "%s: the network answers with NaN or infinity; its weights are damaged",
                         *network->path ? network->path : network->identity.name);

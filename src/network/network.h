@@ -33,7 +33,8 @@ struct att_network {
     att_weights *weights;
     att_model *own_model; /* the same objects; NULL if the network wraps the caller's */
     att_weights *own_weights;
-    att_model *observed; /* with the probes of the last instruments; NULL: none */
+    att_model *observed;        /* with the probes of the last att_network_observe(); NULL: none */
+    const att_measure *measure; /* made by the same call; only compared */
     char *backend;
     att_precision precision;
     bool averaged;

@@ -40,6 +40,7 @@ static att_status check_name(att_context *context, const char *what)
 att_status att_network_locate(att_context *context, const char *what, char *path, size_t size)
 {
     struct stat found;
+    ATT_TRY(att_require(context, what, "the file, folder or name of a network"));
     if (stat(what, &found) == 0 && S_ISDIR(found.st_mode))
         return find_in(context, what, path, size);
     if (stat(what, &found) == 0)

@@ -109,12 +109,23 @@ static att_status take(wishes *w, const char *wish)
     return found ? ATT_OK : fail_wish(w, wish);
 }
 
+/* Copies the name of `length` bytes at `from`, without the blanks around it and cut off to fit. */
+static void copy_name(const char *from, size_t length, char name[NAME_SIZE])
+{
+    static const char blanks[] = " \t\n";
+    for (; length > 0 && strchr(blanks, *from); length--)
+        from++;
+    while (length > 0 && strchr(blanks, from[length - 1]))
+        length--;
+    snprintf(name, NAME_SIZE, "%.*s", (int)(length < NAME_SIZE ? length : NAME_SIZE - 1), from);
+}
+
 static att_status take_list(wishes *w, const char *list)
 {
     char wish[NAME_SIZE];
     for (const char *at = list;; at++) {
         size_t length = strcspn(at, ",");
-        snprintf(wish, sizeof wish, "%.*s", (int)(length < sizeof wish ? length : sizeof wish - 1), at);
+        copy_name(at, length, wish);
         ATT_TRY(take(w, wish));
         at += length;
         if (!*at)

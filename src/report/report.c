@@ -452,6 +452,8 @@ att_status att_report_write(att_context *context, const char *const *folders, in
     if (count < 1 || count > ATT_REPORT_MAX_RUNS)
         return att_fail(context, ATT_ERR_ARGUMENT, "a report of %d runs; from 1 to %d are possible", count,
                         (int)ATT_REPORT_MAX_RUNS);
+    ATT_TRY(att_require_texts(context, folders, count, "the folder of a run"));
+    ATT_TRY(att_require(context, path, "the path of the page"));
     if (att_page_before_size == 0)
         return att_fail(context, ATT_ERR_UNSUPPORTED,
                         "%s is not written: this build of attscope has no page for reports (-DATT_REPORT=OFF)", path);

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "io/file.h"
 
-static const char last_name[] = "last.safetensors";
+static const char last_name[] = "last.safetensors", output_folder[] = "the output folder of runs";
 
 static bool is_auto(const att_run_place *place)
 {
@@ -25,6 +25,7 @@ static bool is_path(const char *experiment)
 
 att_status att_run_place_check(att_context *context, const att_run_place *place)
 {
+    ATT_TRY(att_require(context, place, "the place of a run"));
     const char *name = place->experiment;
     if (is_auto(place) && !name)
         return att_fail(context, ATT_ERR_ARGUMENT, "resume auto needs an experiment, the name of the run to continue");
@@ -47,6 +48,7 @@ static bool is_folder(const char *path)
 static att_status find_auto(att_context *context, const att_run_place *place, char *path, size_t size)
 {
     char folder[ATT_RUN_PATH];
+    ATT_TRY(att_require(context, place->output, output_folder));
     ATT_TRY(att_path_join(context, place->output, place->experiment, folder, sizeof folder));
     ATT_TRY(att_path_join(context, folder, last_name, path, size));
     if (!att_file_exists(path))
@@ -92,7 +94,10 @@ static att_status choose_new(att_context *context, const att_run_place *place, c
                              att_run_folder *run)
 {
     char name[NAME_MAX + 1];
+    ATT_TRY(att_require(context, place->output, output_folder));
     run->unnamed = !place->experiment;
+    if (run->unnamed)
+        ATT_TRY(att_require(context, model, "the name of the network of a run without a name"));
     if (run->unnamed)
         ATT_TRY(name_by_time(context, model, height, width, name, sizeof name));
     ATT_TRY(att_path_join(context, place->output, run->unnamed ? name : place->experiment, run->folder,

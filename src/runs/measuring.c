@@ -22,11 +22,24 @@ att_measuring_options att_measuring_options_defaults(void)
 
 void att_measured_free(att_measured *measured)
 {
+    if (!measured)
+        return;
     att_measure_destroy(&measured->measure);
     *measured = (att_measured){0};
 }
 
 /* --- what can be refused before anything is read ------------------------------------------------------------------ */
+
+/* The options that `given` leaves NULL get their defaults. */
+static att_measuring_options complete(const att_measuring_options *given)
+{
+    const att_measuring_options defaults = att_measuring_options_defaults();
+    att_measuring_options options = given ? *given : defaults;
+    options.with = options.with ? options.with : defaults.with;
+    options.nodes = options.nodes ? options.nodes : defaults.nodes;
+    options.split = options.split ? options.split : defaults.split;
+    return options;
+}
 
 static att_status check_options(att_context *context, int data_count, const att_measuring_options *options)
 {
@@ -45,9 +58,11 @@ static att_status check_options(att_context *context, int data_count, const att_
 att_status att_measuring_check(att_context *context, const char *checkpoint, int data_count,
                                const att_measuring_options *options)
 {
+    const att_measuring_options completed = complete(options);
     char folder[ATT_RUN_PATH];
-    ATT_TRY(check_options(context, data_count, options));
-    return att_measuring_folder(context, checkpoint, options, folder);
+    ATT_TRY(att_require(context, checkpoint, "the path of the checkpoint to measure"));
+    ATT_TRY(check_options(context, data_count, &completed));
+    return att_measuring_folder(context, checkpoint, &completed, folder);
 }
 
 /* --- instruments -------------------------------------------------------------------------------------------------- */
@@ -136,6 +151,7 @@ static att_status prepare(att_measuring *m)
 {
     const att_measuring_options *o = m->options;
     ATT_TRY(check_options(m->context, m->data_count, o));
+    ATT_TRY(att_require_texts(m->context, m->data, m->data_count, "the path of the images to measure"));
     ATT_TRY(check_network(m));
     ATT_TRY(att_measuring_folder(m->context, m->checkpoint, o, m->found->folder));
     ATT_TRY(att_checkpoint_describe(m->context, att_network_file(m->network), &m->stood));
@@ -185,16 +201,17 @@ static att_status measure(att_measuring *m)
 att_status att_measure_checkpoint(att_network *network, const char *const *data, int data_count,
                                   const att_measuring_options *options, att_measured *measured)
 {
-    const att_measuring_options defaults = att_measuring_options_defaults();
+    const att_measuring_options completed = complete(options);
     att_context *context = att_graph_context(att_model_graph(att_network_model(network)));
     att_measuring m = {.context = context,
                        .network = network,
                        .checkpoint = att_network_path(network),
                        .data = data,
                        .data_count = data_count,
-                       .options = options ? options : &defaults,
+                       .options = &completed,
                        .with = {.context = context},
                        .found = measured};
+    ATT_TRY(att_require(context, measured, "the result of a measurement"));
     clock_gettime(CLOCK_MONOTONIC, &m.begun);
     att_text_append(&m.with, "%s", m.options->with);
     att_status status = measure(&m);

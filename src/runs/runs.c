@@ -11,7 +11,7 @@
 
 bool att_run_is_folder(const char *folder)
 {
-    return att_file_exists_in(folder, "args.yaml") || att_file_exists_in(folder, "metrics.jsonl");
+    return folder && (att_file_exists_in(folder, "args.yaml") || att_file_exists_in(folder, "metrics.jsonl"));
 }
 
 /* --- the database ------------------------------------------------------------------------------------------------- */
@@ -32,6 +32,7 @@ static att_status find_output(att_context *context, const char *folder, char *ou
 att_status att_run_database(att_context *context, const char *folder, char *path, size_t size)
 {
     char output[ATT_RUN_PATH];
+    ATT_TRY(att_require(context, folder, "the folder of a run"));
     ATT_TRY(find_output(context, folder, output, sizeof output));
     return att_path_join(context, output, "runs.sqlite", path, size);
 }
@@ -106,6 +107,8 @@ static att_status holds_copy(att_context *context, const char *folder, const cha
 att_status att_run_owns(att_context *context, const char *folder, const char *checkpoint, bool *belongs)
 {
     char own[ATT_RUN_PATH];
+    ATT_TRY(att_require(context, folder, "the folder of a run"));
+    ATT_TRY(att_require(context, checkpoint, "the path of a checkpoint"));
     ATT_TRY(att_path_folder(context, checkpoint, own, sizeof own));
     bool found = att_file_is_same(folder, own);
     if (!found)

@@ -192,18 +192,29 @@ static att_status refuse_to_tell(att_context *context, const att_task *task)
                     task->info.name);
 }
 
+att_answer_options att_answer_options_defaults(void)
+{
+    return (att_answer_options){.most = 5};
+}
+
 att_status att_task_write(att_context *context, const char *name, const att_batch *answer,
                           const att_answer_options *options, att_json_writer *writer)
 {
     const att_task *task;
+    const att_answer_options defaults = att_answer_options_defaults();
+    ATT_TRY(att_require(context, answer, "the answer of a network"));
     ATT_TRY(att_task_choose(context, name, &task));
-    return task->write ? task->write(context, answer, options, writer) : refuse_to_tell(context, task);
+    return task->write ? task->write(context, answer, options ? options : &defaults, writer)
+                       : refuse_to_tell(context, task);
 }
 
 att_status att_task_describe(att_context *context, const char *name, const att_batch *answer,
                              const att_answer_options *options, void (*line)(void *user, const char *text), void *user)
 {
     const att_task *task;
+    const att_answer_options defaults = att_answer_options_defaults();
+    ATT_TRY(att_require(context, answer, "the answer of a network"));
     ATT_TRY(att_task_choose(context, name, &task));
-    return task->describe ? task->describe(context, answer, options, line, user) : refuse_to_tell(context, task);
+    return task->describe ? task->describe(context, answer, options ? options : &defaults, line, user)
+                          : refuse_to_tell(context, task);
 }

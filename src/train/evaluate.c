@@ -154,6 +154,8 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
 {
     att_evaluate_options defaults = att_evaluate_options_defaults();
     evaluator e = {.context = att_graph_context(att_model_graph(model)), .options = options ? options : &defaults};
+    ATT_TRY(att_require(e.context, dataset, "the data set of an evaluation"));
+    ATT_TRY(att_require(e.context, transform, "the transform of an evaluation"));
     if (e.options->batch_size < 1)
         return att_fail(e.context, ATT_ERR_ARGUMENT, "the batch has %d images, expected at least 1",
                         e.options->batch_size);
@@ -163,7 +165,7 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
     if (status == ATT_OK && e.count == 0)
         status = att_fail(e.context, ATT_ERR_FORMAT, "none of the %lld images can be decoded",
                           (long long)att_dataset_count(dataset));
-    if (status == ATT_OK)
+    if (status == ATT_OK && result)
         *result = figures(&e);
     att_loader_destroy(&e.loader);
     if (e.state && e.task->end)

@@ -211,7 +211,7 @@ static void features_and_maps_are_answered(void **state)
     att_batch answers;
     att_network *network = open_network(f, export(f, path));
     fill_pixels(pixels, 2 * SIDE * SIDE, 3);
-    assert_int_equal(att_network_want(network, "features,tokens,blocks.*.attn.map,blocks.1.attn.stats"), ATT_OK);
+    assert_int_equal(att_network_want(network, "features, tokens ,blocks.*.attn.map,\n blocks.1.attn.stats"), ATT_OK);
     assert_int_equal(att_network_run(network, pixels, 2, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 5);
     assert_null(att_batch_field(&answers, "logits"));
@@ -313,6 +313,8 @@ static void a_data_set_is_evaluated_and_measured(void **state)
         assert_int_equal(att_measure_instrument_count(measure), 1);
         assert_string_equal(att_measure_instrument_at(measure, 0).name, with);
         assert_int_equal(att_measure_at(measure, 0).count, EVAL_IMAGES);
+        assert_int_equal(att_network_evaluate(network, f->eval, &options, NULL), ATT_OK);
+        assert_int_equal(att_measure_at(measure, 0).count, 2 * EVAL_IMAGES); /* evaluations add up */
         att_measure_destroy(&measure);
     }
     assert_int_equal(att_network_observe(network, "none", "*", &measure), ATT_ERR_NOT_FOUND);
@@ -363,6 +365,100 @@ static void failures_leave_nothing_behind(void **state)
     }
 }
 
+/* The probes in the network are those of the last measure. */
+static void a_measure_of_before_the_last_is_refused(void **state)
+{
+    fixture *f = *state;
+    att_network *network;
+    att_measure *first = NULL, *last = NULL;
+    att_evaluate_options options = att_evaluate_options_defaults();
+    assert_int_equal(att_network_wrap(f->model, f->weights, NULL, &network), ATT_OK);
+    assert_int_equal(att_network_observe(network, "entropy", NULL, &first), ATT_OK);
+    assert_int_equal(att_network_observe(network, NULL, NULL, &last), ATT_OK);
+    assert_true(att_measure_instrument_count(last) > 1);
+    options.measure = first;
+    assert_int_equal(att_network_evaluate(network, f->eval, &options, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "are not those that the last call of att_network_observe() made for this network");
+    options.measure = last;
+    assert_int_equal(att_network_evaluate(network, f->eval, &options, NULL), ATT_OK);
+    att_measure_destroy(&last);
+    att_measure_destroy(&first);
+    att_network_close(&network);
+}
+
+static void count_line(void *user, const char *text)
+{
+    assert_true(strlen(text) > 0);
+    ++*(int *)user;
+}
+
+static void null_is_refused_or_has_a_meaning(void **state)
+{
+    fixture *f = *state;
+    char path[160], own[ATT_IDENTITY_DESCRIPTION], same[ATT_IDENTITY_DESCRIPTION];
+    const char *const none[] = {"picture.png", NULL};
+    float pixels[SIDE * SIDE] = {0};
+    int lines = 0;
+    att_batch answers;
+    att_dataset *dataset;
+    is_refused(f, NULL, "the file, folder or name of a network is missing: the pointer is NULL");
+    assert_int_equal(att_network_locate(f->context, NULL, path, sizeof path), ATT_ERR_ARGUMENT);
+    assert_null(att_model_family_of(NULL).name);
+    att_network *network = open_network(f, export(f, path));
+    assert_int_equal(att_network_name_classes(network, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_set_preprocess(network, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_evaluate(network, NULL, NULL, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_open_dataset(network, NULL, 1, NULL, &dataset), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_open_dataset(network, none, 0, NULL, &dataset), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_compare_classes(network, NULL, true), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_run(network, NULL, 1, SIDE, SIDE, &answers), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_run_images(network, NULL, 1, &answers), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_run_file(network, NULL, &answers), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_run_files(network, none, 2, &answers), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "the path of an image is missing");
+    assert_null(att_network_class_names(network, NULL));
+    const att_identity *identity = att_network_identity(network);
+    att_identity_describe(f->context, identity, &identity->preprocess, own);
+    assert_string_equal(att_identity_describe(f->context, identity, NULL, same), own);
+    assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(att_network_describe(network, &answers, NULL, count_line, &lines), ATT_OK);
+    assert_int_equal(lines, CLASSES);
+    assert_int_equal(att_network_describe(network, NULL, NULL, count_line, &lines), ATT_ERR_ARGUMENT);
+    att_network_close(&network);
+}
+
+static void note_random(void *user, att_log_level level, const char *line)
+{
+    bool *said = user;
+    (void)level;
+    *said |= strcmp(line,
+                    "random weights: vit_tiny_patch16_224 is the name of a network, not a file; seed 42 "
+                    "initialises them") == 0;
+}
+
+static void random_weights_are_logged(void **state)
+{
+    fixture *f = *state;
+    bool said = false;
+    char path[160];
+    const att_option_values tiny = tiny_options();
+    att_network_options options = att_network_options_defaults();
+    att_settings settings = att_settings_defaults();
+    att_context *context;
+    att_network *network = NULL;
+    settings.log = note_random;
+    settings.log_user = &said;
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
+    assert_int_equal(att_network_open(context, export(f, path), NULL, &network), ATT_OK);
+    assert_false(said);
+    att_network_close(&network);
+    options.options = &tiny;
+    assert_int_equal(att_network_open(context, "vit_tiny_patch16_224", &options, &network), ATT_OK);
+    assert_true(said);
+    att_network_close(&network);
+    att_context_destroy(&context);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 /* --- classes and data --------------------------------------------------------------------------------------------- */
 
@@ -400,9 +496,18 @@ static void classes_are_called_as_a_list_says(void **state)
         assert_int_equal(att_network_name_classes(network, refused[i].from), refused[i].status);
         assert_message_has(f, refused[i].part);
     }
+    static const char *const named[CLASSES] = {"a", "b", "n01440764", "d"}, *const holes[CLASSES] = {"a", NULL};
+    assert_int_equal(att_network_set_class_names(network, named, CLASSES), ATT_OK);
+    assert_string_equal(att_network_class_name(network, 0), "a");
+    assert_string_equal(att_network_class_name(network, 2), "n01440764 tench");
+    assert_int_equal(att_network_set_class_names(network, named, 3), ATT_ERR_MISMATCH);
+    assert_message_has(f, "the program names 3 classes, but the network has 4");
+    assert_int_equal(att_network_set_class_names(network, holes, CLASSES), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_set_class_names(network, NULL, CLASSES), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_network_class_name(network, 3), "d");
     write_text(list, "one\ntwo\n");
     assert_int_equal(att_network_name_classes(network, list), ATT_ERR_MISMATCH);
-    assert_string_equal(att_network_class_name(network, 3), "four");
+    assert_string_equal(att_network_class_name(network, 3), "d");
     att_network_close(&network);
 }
 
@@ -485,7 +590,8 @@ int main(void)
         TEST(the_look_of_images_may_be_set),         TEST(failures_leave_nothing_behind),
         TEST(classes_are_called_as_a_list_says),     TEST(a_data_set_is_opened_for_a_network),
         TEST(a_network_without_a_head_is_told_of),   TEST(weights_have_a_digest),
-        TEST(damaged_weights_are_told_of),
+        TEST(damaged_weights_are_told_of),           TEST(a_measure_of_before_the_last_is_refused),
+        TEST(null_is_refused_or_has_a_meaning),      TEST(random_weights_are_logged),
     };
     return cmocka_run_group_tests_name("network/network", tests, NULL, NULL);
 }

@@ -63,6 +63,10 @@ static void the_page_has_every_figure_of_a_run(void **state)
     must(self, fixture_run(self->context, &f, folder, "a model", "7", "cb"));
     const char *folders[] = {folder};
     att_report_result result;
+    const char *none[] = {NULL};
+    assert_int_equal(att_report_write(self->context, NULL, 1, NULL, page_path(self), NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_report_write(self->context, none, 1, NULL, page_path(self), NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, NULL, NULL), ATT_ERR_ARGUMENT);
     must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), &result));
 
     json_t *data = page_data(self);

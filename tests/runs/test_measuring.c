@@ -200,12 +200,33 @@ static void lack_of_memory_leaves_nothing_behind(void **state)
     att_network_close(&network); /* the fixture counts what is left */
 }
 
+static void null_is_refused_or_means_the_default(void **state)
+{
+    fixture *f = *state;
+    att_network *network = open_checkpoint(f, "some.safetensors");
+    const att_measuring_options open = {.batch_size = 4, .cache_bytes = 1 << 20};
+    const char *const data = f->folder, *const none = NULL;
+    att_measured found = {0};
+    assert_int_equal(att_measuring_check(f->context, NULL, 1, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_measuring_check(f->context, att_network_path(network), 1, NULL), ATT_OK);
+    assert_int_equal(att_measure_checkpoint(network, NULL, 1, NULL, &found), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_measure_checkpoint(network, &none, 1, NULL, &found), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_measure_checkpoint(network, &data, 1, NULL, NULL), ATT_ERR_ARGUMENT);
+    if (att_measure_checkpoint(network, &data, 1, &open, &found) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+    assert_string_equal(found.split, "t10k");
+    assert_true(att_measure_instrument_count(found.measure) > 2); /* "all" */
+    att_measured_free(&found);
+    att_measured_free(NULL);
+    att_network_close(&network);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(figures_and_maps_are_recorded),        fixture_test(without_a_runs_folder_there_are_figures_alone),
         fixture_test(what_contradicts_itself_is_refused),   fixture_test(a_stop_leaves_nothing_or_records_without_maps),
-        fixture_test(lack_of_memory_leaves_nothing_behind),
+        fixture_test(lack_of_memory_leaves_nothing_behind), fixture_test(null_is_refused_or_means_the_default),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

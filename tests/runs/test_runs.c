@@ -140,6 +140,27 @@ static void names_that_are_paths_or_too_long_are_refused(void **state)
     assert_refused(self, &(att_run_place){.output = "out", .resume = "auto"}, "needs an experiment");
 }
 
+static void null_is_refused(void **state)
+{
+    const scratch *self = *state;
+    char path[ATT_RUN_PATH];
+    bool belongs;
+    att_run_folder run = {.unnamed = true};
+    const att_run_place nowhere = {.experiment = "run"}, unnamed = {.output = self->folder};
+    assert_false(att_run_is_folder(NULL));
+    assert_int_equal(att_run_owns(self->context, NULL, "x.safetensors", &belongs), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_run_owns(self->context, self->folder, NULL, &belongs), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_run_database(self->context, NULL, path, sizeof path), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_run_place_check(self->context, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(
+        att_run_find_resume(self->context, &(att_run_place){.experiment = "run", .resume = "auto"}, path, sizeof path),
+        ATT_ERR_ARGUMENT);
+    assert_int_equal(att_run_folder_choose(self->context, &nowhere, "resnet20", 32, 32, &run), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "the output folder of runs is missing: the pointer is NULL");
+    assert_int_equal(att_run_folder_choose(self->context, &unnamed, NULL, 32, 32, &run), ATT_ERR_ARGUMENT);
+    assert_true(run.unnamed && !*run.folder);
+}
+
 static void long_paths_are_refused(void **state)
 {
     const scratch *self = *state;
@@ -235,6 +256,7 @@ int main(void)
         scratch_test(comparing_survives_lack_of_memory),
         scratch_test(the_database_lies_beside_the_folder),
         scratch_test(names_that_are_paths_or_too_long_are_refused),
+        scratch_test(null_is_refused),
         scratch_test(long_paths_are_refused),
         scratch_test(a_resume_begins_at_the_last_checkpoint),
         scratch_test(a_run_that_goes_on_stays_in_its_folder),
