@@ -134,20 +134,30 @@ static att_status status_of(int code, char reason[ATT_SWEEP_REASON])
     if (code == CLI_STOPPED)
         return ATT_ERR_STOPPED;
     if (code > 128)
-        snprintf(reason, ATT_SWEEP_REASON, "ended by signal %d", code - 128);
+        snprintf(reason, ATT_SWEEP_REASON, "signal %d", code - 128);
     else if (code != CLI_OK)
-        snprintf(reason, ATT_SWEEP_REASON, "exit status %d, for the reason above", code);
+        snprintf(reason, ATT_SWEEP_REASON, "exit status %d", code);
     return code == CLI_OK ? ATT_OK : ATT_ERR_IO;
+}
+
+/* Replaces an exit status by the failure that the training recorded, if it recorded one. */
+static void read_failure(att_context *context, const att_planned_run *run, char reason[ATT_SWEEP_REASON])
+{
+    att_run_state state;
+    if (att_run_state_read(context, run->folder, run->measure, &state) == ATT_OK && *state.failure)
+        snprintf(reason, ATT_SWEEP_REASON, "%s", state.failure);
 }
 
 static att_status train(void *user, const att_planned_run *run, const att_recipe *recipe, char reason[ATT_SWEEP_REASON])
 {
     char path[CLI_PATH];
-    (void)user;
     (void)recipe; /* the file has it */
     cli_join(run->folder, "recipe.yaml", path, sizeof path);
     const char *const arguments[] = {"attscope", "train", "--config", path, "--resume", "auto", NULL};
-    return status_of(sweep_child(arguments), reason);
+    att_status status = status_of(sweep_child(arguments), reason);
+    if (status != ATT_OK && status != ATT_ERR_STOPPED)
+        read_failure(user, run, reason);
+    return status;
 }
 
 /* The last checkpoint: the best one would be chosen by the images that it is measured on, where there is no third
@@ -381,7 +391,7 @@ static int write_json(const job *j)
 
 static int sweep(const job *j)
 {
-    const att_sweep_steps steps = {.train = train, .measure = measure};
+    const att_sweep_steps steps = {.train = train, .measure = measure, .user = j->cli->context};
     int code = cli_check(j->cli, att_sweep_plan_run(j->plan, &steps));
     if (code == CLI_STOPPED || !att_sweep_plan_results(j->plan))
         return code;

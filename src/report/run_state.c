@@ -70,7 +70,8 @@ static att_status read_file(att_context *context, const char *folder, const char
 
 att_status att_run_state_read(att_context *context, const char *folder, const char *with, att_run_state *state)
 {
-    reading r = {.with = with};
+    reading r = {.with = with ? with : "all"};
+    ATT_TRY(att_require(context, folder, "the folder of a run"));
     ATT_TRY(read_file(context, folder, "metrics.jsonl", visit_training, &r));
     ATT_TRY(read_file(context, folder, "measure.jsonl", visit_measured, &r));
     *state = r.state;

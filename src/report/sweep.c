@@ -314,6 +314,24 @@ att_status att_sweep_of(att_context *context, const att_sweep_member *members, i
     return status;
 }
 
+static att_status check_lists(att_context *context, const att_sweep_run *runs, int count, const att_sweep_pair *pairs,
+                              int pair_count)
+{
+    if (count > 0)
+        ATT_TRY(att_require(context, runs, "the list of runs of a sweep"));
+    for (int i = 0; i < count; i++) {
+        ATT_TRY(att_require(context, runs[i].folder, "the folder of a run"));
+        ATT_TRY(att_require(context, runs[i].setting, "the setting of a run"));
+    }
+    if (pair_count > 0)
+        ATT_TRY(att_require(context, pairs, "the list of correlations of a sweep"));
+    for (int i = 0; i < pair_count; i++) {
+        ATT_TRY(att_require(context, pairs[i].x, "a figure of a correlation"));
+        ATT_TRY(att_require(context, pairs[i].y, "a figure of a correlation"));
+    }
+    return ATT_OK;
+}
+
 att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int count, const att_sweep_pair *pairs,
                           int pair_count, uint64_t seed, att_sweep **sweep)
 {
@@ -323,6 +341,7 @@ att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int c
     if (pair_count < 0 || pair_count > ATT_SWEEP_MOST_PAIRS)
         return att_fail(context, ATT_ERR_ARGUMENT, "%d correlations of a sweep; from 0 to %d can be asked", pair_count,
                         (int)ATT_SWEEP_MOST_PAIRS);
+    ATT_TRY(check_lists(context, runs, count, pairs, pair_count));
     att_report_run *read = att_allocate_array(context, (size_t)count + 1, sizeof *read);
     att_sweep_member *members = att_allocate_array(context, (size_t)count + 1, sizeof *members);
     att_status status = read && members ? ATT_OK : att_fail_memory(context, (size_t)count * sizeof *read, "a sweep");
@@ -360,6 +379,8 @@ int att_sweep_setting_count(const att_sweep *sweep)
 
 att_sweep_setting att_sweep_setting_at(const att_sweep *sweep, int index)
 {
+    if (index < 0 || index >= sweep->setting_count)
+        return (att_sweep_setting){.name = NULL};
     const setting *s = &sweep->settings[index];
     return (att_sweep_setting){.name = s->name,
                                .runs = s->runs,
@@ -374,20 +395,26 @@ att_sweep_setting att_sweep_setting_at(const att_sweep *sweep, int index)
                                .figure_count = s->figure_count};
 }
 
+static const att_measurement no_figure = {.mean = NAN, .deviation = NAN, .head = -1};
+
 att_measurement att_sweep_figure_at(const att_sweep *sweep, int index, int figure)
 {
+    if (figure < 0 || figure >= att_sweep_setting_at(sweep, index).figure_count)
+        return no_figure;
     return sweep->settings[index].figures[figure];
 }
 
 att_measurement att_sweep_figure_find(const att_sweep *sweep, int index, const char *instrument, const char *node,
                                       const char *statistic)
 {
+    if (!instrument || !node || !statistic || index < 0 || index >= sweep->setting_count)
+        return no_figure;
     const setting *s = &sweep->settings[index];
     for (int i = 0; i < s->figure_count; i++)
         if (strcmp(s->figures[i].instrument, instrument) == 0 && strcmp(s->figures[i].node, node) == 0 &&
             strcmp(s->figures[i].statistic, statistic) == 0)
             return s->figures[i];
-    return (att_measurement){.mean = NAN, .deviation = NAN, .head = -1};
+    return no_figure;
 }
 
 int att_sweep_correlation_count(const att_sweep *sweep)
@@ -397,6 +424,8 @@ int att_sweep_correlation_count(const att_sweep *sweep)
 
 att_sweep_correlation att_sweep_correlation_at(const att_sweep *sweep, int index)
 {
+    if (index < 0 || index >= sweep->correlation_count)
+        return (att_sweep_correlation){.setting = NULL};
     return sweep->correlations[index];
 }
 

@@ -10,14 +10,15 @@
 #include "io/file.h"
 #include "sweep/plan.h"
 
-att_status att_plan_lock(att_sweep_plan *plan)
+att_status att_plan_lock(att_sweep_plan *plan, int *lock)
 {
     ATT_TRY(att_file_make_folders(plan->context, plan->folder));
-    plan->lock = open(plan->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (plan->lock < 0)
+    *lock = open(plan->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0)
         return att_fail(plan->context, ATT_ERR_IO, "%s: %s", plan->folder, strerror(errno));
-    if (flock(plan->lock, LOCK_EX | LOCK_NB) == 0)
+    if (flock(*lock, LOCK_EX | LOCK_NB) == 0)
         return ATT_OK;
+    close(*lock);
     return att_fail(plan->context, ATT_ERR_IO,
                     "%s: another sweep is at work in this folder; wait for it, or name another --experiment",
                     plan->folder);
@@ -68,15 +69,21 @@ void att_plan_advise_removal(const att_sweep_plan *plan, const att_plan_run *run
             "where that file is damaged, remove the folder %s: the same command then makes this run anew", run->folder);
 }
 
-/* Damaged, the earlier file is this run's failure alone. */
+void att_plan_mark_damaged(const att_sweep_plan *plan, att_plan_run *run)
+{
+    run->status = "failed";
+    snprintf(run->failure, sizeof run->failure, "%s", att_context_message(plan->context));
+    att_log(plan->context, ATT_LOG_WARNING, "%s", att_context_message(plan->context));
+    att_plan_advise_removal(plan, run);
+}
+
+/* A damaged file at before_path fails this run, but not the sweep. */
 static att_status compare_files(const att_sweep_plan *plan, att_plan_run *run, const char *before_path,
                                 const char *now_path)
 {
     att_yaml *before = NULL, *now = NULL;
     if (att_yaml_read(plan->context, before_path, &before) != ATT_OK) {
-        att_log(plan->context, ATT_LOG_WARNING, "%s", att_context_message(plan->context));
-        att_plan_advise_removal(plan, run);
-        run->status = "failed";
+        att_plan_mark_damaged(plan, run);
         return ATT_OK;
     }
     att_status status = att_yaml_read(plan->context, now_path, &now);

@@ -34,7 +34,6 @@ struct att_sweep_plan {
     const char *measure; /* what it is asked to measure */
     att_arena texts;
     char folder[ATT_RUN_PATH]; /* OUTPUT/EXPERIMENT */
-    int lock;                  /* on it while the sweep works; 0: none */
     att_yaml *yaml;            /* the recipe */
     att_flags *flags;
     att_sweep_axis axes[ATT_SWEEP_AXES], sets[ATT_MOST_TEXTS];
@@ -54,14 +53,18 @@ att_status att_plan_build_recipe(att_sweep_plan *plan, const att_plan_run *run);
 
 /* --- folders ------------------------------------------------------------------------------------------------------ */
 
-/* Makes the sweep's folder and keeps other sweeps out of it until the plan is closed. */
-att_status att_plan_lock(att_sweep_plan *plan);
+/* Makes the sweep's folder and locks it against other sweeps. On success *lock is a file descriptor; closing it ends
+ * the lock. */
+att_status att_plan_lock(att_sweep_plan *plan, int *lock);
 /* Makes the run's folder with recipe.yaml, every setting that it is trained with. One that was begun with others is
  * refused, what makes no difference to the weights left aside; one whose recipe.yaml is damaged gets the status
  * "failed", and the log says why. */
 att_status att_plan_write(att_sweep_plan *plan, att_plan_run *run);
 /* After a message about a damaged file: which folder to remove so that the run is made anew. */
 void att_plan_advise_removal(const att_sweep_plan *plan, const att_plan_run *run);
+/* After a message about a damaged file: the run has failed for this reason, and the log says so with the same advice.
+ */
+void att_plan_mark_damaged(const att_sweep_plan *plan, att_plan_run *run);
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 

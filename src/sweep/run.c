@@ -72,63 +72,53 @@ static att_planned_run show(const att_plan_run *run)
                              .failure = run->failure};
 }
 
-/* The reason is the context's message where it says none. */
-static att_status fail_by_message(const att_sweep_plan *plan, att_status status, char reason[ATT_SWEEP_REASON])
-{
-    if (status != ATT_OK)
-        snprintf(reason, ATT_SWEEP_REASON, "%s", att_context_message(plan->context));
-    return status;
-}
-
-static att_status read_state(const att_sweep_plan *plan, att_plan_run *run, char reason[ATT_SWEEP_REASON])
+static att_status read_state(const att_sweep_plan *plan, att_plan_run *run)
 {
     att_status status = att_run_state_read(plan->context, run->folder, run->measure, &run->found);
     if (status != ATT_OK)
         att_plan_advise_removal(plan, run);
-    return fail_by_message(plan, status, reason);
+    return status;
 }
 
-static att_status check_measured(const att_sweep_plan *plan, att_plan_run *run, char reason[ATT_SWEEP_REASON])
+static att_status check_measured(const att_sweep_plan *plan, att_plan_run *run)
 {
-    ATT_TRY(read_state(plan, run, reason));
-    if (!run->found.measured) {
-        snprintf(reason, ATT_SWEEP_REASON, "its records do not say that it was measured");
-        return ATT_ERR_FORMAT;
-    }
+    ATT_TRY(read_state(plan, run));
+    if (!run->found.measured)
+        return att_fail(plan->context, ATT_ERR_FORMAT, "its records do not say that it was measured");
     att_status status = att_plan_check_records(plan, run);
     if (status != ATT_OK)
         att_plan_advise_removal(plan, run);
-    return fail_by_message(plan, status, reason);
+    return status;
 }
 
-/* Brings the run as far as it goes, from wherever it stands. */
+/* Carries out the steps that the run still lacks. reason: as in att_sweep_train(). */
 static att_status run_steps(att_sweep_plan *plan, const att_sweep_steps *steps, int index,
                             char reason[ATT_SWEEP_REASON])
 {
     att_plan_run *run = &plan->runs[index];
     const att_planned_run shown = show(run);
-    ATT_TRY(fail_by_message(plan, att_plan_build_recipe(plan, run), reason));
-    ATT_TRY(read_state(plan, run, reason));
+    ATT_TRY(att_plan_build_recipe(plan, run));
+    plan->recipe.files.resume = "auto";
+    ATT_TRY(read_state(plan, run));
     att_log(plan->context, ATT_LOG_INFO, "[%d/%d] %s%s", index + 1, plan->run_count, run->name,
             run->found.measured ? ": done already" : "");
     if (!run->found.trained)
-        ATT_TRY(steps->train(steps->user, &shown, &plan->recipe, reason));
+        ATT_TRY(att_sweep_train(plan->context, steps, &shown, &plan->recipe, reason));
     run->status = "trained";
+    *reason = '\0'; /* a step that succeeded has none */
     if (!run->found.measured)
-        ATT_TRY(steps->measure(steps->user, &shown, &plan->recipe, reason));
-    ATT_TRY(check_measured(plan, run, reason));
+        ATT_TRY(att_sweep_measure(plan->context, steps, &shown, &plan->recipe, reason));
+    *reason = '\0';
+    ATT_TRY(check_measured(plan, run));
     run->status = "measured";
     return ATT_OK;
 }
 
-/* With what the training's records say; whoever else failed said why in the log alone. */
 static void mark_failed(att_sweep_plan *plan, att_plan_run *run, const char *reason)
 {
-    att_run_state state;
     run->status = "failed";
-    att_log(plan->context, ATT_LOG_WARNING, "%s failed (%s); the others go on", run->name, reason);
-    if (att_run_state_read(plan->context, run->folder, run->measure, &state) == ATT_OK)
-        memcpy(run->failure, state.failure, sizeof run->failure);
+    snprintf(run->failure, sizeof run->failure, "%s", reason);
+    att_log(plan->context, ATT_LOG_WARNING, "%s failed (%s); the others go on", run->name, run->failure);
 }
 
 /* ATT_OK, also where the run failed and the others may go on; ERR_STOPPED. */
@@ -136,6 +126,7 @@ static att_status run_one(att_sweep_plan *plan, const att_sweep_steps *steps, in
 {
     att_plan_run *run = &plan->runs[index];
     char reason[ATT_SWEEP_REASON] = "";
+    const uint64_t messages = att_message_count(plan->context);
     if (att_stop_asked(plan->context))
         return ATT_ERR_STOPPED;
     if (strcmp(run->status, "failed") == 0)
@@ -144,7 +135,10 @@ static att_status run_one(att_sweep_plan *plan, const att_sweep_steps *steps, in
     if (status == ATT_ERR_STOPPED)
         run->status = "stopped";
     else if (status != ATT_OK)
-        mark_failed(plan, run, reason);
+        mark_failed(plan, run,
+                    *reason                                       ? reason
+                    : att_message_count(plan->context) > messages ? att_context_message(plan->context)
+                                                                  : att_status_meaning(status));
     return status == ATT_ERR_STOPPED ? status : ATT_OK;
 }
 
@@ -161,13 +155,15 @@ static att_status run_all(att_sweep_plan *plan, const att_sweep_steps *steps)
 
 /* --- all runs ----------------------------------------------------------------------------------------------------- */
 
-/* What is done already counts from the beginning. Damaged records are said when their run's turn comes. */
+/* Gives every run the status that its records show. Damaged records are reported later, when the run is carried out. */
 static void find_states(att_sweep_plan *plan)
 {
     for (int i = 0; i < plan->run_count; i++) {
         att_plan_run *run = &plan->runs[i];
+        run->status = "waiting";
+        *run->failure = '\0';
         if (att_run_state_read(plan->context, run->folder, run->measure, &run->found) == ATT_OK)
-            run->status = run->found.measured ? "measured" : run->found.trained ? "trained" : run->status;
+            run->status = run->found.measured ? "measured" : run->found.trained ? "trained" : "waiting";
     }
 }
 
@@ -180,8 +176,22 @@ static att_status prepare(att_sweep_plan *plan)
     return att_plan_check_images(plan);
 }
 
+static att_status check_options(att_context *context, const att_sweep_options *options)
+{
+    ATT_TRY(att_require(context, options, "the options of a sweep"));
+    ATT_TRY(att_require(context, options->recipe, "the recipe of a sweep"));
+    ATT_TRY(att_require(context, options->output, "the output folder of a sweep"));
+    if (options->seed_count > 0)
+        ATT_TRY(att_require(context, options->seeds, "the list of seeds of a sweep"));
+    ATT_TRY(att_require_texts(context, options->vary, options->vary_count, "a varied setting of a sweep"));
+    ATT_TRY(att_require_texts(context, options->set, options->set_count, "a setting for all runs of a sweep"));
+    return options->pair_count > 0 ? att_require(context, options->pairs, "the list of correlations of a sweep")
+                                   : ATT_OK;
+}
+
 att_status att_sweep_plan_open(att_context *context, const att_sweep_options *options, att_sweep_plan **plan)
 {
+    ATT_TRY(check_options(context, options));
     att_sweep_plan *p = att_allocate(context, sizeof *p);
     if (!p)
         return att_fail_memory(context, sizeof *p, "a sweep");
@@ -198,11 +208,9 @@ att_status att_sweep_plan_open(att_context *context, const att_sweep_options *op
 
 void att_sweep_plan_close(att_sweep_plan **plan)
 {
-    att_sweep_plan *p = *plan;
-    if (!p)
+    if (!plan || !*plan)
         return;
-    if (p->lock > 0)
-        close(p->lock);
+    att_sweep_plan *p = *plan;
     att_sweep_destroy(&p->results);
     att_flags_destroy(&p->flags);
     att_yaml_destroy(&p->yaml);
@@ -220,20 +228,28 @@ static att_status prepare_folders(att_sweep_plan *plan)
         ATT_TRY(att_plan_write(plan, run));
         if (strcmp(run->status, "measured") != 0 || att_plan_check_records(plan, run) == ATT_OK)
             continue;
-        att_log(plan->context, ATT_LOG_WARNING, "%s", att_context_message(plan->context));
-        att_plan_advise_removal(plan, run);
-        run->status = "failed";
+        att_plan_mark_damaged(plan, run);
     }
     return ATT_OK;
 }
 
-att_status att_sweep_plan_run(att_sweep_plan *plan, const att_sweep_steps *steps)
+/* Needs the folder's lock. */
+static att_status carry_out(att_sweep_plan *plan, const att_sweep_steps *steps)
 {
-    const att_sweep_steps own = att_sweep_own_steps(plan->context);
-    ATT_TRY(att_plan_lock(plan));
+    find_states(plan); /* an earlier call may have left failed and stopped runs */
     ATT_TRY(prepare_folders(plan));
     ATT_TRY(write_sweep(plan));
-    return run_all(plan, steps ? steps : &own);
+    return run_all(plan, steps);
+}
+
+att_status att_sweep_plan_run(att_sweep_plan *plan, const att_sweep_steps *steps)
+{
+    const att_sweep_steps all_here = {.train = NULL};
+    int lock;
+    ATT_TRY(att_plan_lock(plan, &lock));
+    att_status status = carry_out(plan, steps ? steps : &all_here);
+    close(lock);
+    return status;
 }
 
 const char *att_sweep_plan_folder(const att_sweep_plan *plan)
@@ -248,7 +264,7 @@ int att_sweep_plan_count(const att_sweep_plan *plan)
 
 att_planned_run att_sweep_plan_at(const att_sweep_plan *plan, int run)
 {
-    return show(&plan->runs[run]);
+    return run >= 0 && run < plan->run_count ? show(&plan->runs[run]) : (att_planned_run){.setting = NULL};
 }
 
 const att_sweep *att_sweep_plan_results(const att_sweep_plan *plan)

@@ -1,7 +1,5 @@
 #include "sweep/steps.h"
 
-#include <stdio.h>
-
 #include <attscope/lab/measuring.h>
 #include <attscope/lab/training.h>
 #include <attscope/network.h>
@@ -9,39 +7,43 @@
 #include "core/error.h"
 #include "io/file.h"
 
-enum { SAMPLES = 64 }; /* of which the report draws a line each */
+enum { SAMPLES = 64 }; /* images with figures of their own, a line each in the report */
 
-static bool go_on(void *user, const att_progress *progress)
+/* The progress callback of the steps in this process. */
+typedef struct watcher {
+    const att_context *context;
+    const att_sweep_steps *steps;
+} watcher;
+
+static bool watch(void *user, const att_progress *progress)
 {
-    (void)progress;
-    return !att_stop_asked(user);
+    const watcher *w = user;
+    const bool goes_on = !w->steps->progress || w->steps->progress(w->steps->progress_user, progress);
+    return goes_on && !att_stop_asked(w->context);
 }
 
-static att_status say_why(const att_context *context, att_status status, char reason[ATT_SWEEP_REASON])
+static att_status train_here(att_context *context, const att_sweep_steps *steps, const att_recipe *recipe)
 {
-    if (status != ATT_OK)
-        snprintf(reason, ATT_SWEEP_REASON, "%s", att_context_message(context));
-    return status;
-}
-
-static att_status train(void *user, const att_planned_run *run, const att_recipe *recipe, char reason[ATT_SWEEP_REASON])
-{
-    att_context *context = user;
-    const att_training_observer observer = {.progress = go_on, .progress_user = context};
-    att_recipe going_on = *recipe;
+    watcher w = {context, steps};
+    const att_training_observer observer = {.progress = watch, .progress_user = &w};
     att_training *training = NULL;
-    (void)run; /* the recipe names its folder */
-    going_on.files.resume = "auto";
-    att_status status = att_training_open(context, &going_on, &training);
+    att_status status = att_training_open(context, recipe, &training);
     if (status == ATT_OK)
         status = att_training_run(training, &observer, NULL);
     att_training_close(&training);
-    return say_why(context, status, reason);
+    return status;
 }
 
-static att_status measure_network(att_context *context, att_network *network, const att_planned_run *run,
-                                  const att_recipe *recipe)
+att_status att_sweep_train(att_context *context, const att_sweep_steps *steps, const att_planned_run *run,
+                           const att_recipe *recipe, char reason[ATT_SWEEP_REASON])
 {
+    return steps->train ? steps->train(steps->user, run, recipe, reason) : train_here(context, steps, recipe);
+}
+
+static att_status measure_network(att_context *context, att_network *network, const att_sweep_steps *steps,
+                                  const att_planned_run *run, const att_recipe *recipe)
+{
+    watcher w = {context, steps};
     att_measuring_options options = att_measuring_options_defaults();
     att_measured measured = {0};
     options.with = run->measure;
@@ -53,19 +55,18 @@ static att_status measure_network(att_context *context, att_network *network, co
         options.cache_bytes = (size_t)recipe->data.cache_bytes;
     options.workers = recipe->train.workers;
     options.skip_corrupt = recipe->train.skip_corrupt;
-    options.progress = go_on;
-    options.progress_user = context;
+    options.progress = watch;
+    options.progress_user = &w;
     att_status status = att_measure_checkpoint(network, &recipe->data.data_dir, 1, &options, &measured);
     att_measured_free(&measured);
     return status;
 }
 
-/* The last checkpoint: the best one would be chosen by the images that it is measured on, where there is no third
- * split. */
-static att_status measure(void *user, const att_planned_run *run, const att_recipe *recipe,
-                          char reason[ATT_SWEEP_REASON])
+/* Measures the last checkpoint, not the best one: in a data set without a third split, the best one was selected on the
+ * images that are measured. */
+static att_status measure_here(att_context *context, const att_sweep_steps *steps, const att_planned_run *run,
+                               const att_recipe *recipe)
 {
-    att_context *context = user;
     att_network_options options = att_network_options_defaults();
     att_network *network = NULL;
     char last[ATT_RUN_PATH];
@@ -74,12 +75,14 @@ static att_status measure(void *user, const att_planned_run *run, const att_reci
     if (status == ATT_OK)
         status = att_network_open(context, last, &options, &network);
     if (status == ATT_OK)
-        status = measure_network(context, network, run, recipe);
+        status = measure_network(context, network, steps, run, recipe);
     att_network_close(&network);
-    return say_why(context, status, reason);
+    return status;
 }
 
-att_sweep_steps att_sweep_own_steps(att_context *context)
+att_status att_sweep_measure(att_context *context, const att_sweep_steps *steps, const att_planned_run *run,
+                             const att_recipe *recipe, char reason[ATT_SWEEP_REASON])
 {
-    return (att_sweep_steps){.train = train, .measure = measure, .user = context};
+    return steps->measure ? steps->measure(steps->user, run, recipe, reason)
+                          : measure_here(context, steps, run, recipe);
 }

@@ -1,9 +1,15 @@
-/* sweep/steps.h - the steps of a run, carried out in this process. */
+/* sweep/steps.h - carrying out the steps of a run. */
 #ifndef ATT_SWEEP_STEPS_H
 #define ATT_SWEEP_STEPS_H
 
 #include <attscope/lab/sweep_plan.h>
 
-att_sweep_steps att_sweep_own_steps(att_context *context);
+/* Calls steps->train, or trains in this process if that is NULL. A failure may leave `reason` as it is; the context's
+ * message is then the reason. */
+att_status att_sweep_train(att_context *context, const att_sweep_steps *steps, const att_planned_run *run,
+                           const att_recipe *recipe, char reason[ATT_SWEEP_REASON]);
+/* The same with steps->measure. */
+att_status att_sweep_measure(att_context *context, const att_sweep_steps *steps, const att_planned_run *run,
+                             const att_recipe *recipe, char reason[ATT_SWEEP_REASON]);
 
 #endif

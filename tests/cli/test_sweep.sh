@@ -349,12 +349,13 @@ err_has 'out/file is a file; a folder is needed in its place'
 
 # --- a run that fails leaves the others alone
 run 1 sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing
-err_has 'warning: num-classes=3-seed1 failed (exit status 2, for the reason above); the others go on'
+err_has 'warning: num-classes=3-seed1 failed (exit status 2); the others go on'
 err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
 out_has 'num-classes=4'
 ! grep -q '^  .*num-classes=3' stdout || fail 'a failed run has a row'
-grep -qE '^num-classes=3: 1 of 1 runs failed$' stdout || fail "the table hides a failure: $(cat stdout)"
+grep -qE '^num-classes=3: 1 of 1 runs failed: exit status 2$' stdout || fail "the table hides a failure: $(cat stdout)"
 grep -q '"status": "failed"' out/failing/sweep.json || fail 'sweep.json hides the failure'
+grep -q '"failure": "exit status 2"' out/failing/sweep.json || fail 'sweep.json does not say how the run failed'
 # Standard output and error keep their order in one file.
 "$ATTSCOPE" sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing >both 2>&1
 awk '/^out\/failing$/ { table = NR } / runs failed; the same/ { said = NR } END { exit !(table && table < said) }' both ||

@@ -66,8 +66,9 @@ static void two_settings_are_trained_and_measured(void **state)
 
 typedef struct counted {
     int trained, measured;
-    const char *fails; /* this run */
-    const char *stops;
+    const char *fails;     /* this run */
+    const char *stops;     /* this run */
+    att_sweep_plan *other; /* cannot run meanwhile; NULL: none */
 } counted;
 
 static att_status count_training(void *user, const att_planned_run *run, const att_recipe *recipe,
@@ -76,6 +77,8 @@ static att_status count_training(void *user, const att_planned_run *run, const a
     counted *c = user;
     c->trained++;
     assert_true(recipe->train.seed == run->seed);
+    if (c->other)
+        assert_int_equal(att_sweep_plan_run(c->other, NULL), ATT_ERR_IO);
     if (c->stops && strcmp(run->name, c->stops) == 0)
         return ATT_ERR_STOPPED;
     snprintf(reason, ATT_SWEEP_REASON, "for a test");
@@ -97,18 +100,25 @@ static void a_run_that_fails_leaves_the_others_alone(void **state)
     char path[160];
     const att_sweep_options options = small_sweep(f, path);
     counted c = {.fails = "lr=0.001-seed2"};
-    const att_sweep_steps steps = {count_training, count_measuring, &c};
+    const att_sweep_steps steps = {.train = count_training, .measure = count_measuring, .user = &c};
     att_sweep_plan *plan = open_plan(f, &options);
+    c.other = open_plan(f, &options);
     assert_int_equal(att_sweep_plan_run(plan, &steps), ATT_OK);
+    assert_message_has(f, "its records do not say that it was measured");
     assert_int_equal(c.trained, 4);
     assert_int_equal(c.measured, 3);
     assert_statuses(plan, "failed"); /* also those whose steps left no records */
+    assert_string_equal(att_sweep_plan_at(plan, 1).failure, "for a test");
+    assert_string_equal(att_sweep_plan_at(plan, 0).failure, "its records do not say that it was measured");
     assert_int_equal(att_sweep_setting_count(att_sweep_plan_results(plan)), 0);
 
-    att_sweep_plan *other = open_plan(f, &options);
-    assert_int_equal(att_sweep_plan_run(other, &steps), ATT_ERR_IO);
-    assert_message_has(f, "another sweep is at work in this folder");
-    att_sweep_plan_close(&other);
+    /* Between two calls the folder is free, and another call tries the runs again. */
+    assert_int_equal(att_sweep_plan_run(c.other, NULL), ATT_OK);
+    assert_statuses(c.other, "measured");
+    att_sweep_plan_close(&c.other);
+    assert_int_equal(att_sweep_plan_run(plan, NULL), ATT_OK);
+    assert_statuses(plan, "measured");
+    assert_string_equal(att_sweep_plan_at(plan, 0).failure, "");
     att_sweep_plan_close(&plan);
 }
 
@@ -118,14 +128,161 @@ static void a_stop_ends_the_sweep(void **state)
     char path[160];
     const att_sweep_options options = small_sweep(f, path);
     counted c = {.stops = "lr=0.001-seed2"};
-    const att_sweep_steps steps = {count_training, count_measuring, &c};
+    const att_sweep_steps steps = {.train = count_training, .measure = count_measuring, .user = &c};
     att_sweep_plan *plan = open_plan(f, &options);
     assert_int_equal(att_sweep_plan_run(plan, &steps), ATT_ERR_STOPPED);
     assert_int_equal(c.trained, 2);
     assert_string_equal(att_sweep_plan_at(plan, 1).status, "stopped");
     assert_string_equal(att_sweep_plan_at(plan, 2).status, "waiting");
     assert_true(exists(f, "tiny/sweep.json"));
+    c.stops = NULL;
+    c.fails = "none of them";
+    assert_int_equal(att_sweep_plan_run(plan, &steps), ATT_OK);
+    assert_int_equal(c.trained, 6);
+    assert_statuses(plan, "failed");
     att_sweep_plan_close(&plan);
+    plan = open_plan(f, &options);
+    assert_statuses(plan, "waiting"); /* the folders hold no records of these runs */
+    assert_string_equal(att_sweep_plan_at(plan, 0).failure, "");
+    att_sweep_plan_close(&plan);
+}
+
+/* A training of a program's own, from the recipe that the step gets; the first one is stopped in its second epoch. */
+typedef struct own_training {
+    att_context *context;
+    int calls, first_epoch; /* of the last training */
+} own_training;
+
+static bool stop_first(void *user, const att_progress *progress)
+{
+    own_training *own = user;
+    if (own->first_epoch < 0 && strcmp(progress->stage, "train") == 0)
+        own->first_epoch = progress->epoch;
+    return own->calls > 1 || progress->epoch == 0;
+}
+
+static att_status train_own(void *user, const att_planned_run *run, const att_recipe *recipe,
+                            char reason[ATT_SWEEP_REASON])
+{
+    own_training *own = user;
+    const att_training_observer observer = {.progress = stop_first, .progress_user = own};
+    att_training *training = NULL;
+    (void)reason; /* the context's message is the reason */
+    own->calls++;
+    own->first_epoch = -1;
+    att_status status = att_training_open(own->context, recipe, &training);
+    if (status == ATT_OK)
+        status = att_training_run(training, &observer, NULL);
+    if (training)
+        assert_string_equal(att_training_folder(training)->folder, run->folder);
+    att_training_close(&training);
+    return status;
+}
+
+static void a_program_trains_with_the_recipe_of_the_step(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    att_sweep_options options = small_sweep(f, path);
+    static const char *const epochs[] = {"epochs=2"};
+    own_training own = {.context = f->context};
+    const att_sweep_steps steps = {.train = train_own, .user = &own};
+    options.vary_count = 0;
+    options.seed_count = 1;
+    options.set = epochs;
+    options.set_count = 1;
+    att_sweep_plan *plan = open_plan(f, &options);
+    assert_int_equal(att_sweep_plan_run(plan, &steps), ATT_ERR_STOPPED);
+    assert_string_equal(att_sweep_plan_at(plan, 0).status, "stopped");
+    if (att_sweep_plan_run(plan, &steps) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+    assert_statuses(plan, "measured");
+    assert_int_equal(own.calls, 2);
+    assert_int_equal(own.first_epoch, 1); /* continued */
+    att_sweep_plan_close(&plan);
+}
+
+typedef struct watched {
+    int trained, measured, most; /* batches, and those after which to stop */
+} watched;
+
+static bool watch(void *user, const att_progress *progress)
+{
+    watched *w = user;
+    w->trained += strcmp(progress->stage, "train") == 0;
+    w->measured += strcmp(progress->stage, "measure") == 0;
+    return w->trained + w->measured < w->most;
+}
+
+static void progress_is_reported_and_stops(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    att_sweep_options options = small_sweep(f, path);
+    watched w = {.most = 1};
+    const att_sweep_steps steps = {.progress = watch, .progress_user = &w};
+    options.vary_count = 0;
+    options.seed_count = 1;
+    att_sweep_plan *plan = open_plan(f, &options);
+    assert_int_equal(att_sweep_plan_run(plan, &steps), ATT_ERR_STOPPED);
+    assert_int_equal(w.trained, 1);
+    w.most = 1000;
+    assert_int_equal(att_sweep_plan_run(plan, &steps), ATT_OK);
+    assert_true(w.trained >= TRAIN_IMAGES / BATCH);
+    assert_true(w.measured > 0);
+    att_sweep_plan_close(&plan);
+}
+
+static void runs_that_there_are_not_are_empty(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    const att_sweep_options options = small_sweep(f, path);
+    att_sweep_plan *plan = open_plan(f, &options);
+    const int outside[] = {-1, att_sweep_plan_count(plan), INT32_MAX};
+    for (int i = 0; i < 3; i++) {
+        assert_null(att_sweep_plan_at(plan, outside[i]).name);
+        assert_null(att_sweep_plan_at(plan, outside[i]).status);
+    }
+    att_sweep_plan_close(&plan);
+    att_sweep *none;
+    assert_int_equal(att_sweep_read(f->context, NULL, 0, NULL, 0, 0, &none), ATT_OK);
+    assert_null(att_sweep_setting_at(none, 0).name);
+    assert_int_equal(att_sweep_figure_at(none, 0, -1).count, 0);
+    assert_int_equal(att_sweep_figure_find(none, 0, "entropy", NULL, "mean").count, 0);
+    assert_int_equal(att_sweep_correlation_at(none, 0).ranks.count, 0);
+    att_sweep_destroy(&none);
+}
+
+static void null_is_refused(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    const att_sweep_options good = small_sweep(f, path);
+    static const char *const none[] = {NULL};
+    att_sweep_options wrong[5];
+    for (int i = 0; i < 5; i++)
+        wrong[i] = good;
+    wrong[0].recipe = NULL;
+    wrong[1].output = NULL;
+    wrong[2].seeds = NULL;
+    wrong[3].vary = NULL;
+    wrong[4].vary = none;
+    att_sweep_plan *plan = NULL;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(att_sweep_plan_open(f->context, &wrong[i], &plan), ATT_ERR_ARGUMENT);
+        assert_message_has(f, " of a sweep is missing: the pointer is NULL");
+    }
+    assert_int_equal(att_sweep_plan_open(f->context, NULL, &plan), ATT_ERR_ARGUMENT);
+    assert_null(plan);
+    att_sweep_plan_close(NULL);
+    att_sweep *sweep;
+    att_run_state found;
+    const att_sweep_run nameless = {.setting = "s"};
+    assert_int_equal(att_sweep_read(f->context, NULL, 1, NULL, 0, 0, &sweep), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_sweep_read(f->context, &nameless, 1, NULL, 0, 0, &sweep), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_sweep_read(f->context, NULL, 0, NULL, 1, 0, &sweep), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_run_state_read(f->context, NULL, NULL, &found), ATT_ERR_ARGUMENT);
 }
 
 static void wrong_sweeps_are_refused_before_the_first_run(void **state)
@@ -164,6 +321,10 @@ int main(void)
         fixture_test(two_settings_are_trained_and_measured),
         fixture_test(a_run_that_fails_leaves_the_others_alone),
         fixture_test(a_stop_ends_the_sweep),
+        fixture_test(a_program_trains_with_the_recipe_of_the_step),
+        fixture_test(progress_is_reported_and_stops),
+        fixture_test(runs_that_there_are_not_are_empty),
+        fixture_test(null_is_refused),
         fixture_test(wrong_sweeps_are_refused_before_the_first_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

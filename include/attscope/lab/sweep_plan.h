@@ -1,4 +1,4 @@
-/* attscope/lab/sweep_plan.h - carrying out a sweep: a recipe over seeds and settings.
+/* attscope/lab/sweep_plan.h - running a sweep: one recipe, trained with several seeds and settings.
  *
  *     const uint64_t seeds[] = {1, 2, 3};
  *     const char *const vary[] = {"modules=none,cb,cb_s"};
@@ -9,88 +9,120 @@
  *     ... att_sweep_plan_results(plan) ...
  *     att_sweep_plan_close(&plan);
  *
- * Every combination of the varied values is a setting; each setting is trained once with each seed, and the last
- * checkpoint of each training is measured on the test split. Runs lie in OUTPUT/EXPERIMENT/FLAG=VALUE-seedS, with
- * sweep.json beside them (attscope/lab/sweep.h). What stands between two calls is in these folders: a sweep that was
- * stopped or killed goes on where it was, failed runs are tried again, and more seeds or values add runs.
+ * Each combination of the varied values is a setting. A run trains one setting with one seed, then measures the last
+ * checkpoint on the test split. The run's folder is OUTPUT/EXPERIMENT/FLAG=VALUE-seedS; sweep.json in the folder above
+ * describes all runs (attscope/lab/sweep.h). These folders hold the whole state of a sweep. A later call, also in
+ * another process, continues stopped runs, repeats failed ones, and adds runs for new seeds and values.
  */
 #ifndef ATTSCOPE_LAB_SWEEP_PLAN_H
 #define ATTSCOPE_LAB_SWEEP_PLAN_H
 
 #include <attscope/lab/recipe.h>
 #include <attscope/lab/sweep.h>
+#include <attscope/progress.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Texts must outlive the plan. */
+/* All arrays and texts must outlive the plan. */
 typedef struct att_sweep_options {
-    const char *recipe; /* YAML file of a training's settings */
-    const char *data;   /* NULL: as the recipe says */
-    const uint64_t *seeds;
+    const char *recipe;    /* YAML file with the settings of a training; required */
+    const char *data;      /* the data set; NULL: data_dir of the recipe */
+    const uint64_t *seeds; /* one run per seed and setting */
     int seed_count;
-    const char *const *vary; /* "FLAG=VALUE,VALUE" each; a comma within a value is "\," */
+    const char *const
+        *vary; /* each "FLAG=VALUE,VALUE"; a comma within a value is written "\,". NULL if the count is 0 */
     int vary_count;
-    const char *const *set; /* "FLAG=VALUE" each: over the recipe, for all runs */
+    const char *const *set; /* each "FLAG=VALUE": replaces the recipe's value in all runs. NULL if the count is 0 */
     int set_count;
-    const char *output;     /* where sweeps lie */
-    const char *experiment; /* the sweep's folder in there; NULL: named after the recipe */
-    const char *measure; /* instruments, by commas; NULL: ATT_SWEEP_MEASURE without those that no network has anything
-                            for */
-    const att_sweep_pair *pairs; /* as att_sweep_read() takes them */
+    const char *output;          /* folder for sweeps; required */
+    const char *experiment;      /* name of the sweep's folder in `output`; NULL: the recipe's file name */
+    const char *measure;         /* instruments, separated by commas; NULL: those of ATT_SWEEP_MEASURE that find
+                                    something to observe in at least one network of the sweep */
+    const att_sweep_pair *pairs; /* figures to correlate, as in att_sweep_read() */
     int pair_count;
 } att_sweep_options;
 
 #define ATT_SWEEP_MEASURE "accuracy,entropy,distance,nsi,tns,gate"
 
+/* A run. Its texts live as long as the plan.
+ *
+ * status:
+ *   "waiting"   not trained to the end; after att_sweep_plan_open() this includes runs that failed or were stopped
+ *   "trained"   trained, but not measured with these instruments
+ *   "measured"  done
+ *   "failed"    the last att_sweep_plan_run() of this plan failed in this run
+ *   "stopped"   the last att_sweep_plan_run() of this plan was stopped in this run
+ */
 typedef struct att_planned_run {
     const char *setting; /* "lr=0.1", "modules=se:ratio=8" */
-    const char *name;    /* the folder's: "lr=0.1-seed3", "modules=se_ratio=8-seed3" */
-    const char *folder;
+    const char *name;    /* of the folder: "lr=0.1-seed3", "modules=se_ratio=8-seed3" */
+    const char *folder;  /* its path */
     uint64_t seed;
-    const char *status;  /* "waiting", "trained", "measured", "failed" or "stopped" */
-    const char *measure; /* the instruments for it: those that its network has something for */
-    const char *failure; /* what its records say of a failure; "": nothing */
+    const char *status;
+    const char *measure; /* the instruments to measure with: those that find something to observe in its network */
+    const char *failure; /* why the run has the status "failed": the reason that its step gave; "" otherwise */
 } att_planned_run;
 
 typedef struct att_sweep_plan att_sweep_plan;
 
-/* Reads the recipe, lays out the runs, and tries the data, network and instruments of every setting with a run to do,
- * so that what is wrong is refused before the first training. Writes nothing. A setting that is another's again is
- * taken once. The log has the settings, and what is left out. On success *plan is the caller's, freed by
- * att_sweep_plan_close() before the context. Errors: ERR_ARGUMENT for values that the training has not, ERR_MISMATCH
- * where a folder holds runs of other data, what opening data and networks says: the message names the setting. */
+/* Reads the recipe and lists the runs. For each setting with a run to do, it opens the data sets, builds the network
+ * and checks the instruments, so that errors show before the first training. Writes no files. Two settings that mean
+ * the same are one setting. The log lists the settings, and the instruments that are left out. On success *plan is the
+ * caller's, freed by att_sweep_plan_close() before the context. Errors: ERR_ARGUMENT (a required option is NULL; a flag
+ * or value that trainings do not have); ERR_MISMATCH (a run's folder has records of other data); the errors of opening
+ * data sets and networks, with the setting in the message. */
 ATT_API ATT_MUST_CHECK att_status att_sweep_plan_open(att_context *context, const att_sweep_options *options,
                                                       att_sweep_plan **plan);
 ATT_API void att_sweep_plan_close(att_sweep_plan **plan);
 
+/* Path of the sweep's folder. */
 ATT_API const char *att_sweep_plan_folder(const att_sweep_plan *plan);
 ATT_API int att_sweep_plan_count(const att_sweep_plan *plan);
-/* Run 0..count-1: settings one after another, and within each the seeds. */
+/* Run 0..count-1. The runs of a setting follow each other, in the order of the seeds. All zero for other numbers. */
 ATT_API att_planned_run att_sweep_plan_at(const att_sweep_plan *plan, int run);
 
-/* How the steps of a run are carried out. They leave their records in the run's folder: the training by the settings in
- * FOLDER/recipe.yaml, going on where it stood, and the measurement of FOLDER/last.safetensors on the split "test" with
- * run->measure. recipe: those settings. A step that fails writes why to `reason` and returns a status; ERR_STOPPED ends
- * the sweep, anything else this run alone. */
+/* The two steps of a run. A step that is NULL runs in this process: training as att_training_run(), measuring as
+ * att_measure_checkpoint().
+ *
+ * train() trains with `recipe` and leaves its records in run->folder. `recipe` has the run's seed, names run->folder by
+ * files.output and files.experiment, and has files.resume "auto": att_training_open() with this recipe begins a new
+ * training, or continues a stopped one. run->folder also has the recipe as recipe.yaml, without files.resume.
+ *
+ * measure() measures run->folder/last.safetensors on the split "test" with the instruments run->measure, and leaves its
+ * records in run->folder.
+ *
+ * Both return ATT_OK or an error. ERR_STOPPED ends the sweep; any other error ends this run only. A step that fails may
+ * write the reason to `reason`, which is "" before; otherwise the context's message is the reason. */
 enum { ATT_SWEEP_REASON = 256 };
 typedef struct att_sweep_steps {
     att_status (*train)(void *user, const att_planned_run *run, const att_recipe *recipe,
                         char reason[ATT_SWEEP_REASON]);
     att_status (*measure)(void *user, const att_planned_run *run, const att_recipe *recipe,
                           char reason[ATT_SWEEP_REASON]);
-    void *user;
+    void *user;               /* for train() and measure() */
+    att_progress_fn progress; /* of steps that are NULL: called after each batch; false stops the sweep. NULL: none */
+    void *progress_user;
 } att_sweep_steps;
 
-/* Brings every run as far as it goes, and writes sweep.json before the first and after each. While it works no other
- * sweep does in the folder. Runs that fail are named in the log and by att_sweep_plan_at(); they are no error. Errors:
- * ERR_STOPPED; ERR_IO (also where another sweep is at work in the folder), ERR_MISMATCH where a folder's run was begun
- * with other settings. */
+/* Carries out the steps that the runs lack. steps: NULL means that both run in this process. sweep.json is written
+ * before the first run and after each. The sweep's folder is locked during the call.
+ *
+ * A run that fails gets the status "failed" and a line in the log; the sweep goes on and the result is ATT_OK. Another
+ * call for the same plan repeats failed runs and continues stopped ones.
+ *
+ * A program stops a sweep by its progress callback, by ERR_STOPPED from a step of its own, or by att_settings.stop,
+ * which is called before each run and after each batch of a step in this process. A training in progress writes a
+ * checkpoint first.
+ *
+ * Errors: ERR_STOPPED; ERR_IO (also if another sweep runs in the folder); ERR_MISMATCH (a run's folder has a training
+ * with other settings). */
 ATT_API att_status att_sweep_plan_run(att_sweep_plan *plan, const att_sweep_steps *steps);
-/* The measured runs taken together, after att_sweep_plan_run(); NULL before. The plan's. */
+/* The results of the measured runs after att_sweep_plan_run(); NULL before. Owned by the plan, until the next
+ * att_sweep_plan_run(). */
 ATT_API const att_sweep *att_sweep_plan_results(const att_sweep_plan *plan);
-/* Writes what sweep.json holds, as one object. */
+/* Writes the contents of sweep.json as one object. Needs att_sweep_plan_run() before. */
 ATT_API void att_sweep_plan_write_json(const att_sweep_plan *plan, att_json_writer *writer);
 
 #ifdef __cplusplus
