@@ -1,4 +1,4 @@
-/* Where a training writes, and from where it goes on. */
+/* The folder of a training, and the checkpoint that it continues. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* runs/instruments.h - lists of instruments, as att_measure_create() takes them. */
+/* runs/instruments.h - lists of instruments in the syntax of att_measure_create(). */
 #ifndef ATT_RUNS_INSTRUMENTS_H
 #define ATT_RUNS_INSTRUMENTS_H
 
@@ -6,13 +6,13 @@
 
 #include "core/text.h"
 
-/* Whether the list has this item, with or without options behind a colon. */
+/* Returns whether the list has this item, with or without options after a colon. */
 bool att_instruments_name(const char *with, const char *item);
-/* Whether the list takes every instrument: "all", or nothing but what is left out of it. */
+/* Returns whether the list means all instruments: it has "all", or only items to leave out ("-accuracy"). */
 bool att_instruments_take_all(const char *with);
-/* The first instrument of the list that needs labels; NULL: none. "all" names none. */
+/* Returns the first instrument in the list that needs labels, or NULL. "all" does not count. */
 const char *att_instruments_needing_labels(const att_context *context, const char *with);
-/* Leaves those that need labels out of a list that takes every instrument. */
+/* Appends "-NAME" for each instrument that needs labels to a list that means all instruments. */
 void att_instruments_leave_out_labels(att_text *with);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where the records of a measurement go. */
+/* The folder of the records of a measurement. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ bool att_measuring_wants_maps(const att_measuring_options *options)
     return options->maps > 0 || options->map_images;
 }
 
-/* "deit_tiny" of "weights/deit_tiny.safetensors" */
+/* Writes "deit_tiny" for "weights/deit_tiny.safetensors". */
 static void take_stem(const char *checkpoint, char *name, size_t size)
 {
     snprintf(name, size, "%s", att_path_last(checkpoint));
@@ -24,7 +24,7 @@ static void take_stem(const char *checkpoint, char *name, size_t size)
         *dot = '\0';
 }
 
-/* Whether files of many networks have this name, in a folder for each. */
+/* Returns whether the file name is common to many networks, which then have a folder each. */
 static bool is_common(const char *stem)
 {
     static const char *const common[] = {"model", "pytorch_model", "open_clip_model", "open_clip_pytorch_model",
@@ -35,7 +35,7 @@ static bool is_common(const char *stem)
     return false;
 }
 
-/* "deit_tiny" of "weights/deit_tiny.safetensors" and of "deit_tiny/model.safetensors" */
+/* Writes "deit_tiny" for "weights/deit_tiny.safetensors" and for "deit_tiny/model.safetensors". */
 static att_status name_after(att_context *context, const char *checkpoint, char *name, size_t size)
 {
     char folder[ATT_RUN_PATH];

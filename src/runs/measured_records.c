@@ -1,4 +1,4 @@
-/* What a measurement writes. */
+/* Writes the records of a measurement. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static att_status emit(const att_measuring *m, att_event_kind kind, const att_ev
 enum { NETWORK_FIELDS = ATT_MOST_OPTIONS + 2 };
 typedef char option_texts[ATT_MOST_OPTIONS][ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
 
-/* False where the option is none of the network's, or has no value. Its texts lie in `texts`. */
+/* Returns false if the option does not belong to the network or has no value. *field points into `texts`. */
 static bool make_option_field(const att_option *option, const att_option_values *options,
                               char texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], att_event_field *field)
 {
@@ -50,7 +50,8 @@ static bool make_option_field(const att_option *option, const att_option_values 
     return true;
 }
 
-/* The options of the network, called as those of a training are, and what attention has. Returns how many. */
+/* Fills `fields` with the network's options, under the names that a training's records use, and with the number of
+ * tokens of its attention. Returns the number of fields. */
 static int make_network_fields(const att_measuring *m, att_event_field fields[NETWORK_FIELDS], option_texts texts)
 {
     const att_identity *identity = att_network_identity(m->network);
@@ -80,7 +81,7 @@ static const char *channels_text(const double values[3], int channels, char text
     return text;
 }
 
-/* What was measured, in words: the data set, or the first of the images' paths. */
+/* Describes the measured images: the path of the data set, or the first of several paths. */
 static const char *data_text(const att_measuring *m, char *text, size_t size)
 {
     if (m->data_count > 1)
@@ -90,7 +91,7 @@ static const char *data_text(const att_measuring *m, char *text, size_t size)
     return text;
 }
 
-/* What decides the figures, so that those of another call can be told apart or kept. */
+/* Records the settings that determine the figures. By these a later call decides whether to keep them. */
 static att_status emit_begin(const att_measuring *m)
 {
     const att_identity *identity = att_network_identity(m->network);
@@ -148,7 +149,7 @@ att_status att_measuring_write_records(const att_measuring *m)
 
 /* --- maps --------------------------------------------------------------------------------------------------------- */
 
-/* Maps of an earlier call stay; those of other weights belong to no figure here. */
+/* Logs if the maps of an earlier call, which are kept, are of other weights than the figures. */
 static void log_old_maps(const att_measuring *m, const char *path)
 {
     att_tensors *file = NULL;

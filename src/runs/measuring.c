@@ -1,4 +1,4 @@
-/* A checkpoint measured on images. */
+/* Measures a checkpoint on images. */
 #include "runs/measuring.h"
 
 #include <stdio.h>
@@ -28,9 +28,9 @@ void att_measured_free(att_measured *measured)
     *measured = (att_measured){0};
 }
 
-/* --- what can be refused before anything is read ------------------------------------------------------------------ */
+/* --- checks before anything is read ------------------------------------------------------------------------------- */
 
-/* The options that `given` leaves NULL get their defaults. */
+/* Returns the options with defaults in place of NULL. */
 static att_measuring_options complete(const att_measuring_options *given)
 {
     const att_measuring_options defaults = att_measuring_options_defaults();
@@ -72,7 +72,7 @@ static int classes_of(const att_measuring *m)
     return att_model_classes(att_network_model(m->network));
 }
 
-/* Leaves the instruments that need labels out of "all". */
+/* Removes the instruments that need labels from "all". */
 static void leave_out_labels(att_measuring *m)
 {
     bool any = false;
@@ -91,7 +91,7 @@ static void leave_out_labels(att_measuring *m)
         att_instruments_leave_out_labels(&m->with);
 }
 
-/* Decides whether labels are looked at, and by which instruments. */
+/* Decides whether labels are used, and by which instruments. */
 static att_status choose_labels(att_measuring *m)
 {
     const char *with = m->options->with, *wanting = att_instruments_needing_labels(m->context, with);
@@ -118,7 +118,7 @@ static att_status make_instruments(att_measuring *m)
     return status == ATT_OK ? att_measure_keep_samples(m->measure, m->options->samples) : status;
 }
 
-/* --- the work ----------------------------------------------------------------------------------------------------- */
+/* --- measuring ---------------------------------------------------------------------------------------------------- */
 
 static att_status check_network(const att_measuring *m)
 {
@@ -162,7 +162,7 @@ static att_status prepare(att_measuring *m)
     return att_measuring_open_records(m);
 }
 
-/* Shows the network every image. */
+/* Runs the network on every image. */
 static att_status look(att_measuring *m)
 {
     const att_measuring_options *o = m->options;

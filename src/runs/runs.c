@@ -1,4 +1,4 @@
-/* What a folder holds that is there: a run, copies of a checkpoint; and which database it belongs to. */
+/* Looks into folders of runs: whether they are runs, which checkpoints they have, which database they belong to. */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,7 @@ bool att_run_is_folder(const char *folder)
 
 /* --- the database ------------------------------------------------------------------------------------------------- */
 
-/* The folder above `folder`, whose path may end in slashes, "." or "..". */
+/* Writes the parent folder of `folder`, whose path may end in slashes, "." or "..". */
 static att_status find_output(att_context *context, const char *folder, char *output, size_t size)
 {
     char trimmed[ATT_RUN_PATH];
@@ -37,9 +37,9 @@ att_status att_run_database(att_context *context, const char *folder, char *path
     return att_path_join(context, output, "runs.sqlite", path, size);
 }
 
-/* --- whose checkpoint it is --------------------------------------------------------------------------------------- */
+/* --- the checkpoints of a run ------------------------------------------------------------------------------------- */
 
-/* Both files have the same size. */
+/* Compares files of the same size. */
 static att_status compare_bytes(att_file_window *a, att_file_window *b, bool *same)
 {
     enum { PIECE = 1 << 16 };
@@ -57,7 +57,7 @@ static att_status compare_bytes(att_file_window *a, att_file_window *b, bool *sa
     return ATT_OK;
 }
 
-/* *same stays false where the file at `path` cannot be read. */
+/* *same stays false if the file at `path` cannot be read. */
 static att_status compare_file(att_context *context, const char *path, att_file_window *checkpoint, bool *same)
 {
     att_file_reader *reader = NULL;

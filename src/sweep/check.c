@@ -1,4 +1,4 @@
-/* What can be refused before a sweep's first run. */
+/* Checks of data, networks and instruments before the first run of a sweep. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,18 +11,18 @@
 #include "sweep/plan.h"
 #include "training/network.h"
 
-enum { INSTRUMENTS = 31 }; /* more than there are; none is named twice */
+enum { INSTRUMENTS = 31 }; /* more than exist; a list names each at most once */
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
-/* What is trained on and measured. */
+/* The data sets of a setting. */
 typedef struct tried_data {
-    att_recipe_data of; /* zero: none yet */
-    int classes;        /* of the images that are trained on */
+    att_recipe_data of; /* zero: none opened yet */
+    int classes;        /* of the training images */
     att_dataset *measured;
 } tried_data;
 
-/* trained: the data set that gives classes their numbers; NULL: none. */
+/* trained: the data set whose class numbers are used; NULL: the split's own. */
 static att_status open_split(att_context *context, const att_recipe_data *data, const char *split,
                              const att_dataset *trained, att_dataset **dataset)
 {
@@ -32,7 +32,7 @@ static att_status open_split(att_context *context, const att_recipe_data *data, 
     return att_dataset_open(context, data->data_dir, &options, dataset);
 }
 
-/* What training opens, and the split that is measured. */
+/* Opens the data sets of the training, and the split to measure, which *tried keeps. */
 static att_status try_data(att_context *context, const att_recipe_data *data, tried_data *tried)
 {
     att_dataset *trained = NULL, *evaluated = NULL;
@@ -62,9 +62,9 @@ static bool is_same_data(const att_recipe_data *a, const att_recipe_data *b)
 }
 
 typedef struct data_digests {
-    att_recipe_data of;                  /* zero: none yet */
-    char listing[ATT_DATASET_LISTING];   /* of what is trained on */
-    char contents[ATT_DATASET_CONTENTS]; /* of what is measured */
+    att_recipe_data of;                  /* zero: none read yet */
+    char listing[ATT_DATASET_LISTING];   /* of the training images */
+    char contents[ATT_DATASET_CONTENTS]; /* of the images to measure */
 } data_digests;
 
 static att_status read_digests(att_context *context, const att_recipe_data *data, data_digests *digests)
@@ -93,7 +93,7 @@ static att_status refuse_data(const att_sweep_plan *plan, const att_plan_run *ru
                     plan->recipe.data.data_dir);
 }
 
-/* The runs of a setting, as far as they have records that say of which images they are. */
+/* Refuses runs of a setting whose records are of other images. Runs without such records pass. */
 static att_status compare_data(const att_sweep_plan *plan, int first, data_digests *here)
 {
     for (int i = first; i < first + plan->options.seed_count; i++) {
@@ -111,14 +111,14 @@ static att_status compare_data(const att_sweep_plan *plan, int first, data_diges
 
 /* --- networks and instruments ------------------------------------------------------------------------------------- */
 
-/* What of the instruments finds something. "all" chooses itself. */
+/* The instruments to measure with. A list that means "all" is one item, since each network then gets those that fit. */
 typedef struct instrument_list {
     char text[ATT_SWEEP_LIST];
     const char *items[INSTRUMENTS];
     int count;
     bool takes_all;
-    unsigned all;    /* a bit for each item */
-    unsigned wanted; /* of these those that are missed where they find nothing */
+    unsigned all;    /* one bit per item */
+    unsigned wanted; /* items for which the log reports settings that are measured without them */
 } instrument_list;
 
 static void split_list(const char *instruments, instrument_list *list)
@@ -134,7 +134,7 @@ static void split_list(const char *instruments, instrument_list *list)
     list->all = list->wanted = (1u << list->count) - 1;
 }
 
-/* *finds: a bit for each instrument that finds something in the network of plan->recipe. */
+/* Sets in *finds the bit of each instrument that has something to observe in the network of plan->recipe. */
 static att_status check_network(att_sweep_plan *plan, const instrument_list *list, unsigned *finds)
 {
     att_trained_network network = {.context = plan->context};
@@ -146,7 +146,7 @@ static att_status check_network(att_sweep_plan *plan, const instrument_list *lis
     return status;
 }
 
-/* The bits of instruments that look at classes. */
+/* Returns the bits of the instruments that need labels. */
 static unsigned find_scores(const att_sweep_plan *plan, const instrument_list *list)
 {
     unsigned scores = 0;
@@ -165,7 +165,7 @@ static bool is_item(const instrument_list *list, const char *instrument)
     return false;
 }
 
-/* Of a list that takes every instrument. */
+/* Removes the instruments that need labels from a list that means "all". */
 static att_status leave_out_labels(const att_sweep_plan *plan, char measure[ATT_SWEEP_LIST])
 {
     att_text text = {.context = plan->context};
@@ -190,8 +190,8 @@ static void log_without_labels(const att_sweep_plan *plan, int first, int networ
     }
 }
 
-/* Instruments that look at classes are left out of the setting where its network has others than the images that are
- * measured; those asked for by name are refused. */
+/* If the network's classes differ from those of the images to measure, the setting is measured without the instruments
+ * that need labels. If the caller named one of these, the sweep is refused. */
 static att_status check_classes(att_sweep_plan *plan, int first, const tried_data *tried, const instrument_list *list,
                                 unsigned *finds)
 {
@@ -218,7 +218,7 @@ static void name_instruments(const instrument_list *list, unsigned which, char t
                 (size_t)snprintf(text + length, ATT_SWEEP_LIST - length, "%s%s", length > 0 ? "," : "", list->items[i]);
 }
 
-/* Gives the setting's runs those instruments alone. */
+/* Restricts the setting's runs to the instruments in `finds`. */
 static void leave_out(att_sweep_plan *plan, int first, const instrument_list *list, unsigned finds)
 {
     char left[ATT_SWEEP_LIST];
@@ -232,7 +232,7 @@ static void leave_out(att_sweep_plan *plan, int first, const instrument_list *li
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
 
-/* Adds to the message which setting it is, where settings differ in this. */
+/* Adds the setting to the message, if there are several. */
 static att_status refuse_setting(const att_sweep_plan *plan, int first, att_status status)
 {
     if (plan->run_count == plan->options.seed_count)
@@ -247,14 +247,14 @@ static att_status refuse_measured(const att_sweep_plan *plan, int first, att_sta
                     att_context_message(plan->context), plan->runs[first].setting, plan->measure);
 }
 
-/* Makes plan->recipe that of the setting, with everything that its members mean together. */
+/* Makes plan->recipe the complete recipe of the setting (att_recipe_resolve()). */
 static att_status resolve_setting(att_sweep_plan *plan, int first)
 {
     ATT_TRY(att_plan_build_recipe(plan, &plan->runs[first]));
     return att_recipe_resolve(plan->context, &plan->recipe);
 }
 
-/* Says why the setting cannot be measured with `instrument`, one of them. */
+/* Fails with the reason why the setting cannot be measured with `instrument`. */
 static att_status refuse_instrument(att_sweep_plan *plan, int first, const char *instrument)
 {
     att_trained_network network = {.context = plan->context};
@@ -275,8 +275,8 @@ static bool is_to_do(const att_sweep_plan *plan, int first)
     return false;
 }
 
-/* An instrument is left out of the settings in which it has nothing to see; of all of them only where it was not asked
- * for. */
+/* Leaves each instrument out of the settings in which it has nothing to observe. Refuses instruments that the caller
+ * named and that have nothing to observe in any setting, and settings without any instrument. */
 static att_status choose_instruments(att_sweep_plan *plan, instrument_list *list, const unsigned *finds)
 {
     const int seeds = plan->options.seed_count;
@@ -296,7 +296,7 @@ static att_status choose_instruments(att_sweep_plan *plan, instrument_list *list
     return ATT_OK;
 }
 
-/* Whether a setting is of other data than another. */
+/* Returns whether the settings use different data. */
 static bool is_data_varied(att_sweep_plan *plan)
 {
     att_recipe_data first = {0};
@@ -311,7 +311,7 @@ static bool is_data_varied(att_sweep_plan *plan)
     return false;
 }
 
-/* Of a setting with a run to do; *finds: the instruments that find something in it. */
+/* Checks a setting with a run to do. *finds: the bits of the instruments that have something to observe in it. */
 static att_status check_setting(att_sweep_plan *plan, int first, tried_data *tried, const instrument_list *list,
                                 unsigned *finds)
 {

@@ -24,7 +24,7 @@ att_status att_plan_lock(att_sweep_plan *plan, int *lock)
                     plan->folder);
 }
 
-/* What may change between two calls: it changes no weights, or the training itself looks after it. */
+/* Settings that may change between two calls: they do not change the weights, or the training checks them itself. */
 static bool is_free(const char *key)
 {
     static const char *const keys[] = {"output",       "data_dir",     "threads",          "workers",
@@ -48,7 +48,7 @@ static bool is_same_entry(const att_yaml_entry *a, const att_yaml_entry *b)
     return same;
 }
 
-/* A setting that only one of the files has came or went with a version of the program. */
+/* Ignores settings that only one of the files has: another version of the program wrote the other file. */
 static att_status compare(const att_sweep_plan *plan, const att_plan_run *run, const att_yaml *before,
                           const att_yaml *now)
 {

@@ -1,4 +1,4 @@
-/* sweep.json. */
+/* Writes sweep.json. */
 #include <string.h>
 
 #include "sweep/plan.h"
@@ -37,7 +37,7 @@ static void put_runs(att_json_writer *writer, const att_sweep_plan *plan)
     att_json_end_array(writer);
 }
 
-/* The asked correlations, which the page of the sweep's folder reads; left out where they are the default ones. */
+/* The requested pairs of figures, for the page of the sweep's folder; left out if the default is requested. */
 static void put_pairs(att_json_writer *writer, const att_sweep_options *options)
 {
     if (options->pair_count == 0)
@@ -53,7 +53,7 @@ static void put_pairs(att_json_writer *writer, const att_sweep_options *options)
     att_json_end_array(writer);
 }
 
-/* The split that the measured runs are of; NULL: none is measured yet, or they are of different ones. */
+/* The split on which the runs were measured; NULL: no run is measured, or the runs' splits differ. */
 static const char *split_of(const att_sweep_plan *plan)
 {
     const char *split = NULL;
@@ -77,7 +77,7 @@ static bool has_instrument(const att_sweep *sweep, const char *name)
     return false;
 }
 
-/* What was found, and what all of it means. */
+/* The results and their explanations. */
 static void put_results(att_json_writer *writer, const att_sweep_plan *plan)
 {
     const att_sweep *sweep = plan->results;

@@ -8,9 +8,9 @@
 #include "io/file.h"
 #include "recipe/recipe.h"
 
-/* --- what was asked ----------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
-/* What the sweep itself says to every run. */
+/* Returns whether the sweep itself sets this flag in every run. */
 static bool is_ours(const char *flag)
 {
     static const char *const names[] = {"seed", "output", "experiment", "resume", "config", "json", "data-dir", "data"};
@@ -25,7 +25,7 @@ static bool is_ours(const char *flag)
     return false;
 }
 
-/* Splits the text at commas, where no backslash stands before them. Returns how many parts there are, -1 for too many.
+/* Splits the text at commas that have no backslash before them. Returns the number of parts; -1 if it exceeds `most`.
  */
 static int split(char *text, const char **parts, int most)
 {
@@ -48,7 +48,7 @@ static int split(char *text, const char **parts, int most)
     return count;
 }
 
-/* FLAG of "FLAG=VALUE"; dashes before it are taken off. option: "--vary" or "--set". */
+/* Splits "FLAG=VALUE" and removes dashes before FLAG. option: "--vary" or "--set", for messages. */
 static att_status read_flag(att_sweep_plan *plan, const char *option, const char *text, att_sweep_axis *axis,
                             char **value)
 {
@@ -120,7 +120,7 @@ static bool append(char name[ATT_SWEEP_NAME], const char *text)
     return true;
 }
 
-/* Leaves what a folder may be called. */
+/* Replaces characters that should not occur in the name of a folder. */
 static void make_plain(char *name)
 {
     for (; *name; name++) {
@@ -180,7 +180,7 @@ static att_status name_run(const att_sweep_plan *plan, att_plan_run *run)
 
 /* --- the runs ----------------------------------------------------------------------------------------------------- */
 
-/* Seeds vary fastest: settings are complete one after another. */
+/* Seeds vary fastest, so that the runs of a setting follow each other. */
 static att_status make_runs(att_sweep_plan *plan)
 {
     const int seeds = plan->options.seed_count;
@@ -227,10 +227,10 @@ att_status att_plan_build_recipe(att_sweep_plan *plan, const att_plan_run *run)
     return att_fail(plan->context, ATT_ERR_ARGUMENT, "sweep needs DATA: %s names none", plan->options.recipe);
 }
 
-/* --- settings that are another's again ---------------------------------------------------------------------------- */
+/* --- settings with the same meaning ------------------------------------------------------------------------------- */
 
-/* A run of the setting that plan->recipe is again; NULL: of none. `kept`: those of the `count` settings before it,
- * whose runs begin the list. */
+/* Returns the first run of an earlier setting with the same meaning as plan->recipe, or NULL. kept: the recipes of the
+ * `count` earlier settings, whose runs are the first in plan->runs. */
 static const att_plan_run *find_same(const att_sweep_plan *plan, const att_recipe *kept, int count)
 {
     for (int i = 0; i < count; i++)
@@ -239,7 +239,7 @@ static const att_plan_run *find_same(const att_sweep_plan *plan, const att_recip
     return NULL;
 }
 
-/* Builds the recipe of every setting, and takes each once. `kept`: room for all of them. */
+/* Builds the recipe of every setting and drops settings that repeat another one. kept: has room for all recipes. */
 static att_status take_once(att_sweep_plan *plan, att_recipe *kept)
 {
     const int seeds = plan->options.seed_count;
@@ -270,7 +270,7 @@ static att_status drop_repeated(att_sweep_plan *plan)
     return status;
 }
 
-/* What commas and combinations come to, before anything is done about it. */
+/* Logs the settings, so that users see how commas and combinations were understood. */
 static void log_settings(const att_sweep_plan *plan)
 {
     const int seeds = plan->options.seed_count, count = plan->run_count / seeds;

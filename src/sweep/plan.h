@@ -1,4 +1,4 @@
-/* sweep/plan.h - which runs a sweep is made of: every combination of values, with every seed. */
+/* sweep/plan.h - the runs of a sweep: every combination of the varied values, with every seed. */
 #ifndef ATT_SWEEP_PLAN_H
 #define ATT_SWEEP_PLAN_H
 
@@ -9,7 +9,7 @@
 
 enum { ATT_SWEEP_AXES = 8, ATT_SWEEP_VALUES = 32, ATT_SWEEP_NAME = 200, ATT_SWEEP_FLAG = 64, ATT_SWEEP_LIST = 512 };
 
-/* A flag of the training with one value, or with several that are varied. */
+/* A flag of the training with one value (--set) or several (--vary). */
 typedef struct att_sweep_axis {
     char flag[ATT_SWEEP_FLAG];
     const char *values[ATT_SWEEP_VALUES];
@@ -21,34 +21,34 @@ typedef struct att_plan_run {
     char name[ATT_SWEEP_NAME + 32];
     char folder[ATT_RUN_PATH];
     uint64_t seed;
-    int choice[ATT_SWEEP_AXES]; /* of each axis */
+    int choice[ATT_SWEEP_AXES]; /* index of the value on each axis */
     const char *status;
     char measure[ATT_SWEEP_LIST];
-    att_run_state found; /* by its records */
+    att_run_state found; /* the state that the records show */
     char failure[ATT_SWEEP_REASON];
 } att_plan_run;
 
 struct att_sweep_plan {
     att_context *context;
     att_sweep_options options;
-    const char *measure; /* what it is asked to measure */
+    const char *measure; /* the requested instruments */
     att_arena texts;
     char folder[ATT_RUN_PATH]; /* OUTPUT/EXPERIMENT */
     att_yaml *yaml;            /* the recipe */
     att_flags *flags;
     att_sweep_axis axes[ATT_SWEEP_AXES], sets[ATT_MOST_TEXTS];
     int axis_count, set_count;
-    att_plan_run *runs; /* those of a setting lie one behind another */
+    att_plan_run *runs; /* the runs of a setting follow each other */
     int run_count;
-    att_recipe recipe; /* of the run whose recipe was built last */
+    att_recipe recipe; /* of the last att_plan_build_recipe() */
     att_ignored_flags ignored;
     att_sweep *results; /* of the runs that are measured */
 };
 
-/* Lays out the runs. Every value is tried as the setting that it is. A setting that is another's again is taken once.
- */
+/* Reads the options and the recipe, and lists the runs. Every value must be valid for its flag. A setting that repeats
+ * another one is dropped. */
 att_status att_plan_lay_out(att_sweep_plan *plan);
-/* Makes plan->recipe that of the run. */
+/* Makes plan->recipe the recipe of the run. */
 att_status att_plan_build_recipe(att_sweep_plan *plan, const att_plan_run *run);
 
 /* --- folders ------------------------------------------------------------------------------------------------------ */
@@ -56,30 +56,31 @@ att_status att_plan_build_recipe(att_sweep_plan *plan, const att_plan_run *run);
 /* Makes the sweep's folder and locks it against other sweeps. On success *lock is a file descriptor; closing it ends
  * the lock. */
 att_status att_plan_lock(att_sweep_plan *plan, int *lock);
-/* Makes the run's folder with recipe.yaml, every setting that it is trained with. One that was begun with others is
- * refused, what makes no difference to the weights left aside; one whose recipe.yaml is damaged gets the status
- * "failed", and the log says why. */
+/* Makes the run's folder and writes recipe.yaml with all settings of its training. A run that began with other settings
+ * is refused, except for settings that do not change the weights. A run whose recipe.yaml is damaged gets the status
+ * "failed", and the log has the reason. */
 att_status att_plan_write(att_sweep_plan *plan, att_plan_run *run);
-/* After a message about a damaged file: which folder to remove so that the run is made anew. */
+/* Logs, after a message about a damaged file, which folder to remove to repeat the run. */
 void att_plan_advise_removal(const att_sweep_plan *plan, const att_plan_run *run);
-/* After a message about a damaged file: the run has failed for this reason, and the log says so with the same advice.
- */
+/* After a message about a damaged file: marks the run as failed for this reason, and logs the reason and the same
+ * advice. */
 void att_plan_mark_damaged(const att_sweep_plan *plan, att_plan_run *run);
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
-/* Whether runs with these settings are the same to the bit because the settings are, seed and folders aside: modules in
- * the same places, with the same values of their options, whatever words say so; without a module, its places aside. */
+/* Returns whether two recipes mean the same, so that runs with them are the same to the bit. Seed and folders are not
+ * compared. Modules are compared by their places and the values of their options, not by the text; without a module,
+ * places are ignored. */
 bool att_recipes_same(const att_sweep_plan *plan, const att_recipe *a, const att_recipe *b);
 
-/* Of every setting with a run that is still to do: its settings, its data sets, and whether its network can be built
- * and measured; instruments that have nothing to see in its network, but in another, are taken out of its runs'
- * `measure`. Those that have nothing to see in any network are left out, too, where the caller named none. */
+/* Checks, for every setting with a run to do, its recipe, its data sets, and whether its network can be built and
+ * measured. Removes instruments that have nothing to observe in its network, but in another, from `measure` of its
+ * runs. If the caller named no instruments, those with nothing to observe in any network are removed, too. */
 att_status att_plan_check(att_sweep_plan *plan);
-/* Then, with what the records say of those instruments: whether the images are those that each run was begun with and
- * measured on. */
+/* Checks that each run was trained and measured on the same images as the data sets have now. Called after
+ * att_plan_check() and after the states were read for its instruments. */
 att_status att_plan_check_images(att_sweep_plan *plan);
-/* Whether the run's records can be read. */
+/* Fails if the run's records cannot be read. */
 att_status att_plan_check_records(const att_sweep_plan *plan, const att_plan_run *run);
 
 #endif

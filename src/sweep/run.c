@@ -1,4 +1,4 @@
-/* Carrying a sweep out. What stands between two calls is in the runs' folders: nothing else is to be kept to go on. */
+/* Runs a sweep. Its whole state between two calls is in the folders of the runs. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 /* --- records ------------------------------------------------------------------------------------------------------ */
 
-/* Not interrupted: sweep.json is written after a stop, too. */
+/* Ignores requests to stop, because sweep.json is also written after a stop. */
 static att_status read_measured(att_sweep_plan *plan)
 {
     att_sweep_run runs[ATT_SWEEP_MOST_RUNS];
@@ -47,7 +47,7 @@ static att_status write_text(att_sweep_plan *plan, att_json_writer *writer)
     return status;
 }
 
-/* Before the first run and after each, so that the folder can be shown at any moment. */
+/* Called before the first run and after each, so that the folder can be shown at any time. */
 static att_status write_sweep(att_sweep_plan *plan)
 {
     att_json_writer *writer;
@@ -121,7 +121,7 @@ static void mark_failed(att_sweep_plan *plan, att_plan_run *run, const char *rea
     att_log(plan->context, ATT_LOG_WARNING, "%s failed (%s); the others go on", run->name, run->failure);
 }
 
-/* ATT_OK, also where the run failed and the others may go on; ERR_STOPPED. */
+/* Returns ATT_OK, also if the run failed and the others may continue, or ERR_STOPPED. */
 static att_status run_one(att_sweep_plan *plan, const att_sweep_steps *steps, int index)
 {
     att_plan_run *run = &plan->runs[index];
@@ -220,7 +220,7 @@ void att_sweep_plan_close(att_sweep_plan **plan)
     *plan = NULL;
 }
 
-/* Every folder, before anything runs: what is refused is refused at once. */
+/* Prepares all folders before the first run, so that errors show at once. */
 static att_status prepare_folders(att_sweep_plan *plan)
 {
     for (int i = 0; i < plan->run_count; i++) {

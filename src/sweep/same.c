@@ -7,7 +7,8 @@
 
 static const char MODULES[] = "modules";
 
-/* "se" and "se:ratio=16"; false where a text cannot be read. */
+/* Returns whether both texts name the same module with the same options, as "se" and "se:ratio=16" do; false if one
+ * cannot be parsed. On success *choice is this module. */
 static bool same_module(att_context *context, const char *a, const char *b, att_module_choice *choice)
 {
     att_module_choice other;
@@ -20,15 +21,15 @@ static bool same_module(att_context *context, const char *a, const char *b, att_
     return true;
 }
 
-/* The part before "@". */
+/* Copies the part before "@". */
 static void module_of(const char *text, char module[ATT_OPTION_TEXT_BYTES])
 {
     snprintf(module, ATT_OPTION_TEXT_BYTES, "%.*s", (int)strcspn(text, "@"), text);
 }
 
-/* Whether two values of `modules` name the same module, wherever they place it. One that is not given may be the named
- * network's or a checkpoint's own. Lists of several modules are compared as texts: two networks may differ in the
- * second module alone and still have parameters of the same names. */
+/* Returns whether two values of the option "modules" name the same module, at whatever places. A value that is not
+ * given equals only itself, since the network or a checkpoint may have a module of its own. Lists of several modules
+ * are compared as texts, because networks that differ in the second module can have parameters with the same names. */
 static bool same_module_text(att_context *context, const char *a, const char *b)
 {
     char one[ATT_OPTION_TEXT_BYTES], other[ATT_OPTION_TEXT_BYTES];
@@ -49,7 +50,8 @@ static bool same_parameters(const att_graph *a, const att_graph *b)
     return same;
 }
 
-/* Of networks that differ in their modules' places at most: a module's parameters are called by its block. */
+/* Compares networks that differ at most in the places of their modules. The names of a module's parameters contain the
+ * name of its block, so equal names mean equal places. */
 static bool same_network(att_context *context, const att_recipe_network *a, const att_recipe_network *b)
 {
     att_model *one = NULL, *other = NULL;
@@ -61,7 +63,7 @@ static bool same_network(att_context *context, const att_recipe_network *a, cons
     return same;
 }
 
-/* Of runs with the same module. */
+/* Returns whether recipes with the same module have it at the same places. */
 static bool same_places(att_context *context, const att_recipe *a, const att_recipe *b)
 {
     const char *modules = att_options_text(&a->network.options, MODULES),

@@ -1,7 +1,7 @@
 /* attscope/lab/json.h - writing JSON: results for --json, records of a log.
  *
- * Calls are sticky: a wrong order (a value without its key, an end without its begin) or lack of memory is reported
- * once, by att_json_writer_finish().
+ * The writer remembers the first failure: a wrong order of calls (a value without its key, an end without its begin) or
+ * lack of memory. att_json_writer_finish() reports it, so the calls before need no checks.
  */
 #ifndef ATTSCOPE_LAB_JSON_H
 #define ATTSCOPE_LAB_JSON_H
@@ -14,28 +14,29 @@ extern "C" {
 
 typedef struct att_json_writer att_json_writer;
 
-/* indented: one member a line, for people; otherwise everything on one line. On success *writer is the caller's, freed
- * by att_json_writer_destroy(). */
+/* indented: one member per line, for people; otherwise everything on one line. On success *writer is the caller's,
+ * freed by att_json_writer_destroy(). */
 ATT_API ATT_MUST_CHECK att_status att_json_writer_create(att_context *context, bool indented, att_json_writer **writer);
 ATT_API void att_json_writer_destroy(att_json_writer **writer);
 
-/* At most 32 levels deep. */
+/* Objects and arrays may be nested 32 levels deep. */
 ATT_API void att_json_begin_object(att_json_writer *writer);
 ATT_API void att_json_end_object(att_json_writer *writer);
 ATT_API void att_json_begin_array(att_json_writer *writer);
 ATT_API void att_json_end_array(att_json_writer *writer);
 
-/* Inside an object, before each value. Bytes that are not UTF-8 are replaced by U+FFFD, in strings too. */
+/* Within an object, comes before each value. In keys and strings, bytes that are not UTF-8 are replaced by U+FFFD. */
 ATT_API void att_json_key(att_json_writer *writer, const char *key);
 /* NULL is written as null. */
 ATT_API void att_json_string(att_json_writer *writer, const char *text);
-/* The shortest digits that read back as the same number; NaN and infinities, which JSON lacks, as null. */
+/* Writes the shortest digits that read back as the same number. NaN and infinities, which JSON lacks, become null. */
 ATT_API void att_json_number(att_json_writer *writer, double value);
 ATT_API void att_json_integer(att_json_writer *writer, int64_t value);
 ATT_API void att_json_bool(att_json_writer *writer, bool value);
 
-/* The finished document without a final newline, valid until the writer's next call, which starts another document (as
- * it does after a failure). Errors: ERR_MEMORY; ERR_ARGUMENT where the calls did not make exactly one document. */
+/* Ends the document. *text is the document without a final newline, valid until the next call for this writer. That
+ * call starts another document, also after a failure. Errors: ERR_MEMORY; ERR_ARGUMENT if the calls did not make
+ * exactly one document. */
 ATT_API ATT_MUST_CHECK att_status att_json_writer_finish(att_json_writer *writer, const char **text, size_t *length);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* attscope/lab/measuring.h - a checkpoint measured on images, and the figures recorded, in one call.
+/* attscope/lab/measuring.h - measure a checkpoint on images and record the figures, in one call.
  *
  *     const char *data = "flowers";
  *     att_network *network;
@@ -11,12 +11,12 @@
  *     att_measured_free(&found);
  *     att_network_close(&network);
  *
- * In the folder of the records:
+ * The folder of the records gets
  *
- *   measure.jsonl       the figures, and what decides them (att_store_open_measured())
- *   maps.safetensors    attention maps, where they are asked for (attscope/maps.h)
+ *   measure.jsonl       the figures, and the settings that determine them (att_store_open_measured())
+ *   maps.safetensors    attention maps, if requested (attscope/maps.h)
  *
- * The figures go to the database of the folder's runs, too (att_run_database()).
+ * The figures are also added to the database to which the folder belongs (att_run_database()).
  */
 #ifndef ATTSCOPE_LAB_MEASURING_H
 #define ATTSCOPE_LAB_MEASURING_H
@@ -28,67 +28,68 @@
 extern "C" {
 #endif
 
-/* Only read during a call. */
+/* Read during the call only. */
 typedef struct att_measuring_options {
-    const char *with;  /* instruments, as att_measure_create() takes them */
-    const char *nodes; /* only nodes whose name fits; '*' and '?' allowed */
-    int samples;       /* keep the numbers of each of the first images too: att_measure_keep_samples() */
+    const char *with;  /* instruments, as in att_measure_create(); NULL: "all" */
+    const char *nodes; /* pattern for the names of nodes; '*' and '?' allowed; NULL: "*" */
+    int samples;       /* also record the values of each of the first `samples` images: att_measure_keep_samples() */
 
-    int maps;               /* keep the attention maps of the first images; 0: of none */
-    const char *map_images; /* keep those of these images instead; NULL: none are named. A list of numbers, from 0, and
-                               of names (att_dataset_short_name(), or what stands behind a '/' in it), separated by
-                               commas; '*' and '?' match any characters in names, and "\," is a comma in one */
+    int maps;               /* write the attention maps of the first `maps` images; 0: none */
+    const char *map_images; /* write the maps of these images instead; NULL: not given. A list separated by commas, of
+                               numbers from 0 and of names (att_dataset_short_name(), or its part after a '/'). In names
+                               '*' and '?' match any characters, and a comma is written "\," */
 
-    const char *split;     /* as in att_dataset_options */
+    const char *split;     /* as in att_dataset_options; NULL: "validation" */
     const char *class_map; /* as in att_dataset_options */
     bool coarse_labels;    /* as att_dataset_options.coarse */
     size_t cache_bytes;    /* as in att_dataset_options */
 
     int batch_size, workers; /* as in att_evaluate_options */
-    bool skip_corrupt;       /* as in att_evaluate_options; maps pass over such images, too */
+    bool skip_corrupt;       /* as in att_evaluate_options; maps skip such images, too */
 
-    const char *output;     /* the folder that runs lie in; NULL: the folder of the checkpoint takes the records where
-                               it is a run's, and otherwise none are kept */
-    const char *experiment; /* the folder of the records in there; NULL: named as the checkpoint's file, or as its
-                               folder where the file is called model, pytorch_model or the like */
+    const char *output; /* the folder that contains the runs. NULL: the records go to the checkpoint's folder if that
+                           is the folder of a run; otherwise nothing is recorded */
+    const char *experiment; /* the folder of the records in `output`. NULL: the name of the checkpoint's file, or of its
+                               folder if the file has a common name such as model or pytorch_model */
 
     att_progress_fn progress; /* stages "measure" and "maps" */
     void *progress_user;
 } att_measuring_options;
-/* Every instrument ("all") on every node, no samples, no maps, split "validation", batches and workers of
- * att_evaluate_options_defaults(), corrupt images fatal, no output, no progress. */
+/* All instruments on all nodes, no samples, no maps, split "validation", batch size and workers of
+ * att_evaluate_options_defaults(), corrupt images fail the call, no output, no progress. */
 ATT_API att_measuring_options att_measuring_options_defaults(void);
 
 typedef struct att_measured {
-    att_measure *measure; /* the figures; NULL where not every image was seen */
+    att_measure *measure; /* the figures; NULL if not every image was measured */
     att_evaluation evaluation;
-    char split[64];            /* of the images; "all" where they have no splits */
-    char folder[ATT_RUN_PATH]; /* of the records; "": none are kept */
+    char split[64];            /* the split that was measured; "all" if the data set has no splits */
+    char folder[ATT_RUN_PATH]; /* the folder of the records; "": nothing was recorded */
 } att_measured;
-/* Frees the figures; an empty one is allowed. */
+/* Frees the figures and empties *measured. Empty structs and NULL are allowed. */
 ATT_API void att_measured_free(att_measured *measured);
 
-/* What att_measure_checkpoint() refuses before it reads an image or a weight, for the checkpoint at this path (a file).
- * data_count: how many paths of images there will be. Errors: ERR_NOT_FOUND (an instrument), ERR_ARGUMENT. */
+/* Checks the options as att_measure_checkpoint() does before it reads images or weights. checkpoint: the path of a
+ * file. data_count: the number of paths of images. options: NULL means the defaults. Errors: ERR_NOT_FOUND (an
+ * instrument), ERR_ARGUMENT. */
 ATT_API ATT_MUST_CHECK att_status att_measuring_check(att_context *context, const char *checkpoint, int data_count,
                                                       const att_measuring_options *options);
 
-/* Shows the network every image of `data` once, and records what the instruments found. The network was opened from a
- * file. data: one data set, or several paths of images without classes. options: NULL means the defaults. "all" leaves
- * out instruments that need labels where the images have no classes, or others than the network. Maps name classes as
- * the network does (att_network_name_classes()).
+/* Runs the network once on every image of `data`, measures it with the instruments, and records the figures. The
+ * network must have been opened from a file. data: one data set, or several paths of images without classes. options:
+ * NULL means the defaults. "all" leaves out instruments that need labels if the images have no classes, or classes that
+ * differ from the network's. Maps use the network's names of classes (att_network_name_classes()).
  *
- * Figures of an earlier call for the same weights, images and settings stay where they were not measured again
- * (att_store_open_measured()). Records are written once every image was seen; maps follow.
+ * Figures of an earlier call for the same weights, images and settings are kept if this call does not measure them
+ * (att_store_open_measured()). Records are written after the last image; maps follow.
  *
- * *measured is empty before ({0}) and to be freed by att_measured_free() whatever comes back: it has the figures also
- * where records or maps then could not be written. The log tells what was opened and what is left out.
+ * *measured must be empty ({0}) before. The caller frees it with att_measured_free(), also after a failure: it has the
+ * figures even if writing records or maps failed. The log lists what was opened and what is left out.
  *
- * Errors: ERR_STOPPED; ERR_ARGUMENT (options that contradict each other or ask for what the network or the data set
- * lacks: instruments, nodes, images, maps without a folder or without tokens; a network without a file); ERR_MISMATCH
- * (the folder holds a training that the checkpoint does not belong to; classes, as att_network_compare_classes() says);
- * ERR_UNSUPPORTED (an instrument that needs labels, and a network without a head); ERR_NONFINITE; what opening and
- * evaluating the data set, att_store_open_measured() and att_maps_write() give. */
+ * Errors: ERR_STOPPED; ERR_ARGUMENT (options that contradict each other, or that name instruments, nodes or images that
+ * do not exist; maps without a folder or of a network without tokens; a network without a file; NULL for data, one of
+ * its paths, or measured); ERR_MISMATCH (the folder has a training to which the checkpoint does not belong; classes, as
+ * in att_network_compare_classes()); ERR_UNSUPPORTED (an instrument that needs labels with a network without a head);
+ * ERR_NONFINITE; those of opening and evaluating the data set, att_store_open_measured() and att_maps_write(). */
 ATT_API ATT_MUST_CHECK att_status att_measure_checkpoint(att_network *network, const char *const *data, int data_count,
                                                          const att_measuring_options *options, att_measured *measured);
 

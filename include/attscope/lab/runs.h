@@ -1,6 +1,6 @@
 /* attscope/lab/runs.h - the folders of runs: their names, checkpoints and database.
  *
- * A run is a training with its records (attscope/store.h). All runs of an output folder lie side by side:
+ * A run is a training with its records (attscope/store.h). An output folder contains the folders of several runs:
  *
  *   OUTPUT/EXPERIMENT/   one run: args.yaml, metrics.jsonl, last.safetensors, ...
  *   OUTPUT/runs.sqlite   the database of all runs in OUTPUT
@@ -18,50 +18,52 @@ extern "C" {
 
 enum { ATT_RUN_PATH = 4096 }; /* bytes of a path, its NUL included */
 
-/* Whether a training has written records or options into the folder. */
+/* Whether the folder has the records or options of a training. False for NULL. */
 ATT_API bool att_run_is_folder(const char *folder);
 
-/* *belongs: whether `checkpoint` lies in the folder of a run, or has the same bytes as a .safetensors file in there.
- * Files in there that cannot be read count as different. Errors: ERR_NOT_FOUND and ERR_IO where the checkpoint or the
- * folder cannot be read; ERR_MEMORY, ERR_STOPPED. */
+/* Sets *belongs to whether the file `checkpoint` is in the run's folder, or has the same bytes as a .safetensors file
+ * in the folder. Files of the folder that cannot be read count as different. Errors: ERR_NOT_FOUND and ERR_IO if the
+ * checkpoint or the folder cannot be read; ERR_ARGUMENT (NULL); ERR_MEMORY, ERR_STOPPED. */
 ATT_API ATT_MUST_CHECK att_status att_run_owns(att_context *context, const char *folder, const char *checkpoint,
                                                bool *belongs);
 
-/* Writes the path of the database that the run in `folder` belongs to: runs.sqlite in the folder above it. */
+/* Writes the path of the database to which the run in `folder` belongs: runs.sqlite in the parent folder. */
 ATT_API ATT_MUST_CHECK att_status att_run_database(att_context *context, const char *folder, char *path, size_t size);
 
-/* Where a training is asked to write, and from where it goes on. Only read during a call. */
+/* Where a training writes, and the checkpoint that it continues. Functions read it during the call only. */
 typedef struct att_run_place {
-    const char *output;     /* the folder that runs lie in; needed for a new run and for "auto" */
-    const char *experiment; /* the run's name in there; NULL: none is asked for */
-    const char *resume;     /* the checkpoint to go on from: a file; a folder, which means its last.safetensors; or
-                               "auto", which means last.safetensors of OUTPUT/EXPERIMENT where that exists, and a new run
-                               otherwise. NULL: a new run */
+    const char *output;     /* the folder that contains the runs; required for a new run and for "auto" */
+    const char *experiment; /* name of the run's folder in `output`; NULL: not given */
+    const char *resume; /* the checkpoint to continue: a file; a folder, which means its last.safetensors; or "auto",
+                           which means last.safetensors in OUTPUT/EXPERIMENT if that exists, otherwise a new run.
+                           NULL: a new run */
 } att_run_place;
 
-/* Refuses with ERR_ARGUMENT a name that is a path or longer than a file's name may be, and "auto" without a name. */
+/* Fails with ERR_ARGUMENT if the name is a path or longer than a file name may be, or if "auto" comes without a name.
+ */
 ATT_API ATT_MUST_CHECK att_status att_run_place_check(att_context *context, const att_run_place *place);
 
-/* Writes the path of the checkpoint to go on from, or "" for a new run. The file need not exist, except for "auto". */
+/* Writes the path of the checkpoint to continue, or "" for a new run. Except with "auto", the file need not exist.
+ * Errors: those of att_run_place_check(). */
 ATT_API ATT_MUST_CHECK att_status att_run_find_resume(att_context *context, const att_run_place *place, char *path,
                                                       size_t size);
 
 typedef struct att_run_folder {
     char folder[ATT_RUN_PATH];
-    char resume[ATT_RUN_PATH]; /* the checkpoint to go on from; "": a new run */
+    char resume[ATT_RUN_PATH]; /* the checkpoint to continue; "": a new run */
     char database[ATT_RUN_PATH];
-    bool unnamed; /* the folder's name is made of the time; att_run_folder_claim() may add a number to it */
+    bool unnamed; /* the folder is named after the time; att_run_folder_claim() may append a number */
 } att_run_folder;
 
-/* Chooses where a training writes; makes nothing. A run that goes on has its checkpoint's folder. A new one has
- * OUTPUT/EXPERIMENT, or, without a name, OUTPUT/<date>-<time>-<model>-<size> as in timm, where size is "224", or
- * "224x160" where height and width differ. Errors: ERR_MISMATCH where a new run's folder holds last.safetensors of
- * another one already; those of att_run_place_check(). */
+/* Chooses the folder of a training and fills *run; creates nothing. A continued run stays in its checkpoint's folder. A
+ * new run gets OUTPUT/EXPERIMENT, or, without a name, OUTPUT/<date>-<time>-<model>-<size> as in timm, where size is
+ * "224", or "224x160" if height and width differ. model: only used for such a name. Errors, *run is unchanged:
+ * ERR_MISMATCH if the folder of a new run already has last.safetensors; those of att_run_place_check(). */
 ATT_API ATT_MUST_CHECK att_status att_run_folder_choose(att_context *context, const att_run_place *place,
                                                         const char *model, int height, int width, att_run_folder *run);
-/* Makes the folder of a new run without a name, and those above it. Where another run of the same second has the name,
- * a number is added: two trainings never get the same folder. Does nothing for other runs, whose folder the records
- * make (att_store_open()). Errors: ERR_IO. */
+/* Creates the folder of a new run without a name, and its parent folders. If another run of the same second has this
+ * name, a number is appended, so that two trainings never share a folder. Does nothing for other runs, whose folder
+ * att_store_open() creates. Errors: ERR_IO. */
 ATT_API ATT_MUST_CHECK att_status att_run_folder_claim(att_context *context, att_run_folder *run);
 
 #ifdef __cplusplus

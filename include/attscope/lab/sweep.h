@@ -1,12 +1,15 @@
-/* attscope/lab/sweep.h - runs of one recipe over seeds and settings, taken together.
+/* attscope/lab/sweep.h - statistics over the runs of a sweep: one recipe with several seeds and settings.
  *
- * A run is a folder as attscope/store.h has it: a training with metrics.jsonl and what was measured of its checkpoint,
- * measure.jsonl. Runs of one setting differ in their seed only. A sweep's own folder holds its runs' and
+ * A run is a folder with records (attscope/store.h): metrics.jsonl of the training, and measure.jsonl with the figures
+ * measured of its checkpoint. The runs of one setting differ only in their seed. The folder of a sweep contains the
+ * folders of its runs and
  *
- *   sweep.json   an object: runs, an array of name (of the run's folder in there), setting, seed, status ("measured":
- *                trained and measured; anything else: not yet, or "failed"); correlate, an array of {x, y}, where rank
- *                correlations of other figures than the default were asked; settings and correlations as
- *                att_sweep_write_json() writes them; what it was started with
+ *   sweep.json   an object with
+ *                  runs: an array of {name, setting, seed, status, failure}. name: the run's folder in the sweep's.
+ *                    status: as in att_planned_run ("measured": trained and measured). failure: only of failed runs
+ *                  correlate: an array of {x, y}, the figures to correlate; missing if these are the default
+ *                  settings, correlations, methods: as att_sweep_write_json() writes them
+ *                  the options with which the sweep was started
  */
 #ifndef ATTSCOPE_LAB_SWEEP_H
 #define ATTSCOPE_LAB_SWEEP_H
@@ -26,16 +29,17 @@ enum { ATT_SWEEP_MOST_RUNS = ATT_CORRELATE_MOST };
 /* --- one run ------------------------------------------------------------------------------------------------------ */
 
 typedef struct att_run_state {
-    bool trained;                       /* to its end */
-    bool measured;                      /* then, with the instruments that were asked about */
-    char listing[ATT_DATASET_LISTING];  /* of the images that it was trained on, "" where that is not said */
-    char contents[ATT_DATASET_LISTING]; /* of the images of that measurement; "" likewise */
-    char split[64];                     /* of these; "" likewise */
-    char failure[256];                  /* why the training ended before; "" where nothing says that it did */
+    bool trained;                       /* the training finished */
+    bool measured;                      /* and its last checkpoint was measured with these instruments */
+    char listing[ATT_DATASET_LISTING];  /* digest of the training images (att_dataset_listing()); "" if not recorded */
+    char contents[ATT_DATASET_LISTING]; /* digest of the measured images (att_dataset_contents()); "" if not recorded */
+    char split[64];                     /* the split that was measured; "" if not recorded */
+    char failure[256];                  /* why the training ended early; "" if no failure is recorded */
 } att_run_state;
 
-/* Where the run in `folder` stands. with: the list of instruments as attscope measure was given it. A folder that is
- * missing or holds no records stands at neither. Errors: ERR_FORMAT where a record is damaged; ERR_IO, ERR_MEMORY. */
+/* Reads the state of the run in `folder` from its records. with: the list of instruments as the measurement was given
+ * it (att_measuring_options.with); NULL means "all". A folder that is missing or has no records is neither trained nor
+ * measured. Errors: ERR_FORMAT (a damaged record); ERR_ARGUMENT (`folder` is NULL); ERR_IO, ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_run_state_read(att_context *context, const char *folder, const char *with,
                                                      att_run_state *state);
 
@@ -49,16 +53,17 @@ typedef struct att_sweep_run {
 typedef struct att_sweep_setting {
     const char *name;
     int runs;
-    const uint64_t *seeds;             /* of each */
-    double parameters;                 /* of the network; NaN where the training does not say */
-    double seconds, seconds_deviation; /* of training, over runs */
-    const char *task;                  /* of the trainings; NULL where they say none that is known */
-    const att_metric *metric;          /* the task's best one; NULL where no training evaluated it */
-    double score, score_deviation;     /* that metric after the last evaluated epoch, over runs; NaN: none */
+    const uint64_t *seeds;             /* [runs] */
+    double parameters;                 /* number of parameters of the network; NaN if not recorded */
+    double seconds, seconds_deviation; /* training time: mean and standard deviation over the runs */
+    const char *task;                  /* task of the trainings; NULL if not recorded, or unknown */
+    const att_metric *metric;          /* the metric by which the task selects the best epoch; NULL if not evaluated */
+    double score, score_deviation;     /* this metric after the last evaluated epoch: mean and standard deviation over
+                                          the runs; NaN if not evaluated */
     int figure_count;
 } att_sweep_setting;
 
-/* Two figures of a run, as att_measurement_is_called() names them: "tns/tns unit" and "accuracy/top1". */
+/* Names of two figures of a run, as in att_measurement_is_called(): "tns/tns unit" and "accuracy/top1". */
 typedef struct att_sweep_pair {
     const char *x, *y;
 } att_sweep_pair;
@@ -67,11 +72,11 @@ enum { ATT_SWEEP_MOST_PAIRS = 32 };
 /* The rank correlation of two figures over runs. */
 typedef struct att_sweep_correlation {
     att_sweep_pair of;
-    const char *setting; /* NULL: over the runs of all settings */
+    const char *setting; /* over the runs of this setting; NULL: over all runs */
     att_correlation ranks;
 } att_sweep_correlation;
 
-/* What figures and correlations are, for people. */
+/* One-line explanations of figures and correlations, for tables and pages. */
 #define ATT_SWEEP_FIGURES_ARE \
     "mean ± standard deviation (n - 1) over the n runs of a setting; a run's figure is its mean over images"
 #define ATT_SWEEP_CORRELATIONS_ARE                                                                              \
@@ -80,31 +85,36 @@ typedef struct att_sweep_correlation {
 
 typedef struct att_sweep att_sweep;
 
-/* Reads the runs (0 to ATT_SWEEP_MOST_RUNS) and takes them together by setting, settings in the order in which they
- * come. pairs: the figures whose rank correlations are asked, up to ATT_SWEEP_MOST_PAIRS; pair_count 0: every
- * instrument's predictor, in each reading, with every instrument's score (att_instrument_info). seed: of the
- * correlations. On success *sweep is the caller's; nothing of `runs` and `pairs` is needed any longer. Errors:
- * ERR_ARGUMENT (counts), and as att_report_write() says of folders. */
+/* Reads the runs (0 to ATT_SWEEP_MOST_RUNS) and groups them by setting. Settings keep the order in which they first
+ * occur. pairs: the figures to correlate, at most ATT_SWEEP_MOST_PAIRS; pair_count 0 means each instrument's predictor,
+ * in each reading, with each instrument's score (att_instrument_info). seed: for the permutations and resamples of
+ * att_correlate(). On success *sweep is the caller's, freed by att_sweep_destroy(); `runs` and `pairs` are copied.
+ * Errors: ERR_ARGUMENT (a count out of range; a pointer in `runs` or `pairs` is NULL); for folders those of
+ * att_report_write(). */
 ATT_API ATT_MUST_CHECK att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int count,
                                                  const att_sweep_pair *pairs, int pair_count, uint64_t seed,
                                                  att_sweep **sweep);
 ATT_API void att_sweep_destroy(att_sweep **sweep);
 
 ATT_API int att_sweep_setting_count(const att_sweep *sweep);
+/* Setting 0..count-1; all zero for other numbers. Its texts and arrays live as long as `sweep`. */
 ATT_API att_sweep_setting att_sweep_setting_at(const att_sweep *sweep, int setting);
-/* Figure 0..figure_count-1 of a setting, in the order in which its first run has them, without single heads: mean,
- * standard deviation (n - 1; NaN for one run) and count are over runs, each with its mean over images. */
+/* Figure 0..figure_count-1 of a setting, in the order of the setting's first run; figures of single heads are left out.
+ * A run's value is its mean over images. mean, deviation (n - 1; NaN for one run) and count are over the runs. Other
+ * numbers give a figure with count 0. */
 ATT_API att_measurement att_sweep_figure_at(const att_sweep *sweep, int setting, int index);
-/* The figure of that name; count 0 where the setting has none. */
+/* The setting's figure with this name; count is 0 if there is none. */
 ATT_API att_measurement att_sweep_figure_find(const att_sweep *sweep, int setting, const char *instrument,
                                               const char *node, const char *statistic);
 
-/* For each pair: over all runs, then, where there are several settings, within each. Runs without both figures, or with
- * NaN, are left out, and correlations without any run, too. */
+/* The rank correlations: for each pair over all runs, then, if there are several settings, over the runs of each
+ * setting. Runs that lack one of the figures, or have NaN, are left out. Correlations without any run are left out.
+ * index: 0..count-1; other numbers give all zero. */
 ATT_API int att_sweep_correlation_count(const att_sweep *sweep);
 ATT_API att_sweep_correlation att_sweep_correlation_at(const att_sweep *sweep, int index);
 
-/* Members of the object that is open: settings, correlations, methods (what the correlations are). */
+/* Writes members into the JSON object that is open: settings, correlations, and methods, which describes how the
+ * correlations are computed. */
 ATT_API void att_sweep_write_json(const att_sweep *sweep, att_json_writer *writer);
 
 #ifdef __cplusplus

@@ -31,8 +31,7 @@ typedef struct att_sweep_options {
     const char *data;      /* the data set; NULL: data_dir of the recipe */
     const uint64_t *seeds; /* one run per seed and setting */
     int seed_count;
-    const char *const
-        *vary; /* each "FLAG=VALUE,VALUE"; a comma within a value is written "\,". NULL if the count is 0 */
+    const char *const *vary; /* each "FLAG=VALUE,VALUE"; a comma within a value is "\,". NULL if the count is 0 */
     int vary_count;
     const char *const *set; /* each "FLAG=VALUE": replaces the recipe's value in all runs. NULL if the count is 0 */
     int set_count;
