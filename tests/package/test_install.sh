@@ -107,7 +107,8 @@ readelf -W --version-info "$library/libattscope-lab.so" | grep -q "ATTSCOPE_PRIV
 # The whole programs on the page for C programmers; the page is the installed one.
 page=$(find "$prefix" -name use-from-c.md)
 awk -v work="$work" '
-    /^```/ { if (code && text ~ /int main/) printf "%s", text >(work "/page" ++count ".c"); code = $0 == "```c"; text = ""; next }
+    /^```/ && code && text ~ /int main/ { printf "%s", text >(work "/page" ++count ".c") }
+    /^```/ { code = $0 == "```c"; text = ""; next }
     code { text = text $0 "\n" }' "$page"
 ls "$work"/page*.c >/dev/null || fail 'use-from-c.md has no programs'
 for program in "$work"/page*.c; do
