@@ -1,7 +1,7 @@
-/* attscope/context.h - the object that owns everything process-like: allocator, threads, messages, log.
+/* attscope/context.h - the object that owns the allocator, the threads, the messages and the log.
  *
- * The library has no globals, never prints and never exits. A context and all that is made from it belong to one user
- * thread at a time; several contexts may live side by side. The context must outlive everything made from it.
+ * The library has no global state, never prints and never exits. A context and everything made from it belong to one
+ * user thread at a time; several contexts can exist side by side. A context must outlive everything made from it.
  */
 #ifndef ATTSCOPE_CONTEXT_H
 #define ATTSCOPE_CONTEXT_H
@@ -19,56 +19,57 @@ extern "C" {
 
 typedef struct att_context att_context;
 
-/* realloc-like: size 0 frees `old` (which may be NULL) and returns NULL; otherwise returns a block of at least `size`
- * bytes, aligned to 64, that begins with the old contents, or NULL with `old` untouched. Called from several threads.
- */
+/* Works like realloc(). size 0: frees `old` (which may be NULL) and returns NULL. Otherwise returns a block of at least
+ * `size` bytes, aligned to 64, that begins with the contents of `old`; or NULL, with `old` unchanged. old_size: the
+ * size with which `old` was allocated. Called from several threads. */
 typedef void *(*att_allocate_fn)(void *user, void *old, size_t old_size, size_t size);
 
 typedef enum att_log_level { ATT_LOG_INFO, ATT_LOG_WARNING } att_log_level;
-/* One line without newline. Called from the thread that made the call. */
+/* Receives one line without newline, on the thread that called the library. */
 typedef void (*att_log_fn)(void *user, att_log_level level, const char *line);
 
-/* Processor tiers, each including those before it. */
+/* Processor tiers. Each includes the ones before it. */
 typedef enum att_tier { ATT_TIER_BASELINE, ATT_TIER_AVX2, ATT_TIER_AVX512, ATT_TIER_AVX512_BF16 } att_tier;
 
 typedef struct att_settings {
-    int threads;              /* engine threads, the caller's included; 0: one per processor this process may use */
-    att_tier tier_cap;        /* highest tier to use; the processor's own is found at start */
-    att_allocate_fn allocate; /* NULL: the C library's */
+    int threads;       /* threads of the engine, including the caller's, at most 1024; 0: one per online processor */
+    att_tier tier_cap; /* highest tier to use; never more than the processor has */
+    att_allocate_fn allocate; /* NULL: the C library's allocator */
     void *allocate_user;
     att_log_fn log; /* NULL: no log */
     void *log_user;
-    /* The library calls it repeatedly, from any thread, while it opens a data set and while it reads checkpoints and
-     * records. If it returns true, the call ends with ERR_STOPPED. Training and evaluation do not call it while the
-     * network runs; their progress callback (attscope/progress.h) stops them. The steps of a sweep that run in this
-     * process (attscope/lab/sweep_plan.h) call both. NULL: no such request. */
+    /* Polled from any thread while a data set is opened and while checkpoints and records are read. If it returns true,
+     * the call ends with ERR_STOPPED. Training and evaluation do not call it while the network runs; their progress
+     * callback (attscope/progress.h) stops them. The steps of a sweep that run in this process
+     * (attscope/lab/sweep_plan.h) call both. NULL: never stop. */
     bool (*stop)(void *user);
     void *stop_user;
-    size_t memory_limit; /* bytes to have at once: what would lead beyond fails with ERR_MEMORY; 0: 15/16 of what the
-                            machine (and the control groups the process is in) can spare when the context is made */
+    size_t memory_limit; /* largest number of bytes allocated at a time; an allocation beyond it fails with ERR_MEMORY.
+                            0: 15/16 of the memory that is available to the process (machine and control groups) when
+                            the context is created */
 } att_settings;
 
-/* threads 0; the highest tier, capped by the environment's ATTSCOPE_CPU (baseline, avx2, avx512, avx512_bf16) where
+/* threads 0; the highest tier, capped by the environment variable ATTSCOPE_CPU (baseline, avx2, avx512, avx512_bf16) if
  * that is set; no callbacks. */
 ATT_API att_settings att_settings_defaults(void);
 
-/* Makes a context with every op, kernel and model of the library registered. Programs add modules, instruments and
- * tasks of their own by att_module_register() (nn.h), att_instrument_register() (measure.h) and att_task_register()
- * (task.h). settings: NULL means the defaults; copied. On success *context is the caller's, to be freed with
- * att_context_destroy(). Errors: ERR_MEMORY, ERR_ARGUMENT (threads outside 0..1024); without a context there is no
- * message, the status says it. */
+/* Creates a context with every operation, kernel and model of the library. Programs can add modules, instruments and
+ * tasks with att_module_register() (nn.h), att_instrument_register() (measure.h) and att_task_register() (task.h).
+ * settings: NULL means the defaults; copied. On success the caller owns *context and frees it with
+ * att_context_destroy(). Errors: ERR_MEMORY, ERR_ARGUMENT (threads outside 0..1024). A failed call leaves no context
+ * and therefore no message. */
 ATT_API ATT_MUST_CHECK att_status att_context_create(const att_settings *settings, att_context **context);
-/* Frees the context and sets *context to NULL; NULL and pointers to NULL are allowed. Everything made from it must be
- * freed before. */
+/* Frees the context and sets *context to NULL. NULL and a pointer to NULL are allowed. Free everything made from the
+ * context first. */
 ATT_API void att_context_destroy(att_context **context);
 
-/* The sentence that belongs to the last failure, "" where there was none; valid until the next failing call. */
+/* The message of the last failure, "" if there was none. Valid until the next failing call. */
 ATT_API const char *att_context_message(const att_context *context);
 
-/* For functions that a program hands to the library (modules, instruments, tasks): att_fail(context, status, format,
- * ...) puts a sentence into the context, formatted as printf does: what failed, where, what was expected. Its value is
- * `status`, as in `return att_fail(context, ATT_ERR_ARGUMENT, "...")`. Thread-safe: of several threads that fail in one
- * call, one sentence survives whole. */
+/* For functions that a program gives to the library (modules, instruments, tasks): att_fail(context, status, format,
+ * ...) sets the context's message, formatted as by printf(): what failed, where, what was expected. Its value is
+ * `status`, so that a function can `return att_fail(context, ATT_ERR_ARGUMENT, "...")`. Thread-safe: if several threads
+ * fail in one call, one of their messages is kept whole. */
 ATT_API void att_fail_say(att_context *context, const char *format, ...) ATT_PRINTF(2, 3);
 #define att_fail(context, status, ...) (att_fail_say((context), __VA_ARGS__), (status))
 
@@ -76,12 +77,12 @@ ATT_API int att_context_threads(const att_context *context);
 ATT_API att_tier att_context_tier(const att_context *context);
 /* "baseline", "avx2", "avx512", "avx512_bf16"; never NULL. */
 ATT_API const char *att_tier_name(att_tier tier);
-/* Whether matrix products in bf16 are fast here, as ATT_MIXED plans of the backend "cpu" need them: the processor has
- * AVX512_BF16, and tier_cap does not keep it away. */
+/* Returns whether matrix products in bf16 are fast, as ATT_MIXED plans on "cpu" need them: the processor has
+ * AVX512_BF16 and tier_cap allows it. */
 ATT_API bool att_context_has_bf16(const att_context *context);
 
-/* Bytes that this context's allocator has given out and not got back, at most how many those may be, and how many calls
- * were made to it (for tests that nothing allocates while running). */
+/* Use of the context's allocator: bytes allocated now, the highest number so far, the limit, and the number of calls
+ * (for tests that running allocates nothing). */
 typedef struct att_allocation_count {
     size_t bytes_now, bytes_peak, bytes_limit;
     uint64_t calls;

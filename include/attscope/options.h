@@ -1,8 +1,8 @@
-/* attscope/options.h - options declared in tables, and the values that somebody gave them.
+/* attscope/options.h - declarations of options in tables, and the values given to them.
  *
- * A family of networks declares its options once: key, kind, range, default text, help. Flags, help, shell completion,
- * args.yaml, config.json and the metadata of checkpoints are all made from that declaration. A key is the same
- * everywhere; as a flag it has dashes for underscores ("embed_dim", --embed-dim).
+ * A family of networks declares each option once: key, kind, range, help. Flags, help, shell completion, args.yaml,
+ * config.json and the metadata of checkpoints are all derived from that declaration. An option has the same key
+ * everywhere; a flag has dashes instead of underscores ("embed_dim", --embed-dim).
  *
  *     att_option_values options = att_options_none();
  *     att_options_set(&options, "depth", 4);
@@ -20,51 +20,51 @@ extern "C" {
 #endif
 
 typedef enum att_option_kind {
-    ATT_OPTION_WHOLE,  /* a whole number */
-    ATT_OPTION_SIDES,  /* height and width, whole numbers; one number is both */
-    ATT_OPTION_REAL,   /* a number */
+    ATT_OPTION_WHOLE, /* an integer */
+    ATT_OPTION_SIDES, /* height and width, integers; a single number stands for both */
+    ATT_OPTION_REAL,
     ATT_OPTION_SWITCH, /* true (1) or false (0) */
     ATT_OPTION_TEXT
 } att_option_kind;
 
-/* One line of a table. */
+/* The declaration of an option. */
 typedef struct att_option {
     const char *key;
     const char *alias; /* another key with the same meaning; NULL: none */
-    const char *flag;  /* what its flag is called where that is not the key with dashes: "drop"; NULL: it is */
-    const char *value; /* what help calls a value: "N"; NULL: of switches */
+    const char *flag;  /* name of its flag ("drop"); NULL: the key with dashes */
+    const char *value; /* placeholder for a value in help: "N"; NULL: a switch, which has none */
     const char *help;  /* one line */
-    double low, high;  /* closed range of numbers */
-    /* Of texts: the values there are, NULL past the last. NULL: any text. */
+    double low, high;  /* range of numbers, bounds included */
+    /* For texts: returns the possible values by index, NULL past the last. NULL: any text is allowed. */
     const char *(*choice)(int index);
-    /* Of texts whose values may be registered with a context, such as modules: the values that there are in a context,
-     * by which a value is judged. choice() lists the built-in ones of them, for help and completion. NULL: choice()
-     * lists all. */
+    /* For texts whose values can be registered with a context, such as modules: returns the values that exist in a
+     * context; these are allowed. choice() then returns only the built-in ones, for help and completion. NULL: choice()
+     * returns all. */
     const char *(*choice_in)(const att_context *context, int index);
     /* The key of another option. If that option is given, this one is computed from it, and the value of the named
      * variant or of a file is ignored. NULL: no such option. */
     const char *implied_by;
     /* A file's network may differ from every named network in this option. If no named network has the file's tensors,
-     * messages name the nearest network and say that it differs in this option. The text is the option's name in these
+     * messages name the nearest one and say that it differs in this option. The text is the option's name in these
      * messages: "the stem". NULL: the option is not compared in this way. */
     const char *beside;
-    /* The tensors of a file do not show the value, so somebody must give it. The text is the option's name in messages:
-     * "the number of heads". NULL: the tensors show the value, or the named network's own value is used. */
+    /* The tensors of a file do not show the value, so it must be given. The text is the option's name in messages: "the
+     * number of heads". NULL: the tensors show the value, or the named network's value is used. */
     const char *unseen;
     att_option_kind kind;
-    bool detailed;       /* of texts: a choice may be followed by a colon and more: "se:ratio=8" */
+    bool detailed;       /* for texts: a choice may be followed by a colon and details: "se:ratio=8" */
     bool free;           /* two networks that differ only in this option may have the same name */
-    bool presence;       /* of numbers: networks are compared only by whether the value is above 0 */
-    bool training;       /* decides how a network trains, not what it computes: not recorded in a network's identity */
-    bool internal;       /* known from the tensors of a file only: neither a flag nor recorded */
-    size_t offset, size; /* of the member that holds it in the struct of whoever declares it; 0 for others */
+    bool presence;       /* for numbers: networks are compared only by whether the value is above 0 */
+    bool training;       /* affects training, not what the network computes: not recorded in a network's identity */
+    bool internal;       /* known only from the tensors of a file: neither a flag nor recorded */
+    size_t offset, size; /* of the member that holds the value in the struct of the option's owner; 0: none */
 } att_option;
 
-/* Places an option in a struct (designated initialisers: C, or C++20): a row's member is int for WHOLE and SWITCH,
- * int[2] for SIDES, double for REAL, char[] for TEXT. Where no value was given, numbers are -1 and texts "". */
+/* Places an option in a struct, by designated initialisers (C, or C++20). The member is int for WHOLE and SWITCH,
+ * int[2] for SIDES, double for REAL, char[] for TEXT. Without a value, numbers are -1 and texts "". */
 #define ATT_OPTION_AT(type, member) .offset = offsetof(type, member), .size = sizeof((type *)0)->member
 
-/* Room for any such struct. */
+/* A buffer that is large enough for every such struct. */
 typedef union att_settings_room {
     char bytes[1024];
     double aligned;
@@ -72,47 +72,47 @@ typedef union att_settings_room {
 
 enum { ATT_OPTION_KEY = 24, ATT_OPTION_TEXT_BYTES = 256, ATT_MOST_OPTIONS = 48 };
 
-/* One value: numbers or a text. */
+/* The value of an option: numbers or a text. */
 typedef struct att_option_value {
     char key[ATT_OPTION_KEY];
-    int count; /* of the numbers, 1 or 2; 0: a text */
+    int count; /* count of numbers, 1 or 2; 0: the value is a text */
     double numbers[2];
     char text[ATT_OPTION_TEXT_BYTES];
 } att_option_value;
 
-/* Values by key. A key that is missing was not given. */
+/* Values by key. A missing key means that no value was given. */
 typedef struct att_option_values {
     int count;
-    bool overflowed; /* something did not fit: a key or text that is too long, or too many keys. Who reads the values
-                        refuses them then */
+    bool overflowed; /* set if a value was dropped: a key or text that is too long, or too many keys. Functions that
+                        read the values then refuse them */
     att_option_value items[ATT_MOST_OPTIONS];
 } att_option_values;
 
 ATT_API att_option_values att_options_none(void);
 
-/* Each replaces what was there. */
+/* Set or remove the value of a key. An earlier value is replaced. */
 ATT_API void att_options_set(att_option_values *values, const char *key, double number);
 ATT_API void att_options_set_sides(att_option_values *values, const char *key, int height, int width);
 ATT_API void att_options_set_text(att_option_values *values, const char *key, const char *text);
 ATT_API void att_options_unset(att_option_values *values, const char *key);
 
-/* NULL: not given. Points into `values`. */
+/* Returns the value of a key, which points into `values`; NULL if none was given. */
 ATT_API const att_option_value *att_options_find(const att_option_values *values, const char *key);
-/* The number, the height of two sides; `otherwise` where it was not given or is a text. */
+/* Returns the number of a key (of two sides the height); `otherwise` if none was given or the value is a text. */
 ATT_API double att_options_number(const att_option_values *values, const char *key, double otherwise);
-/* "" where it was not given or is a number. */
+/* Returns the text of a key; "" if none was given or the value is a number. */
 ATT_API const char *att_options_text(const att_option_values *values, const char *key);
 
-/* Sets an option from texts as flags and files have them: a number, two for sides, "true", "false", "1" or "0" for
- * switches. False, and nothing is changed, where they are not of the option's kind, are out of range, or are too many.
- */
+/* Parses the value of an option from texts, as in flags and files: one number; two for sides; "true", "false", "1" or
+ * "0" for switches. Returns false and changes nothing if the texts do not fit the option's kind, are out of range, or
+ * are too many. */
 ATT_API bool att_option_store(const att_option *option, const char *const *texts, int count, att_option_values *values);
-/* The value as such texts, in numbers' shortest form; returns how many, 0 where it was not given. Equal sides are one
- * number. */
+/* Formats the value of an option as such texts, numbers in their shortest form, equal sides as one number. Returns the
+ * number of texts, 0 if no value was given. */
 enum { ATT_OPTION_NUMBERS = 2 };
 ATT_API int att_option_format(const att_option *option, const att_option_values *values,
                               char texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES]);
-/* Writes what a value must be, "a whole number from 1 to 65536", and returns `text`. */
+/* Describes the possible values, "a whole number from 1 to 65536", and returns `text`. */
 ATT_API char *att_option_describe(const att_option *option, char *text, size_t size);
 
 #ifdef __cplusplus
