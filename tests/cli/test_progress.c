@@ -1,4 +1,4 @@
-/* When a long command shows where it is, by the values of a clock. */
+/* When a long command prints its progress, with an artificial clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ static bool due(cli_progress *progress, const char *stage, int64_t batch, double
     return cli_progress_is_due(progress, &p, seconds);
 }
 
-/* Two batches make an update; a line comes every fifty batches. The command began at second 100. */
+/* Two batches make an update, and a line comes every fifty batches. The command began at second 100. */
 static cli_progress training(void)
 {
     return (cli_progress){.first = 2, .every = 50, .last_shown = 100};
@@ -33,12 +33,12 @@ static void a_training_in_a_pipe_is_never_silent_for_ten_seconds(void **state)
     assert_false(due(&progress, "train", 6, 113));
     assert_true(due(&progress, "train", 50, 114));
     assert_false(due(&progress, "train", 51, 115));
-    assert_true(due(&progress, "train", 52, 124)); /* every line starts the ten seconds anew */
+    assert_true(due(&progress, "train", 52, 124)); /* every line starts the ten seconds again */
     assert_false(due(&progress, "train", 99, 125));
     assert_true(due(&progress, "train", 100, 126));
 }
 
-/* Also before the first update, and where an epoch has too few batches for an update. */
+/* Also before the first update, and if an epoch has too few batches for an update. */
 static void slow_and_short_trainings_show_their_first_line(void **state)
 {
     (void)state;
@@ -62,7 +62,7 @@ static void other_stages_in_a_pipe_show_each_tenth(void **state)
     assert_true(due(&progress, "evaluate", 100, 114));
 }
 
-/* The evaluation after each epoch of a training prints a line only after ten seconds of silence. */
+/* The evaluation after each epoch of a training prints a line only after ten seconds without output. */
 static void an_evaluation_within_a_training_shows_no_tenths(void **state)
 {
     (void)state;

@@ -45,16 +45,16 @@ static inline att_graph *make_graph(void)
     return graph;
 }
 
-/* A plan with weights that were initialised, its session and, in training, what updates them. */
+/* A plan with initialised weights, its session, and for training its gradient and update. */
 typedef struct runner {
     att_plan *plan;
     att_weights *weights;
     att_session *session;
-    att_gradient *gradient; /* of a training plan; as update NULL in others */
+    att_gradient *gradient; /* of a training plan; NULL for others, as is update */
     att_update *update;
 } runner;
 
-/* Takes the graph over. */
+/* Takes ownership of the graph. */
 static inline runner make_trainer(att_graph *graph, att_plan_options options, const char *optimizer, int batch)
 {
     runner it = {.plan = NULL};

@@ -1,4 +1,4 @@
-/* tests/engine/network.h - a small network with one of each kind of thing, for tests of plans and sessions. */
+/* tests/engine/network.h - a small network with every kind of component, for tests of plans and sessions. */
 #ifndef ATT_TESTS_ENGINE_NETWORK_H
 #define ATT_TESTS_ENGINE_NETWORK_H
 
@@ -37,7 +37,7 @@ static inline att_value network_norm(att_graph *graph, const char *name, att_val
     return att_layer_norm(graph, x, g, network_parameter(graph, beta, att_shape_of(NETWORK_WIDTH), 0.1), 1e-6);
 }
 
-/* size x size grey images in 2 x 2 patches, one block with dropout and drop path, cross-entropy. */
+/* Grey images of size x size in patches of 2 x 2, one block with dropout and drop path, cross-entropy. */
 static inline void network_build(att_graph *graph, int size)
 {
     int grid = size / 2;
@@ -63,7 +63,7 @@ static inline void network_build(att_graph *graph, int size)
     att_graph_output(graph, "loss", att_cross_entropy(graph, logits, target, 0.1));
 }
 
-/* Images and targets that differ from sample to sample. */
+/* Writes images and targets that differ from sample to sample. */
 static inline void network_data(float *images, int32_t *targets, int count, int size)
 {
     for (int i = 0; i < count * size * size; i++)

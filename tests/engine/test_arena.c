@@ -1,11 +1,11 @@
-/* Where a plan puts the values between layers: aligned, apart while they live, in no more than what lives at once; and
- * what training keeps of a layer. */
+/* The memory planner: values are aligned, values that live at the same time do not overlap, and the arena is no larger
+ * than the values of one step; also the values of a layer that training keeps. */
 #include "engine/fixture.h"
 #include "plan/plan.h"
 
 enum { SIZE = 16 };
 
-/* Takes the graph over. */
+/* Takes ownership of the graph. */
 static att_plan *compile(att_graph *graph, att_purpose purpose, int group)
 {
     att_plan_options options = {.purpose = purpose, .backend = "cpu", .group = group};
@@ -16,7 +16,7 @@ static att_plan *compile(att_graph *graph, att_purpose purpose, int group)
     return plan;
 }
 
-/* A value in the arena, from the step that writes it to the last one that reads it. */
+/* A value in the arena, from the step that writes it to the last step that reads it. */
 typedef struct life {
     int first, last;
     int64_t offset, bytes;
@@ -59,7 +59,7 @@ static int collect(const att_program *program, life *lives)
     return count;
 }
 
-/* The most bytes that live at one step. */
+/* Returns the largest number of bytes that live at one step. */
 static int64_t most_at_once(const life *lives, int count, int steps)
 {
     int64_t most = 0;
@@ -89,7 +89,7 @@ static void check_program(const att_program *program)
                 fail_msg("steps %d and %d write over each other", lives[j].first, lives[i].first);
         }
     }
-    /* For these networks the largest first leaves no gaps. */
+    /* For these networks, placing the largest values first leaves no gaps. */
     assert_int_equal(program->arena_bytes, most_at_once(lives, count, program->step_count));
     free(lives);
 }
@@ -108,7 +108,7 @@ static void values_are_aligned_and_apart(void **state)
     }
 }
 
-/* [TOKENS, WIDTH] through `depth` times norm, linear, GELU, linear: bytes of the arena in training. */
+/* [TOKENS, WIDTH] through `depth` times norm, linear, GELU, linear; returns the bytes of the arena in training. */
 enum { TOKENS = 64, HIDDEN = 4 * NETWORK_WIDTH };
 static size_t arena_of(int depth)
 {
@@ -132,7 +132,7 @@ static size_t arena_of(int depth)
     return bytes;
 }
 
-/* The inputs of norm and GELU, not what either makes of them. */
+/* The inputs of norm and GELU are kept, not their outputs. */
 static void training_keeps_inputs_only(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Every sample of a batch is computed, and alike, however many there are, however many threads share them: groups of
- * all sizes, and what is left over. */
+/* Every sample of a batch gives the same result for any batch size, number of threads and group size, including the
+ * remainder of a batch. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,8 @@
 
 enum { SIZE = 8, MOST = 23, CLASSES = NETWORK_CLASSES };
 
-/* Logits of all prefixes of the samples, one batch after another, against those of the first call with one thread. */
+/* Computes the logits of the first n samples for every n, and compares them with those of the first call with one
+ * thread. */
 static void infer(int threads, int group, float first[MOST][CLASSES])
 {
     att_settings settings = att_settings_defaults();
@@ -45,11 +46,11 @@ static void infer(int threads, int group, float first[MOST][CLASSES])
             memcpy(first, logits, sizeof logits);
         for (int i = 0; i < batch; i++)
             for (int c = 0; c < CLASSES; c++)
-                /* Measured: 0. Products of other heights may be other kernels of oneDNN. */
+                /* Measured: 0. Products with another number of rows may use other kernels of oneDNN. */
                 if (!(fabsf(logits[i][c] - first[i][c]) <= 2e-6f))
                     fail_msg("%d threads, groups of %d, image %d of %d: logit %d is %g instead of %g", threads, group,
                              i, batch, c, (double)logits[i][c], (double)first[i][c]);
-        /* What one run leaves behind must not stand for what the next one misses. */
+        /* Stale results of an earlier run must not hide missing ones. */
         memset(images, batch % 2 ? 0x7f : 0, sizeof images);
         assert_int_equal(att_session_run(session, MOST), ATT_OK);
         network_data(images, targets, MOST, SIZE);

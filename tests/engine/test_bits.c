@@ -1,5 +1,5 @@
-/* Results follow from the plan's fingerprint, not from threads; running allocates nothing; other cuts of the batch
- * agree to rounding. */
+/* Results depend on the plan's fingerprint, not on the number of threads; running allocates nothing; other group sizes
+ * and lanes agree except for rounding. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -128,7 +128,7 @@ static void assert_same_bits(const result *a, const result *b)
     assert_memory_equal(a->norms, b->norms, sizeof a->norms);
 }
 
-/* Every element finite, and the largest differences within what is allowed. */
+/* Checks that every element is finite and that the largest differences are within the limits. */
 static void assert_close(const result *a, const result *b, double weights, double losses)
 {
     double largest = 0, loss = 0;
@@ -154,7 +154,7 @@ static void runs_repeat_bit_for_bit(void **state)
     free(b.weights);
 }
 
-/* More lanes than threads, as many, and fewer: then some threads have no part in the body. */
+/* More lanes than threads, as many, and fewer; with fewer lanes, some threads have no part in the body. */
 static void bits_do_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -169,8 +169,8 @@ static void bits_do_not_depend_on_threads(void **state)
     }
 }
 
-/* With SGD: AdamW divides gradients that are zero in theory (the key bias) by their own rounding. Measured: weights
- * 3.0e-8, losses 1.3e-7 (the loss is about 1.7). */
+/* With SGD, because AdamW divides gradients that are 0 but for rounding (the key bias) by that rounding. Measured:
+ * weights 3.0e-8, losses 1.3e-7 (the loss is about 1.7). */
 static void other_cuts_agree_to_rounding(void **state)
 {
     (void)state;
@@ -187,8 +187,8 @@ static void other_cuts_agree_to_rounding(void **state)
     free(base.weights);
 }
 
-/* bf16 keeps eight bits. Measured: weights 2.9e-5, losses 2.2e-3; no difference would mean that nothing was cast.
- */
+/* bf16 has eight significant bits. Measured: weights 2.9e-5, losses 2.2e-3. No difference would mean that nothing was
+ * cast. */
 static void mixed_precision_stays_near(void **state)
 {
     (void)state;

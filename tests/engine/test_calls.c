@@ -1,4 +1,4 @@
-/* What kernels are asked for, as those of a backend of the test's own see it. */
+/* The calls that a plan makes to kernels, recorded by a backend of the test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ enum { THREADS = 8, WIDTH = 16, MOST = 2 * THREADS };
 
 static atomic_int calls_alone, calls_shared;
 
-/* y = x, however many parts there are. */
+/* y = x, for any number of parts. */
 static att_status copy(const att_call *call)
 {
     atomic_fetch_add(call->parts == 1 ? &calls_alone : &calls_shared, 1);
@@ -31,7 +31,7 @@ static att_status copy(const att_call *call)
     return ATT_OK;
 }
 
-/* One layout for single samples, another for groups. */
+/* Requests one packed layout for single samples, and another for groups. */
 static att_status ask_for_packing(const att_problem *problem, att_prepared *prepared)
 {
     prepared->packed_bytes = 64;
@@ -55,7 +55,7 @@ static void make(int threads, att_context **context, att_graph **graph)
     assert_int_equal(att_graph_create(*context, ATT_F32, graph), ATT_OK);
 }
 
-/* Groups of 4, 2 and 1 sample, two layers with the same weight: one packing for each layout. */
+/* Groups of 4, 2 and 1 samples, two layers with the same weight: it is packed once for each layout. */
 static void equal_packings_are_made_once(void **state)
 {
     (void)state;
@@ -76,7 +76,7 @@ static void equal_packings_are_made_once(void **state)
     att_context_destroy(&context);
 }
 
-/* Calls of one part, and those of all threads together, of a batch of `count`. */
+/* Counts the calls with one part, and those of all threads together, for a batch of `count`. */
 static void count_calls(att_session *session, int count)
 {
     float in[MOST * WIDTH], out[MOST * WIDTH];
@@ -90,7 +90,7 @@ static void count_calls(att_session *session, int count)
     assert_memory_equal(in, out, sizeof(float) * (size_t)count * WIDTH);
 }
 
-/* On eight threads a shared sample takes 1/8 + 1/16 of its time, so that sharing pays for up to five. */
+/* On eight threads a shared sample takes 1/8 + 1/16 of its time, so sharing pays for up to five samples. */
 static void few_samples_are_shared_by_all_threads(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static att_status infer_mix(att_infer *infer)
     return ATT_OK;
 }
 
-/* Output i is input i + 1, that of the last the first. */
+/* Output i is input i + 1; the last output is the first input. */
 static att_status run_mix(const att_call *call)
 {
     int count = call->problem->in_count;

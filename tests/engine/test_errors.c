@@ -1,4 +1,4 @@
-/* What building, compiling and running say when they refuse. */
+/* Messages of errors in building, compiling and running graphs. */
 #include <attscope/update.h>
 
 #include "engine/fixture.h"
@@ -36,7 +36,7 @@ static void names_are_unique(void **state)
     assert_int_equal(att_graph_create(context, ATT_I32, &graph), ATT_ERR_ARGUMENT);
 }
 
-/* Every refusal leaves a graph that has failed, so each has a graph of its own. */
+/* After an error a graph stays failed, so each case has a graph of its own. */
 static void inputs_and_parameters_are_checked(void **state)
 {
     (void)state;
@@ -122,7 +122,7 @@ static void backends_name_the_kernel_they_lack(void **state)
     att_graph_destroy(&graph);
 }
 
-/* --- what is not finite ------------------------------------------------------------------------------------------- */
+/* --- non-finite values -------------------------------------------------------------------------------------------- */
 
 typedef struct trainer {
     runner run;
@@ -192,7 +192,8 @@ static void an_overflowing_node_is_found(void **state)
     free_runner(&it.run);
 }
 
-/* The second group of the batch; the sums over samples are not finite any more when the first group is looked at. */
+/* The sample is in the second group of the batch. The sums over samples are already not finite when the first group is
+ * searched. */
 static void the_sample_that_overflows_is_found(void **state)
 {
     (void)state;
@@ -225,7 +226,7 @@ static runner bind_data(att_graph *graph, const char *input, const float *rows, 
     return it;
 }
 
-/* One image of each value is multiplied by a gain before a batch norm, all under the empty scope. */
+/* One image per value is multiplied by a gain before a batch norm; all nodes are in the empty scope. */
 static runner make_norm(const float *images, const int32_t *targets)
 {
     att_graph *graph = make_graph();
@@ -241,7 +242,7 @@ static runner make_norm(const float *images, const int32_t *targets)
     return bind_data(graph, "image", images, targets);
 }
 
-/* Running statistics are afterwards what they were; where they are not finite, they are not the culprit. */
+/* The search restores running statistics, and does not report them if they are not finite. */
 static void blaming_leaves_running_statistics(void **state)
 {
     (void)state;
@@ -249,7 +250,7 @@ static void blaming_leaves_running_statistics(void **state)
     int32_t targets[BATCH];
     char text[128];
     network_data(images, targets, BATCH, SIZE);
-    images[2 * SIZE * SIZE + 2] = 4; /* overflows in sample 2, the others stay below 1 */
+    images[2 * SIZE * SIZE + 2] = 4; /* overflows in sample 2; the others stay below 1 */
     runner it = make_norm(images, targets);
     for (int overflows = 0; overflows < 2; overflows++) {
         if (overflows)
@@ -266,8 +267,8 @@ static void blaming_leaves_running_statistics(void **state)
     free_runner(&it);
 }
 
-/* A derived bias is a parameter times a factor. The sum of the bias's gradient is close to the largest number; its
- * product with the factor is larger where the factor is 8. */
+/* A derived bias is a parameter times a factor. The summed gradient of the bias is close to the largest number; its
+ * product with the factor overflows if the factor is 8. */
 static void what_overflows_behind_the_sums_is_found(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What a training plan keeps of a sample between segments, and what it makes again instead. */
+/* Which values of a sample a training plan keeps between segments, and which it computes again. */
 #include "engine/fixture.h"
 
 #include <attscope/ops.h>
@@ -19,8 +19,8 @@ static att_value batch_norm(att_graph *graph, const char *name, att_value x)
     return att_batch_norm(graph, x, values[0], values[1], values[2], values[3], NULL);
 }
 
-/* v is read by a sum of the second segment, then by nobody but what computes its sigmoid again for the backward pass.
- * Until then it is kept: while the widening product z would be, too, which is why z must not be. */
+/* A sum in the second segment reads v; later only the recomputation of its sigmoid in the backward pass does. v is kept
+ * until then. The widening product z must not be kept as well. */
 static att_graph *build(void)
 {
     att_graph *graph = make_graph();
@@ -48,7 +48,7 @@ static void recomputed_values_keep_no_more_than_their_inputs(void **state)
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
     double megabytes = (double)att_plan_describe(plan).kept_bytes / (1 << 20);
     print_message("%.2f MiB are kept\n", megabytes);
-    assert_true(megabytes < 26); /* measured: 25.00; with z 28.1 */
+    assert_true(megabytes < 26); /* measured: 25.00; with z: 28.1 */
     att_plan_destroy(&plan);
     att_graph_destroy(&graph);
 }

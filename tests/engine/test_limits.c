@@ -1,4 +1,5 @@
-/* What is larger than the memory, or than can be counted, is refused in a sentence before it is tried. */
+/* Sizes beyond the memory limit, or beyond what can be counted, are refused with a message before anything is
+ * allocated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,7 @@ static att_graph *network_of(att_context *context)
     return graph;
 }
 
-/* A session is refused with a byte less than it then has, before anything is tried. */
+/* With one byte less than it needs, a session is refused before it allocates anything. */
 static void sessions_know_what_they_need(void **state)
 {
     (void)state;
@@ -60,7 +61,7 @@ static void sessions_know_what_they_need(void **state)
             limit = before + need * 3 / 4;
         } else {
             assert_null(session);
-            assert_int_equal(att_context_allocations(context).calls, count.calls); /* nothing was tried */
+            assert_int_equal(att_context_allocations(context).calls, count.calls); /* nothing was allocated */
             says(context, " for a session on 2 threads (");
             says(context, " of values between layers, ");
             says(context, "; less with smaller images, a smaller network, fewer threads or samples), where ");
@@ -110,7 +111,7 @@ static void weights_name_their_largest(void **state)
     att_context_destroy(&context);
 }
 
-/* Drawing the first values takes no second copy. */
+/* Initialising weights needs no second copy of them. */
 static void initial_values_need_no_room(void **state)
 {
     (void)state;
@@ -128,7 +129,7 @@ static void initial_values_need_no_room(void **state)
     att_context_destroy(&context);
 }
 
-/* More elements than can be counted; what attention makes but no plan keeps may be large. */
+/* More elements than can be counted are refused; the attention map, which no plan stores, may be large. */
 static void shapes_stay_countable(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* A small network of convolutions and pools: the CPU backend's gradients and logits beside the reference's, in f32 and
+/* A small network of convolutions and pools: gradients and logits of the CPU backend against the reference, in f32 and
  * in mixed precision. */
 #include "engine/fixture.h"
 
@@ -17,7 +17,7 @@ static att_value conv(att_graph *graph, const char *name, att_value x, int64_t o
                       network_parameter(graph, bias, att_shape_of(outputs), 0.1), options);
 }
 
-/* Each kind of convolution, pool and shortcut; the last map, 2 x 2, goes to a linear layer as one row. */
+/* One of each kind of convolution, pool and shortcut. The last map, 2 x 2, goes to a linear layer as one row. */
 static att_graph *build(void)
 {
     att_graph *graph = make_graph();
@@ -58,7 +58,7 @@ static runner start(att_plan_options options)
     return it;
 }
 
-/* The gradients of all parameters, one behind the other: to be freed. */
+/* Returns the gradients of all parameters, one after another; the caller frees them. */
 static float *gradients_of(att_plan_options options, int64_t *total)
 {
     options.purpose = ATT_TRAIN;
@@ -78,7 +78,7 @@ static float *gradients_of(att_plan_options options, int64_t *total)
     return all;
 }
 
-/* |a - b| over |b|, Euclidean. */
+/* Returns |a - b| / |b| with Euclidean norms. */
 static double distance(const float *a, const float *b, int64_t count)
 {
     double difference = 0, size = 0;
@@ -89,7 +89,7 @@ static double distance(const float *a, const float *b, int64_t count)
     return sqrt(difference / size);
 }
 
-/* With the reference's in the same precision. */
+/* Compares with the reference in the same precision. */
 static void compare_gradients(att_plan_options options, double limit)
 {
     att_plan_options plain = options;

@@ -1,4 +1,4 @@
-/* Nothing assumes host memory, one image size, or that memory never runs out. */
+/* The engine does not assume host memory or a single image size, and survives failing allocations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,8 +22,7 @@
 
 enum { SIZE = 8, BATCH = 5, MAX_BLOCKS = 256 };
 
-/* --- memory that is unreadable outside kernels ---------------------------------------------------------------------
- */
+/* --- memory that only kernels can read ---------------------------------------------------------------------------- */
 
 static struct {
     void *block;
@@ -77,7 +76,7 @@ static void guarded_release(att_context *context, void *block, size_t bytes)
     abort();
 }
 
-/* Whether a kernel was called since anybody waited. */
+/* Whether a kernel was called since the last wait. */
 static bool pending;
 
 static void guarded_leave(void)
@@ -171,7 +170,7 @@ static att_status bind(att_session *session, const float *images, const int32_t 
     return att_session_bind(session, "target", targets);
 }
 
-/* What is made once, and read through a constant, is in the backend's memory, too. */
+/* A derived output, which is computed once through a constant: it is in the backend's memory too. */
 static void add_derived_output(att_graph *graph)
 {
     static const int32_t rows[] = {2, 0};
@@ -285,8 +284,7 @@ static void two_image_sizes_live_side_by_side(void **state)
     att_context_destroy(&small.context);
 }
 
-/* --- allocations that fail -----------------------------------------------------------------------------------------
- */
+/* --- failing allocations ------------------------------------------------------------------------------------------ */
 
 typedef struct budget {
     int left;

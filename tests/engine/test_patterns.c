@@ -1,5 +1,5 @@
-/* Algebraic rewritings: each applies where it should and nowhere else, and a training step of the rewritten plan is
- * that of the plain one. */
+/* Algebraic rewritings: each applies where it should and nowhere else, and a training step of the rewritten plan agrees
+ * with that of the plain plan. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static att_value buffer(att_graph *graph, const char *name, const char *part, in
     return att_graph_buffer(graph, text, att_shape_of(channels), start);
 }
 
-/* Batch norm whose numbers are not the usual ones. */
+/* Batch norm with unusual parameters and statistics. */
 static att_value norm(att_graph *graph, const char *name, att_value x)
 {
     att_shape shape = att_value_shape(graph, x);
@@ -70,7 +70,7 @@ static att_value linear(att_graph *graph, const char *name, att_value x, int64_t
     return att_linear(graph, x, parameter(graph, name, "weight", weight, (att_init){ATT_INIT_NORMAL, 0.5}), ATT_NONE);
 }
 
-/* The block x -> relu(x + y), y behind a convolution that widens and its norm. */
+/* The block x -> relu(x + y), where y is the norm of a widening convolution. */
 static att_value narrowed(att_graph *graph, att_value x)
 {
     att_value y = att_relu(graph, norm(graph, "narrow.bn", pointwise(graph, "narrow", x, NARROW)));
@@ -82,7 +82,7 @@ static att_value bottleneck(att_graph *graph, att_value x)
     return att_relu(graph, att_add(graph, x, narrowed(graph, x)));
 }
 
-/* With squeeze and excitation. */
+/* The same with squeeze and excitation. */
 static att_value squeezed(att_graph *graph, att_value x)
 {
     att_value y = narrowed(graph, x);
@@ -90,7 +90,7 @@ static att_value squeezed(att_graph *graph, att_value x)
     return att_relu(graph, att_add(graph, x, att_gate(graph, y, gate)));
 }
 
-/* Two blocks, each gated by means of its branch, from row `first` on, and of the trunk, by way of a norm. */
+/* Two blocks, each gated by means of its branch, from row `first` on, and of the residual stream through a norm. */
 static att_value gated_from(att_graph *graph, att_value x, int first, bool relu)
 {
     static const char *const names[2][3] = {{"a1", "b1", "c1"}, {"a2", "b2", "c2"}};
@@ -120,7 +120,7 @@ static att_value gated_behind_a_relu(att_graph *graph, att_value x)
     return gated_from(graph, x, 0, true);
 }
 
-/* What a norm makes is read by two convolutions and by a mean. */
+/* Two convolutions and a mean read the output of a norm. */
 static att_value gated_and_read_twice(att_graph *graph, att_value x)
 {
     att_value y = norm(graph, "bn", pointwise(graph, "stem", x, CHANNELS));
@@ -129,7 +129,7 @@ static att_value gated_and_read_twice(att_graph *graph, att_value x)
     return att_relu(graph, att_gate(graph, y, gate));
 }
 
-/* As StepNet: the gate comes from means of the branch and of the trunk, which a convolution made. */
+/* As in StepNet: the gate depends on means of the branch and of the residual stream, which comes from a convolution. */
 static att_value stepped(att_graph *graph, att_value x)
 {
     x = att_relu(graph, pointwise(graph, "stem", x, CHANNELS));
@@ -156,7 +156,7 @@ static fd_model make(network build, att_dtype dtype)
 
 /* --- a training step ---------------------------------------------------------------------------------------------- */
 
-/* Where a training runs. */
+/* Where a training step runs. */
 typedef struct place {
     const char *backend;
     att_dtype dtype;
@@ -184,14 +184,14 @@ static fd_run open_run(const fd_model *model, place at, bool plain)
     return open_run_with(model, at, plain, NULL);
 }
 
-/* Everything that a step makes, one tensor behind the other. */
+/* All results of a step, one tensor after another. */
 typedef struct outcome {
     double values[4096];
-    int begin[64], count; /* of tensors; begin[count] is the end of the last */
+    int begin[64], count; /* count of tensors; begin[count] is the end of the last */
     char names[64][40];
 } outcome;
 
-/* Room for the next tensor of the outcome, in its own type. */
+/* Appends a tensor to the outcome, in its own type. */
 static void append(outcome *o, att_dtype dtype, const char *name, const void *from, int64_t elements)
 {
     int begin = o->begin[o->count];
@@ -202,7 +202,7 @@ static void append(outcome *o, att_dtype dtype, const char *name, const void *fr
     o->begin[++o->count] = begin + (int)elements;
 }
 
-/* Outputs, gradients and, of buffers, the values afterwards. */
+/* Returns outputs, gradients, and the values of buffers after the step. */
 static outcome outcome_of(const fd_run *run, att_dtype dtype)
 {
     static const char *const outputs[] = {"map", "loss"};
@@ -227,7 +227,7 @@ static outcome outcome_of(const fd_run *run, att_dtype dtype)
     return o;
 }
 
-/* The largest difference of a tensor's elements, relative to its largest element. */
+/* Returns the largest difference of a tensor's elements, relative to its largest element. */
 static double difference(const outcome *a, const outcome *b, int tensor)
 {
     double largest = 0, error = 0;
@@ -264,7 +264,8 @@ static bool of_vectors(const att_problem *problem)
     return problem->in[0].shape.rank == 1;
 }
 
-/* normalize_grad: with a factor or pooled; conv2d_data_grad: with pooled. */
+/* Whether the op has the inputs that a pattern adds: normalize_grad with a factor or pooled vectors, conv2d_data_grad
+ * with pooled vectors. */
 static bool with_vectors(const att_problem *problem)
 {
     bool found = false;
@@ -284,7 +285,8 @@ static int count_steps(const att_plan *plan, const char *op, bool (*counts)(cons
     return count;
 }
 
-/* How many steps of a kind the plans of a network have. Where both have the same number, the pattern must not apply. */
+/* The number of steps of one kind in the plain and the rewritten plan of a network. If both are equal, the pattern must
+ * not apply. */
 static const struct {
     const char *pattern, *what;
     network build;
@@ -293,7 +295,7 @@ static const struct {
     int plain, rewritten;
 } shown[] = {
     {"affine_norm", "bottleneck", bottleneck, "conv2d", of_maps, 2, 1},
-    {"affine_norm", "bottleneck", bottleneck, "affine", of_maps, 0, 2}, /* one is the gradient by way of the gram */
+    {"affine_norm", "bottleneck", bottleneck, "affine", of_maps, 0, 2}, /* one is for the gradient through the gram */
     {"affine_norm", "bottleneck", bottleneck, "add", of_maps, 1, 0},
     {"affine_norm", "squeezed", squeezed, "gate", of_maps, 2, 0},
     {"affine_norm", "squeezed", squeezed, "channel_dot", of_maps, 1, 0},
@@ -353,7 +355,7 @@ static void assert_same_plan(network build, const char *what)
     fd_destroy(&model);
 }
 
-/* A norm that no mean follows. */
+/* A norm that no mean reads. */
 static att_value finished(att_graph *graph, att_value x)
 {
     return att_relu(graph, norm(graph, "bn", x));
@@ -405,7 +407,7 @@ static att_value frozen(att_graph *graph, att_value x)
     return x;
 }
 
-/* Where an identity does not hold, or does not pay, the plan is the plain one. */
+/* Where an identity does not hold or does not pay, the rewritten plan equals the plain plan. */
 static void patterns_apply_nowhere_else(void **state)
 {
     (void)state;
@@ -419,7 +421,7 @@ static void patterns_apply_nowhere_else(void **state)
     assert_same_plan(frozen, "a frozen norm");
 }
 
-/* --- that they change nothing but rounding ------------------------------------------------------------------------ */
+/* --- results agree ------------------------------------------------------------------------------------------------ */
 
 static const struct {
     const char *name;
@@ -468,7 +470,7 @@ static void gradients_of_rewritten_plans_are_right(void **state)
 
 enum { MOST_VALUES = 32 };
 
-/* Names the values that nodes [first, end) of a network make, and asks for their gradients: `names` ends with NULL. */
+/* Names the values of nodes [first, end) of a network and requests their gradients; `names` ends with NULL. */
 static void name_values(att_graph *graph, int first, int end, char names[][24], const char **asked)
 {
     assert_true(end - first < MOST_VALUES);
@@ -481,7 +483,7 @@ static void name_values(att_graph *graph, int first, int end, char names[][24], 
     FD_OK(att_graph_status(graph));
 }
 
-/* The outcome of a step, with the gradients of the named values, all in f64. */
+/* Returns the outcome of a step with the gradients of the named values, all in f64. */
 static outcome outcome_with(const fd_model *model, bool plain, const char *const *names)
 {
     fd_run run = open_run_with(model, (place){"ref", ATT_F64}, plain, names);
@@ -499,7 +501,7 @@ static outcome outcome_with(const fd_model *model, bool plain, const char *const
     return o;
 }
 
-/* Of rewritten and plain plans that are asked for the gradients of the values of nodes [first, end); end -1: of all
+/* Compares the requested gradients of the values of nodes [first, end) in rewritten and plain plans; end -1: of all
  * nodes. */
 static double requested_gradients_differ_by(network build, const char *network_name, int first, int end)
 {

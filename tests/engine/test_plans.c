@@ -1,4 +1,4 @@
-/* What compiling leaves of a graph, and how it sizes groups. */
+/* What compiling removes from a graph, and how it chooses group sizes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void make(att_context **context, att_graph **graph)
     assert_int_equal(att_graph_create(*context, ATT_F32, graph), ATT_OK);
 }
 
-/* Not only the last node of a chain that leads to no output. */
+/* All nodes of a chain that leads to no output are removed, not only the last one. */
 static void nothing_dead_is_left(void **state)
 {
     (void)state;
@@ -40,7 +40,7 @@ static void nothing_dead_is_left(void **state)
     att_context_destroy(&context);
 }
 
-/* Steps of training on a norm that `readers` linear layers read. */
+/* Returns the number of training steps of a norm that `readers` linear layers read. */
 static int steps_with(int readers)
 {
     att_context *context;
@@ -62,7 +62,8 @@ static int steps_with(int readers)
     return steps;
 }
 
-/* A further reader is three steps: forward (the sum is absorbed), both gradients (likewise); no norm of its own. */
+/* Each further reader adds three steps: forward (which absorbs the sum) and both gradients (likewise), but no second
+ * norm. */
 static void what_is_computed_again_is_so_once(void **state)
 {
     (void)state;
@@ -71,7 +72,7 @@ static void what_is_computed_again_is_so_once(void **state)
     assert_int_equal(three - two, 3);
 }
 
-/* 16 MiB a value of a sample: 64 samples would take gigabytes. */
+/* A value has 16 MiB per sample: 64 samples would take gigabytes. */
 static void large_activations_make_groups_small(void **state)
 {
     (void)state;
@@ -89,7 +90,7 @@ static void large_activations_make_groups_small(void **state)
     att_context_destroy(&context);
 }
 
-/* Two values of 4 MiB a sample that only a probe asks for: a group without them is as large as one can be. */
+/* Only a probe reads two values of 4 MiB per sample: without them, the group has the largest possible size. */
 static void probes_do_not_make_groups_small(void **state)
 {
     (void)state;
@@ -107,7 +108,7 @@ static void probes_do_not_make_groups_small(void **state)
     }
 }
 
-/* An inference plan with both outputs, and one with "y" alone. */
+/* An inference plan with both outputs, and one with "y" only. */
 static void outputs_that_are_not_wanted_cost_nothing(void **state)
 {
     (void)state;

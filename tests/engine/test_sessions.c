@@ -1,5 +1,5 @@
-/* What one session keeps apart: nodes of equal shapes, weights before and after they are set, small gradients and
- * clipped ones. */
+/* Sessions: nodes with equal shapes, weights that are set again, outputs under several names, probes, and gradient
+ * clipping. */
 #include <attscope/update.h>
 
 #include "engine/fixture.h"
@@ -7,7 +7,7 @@
 
 enum { SIZE = 4, BATCH = 6, WIDTH = 7, TOKENS = 3 };
 
-/* Two nodes of one op and one shape that differ in their attributes alone. Powers of two: exact. */
+/* Two nodes of one op and shape that differ only in their attributes. Powers of two, so results are exact. */
 static void attributes_are_a_node_s_own(void **state)
 {
     (void)state;
@@ -27,7 +27,7 @@ static void attributes_are_a_node_s_own(void **state)
     free_runner(&it);
 }
 
-/* One value under several names: as outputs, as a probe, and as what an operation of trainings alone leaves of it. */
+/* One value with several names: as outputs, as a probe, and as the output of an op that only trainings run. */
 static void a_value_comes_back_under_every_name(void **state)
 {
     (void)state;
@@ -59,7 +59,7 @@ static void a_value_comes_back_under_every_name(void **state)
     free_runner(&it);
 }
 
-/* A probe can be read after each run that observed, and after no other, whatever the next run is to do. */
+/* A probe can be read after each run that observed, and only then, whatever the next run does. */
 static void probes_are_of_the_last_run(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static void probes_are_of_the_last_run(void **state)
     free_runner(&it);
 }
 
-/* Packed weights are made again: twice the weights, twice the answer. */
+/* Weights are packed again: twice the weights give twice the output. */
 static void weights_that_are_set_are_used(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void weights_that_are_set_are_used(void **state)
     free_runner(&it);
 }
 
-/* What the caller reads is f32 in mixed precision too, even where every other reader takes bf16. */
+/* Outputs read by the caller are f32 in mixed precision too, even if all other readers take bf16. */
 static void outputs_stay_wide(void **state)
 {
     (void)state;
@@ -129,11 +129,12 @@ static void outputs_stay_wide(void **state)
         assert_int_equal(att_session_output(it.session, "middle", 0, BATCH, middle[mixed]), ATT_OK);
         free_runner(&it);
     }
-    for (int i = 0; i < BATCH * WIDTH; i++) /* whole numbers are bf16 as they are */
+    for (int i = 0; i < BATCH * WIDTH; i++) /* small whole numbers are exact in bf16 */
         assert_true(middle[1][i / WIDTH][i % WIDTH] == middle[0][i / WIDTH][i % WIDTH]);
 }
 
-/* Largest change of the head's bias in one step of plain gradient descent; the gradient's norm. */
+/* Returns the largest change of the head's bias in one step of plain gradient descent; *norm: the norm of the gradient.
+ * */
 static double step_with_clip(double clip_norm, double *norm)
 {
     att_graph *graph = make_graph();
@@ -158,7 +159,7 @@ static double step_with_clip(double clip_norm, double *norm)
     return most;
 }
 
-/* Measured: 9.7e-8 from half the step, most of it the 1e-6 beside the norm. */
+/* Measured: 9.7e-8 from half the step, mostly the 1e-6 that is added to the norm. */
 static void clipping_shortens_and_never_lengthens(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Gradients as objects of their own, groups of parameters, and weights that consist of others. */
+/* Gradients as objects, parameter groups, and weights joined from parts. */
 #include "engine/fixture.h"
 #include "engine/network.h"
 #include "weights/weights.h"
@@ -41,7 +41,7 @@ static void accumulate(const runner *it, att_gradient *gradient, const data *d, 
     ok(att_session_accumulate(it->session, gradient, count, 1.0 / BATCH, 3, 0, first));
 }
 
-/* Largest difference of two gradients of the same weights. */
+/* Returns the largest difference of two gradients of the same weights. */
 static double difference(const att_weights *weights, const att_gradient *a, const att_gradient *b)
 {
     float x[MOST], y[MOST];
@@ -61,7 +61,7 @@ static double difference(const att_weights *weights, const att_gradient *a, cons
 
 static const att_plan_options training = {.purpose = ATT_TRAIN, .backend = "cpu", .lanes = 1, .group = 1};
 
-/* Two sessions, of plans for other groups, each with half the batch, give what one gives. */
+/* Two sessions with plans of different group sizes, each with half of the batch, give the gradient of one session. */
 static void sessions_add_to_one_gradient(void **state)
 {
     (void)state;
@@ -77,7 +77,7 @@ static void sessions_add_to_one_gradient(void **state)
     ok(att_session_create(plan, it.weights, BATCH, &second));
     ok(att_gradient_create(it.weights, &whole));
     accumulate(&it, whole, &d, 0, BATCH);
-    accumulate(&it, it.gradient, &d, 0, BATCH); /* left over, until it begins */
+    accumulate(&it, it.gradient, &d, 0, BATCH); /* an old gradient, which must be cleared */
     att_gradient_begin(it.gradient);
     accumulate(&it, it.gradient, &d, 0, BATCH / 2);
     runner half = it;
@@ -85,7 +85,7 @@ static void sessions_add_to_one_gradient(void **state)
     accumulate(&half, it.gradient, &d, BATCH / 2, BATCH / 2);
     double off = difference(it.weights, whole, it.gradient);
     printf("two sessions beside one: %.2g\n", off);
-    assert_true(off < 1e-6); /* measured: 1.2e-7, of sums in another order */
+    assert_true(off < 1e-6); /* measured: 1.2e-7; the order of the sums differs */
     att_gradient_destroy(&whole);
     att_session_destroy(&second);
     att_plan_destroy(&plan);
@@ -123,7 +123,7 @@ static void hosts_add_to_a_gradient(void **state)
     free_runner(&it);
 }
 
-/* A derived weight and a derived bias; batch norm, whose statistics a run changes. */
+/* A derived weight and a derived bias; with batch norm, whose statistics change in a run. */
 static att_graph *derived_graph(bool norm)
 {
     att_graph *graph = make_graph();
@@ -144,7 +144,7 @@ static att_graph *derived_graph(bool norm)
     return graph;
 }
 
-/* The kernels of processors give what the reference gives, through prologue and epilogue, on lanes of their own. */
+/* CPU kernels agree with the reference in prologue and epilogue, with several lanes. */
 static void derived_values_run_on_the_processor(void **state)
 {
     (void)state;
@@ -172,7 +172,7 @@ static void derived_values_run_on_the_processor(void **state)
     free_runner(&it);
 }
 
-/* A session that has packed running statistics packs them again when a training has changed them. */
+/* A session that has packed running statistics packs them again after a training has changed them. */
 static void changed_statistics_are_seen(void **state)
 {
     (void)state;
@@ -202,8 +202,8 @@ static void changed_statistics_are_seen(void **state)
     free_runner(&it);
 }
 
-/* One step of plain gradient descent on a gradient of ones, with these rates: by how much each parameter's first
- * element, which is 2 before, changes. */
+/* One step of plain gradient descent on a gradient of ones with these rates. Returns by how much the first element of
+ * each parameter, which is 2 before, changes. */
 static void step_with(const att_parameter_rates *rates, att_weights *weights, double *changes)
 {
     att_gradient *gradient;
@@ -224,7 +224,7 @@ static void step_with(const att_parameter_rates *rates, att_weights *weights, do
         if (!rates || !rates[i].frozen)
             expected += (double)att_shape_count(att_weights_at(weights, i).shape);
     ok(att_update_reduce(update, &norm));
-    assert_true(fabs(norm - sqrt(expected)) < 1e-12); /* frozen ones do not count */
+    assert_true(fabs(norm - sqrt(expected)) < 1e-12); /* without frozen parameters */
     assert_int_equal(att_update_apply(update, &(att_hyper){.lr = 0.5}), ATT_ERR_ARGUMENT);
     assert_message("updates are counted from 1, not 0");
     ok(att_update_apply(update, &(att_hyper){.lr = 0.5, .weight_decay = 0.25, .update = 1}));
@@ -252,7 +252,7 @@ static void every_parameter_can_have_rates_of_its_own(void **state)
     step_with(NULL, it.weights, changes);
     for (int i = 0; i < count; i++)
         assert_true(changes[i] == (att_weights_at(it.weights, i).decay ? 0.5 * (1 + 0.25 * 2) : 0.5));
-    for (int i = 0; i < count; i++) /* none like its neighbours, every fifth frozen */
+    for (int i = 0; i < count; i++) /* rates that all differ; every fifth parameter is frozen */
         rates[i] = (att_parameter_rates){.lr = 1 + 0.25 * i, .weight_decay = i % 4, .frozen = i % 5 == 0};
     step_with(rates, it.weights, changes);
     for (int i = 0; i < count; i++)
@@ -273,7 +273,8 @@ static void every_parameter_can_have_rates_of_its_own(void **state)
     free_runner(&it);
 }
 
-/* What is frozen gets no gradient, the others the same bits; nothing upstream of the first trained one is computed. */
+/* Frozen parameters get no gradient, the others the same bits as before; nothing before the first trained parameter is
+ * computed in the backward pass. */
 static void frozen_parameters_get_no_gradient(void **state)
 {
     (void)state;
@@ -303,14 +304,15 @@ static void frozen_parameters_get_no_gradient(void **state)
     }
     assert_true(att_plan_describe(plan).steps < att_plan_describe(it.plan).steps * 2 / 3);
     assert_int_equal(att_session_accumulate(probe.session, NULL, BATCH, 1, 1, 0, 0), ATT_ERR_ARGUMENT);
-    assert_message("every parameter must be frozen; \"head."); /* weight or bias: compilers declare them in any order */
+    assert_message("every parameter must be frozen; \"head."); /* weight or bias: the order of evaluation depends on the
+                                                                  compiler */
     att_session_destroy(&probe.session);
     att_gradient_destroy(&gradient);
     att_plan_destroy(&plan);
     free_runner(&it);
 }
 
-/* Refused before anything changes, so that the last, right one works. */
+/* Wrong numbers are refused before anything changes, so that the last, correct call works. */
 static void numbers_of_an_update_are_checked(void **state)
 {
     (void)state;
@@ -347,11 +349,11 @@ static void numbers_of_an_update_are_checked(void **state)
     ok(att_weights_get(it.weights, -1, index, mean, SIZE));
     ok(att_weights_get(it.weights, slot, index, average, SIZE));
     assert_true(mean[0] != 0);
-    assert_memory_equal(average, mean, sizeof mean); /* buffers are averaged, too */
+    assert_memory_equal(average, mean, sizeof mean); /* buffers are averaged too */
     free_runner(&it);
 }
 
-/* A derived value of a running mean is that of the mean as the last run left it. */
+/* A value derived from a running mean uses the mean that the last run assigned. */
 static void derived_values_follow_assigned_buffers(void **state)
 {
     (void)state;
@@ -426,7 +428,7 @@ static att_value two_layers(att_graph *graph, bool backbone, bool head)
     return x;
 }
 
-/* Backbone and head are made, trained and read each by itself, and together as one network. */
+/* Backbone and head are created, trained and read separately, and together as one network. */
 static void backbone_and_head_have_weights_of_their_own(void **state)
 {
     (void)state;
@@ -442,7 +444,7 @@ static void backbone_and_head_have_weights_of_their_own(void **state)
     }
     ok(att_weights_join(parts, 2, &both));
     ok(att_weights_create(graphs[2], "cpu", &whole));
-    ok(att_weights_initialise(whole, 5)); /* drawn by name */
+    ok(att_weights_initialise(whole, 5)); /* random streams follow from names */
     att_plan *plan;
     ok(att_plan_compile(graphs[2], &training, &plan));
     att_weights *const of[2] = {whole, both};
@@ -470,7 +472,7 @@ static void backbone_and_head_have_weights_of_their_own(void **state)
         att_gradient_destroy(&gradient);
         att_session_destroy(&session);
     }
-    assert_true(fabs(norms[0] - norms[1]) <= 1e-12 * norms[0]); /* sums of squares in another order */
+    assert_true(fabs(norms[0] - norms[1]) <= 1e-12 * norms[0]); /* the order of the sum of squares differs */
     assert_memory_equal(results[0], results[1], sizeof results[0]);
     assert_int_equal(att_weights_slot_count(both), 3);
     assert_int_equal(att_weights_slot_count(parts[1]), 3);
@@ -492,7 +494,7 @@ static void backbone_and_head_have_weights_of_their_own(void **state)
     att_weights_destroy(&other);
     att_graph_destroy(&wide);
     float bias[NETWORK_CLASSES];
-    for (int i = 0; i < 2; i++) { /* the second part's slots are cleared, too */
+    for (int i = 0; i < 2; i++) { /* the slots of the second part are cleared too */
         ok(att_weights_get(parts[1], 0, att_weights_find(parts[1], "head.bias"), bias, NETWORK_CLASSES));
         assert_int_equal(bias[0] == 0, i);
         ok(att_weights_initialise(both, 5));
@@ -504,7 +506,7 @@ static void backbone_and_head_have_weights_of_their_own(void **state)
     att_session *session = NULL;
     att_plan_options infer = att_plan_options_defaults();
     ok(att_plan_compile(graphs[1], &infer, &head));
-    ok(att_session_create(head, both, 1, &session)); /* weights may hold more than a plan needs, not less */
+    ok(att_session_create(head, both, 1, &session)); /* weights may hold more than a plan needs, but not less */
     att_session_destroy(&session);
     assert_int_equal(att_session_create(head, parts[0], 1, &session), ATT_ERR_MISMATCH);
     assert_message("the weights lack \"head.");

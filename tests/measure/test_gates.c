@@ -1,4 +1,4 @@
-/* Instruments on residual blocks of feature maps: what gates are, and what counts as a step. */
+/* Instruments on residual blocks of feature maps: figures of gates, and which additions are steps. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static const att_measurement *find(att_measure *measure, const char *instrument,
     return NULL;
 }
 
-/* Not (|error| <= tolerance), so that NaN fails. */
+/* Written as not (|error| <= tolerance), so that NaN fails. */
 static void has_figure(att_measure *measure, const char *instrument, const char *node, const char *statistic,
                        double expected, double tolerance)
 {
@@ -82,8 +82,8 @@ static void release(blocks *b)
     free(b);
 }
 
-/* x_{t+1} = relu(x_t + gate_t (.) f_t), everything given: f_t = t + 1 everywhere; channel c of gate t is
- * (c + 1) / 32 (1 - t / 8), and of the last gate's last channel 1. x_0 = 1. */
+/* x_{t+1} = relu(x_t + gate_t (.) f_t), all given: f_t = t + 1 everywhere; channel c of gate t is (c + 1) / 32 (1 - t /
+ * 8), and the last channel of the last gate is 1. x_0 = 1. */
 static blocks *given_gates(att_context *context)
 {
     blocks *b = calloc(1, sizeof *b);
@@ -99,7 +99,8 @@ static blocks *given_gates(att_context *context)
         att_value gate = att_graph_input(b->graph, name, ATT_F32, att_shape_of(CHANNELS));
         snprintf(name, sizeof name, "blocks.%d.se.gate", t);
         att_graph_scope(b->graph, name);
-        /* A ReLU leaves a gate as it is: what is measured must be made by an operation. */
+        /* The ReLU leaves the gate unchanged; it is there because a measured value must be the output of an operation.
+         * */
         f = att_gate(b->graph, f, att_relu(b->graph, gate));
         snprintf(name, sizeof name, "blocks.%d.add", t);
         att_graph_scope(b->graph, name);
@@ -124,7 +125,7 @@ static void gates_are_described(void **state)
     has_figure(b->measure, "gate", "blocks.0.se.gate", "deviation", sqrt((16 * 16 - 1) / 12.0) / 32, 1e-6);
     has_figure(b->measure, "gate", "blocks.0.se.gate", "minimum", 1 / 32.0, 1e-6);
     has_figure(b->measure, "gate", "blocks.0.se.gate", "maximum", 0.5, 1e-6);
-    /* The second, the eighth and the fifteenth of sixteen. */
+    /* The second, eighth and fifteenth of sixteen. */
     has_figure(b->measure, "gate", "blocks.0.se.gate", "quantile 0.1", 2 / 32.0, 1e-3);
     has_figure(b->measure, "gate", "blocks.0.se.gate", "median", 8 / 32.0, 1e-3);
     has_figure(b->measure, "gate", "blocks.0.se.gate", "quantile 0.9", 15 / 32.0, 1e-3);
@@ -148,7 +149,7 @@ static void gates_may_exceed_one(void **state)
     release(b);
 }
 
-/* f_t grows faster than x_t, so that zeta rises from block to block, while gates become smaller. */
+/* f_t grows faster than x_t, so zeta rises from block to block, while gates become smaller. */
 static void gates_are_ranked_against_stiffness(void **state)
 {
     blocks *b = given_gates(*state);
@@ -170,19 +171,19 @@ static void gates_are_ranked_against_stiffness(void **state)
     release(b);
 }
 
-/* A step ends behind its ReLU, and its branch is what the gate multiplied. */
+/* A step ends after its ReLU, and its branch is the value that the gate multiplied. */
 static void steps_end_behind_the_activation(void **state)
 {
     blocks *b = given_gates(*state);
     for (int i = 0; i < MAP; i++)
         b->f[0][i] = -100;
     run(*state, b, "nsi");
-    has_figure(b->measure, "nsi", "blocks.0.add", "unit", 1, 1e-6); /* all of x_0 = 1 is taken away, and no more */
+    has_figure(b->measure, "nsi", "blocks.0.add", "unit", 1, 1e-6); /* exactly x_0 = 1 is subtracted */
     has_figure(b->measure, "nsi", "blocks.0.add", "attention", 100, 1e-4);
     release(b);
 }
 
-/* x + f, which only StepNet's gate sees, is no step of the network. */
+/* x + f, which only StepNet's gate reads, is not a step of the network. */
 static void a_guess_is_no_step(void **state)
 {
     blocks *b = calloc(1, sizeof *b);
@@ -215,13 +216,13 @@ static void a_guess_is_no_step(void **state)
         assert_string_not_equal(m.instrument, "entropy");
     }
     assert_int_equal(steps, BLOCKS);
-    /* Weights that start at 0 make sigmoid(0). */
+    /* Weights initialised with 0 give sigmoid(0). */
     has_figure(b->measure, "gate", "blocks.2.step.gate", "mean", 0.5, 1e-6);
     has_figure(b->measure, "gate", "", "rank correlation with zeta", 0, 0);
     release(b);
 }
 
-/* f + gate (.) f is a gated branch: no step of its own, and the step's branch is f. */
+/* f + gate (.) f is a gated branch and not a step; the branch of the step is f. */
 static void a_gate_plus_one_is_no_step(void **state)
 {
     blocks *b = calloc(1, sizeof *b);
@@ -254,12 +255,12 @@ static void a_gate_plus_one_is_no_step(void **state)
     release(b);
 }
 
-/* The first step of a stage is not counted: those that are have zeta 2 and 3. */
+/* The first step of a stage is not counted: the counted ones have zeta 2 and 3. */
 static void stages_begin_where_shapes_change(void **state)
 {
     blocks *b = calloc(1, sizeof *b);
     assert_non_null(b);
-    static const float branches[BLOCKS] = {1, 4, 6, 36}; /* beside x of 1, 2, 6, 12 */
+    static const float branches[BLOCKS] = {1, 4, 6, 36}; /* next to x of 1, 2, 6, 12 */
     must(*state, att_graph_create(*state, ATT_F32, &b->graph));
     att_value x = att_graph_input(b->graph, "x", ATT_F32, att_shape_of(SIDE, SIDE, CHANNELS));
     for (int t = 0; t < BLOCKS; t++) {

@@ -1,4 +1,4 @@
-/* Instruments where closed forms say what they must tell, and what observing must leave as it is. */
+/* Instruments against closed forms, and that observing changes no result. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static const att_measurement *find(const att_measurement *all, int count, const 
     return NULL;
 }
 
-/* --- closed forms: an attention whose q, k, v are the input ------------------------------------------------------- */
+/* --- closed forms: an attention whose q, k and v are inputs ------------------------------------------------------- */
 
 enum { SIDE = 3, TOKENS = SIDE * SIDE + 1, HEADS = 2, WIDTH = 4, ROW = 3 * HEADS * WIDTH, SAMPLES = 3 };
 
@@ -94,7 +94,8 @@ static void bare_free(bare *b)
 
 static const char *const attention_instruments = "entropy,distance,jacobian";
 
-/* Mean distance between two different places of the grid, in its longer sides; and over all places, itself included. */
+/* Returns the mean distance between two different positions of the grid, in its longer sides; with others_only false,
+ * over all pairs of positions, including equal ones. */
 static double mean_distance(int width, int longer, bool others_only)
 {
     double sum = 0;
@@ -112,11 +113,11 @@ static void uniform_attention_over(int height, int width)
     bare_run(&b); /* q = k = 0 */
     for (int head = -1; head < HEADS; head++) {
         double n = TOKENS;
-        assert_true(fabs(bare_figure(&b, "entropy", "mean", head) - log(n)) < 1e-6);          /* 0 to 2e-7 */
-        assert_true(fabs(bare_figure(&b, "jacobian", "nuclear", head) - (1 - 1 / n)) < 1e-6); /* 3e-8 */
+        assert_true(fabs(bare_figure(&b, "entropy", "mean", head) - log(n)) < 1e-6);          /* measured: 0 to 2e-7 */
+        assert_true(fabs(bare_figure(&b, "jacobian", "nuclear", head) - (1 - 1 / n)) < 1e-6); /* measured: 3e-8 */
         assert_true(fabs(bare_figure(&b, "jacobian", "frobenius", head) - sqrt(1 / n - 1 / (n * n))) < 1e-6);
         assert_true(fabs(bare_figure(&b, "distance", "mean", head) - mean_distance(width, longer, false)) <
-                    1e-6); /* 3e-8 */
+                    1e-6); /* measured: 3e-8 */
         assert_true(fabs(bare_figure(&b, "distance", "renormalised", head) - mean_distance(width, longer, true)) <
                     1e-6);
     }
@@ -131,14 +132,14 @@ static void uniform_attention_has_its_known_figures(void **state)
     uniform_attention_over(1, SIDE * SIDE);
 }
 
-/* Patches of 8 x 16 pixels in a column: the same distances as in units of the image's height, 72 pixels, and not of its
- * width. In a row, with the image 144 pixels wide, likewise; SIDE x SIDE of them are twice as wide as high. */
+/* Patches of 8 x 16 pixels in a column: distances are in units of the image's height, 72 pixels, and not of its width.
+ * The same in a row with an image 144 pixels wide, and with SIDE x SIDE patches, which are twice as wide as high. */
 static void patches_that_are_not_square_have_their_own_steps(void **state)
 {
     (void)state;
     static const struct {
         int height, width;
-        double longer; /* side of the image */
+        double longer; /* longer side of the image */
     } grids[] = {{SIDE * SIDE, 1, 72}, {1, SIDE * SIDE, 144}, {SIDE, SIDE, 48}};
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         static bare b;
@@ -151,13 +152,14 @@ static void patches_that_are_not_square_have_their_own_steps(void **state)
         bare_make_stepped(&b, "distance", grids[i].height, grids[i].width, 8, 16);
         bare_run(&b);
         double mean = bare_figure(&b, "distance", "mean", -1), others = bare_figure(&b, "distance", "renormalised", -1);
-        assert_true(fabs(mean - sum / (SIDE * SIDE) / TOKENS) < 1e-6); /* 3e-8 */
+        assert_true(fabs(mean - sum / (SIDE * SIDE) / TOKENS) < 1e-6); /* measured: 3e-8 */
         assert_true(fabs(others - sum / (SIDE * SIDE) / (SIDE * SIDE - 1)) < 1e-6);
         bare_free(&b);
     }
 }
 
-/* q_i . k_j = 1000 [j = i + 1]: head 0 looks at the next token, the last at the first; head 1 at itself. */
+/* q_i . k_j = 1000 [j = i + 1]: in head 0, each token attends to the next one, the last to the first; in head 1, to
+ * itself. */
 static void one_hot_attention_has_its_known_figures(void **state)
 {
     (void)state;
@@ -177,9 +179,10 @@ static void one_hot_attention_has_its_known_figures(void **state)
     for (int head = 0; head < HEADS; head++) {
         assert_true(fabs(bare_figure(&b, "entropy", "mean", head)) < 1e-6);
         assert_true(fabs(bare_figure(&b, "jacobian", "nuclear", head)) < 1e-6);
-        assert_true(fabs(bare_figure(&b, "jacobian", "frobenius", head)) < 1e-3); /* the root of a rounding error */
+        assert_true(fabs(bare_figure(&b, "jacobian", "frobenius", head)) < 1e-3); /* root of a rounding error */
     }
-    /* Token i looks at i + 1: a step of 1 within a row, hypot(1, SIDE - 1) at its end, nothing from the last. */
+    /* Token i attends to i + 1: a distance of 1 within a row, hypot(1, SIDE - 1) at its end, and 0 for the last token.
+     * */
     double steps = SIDE * (SIDE - 1) + (SIDE - 1) * hypot(1, SIDE - 1);
     assert_true(fabs(bare_figure(&b, "distance", "mean", 0) - steps / SIDE / (SIDE * SIDE)) < 1e-6);
     assert_true(fabs(bare_figure(&b, "distance", "mean", 1)) < 1e-6);
@@ -192,7 +195,7 @@ static void one_hot_attention_has_its_known_figures(void **state)
 
 enum { STEPS = 4, COLUMNS = 5, LINES = 6 };
 
-/* x + f1 + f2 ...: every branch is an input, the third behind two gates of 2. */
+/* x + f1 + f2 + ...: every branch is an input; the third has two gates of 2. */
 typedef struct steps {
     att_graph *graph;
     att_measure *measure;
@@ -202,7 +205,7 @@ typedef struct steps {
     float rows[STEPS + 1][2][LINES][COLUMNS];
 } steps;
 
-/* in_block: how many additions share a name, "b0.f1" and "b0.f2"; 0: each has its own, "f1". */
+/* in_block: number of additions that share a name, "b0.f1" and "b0.f2"; 0: each has its own, "f1". */
 static void steps_make_in(steps *s, const char *with, int in_block)
 {
     memset(s, 0, sizeof *s);
@@ -261,7 +264,7 @@ static double norm(const float *x)
     return sqrt(sum);
 }
 
-/* The integral over a grid of 1[zeta* >= max(mu (1 + M1), M2)], by midpoints. */
+/* Integrates 1[zeta* >= max(mu (1 + M1), M2)] over a grid, with midpoints. */
 static double tns_by_grid(double largest, double mean)
 {
     enum { CELLS = 2000 };
@@ -302,14 +305,14 @@ static void steps_tell_their_stiffness(void **state)
     }
     double tns = steps_figure(&s, "tns", "", "tns attention");
     assert_true(fabs(tns - largest * (largest / mean - 1)) < 1e-5);
-    assert_true(fabs(tns - tns_by_grid(largest, mean)) < 2e-3 * largest * largest / mean); /* cells cut at the edge */
+    assert_true(fabs(tns - tns_by_grid(largest, mean)) < 2e-3 * largest * largest / mean); /* the edge cuts cells */
     assert_true(fabs(steps_figure(&s, "tns", "", "zeta* attention") - largest) < 1e-6);
     assert_true(fabs(steps_figure(&s, "tns", "", "mu attention") - mean) < 1e-6);
     assert_true(fabs(steps_figure(&s, "tns", "", "zeta*/mu attention") - largest / mean) < 1e-5);
     steps_free(&s);
 }
 
-/* From before a block's first addition to after its last. */
+/* From before the first addition of a block to after its last. */
 static void blocks_tell_their_stiffness(void **state)
 {
     (void)state;
@@ -345,13 +348,13 @@ static void equal_tokens_have_no_residual(void **state)
     for (int i = 0; i <= STEPS; i++)
         for (int e = 0; e < LINES * COLUMNS; e++)
             (&s.rows[i][0][0][0])[e] = (float)(1 + e % COLUMNS);
-    s.rows[4][0][0][0] += 6; /* one token now differs in one channel: the mean by 1 */
+    s.rows[4][0][0][0] += 6; /* one token differs in one channel: the mean changes by 1 */
     must(att_session_run(s.session, 1));
     must(att_measure_observe(s.measure, s.session, 1, NULL));
     assert_true(steps_figure(&s, "residual", "input", "composite") < 1e-7);
     assert_true(steps_figure(&s, "residual", "f3", "frobenius") < 1e-7);
-    /* X = 8 (1..5) in each row, one element 6 more: column sums 48 k, the first 54; row sums 120, one 126. res: first
-     * column (5, -1, -1, -1, -1, -1). */
+    /* X = 8 (1..5) in each row, and one element is 6 larger: column sums 48 k, the first 54; row sums 120, one 126.
+     * res: first column (5, -1, -1, -1, -1, -1). */
     double composite = sqrt(10.0 * 5.0) / sqrt(fmax(240.0, 54.0) * 126.0);
     assert_true(fabs(steps_figure(&s, "residual", "f4", "composite") - composite) < 1e-6);
     double frobenius = sqrt(30.0) / sqrt(6 * 64 * 55.0 - 64 + 196);
@@ -359,7 +362,7 @@ static void equal_tokens_have_no_residual(void **state)
     steps_free(&s);
 }
 
-/* One token of six that differs moves the mean but not the median. */
+/* One different token of six changes the mean but not the median. */
 static void the_median_is_another_centre(void **state)
 {
     (void)state;
@@ -413,7 +416,7 @@ static void fill_images(void)
 
 typedef enum observing { WITHOUT, WATCHED, LOOKED_AWAY } observing;
 
-/* The weights after three updates, the caller's; and the plan's fingerprint. */
+/* Returns the weights after three updates, which belong to the caller, and the plan's fingerprint. */
 static float *train(const char *broadcast, double init_values, att_precision precision, observing how,
                     char *fingerprint, size_t size)
 {
@@ -496,7 +499,7 @@ static void observing_leaves_training_as_it_is(void **state)
         }
 }
 
-/* Figures and logits of an evaluation in batches of `batch`. */
+/* Computes figures and logits of an evaluation in batches of `batch`. */
 static att_measurement *evaluate(const char *with, int batch, float *logits, int *count)
 {
     att_model *model = make_model("cb", 0, 0, false);
@@ -543,7 +546,7 @@ static void observing_leaves_logits_as_they_are(void **state)
     assert_memory_equal(observed, plain, sizeof plain);
 }
 
-/* Ranks from the logits alone, counted here. */
+/* Ranks are counted here from the logits alone. */
 static void accuracy_counts_ranks(void **state)
 {
     (void)state;
@@ -558,7 +561,7 @@ static void accuracy_counts_ranks(void **state)
         among_five += before < 5;
         sixth += before == 5;
     }
-    assert_true(sixth > 0); /* or the test would not see where five ends */
+    assert_true(sixth > 0); /* otherwise the test would not check the limit of five */
     assert_float_equal(all[0].mean, 100.0 * first / BATCH, 1e-9);
     assert_float_equal(all[1].mean, 100.0 * among_five / BATCH, 1e-9);
     free(all);
@@ -625,7 +628,7 @@ static void patterns_choose_nodes(void **state)
     att_model *model = make_model("none", 0, 0, false);
     att_measure *measure;
     must(att_measure_create(att_model_graph(model), "entropy", "blocks.1.*", &measure));
-    assert_int_equal(att_measure_count(measure), 4); /* three heads and all */
+    assert_int_equal(att_measure_count(measure), 4); /* three heads, and all heads together */
     assert_string_equal(att_measure_at(measure, 0).node, "blocks.1.attn");
     assert_true(isnan(att_measure_at(measure, 0).mean));
     assert_int_equal(att_measure_instrument_count(measure), 1);

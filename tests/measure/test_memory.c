@@ -1,4 +1,5 @@
-/* The n-th allocation fails: instruments answer ERR_MEMORY, leave nothing behind, and measure the same afterwards. */
+/* If the n-th allocation fails, instruments return ERR_MEMORY, leave no memory allocated, and give the same figures
+ * afterwards. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 
 enum { SIDE = 8, IMAGES = 3, CLASSES = 4 };
 
-static long allocations_left; /* -1: no limit; 0: the next fails */
+static long allocations_left; /* -1: no limit; 0: the next allocation fails */
 
 static void *allocate(void *user, void *old, size_t old_size, size_t size)
 {
@@ -35,7 +36,7 @@ static void *allocate(void *user, void *old, size_t old_size, size_t size)
     return block;
 }
 
-/* All instruments over three images, everything made and freed. *figures: as many means as there are, *sum of them. */
+/* Runs all instruments on three images and frees everything. *figures: number of means; *sum: their sum. */
 static att_status measure_once(att_context *context, int *figures, double *sum)
 {
     static float images[IMAGES][SIDE * SIDE];

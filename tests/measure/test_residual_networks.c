@@ -1,4 +1,4 @@
-/* Stiffness in residual networks: which values a step is made of, against the same values taken out of the network. */
+/* Stiffness of residual networks: figures against the same figures computed from the network's values. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ typedef struct network {
     float logits[LOGITS];
 } network;
 
-/* Runs all images through the model, which is the network's from then on, as `measure` is (may be NULL). */
+/* Runs all images through the model, observed by `measure` (may be NULL). The result owns the model. */
 static network run(att_model *model, att_measure *measure)
 {
     network n = {.model = model, .measure = measure};
@@ -101,8 +101,7 @@ static double figure(att_measure *measure, const char *instrument, const char *n
     return NAN;
 }
 
-/* --- the same from the network's own values ------------------------------------------------------------------------
- */
+/* --- the same figures from the network's values ------------------------------------------------------------------- */
 
 static const att_node *node_at(const att_graph *graph, const char *op, const char *scope)
 {
@@ -117,9 +116,8 @@ typedef struct block {
     int64_t count; /* elements of x */
 } block;
 
-/* Names x_{t+1} and f of every block as outputs, and x_t of those that begin a stage: elsewhere it is the block's
- * before.
- */
+/* Adds x_{t+1} and f of every block as outputs, and x_t of the blocks that begin a stage; for the others, x_t is the
+ * previous block's x_{t+1}. */
 static void take_out(att_graph *graph, bool has_relu, block blocks[STAGES * BLOCKS])
 {
     for (int b = 0; b < STAGES * BLOCKS; b++) {
@@ -173,7 +171,7 @@ static void same(const char *what, double value, double expected)
         fail_msg("%s is %.9g instead of %.9g", what, value, expected);
 }
 
-/* The mean over images of TNS, by its closed form over the blocks that begin no stage. */
+/* Returns the mean over images of TNS, by its closed form over the blocks that do not begin a stage. */
 static zeta tns_of(att_session *session, const block *blocks)
 {
     zeta sum = {0, 0};
@@ -230,7 +228,7 @@ static void branches_are_read_before_gates_and_states_after_relus(void **state)
     check("preresnet164", "se:ratio=4", false);
 }
 
-/* The first step of each stage, and no other, however steps are counted and whichever nodes are named. */
+/* The first step of each stage is marked, and no other, for every way to count steps and every selection of nodes. */
 static void steps_that_tns_leaves_out_are_marked(void **state)
 {
     (void)state;
@@ -253,7 +251,7 @@ static void steps_that_tns_leaves_out_are_marked(void **state)
     }
 }
 
-/* StepNet adds the branch once more to guess the next state: that is no step. */
+/* StepNet adds the branch once more to guess the next state; this addition is not a step. */
 static void guesses_are_no_steps(void **state)
 {
     (void)state;
@@ -270,7 +268,7 @@ static void guesses_are_no_steps(void **state)
     end(&n);
 }
 
-/* A observed branch is made once more beside the convolution that has taken over what follows. */
+/* An observed branch is computed once more beside the convolution that absorbed the following operations. */
 static void observing_changes_no_bit_of_the_logits(void **state)
 {
     (void)state;
@@ -283,7 +281,7 @@ static void observing_changes_no_bit_of_the_logits(void **state)
     }
 }
 
-/* --- while training ----------------------------------------------------------------------------------------------- */
+/* --- during training ---------------------------------------------------------------------------------------------- */
 
 typedef struct training {
     const char *name, *attn;
@@ -292,7 +290,7 @@ typedef struct training {
 
 typedef struct update {
     char fingerprint[256];
-    float *gradients; /* of all parameters, one behind the other */
+    float *gradients; /* of all parameters, one after another */
     int64_t count;
 } update;
 
@@ -358,7 +356,7 @@ static update train(const training *how, observing seen)
     return made;
 }
 
-/* Of widening convolutions that have taken over gate, sum and ReLU, and of those that only a norm follows. */
+/* Widening convolutions that absorbed gate, sum and ReLU, and others that are followed by a norm only. */
 static void observing_changes_no_bit_of_a_training(void **state)
 {
     (void)state;
@@ -390,7 +388,7 @@ static void compile_for_training(const att_graph *graph, char *fingerprint, size
     att_plan_destroy(&plan);
 }
 
-/* A training without probes can then be resumed with any, and the other way round. */
+/* So a training without probes can be resumed with any probes, and the other way round. */
 static void no_probe_of_any_value_changes_the_fingerprint(void **state)
 {
     (void)state;
@@ -416,7 +414,7 @@ static void no_probe_of_any_value_changes_the_fingerprint(void **state)
     }
 }
 
-/* Of a network whose maps are large enough to be made again instead of kept. */
+/* For a network whose maps are large enough to be computed again instead of kept. */
 static void no_instrument_changes_the_fingerprint(void **state)
 {
     (void)state;
@@ -440,7 +438,7 @@ static void no_instrument_changes_the_fingerprint(void **state)
     }
 }
 
-/* --- instruments of attention between tokens ---------------------------------------------------------------------- */
+/* --- instruments of attention between tokens, in other networks --------------------------------------------------- */
 
 static void refused_without_tokens(const char *instrument, const char *attn, const char *words)
 {
@@ -453,7 +451,7 @@ static void refused_without_tokens(const char *instrument, const char *attn, con
     att_model_destroy(&model);
 }
 
-/* The message names what the network has instead and what measures that. */
+/* The message names the attention that the network has, and the instrument that measures it. */
 static void attention_over_channels_is_named(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Instruments that keep state: what they report depends neither on threads nor on batches. */
+/* Instruments with a state: their figures depend neither on threads nor on batch sizes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,13 +25,13 @@ static void must(att_status status)
 
 enum { WIDTH = 3, SAMPLES = 300 };
 
-/* Sample s has s, sin(s) and 1 / (1 + s). */
+/* The values of sample s are s, sin(s) and 1 / (1 + s). */
 static float value_of(int sample, int column)
 {
     return column == 0 ? (float)sample : column == 1 ? sinf((float)sample) : 1 / (1 + (float)sample);
 }
 
-/* Sums whose last bits tell in which order and groups samples came, and whether a sample came out of turn. */
+/* Sums whose last bits depend on the order and grouping of samples; and whether a sample came out of order. */
 typedef struct kept {
     int64_t count, first, last, out_of_turn;
     att_spread sines;
@@ -122,7 +122,7 @@ static const att_instrument plain = {
 
 enum { SINE, LARGEST, OUT_OF_TURN, LABELLED, PLAIN = LABELLED + 3, FIGURES };
 
-/* --- a graph for them --------------------------------------------------------------------------------------------- */
+/* --- a graph for these instruments -------------------------------------------------------------------------------- */
 
 typedef struct probed {
     att_graph *graph;
@@ -138,7 +138,7 @@ static void set_up(probed *w, int batch)
     must(att_graph_create(context, ATT_F32, &w->graph));
     att_value x = att_graph_input(w->graph, "x", ATT_F32, att_shape_of(WIDTH));
     att_graph_output(w->graph, "twice", att_add(w->graph, x, x));
-    must(att_measure_create(w->graph, "all", "*", &w->measure)); /* the others have nothing to see */
+    must(att_measure_create(w->graph, "all", "*", &w->measure)); /* the others find nothing to observe */
     must(att_plan_compile(w->graph, &options, &w->plan));
     must(att_weights_create(w->graph, "cpu", &w->weights));
     must(att_session_create(w->plan, w->weights, batch, &w->session));
@@ -210,7 +210,7 @@ static void figures_depend_neither_on_threads_nor_on_batches(void **state)
     assert_int_equal(first[SINE].count, SAMPLES);
     assert_true(first[LARGEST].mean == SAMPLES - 1);
     assert_true(first[OUT_OF_TURN].mean == 0);
-    /* Both forms compute the same mean; they differ by 1e-17. */
+    /* Both forms compute the same mean; measured difference: 1e-17. */
     assert_true(fabs(first[SINE].mean - first[PLAIN].mean) < 1e-14);
     assert_true(fabs(first[SINE].deviation - first[PLAIN].deviation) < 1e-14);
 }
@@ -253,7 +253,7 @@ static void samples_without_labels_are_left_out(void **state)
     att_context_destroy(&context);
 }
 
-/* A state has no numbers of single samples to keep. */
+/* A state keeps no numbers of single samples. */
 static void single_samples_are_kept_of_the_other_form(void **state)
 {
     (void)state;

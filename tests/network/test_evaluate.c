@@ -1,4 +1,4 @@
-/* What a network says of a data set and of one image. */
+/* Evaluation of a data set, and prediction for one image. */
 #include "train/fixture.h"
 
 static att_network *network_of(fixture *f)
@@ -8,7 +8,7 @@ static att_network *network_of(fixture *f)
     return network;
 }
 
-/* The same figures image by image, by their definitions. */
+/* Computes the same figures image by image, from their definitions. */
 static att_evaluation by_hand(fixture *f)
 {
     att_network *network = network_of(f);
@@ -36,7 +36,7 @@ static void figures_are_by_definition(void **state)
 {
     fixture *f = *state;
     att_train_options training = small_training();
-    training.lr = 5e-3; /* far enough that some are right and some wrong */
+    training.lr = 5e-3; /* large enough that some predictions are right and some wrong */
     assert_trains(f, &training);
     att_evaluation expected = by_hand(f), found;
     for (int batch = 3; batch <= EVAL_IMAGES; batch += 7) {
@@ -48,7 +48,7 @@ static void figures_are_by_definition(void **state)
         assert_float_equal(found.metrics[TOP1], expected.metrics[TOP1], 1e-9);
         assert_float_equal(found.metrics[TOP5], 100, 1e-9);
         assert_float_equal(found.metrics[LOSS], expected.metrics[LOSS],
-                           1e-6); /* logits of other groups: 3e-9 measured */
+                           1e-6); /* logits of other group sizes; measured: 3e-9 */
         assert_true(found.images_per_second > 0);
     }
     printf("top-1 %g %%, loss %.4f\n", found.metrics[TOP1], found.metrics[LOSS]);
@@ -64,7 +64,7 @@ static void nan_is_never_right(void **state)
     assert_true(found.metrics[TOP1] == 0 && found.metrics[TOP5] == 0 && isnan(found.metrics[LOSS]));
 }
 
-/* Three of ten images are of class 0. */
+/* Three of ten images have class 0. */
 static void of_equal_logits_the_lower_class_is_first(void **state)
 {
     fixture *f = *state;

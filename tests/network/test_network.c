@@ -1,4 +1,4 @@
-/* The open network against what the other headers make one by one. */
+/* att_network against the same results from the other headers' functions. */
 #include "data/picture.h"
 #include "train/fixture.h"
 
@@ -8,7 +8,7 @@ static char *path_to(const fixture *f, const char *name, char path[160])
     return path;
 }
 
-/* The fixture's weights as a file. */
+/* Exports the fixture's weights to a file. */
 static const char *export(const fixture *f, char path[160])
 {
     path_to(f, "tiny.safetensors", path);
@@ -53,7 +53,7 @@ static void a_file_a_folder_and_a_name_are_opened(void **state)
     assert_int_equal(mkdir(best, 0777), 0);
     is_refused(f, folder, "is a folder without weights");
     assert_int_equal(link(path, exported), 0);
-    network = open_network(f, folder); /* folders are no weights, whatever they are called */
+    network = open_network(f, folder); /* a folder is not a weights file, whatever its name */
     assert_string_equal(att_network_path(network), exported);
     att_network_close(&network);
     assert_int_equal(att_network_locate(f->context, folder, exported, strlen(folder) + 4), ATT_ERR_ARGUMENT);
@@ -83,7 +83,7 @@ static void fill_pixels(float *pixels, size_t count, uint32_t noise)
     }
 }
 
-/* Of a model made for the size, whose weights are those of the file. */
+/* Compares with a model created for this image size, with the weights of the file. */
 static void expect_logits(const fixture *f, const char *path, int height, int width, const float *pixels,
                           float logits[CLASSES])
 {
@@ -131,7 +131,7 @@ static void images_of_every_size_are_answered(void **state)
         for (int image = 0; image < COUNT; image++) {
             expect_logits(f, path, height, width, pixels + (size_t)image * each, expected);
             for (int c = 0; c < CLASSES; c++)
-                assert_float_equal(logits[image * CLASSES + c], expected[c], 1e-6); /* 0 measured */
+                assert_float_equal(logits[image * CLASSES + c], expected[c], 1e-6); /* measured: 0 */
         }
     }
     att_batch answers;
@@ -142,7 +142,7 @@ static void images_of_every_size_are_answered(void **state)
     att_network_close(&network);
 }
 
-/* Without an allocation. */
+/* Without allocating memory. */
 static void plans_of_the_last_sizes_are_kept(void **state)
 {
     fixture *f = *state;
@@ -160,7 +160,7 @@ static void plans_of_the_last_sizes_are_kept(void **state)
     att_network_close(&network);
 }
 
-/* A caller's struct of options may name no backend. */
+/* If the caller's options name no backend, the default one is used. */
 static void an_open_backend_is_the_default(void **state)
 {
     fixture *f = *state;
@@ -225,18 +225,18 @@ static void features_and_maps_are_answered(void **state)
         float sum = bias[c];
         for (int i = 0; i < WIDTH; i++)
             sum += weight[c * WIDTH + i] * features[WIDTH + i];
-        assert_float_equal(sum, logits[c], 1e-6); /* 2e-9 measured */
+        assert_float_equal(sum, logits[c], 1e-6); /* measured: 2e-9 */
     }
     const float *map = att_batch_field(&answers, "blocks.0.attn.map");
     for (int row = 0; row < 2 * HEADS * TOKENS; row++) {
         double sum = 0;
         for (int j = 0; j < TOKENS; j++)
             sum += (double)map[row * TOKENS + j];
-        assert_true(fabs(sum - 1) < 1e-5); /* 1e-7 measured */
+        assert_true(fabs(sum - 1) < 1e-5); /* measured: 1e-7 */
     }
     assert_int_equal(att_network_want(network, "logits,logit?,blocks.0.attn.map,blocks.*.attn.map"), ATT_OK);
     assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
-    assert_int_equal(answers.field_count, 3); /* named twice, answered once */
+    assert_int_equal(answers.field_count, 3); /* named twice, returned once */
     assert_int_equal(att_network_want(network, "logits,stage1"), ATT_ERR_NOT_FOUND);
     assert_message_has(f,
                        "the network has nothing called \"stage1\", only logits, features, tokens; of attention as "
@@ -270,7 +270,7 @@ static void decoded_images_are_made_ready(void **state)
         assert_int_equal(att_network_run(wrapped, pixels, 1, SIDE, SIDE, &answer), ATT_OK);
         const float *expected = att_batch_field(&answer, "logits");
         for (int c = 0; c < CLASSES; c++)
-            assert_float_equal(logits[i * CLASSES + c], expected[c], 1e-6); /* 0 measured */
+            assert_float_equal(logits[i * CLASSES + c], expected[c], 1e-6); /* measured: 0 */
         att_image_free(f->context, &images[i]);
     }
     assert_int_equal(att_network_run_file(network, "none.png", &answers), ATT_ERR_NOT_FOUND);
@@ -302,14 +302,14 @@ static void a_data_set_is_evaluated_and_measured(void **state)
     const att_transform_options transform = att_network_transform(network);
     assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &transform, NULL, &own), ATT_OK);
     assert_int_equal(plain.count, EVAL_IMAGES);
-    assert_float_equal(plain.metrics[LOSS], own.metrics[LOSS], 1e-9); /* 0 measured */
+    assert_float_equal(plain.metrics[LOSS], own.metrics[LOSS], 1e-9); /* measured: 0 */
     for (int twice = 0; twice < 2; twice++) {
         const char *with = twice ? "nsi" : "entropy";
         att_evaluate_options options = att_evaluate_options_defaults();
         assert_int_equal(att_network_observe(network, with, "*", &measure), ATT_OK);
         options.measure = measure;
         assert_int_equal(att_network_evaluate(network, f->eval, &options, &observed), ATT_OK);
-        assert_float_equal(observed.metrics[LOSS], own.metrics[LOSS], 1e-9); /* 0 measured */
+        assert_float_equal(observed.metrics[LOSS], own.metrics[LOSS], 1e-9); /* measured: 0 */
         assert_int_equal(att_measure_instrument_count(measure), 1);
         assert_string_equal(att_measure_instrument_at(measure, 0).name, with);
         assert_int_equal(att_measure_at(measure, 0).count, EVAL_IMAGES);
@@ -339,7 +339,7 @@ static void the_look_of_images_may_be_set(void **state)
     att_network_close(&network);
 }
 
-/* Every allocation of opening and running may fail; nothing is left behind. */
+/* Fails each allocation of opening and running; nothing stays allocated. */
 static void failures_leave_nothing_behind(void **state)
 {
     fixture *f = *state;

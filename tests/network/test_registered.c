@@ -1,5 +1,5 @@
-/* Modules, instruments and tasks that a program registers: what is refused, and that they work as the built-in ones do,
- * in the context that has them and in no other. */
+/* Modules, instruments and tasks registered by a program: wrong ones are refused, and the others work like built-in
+ * ones in their context and in no other. */
 #include "train/fixture.h"
 
 #include "measure/list.h"
@@ -18,7 +18,7 @@ static void assert_refused(att_context *context, att_status status, att_status e
         fail_msg("%s: \"%s\" lacks \"%s\"", att_status_name(status), att_context_message(context), part);
 }
 
-/* A context beside the fixture's, without anything registered. */
+/* Creates a second context, without registrations. */
 static att_context *open_other(void)
 {
     att_context *other = NULL;
@@ -28,7 +28,7 @@ static att_context *open_other(void)
     return other;
 }
 
-/* The fixture counts what is left in its context; registrations stay there to the end. */
+/* The fixture checks what is left allocated in its context; registrations stay until the end. */
 static void registered(fixture *f, size_t bytes_before)
 {
     f->bytes_at_first += att_context_allocations(f->context).bytes_now - bytes_before;
@@ -230,7 +230,7 @@ static void a_registered_module_is_listed_in_its_context_alone(void **state)
     assert_refused(context, att_module_parse(context, "stretsh", &choice), ATT_ERR_NOT_FOUND,
                    "did you mean \"stretch\"");
     assert_refused(other, att_module_parse(other, "stretch", &choice), ATT_ERR_NOT_FOUND, "no module \"stretch\"");
-    /* A name that another kind has is free. */
+    /* A name may exist in another kind. */
     static const att_module entropy = {.name = "entropy", .meaning = "m", .scope = "s", .apply = stretch};
     MUST(other, att_module_register(other, &entropy));
     att_context_destroy(&other);
@@ -290,7 +290,7 @@ static void a_checkpoint_records_a_registered_module(void **state)
     att_context_destroy(&other);
 }
 
-/* Replaces every `from` in a file by `to`, which is as long, in a copy. */
+/* Writes a copy of a file in which `to`, of the same length, replaces every `from`. */
 static void write_with(const fixture *f, const char *name, const char *from, const char *to, const char *copy)
 {
     size_t size, length = strlen(from);
@@ -307,7 +307,7 @@ static void write_with(const fixture *f, const char *name, const char *from, con
     free(bytes);
 }
 
-/* The tensors alone tell a registered module by its parameter. */
+/* A registered module is recognised by its parameter in the tensors. */
 static void tensors_tell_a_registered_module(void **state)
 {
     fixture *f = *state;
@@ -411,7 +411,7 @@ static void a_module_that_fails_fails_the_network(void **state)
     }
 }
 
-/* Before registrations, so that the list has no room yet. */
+/* Before other registrations, while the list has no room. */
 static void a_registration_without_memory_leaves_nothing(void **state)
 {
     fixture *f = *state;
@@ -427,7 +427,7 @@ static void a_registration_without_memory_leaves_nothing(void **state)
 
 /* --- instruments -------------------------------------------------------------------------------------------------- */
 
-/* The mean of the features of the last norm, in one of two units. */
+/* The mean of the features after the last norm, in one of two units. */
 static att_status ask_features(att_asking *asking)
 {
     att_graph *graph = att_asking_graph(asking);
@@ -464,7 +464,7 @@ static const att_instrument features = {
     .observe = observe_features,
 };
 
-/* The largest mean of all samples. */
+/* The largest mean over all samples. */
 typedef struct largest {
     int64_t count;
     double value;
@@ -508,7 +508,7 @@ static const att_instrument most = {
 
 static att_status ask_for_nothing_there(att_asking *asking)
 {
-    att_asking_exclude(asking); /* there is no series yet */
+    att_asking_exclude(asking); /* no series is declared yet */
     att_asking_row(asking, "nowhere", 1);
     att_asking_series(asking, "", -1, "mean");
     return ATT_OK;
@@ -612,7 +612,7 @@ static void registered_instruments_measure(void **state)
     assert_int_equal(mean.count, EVAL_IMAGES);
     assert_int_equal(top.count, EVAL_IMAGES);
     assert_string_equal(mean.node, "norm");
-    assert_true(fabs(hundredfold.mean - 100 * mean.mean) < 1e-9); /* the difference is 0 */
+    assert_true(fabs(hundredfold.mean - 100 * mean.mean) < 1e-9); /* measured: 0 */
     assert_true(top.mean >= mean.mean && mean.deviation > 0);
     assert_true(figure(all, "most").mean == top.mean);
     assert_true(att_measure_instrument_count(all) > 3);
@@ -642,7 +642,7 @@ static void a_row_that_the_graph_lacks_is_refused(void **state)
 
 /* --- tasks -------------------------------------------------------------------------------------------------------- */
 
-/* A number for each image, that of its class: (answer - number)^2 times the option `weight`. */
+/* Predicts the number of each image, its class. The loss is (prediction - number)^2 times the option `weight`. */
 typedef struct numbering_options {
     double weight;
 } numbering_options;
@@ -694,7 +694,7 @@ static att_value numbering_loss(att_graph *graph, const att_task_settings *setti
     return att_reshape(graph, att_matmul(graph, difference, difference, true, weight), (att_shape){0});
 }
 
-/* Of each sample |answer - number|, on a list of its own: what a state points to is freed by end(). */
+/* |prediction - number| of each sample, in an allocated list that end() frees. */
 typedef struct errors {
     int64_t count, room;
     double *items;
@@ -911,9 +911,9 @@ static void a_registered_task_is_trained_and_resumed(void **state)
     options.checkpoint_hist = options.epochs;
     options.output = path_in(f, "whole", whole);
     MUST(f->context, att_train(f->model, f->weights, &f->data, &options, &result));
-    assert_true(result.eval[ERROR] < 0.7); /* 0.37; the answer 1.5 for all is off by 1 */
+    assert_true(result.eval[ERROR] < 0.7); /* measured: 0.37; predicting 1.5 for every image gives 1 */
     assert_true(exists(f, "whole/model_best.safetensors"));
-    assert_true(result.best_metric <= result.eval[ERROR]); /* 0.35, after epoch 19 of 24 */
+    assert_true(result.best_metric <= result.eval[ERROR]); /* measured: 0.35, after epoch 19 of 24 */
 
     options.output = path_in(f, "resumed", resumed);
     options.resume = path_in(f, "whole/checkpoint-20.safetensors", first);
@@ -928,11 +928,11 @@ static void a_registered_task_is_trained_and_resumed(void **state)
     att_network *network = NULL;
     att_network_options averaged = att_network_options_defaults();
     att_evaluation evaluation;
-    averaged.averaged = true; /* as evaluations of the training were */
+    averaged.averaged = true; /* as for the evaluations of the training */
     MUST(f->context, att_network_open(f->context, whole, &averaged, &network));
     assert_string_equal(att_model_task(att_network_model(network)).name, "numbering");
     MUST(f->context, att_network_evaluate(network, f->eval, NULL, &evaluation));
-    assert_true(fabs(evaluation.metrics[ERROR] - result.best_metric) < 1e-6); /* 0 */
+    assert_true(fabs(evaluation.metrics[ERROR] - result.best_metric) < 1e-6); /* measured: 0 */
     float pixels[SIDE * SIDE] = {0};
     att_batch answers;
     const att_answer_options shown = {.most = 1};
@@ -951,7 +951,7 @@ static void a_registered_task_is_trained_and_resumed(void **state)
     att_context_destroy(&other);
 }
 
-/* A task without a caption leaves the lines below the images empty. */
+/* Without a caption, the lines below the images are empty. */
 static void maps_of_a_registered_task_are_written(void **state)
 {
     fixture *f = *state;
@@ -969,7 +969,8 @@ static void maps_of_a_registered_task_are_written(void **state)
     att_tensors_close(&file);
 }
 
-/* A task that keeps the family's classifier. The caller's task goes before the file's, which need not be registered. */
+/* A task that uses the family's classifier. The caller's task takes precedence over the file's, which need not be
+ * registered. */
 static void a_caller_gives_a_file_another_task(void **state)
 {
     fixture *f = *state;
@@ -1011,7 +1012,7 @@ static void each_kind_has_a_list_of_its_own(void **state)
     assert_string_equal(att_task_at(f->context, tasks).name, "numbering");
 }
 
-/* The backbone goes on from a checkpoint of another task, and the head starts anew. */
+/* The backbone comes from a checkpoint of another task, and the head is initialised. */
 static void a_registered_task_takes_a_classifiers_backbone(void **state)
 {
     fixture *f = *state;

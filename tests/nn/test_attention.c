@@ -1,4 +1,4 @@
-/* Attention modules of feature maps against PyTorch's (tools/goldens/modules.py): outputs in inference and training,
+/* Attention modules of feature maps against PyTorch (tools/goldens/modules.py): outputs in inference and training,
  * gradients, running statistics. */
 #include <math.h>
 
@@ -10,7 +10,7 @@
 
 enum { BATCH = 3, MOST_LINES = 400 };
 
-/* What the goldens tell of one tensor. */
+/* The golden values of one tensor. */
 typedef struct line {
     char module[64], mode[8], tensor[64];
     int channels, side;
@@ -46,7 +46,7 @@ static int read_lines(line *lines)
     return count;
 }
 
-/* Draws of f32 around `shift`, in the graph's type. */
+/* Returns f32 draws around `shift`, in the graph's type. */
 static void *drawn(att_dtype dtype, const char *key, int64_t count, double wide, double shift)
 {
     void *rows = calloc((size_t)count, sizeof(double));
@@ -61,7 +61,7 @@ static void *drawn(att_dtype dtype, const char *key, int64_t count, double wide,
     return rows;
 }
 
-/* Draws, and one more for each sample and channel. */
+/* Returns random maps, with an offset for each sample and channel. */
 static void *maps(const network *n, const char *key)
 {
     char name[32];
@@ -89,7 +89,7 @@ static bool ends_in(const char *text, const char *end)
     return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
 }
 
-/* The name below the module's scope; NULL for what the test added. */
+/* Returns the name below the module's scope; NULL for tensors that the test added. */
 static const char *own_name(const network *n, const char *name)
 {
     size_t length = strlen(n->choice.module->scope);
@@ -113,8 +113,8 @@ static void fill(const network *n)
     }
 }
 
-/* The branch plus a parameter that is 0, and the identity times one that is 1: gradients of inputs are seen as theirs.
- */
+/* Adds a parameter of zeros to the branch and multiplies the identity by one of ones: their gradients show those of the
+ * inputs. */
 static att_value observed_branch(const network *n, att_shape shape)
 {
     att_value added = att_graph_parameter(n->graph, "watch.branch", shape, (att_init){ATT_INIT_CONSTANT, 0}, false);
@@ -155,7 +155,7 @@ static void destroy(network *n)
     att_graph_destroy(&n->graph);
 }
 
-/* What goldens tell of a tensor, in units of `unit`. */
+/* Returns the difference of a tensor from its golden values, in units of `unit`. */
 static double error_of(const network *n, const line *l, double unit, const void *values, int64_t count)
 {
     double told[3] = {0};
@@ -174,7 +174,7 @@ static double error_of(const network *n, const line *l, double unit, const void 
     return worst;
 }
 
-/* Output, gradient or buffer that a line is about. */
+/* Compares the output, gradient or buffer of a line. */
 static double compare(const network *n, att_session *session, const att_gradient *gradient, const line *l, double unit)
 {
     char name[128];
@@ -207,8 +207,8 @@ static bool is_gradient(const line *l)
     return strncmp(l->tensor, "grad.", 5) == 0;
 }
 
-/* A tensor's norm; of gradients the largest of their module: what batch norm leaves of the gradient of what it does not
- * see, such as a bias or the scale of a weight before it, is a difference of large numbers. */
+/* Returns a tensor's norm; for gradients, the largest norm of the module: the gradient of a value that batch norm
+ * removes, such as a bias before it, is a difference of large numbers. */
 static double unit_of(const line *l, const line *lines, int count)
 {
     double unit = l->told[2];
@@ -218,7 +218,7 @@ static double unit_of(const line *l, const line *lines, int count)
     return unit;
 }
 
-/* Runs a plan in the lines' mode and compares all they tell; the largest error. */
+/* Runs a plan in the mode of the lines and compares all values. Returns the largest error. */
 static double run(const network *n, const numbers *how, const line *lines, int count)
 {
     bool trains = strcmp(lines[0].mode, "train") == 0;
@@ -282,7 +282,7 @@ static void compare_all(att_context *context, const numbers *how)
                   worst);
 }
 
-/* Measured: 4.4e-12 (what the goldens' 12 digits leave). */
+/* Measured: 4.4e-12, the rounding of the goldens' 12 digits. */
 static void modules_equal_pytorchs_in_f64(void **state)
 {
     compare_all(*state, &(numbers){"ref", ATT_F64, 1e-10});
@@ -295,7 +295,7 @@ static void modules_equal_pytorchs_in_f32(void **state)
     compare_all(*state, &(numbers){"cpu", ATT_F32, 1e-5});
 }
 
-/* --- what modules are --------------------------------------------------------------------------------------------- */
+/* --- properties of modules ---------------------------------------------------------------------------------------- */
 
 static att_graph *new_graph(att_context *context)
 {
@@ -312,7 +312,8 @@ static att_value apply(att_context *context, const char *text, const att_scope *
     return att_module_apply(&choice, scope, branch, identity);
 }
 
-/* The three stages of ResNet-164 for CIFAR have 18 blocks each, of 64, 128 and 256 channels. */
+/* Counts the parameters of a module in all blocks of ResNet-164 for CIFAR: three stages of 18 blocks with 64, 128 and
+ * 256 channels. */
 static int64_t parameters_in_resnet164(att_context *context, const char *text)
 {
     att_graph *graph = new_graph(context);
@@ -333,7 +334,7 @@ static int64_t parameters_in_resnet164(att_context *context, const char *text)
 
 static void parameters_are_counted(void **state)
 {
-    /* Hu et al.: 2 C^2 / 16, and with biases C + C / 16 more: 0.202 M. */
+    /* Hu et al.: 2 C^2 / 16, and C + C / 16 for biases: 0.202 M. */
     assert_int_equal(parameters_in_resnet164(*state, "se"), 202104);
     assert_int_equal(parameters_in_resnet164(*state, "fca"), 193536);
     assert_int_equal(parameters_in_resnet164(*state, "eca"), 18 * (3 + 5 + 5));
@@ -380,7 +381,7 @@ static void has_hidden_width(att_context *context, const char *text, int64_t cha
     att_graph_destroy(&graph);
 }
 
-/* As in the codes that the modules are from: down for CIFAR's SE and FcaNet, to the nearest for timm's. */
+/* Rounded as in the programs that the modules come from: down for CIFAR's SE and FcaNet, to the nearest for timm's. */
 static void hidden_widths_are_rounded_as_their_codes_do(void **state)
 {
     has_hidden_width(*state, "se", 64, 4);
@@ -422,7 +423,7 @@ static void a_module_is_refused_where_it_does_not_fit(void **state)
     att_graph_destroy(&graph);
 }
 
-/* Frequencies come in 16 groups of channels. */
+/* Frequencies are assigned to 16 groups of channels. */
 static void fca_needs_multiples_of_16_channels(void **state)
 {
     att_graph *graph = new_graph(*state);
@@ -433,7 +434,7 @@ static void fca_needs_multiples_of_16_channels(void **state)
     att_graph_destroy(&graph);
 }
 
-/* A step size of 1 is no step size at all: sigmoid(40) = 1 in floating point. */
+/* With a step size of 1 the module has no effect: sigmoid(40) = 1 in floating point. */
 static void stepnet_with_step_1_is_plain(void **state)
 {
     enum { COUNT = 4 * 4 * 16 };

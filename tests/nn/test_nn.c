@@ -1,4 +1,4 @@
-/* Layers under the ecosystem's names, and modules by name. */
+/* Layers with PyTorch's names, and modules by name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ static void layers_declare_timms_parameters(void **state)
     att_graph_destroy(&graph);
 }
 
-/* Probes find the attention itself under "blocks.*.attn", not its linear layers. */
+/* Probes find the attention op itself under "blocks.*.attn", not its linear layers. */
 static void attention_bears_the_scopes_path(void **state)
 {
     att_graph *graph = new_graph(*state);
@@ -96,8 +96,8 @@ static void long_names_fail_the_graph(void **state)
     att_graph_destroy(&graph);
 }
 
-/* att_scope_in() refuses a component that is too long by itself, and a path that becomes too long: a path has at most
- * 127 bytes, a name likewise. */
+/* att_scope_in() refuses a component that is too long, and a path that becomes too long: a path has at most 127 bytes,
+ * and so has a name. */
 static void scope_paths_end_at_their_limit(void **state)
 {
     char longest[128], longer[129];
@@ -179,7 +179,7 @@ static void every_module_explains_itself(void **state)
     }
 }
 
-/* What a module makes of two tokens of two channels, and the name of its parameter. */
+/* Checks the output of a module for two tokens of two channels, and the name of its parameter. */
 static void apply(att_context *context, const char *text, const char *parameter, const double expected[4])
 {
     att_graph *graph = new_graph(context);

@@ -1,5 +1,5 @@
-/* ops/finite_difference.h - gradients of a compiled graph against central differences, in f64 on the reference kernels.
- */
+/* ops/finite_difference.h - compares gradients of a compiled graph with central differences, in f64 on the reference
+ * kernels. */
 #ifndef ATT_TESTS_OPS_FINITE_DIFFERENCE_H
 #define ATT_TESTS_OPS_FINITE_DIFFERENCE_H
 
@@ -13,11 +13,10 @@
 #include "kernels/ref/list.h"
 #include "ops/list.h"
 
-/* Five samples: with two lanes and groups of two, lanes of two and three and a group of one are all met. */
+/* Five samples: with two lanes and groups of two, there are lanes of two and of three samples, and a group of one. */
 enum { FD_BATCH = 5, FD_GROUP = 2, FD_LANES = 2, FD_MAX_INPUTS = 8 };
 
-/* --- a scalar from any value: loss = sum_e c_e y_e, with c an input of the same shape -------------------------------
- */
+/* --- a scalar loss from any value: loss = sum_e c_e y_e, where c is an input of the same shape -------------------- */
 
 static inline att_status fd_infer_dot(att_infer *infer)
 {
@@ -101,7 +100,7 @@ static inline int fd_teardown(void **state)
 
 /* --- building ----------------------------------------------------------------------------------------------------- */
 
-/* A graph, and the rows its inputs are bound to. */
+/* A graph, and the rows bound to its inputs. */
 typedef struct fd_model {
     att_graph *graph;
     struct {
@@ -125,7 +124,7 @@ static inline void fd_destroy(fd_model *model)
     att_graph_destroy(&model->graph);
 }
 
-/* An input of rows drawn from N(shift, scale^2); whole numbers below `limit` for I32. */
+/* Adds an input of rows drawn from N(shift, scale^2); for I32, whole numbers below `limit`. */
 static inline att_value fd_input(fd_model *model, att_dtype dtype, att_shape shape, double scale, double shift,
                                  int32_t limit)
 {
@@ -145,7 +144,7 @@ static inline att_value fd_input(fd_model *model, att_dtype dtype, att_shape sha
     return att_graph_input(model->graph, name, dtype, shape);
 }
 
-/* Makes sum c y the loss, c drawn. */
+/* Sets sum c y as the loss, with random c. */
 static inline void fd_loss_of(fd_model *model, att_value y)
 {
     att_value in[] = {y, fd_input(model, ATT_F64, att_value_shape(model->graph, y), 1, 0, 0)};
@@ -187,7 +186,7 @@ static inline void fd_close(fd_run *run)
     att_plan_destroy(&run->plan);
 }
 
-/* The Euclidean norm of the whole gradient. */
+/* Returns the Euclidean norm of the whole gradient. */
 static inline double fd_norm(const fd_run *run)
 {
     double squares = 0;
@@ -218,7 +217,7 @@ static inline double fd_evaluate(fd_run *run)
     return sum;
 }
 
-/* Central difference of element e of a parameter; `host` holds its values. */
+/* Returns the central difference of element e of a parameter; `host` has its values. */
 static inline double fd_difference(fd_run *run, int parameter, double *host, int64_t count, int64_t e)
 {
     const double h = 1e-5;
@@ -233,7 +232,8 @@ static inline double fd_difference(fd_run *run, int parameter, double *host, int
     return (side[1] - side[0]) / (2 * h);
 }
 
-/* The largest error of a parameter's gradient, relative to its largest element; every `stride`-th element. */
+/* Returns the largest error of a parameter's gradient, relative to its largest element; checks every `stride`-th
+ * element. */
 static inline double fd_parameter_error(fd_run *run, int parameter, int64_t stride)
 {
     int64_t count = att_shape_count(att_weights_at(run->weights, parameter).shape);
@@ -254,7 +254,7 @@ static inline double fd_parameter_error(fd_run *run, int parameter, int64_t stri
     return error / fmax(largest, 1e-3);
 }
 
-/* Fails, naming the parameter, where one's gradient is off by more than `tolerance`. Returns the largest error. */
+/* Fails and names the parameter if the error of a gradient is larger than `tolerance`. Returns the largest error. */
 static inline double fd_check(const fd_model *model, const char *what, int64_t stride, double tolerance)
 {
     FD_OK(att_graph_status(model->graph));

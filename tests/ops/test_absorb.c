@@ -1,4 +1,4 @@
-/* What ops swallow, what they cost, and what attention can be asked. */
+/* What ops absorb, what they cost, and requests for attention statistics. */
 #include <attscope/ops.h>
 
 #include "graph/graph.h"
@@ -13,7 +13,7 @@
 #include "ops/linear.h"
 #include "passes/passes.h"
 
-/* A graph of x, z [5, 4], and linear(x) in node 0. */
+/* A graph with x, z [5, 4], and linear(x) in node 0. */
 typedef struct fixture {
     att_graph *graph;
     att_value x, z, y;
@@ -30,7 +30,7 @@ static fixture new_fixture(void)
     return f;
 }
 
-/* Whether node 0 takes over the last node's work. */
+/* Whether node 0 absorbs the last node. */
 static bool absorbs(fixture *f)
 {
     FD_OK(att_graph_status(f->graph));
@@ -46,7 +46,7 @@ static void linear_absorbs_one_gelu_and_one_residual(void **state)
     att_gelu(f.graph, f.y);
     assert_true(absorbs(&f));
     assert_int_equal(ATT_ATTRS(linear, linear)->activation, ATT_ACT_GELU);
-    assert_false(absorbs(&f)); /* no second activation */
+    assert_false(absorbs(&f)); /* not a second activation */
     att_add(f.graph, f.z, f.y);
     linear = &f.graph->nodes.items[0];
     assert_true(absorbs(&f));
@@ -152,7 +152,7 @@ static void a_sum_with_its_relu_is_no_residual(void **state)
     att_graph_destroy(&f.graph);
 }
 
-/* A residual comes before the relu. */
+/* A residual comes before the ReLU. */
 static void gates_absorb_a_residual_and_a_relu(void **state)
 {
     (void)state;
@@ -175,7 +175,7 @@ static void gates_absorb_a_residual_and_a_relu(void **state)
     att_graph_destroy(&f.graph);
 }
 
-/* A matrix of the batch for rows of 4. */
+/* Returns a matrix of the batch for rows of 4. */
 static att_value matrix_for(att_graph *graph, att_value x)
 {
     att_moments_attrs rows = {.rows = 5};
@@ -183,7 +183,7 @@ static att_value matrix_for(att_graph *graph, att_value x)
     return att_emit(graph, "merge_gram", &rows, &gram, 1, NULL);
 }
 
-/* In this order. */
+/* Gate, sum and ReLU, in this order. */
 static void affine_maps_absorb_a_gate_a_sum_and_a_relu(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void affine_maps_absorb_a_gate_a_sum_and_a_relu(void **state)
     att_graph_destroy(&f.graph);
 }
 
-/* A gate's gradient may have to be there before what is added. */
+/* The gradient of a gate may be needed before the other summand exists. */
 static void sums_of_affine_maps_without_a_gate_absorb_a_sum(void **state)
 {
     (void)state;
@@ -235,7 +235,7 @@ static att_value emit(att_graph *graph, const char *op, att_value a, att_value b
     return att_emit(graph, op, NULL, in, 2, NULL);
 }
 
-/* A sum comes before the relu, whose gradient is that of what was passed. */
+/* A sum comes before the ReLU's gradient, which depends on the output of the forward pass. */
 static void gradients_of_maps_absorb_a_sum_and_a_relu(void **state)
 {
     (void)state;
@@ -251,7 +251,7 @@ static void gradients_of_maps_absorb_a_sum_and_a_relu(void **state)
     emit(f.graph, "relu_grad", dx, map);                                       /* 3 */
     emit(f.graph, "relu_grad", map, dx);                                       /* 4 */
     const att_node *made = &f.graph->nodes.items[1];
-    assert_false(node_absorbs(f.graph, 1, 4)); /* it is what says where, not what passes */
+    assert_false(node_absorbs(f.graph, 1, 4)); /* dx is the map that decides where to pass */
     assert_true(node_absorbs(f.graph, 1, 2));
     assert_int_equal(made->in[2], other);
     assert_false(node_absorbs(f.graph, 1, 2));
@@ -276,7 +276,7 @@ static att_dtype type_of(const att_graph *graph, att_value value)
     return graph->values.items[value].desc.dtype;
 }
 
-/* x is f32, linear layers' results bf16, where what reads them allows it. */
+/* x is f32; results of linear layers are bf16 if all readers accept it. */
 static void a_sum_is_as_wide_as_its_widest_term(void **state)
 {
     (void)state;
@@ -298,7 +298,7 @@ static void a_sum_is_as_wide_as_its_widest_term(void **state)
     att_graph_destroy(&f.graph);
 }
 
-/* Equal nodes of one segment become one, and with them those that read them. */
+/* Equal nodes of one segment are merged, and then the nodes that read them. */
 static void copies_in_a_segment_become_one(void **state)
 {
     (void)state;
@@ -308,7 +308,7 @@ static void copies_in_a_segment_become_one(void **state)
     att_value other = att_gelu(f.graph, f.z);                                     /* 6 */
     att_graph_output(f.graph, "sum", sum);
     att_graph_output(f.graph, "other", other);
-    att_graph_output(f.graph, "copy", att_gelu(f.graph, f.z)); /* 7: an output has a value of its own */
+    att_graph_output(f.graph, "copy", att_gelu(f.graph, f.z)); /* 7: an output keeps a value of its own */
     FD_OK(att_graph_status(f.graph));
     f.graph->nodes.items[4].segment = 1;
     FD_OK(att_graph_merge_copies(f.graph, NULL));
@@ -321,7 +321,7 @@ static void copies_in_a_segment_become_one(void **state)
     att_graph_destroy(&f.graph);
 }
 
-/* No pass of its own for the gradient of a relu behind batch norm. */
+/* The gradient of a ReLU after batch norm has no step of its own. */
 static void a_norm_in_training_absorbs_its_relu_first(void **state)
 {
     (void)state;
@@ -347,7 +347,7 @@ static void a_norm_in_training_absorbs_its_relu_first(void **state)
     att_graph_destroy(&f.graph);
 }
 
-/* How often relu is computed in a training step, after a norm or after a sum. */
+/* Returns the number of ReLU steps in a training step, after a norm or after a sum. */
 static int relus(bool norm)
 {
     fixture f = new_fixture();
@@ -403,7 +403,7 @@ static void every_case_has_a_cost(void **state)
     }
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------------------------------- */
 
 static void add_attention(att_graph *graph, const char *scope, att_value qkv)
 {
@@ -421,7 +421,7 @@ static void attention_is_asked_by_scope(void **state)
     add_attention(graph, "blocks.1.attn", qkv);
     FD_OK(att_ask_attention_stats(graph, "blocks.*.attn"));
     FD_OK(att_ask_attention_map(graph, "blocks.1.attn"));
-    FD_OK(att_ask_attention_stats(graph, "*")); /* asked already: no second output */
+    FD_OK(att_ask_attention_stats(graph, "*")); /* requested before: no second output */
     assert_int_equal(graph->outputs.count, 3);
     assert_string_equal(graph->outputs.items[0].name, "blocks.0.attn.stats");
     assert_string_equal(graph->outputs.items[2].name, "blocks.1.attn.map");
@@ -429,7 +429,7 @@ static void attention_is_asked_by_scope(void **state)
     assert_true(att_shape_equal(att_value_shape(graph, graph->outputs.items[2].value), att_shape_of(2, 5, 5)));
     assert_int_equal(att_ask_attention_map(graph, "block.*"), ATT_ERR_NOT_FOUND);
     assert_string_equal(att_context_message(fd_context), "no attention is named \"block.*\"");
-    FD_OK(att_graph_status(graph)); /* asking in vain spoils nothing */
+    FD_OK(att_graph_status(graph)); /* a request that fails leaves the graph intact */
     att_graph_destroy(&graph);
 }
 
@@ -458,7 +458,8 @@ static void statistics_come_back_from_a_run(void **state)
     double stats[FD_BATCH][2][5][ATT_ATTENTION_STATS], map[FD_BATCH][2][5][5];
     FD_OK(att_session_output(run.session, "attn.stats", 0, FD_BATCH, stats));
     FD_OK(att_session_output(run.session, "attn.map", 0, FD_BATCH, map));
-    assert_true(fabs(stats[4][1][4][ATT_STAT_ENTROPY] - log(5)) < 1e-12); /* all tokens alike: uniform */
+    assert_true(fabs(stats[4][1][4][ATT_STAT_ENTROPY] - log(5)) <
+                1e-12); /* all tokens are equal, so attention is uniform */
     assert_true(fabs(map[4][1][4][4] - 0.2) < 1e-12);
     fd_close(&run);
     fd_destroy(&model);

@@ -1,5 +1,5 @@
-/* Batch norm as training plans have it: statistics of all samples, gradients through them, running statistics; the same
- * results however the batch is cut. */
+/* Batch norm in training plans: statistics over all samples, gradients through them, running statistics; the same
+ * results for any group size and number of lanes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,8 @@ static att_value linear(att_graph *graph, const char *name, att_value x, int64_t
     return att_linear(graph, x, weight, ATT_NONE);
 }
 
-/* Two residual branches with two norms each: values cross segments, are made again, and gradients meet. */
+/* Two residual branches with two norms each: values are used in several segments and computed again, and gradients are
+ * added. */
 static fd_model make_network(bool frozen)
 {
     fd_model model = fd_create();
@@ -55,7 +56,7 @@ static fd_model make_network(bool frozen)
     return model;
 }
 
-/* Two branches side by side whose weights are made in one segment, and lie with another's between them. */
+/* Two parallel branches whose weight gradients are computed in one segment, with another parameter between them. */
 static fd_model make_branches(void)
 {
     fd_model model = fd_create();
@@ -72,14 +73,14 @@ static fd_model make_branches(void)
     return model;
 }
 
-/* On lanes: those of a segment have room for what it adds to, wherever that lies. */
+/* The lanes of a segment have room for the gradients that it adds to, wherever these lie. */
 static void gradients_of_a_segment_need_not_be_neighbours(void **state)
 {
     (void)state;
     fd_model model = make_branches();
     printf("largest error of a gradient: %.2g\n", fd_check(&model, "branches", 1, 1e-7));
     fd_run run = fd_open(&model, 1);
-    /* In units of 64 bytes: two of three weights, and the first norm's vectors. */
+    /* In units of 64 bytes: two of three weights, and the vectors of the first norm. */
     size_t most = 2 * 256 + 2 * 64;
     assert_int_equal(att_plan_describe(run.plan).gradient_bytes, (FD_LANES - 1) * most);
     fd_close(&run);
@@ -96,7 +97,7 @@ static void gradients_go_through_the_statistics(void **state)
     }
 }
 
-/* One norm on the input itself. */
+/* One norm on the input. */
 static fd_model make_single(int64_t rows)
 {
     fd_model model = fd_create();
@@ -145,7 +146,7 @@ typedef struct cut {
     int group, lanes;
 } cut;
 
-/* The gradient's norm with the batch cut so. */
+/* Returns the norm of the gradient with these group sizes and lanes. */
 static double norm_with(const fd_model *model, cut how, int *segments)
 {
     att_plan_options options = att_plan_options_defaults();

@@ -1,4 +1,5 @@
-/* Values made of parameters alone: computed once, their gradients summed over the samples and run backward once. */
+/* Values derived from parameters alone: computed once; their gradients are summed over the samples and propagated once.
+ * */
 #include "ops/finite_difference.h"
 
 static att_value parameter(att_graph *graph, const char *name, att_shape shape)
@@ -13,7 +14,7 @@ static void check(fd_model *model, const char *what)
     fd_destroy(model);
 }
 
-/* y = x tanh(W)^T, as a standardised weight would be. */
+/* y = x tanh(W)^T, like a standardised weight. */
 static void weights_can_be_derived(void **state)
 {
     (void)state;
@@ -26,7 +27,7 @@ static void weights_can_be_derived(void **state)
     check(&model, "weights");
 }
 
-/* A table read at constant places, and a network on what is read, as relative positions have it. */
+/* A table is read at constant positions, and a network uses the result, as for relative positions. */
 static void tables_can_be_read_at_constant_places(void **state)
 {
     (void)state;
@@ -43,8 +44,8 @@ static void tables_can_be_read_at_constant_places(void **state)
     check(&model, "tables");
 }
 
-/* One is read by samples and by another, whose operands are a parameter and a derived weight; a parameter is read by
- * samples, too. */
+/* Samples read one derived value; another derived value reads it too, with a parameter and a derived weight as
+ * operands; samples also read a parameter. */
 static void derived_values_can_be_read_by_others(void **state)
 {
     (void)state;
@@ -59,7 +60,7 @@ static void derived_values_can_be_read_by_others(void **state)
     check(&model, "others");
 }
 
-/* The body has several segments, and each adds to the same derived weight. */
+/* The body has several segments, and each adds to the gradient of the same derived weight. */
 static void segments_can_read_derived_weights(void **state)
 {
     (void)state;
@@ -109,12 +110,12 @@ static void they_are_computed_once_after_the_weights_changed(void **state)
     fd_evaluate(&run);
     fd_evaluate(&run);
     assert_int_equal(calls_of(run.session, "tanh"), 1);
-    assert_int_equal(calls_of(run.session, "tanh_grad"), 2); /* once a batch */
+    assert_int_equal(calls_of(run.session, "tanh_grad"), 2); /* once per batch */
     FD_OK(att_weights_get(run.weights, -1, 0, values, 20));
     FD_OK(att_weights_set(run.weights, -1, 0, values, 20));
     fd_evaluate(&run);
     assert_int_equal(calls_of(run.session, "tanh"), 2);
-    assert_true(att_graph_cost(model.graph).macs == 3 * 4 * 5); /* of a sample */
+    assert_true(att_graph_cost(model.graph).macs == 3 * 4 * 5); /* per sample */
     fd_close(&run);
     fd_destroy(&model);
 }
@@ -135,7 +136,7 @@ static void what_needs_samples_is_refused(void **state)
 
 /* --- other gradients ---------------------------------------------------------------------------------------------- */
 
-/* The loss's gradient by the input, and by a value in between, beside central differences. */
+/* The gradient of the loss by the input, and by an intermediate value, against central differences. */
 static void gradients_of_inputs_and_named_values_come_back(void **state)
 {
     (void)state;
@@ -190,8 +191,8 @@ static void gradients_of_inputs_and_named_values_come_back(void **state)
     }
 }
 
-/* Batch norm by running statistics, and dropout that does nothing: the gradient is that of the inference plan's loss.
- */
+/* Batch norm uses running statistics, and dropout does nothing: the gradient is that of the loss of the inference plan.
+ * */
 static void gradients_of_the_network_of_inference(void **state)
 {
     (void)state;
@@ -234,7 +235,7 @@ static void gradients_of_the_network_of_inference(void **state)
     printf("inference: off by %.2g\n", worst);
     assert_true(worst < 1e-8); /* measured: 4e-11 */
     FD_OK(att_weights_get(run.weights, -1, att_weights_find(run.weights, "mean"), mean, WIDTH));
-    assert_true(mean[0] == 0.7); /* buffers stay */
+    assert_true(mean[0] == 0.7); /* buffers do not change */
     for (int i = 0; i < 2; i++) {
         att_session_destroy(&sessions[i]);
         att_plan_destroy(&plans[i]);
@@ -243,8 +244,8 @@ static void gradients_of_the_network_of_inference(void **state)
     fd_destroy(&model);
 }
 
-/* y = x + d, with d = dropout(x), the identity in an ATT_GRADIENT plan: the gradient of d is that of y, and that of x
- * is twice as large. */
+/* y = x + d with d = dropout(x), which is the identity in an ATT_GRADIENT plan: the gradient of d is that of y, and
+ * that of x is twice as large. */
 static void identities_have_gradients_of_their_own(void **state)
 {
     (void)state;

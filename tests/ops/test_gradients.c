@@ -4,13 +4,13 @@
 /* Measured: 2.8e-10 at most over all cases, 9.1e-10 for the network (central differences with h = 1e-5 in f64). */
 static const double tolerance = 1e-8;
 
-/* Running statistics, which gradients do not reach. */
+/* Running statistics have no gradient. */
 static bool is_buffer(const att_op *op, int number)
 {
     return op == &att_op_batch_norm && number >= 3;
 }
 
-/* Sample values become input + parameter, so that their gradient is seen as a parameter's. */
+/* Adds a parameter to each sample value, so that its gradient shows as the parameter's. */
 static att_value operand(fd_model *model, const att_op *op, const att_case_input *input, int number)
 {
     if (!att_desc_present(&input->desc))
@@ -45,8 +45,9 @@ static double check_case(const att_op *op, const att_op_case *definition)
     return error;
 }
 
-/* Whether the op reads statistics of x whose gradient is part of that for x, or makes such. Cases of one op cannot show
- * that gradient: test_batch_norm.c has it for statistics of the batch, and a test below for those of a sample. */
+/* Whether the op reads statistics of x whose gradient is part of that of x, or computes such statistics. Cases of a
+ * single op cannot check that gradient: test_batch_norm.c does for statistics of the batch, a test below for those of a
+ * sample. */
 static bool has_statistics(const att_op *op)
 {
     if (!strcmp(op->name, "channel_gram") || !strcmp(op->name, "merge_gram") || !strcmp(op->name, "group_norm"))
@@ -76,7 +77,7 @@ static void every_backward_rule_is_right(void **state)
     print_message("largest relative error of a gradient: %.2g\n", largest);
 }
 
-/* A soft target cannot go through check_case(): it is no value that gradients reach. */
+/* check_case() cannot check a soft target, because targets have no gradient. */
 static void soft_targets_have_gradients_for_logits(void **state)
 {
     (void)state;
@@ -89,7 +90,8 @@ static void soft_targets_have_gradients_for_logits(void **state)
     fd_destroy(&model);
 }
 
-/* One group, some, a channel each; a map and a single row; with and without gamma and beta. Measured: 1.4e-9. */
+/* One group, several groups, one group for each channel; a map and a single row; with and without gamma and beta.
+ * Measured: 1.4e-9. */
 static void group_norm_has_the_right_gradients(void **state)
 {
     (void)state;
@@ -129,7 +131,7 @@ static void a_target_with_parameters_is_refused(void **state)
     fd_destroy(&model);
 }
 
-/* --- all together ------------------------------------------------------------------------------------------------- */
+/* --- whole network ------------------------------------------------------------------------------------------------ */
 
 enum { WIDTH = 6, HEADS = 2, CLASSES = 3 };
 
@@ -168,7 +170,7 @@ static att_value mlp_branch(att_graph *graph, att_value x, double rate)
     return att_context_broadcast(graph, y, 1, 0, weight(graph, "cb", "scale", att_shape_of(WIDTH), 1));
 }
 
-/* A network of one block with everything in it; its logits. */
+/* Builds a network of one block with every component; returns its logits. */
 static att_value network(fd_model *model, double rate)
 {
     att_graph *graph = model->graph;
@@ -209,7 +211,7 @@ static att_value frozen_norm(fd_model *model, const char *scope, att_value x)
         att_graph_buffer(model->graph, variance, shape, 0.8), &(att_batch_norm_options){.frozen = true});
 }
 
-/* The gates of all kinds, one behind the other, on a residual branch. */
+/* Gates of all kinds, one after another, on a residual branch. */
 static att_value gated_branch(fd_model *model, att_value x)
 {
     att_graph *graph = model->graph;
@@ -236,7 +238,7 @@ static void gated_maps_have_the_right_gradients(void **state)
     fd_destroy(&model);
 }
 
-/* The inference plan fuses more and leaves dropout out; without dropout it must agree with training. */
+/* The inference plan fuses more and omits dropout; without dropout it must agree with training. */
 static void inference_agrees_with_training(void **state)
 {
     (void)state;
@@ -260,7 +262,7 @@ static void inference_agrees_with_training(void **state)
         FD_OK(att_session_run(other.session, FD_BATCH));
         FD_OK(att_session_output(other.session, "logits", 0, FD_BATCH, inferred));
         for (int i = 0; i < FD_BATCH * CLASSES; i++)
-            assert_true(fabs(inferred[i] - trained[i]) < 1e-12); /* measured 0 */
+            assert_true(fabs(inferred[i] - trained[i]) < 1e-12); /* measured: 0 */
         other.weights = NULL;
         fd_close(&other);
         fd_close(&run);

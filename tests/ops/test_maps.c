@@ -1,5 +1,5 @@
-/* Operations on feature maps: what each builder yields, what it says of what it cannot take, and what a convolution
- * swallows. */
+/* Operations on feature maps: the shapes that builders give, messages for wrong inputs, and what a convolution absorbs.
+ * */
 #include <attscope/ops.h>
 
 #include "graph/graph.h"
@@ -18,7 +18,7 @@ static att_graph *new_graph(void)
     return graph;
 }
 
-/* Names need only be unique. */
+/* Adds an input with a new name. */
 static att_value map(att_graph *graph, int64_t height, int64_t width, int64_t channels)
 {
     char name[32];
@@ -84,7 +84,7 @@ static void pools_yield_the_stated_shapes(void **state)
     att_graph_destroy(&g);
 }
 
-/* Runs `build` on a new graph with x = [5, 6, 4]; it must fail with a sentence that begins with `begin`. */
+/* Runs `build` on a new graph with x = [5, 6, 4]. It must fail with a message that begins with `begin`. */
 #define REFUSED(status, begin, build)                                         \
     do {                                                                      \
         att_graph *g = new_graph();                                           \
@@ -141,7 +141,7 @@ static void pools_refuse_what_does_not_fit(void **state)
 typedef struct fixture {
     att_graph *graph;
     att_value residual, y, vectors[4];
-    att_node node; /* the convolution's */
+    att_node node; /* the convolution */
 } fixture;
 
 static fixture new_fixture(void)

@@ -1,4 +1,4 @@
-/* Shape rules: what each builder yields, and what it says of what it cannot take. */
+/* Shape rules: the shapes that builders give, and messages for wrong inputs. */
 #include <attscope/ops.h>
 
 #include "graph/graph.h"
@@ -16,7 +16,7 @@ static att_graph *new_graph(void)
     return graph;
 }
 
-/* Names need only be unique. */
+/* Adds an input with a new name. */
 static att_value sample(att_graph *graph, att_shape shape)
 {
     char name[32];
@@ -107,7 +107,7 @@ static void batch_norm_has_the_usual_options(void **state)
     att_graph_destroy(&g);
 }
 
-/* Of what stands for batch norm in training: its kinds, and that buffers are assigned. */
+/* The training form of batch norm: kinds of its values, and assigned buffers. */
 static void batch_norm_in_training_is_of_the_batch(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void batch_norm_in_training_is_of_the_batch(void **state)
         const att_node *node = &g->nodes.items[g->nodes.count - 1];
         att_value trained = node->op->in_training(g, node);
         FD_OK(att_graph_status(g));
-        assert_int_equal(trained == ATT_NONE, frozen); /* which stays as it is */
+        assert_int_equal(trained == ATT_NONE, frozen); /* a frozen norm stays as it is */
         assert_shape(g, frozen ? y : trained, att_shape_of(4, 5, 6));
     }
     assert_int_equal(g->assigned.count, 2);
@@ -176,7 +176,7 @@ static void drops_of_one_scope_have_masks_of_their_own(void **state)
     att_graph_destroy(&g);
 }
 
-/* sqrt(1/16) where no scale is given. */
+/* The default scale is sqrt(1/16). */
 static void attention_scales_by_its_width(void **state)
 {
     (void)state;
@@ -189,9 +189,9 @@ static void attention_scales_by_its_width(void **state)
     att_graph_destroy(&g);
 }
 
-/* --- refusals ----------------------------------------------------------------------------------------------------- */
+/* --- wrong inputs ------------------------------------------------------------------------------------------------- */
 
-/* Runs `build` on a new graph with x = [5, 6] and p = [6]; it must fail with a sentence that begins with `begin`. */
+/* Runs `build` on a new graph with x = [5, 6] and p = [6]. It must fail with a message that begins with `begin`. */
 #define REFUSED(status, begin, build)                                                \
     do {                                                                             \
         att_graph *g = new_graph();                                                  \
@@ -320,7 +320,7 @@ static void training_ops_refuse_what_does_not_fit(void **state)
           att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(7)), 1));
 }
 
-/* Every rule refuses inputs that are missing, and the wrong number of them. */
+/* Every rule refuses missing inputs and a wrong number of inputs. */
 static void refused(att_graph *g, att_status expected, const char *words)
 {
     assert_int_equal(att_graph_status(g), expected);
@@ -352,7 +352,7 @@ static void operations_on_places_refuse_what_does_not_fit(void **state)
     refused(g, ATT_ERR_ARGUMENT, "must be at least 1 x 1");
 }
 
-/* The sides of a map are kept as 32-bit integers. */
+/* The sides of a map are stored as 32-bit integers. */
 static void windows_take_sides_of_up_to_31_bits(void **state)
 {
     (void)state;
@@ -432,8 +432,8 @@ static void widen(const att_op *op, const att_op_case *definition, int input, in
         fail_msg("%s, case %s: takes input %d although axis %d is one longer", op->name, definition->name, input, axis);
 }
 
-/* Sums over an axis hide the length of that axis, but only of an op's first input. A stride rounds the size of a map,
- * so that a convolution may have the same outputs for a map or a window one pixel larger. */
+/* The output of a sum over an axis does not depend on the axis's length, but only for an op's first input. A stride
+ * rounds the size of a map, so a convolution may have the same outputs for a map or window that is one pixel larger. */
 static void every_rule_looks_at_each_axis_behind_the_first_input(void **state)
 {
     (void)state;

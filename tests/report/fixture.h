@@ -1,4 +1,4 @@
-/* report/fixture.h - for tests: folders of runs, with figures that the library measured on a small network. */
+/* report/fixture.h - for tests: folders of runs, with figures measured by the library on a small network. */
 #ifndef TESTS_REPORT_FIXTURE_H
 #define TESTS_REPORT_FIXTURE_H
 
@@ -19,10 +19,10 @@ enum {
     FIXTURE_DEPTH = 3,
     FIXTURE_CLASSES = 7,
     FIXTURE_BATCH = 9,
-    FIXTURE_SAMPLES = 6,  /* kept of each figure of NSI */
-    FIXTURE_MEASURES = 4, /* of the training */
+    FIXTURE_SAMPLES = 6,  /* kept for each figure of NSI */
+    FIXTURE_MEASURES = 4, /* during the training */
     FIXTURE_EPOCHS = 3,
-    FIXTURE_STEPS = 10, /* an epoch */
+    FIXTURE_STEPS = 10, /* per epoch */
     FIXTURE_IMAGES = 3, /* with maps */
 };
 
@@ -47,7 +47,7 @@ static inline att_status fixture_make_session(fixture *f, uint64_t seed)
 {
     att_graph *graph = att_model_graph(f->model);
     att_plan_options options = att_plan_options_defaults();
-    /* Named, so that an instrument more changes no test of the page. */
+    /* Instruments by name, so that a new instrument changes no test of the report. */
     static const char with[] = "accuracy,entropy,distance,jacobian,nsi,tns,residual";
     att_status status = att_measure_create(graph, with, "*", &f->measure);
     if (status == ATT_OK)
@@ -63,7 +63,7 @@ static inline att_status fixture_make_session(fixture *f, uint64_t seed)
     return status;
 }
 
-/* A network with every instrument on; to be freed whatever comes back. */
+/* Creates a network with all these instruments. The caller frees it, also after an error. */
 static inline att_status fixture_make(att_context *context, uint64_t seed, fixture *f)
 {
     att_option_values options = att_options_none();
@@ -72,13 +72,13 @@ static inline att_status fixture_make(att_context *context, uint64_t seed, fixtu
     att_options_set(&options, "embed_dim", 16), att_options_set(&options, "num_heads", FIXTURE_HEADS),
         att_options_set(&options, "depth", FIXTURE_DEPTH);
     att_options_set(&options, "num_classes", FIXTURE_CLASSES),
-        att_options_set(&options, "init_values", 0.3); /* gates: NSI's readings differ */
+        att_options_set(&options, "init_values", 0.3); /* gates, so that NSI's readings differ */
     *f = (fixture){0};
     att_status status = att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model);
     return status == ATT_OK ? fixture_make_session(f, seed) : status;
 }
 
-/* Measures a batch of made images. */
+/* Measures a batch of artificial images. */
 static inline att_status fixture_observe(fixture *f, int variant)
 {
     static float images[FIXTURE_BATCH][FIXTURE_SIDE * FIXTURE_SIDE];
@@ -110,7 +110,7 @@ static inline att_status fixture_emit(const att_sink *sink, att_event_kind kind,
     (const att_event_field[]){__VA_ARGS__}, \
         (int)(sizeof((const att_event_field[]){__VA_ARGS__}) / sizeof(att_event_field))
 
-/* Losses fall as 1 / (1 + step), with a NaN on the way. */
+/* Emits the events of a training: losses fall as 1 / (1 + step), with one NaN. */
 static inline att_status fixture_train(fixture *f, const att_sink *sink, const char *model, const char *seed)
 {
     att_status status = fixture_emit(
@@ -140,8 +140,8 @@ static inline att_status fixture_train(fixture *f, const att_sink *sink, const c
     return status;
 }
 
-/* What a measurement of the checkpoint would be, as measure.jsonl: the store calls its file metrics.jsonl. The figures
- * stay in f->measure. */
+/* Writes a measurement of the checkpoint as measure.jsonl (the store names its file metrics.jsonl). The figures stay in
+ * f->measure. */
 static inline att_status fixture_measure(att_context *context, fixture *f, const char *folder, const char *model)
 {
     char made[600], from[700], to[700];
@@ -167,8 +167,8 @@ static inline att_status fixture_measure(att_context *context, fixture *f, const
     return status;
 }
 
-/* What query and key have in the map of a head, before the weights of a query are divided by their sum. The class token
- * has nearly all of query 0. Of the patches, (query + head) % 4 has most. */
+/* Returns the weight of a query and key in the map of a head, before the weights of a query are divided by their sum.
+ * Query 0 attends almost only to the class token; of the patches, (query + head) % 4 has the largest weight. */
 static inline int fixture_weight(int image, int head, int query, int key)
 {
     if (key == 0)
@@ -176,7 +176,7 @@ static inline int fixture_weight(int image, int head, int query, int key)
     return (query + head) % (FIXTURE_TOKENS - 1) == key - 1 ? 8 : key - 1;
 }
 
-/* The weight; head FIXTURE_HEADS stands for the mean of all heads. */
+/* Returns the normalised weight; head FIXTURE_HEADS is the mean of all heads. */
 static inline double fixture_share(int image, int head, int query, int key)
 {
     double share = 0;
@@ -225,8 +225,8 @@ static inline void fixture_fill(fixture_map *map, int image, int head, int query
 #define FIXTURE_CAPTION_1 "<b>dog</b>, predicted: cat (51.2 %). Next: <b>dog</b> 25 %."
 #define FIXTURE_CAPTION_2 "predicted: class 6 (50 %). Next: cat 30 %."
 
-/* Maps of fixture_weight(), the same in every layer. version: of the format, 2 or 3; the page shows the same of both.
- */
+/* Writes maps of fixture_weight(), the same in every layer. version: of the format, 2 or 3, which the report shows in
+ * the same way. */
 static inline att_status fixture_maps(att_context *context, const char *path, int images, const char *grid, int version)
 {
     enum { N = FIXTURE_TOKENS, H = FIXTURE_HEADS, K = FIXTURE_IMAGES, SIDE = FIXTURE_SIDE, OWN = 4, EACH = 4 };
@@ -249,7 +249,7 @@ static inline att_status fixture_maps(att_context *context, const char *path, in
         {"image", ATT_SAFETENSORS_U8, att_shape_of(images, SIDE, SIDE, 3), pixels},
         {"label", ATT_SAFETENSORS_I64, att_shape_of(images), label},
         {version == 2 ? "probability" : "output.logits", ATT_SAFETENSORS_F32, att_shape_of(images, 2), probability},
-        {"output.patches", ATT_SAFETENSORS_F32, att_shape_of(images, 2), probability}, /* of no attention node */
+        {"output.patches", ATT_SAFETENSORS_F32, att_shape_of(images, 2), probability}, /* no attention node */
     };
     if (version == 2)
         tensors[OWN - 1] = (att_safetensors_tensor){"top", ATT_SAFETENSORS_I64, att_shape_of(images, 2), top};
@@ -280,7 +280,7 @@ static inline att_status fixture_maps(att_context *context, const char *path, in
     return att_safetensors_write(context, path, &content);
 }
 
-/* A whole run's folder; the measured figures stay in f->measure. */
+/* Writes the complete folder of a run; the measured figures stay in f->measure. */
 static inline att_status fixture_run(att_context *context, fixture *f, const char *folder, const char *model,
                                      const char *seed, const char *broadcast)
 {

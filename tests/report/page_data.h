@@ -1,4 +1,4 @@
-/* report/page_data.h - for tests: folders that are written by hand, and the data of the page that is made of them. */
+/* report/page_data.h - for tests: folders written by hand, and the data of the report made from them. */
 #ifndef TESTS_REPORT_PAGE_DATA_H
 #define TESTS_REPORT_PAGE_DATA_H
 
@@ -33,7 +33,7 @@ static inline char *read_text(const char *path, size_t *size)
     return text;
 }
 
-/* The data between the two parts of the page. */
+/* Parses the data between the two parts of the page. */
 static inline json_t *page_data(scratch *self)
 {
     size_t size;
@@ -48,7 +48,7 @@ static inline json_t *page_data(scratch *self)
     return root;
 }
 
-/* Writes the text to <folder>/<name>; makes the folder. */
+/* Writes the text to <folder>/<name> and creates the folder. */
 static inline void write_text(const char *folder, const char *name, const char *text)
 {
     char path[400];
@@ -65,7 +65,7 @@ static inline const json_t *run_of(const json_t *data, size_t index)
     return json_array_get(json_object_get(data, "runs"), index);
 }
 
-/* The page of one run, whose folder is that of the test. */
+/* Writes the report of one run, whose folder is the test's. */
 static inline att_status write_page_of(scratch *self)
 {
     const char *folders[] = {self->folder};

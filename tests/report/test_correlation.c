@@ -1,4 +1,4 @@
-/* Rank correlations against scipy 1.17 (kendalltau, spearmanr; p by all permutations with these as statistic). */
+/* Rank correlations against scipy 1.17 (kendalltau, spearmanr; p from all permutations with these statistics). */
 #include <attscope/lab/correlation.h>
 
 #include <math.h>
@@ -13,7 +13,7 @@ static att_correlation correlate(scratch *self, const double *x, const double *y
     return c;
 }
 
-/* |error| <= limit; NaN never passes. */
+/* Checks |error| <= limit, so that NaN fails. */
 static void near(double value, double expected, double limit)
 {
     if (!(fabs(value - expected) <= limit))
@@ -44,8 +44,8 @@ static void correlations_with_ties_equal_scipys(void **state)
     near(c.spearman.p, 408.0 / 720, 1e-15);
 }
 
-/* Beyond 8 pairs permutations are drawn: scipy's 40,000 of its own give p 0.1832 and 0.0646, its bootstrap intervals
- * (-0.100, 0.737) and (0.006, 0.862). */
+/* Beyond 8 pairs, permutations are drawn at random. scipy with 40,000 draws of its own gives p = 0.1832 and 0.0646, and
+ * the bootstrap intervals (-0.100, 0.737) and (0.006, 0.862). */
 static void drawn_permutations_agree_with_scipy(void **state)
 {
     const double x[] = {92.1, 92.4, 91.8, 93.0, 92.7, 92.2, 93.1, 92.9, 92.4, 91.5},
@@ -55,7 +55,7 @@ static void drawn_permutations_agree_with_scipy(void **state)
     assert_int_equal(c.permutations, ATT_CORRELATE_PERMUTATIONS);
     near(c.kendall.value, 0.35957325998039574, 1e-15);
     near(c.spearman.value, 0.6139845991168652, 1e-15);
-    near(c.kendall.p, 0.1832, 0.015); /* sd of a share of 10,000: 0.004 */
+    near(c.kendall.p, 0.1832, 0.015); /* the standard deviation of a share of 10,000 draws is 0.004 */
     near(c.spearman.p, 0.0646, 0.01);
     near(c.kendall.low, -0.1, 0.06);
     near(c.kendall.high, 0.737, 0.06);

@@ -1,4 +1,4 @@
-/* The page holds what the folders say, exactly; nothing in them becomes markup; damage is named. */
+/* The report has exactly the figures of the folders, escapes all texts, and names damaged files. */
 #include "report/fixture.h"
 #include "report/page_data.h"
 
@@ -10,7 +10,7 @@ static void assert_same_number(const json_t *value, double expected)
         assert_true(json_is_number(value) && json_number_value(value) == expected);
 }
 
-/* Of NSI only, to five digits. */
+/* Checks samples, which only NSI has, to five digits. */
 static void assert_same_samples(const json_t *samples, const att_measurement *m)
 {
     assert_int_equal(m->sample_count, strcmp(m->instrument, "nsi") == 0 ? FIXTURE_SAMPLES : 0);
@@ -155,7 +155,7 @@ static void samples_are_kept_up_to_the_number_asked_for(void **state)
     fixture_free(&f);
 }
 
-/* Where the checkpoint itself was not measured. */
+/* If the checkpoint itself was not measured, the figures of the training are shown. */
 static void figures_of_the_training_stand_in_for_a_measurement(void **state)
 {
     scratch *self = *state;
@@ -175,7 +175,7 @@ static void figures_of_the_training_stand_in_for_a_measurement(void **state)
     json_decref(data);
 }
 
-/* Each measurement of a checkpoint counts, and takes the place of the training's; warnings are shown. */
+/* Each measurement of a checkpoint is shown in place of the training's; warnings are shown. */
 static void each_measurement_of_a_checkpoint_is_shown(void **state)
 {
     scratch *self = *state;
@@ -289,7 +289,7 @@ static void folders_without_a_run_are_refused(void **state)
                      ATT_ERR_ARGUMENT);
 }
 
-/* Two runs of one name are told apart; a long log is thinned, its first and last line kept. */
+/* Two runs with one name are told apart. A long log is downsampled; its first and last line are kept. */
 static void a_long_log_is_thinned(void **state)
 {
     scratch *self = *state;
@@ -342,7 +342,7 @@ static void lack_of_memory_is_reported_without_leaks(void **state)
     }
 }
 
-/* A context that knows ops and models. */
+/* A context with ops and models. */
 static int setup_whole(void **state)
 {
     if (scratch_setup(state) != 0)

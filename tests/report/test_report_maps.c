@@ -1,4 +1,4 @@
-/* Attention maps on the page: their order, how many there is room for, and files that are damaged. */
+/* Attention maps in the report: their order, their limited number, and damaged files. */
 #include "report/fixture.h"
 #include "report/map_file.h"
 #include "report/page_data.h"
@@ -8,7 +8,7 @@ static size_t base64_length(int64_t bytes)
     return (size_t)((bytes + 2) / 3 * 4);
 }
 
-/* What the smallest file of maps has: an image of one pixel, seen as one patch by one head of each layer. */
+/* The smallest file of maps: an image of one pixel, which is one patch, and one head in each layer. */
 enum { LAYERS = 3, SMALLEST_TENSORS = 2 + 3 * LAYERS };
 
 typedef struct smallest {
@@ -21,7 +21,7 @@ typedef struct smallest {
 static const int versions[] = {2, 3};
 enum { VERSIONS = sizeof(versions) / sizeof(*versions) };
 
-/* Layers 10, 2 and 11, whose order in the file and in the alphabet is not the network's. */
+/* Layers 10, 2 and 11, whose order in the file and in the alphabet is not that of the network. */
 static void smallest_make(int version, smallest *made)
 {
     static const char *const layers[LAYERS] = {"10", "2", "11"};
@@ -63,7 +63,7 @@ static void smallest_write(scratch *self, const char *folder, const smallest *ma
     must(self, att_safetensors_write(self->context, path, &content));
 }
 
-/* As layers follow in the network: 2 before 10, whatever the file's order and the alphabet's. */
+/* In the order of the network, 2 before 10. */
 static void maps_are_in_the_order_of_the_layers(void **state)
 {
     scratch *self = *state;
@@ -92,7 +92,7 @@ static void assert_captions(scratch *self, const char *const *wanted, size_t cou
     json_decref(data);
 }
 
-/* Those of version 2 are made of its classes. */
+/* In version 2, captions are made from its classes. */
 static void captions_of_all_versions_are_the_same(void **state)
 {
     scratch *self = *state;
@@ -106,7 +106,7 @@ static void captions_of_all_versions_are_the_same(void **state)
     }
 }
 
-/* The class of the image, of a network without classes; what the data set calls it; and a name that is cut. */
+/* The image's class, for a network without classes; the class name in the data set; and a truncated name. */
 static void captions_of_version_2_need_no_answer(void **state)
 {
     scratch *self = *state;
@@ -157,7 +157,7 @@ static void captions_that_are_too_long_are_refused(void **state)
     assert_message_has(self, "maps.safetensors: the caption of image 0 has more than 4096 bytes");
 }
 
-/* A tensor or a text of the smallest file that is something else. */
+/* One tensor or text of the smallest file has a wrong value. */
 static void damaged_maps_are_refused(void **state)
 {
     scratch *self = *state;
@@ -202,7 +202,7 @@ static void damaged_maps_are_refused(void **state)
         {3, 5, "[\"a\",\"b\"]", "captions, a JSON array of one text for each image"},
         {3, 5, "[7]", "captions, a JSON array of one text for each image"},
         {3, 5, "{}", "captions, a JSON array of one text for each image"},
-        {3, 5, "[\"\\ud800\"]", "captions of its metadata: not valid JSON"}, /* no character, and so no UTF-8 */
+        {3, 5, "[\"\\ud800\"]", "captions of its metadata: not valid JSON"}, /* not a character, so not valid UTF-8 */
         {3, 5, "[\"\\u0000\"]", "captions of its metadata: not valid JSON"},
         {2, 4, "[]", "names, a JSON array of one text for each image"},
         {2, 5, "{}", "label_names, a JSON array of one text"},
@@ -215,7 +215,7 @@ static void damaged_maps_are_refused(void **state)
         int version = versions[i % VERSIONS];
         const size_t t = i / VERSIONS;
         if (version == 3 && tensors[t].at == 1)
-            continue; /* the caption is made of the label already */
+            continue; /* the caption already contains the label */
         smallest_make(version, &made);
         made.tensors[tensors[t].at] = tensors[t].tensor;
         smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
@@ -234,7 +234,7 @@ static void damaged_maps_are_refused(void **state)
     }
 }
 
-/* A file of version 2 whose network gives the classes `top` these probabilities. */
+/* Writes a file of version 2 whose network gives the classes `top` these probabilities. */
 static void top_write(scratch *self, int64_t top, float probability)
 {
     smallest made;
@@ -256,7 +256,7 @@ static void impossible_classes_and_probabilities_are_refused(void **state)
     static const struct {
         int64_t top;
         float probability;
-        const char *message; /* NULL: fine */
+        const char *message; /* NULL: accepted */
     } cases[] = {
         {0, 1.0000001F, NULL},
         {0, 0, NULL},
@@ -276,7 +276,7 @@ static void impossible_classes_and_probabilities_are_refused(void **state)
     }
 }
 
-/* Without space between the tensors. */
+/* Without gaps between the tensors. */
 enum { CUT_BYTES = 56 };
 static void write_to_be_cut(scratch *self)
 {
@@ -300,8 +300,8 @@ static void write_to_be_cut(scratch *self)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Cut after opening: the last tensor cannot be read, then those before it. The whole file is written without an error.
- */
+/* Truncates the file after it was opened: first the last tensor cannot be read, then earlier ones. The complete file
+ * gives no error. */
 static void maps_cut_short_while_read_are_reported(void **state)
 {
     scratch *self = *state;
@@ -325,7 +325,7 @@ static void maps_cut_short_while_read_are_reported(void **state)
     }
 }
 
-/* Images and labels are there, but no attention map. */
+/* The file has images and labels, but no attention map. */
 static void a_file_without_maps_is_refused(void **state)
 {
     scratch *self = *state;
@@ -337,7 +337,7 @@ static void a_file_without_maps_is_refused(void **state)
     assert_message_has(self, "0 tensors named <scope>.patches");
 }
 
-/* Maps of another version of the format are left out, and the page says so. */
+/* Maps of unknown versions are left out, and the report says so. */
 static void maps_of_other_versions_are_left_out(void **state)
 {
     scratch *self = *state;
@@ -355,7 +355,7 @@ static void maps_of_other_versions_are_left_out(void **state)
                             "in a version of the format that is not read");
         json_decref(data);
     }
-    /* Version 1 did not say its number. */
+    /* Version 1 has no version number. */
     smallest made;
     smallest_make(3, &made);
     made.metadata[0].key = "version";
@@ -376,7 +376,7 @@ static void maps_are_shown_up_to_the_room_given(void **state)
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
     must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2", 3));
-    /* An image's pixels, and of each layer the weights' levels and the queries' figures. */
+    /* Bytes of an image's pixels, and of each layer's weight levels and query figures. */
     enum {
         pixels = FIXTURE_SIDE * FIXTURE_SIDE * 3,
         levels = FIXTURE_HEADS * FIXTURE_TOKENS * (FIXTURE_TOKENS - 1),
@@ -419,7 +419,7 @@ static void maps_are_shown_up_to_the_room_given(void **state)
     assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
 }
 
-/* The names of the images with maps on the page, "a b" of each run. */
+/* Checks the names of the images with maps in the report, "a b" for each run. */
 static void assert_pictures(scratch *self, const char *const *wanted, int runs)
 {
     json_t *data = page_data(self);
@@ -435,7 +435,7 @@ static void assert_pictures(scratch *self, const char *const *wanted, int runs)
     json_decref(data);
 }
 
-/* Several runs show the same images: those of all runs first, as many as there is room for. */
+/* If several runs show the same images, those of all runs come first, as many as there is room for. */
 static void runs_share_the_room_for_maps(void **state)
 {
     scratch *self = *state;
@@ -464,11 +464,11 @@ static void runs_share_the_room_for_maps(void **state)
         smallest_write(self, folders[r], &made, SMALLEST_TENSORS);
     }
     static const struct {
-        size_t images; /* that there is room for */
+        size_t images; /* that fit */
         const char *shown[RUNS];
     } rooms[] = {
         {0, {"", "", ""}},
-        {2, {"a", "a", ""}}, /* of the first picture alone some runs may have it */
+        {2, {"a", "a", ""}}, /* there is room for the first image of some runs only */
         {3, {"a", "a", "a"}},
         {5, {"a", "a", "a"}},
         {6, {"a b", "a b", "a b"}},
@@ -484,7 +484,7 @@ static void runs_share_the_room_for_maps(void **state)
         must(self, att_report_write(self->context, runs, RUNS, &options, page_path(self), NULL));
         assert_pictures(self, rooms[i].shown, RUNS);
     }
-    /* Images of the last run are others, although some have the same names. */
+    /* The last run has other images, although some have the same names. */
     static const char *const begins[RUNS] = {"\"data\":\"x\"", "\"data\":\"y\",\"contents\":\"1\"",
                                              "\"data\":\"z\",\"contents\":\"2\""};
     for (int same = 0; same < 2; same++) {

@@ -1,4 +1,4 @@
-/* Runs taken together: means and deviations over seeds, where a run stands, a sweep's folder on a page. */
+/* Several runs together: means and deviations over seeds, the state of a run, and the report of a sweep. */
 #include <attscope/lab/report.h>
 #include <attscope/lab/sweep.h>
 
@@ -49,7 +49,8 @@ static const char *number(double value, char text[32])
 #define BEGIN "{\"event\":\"run_begin\",\"parameters\":1000}\n"
 #define OTHER "\"deviation\":3,\"n\":64"
 
-/* A training that was stopped after its first epoch, whose clock began anew; then its measurement. */
+/* Writes a training that was stopped after its first epoch and resumed, with a clock that starts again, and its
+ * measurement. */
 static void write_run(const scratch *self, int i)
 {
     char folder[32], text[2048], numbers[4][32];
@@ -102,10 +103,10 @@ static void figures_are_averaged_over_the_runs_of_a_setting(void **state)
     assert_string_equal(a.name, "a");
     assert_string_equal(b.name, "b");
     assert_true(b.runs == 3 && b.seeds[0] == 1 && b.seeds[2] == 3 && a.parameters == 1000);
-    assert_int_equal(a.figure_count, 3); /* no single heads */
+    assert_int_equal(a.figure_count, 3); /* without single heads */
     near(a.seconds, 12);
     near(a.seconds_deviation, 2);
-    assert_string_equal(a.metric->name, "top1"); /* of the first task, as the records name none */
+    assert_string_equal(a.metric->name, "top1"); /* the first task, because the records name none */
     near(a.score, 60);
     near(a.score_deviation, 10);
     near(b.score, 90);
@@ -114,7 +115,7 @@ static void figures_are_averaged_over_the_runs_of_a_setting(void **state)
     near(top1.deviation, 2);
     assert_int_equal(top1.count, 3);
     att_measurement nsi = att_sweep_figure_find(sweep, 1, "nsi", "layer1.0.add", "attention");
-    near(nsi.mean, 1.375); /* NaN is no figure */
+    near(nsi.mean, 1.375); /* NaN is not counted */
     near(nsi.deviation, 0.25 / sqrt(2));
     assert_int_equal(nsi.count, 2);
     assert_int_equal(att_sweep_figure_find(sweep, 1, "nsi", "", "attention").count, 0);
@@ -136,7 +137,7 @@ static void correlations_are_of_all_runs_and_of_each_setting(void **state)
     assert_string_equal(all.of.x, "tns/tns attention");
     assert_string_equal(all.of.y, "accuracy/top1");
     assert_int_equal(all.ranks.count, RUNS);
-    near(all.ranks.kendall.value, 1.0 / 15); /* 8 of 15 pairs concordant */
+    near(all.ranks.kendall.value, 1.0 / 15); /* 8 of 15 pairs are concordant */
     assert_string_equal(a.setting, "a");
     near(a.ranks.kendall.value, -1.0 / 3);
     assert_true(isnan(a.ranks.kendall.low));
@@ -144,7 +145,7 @@ static void correlations_are_of_all_runs_and_of_each_setting(void **state)
 
     const att_sweep_pair pairs[] = {{"accuracy/top1", "nsi/layer1.0.add/attention"}, {"accuracy/top1", "tns/nothing"}};
     must(self, att_sweep_read(self->context, runs, RUNS, pairs, 2, 0, &sweep));
-    assert_int_equal(att_sweep_correlation_count(sweep), 3); /* none of a figure that no run has */
+    assert_int_equal(att_sweep_correlation_count(sweep), 3); /* no correlation of a figure that no run has */
     all = att_sweep_correlation_at(sweep, 0);
     assert_string_equal(all.of.x, "accuracy/top1");
     assert_string_equal(all.of.y, "nsi/layer1.0.add/attention");
@@ -153,7 +154,7 @@ static void correlations_are_of_all_runs_and_of_each_setting(void **state)
     assert_int_equal(att_sweep_read(self->context, runs, RUNS, pairs, ATT_SWEEP_MOST_PAIRS + 1, 0, &sweep),
                      ATT_ERR_ARGUMENT);
 
-    must(self, att_sweep_read(self->context, runs, 3, NULL, 0, 0, &sweep)); /* one setting: not twice the same */
+    must(self, att_sweep_read(self->context, runs, 3, NULL, 0, 0, &sweep)); /* one setting is not repeated */
     assert_int_equal(att_sweep_correlation_count(sweep), 1);
     att_sweep_destroy(&sweep);
     must(self, att_sweep_read(self->context, runs, 0, NULL, 0, 0, &sweep));
@@ -200,7 +201,7 @@ static void a_run_is_trained_and_measured_when_its_logs_say_so(void **state)
     assert_string_equal(s.listing, "0123456789abcdef");
     assert_string_equal(s.contents, "fedcba9876543210");
     assert_string_equal(s.split, "val");
-    s = state_of(self, "run0", "tns"); /* somebody's measurement, of whatever images */
+    s = state_of(self, "run0", "tns"); /* a measurement on unknown images */
     assert_true(s.trained && !s.measured && !*s.contents && !*s.split);
 }
 

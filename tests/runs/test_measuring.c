@@ -1,9 +1,9 @@
-/* A checkpoint measured and recorded in one call. */
+/* Measuring a checkpoint and recording the result in one call. */
 #include <attscope/lab/measuring.h>
 
 #include "train/fixture.h"
 
-/* The fixture's weights as a file called `name`, opened. */
+/* Exports the fixture's weights to the file `name` and opens it. */
 static att_network *open_checkpoint(const fixture *f, const char *name)
 {
     char path[160];
@@ -21,7 +21,7 @@ static att_status measure(const fixture *f, att_network *network, const att_meas
     return att_measure_checkpoint(network, &data, 1, options, found);
 }
 
-/* On the fixture's images for evaluation, into its folder. */
+/* Options for measuring on the fixture's evaluation images, into its folder. */
 static att_measuring_options small_measuring(const fixture *f)
 {
     att_measuring_options options = att_measuring_options_defaults();
@@ -179,7 +179,7 @@ static void a_stop_leaves_nothing_or_records_without_maps(void **state)
     att_network_close(&network);
 }
 
-/* Allocations fail at growing distances from the start. */
+/* One allocation fails, later and later in the call. */
 static void lack_of_memory_leaves_nothing_behind(void **state)
 {
     fixture *f = *state;
@@ -197,7 +197,7 @@ static void lack_of_memory_leaves_nothing_behind(void **state)
         assert_true(status == ATT_OK || found.measure || !exists(f, "some/measure.jsonl"));
         att_measured_free(&found);
     }
-    att_network_close(&network); /* the fixture counts what is left */
+    att_network_close(&network); /* the fixture checks what is left allocated */
 }
 
 static void null_is_refused_or_means_the_default(void **state)

@@ -1,4 +1,4 @@
-/* The folders of runs. */
+/* Folders of runs. */
 #include <attscope/lab/runs.h>
 
 #include <limits.h>
@@ -15,7 +15,7 @@ static void write_file(const char *folder, const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* FOLDER/NAME, made. */
+/* Creates FOLDER/NAME and returns its path. */
 static const char *folder_in(const scratch *self, const char *name, char path[128])
 {
     snprintf(path, 128, "%s/%s", self->folder, name);

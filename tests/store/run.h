@@ -1,4 +1,4 @@
-/* store/run.h - for tests: the events of a small training, and what became of them. */
+/* store/run.h - for tests: the events of a small training. */
 #ifndef TESTS_STORE_RUN_H
 #define TESTS_STORE_RUN_H
 
@@ -39,7 +39,7 @@ static inline void emit_begin(const att_sink *sink)
     assert_int_equal(emit(sink, ATT_EVENT_RUN_BEGIN, 0, 0, FIELDS({"model", 0, "vit"}, {"seed", 0, "42"})), ATT_OK);
 }
 
-/* What a training emits from after `step` updates on to before `until`: a step each, an epoch's end after four. */
+/* Emits the events of updates step + 1 to until: one step event each, and an epoch event after every four. */
 static inline void emit_run(const att_sink *sink, int64_t step, int64_t until)
 {
     while (step < until) {

@@ -30,7 +30,7 @@ static att_sink open_run(scratch *self, const char *run, const att_store_resume 
     return sink;
 }
 
-/* Rows of a query as text: columns by "|", rows by "\n". */
+/* Returns the rows of a query as text, with "|" between columns and "\n" between rows. */
 static char *ask(scratch *self, const char *sql)
 {
     sqlite3 *connection;
@@ -103,7 +103,7 @@ static void events_become_rows(void **state)
     assert_rows(self, "PRAGMA application_id", "1635021939\n");
     assert_rows(self, "PRAGMA user_version", "1\n");
     assert_rows(self, "PRAGMA journal_mode", "wal\n");
-    /* Anew in the same folder: the other run stays. */
+    /* A second run in the same folder: the first run stays. */
     sink = open_run(self, "first", NULL);
     emit_begin(&sink);
     sink.close(sink.user);
@@ -147,7 +147,7 @@ static void a_resumed_run_has_the_rows_of_one_run(void **state)
             assert_rows(self, all_rows, whole);
         }
     free(whole);
-    /* The database is gone: the run is in the new one from there on. */
+    /* Without the database, a new one has the run from this point on. */
     remove(database_of(self));
     const att_store_resume resume = {1, 5};
     sink = open_run(self, "run", &resume);
@@ -177,7 +177,7 @@ static void a_run_elsewhere_is_known_by_its_whole_path(void **state)
     free(whole);
 }
 
-/* count: of the figures, which begin with `first`. */
+/* count: number of figures, whose names begin with `first`. */
 static att_status emit_some(scratch *self, int64_t step, const char *data, int first, int count, bool ends)
 {
     att_sink sink;
@@ -208,8 +208,8 @@ static att_status emit_checkpoint(scratch *self, int64_t step, bool ends)
     return emit_some(self, step, "last", 0, 2, ends);
 }
 
-/* Saved after an epoch's last step and before its end: the epoch ends again, and is there once. What was measured on a
- * checkpoint is no part of the training. */
+/* Saved after the last step of an epoch and before its end: the epoch ends again after the resume, and is recorded
+ * once. Measurements of a checkpoint are not part of the training. */
 static void a_resumed_epoch_ends_only_once(void **state)
 {
     scratch *self = *state;
@@ -229,7 +229,7 @@ static void a_resumed_epoch_ends_only_once(void **state)
     assert_rows(self, "SELECT source,count(*) FROM measurements GROUP BY source", "measure|2\n");
 }
 
-/* Replaces what was measured earlier, whole or not at all, and leaves the training's records alone. */
+/* A measurement replaces the earlier one completely or not at all, and leaves the training's records unchanged. */
 static void a_measurement_replaces_the_earlier_one_whole(void **state)
 {
     scratch *self = *state;
@@ -263,7 +263,7 @@ static void a_measurement_replaces_the_earlier_one_whole(void **state)
     free(metrics);
 }
 
-/* Other statistics stay where checkpoint and settings are the same; a damaged file is replaced. */
+/* Other statistics stay if checkpoint and settings are the same; a damaged file is replaced. */
 static void other_statistics_of_the_same_checkpoint_stay(void **state)
 {
     scratch *self = *state;
@@ -291,7 +291,7 @@ static void other_statistics_of_the_same_checkpoint_stay(void **state)
     assert_rows(self, rows, "tns|1|val|8\n");
 }
 
-/* Figures of one node each. place: of data and checkpoint; weights, contents: digests. */
+/* Emits one figure for each node. place: of data and checkpoint; weights, contents: digests. */
 static void emit_node(scratch *self, int64_t step, const char *place, const char *weights, const char *contents,
                       const char *node)
 {
@@ -320,7 +320,8 @@ static int count_in(scratch *self, const char *file, const char *node)
     return count;
 }
 
-/* Digests decide, not paths; nodes that were not measured again stay; what is replaced lies beside. */
+/* Digests decide, not paths. Nodes that were not measured again keep their figures; the replaced file is kept under
+ * another name. */
 static void measurements_are_matched_by_digests_not_paths(void **state)
 {
     scratch *self = *state;
@@ -339,7 +340,7 @@ static void measurements_are_matched_by_digests_not_paths(void **state)
     assert_int_equal(count_in(self, previous, "blocks.2"), 1);
 }
 
-/* --- other people's files ----------------------------------------------------------------------------------------- */
+/* --- databases from others ---------------------------------------------------------------------------------------- */
 
 static void refuse(scratch *self, att_status expected, const char *part)
 {
@@ -387,7 +388,7 @@ static void foreign_databases_are_refused(void **state)
     rmdir(database_of(self));
 }
 
-/* An event is there whole or not at all, and the next one is none the worse. */
+/* An event is recorded completely or not at all; later events are not affected. */
 static void a_failed_event_leaves_no_rows(void **state)
 {
     scratch *self = *state;
@@ -402,7 +403,7 @@ static void a_failed_event_leaves_no_rows(void **state)
     assert_rows(self, "SELECT (SELECT count(*) FROM measurements),(SELECT count(*) FROM scalars)", "0|1\n");
 }
 
-/* Code of whoever made the file does not run: no view, no function in the definition of a table. */
+/* Code in a database file does not run: neither views nor functions in table definitions. */
 static void views_and_functions_of_a_hostile_file_do_not_run(void **state)
 {
     scratch *self = *state;
@@ -423,7 +424,7 @@ static void views_and_functions_of_a_hostile_file_do_not_run(void **state)
     sink.close(sink.user);
 }
 
-/* A trigger of whoever made the file does not run. */
+/* Triggers in a database file do not run. */
 static void triggers_of_a_hostile_file_do_not_run(void **state)
 {
     scratch *self = *state;
@@ -435,7 +436,7 @@ static void triggers_of_a_hostile_file_do_not_run(void **state)
     assert_rows(self, "SELECT count(*) FROM scalars", "2\n");
 }
 
-/* Any part overwritten: the run's records are complete or one sentence says what is wrong; nothing crashes. */
+/* With any part overwritten, the run's records are complete or one message names the fault; nothing crashes. */
 static void a_damaged_database_is_used_or_refused(void **state)
 {
     scratch *self = *state;
@@ -477,7 +478,7 @@ static void a_full_disk_leaves_a_sound_database(void **state)
     emit_begin(&sink);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     small = before;
-    small.rlim_cur = 32768; /* the write-ahead log is larger than any other file here */
+    small.rlim_cur = 32768; /* the write-ahead log is larger than all other files here */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     att_status status = ATT_OK;
     for (int step = 1; status == ATT_OK && step < 100; step++)
@@ -558,7 +559,7 @@ static void remove_database(scratch *self)
     }
 }
 
-/* All begin at once on a database that does not exist. */
+/* All processes start at once, without a database. */
 static void write_at_once(scratch *self)
 {
     pid_t children[WRITERS];
@@ -581,8 +582,8 @@ static void several_processes_write_at_once(void **state)
     }
 }
 
-/* Killed at whatever moment: a row of the database for each that metrics.jsonl has, or the one that was being written
- * is missing in the former; and a training continues. */
+/* A process killed at any moment: the database has a row for each line of metrics.jsonl, except the one being written,
+ * and the training can be resumed. */
 static void a_killed_run_leaves_whole_rows(void **state)
 {
     scratch *self = *state;

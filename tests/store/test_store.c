@@ -14,7 +14,7 @@ static void events_become_lines_and_epochs_a_summary(void **state)
                           FIELDS({"lr", 0.1, NULL}, {"eval_loss", NAN, NULL}, {"train_loss", 0.1 + 0.2, NULL},
                                  {"eval_note", 0, "a,\"b\"\n"}, {"speed", 7, NULL})),
                      ATT_OK);
-    /* Another order, a field less, a field more. */
+    /* Another order, a missing field, an additional field. */
     assert_int_equal(
         emit(&sink, ATT_EVENT_EPOCH, 1, 2, FIELDS({"train_loss", 3, NULL}, {"eval_new", 4, NULL}, {"lr", 1e-5, NULL})),
         ATT_OK);
@@ -36,7 +36,8 @@ static void events_become_lines_and_epochs_a_summary(void **state)
                      "1,3,,,1e-05\n");
 }
 
-/* Stopped after any number of updates with a checkpoint of any earlier moment: the logs end as those of one run. */
+/* Stopped after any number of updates and resumed from a checkpoint of any earlier moment: the logs are those of one
+ * run. */
 static void a_resumed_log_equals_that_of_one_run(void **state)
 {
     scratch *self = *state;
@@ -52,7 +53,7 @@ static void a_resumed_log_equals_that_of_one_run(void **state)
             sink = open_store(self, NULL);
             emit_begin(&sink);
             emit_run(&sink, 0, stop);
-            if (stop % 2 == 0) /* else it was killed */
+            if (stop % 2 == 0) /* otherwise it was killed */
                 emit_end(&sink, stop);
             sink.close(sink.user);
             const att_store_resume resume = {saved / STEPS_PER_EPOCH, saved};
@@ -68,7 +69,7 @@ static void a_resumed_log_equals_that_of_one_run(void **state)
     free(summary);
 }
 
-/* A checkpoint of the moment between an epoch's last update and its evaluation. */
+/* A checkpoint written between an epoch's last update and its evaluation. */
 static void resuming_before_an_evaluation_drops_its_epoch(void **state)
 {
     scratch *self = *state;
@@ -113,7 +114,7 @@ static void damaged_lines_are_dropped(void **state)
     const att_store_resume never = {9, 99};
     const att_store_options later = {.resume = &never};
 
-    /* Lines whose writing was cut short are dropped without a word. */
+    /* Truncated lines are dropped without a message. */
     append(self, "metrics.jsonl", "{\"event\":\"step\",\"epoch\":1,\"step\":5}");
     append(self, "summary.csv", "1,0.");
     sink = open_store(self, &later);

@@ -1,4 +1,4 @@
-/* Event files, read back by a reader that shares nothing with their writer. */
+/* TensorBoard files, read back by a reader that shares no code with the writer. */
 #include <math.h>
 
 #include "store/run.h"
@@ -17,7 +17,7 @@ typedef struct scalars {
     int count, versions;
 } scalars;
 
-/* Bit by bit, from the definition in RFC 3720. */
+/* Computed bit by bit, from the definition in RFC 3720. */
 static uint32_t crc32c(const uint8_t *bytes, size_t size)
 {
     uint32_t crc = 0xffffffff;
@@ -198,7 +198,8 @@ static void scalars_are_written_under_their_tags(void **state)
     assert_scalar(&found, 6, 1LL << 40, "epoch", 7);
 }
 
-/* Stopped after any number of updates with a checkpoint of any earlier moment: one file, as of one run. */
+/* Stopped after any number of updates and resumed from a checkpoint of any earlier moment: one file, as from one run.
+ * */
 static void a_resumed_file_equals_that_of_one_run(void **state)
 {
     scratch *self = *state;
@@ -220,7 +221,7 @@ static void a_resumed_file_equals_that_of_one_run(void **state)
             scalars found = read_file(self);
             assert_same(&found, &whole);
         }
-    /* A checkpoint between an epoch's last update and its evaluation. */
+    /* A checkpoint written between an epoch's last update and its evaluation. */
     const att_store_resume before = {0, STEPS_PER_EPOCH};
     sink = open_store(self, &(att_store_options){.resume = &before});
     sink.close(sink.user);
@@ -235,7 +236,7 @@ static void count_warning(void *user, att_log_level level, const char *line)
     ++*(int *)user;
 }
 
-/* Cut short anywhere, and with any byte changed: what stays is whole, and a changed byte is told of. */
+/* Truncated anywhere, or with any byte changed: complete events are kept, and a changed byte is reported. */
 static void damaged_files_keep_only_whole_events(void **state)
 {
     scratch *self = *state;

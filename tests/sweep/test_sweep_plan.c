@@ -1,4 +1,4 @@
-/* A sweep carried out by a program, in its own process or by steps of its own. */
+/* A sweep run by a program, in its own process or with its own steps. */
 #include <attscope/lab/sweep_plan.h>
 
 #include "training/small.h"
@@ -6,7 +6,7 @@
 static const uint64_t seeds[] = {1, 2};
 static const char *const lrs[] = {"lr=0.001,0.01"};
 
-/* The recipe lies in the fixture's folder. */
+/* The recipe is in the fixture's folder. */
 static att_sweep_options small_sweep(const fixture *f, char path[160])
 {
     att_recipe recipe = small_recipe(f);
@@ -58,7 +58,7 @@ static void two_settings_are_trained_and_measured(void **state)
     assert_true(exists(f, "tiny/sweep.json"));
     att_sweep_plan_close(&plan);
 
-    /* The same again finds everything done. */
+    /* The same sweep again finds all runs done. */
     plan = open_plan(f, &options);
     assert_statuses(plan, "measured");
     att_sweep_plan_close(&plan);
@@ -66,9 +66,9 @@ static void two_settings_are_trained_and_measured(void **state)
 
 typedef struct counted {
     int trained, measured;
-    const char *fails;     /* this run */
-    const char *stops;     /* this run */
-    att_sweep_plan *other; /* cannot run meanwhile; NULL: none */
+    const char *fails;     /* run that fails */
+    const char *stops;     /* run that stops */
+    att_sweep_plan *other; /* must be refused meanwhile; NULL: none */
 } counted;
 
 static att_status count_training(void *user, const att_planned_run *run, const att_recipe *recipe,
@@ -107,7 +107,7 @@ static void a_run_that_fails_leaves_the_others_alone(void **state)
     assert_message_has(f, "its records do not say that it was measured");
     assert_int_equal(c.trained, 4);
     assert_int_equal(c.measured, 3);
-    assert_statuses(plan, "failed"); /* also those whose steps left no records */
+    assert_statuses(plan, "failed"); /* also runs whose steps left no records */
     assert_string_equal(att_sweep_plan_at(plan, 1).failure, "for a test");
     assert_string_equal(att_sweep_plan_at(plan, 0).failure, "its records do not say that it was measured");
     assert_int_equal(att_sweep_setting_count(att_sweep_plan_results(plan)), 0);

@@ -1,6 +1,7 @@
-/* make_runs FOLDER: runs for the page's test, as tests/report/fixture.h makes them: two configurations with two seeds
- * each, one of them with a name that means harm. Where $ATT_SHARED has DeiT-Tiny and photographs: "deit", a run with
- * the attention maps of one photograph, whole in maps.f32, [layers][heads][tokens][tokens]. */
+/* make_runs FOLDER - writes runs for the tests of the report in a browser, with tests/report/fixture.h: two
+ * configurations with two seeds each, one of them with a hostile name. If $ATT_SHARED has DeiT-Tiny and photographs,
+ * also "deit", a run with the attention maps of one photograph; maps.f32 has them in full,
+ * [layers][heads][tokens][tokens]. */
 #include "report/fixture.h"
 
 #include <stdlib.h>
