@@ -1,6 +1,6 @@
-# Sourced by the tests of the command: expectations, and a data set small enough to train on in a second.
+# Sourced by the tests of the command: checks of its output, and a data set that trains in a second.
 set -u
-shopt -s lastpipe # so that a failure of `... | err_is` counts
+shopt -s lastpipe # so that a failure in `... | err_is` counts
 if [ -z "${ATTSCOPE:-}" ]; then
     echo 'skipped: ATTSCOPE does not name the command'
     exit 77
@@ -12,7 +12,7 @@ cd "$work" || exit 1
 unset ATTSCOPE_CPU
 failures=0
 
-# Whether the command was built with sanitizers, where everything takes several times as long.
+# Whether the command was built with sanitizers, which make everything several times slower.
 sanitized() { [ -n "${ATT_SANITIZE:-}" ]; }
 
 fail() {
@@ -20,7 +20,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-# run CODE ARGUMENT...: the command's output is in stdout and stderr, its exit status must be CODE.
+# run CODE ARGUMENT...: runs the command with its output in the files stdout and stderr; its exit status must be CODE.
 run() {
     local code=$1 status=0
     shift
@@ -45,7 +45,7 @@ err_is() { same stderr; }
 out_has() { grep -qF -- "$1" stdout || { fail "$command_line: no '$1' in its output"; sed 's/^/  /' stdout; }; }
 err_has() { grep -qF -- "$1" stderr || { fail "$command_line: no '$1' in its messages"; sed 's/^/  /' stderr; }; }
 
-# usage MESSAGE ARGUMENT...: refused with exit status 2, this one sentence and no output.
+# usage MESSAGE ARGUMENT...: the command must fail with exit status 2, exactly this message, and no output.
 usage() {
     local message=$1
     shift
@@ -58,7 +58,7 @@ finish() {
     [ $failures -eq 0 ] || exit 1
 }
 
-# idx FOLDER: 96 + 32 images of 8 x 8 in 4 classes; class c is bright in quadrant c, the rest is noise.
+# idx FOLDER: writes 96 + 32 images of 8 x 8 in 4 classes; in class c, quadrant c is bright and the rest is noise.
 idx() {
     mkdir -p "$1"
     idx_pair "$1/train" 96

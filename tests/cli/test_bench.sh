@@ -1,5 +1,6 @@
 #!/bin/bash
-# A small network's benchmark: rows, JSON under timm's names, a profile, a filter that fits nothing, memory by batch.
+# attscope bench with a small network: tables, JSON with timm's names, a profile, a filter without matches, memory by
+# batch size.
 . "$(dirname "$0")/lib.sh"
 
 small='--model vit_tiny_patch16_224 --img-size 32 --depth 1 --num-classes 10 -b 4 --repeats 2 --warmup 1 --threads 2'
@@ -21,13 +22,13 @@ has_keys() { # FILE KEY...
 }
 has_keys bench.json infer_samples_per_sec infer_step_time infer_batch_size infer_gmacs train_samples_per_sec \
     gemm_gflops gemm_share memory_gbytes_per_sec peak_bytes profile floor_seconds bytes
-# Two threads are in kernels no longer than the runs took, rounding apart.
+# The time in kernels is at most that of two threads over the whole run, except for rounding.
 awk -F '[:,]' '/"timed_seconds"/ { limit = 2 * $2; sum = 0; cases++ }
     /"seconds"/ { sum += $2 }
     /^ *\]/ { if (!(sum > 0 && sum <= limit * 1.001)) bad = 1 }
     END { exit bad || cases != 2 }' bench.json || fail "the profile's seconds are not part of the runs'"
 
-# A run has 128 images only where both sides are below 64 pixels.
+# A run has 128 images only if both sides are below 64 pixels.
 oblong='--model vit_tiny_patch16_224 --patch-size 8 --depth 1 --embed-dim 16 --num-heads 1 --repeats 1 --warmup 1 --threads 2'
 for case in '8 56:128' '8 64:32' '64 8:32'; do
     # shellcheck disable=SC2086
@@ -35,7 +36,7 @@ for case in '8 56:128' '8 64:32' '64 8:32'; do
     grep -q "\"infer_batch_size\": ${case#*:}," oblong.json || fail "images of ${case%:*} do not come ${case#*:} at a time"
 done
 
-# Sweeps have every point that was asked for, in the table and as JSON.
+# Sweeps have every requested point, in the table and as JSON.
 count() { # PATTERN FILE
     grep -cE "$1" "$2" || true
 }
@@ -60,12 +61,12 @@ run 0 bench instruments $small --json sweep.json
 [ "$(count '^ +[/a-z0-9_]* +4 (attention|all) +[0-9.]+ +[+-][0-9.]+ %$' stdout)" -eq 4 ] || fail "instruments: $(cat stdout)"
 [ "$(count '"seconds_over_alone"' sweep.json)" -eq 6 ] || fail 'instruments: not a figure for each'
 has_keys sweep.json case precision observed_by images_per_second
-# A network without attention of tokens has nothing to show to its instruments.
+# Instruments of attention between tokens find nothing in a network without it.
 run 0 bench instruments --model resnet20 --attn se -b 2 --img-size 8 --repeats 1 --warmup 1 --threads 2 --filter '*/infer'
 [ "$(count '^ +[/a-z0-9_]* +2 (alone|all) +[0-9.]+( +[+-][0-9.]+ %)?$' stdout)" -eq 2 ] || fail "instruments: $(cat stdout)"
 
-# Modules have a price, each or only the one asked for. Parameters of SE on three blocks of 64, 128 and 256
-# channels: C (C / 16) twice, and the biases.
+# The cost of all modules, or of the requested one. Parameters of SE on three blocks of 64, 128 and 256 channels: C (C /
+# 16) twice, and the biases.
 tiny='--model resnet29 --attn se --attn-blocks all -b 2 --repeats 2 --warmup 1 --threads 2'
 # shellcheck disable=SC2086
 run 0 bench modules $tiny --img-size 8 --json sweep.json
@@ -81,7 +82,7 @@ run 0 bench modules --model resnet20 -b 2 --img-size 8 --repeats 1 --warmup 1 --
 run 0 bench modules --model resnet20 -b 2 --img-size 8 --repeats 1 --warmup 1 --threads 2 --filter 'none/infer'
 [ "$(count '^none/infer +[0-9.]+ +[+-][0-9.]+ % .* [+]0 +[0-9]+ MiB$' stdout)" -eq 1 ] || fail "modules: $(cat stdout)"
 
-# The stages of a start add up to no more than the time to the first logits. The network is trained briefly on noise.
+# The stages of a start take no more time than the first logits. The network is trained briefly on noise.
 idx data
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs 1 --output out --experiment short
@@ -114,9 +115,9 @@ if sanitized; then
     finish
     exit
 fi
-# Training's memory does not grow with the batch, the images' own bytes apart: 64 x 64 x 3 floats each. Measured: 0.1 MiB
-# more at 256 images than at 32; one activation of the smallest kind (65 tokens of 192 floats) kept for every image would
-# be 10.7 MiB.
+# The memory of a training does not grow with the batch size, except for the images: 64 x 64 x 3 floats each. Measured:
+# 0.1 MiB more for 256 images than for 32. The smallest activation (65 tokens of 192 floats), kept for every image,
+# would take 10.7 MiB.
 peak() { # BATCH
     run 0 bench --model vit_tiny_patch16_224 --img-size 64 --patch-size 8 --depth 2 --num-classes 10 --filter '*/train' \
         --repeats 1 --warmup 1 --threads 2 -b "$1" --json peak.json

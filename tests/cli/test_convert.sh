@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# attscope convert, and PyTorch's files in the other commands.
+# attscope convert, and PyTorch checkpoints in the other commands.
 . "$(dirname "$0")/lib.sh"
 goldens=$here/../goldens/checkpoints
 
@@ -19,7 +19,7 @@ out_has '"param_count": 114'
 run 0 convert "$goldens/kinds_old.pth" average.safetensors --use-ema --json -
 out_has '"tensors": 1'
 out_has '"elements": 6'
-# What is converted once more is the same tensors.
+# Converting twice gives the same tensors.
 run 0 convert kinds.safetensors again.safetensors
 out_has 'tensors      21, 0 left out'
 
@@ -34,7 +34,7 @@ run 1 convert cut.pth x.safetensors
 err_has 'cut.pth: a zip archive without its end: truncated?'
 [ ! -e x.safetensors ] || fail 'a file was written of one that cannot be read'
 
-# A network: the same answers from the file as it is and converted, which then says itself what it is.
+# A network gives the same results from its own file and from the converted file, which names the network itself.
 vit='--model vit_tiny_patch16_224 --num-heads 2'
 idx data
 run 0 inspect "$goldens/vit_old.pth" $vit
@@ -57,7 +57,7 @@ err_has 'hub/args.yaml: the network was made with norm_eps 1e-05, which attscope
 rm hub/args.yaml
 run 1 validate data --checkpoint hub/vit.pth
 err_has '--model NAME says which network a file holds'
-# Evaluation is at timm's size and crop for it, each unless a flag gives it. shown: "SIZE CROP" of the last validate.
+# Evaluations use timm's test size and crop unless a flag gives them. shown: "SIZE CROP" of the last validate.
 figures() { grep -E '"(top1|top5|loss)"' "$1"; }
 validate() { run 0 validate data $vit --threads 1 --json "$@"; }
 shown() { awk '/"(img_size|crop_pct)":/ { gsub(",", ""); printf "%s%s", sep, $2; sep = " " }' "$1"; }
@@ -95,7 +95,7 @@ run 0 validate data --checkpoint vit.safetensors --threads 1 --json after.json
 [ -n "$(figures after.json)" ] || fail 'there are no figures'
 run 0 measure "$goldens/vit_old.pth" data $vit --with entropy --threads 1
 run 0 train data $vit --initial-checkpoint "$goldens/vit_old.pth" $recipe --epochs 1 --output output --experiment from_pth
-# A training here was evaluated at its own size.
+# A network trained by attscope is evaluated at the size of its training.
 cp hub/config.json output/from_pth
 validate said.json --checkpoint output/from_pth/last.safetensors
 [ "$(shown said.json | cut -d' ' -f1)" = 8 ] || fail "$command_line: $(shown said.json)"
@@ -103,7 +103,7 @@ run 1 train data --resume "$goldens/vit_old.pth" $vit $recipe --epochs 1
 run 1 validate data --checkpoint "$goldens/kinds_zip.pth" $vit
 err_has 'tensor "plain" belongs to no plain ViT'
 
-# Tensors of a type that no weight has.
+# Tensors with a dtype that no weight has.
 LC_ALL=C sed 's/"norm.bias": *{"dtype": *"F32"/"norm.bias":{"dtype":"I32"/' vit.safetensors >typed.safetensors
 [ "$(wc -c <typed.safetensors)" = "$(wc -c <vit.safetensors)" ] && ! cmp -s typed.safetensors vit.safetensors ||
     fail 'the type was not changed in place'

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Folders of images some of which cannot be decoded, and what a training says of waiting for them.
+# Folders with images that cannot be decoded, class names, and the report of waiting times.
 . "$(dirname "$0")/lib.sh"
 
 images=$here/../goldens/images
 small='--model vit_tiny_patch16_224 --img-size 16 --patch-size 8 --embed-dim 16 --depth 1 --num-heads 2'
 short='--epochs 1 --batch-size 4 --opt adamw --lr 1e-3 --warmup-epochs 0 --no-aug --threads 1 --output out'
 
-# Two classes of eight images in each split; one of training's is cut, one of evaluation's is no image.
+# Two classes of eight images in each split. One training image is truncated; one evaluation image is not an image.
 for split in train val; do
     for class in cat dog; do
         mkdir -p "data/$split/$class"
@@ -33,12 +33,12 @@ head -1 out/lenient/summary.csv | grep -q 'train_corrupt.*eval_corrupt' || fail 
 grep -qE '"event": ?"epoch".*"wait_share"' out/lenient/metrics.jsonl || fail 'no wait_share in metrics.jsonl'
 
 checkpoint=out/lenient/last.safetensors
-# The training's class names stay with it; --labels gives others.
+# Checkpoints keep the class names of the training; --labels gives others.
 run 0 predict $checkpoint data/val/cat/1.jpg
 [ "$(awk 'NR > 1 { print $NF }' stdout | sort | tr '\n' ' ')" = 'cat dog ' ] || fail "class names: $(cat stdout)"
 printf 'cat\ndog\n' | cmp -s - out/lenient/classes.txt || fail 'classes.txt does not hold the class names'
 printf 'miau\nwau\n' >others
-printf '\n\r\n' >>others # empty lines at the end name nothing
+printf '\n\r\n' >>others # empty lines at the end are ignored
 run 0 predict $checkpoint data/val/cat/1.jpg --labels others
 [ "$(awk 'NR > 1 { print $NF }' stdout | sort | tr '\n' ' ')" = 'miau wau ' ] || fail "labels: $(cat stdout)"
 
@@ -49,7 +49,8 @@ run 0 validate data --checkpoint $checkpoint --skip-corrupt --json result.json
 err_has 'left out because they cannot be decoded or resized: 1 image'
 grep -qE '"count": ?15' result.json || fail 'validate did not count 15 images'
 
-# Training and evaluation are matched by the names of their classes: "cat" is missing here, "dog" keeps its number.
+# Labels of training and evaluation are matched by class name: "cat" is missing in the evaluation, "dog" keeps its
+# label.
 mkdir -p names/val && cp -r data/train names/train && cp -r data/train/dog names/val/dog && cp "$images/420.jpg" names/train/cat/3.jpg
 # shellcheck disable=SC2086
 run 0 train names $small $short --experiment names
@@ -65,7 +66,7 @@ err_has 'attscope: names, val: class "wolf" is none of those in train, which are
 run 1 validate names --checkpoint out/names/last.safetensors
 err_has 'the network has 2 classes, the data 1, numbered by their sorted names'
 
-# Files that are no images are counted, folders without an image are named; in an archive too.
+# Files that are not images are counted, and folders without an image are named; in archives too.
 mkdir -p kinds/ant/deep kinds/bee kinds/cow kinds/empty
 cp "$images/420.jpg" kinds/ant/1.jpg && cp "$images/420.jpg" kinds/cow/1.jpg
 cp "$images/lossy_rgb.webp" kinds/ant/3.webp && cp "$images/lossless_rgba.webp" kinds/cow/2.WebP
@@ -81,7 +82,7 @@ err_has 'kinds.tar: without any .jpg, .jpeg, .png or .webp and so no class: "bee
 run 0 validate names --split train --checkpoint out/names/last.safetensors
 ! grep -q 'left out\|without any' stderr || fail "$command_line: what there is nothing of is left out"
 
-# predict counts what it passes over, too; a file of another format is named.
+# predict also counts ignored files, and names a file of an unsupported format.
 run 0 predict $checkpoint kinds kinds.tar
 err_has 'kinds: left out files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, .txt 1, others 1'
 err_has 'kinds.tar: left out files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, .txt 1, others 1'
@@ -93,7 +94,7 @@ cp "$images/damaged_420.jpg" damaged.jpg
 run 0 predict $checkpoint damaged.jpg
 err_has 'damaged.jpg: damaged, decoded as far as that goes: Corrupt JPEG data'
 
-# What cannot be read does not keep predict from the rest.
+# predict continues after a file that cannot be read.
 run 1 predict $checkpoint data/val/dog/5.jpg data/val/cat/1.jpg nothing.jpg
 err_has 'attscope: data/val/dog/5.jpg: not a JPEG, PNG or WebP image'
 err_has 'nothing.jpg'
@@ -108,7 +109,7 @@ tar cf mixed.tar mixed
 run 0 predict $checkpoint mixed mixed.tar
 out_has 'mixed.tar/mixed/b.jpg'
 
-# The two kinds of CIFAR-100's classes, and a head for fewer classes than the data has.
+# CIFAR-100's fine and coarse classes, and a head with fewer classes than the data set.
 mkdir cifar
 for i in $(seq 100); do echo "fine$i"; done >cifar/fine_label_names.txt
 for i in $(seq 20); do echo "coarse$i"; done >cifar/coarse_label_names.txt
@@ -125,7 +126,7 @@ run 2 train cifar $small $short --num-classes 7 --experiment fine
 err_has 'attscope: --num-classes 7, but the data has 100 classes, each of which needs an output'
 [ ! -e out/fine ] || fail "$command_line: a folder of a training that did not begin"
 
-# A single image of another format is refused without advice that would not help.
+# For a single image of an unsupported format, the message gives no advice.
 for name in gif avif; do
     case $name in gif) bytes='GIF89a' ;; avif) bytes='\0\0\0\040ftypavif' ;; esac
     printf '%b' "$bytes" >alone.$name
@@ -134,7 +135,7 @@ for name in gif avif; do
 done
 err_has 'alone.avif: an AVIF image; convert it'
 
-# A warning names the split that stands in for the one asked for, and the record has it.
+# A warning names the split that is used in place of the requested one; the record has it too.
 mkdir -p lone/train lone/val && cp -r data/train/dog data/train/cat lone/train && cp -r data/train/dog data/train/cat lone/val
 for split in train val; do cp "$images/420.jpg" lone/$split/cat/3.jpg; done
 run 0 validate lone --split test --checkpoint $checkpoint
@@ -146,7 +147,7 @@ for split in val validation; do
     ! grep -q 'warning' stderr || fail "$command_line: $(cat stderr)"
 done
 
-# Images of one name from several paths go by as much of their paths as tells them apart.
+# Images with one name from several paths are named by as much of their paths as tells them apart.
 mkdir -p twice/a twice/b && cp "$images/420.jpg" twice/a/0.jpg && cp "$images/422.jpg" twice/b/0.jpg
 run 0 measure $checkpoint twice/a/0.jpg twice/b/0.jpg --map-images a/0.jpg --output maps --experiment one
 err_has '2 images in 2 paths'

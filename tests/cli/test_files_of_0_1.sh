@@ -1,9 +1,10 @@
 #!/bin/bash
-# Files that attscope 0.1 wrote (tools/goldens/files_of_0_1): every command opens them and finds what attscope 0.1 found.
+# Files written by attscope 0.1 (tools/goldens/files_of_0_1): every command opens them and gives the figures that
+# attscope 0.1 gave.
 . "$(dirname "$0")/lib.sh"
 tar xzf "$here/../goldens/files_of_0_1.tar.gz" || exit 1
 
-# numbers KEY FILE: the numbers under a key of JSON, in lists too, one a line.
+# numbers KEY FILE: prints the numbers under a key of a JSON file, also those in lists, one per line.
 numbers() {
     awk -v key="\"$1\":" '
         $1 == key { list = $2 == "["; if (!list) print $2 }
@@ -11,8 +12,8 @@ numbers() {
         list && $1 != key { print $1 }' "$2" | tr -d ,
 }
 
-# agrees TOLERANCE FILE GOLDEN KEY...: the numbers under each key are those of the golden, up to TOLERANCE of
-# max(1, |number|). Another text, such as null for NaN, must be the same.
+# agrees TOLERANCE FILE GOLDEN KEY...: checks that the numbers under each key equal those of the golden up to TOLERANCE
+# times max(1, |number|). Other texts, such as null for NaN, must be equal.
 agrees() {
     local tolerance=$1 file=$2 golden=$3 key
     shift 3
@@ -29,10 +30,10 @@ agrees() {
     done
 }
 
-# The largest difference between kernels (baseline, AVX2, AVX-512) was 1e-6.
+# Measured: 1e-6 between the processor tiers (baseline, AVX2, AVX-512).
 tolerance=1e-4
 
-# --- weights: alone, without the files beside them, and where they lie
+# --- weights: alone, without the files beside them, and in their folder
 for name in vit residual step; do
     cp runs/$name/last.safetensors $name.safetensors
     for file in $name.safetensors runs/$name/last.safetensors; do
@@ -63,14 +64,14 @@ for file in averaged converted; do
     agrees $tolerance found.json figures/converted.validate.json top1 loss
 done
 
-# --- names of classes
+# --- class names
 run 0 predict vit.safetensors data/val --labels runs/vit/classes.txt --logits --json found.json
 agrees $tolerance found.json figures/vit.predict.json logits
 [ "$(grep '"name":' found.json)" = "$(grep '"name":' figures/vit.predict.json)" ] || fail "$command_line: other names"
 run 0 validate data --checkpoint converted.safetensors --class-map runs/vit/classes.txt --json found.json
 agrees $tolerance found.json figures/converted.validate.json top1 loss
 
-# --- inspect shows the options
+# --- inspect prints the options
 inspected() { # FILE LINE...
     run 0 inspect "$1"
     shift
@@ -92,11 +93,11 @@ for file in step.safetensors runs/step/last.safetensors; do
 done
 inspected converted.safetensors 'network      vit_tiny_patch16_224' 'modules        cb_s'
 
-# --- trainings: their options give the same run, their weights begin another one, and they are not continued
+# --- trainings: their options repeat the run, their weights start a new one, and they cannot be resumed
 for name in vit residual step; do
     run 0 train -c runs/$name/args.yaml --experiment $name-again
     tail -n 1 runs/$name/summary.csv | tr , '\n' >golden.txt
-    # A training step rounds differently on each kind of processor; the largest difference was 5e-7.
+    # A training step rounds differently on each processor tier. Measured: 5e-7.
     tail -n 1 runs/$name-again/summary.csv | tr , '\n' | paste - golden.txt |
         awk '{ d = $1 - $2; bad += !(d * d <= 1e-6) } END { exit bad > 0 || NR < 5 }' ||
         fail "$command_line: another training: $(tail -n 1 runs/$name-again/summary.csv) is not $(tail -n 1 runs/$name/summary.csv)"
@@ -111,7 +112,7 @@ for name in vit residual step; do
     agrees $tolerance found.json figures/$name.predict.json logits
 done
 
-# --- records: a measurement adds to them, the database takes further runs, the page shows all
+# --- records: a new measurement is appended, the database takes new runs, the report shows all
 for name in vit residual step; do
     measured=$(wc -l <runs/$name/measure.jsonl)
     run 0 measure runs/$name/last.safetensors data --with accuracy
@@ -142,7 +143,7 @@ else
     echo 'skipped: reading runs.sqlite needs python3 with sqlite3'
 fi
 
-# --- a sweep is done already, is measured again where that was lost, and grows
+# --- a finished sweep is not repeated, is measured again if figures are missing, and takes new runs
 tiny=(sweep recipe.yaml data --vary broadcast=none,cb_s --output sweeps --experiment tiny)
 cp sweeps/tiny/sweep.json golden.json
 run 0 "${tiny[@]}" --seeds 1,2
@@ -157,7 +158,7 @@ run 0 "${tiny[@]}" --seeds 1,2,3
 run 0 report sweeps/tiny -o sweep.html
 out_has 'sweep.html: 6 runs'
 
-# A run of attscope 0.1 that was stopped in its training fails alone, and begins anew once its folder is removed.
+# A run of attscope 0.1 that was stopped during its training fails alone, and starts again once its folder is removed.
 stopped=sweeps/tiny/broadcast=none-seed2
 sed -i '$d' $stopped/metrics.jsonl && rm $stopped/measure.jsonl
 run 1 "${tiny[@]}" --seeds 1,2

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Every flag of the recipe reaches the training: the losses of two epochs are others with it than without.
+# Every flag of the recipe has an effect: the losses of two epochs differ with and without it.
 . "$(dirname "$0")/lib.sh"
 idx data
 runs=0
 
-# train FLAG...: losses of training and evaluation, epoch by epoch, in `losses`.
+# train FLAG...: writes the losses of training and evaluation, epoch by epoch, to `losses`.
 train() {
     runs=$((runs + 1))
     # shellcheck disable=SC2086
@@ -14,7 +14,8 @@ train() {
 train --batch-size 16
 [ "$(head -n 1 <<<"$losses")" = train_loss,eval_loss ] || fail "these are no losses: $losses"
 
-# base FLAG...: what the next flags are added to. changes FLAG...: the losses are not those of the base.
+# base FLAG...: sets the flags that the next calls of changes add to. changes FLAG...: the losses must differ from the
+# base.
 base() {
     base=("$@")
     train "$@"

@@ -1,12 +1,13 @@
 #!/bin/bash
-# Names of classes that are built in: for whose networks they are taken, what else gives names, and how folders called
-# by synsets are numbered.
+# Built-in class names: for which networks they are used, what else gives names, and the labels of folders named by
+# synsets.
 . "$(dirname "$0")/lib.sh"
 idx data
 picture=$here/../goldens/images/420.jpg
 small='--model vit_tiny_patch16_224 --img-size 8 --patch-size 8 --embed-dim 8 --depth 1 --num-heads 2'
 
-# drawn NAME CLASSES: an untrained network. foreign: the same as others write it, without a word about a training.
+# drawn NAME CLASSES: makes an untrained network. foreign: the same file as other programs write it, without information
+# about a training.
 drawn() {
     # shellcheck disable=SC2086
     run 0 train data $small --num-classes "$2" --in-chans 3 --epochs 0 --threads 1 --output out --experiment "$1"
@@ -16,7 +17,8 @@ foreign() {
     run 0 convert "out/$1/last.safetensors" weights.safetensors
     LC_ALL=C sed 's/"attscope/"xttscope/g' weights.safetensors >"$2"
 }
-# names: the words of the first answer behind its number. predict CODE ARGUMENT...: the best three of a foreign network.
+# names: prints the class name of the first prediction. predict CODE ARGUMENT...: the best three classes of a foreign
+# network.
 predict() {
     local code=$1
     shift
@@ -25,7 +27,7 @@ predict() {
 }
 number() { awk 'NR == 2 { print $3 }' stdout; }
 names() { awk 'NR == 2 { $1 = $2 = $3 = ""; print }' stdout | sed 's/^ *//'; }
-expect() { # FILE: the class's name is that of its line
+expect() { # FILE: the class name must be that of the file's line
     local line
     line=$(($(number) + 1))
     [ "$(names)" = "$(sed -n ${line}p "$1")" ] || fail "$command_line: class $(number) is \"$(names)\", expected $1's"
@@ -35,7 +37,8 @@ sed 's/^n[0-9]* //' "$lists/imagenet-1k.txt" >labels
 cut -d' ' -f1 "$lists/imagenet-1k.txt" >synsets
 : >nothing
 
-# A thousand classes of others are ImageNet's, and so after convert; of a training of ours nothing says so.
+# A network of another program with a thousand classes is taken as ImageNet's, also after convert; one that attscope
+# trained is not.
 drawn thousand 1000
 foreign thousand thousand.safetensors
 predict 0 thousand.safetensors "$picture"
@@ -57,7 +60,7 @@ expect labels
 predict 0 thousand.safetensors "$picture" --labels synsets
 expect "$lists/imagenet-1k.txt"
 
-# Ten classes are nobody's, unless the file or its folder is called after a data set.
+# Ten classes have no names, unless the file or its folder is named after a data set.
 drawn ten 10
 foreign ten ten.safetensors
 foreign ten vit_CIFAR-10.safetensors
@@ -78,7 +81,7 @@ err_has 'cifar100 names 100 classes, but the network has 10'
 predict 2 ten.safetensors "$picture" --labels cifar-10
 err_has 'labels: "cifar-10" is neither a file nor a data set whose classes are built in'
 
-# A file of names must have one line a class, and what would steer a terminal is not printed, wherever it came from.
+# A file of class names must have one line per class. Control characters of a terminal are not printed, from any source.
 seq -f 'class %.0f' 9 >names
 predict 1 ten.safetensors "$picture" --labels names
 err_has 'names names 9 classes, but the network has 10'
@@ -98,12 +101,12 @@ mkdir -p "$(printf 'steering/a\033b')" && cp "$picture" "$(printf 'steering/a\03
 run 0 train steering $small --epochs 1 --batch-size 1 --warmup-epochs 0 --no-aug --threads 1 --output out --experiment steered
 predict 0 out/steered/last.safetensors "$picture"
 grep -q '  0  a?b$' stdout || fail "$command_line: $(cat -v stdout)"
-# A training whose file has fewer names than classes gives those classes numbers.
+# If a checkpoint has fewer names than classes, the other classes are shown as numbers.
 # shellcheck disable=SC2086
 run 0 train steering $small --num-classes 3 --epochs 1 --batch-size 1 --warmup-epochs 0 --no-aug --threads 1 --output out --experiment few
 predict 0 out/few/last.safetensors "$picture"
 [ "$(sed 1d stdout | awk 'NF == 4' | wc -l)" -eq 1 ] || fail "$command_line: $(cat -v stdout)"
-# A file with more names than classes is damaged: the names are not shown.
+# A checkpoint with more names than classes is damaged: the names are not shown.
 mkdir -p several/oneXXtwo && cp "$picture" several/oneXXtwo
 # shellcheck disable=SC2086
 run 0 train several $small --epochs 1 --batch-size 1 --warmup-epochs 0 --no-aug --threads 1 --output out --experiment more
@@ -114,7 +117,8 @@ predict 0 more.safetensors "$picture"
 [ -z "$(names)" ] || fail "$command_line: $(cat -v stdout)"
 ! LC_ALL=C grep -q "$(printf '\033')" stdout stderr || fail "$command_line: a control character"
 
-# Folders called by synsets: those of the network's classes, however few there are; their labels stand beside them.
+# Folders named by synsets get the labels of the network's classes, however few folders there are; class names are shown
+# with the synsets.
 for synset in n01440764 n03126707; do
     mkdir -p "photographs/$synset" && cp "$picture" "photographs/$synset/1.jpg"
 done
@@ -130,14 +134,14 @@ run 0 measure out/two/last.safetensors photographs --with entropy --maps 2 --thr
 run 0 report out/two -o two.html
 grep -q '"caption":"[^"]*n03126707 crane' two.html || fail 'the page has no label beside a synset'
 
-# Folders called by labels whose sorted order is not the network's.
+# Folders named by class names whose sorted order is not that of the network.
 sed 's|/|_|' "$lists/fashion-mnist.txt" | while read -r class; do
     mkdir -p "called/$class" && cp "$picture" "called/$class/1.jpg"
 done
 # shellcheck disable=SC2086
 run 0 validate called --checkpoint fashion_mnist/model.safetensors $small --threads 1
 err_has 'warning: class 0 is "Ankle boot" in the data and "T-shirt/top" in the network'
-# A class map in which only the network's class 0 has another number.
+# A class map in which only class 0 of the network has another label.
 mkdir -p one && cp -r called/Trouser one
 { echo other; sed -n 2,9p "$lists/fashion-mnist.txt"; echo T-shirt/top; } >shifted
 # shellcheck disable=SC2086

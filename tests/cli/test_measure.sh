@@ -1,5 +1,6 @@
 #!/bin/bash
-# Instruments on a checkpoint and while training: what is printed, kept and refused; weights are the same to the bit.
+# Instruments on a checkpoint and during a training: output, records and messages; observing does not change a bit of
+# the weights.
 . "$(dirname "$0")/lib.sh"
 idx data
 
@@ -11,7 +12,7 @@ train() { # CODE NAME FLAG...
 }
 events() { grep -c "\"event\":\"$1\"" "$2"; }
 
-# A training measures every update, or every fourth, and ends with the same weights.
+# A training that measures every update, or every fourth, ends with the same weights.
 train 0 plain --epochs 2
 train 0 watched --epochs 2 --measure all --measure-every 1
 cmp out/plain/last.safetensors out/watched/last.safetensors || fail 'other weights because instruments looked on'
@@ -30,7 +31,7 @@ done
 grep -qa 'entropy/blocks.0.attn/mean' out/some/events.out.tfevents.attscope || fail 'TensorBoard is not told of entropy'
 [ -s out/runs.sqlite ] || fail 'no database of runs'
 
-# A training that is stopped and continued goes on measuring; its records are those of one run.
+# A training that is stopped and resumed continues to measure; its records are those of one run.
 times() { sed -E 's/"(seconds|images_per_second|wait_share)":[^,}]+/"\1":X/g' "$1"; }
 train 0 long --epochs 12 --measure entropy --measure-every 7
 # shellcheck disable=SC2086
@@ -57,7 +58,7 @@ run 2 train data $network $recipe --measure entopy --output out --experiment nev
 err_has 'attscope: there is no instrument "entopy"; did you mean "entropy"?'
 [ ! -e out/never ] || fail 'a refused training made its folder'
 
-# Measuring a checkpoint prints a table for each instrument and keeps records beside the checkpoint.
+# Measuring a checkpoint prints a table for each instrument and writes records beside the checkpoint.
 run 0 measure out/plain/last.safetensors data --with entropy,tns --json found.json --maps 3
 grep -qE '^measure  1/1 ' stderr || fail "$command_line: other lines of progress: $(cat stderr)"
 sed -E 's/[0-9]+\.[0-9]+(e-[0-9]+)?/X/g; s/ +/ /g' stdout >shape && mv shape stdout
@@ -110,7 +111,7 @@ out_has 'output.logits                                    F32   [3, 4]'
 out_has 'blocks.0.attn.patches                            U16   [3, 2, 5, 4]'
 [ "$(ls out/plain | grep -c tmp)" = 0 ] || fail 'temporary files stay'
 
-# Figures do not depend on batches and threads. Operands may be given as flags. Mixed precision can be measured.
+# Figures do not depend on batch size and threads. Operands may be given as flags. Mixed precision can be measured.
 run 0 measure out/plain/last.safetensors data --with entropy --json again.json -b 5 --threads 1 --workers 1
 figure() { tr -d ' \n' <"$1" | sed -E 's/.*"blocks.0.attn","statistic":"mean","mean":([0-9.]+).*/\1/'; }
 awk -v a="$(figure found.json)" -v b="$(figure again.json)" 'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-12) }' ||
@@ -119,7 +120,7 @@ run 0 measure --checkpoint out/plain/last.safetensors data --with entropy --json
 grep -q '"measurements"' stdout || fail 'nothing in mixed precision'
 ! grep -q 'formula  ' stdout || fail 'tables among the JSON'
 
-# Outside a run's folder figures are printed only, unless --output names a folder for them.
+# Outside the folder of a run, figures are only printed, unless --output names a folder for them.
 mkdir alone
 cp out/plain/last.safetensors alone/some.safetensors
 run 0 measure alone/some.safetensors data --with accuracy
@@ -133,7 +134,7 @@ run 0 measure alone/some.safetensors data --with accuracy --output kept --maps 1
 run 0 measure alone/some.safetensors data --with accuracy --output kept --experiment named
 [ -s kept/named/measure.jsonl ] || fail 'not in the folder that is named'
 
-# A training's folder takes no figures but those of its own checkpoints, wherever a copy of one lies.
+# The folder of a training records figures of its own checkpoints only, also if a copy of one lies elsewhere.
 cp -r out/plain own
 rm -f own/measure*.jsonl
 train 0 foreign --epochs 1 --seed 7
@@ -145,7 +146,8 @@ for name in last model_best checkpoint-0; do
     run 0 measure out/plain/$name.safetensors data --with accuracy --output . --experiment own
 done
 
-# A later measurement keeps what others found on the same weights, data and settings, and replaces all of it otherwise.
+# A later measurement keeps the figures of other instruments if weights, data and settings are the same, and otherwise
+# replaces all.
 instruments() { grep -o '"instrument":"[a-z_]*"' out/plain/measure.jsonl | uniq | cut -d'"' -f4 | sort | tr '\n' ' '; }
 run 0 measure out/plain/last.safetensors data --with entropy,tns
 run 0 measure out/plain/last.safetensors data --with accuracy
@@ -186,7 +188,7 @@ tail -c +17 data/t10k-images-idx3-ubyte | tr '\0-\376' '\1-\377' >>copied/t10k-i
 run 0 measure moved/last.safetensors copied --with entropy
 err_has 'they were taken with another "contents"'
 
-# A note tells that the maps show other weights than the figures.
+# A note reports that the maps belong to other weights than the figures.
 run 0 measure moved/last.safetensors data --with entropy --maps 1
 run 0 measure moved/checkpoint-0.safetensors data --with entropy
 err_has 'moved/maps.safetensors shows other weights: a report leaves it out; new maps replace it'
@@ -196,7 +198,7 @@ run 0 report two -o two.html
 err_has 'two/maps.safetensors shows other weights than the figures, and is left out'
 grep -q '"maps":null' two.html || fail 'maps of other weights beside figures'
 
-# The accuracy equals that of validate: hits to the bit, the loss, which is added up in another order, to rounding.
+# The accuracy equals that of validate: the counts exactly, the loss, summed in another order, up to rounding.
 run 0 validate data --checkpoint out/plain/last.safetensors --json validated.json
 grep -qE '^evaluate  1/1 ' stderr || fail "$command_line: other lines of progress: $(cat stderr)"
 run 0 measure out/plain/last.safetensors data --with accuracy --json measured.json
@@ -206,11 +208,11 @@ number_of() { # FILE PATTERN
 for score in top1 top5 loss; do
     validated=$(number_of validated.json "\"$score\":") measured=$(number_of measured.json "\"$score\",\"mean\":")
     awk -v a="$validated" -v b="$measured" -v bound="$([ $score = loss ] && echo 1e-14 || echo 0)" \
-        'BEGIN { d = a - b; exit !(a != "" && b != "" && d <= bound && d >= -bound) }' || # the loss differs by 2e-16
+        'BEGIN { d = a - b; exit !(a != "" && b != "" && d <= bound && d >= -bound) }' || # the measured difference of the loss is 2e-16
         fail "$score: validate says $validated, measure $measured"
 done
 
-# A reader that closes the pipe loses the table, not the records.
+# If the reader closes the pipe, the table is lost, but not the records.
 rm -f out/plain/measure*.jsonl
 run 0 measure out/plain/last.safetensors data --with all
 all=$(instruments)
@@ -231,7 +233,7 @@ echo 'no picture' >broken/a.png
 run 1 measure out/plain/last.safetensors broken --with entropy --output none
 [ -e none/runs.sqlite ] && [ ! -e none/last ] || fail 'an empty folder stays'
 
-# Instruments that look at no class take images of any class, or of none.
+# Instruments that need no classes accept images of any class, or without classes.
 mkdir other
 cp data/t10k-images-idx3-ubyte other
 awk 'BEGIN { printf "\\0\\0\\10\\1\\0\\0\\0\\40"; for (i = 0; i < 32; i++) printf "\\11" }' | unescape >other/t10k-labels-idx1-ubyte
@@ -241,7 +243,7 @@ err_has 'accuracy is left out: the images have no classes, or others than the ne
 out_has 'entropy: how evenly'
 run 1 measure out/plain/last.safetensors other --with accuracy
 err_has 'is of class 9, but the model has 4 classes'
-# Fewer folders than classes have no accuracy: their numbers are not those of the network.
+# With fewer folders than classes there is no accuracy, because the labels are not those of the network.
 for class in a b c; do mkdir -p "three/$class" && cp "$here/../goldens/images/420.jpg" "three/$class"; done
 run 0 measure out/plain/last.safetensors three
 err_has 'accuracy is left out: the images have no classes, or others than the network'
@@ -250,7 +252,8 @@ run 1 measure out/plain/last.safetensors three --with accuracy,nsi
 err_has 'the network has 4 classes, the data 3, numbered by their sorted names: the evaluation would mean nothing'
 rm -f out/plain/measure*.jsonl
 
-# Images, folders and archives are measured in the order of their paths; the user names the images with maps.
+# Images, folders and archives are measured in the order of their paths; the names of images with maps are those that
+# the user gave.
 mkdir -p loose/deep
 cp "$here/../goldens/images/420.jpg" loose/b.jpg
 cp "$here/../goldens/images/420.jpg" loose/deep/420.jpg
@@ -258,7 +261,7 @@ cp "$here/../goldens/images/grey.jpg" no-ending
 tar cf loose.tar loose
 mkdir flat
 cp loose/b.jpg loose/deep/420.jpg flat
-maps() { head -c 5000 "$1/maps.safetensors" | tr -cd ' -[]-~'; } # the header without its backslashes
+maps() { head -c 5000 "$1/maps.safetensors" | tr -cd ' -[]-~'; } # prints the header without backslashes
 run 0 measure alone/some.safetensors loose/b.jpg loose loose.tar no-ending --output paths --map-images 'no-*,deep/420.jpg,0'
 err_has '6 images in 4 paths, without classes'
 err_has 'accuracy is left out: the images have no classes, or others than the network'
@@ -291,7 +294,7 @@ maps paths/idx | grep -qF '"names":"["t10k-images-idx3-ubyte[31]","t10k-images-i
 run 0 measure out/plain/last.safetensors data --with entropy --output paths --experiment idx --map-images '*ubyte[7]'
 maps paths/idx | grep -qF '"names":"["t10k-images-idx3-ubyte[7]"]"' || fail "not the image that is named: $(maps paths/idx)"
 
-# Names may hold commas and backslashes. An image that is named twice has one map.
+# Names may contain commas and backslashes. An image that is named twice has one map.
 mkdir odd
 for name in 'a,b.jpg' 'a\b.jpg' 'ab.jpg'; do cp loose/b.jpg "odd/$name"; done
 run 0 measure alone/some.safetensors odd --with entropy --output paths --map-images 'a\,b.jpg,ab.jpg,0,a\,?.jpg'
@@ -304,7 +307,7 @@ grep -qaF 'a\\\\b.jpg' paths/some/maps.safetensors || fail "$command_line: maps 
 run 2 measure alone/some.safetensors odd --with entropy --output paths --map-images 'a\,c.jpg'
 err_has 'no image is called "a,c.jpg"'
 
-# An image that is too large is left out of the maps as one that is damaged is.
+# An image that is too large is left out of the maps, as a damaged one is.
 mkdir huge
 cp "$here/../goldens/images/grey.jpg" huge/a.jpg
 cp "$here/../goldens/images/grey.jpg" huge/b.jpg
@@ -315,7 +318,7 @@ err_has '65500 x 65500 pixels are 4290250000; an image may have at most 67108864
 run 0 measure alone/some.safetensors huge --with entropy --output paths --maps 2 --skip-corrupt
 maps paths/some | grep -qF '"names":"["b.jpg"]"' || fail "$command_line: $(maps paths/some)"
 
-# Checkpoints called model.safetensors lie in a folder for each network, and so do their figures.
+# Checkpoints named model.safetensors lie in one folder for each network, and their figures do so too.
 mkdir -p hub/one hub/two
 cp alone/some.safetensors hub/one/model.safetensors
 cp alone/some.safetensors hub/two/pytorch_model.safetensors
@@ -323,7 +326,7 @@ run 0 measure hub/one/model.safetensors data --with entropy --output common
 (cd hub/two && run 0 measure pytorch_model.safetensors ../../data --with entropy --output ../../common)
 for name in one two; do [ -s common/$name/measure.jsonl ] || fail "no figures in common/$name: $(ls common)"; done
 
-# A network that answers with zeros has no stiffness: |x_t| = 0.
+# A network whose activations are zero has no stiffness: |x_t| = 0.
 header=$((8 + $(od -An -t u8 -N 8 alone/some.safetensors))) size=$(wc -c <alone/some.safetensors)
 { head -c $header alone/some.safetensors && head -c $((size - header)) /dev/zero; } >alone/dead.safetensors
 run 0 measure alone/dead.safetensors data --with nsi,tns --json dead.json
@@ -333,7 +336,7 @@ run 0 measure alone/dead.safetensors data --with nsi,tns --json dead.json
 out_has '  not defined in 32 of 32 images'
 out_has 'not defined where |x_t| = 0'
 
-# A list of nothing but exceptions leaves them out of all instruments.
+# A list with only exceptions means all other instruments.
 named() { grep -o '"name": "[a-z_]*"' "$1" | cut -d'"' -f4; }
 run 0 measure alone/some.safetensors data --with all --json all.json
 run 0 measure alone/some.safetensors data --with -accuracy,-nsi --json some.json
@@ -344,10 +347,10 @@ out_has 'accuracy: how often'
 run 2 measure alone/some.safetensors data --with accuracy,-accuracy
 err_is <<<'attscope: "accuracy,-accuracy" leaves no instrument'
 
-# Wrong arguments are refused in one sentence.
+# Wrong arguments are refused with one message.
 usage 'measure needs CHECKPOINT and DATA; see attscope measure --help' measure alone/some.safetensors
 usage 'measure: "more" is one operand too many; see attscope measure --help' measure a --data-dir b more
-# Names of classes that cannot serve are refused before anything is measured.
+# Unusable class names are refused before anything is measured.
 cp out/plain/last.safetensors unmeasured.safetensors
 mkfifo pipe
 for arguments in '' '--maps 1'; do
@@ -387,7 +390,7 @@ echo 'not a database' >kept/runs.sqlite
 run 1 measure alone/some.safetensors data --with accuracy --output kept
 err_has 'attscope: kept/runs.sqlite is not an SQLite database; move it away'
 
-# Mixed images have no single class: no accuracy of them is recorded, not even as NaN.
+# Mixed images have no single class, so no accuracy is recorded for them, not even NaN.
 for measure in accuracy,entropy accuracy; do
     # shellcheck disable=SC2086
     run 0 train data $network $recipe --epochs 1 --mixup 0.8 --measure $measure --measure-every 2 --output mixed --experiment $measure

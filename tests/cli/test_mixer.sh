@@ -1,5 +1,5 @@
 #!/bin/bash
-# An MLP-Mixer: trained, told from its file, measured; another size of images is refused.
+# An MLP-Mixer: trained, recognised from its file, measured; another image size is refused.
 . "$(dirname "$0")/lib.sh"
 idx data
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The list of networks: patterns, a name that is not there, JSON.
+# The list of networks: patterns, an unknown name, JSON.
 . "$(dirname "$0")/lib.sh"
 
 run 0 models 'vit_tiny_patch16_2*' 'deit_tiny_patch16_224'
@@ -37,7 +37,7 @@ err_is <<'TEXT'
 attscope: no model is called "resnetaa*"; attscope models lists all, '*' stands for any letters
 TEXT
 
-# A deprecated name and one with a tag are of a network in the list; --tags lists a network's tags.
+# A deprecated name and a name with a tag belong to a network in the list; --tags lists a network's tags.
 run 0 models tv_resnet34 resnet34.a1_in1k
 out_has 'resnet34 '
 run 0 models --tags vit_small_patch8_224 deit3_small_patch16_224

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The list of modules: what they fit, their options, JSON; a module where it does not fit.
+# The list of modules: what they fit, their options, JSON; a module that does not fit a network.
 . "$(dirname "$0")/lib.sh"
 
 run 0 modules

@@ -1,5 +1,6 @@
 #!/bin/bash
-# A network for images of 8 x 12 pixels in patches of 2 x 4: trained, told from its file, evaluated, measured, shown.
+# A network for images of 8 x 12 pixels in patches of 2 x 4: trained, recognised from its file, evaluated, measured,
+# reported.
 . "$(dirname "$0")/lib.sh"
 idx data
 
@@ -20,7 +21,8 @@ run 0 measure out/a/last.safetensors data --with entropy,distance --maps 2 --jso
 grep -q '"tokens":13' out/a/measure.jsonl || fail 'the tokens of the measurement are not recorded'
 grep -qaE '"grid_h":"4","grid_w":"3"' out/a/maps.safetensors || fail 'the grid of the maps is another'
 grep -qaE '"image":\{"dtype":"U8","shape":\[2,8,12,1\]' out/a/maps.safetensors || fail 'the images of the maps have other sides'
-# Attention is uniform to about 1 %: the mean distance of two centres, patches of 2 x 4 pixels in units of 12.
+# Attention is uniform up to about 1 %, so the figure is the mean distance of two patch centres, for patches of 2 x 4
+# pixels in units of 12.
 uniform=$(awk 'BEGIN {
     for (i = 0; i < 12; i++)
         for (j = 0; j < 12; j++)
@@ -34,7 +36,7 @@ tr -d ' \n' <measured.json | grep -oE '"instrument":"distance",[^}]*"statistic":
 run 0 report out/a -o page.html
 grep -q '"img_size":"8x12"' page.html || fail 'the page lacks the sides of images'
 
-# --input-size goes before the sides that a file of options records, and those beside it.
+# --input-size takes precedence over the sides in a file of options and over --img-size.
 for size in '--input-size 1 4 16' '--img-size 8 --input-size 1 4 16'; do
     # shellcheck disable=SC2086
     run 0 train -c out/a/args.yaml $size --output out --experiment b
@@ -44,7 +46,7 @@ done
 usage '--img-size: "0 12" is not one or two whole numbers, height and width, from 1 to 65536' train data --img-size 0 12
 usage '--input-size needs three whole numbers: channels, height, width' train data --input-size 8 12
 
-# Another arrangement of as many patches.
+# Another grid with as many patches.
 run 0 validate data --checkpoint out/a/last.safetensors --img-size 6 16
 err_has 'pos_embed: resampled from 4 x 3 patches to 3 x 4'
 finish

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Pages of runs: what is written, where, and what is refused. tests/web reads the page itself.
+# attscope report: what is written, where, and what is refused. tests/web reads the page itself.
 . "$(dirname "$0")/lib.sh"
 idx data
 
@@ -40,12 +40,12 @@ run 1 report out/plain
 err_has "attscope: out/plain/metrics.jsonl, line $(wc -l <out/plain/metrics.jsonl): not valid JSON: expected an object in {} or an array in []"
 cmp report.html before.html || fail "$command_line: a failure changes the page"
 
-# A line that a killed training left unfinished is passed over, and this is said.
+# An incomplete line, left by a killed training, is ignored with a note.
 printf '{"event":"st' >>out/broadcast/metrics.jsonl
 run 0 report out/broadcast
 err_has 'was cut short in its writing and is left out'
 
-# The disk is full: the page stays what it was.
+# If the disk is full, the old page stays.
 if [ -w /dev/full ]; then
     run 1 report out/broadcast -o /dev/full
     err_has '/dev/full'

@@ -1,5 +1,6 @@
 #!/bin/bash
-# A residual network with modules in some blocks: trained, told from its file, measured; what does not fit is refused.
+# A residual network with modules in some blocks: trained, recognised from its file, measured; wrong options are
+# refused.
 . "$(dirname "$0")/lib.sh"
 idx data
 
@@ -20,7 +21,7 @@ for line in 'modules: se:ratio=4@after_branch:layer2:all,layer3:0'; do
     grep -qxF "$line" out/some/args.yaml || fail "args.yaml has no line $line"
 done
 
-# The file alone tells the network.
+# The network is recognised from its file alone.
 cp out/some/last.safetensors alone.safetensors
 run 0 inspect alone.safetensors
 for option in 'img_size       8' 'in_chans       1' 'num_classes    4' 'depth          20' 'width          4' 'layers         2,2,2' \
@@ -31,7 +32,7 @@ done
 run 0 validate data --checkpoint alone.safetensors
 run 0 measure alone.safetensors data --with nsi,tns
 out_has 'layer3.1.add'
-# The first step of each stage is marked, in both readings, in the table, its record and as JSON.
+# The first step of each stage is marked, in both readings: in the table, in the record and as JSON.
 [ "$(grep -cE '^  layer[123]\.0\.add \* +[0-9]' stdout)" = 6 ] || fail 'first steps of stages are not marked'
 [ "$(grep -cE '^  layer[123]\.1\.add   +[0-9]' stdout)" = 6 ] || fail 'other steps are marked'
 [ "$(grep -cF '  * the first step of its stage, which TNS leaves out' stdout)" = 1 ] || fail 'the mark is not explained'
@@ -40,7 +41,7 @@ run 0 measure alone.safetensors data --with nsi,tns --output measured --experime
 [ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 6 ] || fail 'the record does not'
 run 0 measure alone.safetensors data --with tns --output measured --experiment marked
 [ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 6 ] || fail 'a kept figure loses its mark'
-# Its record says what it is, in the words of a training's, and nothing of another family's.
+# The record describes the measurement with the fields of a training's record, without options of another family.
 run 0 measure alone.safetensors data --with tns --output measured --experiment alone
 for fact in '"depth":20' '"layers":"2,2,2"' '"stem_type":"conv3"' '"width":4' \
     '"modules":"se:ratio=4@after_branch:layer2:all,layer3:0"'; do
@@ -55,14 +56,14 @@ for maps in '--maps 1' '--map-images 0'; do
     err_has 'attscope: maps show attention between tokens, and resnet29 has none'
 done
 
-# A grey network goes on where it stood, though the means of a network for colours differ by channel; args.yaml, which
-# has one of them, gives the same run.
+# A network for grey images is resumed, although its recorded means differ by channel; args.yaml, which has one mean,
+# gives the same run.
 run 0 train data -c out/plain/args.yaml --experiment twin
 cmp out/plain/last.safetensors out/twin/last.safetensors || fail 'args.yaml does not give the same run'
 run 0 train data --resume out/plain/last.safetensors
 err_has 'nothing is left to train'
 
-# Modules on top of weights without them start anew.
+# Modules that are added to weights without them are initialised.
 train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --attn eca --attn-blocks every:2
 err_has 'start anew'
 err_has ', eca@after_branch:every:2'
@@ -73,7 +74,7 @@ run 0 validate data --checkpoint out/two/last.safetensors
 run 0 inspect out/two/last.safetensors
 out_has ' modules        se:ratio=4+srm@after_branch:0-1'
 
-# StepNet's flags complete modules, which is what files record.
+# StepNet's flags complete the module's text, and files record that text.
 recorded() { # NAME TEXT
     grep -qxF "modules: $2" "out/$1/args.yaml" || fail "$1: modules is not recorded as $2"
 }
@@ -96,7 +97,7 @@ recorded recipe step:ratio=2,adaptor=bottleneck,input=difference
 train 0 recipe --epochs 1 -c step.yaml --adaptor-input difference --resume auto
 recorded recipe step:ratio=2,adaptor=bottleneck,input=difference
 
-step() { # MESSAGE FLAG...: refused in this one sentence
+step() { # MESSAGE FLAG...: the command must fail with exactly this message
     local message=$1
     shift
     train 2 none "$@"

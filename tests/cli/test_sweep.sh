@@ -1,5 +1,5 @@
 #!/bin/bash
-# A recipe over seeds and settings: what a run is, done once, taken together; stopped, killed and failing runs.
+# A sweep over seeds and settings: its runs, repeated calls, tables; stopped, killed and failing runs.
 . "$(dirname "$0")/lib.sh"
 idx data
 cat >tiny.yaml <<'YAML'
@@ -72,7 +72,7 @@ no_aug: true
 threads: 2
 epochs: 1
 YAML
-# The settings that a list with commas stands for are printed first.
+# The settings in a list with commas are printed first.
 run 1 sweep short.yaml nowhere --vary 'attn-blocks=all,layer3:0,1,layer3:0\,1' --set attn=se --seeds 4,5
 head -n 5 stderr >stdout && same stdout <<'TEXT'
 4 settings with 2 seeds each (a comma parts the values of --vary; within a value it is \,):
@@ -112,12 +112,12 @@ out_has '  setting         runs, n  seeds  parameters  seconds of training'
 ! grep -q 'last evaluation' stdout || fail 'accuracy stands in the table twice'
 out_has '  broadcast=none        2    1,2        7028  '
 out_has '  broadcast=cb_s        2    1,2        7060  '
-# Figures are to the right of their column: a heading, and what stands below it, end where the next begins.
+# Numbers are right-aligned: each ends where its heading ends and the next column begins.
 table=$(awk '/^accuracy: / { on = 1 } /^entropy: / { on = 0 } on && /broadcast=|^  (top1|top5|loss) /' stdout)
 [ "$(wc -l <<<"$table")" = 4 ] || fail "accuracy's table: $table"
 [ "$(sed 's/±/+/g' <<<"$table" | awk '{ print length }' | sort -u | wc -l)" = 1 ] || fail "ragged: $table"
 grep -qE '^  top1 +[0-9.]+ ± [0-9.]+ +[0-9.]+ ± [0-9.]+$' <<<"$table" || fail 'no accuracy with its deviation'
-# A deviation has two digits, and its mean as many decimals; a page of the same runs says so, too.
+# A deviation has two digits, and its mean has as many decimals; the report of the same runs shows the same.
 grep -E ' ± ' stdout | grep -oE '[0-9.]+ ± [0-9.]+' | grep -v ' ± 0$' | awk '{
     digits = $3; sub(/^0*[.]?0*/, "", digits); gsub(/[.]/, "", digits)
     mean = $1; deviation = $3
@@ -139,7 +139,7 @@ cmp out/tiny/sweep.json result.json || fail '--json and sweep.json differ'
 [ "$(grep -c '"status": "measured"' result.json)" = 4 ] || fail 'four runs are not measured'
 grep -q '"samples":\[' out/tiny/broadcast=cb_s-seed2/measure.jsonl || fail 'no NSI of single samples'
 
-# A run is what train does.
+# A run gives the same result as attscope train.
 run 0 train data --config tiny.yaml --seed 2 --broadcast cb_s --output out --experiment alone
 cmp out/alone/last.safetensors out/tiny/broadcast=cb_s-seed2/last.safetensors || fail 'a run is not what train does'
 
@@ -148,7 +148,7 @@ cp -rp out/tiny before
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out
 [ "$(grep -c ': done already$' stderr)" = 4 ] || fail 'runs are done again'
 diff -r before out/tiny || fail 'a sweep that was done changes its folder'
-# One sweep at a time works in a folder.
+# Only one sweep at a time works in a folder.
 exec 9<out/tiny && flock 9
 run 1 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out
 err_has 'out/tiny: another sweep is at work in this folder'
@@ -158,7 +158,7 @@ run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out
 out_has '"instrument": "entropy"'
 [ "$(grep -c '"status": "measured"' stdout)" = 6 ] || fail 'six runs are not measured'
 
-# Any two figures can be correlated; nothing is trained for it, and the page of the folder does the same.
+# Any two figures can be correlated without a training; the report of the folder shows the same correlation.
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
     --correlate entropy/blocks.1.attn/mean,accuracy/loss --correlate 'tns/zeta*/mu unit,accuracy/loss'
 [ "$(grep -c ': done already$' stderr)" = 6 ] || fail "$command_line: runs are done again"
@@ -173,13 +173,13 @@ run 1 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out
     --correlate entropy/blocks.7.attn/mean,accuracy/loss
 err_has 'attscope: --correlate: no run has a figure "entropy/blocks.7.attn/mean", but for example "entropy/blocks.0.attn/mean"; out/tiny/sweep.json has the names of all'
 
-# The table shows what was measured, and nothing of what was not.
+# The table shows only what was measured.
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1 --set epochs=1 --measure accuracy,entropy --output out \
     --experiment entropy
 grep -qE '^  blocks.1.attn +[0-9.]+ +[0-9.]+$' stdout || fail "$command_line: no entropy: $(cat stdout)"
 ! grep -qiE 'tns|not in this table' stdout || fail "$command_line: figures that were not measured: $(cat stdout)"
 
-# Modules stand beside each other, a row a block in the network's order; what else was measured is in sweep.json.
+# Modules are compared with one row per block, in the network's order; other figures are in sweep.json only.
 run 0 sweep short.yaml data --vary attn=se:ratio=4,step --vary attn-blocks=layer2:all,all --seeds 1 --measure all \
     --output out --experiment gates
 gates=$(awk '/^[a-z]+: / { on = /^gate: / } on && /^  layer/' stdout)
@@ -190,7 +190,7 @@ grep -qE '^  layer2.0( +0\.[0-9]+){4} *$' <<<"$gates" || fail "gates of two modu
 out_has 'not in this table: gate (all but the mean). All of it is in out/gates/sweep.json; attscope report out/gates draws it.'
 grep -q 'quantile 0.9' out/gates/sweep.json || fail 'sweep.json leaves gates out'
 
-# Without --measure it measures what the columns need, where a network of the sweep has it.
+# Without --measure it measures what the columns need, if a network of the sweep has it.
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experiment default
 err_has 'attn=none is measured without gate, which has nothing to see there'
 ! grep -q 'without.*tns' stderr || fail "tns is missed where no network has it: $(cat stderr)"
@@ -202,7 +202,8 @@ grep -q '"with":"accuracy,entropy,distance,nsi,tns"' out/tiny/broadcast=none-see
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experiment default
 [ "$(grep -c ': done already$' stderr)" = 2 ] || fail "$command_line: runs are done again"
 
-# Classes of the measured images that are not the network's have no accuracy, and are refused before the training.
+# If the classes of the measured images are not the network's, there is no accuracy, and the sweep is refused before the
+# training.
 for folder in train/cat train/dog val/cat val/dog test/bird; do
     mkdir -p "folders/$folder" && for i in 1 2 3 4; do cp "$here/../goldens/images/420.jpg" "folders/$folder/$i.jpg"; done
 done
@@ -224,15 +225,15 @@ for measure in '' '--measure all'; do
     done
     err_has ': done already'
 done
-mv folders/test/bird folders/test/dog # numbered as in the training
+mv folders/test/bird folders/test/dog # the labels are those of the training
 for again in first again; do
     run 0 sweep pets.yaml folders --seeds 1 --output out --experiment dogs --measure accuracy,nsi
     out_has 'accuracy: how often'
 done
 err_has ': done already'
 
-# A setting that is another's again is taken once: without a module its places mean nothing; defaults and places can
-# be said in several ways. Folders have no colons, tables do.
+# Equivalent settings run once: without a module, its places mean nothing, and defaults and places can be written in
+# several ways. Names of folders have no colons; tables do.
 run 0 sweep short.yaml data --vary attn=none,se,se:ratio=16 --vary attn-blocks=layer3:all,all,2 --seeds 1 \
     --measure accuracy --output out --experiment once
 err_has 'attn=none,attn-blocks=all is attn=none,attn-blocks=layer3:all again and taken once'
@@ -249,11 +250,11 @@ run 0 sweep tiny.yaml data --vary broadcast=cb_s,cb_s:init=0.5 --vary lr=0.003,3
     --measure accuracy --output out --experiment written
 [ "$(grep -c 'again and taken once$' stderr)" = 2 ] || fail "numbers in other words: $(cat stderr)"
 ! grep -q '^broadcast=cb_s:init=0.5,lr=0.003 is' stderr || fail 'a module with another start is taken for the same'
-# Settings that differ in a second module, or in its options, are different ones.
+# Settings that differ in a second module, or in its options, are different.
 run 1 sweep tiny.yaml nowhere --seeds 1 \
     --vary modules=cb_s,cb_s+cb@after_attn,cb_s+cb_s:init=1@after_attn,cb_s+cb_s:init=2@after_attn
 ! grep -q 'again and taken once' stderr || fail "a second module makes no difference: $(cat stderr)"
-# An option of several numbers takes them with spaces between.
+# An option with several numbers takes them separated by spaces.
 run 0 sweep tiny.yaml data --vary 'img_size=8 4,8' --set 'mean=0.5' --seeds 1 --set epochs=1 --measure accuracy --output out \
     --experiment sides
 grep -A2 -x 'img_size:' 'out/sides/img_size=8_4-seed1/args.yaml' | tr -d '\n' | grep -qx 'img_size:- 8- 4' ||
@@ -262,30 +263,30 @@ grep -qx 'img_size: 8' 'out/sides/img_size=8-seed1/args.yaml' || fail 'a sweep d
 usage '--img_size: "8 4 2" is not one or two whole numbers, height and width, from 1 to 65536' \
     sweep tiny.yaml data --set 'img_size=8 4 2'
 
-# Settings with long names are numbered, so that a line stays a line.
+# Settings with long names are numbered, so that each fits on a line.
 run 0 sweep short.yaml data --vary attn=none,se:ratio=4 --vary batch-size=16,32 --vary weight-decay-on=all --seeds 1 \
     --set epochs=1 --output out --experiment long
 out_has '  [4] attn=se:ratio=4,batch-size=32,weight-decay-on=all        1      1 '
 grep -qE '^  mean +\[1\] +\[2\] +\[3\] +\[4\]$' stdout || fail "columns are not numbered: $(cat stdout)"
 [ "$(sed '/^[a-z]\|^      /d; s/±/+/g' stdout | awk 'length > 110')" = '' ] || fail "lines too long: $(cat stdout)"
 
-# The folder of a sweep becomes a page.
+# attscope report accepts the folder of a sweep.
 run 0 report out/tiny -o sweep.html
 out_has 'sweep.html: 6 runs'
 
-# A baseline has nothing for some instruments, which are left out of it alone; the same command does nothing again.
+# Some instruments find nothing in a baseline: only these are left out for it, and the same command then does nothing.
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
 err_has 'attn=none is measured without gate, which has nothing to see there'
 grep -qE '^  layer1.0 +- +[0-9.]+' stdout || fail "$command_line: no gates beside a baseline: $(cat stdout)"
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
 [ "$(grep -c ': done already$' stderr)" = 2 ] || fail 'a run without one of the instruments is done again'
 
-# A run that was begun with other settings is left alone.
+# A run that was started with other settings is not changed.
 run 1 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set lr=0.01
 err_has 'attscope: out/tiny/broadcast=none-seed1 was begun with lr: 0.003, here it is 0.01; another --experiment keeps both'
 run 0 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set threads=2 --set workers=1
 
-# So is a run of other training or test images, measured or not. The same images may lie elsewhere.
+# Nor is a run with other training or test images, measured or not. The same images may lie elsewhere.
 cp -r data moved
 run 0 sweep tiny.yaml moved --vary broadcast=none --seeds 1 --output out
 err_has ': done already'
@@ -302,10 +303,10 @@ run 1 sweep tiny.yaml trained --vary broadcast=cb_s --seeds 1 --output out
 err_has 'out/tiny/broadcast=cb_s-seed1 was begun with other images than trained has'
 run 0 sweep tiny.yaml data --vary broadcast=cb_s --seeds 1 --output out
 
-# --- a damaged file fails its own run alone
+# --- a damaged file makes only its own run fail
 short='--set epochs=1 --set depth=1 --measure accuracy --output out'
 # shellcheck disable=SC2086
-damage() { # NAME FILE TEXT [LOST]: of the first run, once it is measured
+damage() { # NAME FILE TEXT [LOST]: damages the file of the first run once the run is measured
     rm -rf "out/$1"
     run 0 sweep tiny.yaml data --seeds 1 $short --experiment "$1"
     printf '%s' "$3" >"out/$1/tiny-seed1/$2"
@@ -327,7 +328,7 @@ damage metrics metrics.jsonl 'null
 damage measured measure.jsonl '[]
 '
 damage checkpoint last.safetensors 'not one' measure.jsonl
-# Some records are read for the table only, after the run was measured; damage there fails its own run alone, too.
+# Some records are read for the table only, after the run was measured; damage there also makes only its own run fail.
 # shellcheck disable=SC2086
 run 0 sweep tiny.yaml data --seeds 1 $short --experiment late
 rm out/late/tiny-seed1/measure.jsonl
@@ -347,7 +348,7 @@ err_has 'out/blocked/sweep.json exists and is not a regular file; it is not repl
 run 1 sweep tiny.yaml data $short --experiment file
 err_has 'out/file is a file; a folder is needed in its place'
 
-# --- a run that fails leaves the others alone
+# --- a run that fails does not affect the others
 run 1 sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing
 err_has 'warning: num-classes=3-seed1 failed (exit status 2); the others go on'
 err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
@@ -364,7 +365,7 @@ run 1 sweep tiny.yaml data --vary lr=0.003,1000 --set opt=sgd --seeds 1,2 --outp
 grep -qE '^lr=1000: 2 of 2 runs failed: .*epoch 1.*(NaN|finite|nan)' stdout || fail "the table hides failures: $(cat stdout)"
 [ "$(grep -c '"failure": "' out/diverging/sweep.json)" = 2 ] || fail 'sweep.json does not say why runs failed'
 
-# --- a warning about a folder of images comes once, whatever opens the folder; the split is the one that is there
+# --- a warning about a folder of images comes once; the split is the existing one
 for split in train val; do
     for class in a b; do
         mkdir -p "photographs/$split/$class"
@@ -379,7 +380,7 @@ for warning in 'photographs/train: left out files' 'photographs/val: left out fi
 done
 grep -q '^  "split": "val",$' out/photographs/sweep.json || fail "sweep.json: $(grep split out/photographs/sweep.json)"
 
-# --- a sweep that was stopped or killed ends with the bits of one that was not
+# --- a sweep that was stopped or killed gives the same bits as one that was not
 long='--set epochs=60 --seeds 1,2 --output out'
 # shellcheck disable=SC2086
 run 0 sweep tiny.yaml data $long --experiment whole
@@ -392,7 +393,7 @@ interrupt() { # SIGNAL NAME
     kill "-$1" $child
     wait $child
     status=$?
-    for job in "${jobs[@]}"; do # a run ends with its sweep, but a little later; one that nobody waits for has no program
+    for job in "${jobs[@]}"; do # a run ends shortly after its sweep; a zombie has no program
         while readlink "/proc/$job/exe" >/dev/null; do sleep 0.01; done
     done
     command_line="attscope sweep, $1"

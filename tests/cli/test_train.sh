@@ -1,5 +1,5 @@
 #!/bin/bash
-# A training's folder, lines and results; stopped and continued to the same bits; its checkpoint evaluated, used and
+# A training: its folder, output and results; stopped and resumed with the same bits; its checkpoint evaluated, used and
 # inspected.
 . "$(dirname "$0")/lib.sh"
 idx data
@@ -50,7 +50,7 @@ for line in 'model: vit_tiny_patch16_224' 'embed_dim: 16' 'mlp_ratio: 4' 'opt: a
     grep -qxF "$line" out/whole/args.yaml || fail "args.yaml has no line '$line'"
 done
 
-# On a terminal one line of at most 80 columns is redrawn.
+# On a terminal, one line of at most 80 columns is redrawn.
 if ! script -qec true /dev/null >/dev/null 2>&1; then
     echo 'skipped: the progress bar: no pseudo-terminal can be made here'
 else
@@ -62,17 +62,17 @@ else
     awk '/^train / && length >= 80 { bad = 1 } END { exit bad }' lines || fail 'the bar is too wide'
 fi
 
-# args.yaml alone gives the same training, to the bit. The command line wins over it.
+# args.yaml alone gives the same training, to the bit. The command line takes precedence over it.
 run 0 train -c out/whole/args.yaml --experiment again
 cmp out/whole/last.safetensors out/again/last.safetensors || fail 'args.yaml does not give the same weights'
 run 0 train -c out/whole/args.yaml --experiment short --epochs 1
 grep -qxF 'epochs: 1' out/short/args.yaml || fail 'the command line does not win'
 
-# Without a terminal the first line comes after the first update, however rare lines are.
+# Without a terminal, the first line comes after the first update, however large the interval is.
 train 0 rare --epochs 2 --batch-size 8 --grad-accum-steps 3 --log-interval 1000
 [ "$(grep '^train ' stderr | cut -d' ' -f1-4)" = 'train 1/2  3/12' ] || fail "lines of progress: $(cat stderr)"
 
-# A training of no epochs saves the initial weights; training from them equals training from the seed.
+# A training of no epochs saves the initial weights; a training from them equals a training from the seed.
 train 0 untrained --epochs 0 --model-ema
 out_is <<'TEXT'
 vit_tiny_patch16_224: 0 epochs, 0 updates
@@ -101,11 +101,11 @@ err_has "; --mean, --crop-pct, --crop-mode: as asked for"
 run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.4
 ! grep -q 'as asked for' stderr || fail "$command_line: the mean is the checkpoint's"
 
-# A folder that holds a training is left alone.
+# A folder with a training is not changed by a new one.
 train 1 whole --epochs 3
 err_has 'attscope: out/whole holds a training already; another experiment begins a new one, resume out/whole/last.safetensors goes on with this one where it is not finished'
 
-# Trainings without a name that begin in the same second have folders of their own.
+# Trainings without a name that start in the same second have folders of their own.
 for i in 1 2 3; do
     # shellcheck disable=SC2086
     "$ATTSCOPE" train data $network $recipe --epochs 1 --output unnamed >/dev/null 2>"twin$i" & twins[i]=$!
@@ -125,7 +125,8 @@ cmp out/both/args.yaml both.yaml || fail 'the second training wrote its args.yam
 kill -INT $child
 wait $child
 
-# An interrupted training saves a checkpoint and exits with 130; continued, it ends with the bits of a whole one.
+# An interrupted training saves a checkpoint and exits with 130; when resumed, it ends with the bits of an uninterrupted
+# one.
 train 0 long --epochs 60
 "$ATTSCOPE" train data $network $recipe --epochs 60 --output out --experiment cut >stdout 2>stderr &
 child=$!
@@ -177,7 +178,7 @@ err_has 'its epochs is "60", here it is "61"; its learning rate follows from how
 err_has 'it continues with the options and the data that out/cut/args.yaml names; to train its weights on, with a'
 err_has 'new schedule: attscope train DATA --initial-checkpoint out/cut/last.safetensors --experiment NAME --epochs MORE'
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
-run 0 train --resume out/cut # of a folder the last checkpoint
+run 0 train --resume out/cut # a folder stands for its last checkpoint
 err_has 'out/cut/last.safetensors: all 60 epochs are done already, nothing is left to train'
 mkdir bare
 run 1 train --resume bare
@@ -186,12 +187,12 @@ rm -r out/cut && cp -r before out/cut
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 diff -r before out/cut >difference || fail "a refused training changes its folder: $(cat difference)"
 
-# Weights that answer with NaN end a training, whether an update or an evaluation finds them, and make no checkpoint.
+# Weights that give NaN end a training, whether an update or an evaluation detects them, and write no checkpoint.
 train 1 burst --epochs 1 --lr 1000 --opt sgd --val-split ''
 err_has '(epoch 1) was not made: NaN or infinity'
 err_has 'a training that diverges may need a lower --lr, or --clip-grad'
 train 0 good --epochs 1
-# At this rate weights burst within the first epochs, whose only update is finite.
+# At this rate, weights overflow within the first epochs, whose only update is finite.
 # shellcheck disable=SC2086
 run 1 train data --initial-checkpoint out/good/last.safetensors $recipe --opt sgd --lr 1000 --batch-size 96 --epochs 9 \
     --output out --experiment bursts
@@ -199,7 +200,7 @@ err_has 'NaN or infinity'
 err_has 'the last good checkpoint is out/bursts/last.safetensors'
 run 0 validate data --checkpoint out/bursts/last.safetensors
 
-# A training is not continued on other images, or on the same ones in another order or under other names.
+# A training is not resumed on other images, nor on the same images in another order or with other names.
 mkdir -p pictures/train/a pictures/train/b
 for name in a/1 a/2 a/3 a/4 b/1 b/2 b/3 b/4; do cp "$here/../goldens/images/420.jpg" pictures/train/$name.jpg; done
 few='--model vit_tiny_patch16_224 --img-size 8 --patch-size 4 --embed-dim 16 --depth 1 --num-heads 2 --batch-size 4 --no-aug'
@@ -231,7 +232,7 @@ run 1 train nowhere --resume out/listed/last.safetensors
 ! grep -q 'names it' stderr || fail "$command_line: the operand is not what args.yaml names"
 for data in moved moved.tar; do run 0 train $data --resume out/listed/last.safetensors; done
 
-# A training without evaluation stays so when it is continued. An empty --output is the default.
+# A training without evaluation stays so when it is resumed. An empty --output means the default.
 train 0 blind --epochs 1 --val-split ''
 ! grep -q 'eval loss' stderr || fail "$command_line: evaluates in spite of it"
 run 0 train --resume out/blind/last.safetensors
@@ -240,8 +241,8 @@ run 0 train --resume out/blind/last.safetensors
 run 0 train data $network $recipe --epochs 1 --output '' --experiment home
 [ -e output/train/home/args.yaml ] || fail "$command_line: not in the default folder"
 
-# A network that does not suit the images is said; one that no memory holds is refused before its weights are drawn,
-# with what the evaluation beside it would take.
+# A network that does not fit the images gives a message. One that does not fit into memory is refused before its
+# weights are initialised, with the memory that the evaluation would also need.
 run 1 train data --model vit_tiny_patch16_224 --img-size 16384 --epochs 1 --output out --experiment huge -b 8
 err_has 'the images are grey: --in-chans 1 gives a network that takes them as they are'
 err_has 'images of 8 x 8 pixels are enlarged to 16384 x 16384'
@@ -266,7 +267,7 @@ run 1 validate data --checkpoint out/whole/last.safetensors --use-ema
 run 1 validate data --checkpoint out/whole/last.safetensors --results-file nowhere/r.csv
 err_is <<<'attscope: nowhere/r.csv: No such file or directory'
 
-# Figures of averaged weights are called so.
+# Figures of averaged weights are marked as such.
 train 0 averaged --epochs 1 --model-ema
 grep -qE '^epoch 1/1 .* top-5 [0-9.]+ % of the averaged weights ' stderr || fail "$command_line: whose figures?"
 [ "$(grep -c ' of the averaged weights$' stdout)" = 2 ] || fail "$command_line: whose figures? $(cat stdout)"
@@ -275,7 +276,7 @@ err_has 'out/averaged/last.safetensors has averaged weights too, which its train
 run 0 validate data --checkpoint out/averaged/last.safetensors --use-ema
 ! grep -q 'averaged' stderr || fail "$command_line: advises what is done"
 cp stdout averaged.txt
-# A training begins from the weights that are not averaged, and a note tells how to begin from the average.
+# --initial-checkpoint takes the weights without averaging; a note tells how to take the averaged weights.
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint out/averaged/last.safetensors $recipe --epochs 1 --output out --experiment others
 err_has 'out/averaged/last.safetensors has averaged weights too, which are not taken: attscope convert --use-ema makes a file'
@@ -303,7 +304,7 @@ for key in history evicted loss_sum classes best_metric; do
     ! grep -q "attscope.train.$key" stdout || fail "inspect --json tells $key, which only a resume understands"
 done
 
-# Sizes of memory; the least that works is said, and does.
+# --memory: the message names the smallest size that works, and that size works.
 usage '--memory: "4X" is not a size such as 800M or 4G, or a number of bytes' train data --memory 4X
 # shellcheck disable=SC2086
 run 1 train data $network --epochs 1 --batch-size 16 --memory 0.5K --output out --experiment little
@@ -314,7 +315,7 @@ least=$(sed -n 's/.*(\([0-9]*\) bytes).*/\1/p' stderr)
 run 0 train data $network --epochs 1 --batch-size 16 --memory "$((least / 1024 + 1))k" --output out --experiment little
 grep -q "^memory: $(((least / 1024 + 1) * 1024))\$" out/little/args.yaml || fail 'args.yaml lacks the memory'
 
-# The checkpoint alone, without the args.yaml beside it, says how the images were made ready.
+# The checkpoint alone, without the args.yaml beside it, gives the preprocessing.
 mkdir alone
 cp out/whole/last.safetensors alone
 run 0 inspect alone/last.safetensors --json alone.json
@@ -322,7 +323,7 @@ out_has 'images       8 x 8 x 1, mean 0.4, std 0.3, crop 0.8 squash, bicubic'
 tr -d ' \n' <alone.json >stdout
 for figure in '"mean":[0.4]' '"std":[0.3]' '"crop_pct":0.8' '"crop_mode":"squash"' '"interpolation":"bicubic"'; do out_has "$figure"; done
 
-# An image that is not square looks different in each crop mode, and the checkpoint's own is the default.
+# An image that is not square looks different in each crop mode; the checkpoint's mode is the default.
 wide=$here/../goldens/images/rgb.png
 for mode in center squash border; do
     run 0 predict alone/last.safetensors "$wide" --crop-mode $mode --json $mode.json
@@ -333,7 +334,7 @@ cmp -s own.json squash.json || fail "predict does not take the checkpoint's crop
     fail 'two crop modes give the same figures'
 grep -qxF 'crop_mode: squash' out/whole/args.yaml || fail "args.yaml does not record the crop mode"
 
-# A warm-up that outlasts the training causes a warning.
+# A warm-up that is longer than the training causes a warning.
 # shellcheck disable=SC2086
 run 0 train data $network --batch-size 16 --no-aug --threads 2 --epochs 1 --output out --experiment cold
 err_has 'the warm-up lasts the whole training: with --warmup-epochs 5 and --epochs 1 the rate never reaches --lr'
@@ -342,8 +343,8 @@ grep -qE '"event":"run_begin".*"lr":"0.00625","lr_base":"0.1"' out/cold/metrics.
 run 0 train data $network $recipe --epochs 1 --output out --experiment warm
 ! grep -q 'the warm-up lasts' stderr || fail "$command_line: a warm-up that there is not"
 
-# A start from its weights: another number of classes gives a new head, another grid of patches has
-# the position embedding resampled, a module that is new starts anew.
+# --initial-checkpoint: for another number of classes, the head is initialised; for another grid of patches, position
+# embeddings are resampled; a new module is initialised.
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint alone/last.safetensors --num-classes 6 $recipe --epochs 1 --output out \
     --experiment tuned
@@ -361,7 +362,7 @@ err_has 'pos_embed: resampled from 2 x 2 patches to 4 x 4'
 err_has 'blocks.0.mlp.cb.weight starts anew: alone/last.safetensors has none'
 err_has 'head.weight, head.bias: re-initialised, because the file has 4 classes and the network 6'
 
-# A file without a head: its two tensors have another name here, which is passed over.
+# A file without a head: its two tensors are renamed to names that are ignored.
 LC_ALL=C sed 's/"head\.weight"/"ema.xweight"/; s/"head\.bias"/"ema.xbias"/' out/tuned/last.safetensors >headless.safetensors
 for classes in 4 5; do
     asked=$([ $classes = 4 ] || echo "--num-classes $classes")
@@ -372,7 +373,7 @@ for classes in 4 5; do
     ! grep -q 'has 6 classes' stderr || fail "$command_line: advice on classes that the file does not have"
 done
 
-# What needs no classes works on such a file; what does says so in a sentence.
+# Commands that need no classes work on such a file; others refuse it with a message.
 run 0 measure headless.safetensors data --with entropy
 err_has ', no head; network: '
 run 0 measure headless.safetensors data --maps 1 --output out --experiment headless
@@ -390,7 +391,7 @@ run 0 convert headless.safetensors bare.safetensors
 run 0 measure bare.safetensors data --with entropy
 ! grep -q skipped stderr || fail "$command_line: nothing was skipped"
 
-# Tensors that only training used are named by each command that reads the file.
+# Tensors that only the training used are named by each command that reads the file.
 LC_ALL=C sed 's/"ema\.xweight"/"head.mlp.00"/' headless.safetensors >projection.safetensors
 cmp -s headless.safetensors projection.safetensors && fail 'the names were not replaced'
 run 0 measure projection.safetensors data --with entropy
@@ -401,7 +402,7 @@ run 0 convert projection.safetensors bare.safetensors
 err_has 'projection.safetensors: skipped, because only training uses them: head.mlp.*'
 grep -q '^tensors  *[0-9]*, [0-9]* left out$' stdout || fail "$command_line: $(cat stdout)"
 
-# Without --num-classes a network that is fine-tuned gets as many classes as the data has, or the class map.
+# Without --num-classes, a fine-tuned network gets as many classes as the data set or the class map has.
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint out/tuned/last.safetensors $recipe --epochs 1 --output out --experiment fitted
 err_has '--num-classes 4, as many as the data has'
@@ -419,7 +420,7 @@ run 0 validate data --checkpoint out/mapped/last.safetensors --class-map five.tx
 run 0 validate data --checkpoint out/tuned/last.safetensors
 err_has 'the network has 6 classes, the data 4;'
 
-# Class folders are numbered by the names of the training, also where the network has more classes than that.
+# Class folders get the labels of the training, also if the network has more classes.
 for class in ant bee; do
     mkdir -p folders/$class
     cp "$here/../goldens/images/rgb.png" "$here/../goldens/images/grey.png" folders/$class
@@ -440,7 +441,7 @@ done
 
 picture=$here/../goldens/images/422.jpg
 
-# Weights that are not finite (the last tensor, four bytes of it), and a tensor's name that would steer a terminal.
+# Weights that are not finite (four bytes of the last tensor), and a tensor name with control characters.
 cp alone/last.safetensors nan.safetensors
 printf '\0\0\300\177' | dd of=nan.safetensors bs=1 seek=$(($(wc -c <nan.safetensors) - 4)) conv=notrunc status=none
 run 1 predict nan.safetensors "$picture"
@@ -468,7 +469,7 @@ err_has 'attscope: the network has 4 classes, the data 2, numbered by their sort
 run 1 predict out/whole/last.safetensors names
 err_has 'names'
 
-# Mixed precision: recorded, kept by what continues it, refused where the processor lacks it unless forced.
+# Mixed precision: recorded, kept when resumed, and refused if the processor lacks bf16, unless forced.
 ATTSCOPE_CPU=avx2 train 1 refused --epochs 1 --amp
 grep -qE '^attscope: --amp needs a processor with AVX512_BF16; this one has (avx2|baseline) \(--amp-force ' stderr || fail "--amp: $(cat stderr)"
 train 2 refused --epochs 1 --amp-force

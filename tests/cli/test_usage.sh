@@ -1,5 +1,5 @@
 #!/bin/bash
-# What is asked for wrongly is refused in one sentence, with exit status 2, and help teaches.
+# Wrong arguments are refused with one message and exit status 2; help texts.
 . "$(dirname "$0")/lib.sh"
 
 run 2
@@ -16,7 +16,7 @@ usage 'unknown command "trian"; did you mean train?' trian
 usage 'unknown command "xyzzyxyzzy"; see attscope --help' xyzzyxyzzy
 
 usage 'unknown option --batch-szie; did you mean --batch-size?' train data --batch-szie 3
-usage 'unknown option --file-grid; see attscope train --help' train data --file-grid 2 # known from tensors only
+usage 'unknown option --file-grid; see attscope train --help' train data --file-grid 2 # only tensors can give it
 usage 'unknown option --weight_decya; did you mean --weight-decay?' train data --weight_decya 3
 usage 'unknown option --qqqqqqqqqqqq; see attscope train --help' train data --qqqqqqqqqqqq
 usage 'unknown option -z; see attscope train --help' train data -z
@@ -40,7 +40,7 @@ usage '--amp is done in bfloat16, not in float16; --amp-dtype bfloat16 says so' 
 usage '--amp-dtype: there is no "half", only bfloat16, float16' train data --amp --amp-dtype half
 usage "--pretrained is timm's, but attscope does not have it yet; weights come from a file" validate data --pretrained
 
-# Several unknown names are told in one message, whatever else is wrong.
+# Several unknown flags are named in one message, whatever else is wrong.
 run 2 train data --batch-szie 3 --jsd-loss -z --epochs ten
 err_is <<'TEXT'
   unknown option --batch-szie; did you mean --batch-size?
@@ -64,7 +64,7 @@ run 2 train data $(printf -- '--unknown%d ' $(seq 20))
 err_has '20 options are refused'
 err_has '  and 4 more'
 
-# Flags of timm's that concern only the speed, memory or device of PyTorch are ignored, which one note says.
+# Flags of timm's that only concern speed, memory or device of PyTorch are ignored, with one note.
 run 1 train missing --model resnet20 --pin-mem --device-modules a b --pin-mem --torchcompile inductor --num-gpu 2
 err_is <<'TEXT'
 --pin-mem, --device-modules, --torchcompile, --num-gpu: ignored, because this only concerns the speed, memory, device or processes of PyTorch
@@ -147,7 +147,7 @@ usage 'deit_tiny_patch16_224 has no pretrained tag "in1k"; its tags are fb_in1k'
 run 1 inspect missing.safetensors
 err_is <<<'attscope: missing.safetensors: No such file or directory'
 
-# Files are named with the flag that gives them.
+# Messages about files name the flag that gave the file.
 run 1 validate data --checkpoint missing.safetensors
 err_is <<<'attscope: --checkpoint missing.safetensors could not be opened: No such file or directory'
 run 1 train data --model resnet20 --initial-checkpoint missing.safetensors
@@ -177,16 +177,16 @@ for command in train validate measure predict models modules inspect report benc
     awk 'length > 80 { print FILENAME ": " length ": " $0; bad = 1 } END { exit bad }' stdout || fail "$command --help: too wide"
 done
 
-# Config files: the same table, underscores or dashes; the command line wins; what is wrong is named with its line.
+# Config files: the same flags, with underscores or dashes; the command line takes precedence; errors name the line.
 printf 'epochs: 3\nbatch_szie: 4\n' >c.yaml
 usage 'c.yaml, line 2: unknown option batch_szie; did you mean batch-size?' train data -c c.yaml
 printf 'lr: fast\n' >c.yaml
 usage 'c.yaml, line 1: lr: "fast" is not a number from 0 to 1000' train data -c c.yaml
-# A file of timm's says "" for what was not given.
+# In timm's files, "" means "not given".
 printf "opt: ''\nsched: ''\noutput: ''\nexperiment: ''\ndata: null\ntarget_key: null\n" >c.yaml
 run 1 train missing -c c.yaml --model vit_tiny_patch16_224
 err_has 'missing'
-# All that timm's train.py can say, as it writes it: what means nothing here is passed over where it has no effect.
+# All options that timm's train.py writes: unsupported ones are ignored if their value has no effect.
 run 1 train missing -c "$here/timm_args.yaml"
 err_is <<<'attscope: missing does not exist'
 idx data
@@ -210,7 +210,7 @@ usage "c.yaml, line 1: grayscale_prob is timm's, but attscope does not have it y
 printf 'bce_loss: false\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml
 usage 'c.yaml, line 4: opt: there is no "adamx"; did you mean adamw?' train data -c c.yaml
 
-# Output that goes nowhere is a failure; closed streams are no files to print into.
+# If output cannot be written, the command fails; closed streams are not used for other files.
 run_to() { # FILE or &-: attscope models, to there
     status=0
     eval '"$ATTSCOPE" models >'"$1"' 2>stderr' || status=$?

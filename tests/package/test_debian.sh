@@ -1,5 +1,5 @@
 #!/bin/bash
-# Debian packages: five, with what belongs into each, the dependencies they have, and a command that runs.
+# Debian packages: there are five, each with the right files and dependencies, and the command runs.
 set -u
 for tool in dpkg-deb dpkg-shlibdeps; do
     command -v $tool >/dev/null || { echo "skipped: there is no $tool"; exit 77; }
@@ -17,7 +17,7 @@ cd "$work" || exit 1
 cpack --config "$ATT_BUILD/CPackConfig.cmake" -G DEB -B "$work" -D CPACK_PACKAGING_INSTALL_PREFIX=/usr >log 2>&1 ||
     { cat log; exit 1; }
 
-# holds PACKAGE PATTERN...: files of the package, patterns of the shell's from its root.
+# holds PACKAGE PATTERN...: checks that the package has files for the shell patterns, which start at its root.
 holds() {
     local package=$1 pattern
     shift
@@ -46,7 +46,7 @@ depends libattscope-dev libattscope0.2 libdnnl-dev
 depends libattscope-lab0.2 libc6 libjansson4
 depends libattscope-lab-dev libattscope-dev libjansson-dev
 depends attscope libc6 'libdnnl2?[^ ]*' libjansson4
-# What calls private functions of another package, or needs the library beside its headers, is of the same build.
+# Packages that use private functions of another package, or its library and headers, need the same version of it.
 version=$(dpkg-deb -f libattscope0.2_*.deb Version)
 needs_same() { # PACKAGE OTHER
     dpkg-deb -f "$1"_*.deb Depends | grep -qF "$2 (= $version)" || fail "$1 takes any version of $2"
@@ -55,7 +55,7 @@ needs_same libattscope-lab0.2 libattscope0.2
 needs_same libattscope-dev libattscope0.2
 needs_same libattscope-lab-dev libattscope-lab0.2
 [ "$(find . -maxdepth 1 -name '*.deb' | wc -l)" -eq 5 ] || fail "packages: $(ls ./*.deb)"
-# No file lies in two packages.
+# No file is in two packages.
 for package in libattscope0.2 libattscope-dev libattscope-lab0.2 libattscope-lab-dev attscope; do
     (cd $package && find . ! -type d)
 done | sort | uniq -d >twice

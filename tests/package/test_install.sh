@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installed into a prefix of its own and moved, both libraries serve programs in C and C++ through pkg-config and CMake,
+# Both libraries, installed into a prefix and then moved, can be used by C and C++ programs with pkg-config and CMake,
 # shared and static.
 set -u
 work=$(mktemp -d)
@@ -24,7 +24,7 @@ export LD_LIBRARY_PATH=$library
     fail 'pkg-config and the command say different versions'
 "$prefix/bin/attscope" models 'deit_tiny*' >"$work/models" || fail 'the installed command does not run'
 
-# build_and_run NAME COMMAND...: the program is made by COMMAND -o and must print 1.386, as the example graph.c does.
+# build_and_run NAME COMMAND...: builds the program with COMMAND -o; it must print 1.386, as examples/graph.c does.
 build_and_run() {
     local name=$1
     shift
@@ -42,7 +42,7 @@ read -ra private < <(pkg-config --static --libs attscope)
 build_and_run shared cc "$examples/graph.c" "${shared[@]}" -lm
 needs_library shared libattscope || fail 'the shared program does not ask for libattscope.so.0.x'
 
-# Programs with a module, an instrument and a task of their own need nothing but the installed headers and library.
+# Programs with their own module, instrument and task need only the installed headers and library.
 build_own() { # NAME ARGUMENT...
     local name=$1
     shift
@@ -55,13 +55,13 @@ build_own instrument deit_tiny_patch16_224 "$examples/../tests/goldens/images/rg
 cc -Wall -Wextra -Werror "$examples/task.c" "${shared[@]}" -lm -o "$work/task" >"$work/log" 2>&1 ||
     { fail 'task.c does not build'; cat "$work/log"; }
 
-# A folder without the shared library: -lattscope can only be the static one.
+# A folder without the shared library, so that -lattscope uses the static one.
 mkdir "$work/archive"
 cp "$library"/libattscope*.a "$work/archive"
 build_and_run static cc "$examples/graph.c" "${flags[@]}" "-L$work/archive" "${private[@]/-L*/-L$work/archive}"
 ! needs_library static libattscope || fail 'the static program asks for libattscope.so.0.x'
 
-# The second library, which also passes on the first.
+# libattscope-lab, which also links with libattscope.
 cat >"$work/lab.c" <<'TEXT'
 #include <attscope/attscope.h>
 #include <attscope/lab.h>
@@ -96,10 +96,10 @@ build_and_run lab cc "$work/lab.c" "${lab_shared[@]}"
 needs_library lab libattscope-lab || fail 'the shared program does not ask for libattscope-lab.so.0.x'
 build_and_run lab_static cc "$work/lab.c" "${flags[@]}" "-L$work/archive" "${lab_private[@]/-L*/-L$work/archive}"
 ! needs_library lab_static 'libattscope[^ ]*' || fail 'the static program asks for libattscope-lab.so.0.x'
-# It finds the first beside itself, without LD_LIBRARY_PATH.
+# It finds libattscope in its own folder, without LD_LIBRARY_PATH.
 env -u LD_LIBRARY_PATH ldd "$library/libattscope-lab.so" | grep -q "libattscope.so.0.* => .*$work" ||
     fail 'the second library does not find the first'
-# Private functions are of this very version, so that libraries of two builds do not meet.
+# Private functions have the exact version, so that libraries of two builds cannot be combined.
 version=$(pkg-config --modversion attscope)
 readelf -W --version-info "$library/libattscope-lab.so" | grep -q "ATTSCOPE_PRIVATE_$version" ||
     fail 'the second library takes private functions of any version'
@@ -169,7 +169,7 @@ else
     cat "$work/log"
 fi
 
-# Without the component nothing but attscope itself is looked for.
+# Without components, only attscope itself is searched for.
 sed -i 's/ COMPONENTS lab static//; /by_static/d; /lab_by/d' "$work/project/CMakeLists.txt"
 cmake -S "$work/project" -B "$work/project/bare" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 || {
     fail 'find_package(attscope) needs more than attscope'
@@ -177,7 +177,7 @@ cmake -S "$work/project" -B "$work/project/bare" -DCMAKE_PREFIX_PATH="$prefix" >
 }
 ! grep -qi 'dnnl\|jansson\|opencl' "$work/log" || fail 'find_package(attscope) looks for the parts of the static library'
 
-# Without the files of the second library, its component is missed in a sentence.
+# Without the files of libattscope-lab, a message says that its component is missing.
 sed -i 's/ REQUIRED/ REQUIRED COMPONENTS lab/' "$work/project/CMakeLists.txt"
 rm "$library"/cmake/attscope/attscope-lab*
 ! cmake -S "$work/project" -B "$work/project/missing" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 &&

@@ -1,9 +1,9 @@
 #!/bin/bash
-# -DATT_SQLITE=OFF -DATT_REPORT=OFF: libraries and command build where SQLite and D3 are not to be found, and say in one
-# sentence each what they were built without. Only files that the options change are compiled again.
+# -DATT_SQLITE=OFF -DATT_REPORT=OFF: libraries and command build on a system without SQLite and D3, and messages say
+# what they were built without. Only files that the options affect are compiled again.
 . "$(dirname "$0")/../cli/lib.sh"
 source=$(cd "$here/../.." && pwd)
-cached() { sed -n "s/^$1:[A-Z]*=//p" "$ATT_BUILD/CMakeCache.txt"; } # NAME: a setting of the build at hand
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$ATT_BUILD/CMakeCache.txt"; } # NAME: prints a setting of the current build
 
 printf '#!/bin/sh\ncase "$*" in *sqlite*) exit 1 ;; esac\nexec pkg-config "$@"\n' >pkg-config
 chmod +x pkg-config
@@ -20,7 +20,7 @@ for file in build/libattscope.so build/libattscope-lab.so build/attscope; do
 done
 ! grep -q sqlite build/attscope.pc || fail 'attscope.pc names SQLite'
 
-# The command trains and measures without a database, and writes no page.
+# The command trains and measures without a database, and refuses to write a report.
 ATTSCOPE=$work/build/attscope
 idx data
 run 0 train data $network $recipe --epochs 1 --output out --experiment run
@@ -33,7 +33,7 @@ run 1 report out/run -o report.html
 err_is <<<'attscope: report.html is not written: this build of attscope has no page for reports (-DATT_REPORT=OFF)'
 [ ! -e report.html ] || fail 'a refused report leaves a file'
 
-# A program is told the same by the shared library.
+# The shared library gives programs the same message.
 cat >program.c <<'TEXT'
 #include <attscope/lab/report.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Manual pages without a warning, for every command; completion that offers commands, options, choices and files.
+# Manual pages: one for every command, without warnings. Completion: commands, options, choices and files.
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -11,7 +11,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-# The first column of the overview's list.
+# The first column of the list in the overview.
 mapfile -t commands < <("$ATTSCOPE" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 [ ${#commands[@]} -ge 6 ] || fail "commands: ${commands[*]}"
 for page in attscope "${commands[@]/#/attscope-}"; do
@@ -39,7 +39,7 @@ fi
 . "$pages/bash-completion/completions/attscope" || fail 'the completion cannot be sourced'
 complete -p attscope | grep -q _attscope || fail 'the completion is not registered'
 
-# offers WORDS CHOICE...: completing the last of WORDS offers every CHOICE; offers_no the contrary.
+# offers WORDS CHOICE...: completing the last of WORDS must offer every CHOICE; offers_no: none of them.
 complete_words() {
     read -ra COMP_WORDS <<<"$1"
     [ "${1% }" = "$1" ] || COMP_WORDS+=('')

@@ -1,13 +1,13 @@
 #!/bin/bash
-# A limit on the size of files (ulimit -f), as batch systems set it: one sentence that names the file, and what was there
-# stays. Without care the system would end the process by a signal.
+# A limit on file sizes (ulimit -f), as batch systems set it: one message names the file, and existing files stay.
+# Without special handling, a signal would end the process.
 . "$(dirname "$0")/../cli/lib.sh"
 idx data
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs 1 --output out --experiment whole
 checkpoint=out/whole/last.safetensors
 
-# limited KIB ARGUMENT...: the command fails under the limit, with one sentence on a file that was too large.
+# limited KIB ARGUMENT...: the command must fail under the limit, with one message about a file that is too large.
 limited() {
     local kib=$1 status=0
     shift

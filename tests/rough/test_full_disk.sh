@@ -1,6 +1,6 @@
 #!/bin/bash
-# A full disk, a real one of a megabyte: each failure is one sentence that names the file, what was there stays, and once
-# there is room the training goes on to the same bits.
+# A full disk (a real one, of a megabyte): each failure gives one message that names the file, existing files stay, and
+# with free space the training is resumed and ends with the same bits.
 if [ -z "${ATT_INSIDE:-}" ]; then
     if ! unshare -Urm true 2>/dev/null; then
         echo 'skipped: no file system of its own can be mounted here (unshare -Urm)'
@@ -20,7 +20,7 @@ fill() { dd if=/dev/zero of=full/filler bs=4096 status=none 2>/dev/null; }
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs 60 --output out --experiment whole
 
-# A training whose disk is full cannot go on, and loses nothing.
+# A training on a full disk stops and loses nothing.
 # shellcheck disable=SC2086
 "$ATTSCOPE" train data $network $recipe --epochs 60 --output full/out --experiment cut >stdout 2>stderr &
 child=$!
@@ -41,7 +41,7 @@ run 0 train --resume full/out/cut/last.safetensors
 cmp full/out/cut/last.safetensors out/whole/last.safetensors || fail 'other weights than without the full disk'
 cmp full/out/cut/summary.csv out/whole/summary.csv || fail 'another summary.csv than without the full disk'
 
-# A new run's folder cannot even be begun.
+# The folder of a new run cannot be created.
 fill
 # shellcheck disable=SC2086
 run 1 train data $network $recipe --epochs 1 --output full/out --experiment new
@@ -66,7 +66,7 @@ for file in models.json results.csv results.json; do
 done
 ! ls full/*.tmp 2>/dev/null | grep . || fail 'a temporary file is left'
 
-# A device that is full is reported too.
+# A full device is reported too.
 run 1 models --json /dev/full
 err_has 'attscope: /dev/full could not be written: No space left on device'
 umount full

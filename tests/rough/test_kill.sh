@@ -1,6 +1,6 @@
 #!/bin/bash
-# Killed at any moment, as often as ATT_KILLS (8) says, a training continues from its checkpoint to the weights and logs
-# of one that was never disturbed; and at every moment its files can be read.
+# A training that is killed at random moments, ATT_KILLS (8) times, and resumed from its checkpoint ends with the
+# weights and logs of an undisturbed one; at every moment its files can be read.
 . "$(dirname "$0")/../cli/lib.sh"
 kills=${ATT_KILLS:-8}
 idx data
@@ -24,7 +24,7 @@ while [ $killed -lt "$kills" ]; do
     fi
     "$ATTSCOPE" train "${again[@]}" >stdout 2>stderr &
     child=$!
-    # Mostly within the life of a whole training over the number of kills, sometimes much later.
+    # Mostly within the time of a whole training divided by the number of kills, sometimes much later.
     sleep "$(awk -v took="$took" -v kills="$kills" -v seed=$RANDOM \
         'BEGIN { srand(seed); printf "%.3f", took / 1000 * rand() * (rand() < 0.1 ? 1 : 3 / (3 + kills)) }')"
     kill -KILL $child 2>/dev/null
@@ -55,7 +55,7 @@ fi || fail "the last training: $(cat stderr)"
 for file in last.safetensors model_best.safetensors summary.csv; do
     cmp out/cut/$file out/whole/$file || fail "after $killed kills: another $file"
 done
-# Apart from times (seconds, rates, shares of waiting) the log is the same.
+# Prints the log without times (seconds, rates, shares of waiting).
 timeless() { sed -E 's/"(seconds|images_per_second|wait_share)":[^,}]*,?//g' "$1"; }
 cmp <(timeless out/cut/metrics.jsonl) <(timeless out/whole/metrics.jsonl) || fail 'another metrics.jsonl'
 ls out/cut >names

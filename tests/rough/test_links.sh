@@ -1,6 +1,6 @@
 #!/bin/bash
-# A run's folder from somebody else, whose files are links to the user's own: no command writes to what they lead to.
-# Links that the user names are followed.
+# The folder of a run, received from somebody else, whose files are links to the user's own files: no command writes to
+# their targets. Links that the user names are followed.
 . "$(dirname "$0")/../cli/lib.sh"
 idx data
 # shellcheck disable=SC2086
@@ -10,7 +10,7 @@ printf 'mine' >saved
 cp saved precious
 untouched() { cmp -s saved precious || fail "$command_line: writes to what $1 leads to"; cp saved precious; }
 
-# linked NAME STATUS ARGUMENT...: the command on a copy of the folder in which NAME is a link.
+# linked NAME STATUS ARGUMENT...: runs the command on a copy of the folder in which NAME is a link.
 linked() {
     local name=$1 status=$2
     shift 2
@@ -42,7 +42,7 @@ for name in runs.sqlite-wal runs.sqlite-shm runs.sqlite-journal; do
     untouched $name
 done
 
-# Nor does a second name of a file (a hard link) let anything be written to it.
+# Hard links are not written to either.
 for name in metrics.jsonl summary.csv events.out.tfevents.attscope; do
     rm -rf out
     cp -r given out
@@ -57,7 +57,7 @@ for name in metrics.jsonl summary.csv events.out.tfevents.attscope; do
     rm precious
 done
 
-# What is replaced in one step takes the link's place.
+# Files that are replaced in one step replace the link.
 for name in args.yaml classes.txt last.safetensors model_best.safetensors args.yaml.tmp classes.txt.tmp \
     last.safetensors.tmp model_best.safetensors.tmp; do
     # shellcheck disable=SC2086
@@ -68,7 +68,7 @@ for name in measure.jsonl.tmp measure.previous.jsonl maps.safetensors maps.safet
     linked $folder/$name 0 measure out/theirs/last.safetensors data --with entropy --maps 1 --threads 1
 done
 
-# Figures and pages that the user names.
+# JSON files, CSV files and reports that the user names.
 for file in figures.json results.csv; do ln -s "$work/precious" "$file.tmp"; done
 ln -s "$work/precious" page.html.tmp
 run 0 validate data --checkpoint given/theirs/last.safetensors --json figures.json --results-file results.csv

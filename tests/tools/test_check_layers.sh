@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/check-layers accepts a well-layered tree and names each kind of violation.
+# tools/check-layers accepts a correct tree and names each kind of violation.
 set -eu
 check=$(cd "$(dirname "$0")/../../tools" && pwd)/check-layers
 tree=$(mktemp -d)

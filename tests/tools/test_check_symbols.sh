@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/check-symbols accepts what it should and refuses, by name, what it must not let through.
+# tools/check-symbols accepts correct objects, and names each kind of violation.
 set -eu
 check=$(cd "$(dirname "$0")/../../tools" && pwd)/check-symbols
 work=$(mktemp -d)

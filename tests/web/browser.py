@@ -26,12 +26,12 @@ class Browser:
         to_browser, self.out = os.pipe()
         self.into, from_browser = os.pipe()
 
-        def place():  # the browser reads descriptor 3 and writes 4
+        def place():  # the browser reads file descriptor 3 and writes 4
             read, write = os.dup(to_browser), os.dup(from_browser)
             os.dup2(read, 3)
             os.dup2(write, 4)
 
-        # --no-sandbox: it refuses to run as root with it, and the page is ours.
+        # --no-sandbox: as root, the browser refuses to run with its sandbox; the page is our own.
         command = [
             find(),
             "--headless",

@@ -412,7 +412,7 @@ def read_swept_looks(browser):
         for seed in (1, 2, 3):
             name = f"look={setting}-seed{seed}"
             copy("plain-1", os.path.join("looks", name), [("metrics.jsonl", '"seed":"1"', f'"seed":"{seed}"')])
-            if (setting, seed) != ("none", 2):  # another seed keeps its look
+            if (setting, seed) != ("none", 2):  # another seed of the same setting keeps its style
                 runs.append({"name": name, "setting": f"look={setting}", "seed": seed, "status": "measured"})
     with open(os.path.join(folder, "looks", "sweep.json"), "w", encoding="utf-8") as file:
         json.dump({"runs": runs}, file)
@@ -605,7 +605,7 @@ def entropy(row):
     return -sum(a * math.log(a) for a in row if a > 0)
 
 
-# The words of each of [image, layer, head, query].
+# Returns the texts for each of [image, layer, head, query].
 READ_OUT = """(asked => {
     const atlas = atlasOf(runs[0]);
     return asked.map(([image, layer, head, query]) =>
@@ -694,7 +694,7 @@ def read_maps(page):
     )
     page.evaluate("document.querySelectorAll('#maps .strip button')[0].click()")
     check(page.evaluate(told).startswith("cat/a.png · cat, recognised (90 %)."), f"image 1: {page.evaluate(told)}")
-    # Run 1 showed c.png last. An image of other data is another image, whatever its name.
+    # Run 1 showed c.png last. An image of another data set is another image, whatever its name.
     page.evaluate("runs[1].measured_begin.data = 'elsewhere'")
     page.evaluate("document.querySelectorAll('#maps .choice input')[1].click()")
     check(page.evaluate(told).startswith("c.png · "), f"an image of other data: {page.evaluate(told)}")
@@ -730,8 +730,8 @@ def read_maps(page):
     check(alone != covered and min(alone, covered) < between < max(alone, covered), "the slider mixes image and attention")
 
 
-# Shows the maps of the first run as if its images and its grid had other sides. Returns the boxes of the large picture
-# and of all, and the width of the column.
+# Shows the maps of the first run as if its images and its grid had other sides. Returns the boxes of the large image
+# and of all images, and the width of the column.
 SHOW_OBLONG = """((h, w, grid_h, grid_w) => {
     const {maps} = runs[0];
     const made = explorer({...runs[0], maps: {...maps, grid_h, grid_w, image: {...maps.image, h, w}}}, {});
@@ -920,7 +920,7 @@ READ_CONTRAST = """
 
 def read_contrast(page, where):
     """Every text has a contrast of at least 4.5 : 1 with what is behind it, in charts, tables, captions and tips."""
-    page.evaluate("document.querySelectorAll('#legend .chip')[1].click()")  # one that is off
+    page.evaluate("document.querySelectorAll('#legend .chip')[1].click()")  # one that is switched off
     page.evaluate("document.querySelector('#entropy svg.chart').focus()")
     page.key("ArrowRight")
     found = page.evaluate(READ_CONTRAST)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The page of made runs in a headless Chromium: page.py reads it.
+# Tests the report of generated runs in a headless Chromium, by page.py.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 if [ -z "${ATTSCOPE:-}" ] || [ -z "${MAKE_RUNS:-}" ]; then
