@@ -458,8 +458,8 @@ static void statistics_come_back_from_a_run(void **state)
     double stats[FD_BATCH][2][5][ATT_ATTENTION_STATS], map[FD_BATCH][2][5][5];
     FD_OK(att_session_output(run.session, "attn.stats", 0, FD_BATCH, stats));
     FD_OK(att_session_output(run.session, "attn.map", 0, FD_BATCH, map));
-    assert_true(fabs(stats[4][1][4][ATT_STAT_ENTROPY] - log(5)) <
-                1e-12); /* all tokens are equal, so attention is uniform */
+    /* all tokens are equal, so attention is uniform */
+    assert_true(fabs(stats[4][1][4][ATT_STAT_ENTROPY] - log(5)) < 1e-12);
     assert_true(fabs(map[4][1][4][4] - 0.2) < 1e-12);
     fd_close(&run);
     fd_destroy(&model);
