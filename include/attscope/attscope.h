@@ -1,4 +1,7 @@
-/* attscope/attscope.h - includes every header of libattscope. attscope/lab.h includes those of libattscope-lab. */
+/* attscope/attscope.h - includes every header of libattscope. attscope/lab.h includes those of libattscope-lab.
+ *
+ * In all headers, a pointer must not be NULL unless the description of the parameter or member says what NULL means.
+ */
 #ifndef ATTSCOPE_ATTSCOPE_H
 #define ATTSCOPE_ATTSCOPE_H
 

@@ -606,6 +606,7 @@ att_status att_model_identify(att_context *context, const att_tensors *file, con
 {
     att_identity unused;
     char message[512];
+    ATT_TRY(att_require(context, file, "the file to identify"));
     att_status status = search_network(context, file, path, name, flags, identity);
     if (status != ATT_ERR_ARGUMENT)
         return status;

@@ -415,9 +415,17 @@ static loading loading_of(const att_model *model, const att_tensors *file, const
         .context = att_graph_context(graph), .model = model, .graph = graph, .file = file, .prefix = prefix};
 }
 
+static att_status check_arguments(const att_model *model, const att_tensors *file, const att_weights *weights)
+{
+    att_context *context = att_graph_context(att_model_graph(model));
+    ATT_TRY(att_require(context, file, "the file to load weights from"));
+    return att_require(context, weights, "the object to load weights into");
+}
+
 att_status att_model_load_prefixed(const att_model *model, const att_tensors *file, const char *prefix,
                                    att_weights *weights)
 {
+    ATT_TRY(check_arguments(model, file, weights));
     loading l = loading_of(model, file, prefix);
     return load(&l, weights);
 }
@@ -430,6 +438,7 @@ att_status att_model_load(const att_model *model, const att_tensors *file, att_w
 att_status att_model_load_pretrained(const att_model *model, const att_tensors *file, att_weights *weights,
                                      att_new_head *head)
 {
+    ATT_TRY(check_arguments(model, file, weights));
     loading l = loading_of(model, file, "");
     l.head_classes = other_classes(&l);
     l.without_head = l.head_classes > 0 || lacks(&l, is_head);

@@ -404,6 +404,10 @@ static void null_is_refused_or_has_a_meaning(void **state)
     is_refused(f, NULL, "the file, folder or name of a network is missing: the pointer is NULL");
     assert_int_equal(att_network_locate(f->context, NULL, path, sizeof path), ATT_ERR_ARGUMENT);
     assert_null(att_model_family_of(NULL).name);
+    att_identity found;
+    assert_int_equal(att_model_identify(f->context, NULL, NULL, NULL, NULL, &found), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_model_load(f->model, NULL, f->weights), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_model_load_pretrained(f->model, NULL, f->weights, NULL), ATT_ERR_ARGUMENT);
     att_network *network = open_network(f, export(f, path));
     assert_int_equal(att_network_name_classes(network, NULL), ATT_ERR_ARGUMENT);
     assert_int_equal(att_network_set_preprocess(network, NULL), ATT_ERR_ARGUMENT);
