@@ -195,11 +195,6 @@ static int finish(const job *j, att_status status, const att_train_result *resul
         return CLI_STOPPED;
     }
     int code = cli_check(j->cli, status);
-    if (status == ATT_ERR_MISMATCH && !j->begun && *j->run->resume)
-        cli_note(j->cli,
-                 "it continues with the options and the data that %s/args.yaml names; to train its weights on, with a "
-                 "new schedule: attscope train DATA --initial-checkpoint %s --experiment NAME --epochs MORE",
-                 j->run->folder, j->run->resume);
     if (status == ATT_ERR_NONFINITE)
         cli_note(j->cli, "a training that diverges may need a lower --lr, or --clip-grad");
     if (j->begun && !j->recipe->train.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
@@ -264,6 +259,18 @@ static void advise_on_data(cli_app *cli, const att_recipe *recipe)
              cli_folder_of(resume, folder, sizeof folder), resume);
 }
 
+/* A training that continues needs its own options and data. */
+static void advise_on_resume(cli_app *cli, const att_recipe *recipe)
+{
+    const att_run_place place = place_of(&recipe->files);
+    char resume[CLI_PATH], folder[CLI_PATH];
+    if (att_run_find_resume(cli->context, &place, resume, sizeof resume) == ATT_OK && *resume)
+        cli_note(cli,
+                 "it continues with the options and the data that %s/args.yaml names; to train its weights on, with a "
+                 "new schedule: attscope train DATA --initial-checkpoint %s --experiment NAME --epochs MORE",
+                 cli_folder_of(resume, folder, sizeof folder), resume);
+}
+
 static int open_training(job *j, const char *data)
 {
     att_recipe *recipe = &j->settings->recipe;
@@ -274,9 +281,12 @@ static int open_training(job *j, const char *data)
         code = refuse_no_data(j->cli, &recipe->files);
     if (code != CLI_OK)
         return code;
-    code = cli_check(j->cli, att_training_open(j->cli->context, recipe, &j->training));
+    att_status status = att_training_open(j->cli->context, recipe, &j->training);
+    code = cli_check(j->cli, status);
     if (code != CLI_OK && !data)
         advise_on_data(j->cli, recipe);
+    if (status == ATT_ERR_MISMATCH)
+        advise_on_resume(j->cli, recipe);
     if (code != CLI_OK)
         return code;
     j->recipe = att_training_recipe(j->training);

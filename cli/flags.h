@@ -6,8 +6,7 @@
 
 #include "cli.h"
 
-/* Makes the context. --amp is refused where the processor has no products in bf16, unless forced. Returns an exit
- * status. */
+/* Creates the context, and refuses settings of --amp as att_recipe_engine_check() does. Returns an exit status. */
 int cli_engine_open(cli_app *cli, const att_recipe_engine *engine);
 
 typedef struct cli_output {

@@ -73,7 +73,7 @@ static att_yaml_entry make_entry(const att_flag_place *place, const void *values
         if (*c == '-')
             *c = '_';
     int count = att_flag_format(place, values, l->numbers, l->texts);
-    bool is_list = count > 1 || (count == 1 && flag->kind == ATT_FLAG_REALS);
+    bool is_list = count > 1 || (count == 1 && att_flag_is_list(flag));
     return (att_yaml_entry){.key = l->key,
                             .kind = count == 0 ? ATT_YAML_NULL
                                     : is_list  ? ATT_YAML_LIST

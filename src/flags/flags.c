@@ -87,10 +87,10 @@ static bool allocate_rows(att_flags *flags)
     size_t most = (size_t)most_rows(flags);
     flags->rows = att_allocate_array(flags->context, most, sizeof *flags->rows);
     flags->offsets = att_allocate_array(flags->context, most, sizeof *flags->offsets);
-    flags->titles = att_allocate_array(flags->context, most, sizeof *flags->titles);
+    flags->groups = att_allocate_array(flags->context, most, sizeof *flags->groups);
     flags->names = att_allocate_array(flags->context, most, sizeof *flags->names);
     flags->defaults = att_allocate(flags->context, flags->options.size);
-    return flags->rows && flags->offsets && flags->titles && flags->names && flags->defaults;
+    return flags->rows && flags->offsets && flags->groups && flags->names && flags->defaults;
 }
 
 /* Names of declared options have dashes as those of flags have. */
@@ -103,7 +103,7 @@ static void fill(att_flags *flags)
         flags->count = first + made < most ? first + made : most;
         for (int row = first; row < flags->count; row++) {
             flags->offsets[row] = use->offset;
-            flags->titles[row] = use->group->title;
+            flags->groups[row] = use->group;
             if (flags->rows[row].kind == ATT_FLAG_DECLARED)
                 flags->rows[row].name = put_dashes(flags->rows[row].name, flags->names[row]);
         }
@@ -135,7 +135,7 @@ void att_flags_destroy(att_flags **flags)
         return;
     att_free(own->context, own->defaults);
     att_free(own->context, own->names);
-    att_free(own->context, own->titles);
+    att_free(own->context, own->groups);
     att_free(own->context, own->offsets);
     att_free(own->context, own->rows);
     att_free(own->context, own->uses);
@@ -160,7 +160,7 @@ int att_flags_count(const att_flags *flags)
 
 att_flag_place att_flags_at(const att_flags *flags, int index)
 {
-    return (att_flag_place){&flags->rows[index], flags->offsets[index], flags->titles[index]};
+    return (att_flag_place){&flags->rows[index], flags->offsets[index], flags->groups[index]->title};
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -181,12 +181,18 @@ bool att_flag_is_text(const att_flag *flag)
            (flag->kind == ATT_FLAG_DECLARED && flag->declared->kind == ATT_OPTION_TEXT);
 }
 
+bool att_flag_is_list(const att_flag *flag)
+{
+    return flag->kind == ATT_FLAG_PAIR || flag->kind == ATT_FLAG_REALS || flag->kind == ATT_FLAG_INTS;
+}
+
 int att_flag_numbers(const att_flag *flag)
 {
     bool sides = flag->kind == ATT_FLAG_DECLARED && flag->declared->kind == ATT_OPTION_SIDES;
-    if (flag->kind == ATT_FLAG_REALS)
+    if (flag->kind == ATT_FLAG_REALS || flag->kind == ATT_FLAG_INTS)
         return flag->most > 0 ? flag->most : 3;
-    return sides ? ATT_OPTION_NUMBERS : !att_flag_is_text(flag) && !att_flag_is_truth(flag);
+    return sides || flag->kind == ATT_FLAG_PAIR ? ATT_OPTION_NUMBERS
+                                                : !att_flag_is_text(flag) && !att_flag_is_truth(flag);
 }
 
 int att_flag_choice_count(const att_flag *flag)
@@ -270,12 +276,20 @@ static bool are_same_reals(const att_reals *a, const att_reals *b)
     return same;
 }
 
+static bool are_same_ints(const att_flag *flag, const void *a, const void *b)
+{
+    int count = att_flag_ints_count(flag, a);
+    return count == att_flag_ints_count(flag, b) && memcmp(a, b, (size_t)count * sizeof(int)) == 0;
+}
+
 static bool is_same_value(const att_flag *flag, const void *a, const void *b)
 {
     if (flag->kind == ATT_FLAG_TEXT)
         return is_same_text(*(const char *const *)a, *(const char *const *)b);
     if (flag->kind == ATT_FLAG_DECLARED)
         return att_option_same(flag->declared, a, b);
+    if (flag->kind == ATT_FLAG_INTS)
+        return are_same_ints(flag, a, b);
     return flag->kind == ATT_FLAG_REALS ? are_same_reals(a, b) : memcmp(a, b, flag->size) == 0;
 }
 

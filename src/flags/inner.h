@@ -10,8 +10,8 @@ struct att_flags {
     att_flag_use *uses; /* groups with rows, in order */
     int use_count;
     att_flag *rows;
-    size_t *offsets;     /* of each row's struct */
-    const char **titles; /* of each row's group */
+    size_t *offsets;               /* of each row's struct */
+    const att_flag_group **groups; /* of each row */
     char (*names)[ATT_OPTION_KEY];
     int count;
     void *defaults;
@@ -28,6 +28,10 @@ att_named_flag att_flags_by_name(const att_flags *flags, const char *name);
 att_named_flag att_flags_by_letter(const att_flags *flags, char letter);
 /* Whether it is true or false. */
 bool att_flag_is_truth(const att_flag *flag);
+/* Whether its value is a list of numbers, even where that has one number. */
+bool att_flag_is_list(const att_flag *flag);
+/* The count of an ATT_FLAG_INTS whose first number is at `values`. */
+int att_flag_ints_count(const att_flag *flag, const void *values);
 
 /* Stores a value. where: what messages call the flag, "--lr" or "recipe.yaml, line 3: lr". ERR_ARGUMENT where there are
  * too many texts or one of them is wrong. */

@@ -53,7 +53,7 @@ static void take_values(const flag_words *flag, words *w)
     if (flag->attached || att_flag_is_truth(row) || w->at == w->count)
         return;
     w->at++;
-    for (int most = row->kind == ATT_FLAG_REALS ? INT_MAX : att_flag_numbers(row);
+    for (int most = att_flag_is_list(row) ? INT_MAX : att_flag_numbers(row);
          w->at - flag->begin < most && w->at < w->count && att_text_to_f64(w->argv[w->at], &number);)
         w->at++;
 }

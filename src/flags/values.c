@@ -27,10 +27,23 @@ static bool is_in_range(const att_flag *flag, double value)
     return (flag->low == 0 && flag->high == 0) || (value >= flag->low && value <= flag->high);
 }
 
+/* Files of timm's write some whole numbers as reals: "aug_repeats: 3.0". */
+static bool to_whole(const char *text, int64_t *value)
+{
+    const double exact = 9007199254740992; /* 2^53 */
+    double real;
+    if (att_text_to_i64(text, value))
+        return true;
+    if (!att_text_to_f64(text, &real) || real != rint(real) || fabs(real) > exact)
+        return false;
+    *value = (int64_t)real;
+    return true;
+}
+
 static bool store_whole(const att_flag *flag, const char *text, void *to)
 {
     int64_t value;
-    if (!att_text_to_i64(text, &value) || !is_in_range(flag, (double)value))
+    if (!to_whole(text, &value) || !is_in_range(flag, (double)value))
         return false;
     if (flag->kind == ATT_FLAG_LONG) {
         memcpy(to, &value, sizeof value);
@@ -80,12 +93,44 @@ static bool store_real(const att_flag *flag, const char *text, void *to)
     return true;
 }
 
-static bool add_real(const att_flag *flag, const char *text, att_reals *reals)
+/* The lists below return how many of the texts are values of the flag, from the first. */
+
+static int store_reals(const att_flag *flag, const char *const *texts, int count, att_reals *reals)
 {
-    if (reals->count == att_flag_numbers(flag) || !store_real(flag, text, &reals->values[reals->count]))
-        return false;
-    reals->count++;
-    return true;
+    *reals = (att_reals){.count = 0};
+    while (reals->count < count && reals->count < att_flag_numbers(flag) &&
+           store_real(flag, texts[reals->count], &reals->values[reals->count]))
+        reals->count++;
+    return reals->count;
+}
+
+static int *ints_count(const att_flag *flag, void *values)
+{
+    return (int *)((char *)values - flag->offset + flag->count_offset);
+}
+
+int att_flag_ints_count(const att_flag *flag, const void *values)
+{
+    return *(const int *)((const char *)values - flag->offset + flag->count_offset);
+}
+
+static int store_ints(const att_flag *flag, const char *const *texts, int count, int *values)
+{
+    int stored = 0;
+    while (stored < count && stored < att_flag_numbers(flag) && store_whole(flag, texts[stored], &values[stored]))
+        stored++;
+    *ints_count(flag, values) = stored;
+    return stored;
+}
+
+/* Both or none. */
+static int store_pair(const att_flag *flag, const char *const *texts, int count, double *pair)
+{
+    double read[2];
+    if (count != 2 || !store_real(flag, texts[0], &read[0]) || !store_real(flag, texts[1], &read[1]))
+        return 0;
+    memcpy(pair, read, sizeof read);
+    return count;
 }
 
 /* --- storing ------------------------------------------------------------------------------------------------------ */
@@ -104,7 +149,6 @@ static bool add_text(const char *text, att_texts *texts)
     return true;
 }
 
-/* Stores one value; a further one of ATT_FLAG_REALS is added. */
 static bool store_one(const att_named_flag *named, const char *text, const void *otherwise, void *to)
 {
     const att_flag *flag = named->flag;
@@ -123,14 +167,15 @@ static bool store_one(const att_named_flag *named, const char *text, const void 
         return to_seed(text, to);
     case ATT_FLAG_REAL:
         return store_real(flag, text, to);
-    case ATT_FLAG_REALS:
-        return add_real(flag, text, to);
     case ATT_FLAG_TEXT:
         *(const char **)to = *text || flag->empty ? text : *(const char *const *)otherwise;
         return true;
     case ATT_FLAG_TEXTS:
         return add_text(text, to);
-    case ATT_FLAG_DECLARED: /* store_declared() */
+    case ATT_FLAG_PAIR: /* these have functions of their own */
+    case ATT_FLAG_REALS:
+    case ATT_FLAG_INTS:
+    case ATT_FLAG_DECLARED:
         break;
     }
     return false;
@@ -148,19 +193,22 @@ static bool store_declared(const att_named_flag *named, const char *const *texts
     return true;
 }
 
-/* Returns how many texts were taken: the first that was not is the wrong one; of a declared option none is taken where
- * any is wrong. */
+/* Returns how many texts are values of the flag, from the first: the next one is wrong. A pair and a declared option
+ * take all texts or none. */
 static int store(const att_named_flag *named, const char *const *texts, int count, const void *otherwise, void *to)
 {
-    int taken = 0;
-    bool several = named->flag->kind == ATT_FLAG_REALS;
-    if (named->flag->kind == ATT_FLAG_DECLARED)
+    switch (named->flag->kind) {
+    case ATT_FLAG_DECLARED:
         return store_declared(named, texts, count, to) ? count : 0;
-    if (several)
-        memset(to, 0, sizeof(att_reals));
-    while (taken < count && (taken == 0 || several) && store_one(named, texts[taken], otherwise, to))
-        taken++;
-    return taken;
+    case ATT_FLAG_PAIR:
+        return store_pair(named->flag, texts, count, to);
+    case ATT_FLAG_REALS:
+        return store_reals(named->flag, texts, count, to);
+    case ATT_FLAG_INTS:
+        return store_ints(named->flag, texts, count, to);
+    default:
+        return store_one(named, texts[0], otherwise, to);
+    }
 }
 
 /* --- choices ------------------------------------------------------------------------------------------------------ */
@@ -231,6 +279,7 @@ static const char *kind_name(att_flag_kind kind)
         return "true or false";
     case ATT_FLAG_INT:
     case ATT_FLAG_LONG:
+    case ATT_FLAG_INTS:
         return "a whole number";
     case ATT_FLAG_SIZE:
         return "a size such as 800M or 4G, or a number of bytes";
@@ -239,6 +288,8 @@ static const char *kind_name(att_flag_kind kind)
     case ATT_FLAG_REAL:
     case ATT_FLAG_REALS:
         return "a number";
+    case ATT_FLAG_PAIR:
+        return "two numbers";
     case ATT_FLAG_TEXTS:
         return "a text, given at most 32 times";
     case ATT_FLAG_TEXT:
@@ -258,7 +309,7 @@ char *att_flag_describe(const att_flag *flag, char text[ATT_FLAG_VALUE_BYTES])
         length += (size_t)snprintf(text + length, ATT_FLAG_VALUE_BYTES - length,
                                    bounded ? " from %.10g to %.10g" : " from %.10g up", flag->low, flag->high);
     }
-    if (flag->kind == ATT_FLAG_REALS)
+    if (flag->kind == ATT_FLAG_REALS || flag->kind == ATT_FLAG_INTS)
         snprintf(text + length, ATT_FLAG_VALUE_BYTES - length, ", up to %d of them", att_flag_numbers(flag));
     return text;
 }
@@ -285,10 +336,11 @@ att_status att_flags_store(const att_flags *flags, const att_named_flag *named, 
     int taken = store(named, texts, count, (const char *)flags->defaults + named->at, (char *)values + named->at);
     if (taken == count)
         return ATT_OK;
+    bool whole = flag->kind == ATT_FLAG_DECLARED || flag->kind == ATT_FLAG_PAIR;
     att_flag_describe(flag, expected);
     if (taken == 0)
         return att_fail(flags->context, ATT_ERR_ARGUMENT, "%s: \"%s\" is not %s", where,
-                        join(texts, flag->kind == ATT_FLAG_DECLARED ? count : 1, wrong), expected);
+                        join(texts, whole ? count : 1, wrong), expected);
     return att_fail(flags->context, ATT_ERR_ARGUMENT, "%s: \"%s\" is one too many or out of range: %s", where,
                     texts[taken], expected);
 }
@@ -323,13 +375,17 @@ static bool is_given(const att_flag *flag, const void *at)
 {
     switch (flag->kind) {
     case ATT_FLAG_INT:
-        return !flag->open || *(const int *)at > 0;
+        return !flag->open || *(const int *)at != 0;
     case ATT_FLAG_REAL:
-        return !flag->open || *(const double *)at > 0;
+        return !flag->open || *(const double *)at != 0;
     case ATT_FLAG_SIZE:
-        return !flag->open || *(const int64_t *)at > 0;
+        return !flag->open || *(const int64_t *)at != 0;
+    case ATT_FLAG_PAIR:
+        return !flag->open || ((const double *)at)[0] != 0 || ((const double *)at)[1] != 0;
     case ATT_FLAG_REALS:
         return ((const att_reals *)at)->count > 0;
+    case ATT_FLAG_INTS:
+        return att_flag_ints_count(flag, at) > 0;
     case ATT_FLAG_TEXTS: /* each belongs to one call: nothing shows or writes them */
         return false;
     case ATT_FLAG_TEXT:
@@ -366,6 +422,16 @@ int att_flag_format(const att_flag_place *place, const void *values, char number
         break;
     case ATT_FLAG_REAL:
         format_real(*(const double *)at, numbers[0]);
+        break;
+    case ATT_FLAG_PAIR:
+        count = 2;
+        for (int i = 0; i < count; i++)
+            format_real(((const double *)at)[i], numbers[i]);
+        break;
+    case ATT_FLAG_INTS:
+        count = att_flag_ints_count(place->flag, at);
+        for (int i = 0; i < count; i++)
+            snprintf(numbers[i], ATT_FLAG_VALUE_BYTES, "%d", ((const int *)at)[i]);
         break;
     case ATT_FLAG_REALS:
         count = ((const att_reals *)at)->count;

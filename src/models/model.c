@@ -226,11 +226,28 @@ static void add_head(att_model *model)
         att_graph_output(model->graph, ATT_FEATURES, model->features.pooled);
 }
 
+/* Parameters in a task's own scope belong to its head (att_task_of_parameter()). */
+static att_status check_head_scope(const att_model *model)
+{
+    const char *scope = model->task->info.head_scope;
+    size_t length = scope ? strlen(scope) : 0;
+    bool taken = scope && strcmp(scope, model->family->classifier(&model->settings).scope) == 0;
+    for (int i = 0; scope && !taken && i < att_graph_parameter_count(model->graph); i++) {
+        const char *name = att_graph_parameter_at(model->graph, i).name;
+        taken = strncmp(name, scope, length) == 0 && (name[length] == '.' || !name[length]);
+    }
+    return taken ? att_fail(model->context, ATT_ERR_ARGUMENT,
+                            "task \"%s\": its `head_scope` \"%s\" is a scope of the network %s; give it another name",
+                            model->task->info.name, scope, model->name)
+                 : ATT_OK;
+}
+
 static att_status build_graph(att_model *model, att_dtype dtype)
 {
     ATT_TRY(att_graph_create(model->context, dtype, &model->graph));
     model->features = (att_features){.tokens = ATT_NONE, .pooled = ATT_NONE};
     model->family->build(model->graph, &model->settings, &model->features);
+    ATT_TRY(check_head_scope(model));
     add_head(model);
     return att_graph_status(model->graph);
 }

@@ -4,8 +4,6 @@
 
 #include <attscope/lab/recipe.h>
 
-enum { ATT_MEASURE_EVERY = 50 };
-
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
 /* The declaration of a network's option in the first family that has it; NULL: none has. */
@@ -15,8 +13,11 @@ void att_put_row(const att_flag *row, att_flag *rows, int most, int *count);
 
 /* --- what a recipe means ------------------------------------------------------------------------------------------ */
 
-/* Refuses settings that do not go together, and fills `train` with those that other members hold. */
+/* Checks every value as flags are checked, replaces texts that are NULL by their defaults, moves the values of flags
+ * that stand for others into those, and refuses settings that contradict each other. */
 att_status att_recipe_resolve(att_context *context, att_recipe *recipe);
+/* Refuses keys that no task declares. */
+att_status att_recipe_check_keys(att_context *context, const att_option_values *task);
 /* Of one split; NULL: the only one there is. */
 att_dataset_options att_recipe_dataset_options(const att_recipe_data *data, const char *split);
 /* Lays the augmentation over *transform, which is evaluation's. */

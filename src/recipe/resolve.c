@@ -1,19 +1,17 @@
 /* What the members of a recipe mean together. */
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "flags/inner.h"
 #include "recipe/recipe.h"
 
-static att_status check_range(att_context *context, const char *name, const att_reals *range)
+static att_status check_range(att_context *context, const char *name, const double range[2])
 {
-    if (range->count != 2)
-        return att_fail(context, ATT_ERR_ARGUMENT, "%s needs two numbers, the least and the largest", name);
-    if (range->values[0] > range->values[1])
+    if (range[0] > range[1])
         return att_fail(context, ATT_ERR_ARGUMENT, "%s %g %g: the first number, the least, is above the second", name,
-                        range->values[0], range->values[1]);
+                        range[0], range[1]);
     return ATT_OK;
 }
 
@@ -28,49 +26,18 @@ static att_status check_images(att_context *context, const att_recipe_images *im
 {
     att_rand_augment unused;
     if (!images->no_aug) {
-        ATT_TRY(check_range(context, "--scale", &images->scale));
-        ATT_TRY(check_range(context, "--ratio", &images->ratio));
+        ATT_TRY(check_range(context, "--scale", images->scale));
+        ATT_TRY(check_range(context, "--ratio", images->ratio));
     }
     return images->aa ? read_rand_augment(context, images->aa, &unused) : ATT_OK;
 }
 
-/* What couples images, or decides which ones an epoch has. */
-static att_status take_mixing(att_context *context, att_recipe *recipe)
+static att_status check_minmax(att_context *context, const double minmax[2])
 {
-    const att_reals *minmax = &recipe->cutmix_minmax;
-    if (minmax->count != 0)
-        ATT_TRY(check_range(context, "--cutmix-minmax", minmax));
-    if (minmax->count != 0 && minmax->values[0] == minmax->values[1])
+    ATT_TRY(check_range(context, "--cutmix-minmax", minmax));
+    if (minmax[0] != 0 && minmax[0] == minmax[1])
         return att_fail(context, ATT_ERR_ARGUMENT, "--cutmix-minmax %g %g: the second number must be above the first",
-                        minmax->values[0], minmax->values[1]);
-    for (int i = 0; i < minmax->count; i++)
-        recipe->train.cutmix_minmax[i] = minmax->values[i];
-    recipe->train.aug_repeats = (int)recipe->images.aug_repeats;
-    if (recipe->images.aug_repeats != recipe->train.aug_repeats)
-        return att_fail(context, ATT_ERR_ARGUMENT, "--aug-repeats: %g is no whole number", recipe->images.aug_repeats);
-    return ATT_OK;
-}
-
-static att_status take_milestones(att_context *context, att_recipe *recipe)
-{
-    const att_reals *milestones = &recipe->milestones;
-    recipe->train.decay_milestone_count = milestones->count;
-    for (int i = 0; i < milestones->count; i++) {
-        if (milestones->values[i] != rint(milestones->values[i]))
-            return att_fail(context, ATT_ERR_ARGUMENT, "--decay-milestones: %g is no whole epoch",
-                            milestones->values[i]);
-        recipe->train.decay_milestones[i] = (int)milestones->values[i];
-    }
-    return ATT_OK;
-}
-
-static att_status take_betas(att_context *context, att_recipe *recipe)
-{
-    if (recipe->betas.count != 2)
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "--opt-betas needs two numbers, for the gradient's mean and for its square's");
-    recipe->train.beta1 = recipe->betas.values[0];
-    recipe->train.beta2 = recipe->betas.values[1];
+                        minmax[0], minmax[1]);
     return ATT_OK;
 }
 
@@ -81,21 +48,85 @@ static att_status check_files(att_context *context, const att_recipe_data *data)
     return att_fail(context, ATT_ERR_IO, "--class-map %s could not be opened: %s", data->class_map, strerror(errno));
 }
 
-att_status att_recipe_resolve(att_context *context, att_recipe *recipe)
+static att_status check_measure(att_context *context, const att_recipe *recipe)
 {
     const att_recipe_measure *measure = &recipe->measure;
-    if (!measure->with && (measure->every != ATT_MEASURE_EVERY || strcmp(measure->nodes, "*") != 0))
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "--measure-every and --measure-nodes need --measure LIST, the instruments; all: every one");
+    if (measure->with ||
+        (recipe->train.measure_every == att_train_options_defaults().measure_every && strcmp(measure->nodes, "*") == 0))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "--measure-every and --measure-nodes need --measure LIST, the instruments; all: every one");
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+/* Members of `train` that a training sets itself, from other members of the recipe. */
+static att_status check_unused(att_context *context, const att_recipe *recipe)
+{
+    const att_train_options *train = &recipe->train, defaults = att_train_options_defaults();
+    const struct {
+        bool given;
+        const char *member, *instead;
+    } members[] = {
+        {train->precision != defaults.precision && train->precision != att_recipe_precision(&recipe->engine),
+         "precision", "engine.amp (--amp)"},
+        {train->backend && !is_same_text(train->backend, defaults.backend) &&
+             !is_same_text(train->backend, recipe->engine.backend),
+         "backend", "engine.backend (--backend)"},
+        {train->task_options, "task_options", "task"},
+        {train->measure, "measure", "measure.with (--measure)"},
+        {train->output, "output", "files.output (--output)"},
+        {train->resume, "resume", "files.resume (--resume)"},
+        {train->sinks || train->sink_count, "sinks", "att_training_observer.sink"},
+        {train->progress, "progress", "att_training_observer.progress"},
+    };
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (members[i].given)
+            return att_fail(context, ATT_ERR_ARGUMENT,
+                            "train.%s of the recipe is set, but a training does not read it: set %s instead",
+                            members[i].member, members[i].instead);
+    return ATT_OK;
+}
+
+/* On a command line --input-size replaces both options. A program that set both has no such order. */
+static att_status check_input_size(att_context *context, const att_recipe_network *network)
+{
+    bool sized = att_options_find(&network->options, "img_size") || att_options_find(&network->options, "in_chans");
+    if (network->input_size.count == 0 || !sized)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "network.input_size (--input-size) and the options img_size or in_chans are both given; leave one "
+                    "of them out");
+}
+
+/* Brings the members into the state that reading them from flags leaves. */
+static att_status check_flags(att_context *context, att_recipe *recipe)
+{
+    att_flags *flags = NULL;
+    ATT_TRY(att_recipe_flags(context, &flags));
+    att_status status = att_flags_check(flags, recipe);
+    if (status == ATT_OK)
+        status = att_flags_merge(flags, recipe);
+    if (status == ATT_OK)
+        status = att_flags_complete(flags, recipe);
+    att_flags_destroy(&flags);
+    return status;
+}
+
+att_status att_recipe_resolve(att_context *context, att_recipe *recipe)
+{
+    ATT_TRY(check_input_size(context, &recipe->network));
+    ATT_TRY(check_flags(context, recipe));
+    ATT_TRY(att_recipe_check_keys(context, &recipe->task));
+    ATT_TRY(check_unused(context, recipe));
+    ATT_TRY(att_recipe_engine_check(context, &recipe->engine));
+    ATT_TRY(check_measure(context, recipe));
     ATT_TRY(check_files(context, &recipe->data));
     ATT_TRY(check_images(context, &recipe->images));
-    ATT_TRY(take_mixing(context, recipe));
-    ATT_TRY(take_milestones(context, recipe));
-    ATT_TRY(take_betas(context, recipe));
-    recipe->train.measure_every = measure->every;
-    recipe->train.backend = recipe->engine.backend;
-    recipe->train.precision = att_recipe_precision(&recipe->engine);
-    return ATT_OK;
+    return check_minmax(context, recipe->train.cutmix_minmax);
 }
 
 static att_interpolation interpolation_of(const char *name)
@@ -115,8 +146,8 @@ att_status att_recipe_transform(att_context *context, const att_recipe_images *i
     if (images->interpolation)
         transform->interpolation = interpolation_of(images->interpolation);
     for (int i = 0; i < 2; i++) {
-        transform->scale[i] = images->scale.values[i];
-        transform->ratio[i] = images->ratio.values[i];
+        transform->scale[i] = images->scale[i];
+        transform->ratio[i] = images->ratio[i];
     }
     transform->pad = images->pad;
     transform->flip = images->hflip;

@@ -201,7 +201,7 @@ static att_status complete_network(att_context *context, void *values)
 
 const att_flag_group att_recipe_network_group = {"Network (what is not given is the model's own)",
                                                  .make_rows = make_network_rows, .merge = merge_size,
-                                                 .complete = complete_network};
+                                                 .complete = complete_network, .owner = "network"};
 
 /* --- preprocessing ------------------------------------------------------------------------------------------------ */
 
@@ -249,7 +249,7 @@ att_status att_recipe_preprocess_apply(att_context *context, const att_recipe_pr
 }
 
 const att_flag_group att_recipe_preprocess_group = {"Preprocessing (what is not given is the model's own)",
-                                                    ROWS(preprocess_options)};
+                                                    ROWS(preprocess_options), .owner = "preprocess"};
 
 /* --- engine ------------------------------------------------------------------------------------------------------- */
 
@@ -274,7 +274,25 @@ static void engine_defaults(att_context *context, void *values)
     engine->amp_dtype = choose_amp_dtype(0);
 }
 
-const att_flag_group att_recipe_engine_group = {"Engine", ROWS(engine_options), .defaults = engine_defaults};
+const att_flag_group att_recipe_engine_group = {"Engine", ROWS(engine_options), .defaults = engine_defaults,
+                                                .owner = "engine"};
+
+att_status att_recipe_engine_check(att_context *context, const att_recipe_engine *engine)
+{
+    const char *only = choose_amp_dtype(0);
+    if (engine->amp && strcmp(engine->amp_dtype, only) != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "--amp is done in %s, not in %s; --amp-dtype %s says so", only,
+                        engine->amp_dtype, only);
+    if (engine->amp_force && !engine->amp)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "--amp-force says where --amp computes all the same; it goes with --amp");
+    if (!engine->amp || engine->amp_force || strcmp(engine->backend, "cpu") != 0 || att_context_has_bf16(context))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "--amp needs a processor with AVX512_BF16; this one has %s (--amp-force computes all the same, but "
+                    "slower than f32)",
+                    att_tier_name(att_context_tier(context)));
+}
 
 att_precision att_recipe_precision(const att_recipe_engine *engine)
 {

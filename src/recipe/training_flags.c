@@ -1,14 +1,18 @@
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <attscope/lab/names.h>
 #include <attscope/lab/recipe.h>
 
 #include "core/error.h"
 #include "core/options.h"
 #include "recipe/recipe.h"
 
-#define GROUP(name, title, table, starts) \
-    static const att_flag_group name = {(title), (table), sizeof(table) / sizeof *(table), .defaults = (starts)}
+/* part: the member of att_recipe that holds the group's struct. */
+#define GROUP(name, title, part, table, starts)                                                                  \
+    static const att_flag_group name = {(title), (table), sizeof(table) / sizeof *(table), .defaults = (starts), \
+                                        .owner = #part}
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
@@ -36,7 +40,7 @@ static void data_defaults(att_context *context, void *values)
     data->cache_bytes = (int64_t)att_dataset_options_defaults().cache_bytes;
 }
 
-GROUP(data_group, "Data", data_options, data_defaults);
+GROUP(data_group, "Data", data, data_options, data_defaults);
 
 att_dataset_options att_recipe_dataset_options(const att_recipe_data *data, const char *split)
 {
@@ -74,6 +78,7 @@ static const char *choose_mixup_mode(int index)
     return index < 3 ? names[index] : NULL;
 }
 
+#define AUGMENTATION "Augmentation"
 static const att_flag image_options[] = {
     {"no-aug", .kind = ATT_FLAG_SWITCH,
      .help = "every image as evaluation sees it: nothing random, but for mixing and repeats",
@@ -81,10 +86,10 @@ static const att_flag image_options[] = {
     {"train-crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "random resized crop, shift over black borders, or centre crop", .choice = choose_crop,
      ATT_FLAG_AT(att_recipe_images, crop_mode)},
-    {"scale", .kind = ATT_FLAG_REALS, .value = "X X", .help = "rrc: area of the crop",
-     ATT_FLAG_AT(att_recipe_images, scale), .low = 1e-6, .high = 1, .most = 2},
-    {"ratio", .kind = ATT_FLAG_REALS, .value = "X X", .help = "rrc: width over height",
-     ATT_FLAG_AT(att_recipe_images, ratio), .low = 1e-3, .high = 1e3, .most = 2},
+    {"scale", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "rrc: area of the crop",
+     ATT_FLAG_AT(att_recipe_images, scale), .low = 1e-6, .high = 1},
+    {"ratio", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "rrc: width over height",
+     ATT_FLAG_AT(att_recipe_images, ratio), .low = 1e-3, .high = 1e3},
     {"pad", .kind = ATT_FLAG_INT, .value = "N", .help = "pad: most pixels of a shift",
      ATT_FLAG_AT(att_recipe_images, pad), .low = 0, .high = 16384},
     {"hflip", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of a left-right flip",
@@ -102,9 +107,6 @@ static const att_flag image_options[] = {
      .choice = choose_remode, ATT_FLAG_AT(att_recipe_images, remode)},
     {"recount", .kind = ATT_FLAG_INT, .value = "N", .help = "most boxes of an image",
      ATT_FLAG_AT(att_recipe_images, recount), .low = 1, .high = 100},
-    {"aug-repeats", .kind = ATT_FLAG_REAL, .value = "N",
-     .help = "times that an image comes in an epoch, which has correspondingly fewer of them; 0: once",
-     ATT_FLAG_AT(att_recipe_images, aug_repeats), .low = 0, .high = 100},
     {"train-interpolation", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "of resizing in training; without it that of --interpolation", .choice = choose_train_interpolation,
      ATT_FLAG_AT(att_recipe_images, interpolation)},
@@ -117,10 +119,9 @@ static void image_defaults(att_context *context, void *values)
     att_transform_options transform = att_transform_options_defaults(1, 1, 1);
     images->crop_mode = "rrc";
     for (int i = 0; i < 2; i++) {
-        images->scale.values[i] = transform.scale[i];
-        images->ratio.values[i] = transform.ratio[i];
+        images->scale[i] = transform.scale[i];
+        images->ratio[i] = transform.ratio[i];
     }
-    images->scale.count = images->ratio.count = 2;
     images->pad = transform.pad;
     images->hflip = 0.5;
     images->color_jitter = 0.4;
@@ -128,7 +129,16 @@ static void image_defaults(att_context *context, void *values)
     images->recount = 1;
 }
 
-GROUP(image_group, "Augmentation", image_options, image_defaults);
+GROUP(image_group, AUGMENTATION, images, image_options, image_defaults);
+
+#define RECIPE(member) ATT_FLAG_AT(att_train_options, member)
+static const att_flag repeat_options[] = {
+    {"aug-repeats", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "times that an image comes in an epoch, which has correspondingly fewer of them; 0: once",
+     RECIPE(aug_repeats), .low = 0, .high = 100},
+};
+
+GROUP(repeat_group, AUGMENTATION, train, repeat_options, NULL);
 
 /* --- the recipe --------------------------------------------------------------------------------------------------- */
 
@@ -171,7 +181,11 @@ static const char *choose_decayed(int index)
     return index < 2 ? names[index] : NULL;
 }
 
-#define RECIPE(member) ATT_FLAG_AT(att_train_options, member)
+/* The two betas lie side by side. */
+#define BETAS .member = "beta1, beta2", .offset = offsetof(att_train_options, beta1), .size = 2 * sizeof(double)
+static_assert(offsetof(att_train_options, beta2) == offsetof(att_train_options, beta1) + sizeof(double),
+              "--opt-betas stores beta1 and beta2 as one pair");
+
 static const att_flag recipe_options[] = {
     {"epochs", .kind = ATT_FLAG_INT, .value = "N", .help = "passes over the data; 0: write the untrained network",
      RECIPE(epochs), .low = 0, .high = 1e6},
@@ -181,6 +195,7 @@ static const att_flag recipe_options[] = {
      .low = 1, .high = 65536},
     {"opt", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "optimiser", .choice = choose_optimizer, RECIPE(optimizer)},
     {"momentum", .kind = ATT_FLAG_REAL, .value = "X", .help = "of sgd", RECIPE(momentum), .low = 0, .high = 0.999999},
+    {"opt-betas", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "of adamw", BETAS, .low = 0, .high = 0.999999},
     {"opt-eps", .kind = ATT_FLAG_REAL, .value = "X", .help = "of adamw", RECIPE(eps), .low = 1e-30, .high = 1},
     {"weight-decay", .kind = ATT_FLAG_REAL, .value = "X", .help = "pull of the weights to zero", RECIPE(weight_decay),
      .low = 0, .high = 1e3},
@@ -205,6 +220,10 @@ static const att_flag recipe_options[] = {
      RECIPE(decay_epochs), .low = 1e-6, .high = 1e6},
     {"decay-rate", .alias = "dr", .kind = ATT_FLAG_REAL, .value = "X", .help = "step, multistep: factor",
      RECIPE(decay_rate), .low = 0, .high = 1},
+    {"decay-milestones", .kind = ATT_FLAG_INTS, .value = "N...",
+     .help = "multistep: epochs before which the rate falls", RECIPE(decay_milestones),
+     .count_offset = offsetof(att_train_options, decay_milestone_count), .low = 1, .high = 1e6,
+     .most = ATT_MOST_MILESTONES},
     {"model-ema", .kind = ATT_FLAG_SWITCH, .help = "keep an average of the weights", RECIPE(model_ema)},
     {"model-ema-decay", .kind = ATT_FLAG_REAL, .value = "X", .help = "of the average", RECIPE(model_ema_decay),
      .low = 0, .high = 1},
@@ -226,18 +245,12 @@ static const att_flag mix_options[] = {
      RECIPE(mixup_mode)},
     {"mixup-off-epoch", .kind = ATT_FLAG_INT, .value = "N", .help = "epoch from which on nothing is mixed; 0: never",
      RECIPE(mixup_off_epoch), .low = 0, .high = 1e6},
-};
-
-#define MIXING "Mixing (the training loss is then that of mixed images)"
-GROUP(mix_group, MIXING, mix_options, NULL);
-
-static const att_flag minmax_options[] = {
-    {"cutmix-minmax", .kind = ATT_FLAG_REALS, .value = "X X",
+    {"cutmix-minmax", .kind = ATT_FLAG_PAIR, .value = "X X",
      .help = "CutMix with boxes whose sides are such shares of the image's, instead of its alpha",
-     ATT_FLAG_AT(att_recipe, cutmix_minmax), .low = 0, .high = 1, .most = 2},
+     RECIPE(cutmix_minmax), .low = 0, .high = 1, .open = true},
 };
 
-GROUP(minmax_group, MIXING, minmax_options, NULL);
+GROUP(mix_group, "Mixing (the training loss is then that of mixed images)", train, mix_options, NULL);
 
 static void recipe_defaults(att_context *context, void *values)
 {
@@ -246,28 +259,7 @@ static void recipe_defaults(att_context *context, void *values)
     *options = att_train_options_defaults();
 }
 
-GROUP(recipe_group, "Recipe", recipe_options, recipe_defaults);
-
-static const att_flag list_options[] = {
-    {"opt-betas", .kind = ATT_FLAG_REALS, .value = "X X", .help = "of adamw", ATT_FLAG_AT(att_recipe, betas), .low = 0,
-     .high = 0.999999, .most = 2},
-    {"decay-milestones", .kind = ATT_FLAG_REALS, .value = "N...",
-     .help = "multistep: epochs before which the rate falls", ATT_FLAG_AT(att_recipe, milestones), .low = 1,
-     .high = 1e6, .most = ATT_MOST_MILESTONES},
-};
-
-static void list_defaults(att_context *context, void *values)
-{
-    (void)context;
-    att_recipe *s = values;
-    att_train_options options = att_train_options_defaults();
-    s->betas = (att_reals){{options.beta1, options.beta2}, 2};
-    s->milestones.count = options.decay_milestone_count;
-    for (int i = 0; i < s->milestones.count; i++)
-        s->milestones.values[i] = options.decay_milestones[i];
-}
-
-GROUP(list_group, "Recipe", list_options, list_defaults);
+GROUP(recipe_group, "Recipe", train, recipe_options, recipe_defaults);
 
 /* What every task declares, in the tasks' order. */
 static int make_task_rows(att_context *context, att_flag *rows, int most)
@@ -297,6 +289,47 @@ static bool declares(const att_task_info *task, const char *key)
         if (strcmp(task->options[i].key, key) == 0)
             return true;
     return false;
+}
+
+/* The options of all tasks, one task after another. */
+static const char *task_key(const void *user, int index)
+{
+    const att_context *context = user;
+    for (int t = 0; t < att_task_count(context); t++) {
+        const att_task_info task = att_task_at(context, t);
+        if (index < task.option_count)
+            return task.options[index].key;
+        index -= task.option_count;
+    }
+    return NULL;
+}
+
+static bool is_declared(const att_context *context, const char *key)
+{
+    const char *declared;
+    for (int i = 0; (declared = task_key(context, i)); i++)
+        if (strcmp(declared, key) == 0)
+            return true;
+    return false;
+}
+
+att_status att_recipe_check_keys(att_context *context, const att_option_values *task)
+{
+    int count = 0;
+    while (task_key(context, count))
+        count++;
+    for (int i = 0; i < task->count; i++) {
+        const char *key = task->items[i].key;
+        if (is_declared(context, key))
+            continue;
+        const char *nearest = att_text_nearest(key, task_key, context, count);
+        return att_fail(context, ATT_ERR_ARGUMENT, "task: no task has an option \"%s\"%s%s%s", key,
+                        nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    }
+    return task->overflowed ? att_fail(context, ATT_ERR_ARGUMENT,
+                                       "task: an option is longer than %d bytes, or there are more than %d",
+                                       ATT_OPTION_TEXT_BYTES - 1, ATT_MOST_OPTIONS)
+                            : ATT_OK;
 }
 
 /* Whether an option of `other` was given that `task` lacks; *option: which one. */
@@ -390,7 +423,7 @@ static void file_defaults(att_context *context, void *values)
     ((att_recipe_files *)values)->output = "output/train";
 }
 
-GROUP(file_group, "Files", file_options, file_defaults);
+GROUP(file_group, "Files", files, file_options, file_defaults);
 
 static const att_flag run_options[] = {
     {"workers", .letter = 'j', .kind = ATT_FLAG_INT, .value = "N", .help = "threads that read and decode images",
@@ -418,7 +451,7 @@ static const att_flag run_options[] = {
      RECIPE(checkpoint_every_updates), .low = 0, .high = 1e15},
 };
 
-GROUP(run_group, "Run", run_options, NULL);
+GROUP(run_group, "Run", train, run_options, NULL);
 
 /* --- instruments -------------------------------------------------------------------------------------------------- */
 
@@ -426,9 +459,6 @@ static const att_flag measure_options[] = {
     {"measure", .kind = ATT_FLAG_TEXT, .value = "LIST",
      .help = "instruments to look on, by commas, or all; attscope measure --help says what they measure",
      .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(att_recipe_measure, with)},
-    {"measure-every", .kind = ATT_FLAG_LONG, .value = "N",
-     .help = "updates between two measurements, of an update's images", ATT_FLAG_AT(att_recipe_measure, every),
-     .low = 1, .high = 1e15},
     {"measure-nodes", .kind = ATT_FLAG_TEXT, .value = "PATTERN",
      .help = "only nodes whose name fits, as in 'blocks.*.attn'", ATT_FLAG_AT(att_recipe_measure, nodes)},
 };
@@ -437,26 +467,33 @@ static void measure_defaults(att_context *context, void *values)
 {
     (void)context;
     att_recipe_measure *measure = values;
-    measure->every = ATT_MEASURE_EVERY;
     measure->nodes = "*";
 }
 
-GROUP(measure_group, "Instruments (weights stay the same to the bit)", measure_options, measure_defaults);
+#define INSTRUMENTS "Instruments (weights stay the same to the bit)"
+GROUP(measure_group, INSTRUMENTS, measure, measure_options, measure_defaults);
 
-/* A group without defaults follows the one that sets its struct. */
+static const att_flag interval_options[] = {
+    {"measure-every", .kind = ATT_FLAG_LONG, .value = "N",
+     .help = "updates between two measurements, of an update's images", RECIPE(measure_every), .low = 1, .high = 1e15},
+};
+
+GROUP(interval_group, INSTRUMENTS, train, interval_options, NULL);
+
+/* The defaults of recipe_group fill the whole of `train`; the other groups in `train` have none. */
 static const att_flag_use parts[] = {
     {&data_group, offsetof(att_recipe, data)},
     {&att_recipe_network_group, offsetof(att_recipe, network)},
     {&att_recipe_preprocess_group, offsetof(att_recipe, preprocess)},
     {&image_group, offsetof(att_recipe, images)},
+    {&repeat_group, offsetof(att_recipe, train)},
     {&task_group, offsetof(att_recipe, task)},
     {&regular_group, offsetof(att_recipe, network.options)},
     {&recipe_group, offsetof(att_recipe, train)},
-    {&list_group, 0},
     {&mix_group, offsetof(att_recipe, train)},
-    {&minmax_group, 0},
     {&run_group, offsetof(att_recipe, train)},
     {&measure_group, offsetof(att_recipe, measure)},
+    {&interval_group, offsetof(att_recipe, train)},
     {&file_group, offsetof(att_recipe, files)},
     {&att_recipe_engine_group, offsetof(att_recipe, engine)},
 };

@@ -39,6 +39,7 @@ att_train_options att_train_options_defaults(void)
                                .model_ema_decay = 0.9998,
                                .workers = 4,
                                .log_interval = 50,
+                               .measure_every = 50,
                                .checkpoint_hist = 10};
 }
 

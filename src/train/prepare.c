@@ -13,6 +13,7 @@
 #include "models/family.h"
 #include "session/session.h"
 #include "train/inference.h"
+#include "train/metadata.h"
 #include "train/options.h"
 #include "update/update.h"
 #include "weights/weights.h"
@@ -325,8 +326,9 @@ static att_status check_threads(const att_trainer *trainer, int parts)
                     trainer->options->resume, parts, threads == 1 ? "is" : "are", threads, parts);
 }
 
-/* file: NULL without a resume. */
-static att_status build(att_trainer *trainer, const att_tensors *file)
+/* With the lanes, parts and memory of the training that is continued, unless the options give others. file: NULL
+ * without a resume. */
+static att_status compile_as(att_trainer *trainer, const att_tensors *file)
 {
     const att_train_options *options = trainer->options;
     int lanes = options->lanes, file_lanes = 0, parts = 0;
@@ -336,7 +338,14 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     lanes = lanes ? lanes : file_lanes;
     if (lanes == file_lanes)
         ATT_TRY(check_threads(trainer, parts));
-    ATT_TRY(compile(trainer, lanes, lanes == file_lanes ? parts : 0, options->memory ? options->memory : file_memory));
+    return compile(trainer, lanes, lanes == file_lanes ? parts : 0, options->memory ? options->memory : file_memory);
+}
+
+/* file: NULL without a resume. */
+static att_status build(att_trainer *trainer, const att_tensors *file)
+{
+    const att_train_options *options = trainer->options;
+    ATT_TRY(compile_as(trainer, file));
     ATT_TRY(create_sessions(trainer));
     ATT_TRY(open_loader(trainer));
     ATT_TRY(describe_data(trainer));
@@ -349,22 +358,37 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     return file ? resume(trainer, file) : clear_slots(trainer->context, trainer->run.weights);
 }
 
-att_status att_trainer_prepare(att_trainer *trainer)
+/* What build() does without sessions, files and reading weights. */
+static att_status rehearse(att_trainer *trainer, const att_tensors *file)
+{
+    ATT_TRY(compile_as(trainer, file));
+    ATT_TRY(open_loader(trainer));
+    if (!file)
+        return ATT_OK;
+    ATT_TRY(describe_data(trainer));
+    return att_metadata_compare(&trainer->run, file);
+}
+
+/* step: receives the checkpoint to resume from, NULL without one. */
+static att_status with_checkpoint(att_trainer *trainer, att_status (*step)(att_trainer *, const att_tensors *))
 {
     att_tensors *file = NULL;
     ATT_TRY(check(trainer));
     if (trainer->options->resume)
         ATT_TRY(att_tensors_open(trainer->context, trainer->options->resume, &file));
-    att_status status = build(trainer, file);
+    att_status status = step(trainer, file);
     att_tensors_close(&file);
     return status;
 }
 
+att_status att_trainer_prepare(att_trainer *trainer)
+{
+    return with_checkpoint(trainer, build);
+}
+
 att_status att_trainer_rehearse(att_trainer *trainer)
 {
-    ATT_TRY(check(trainer));
-    ATT_TRY(compile(trainer, trainer->options->lanes, 0, trainer->options->memory));
-    return open_loader(trainer);
+    return with_checkpoint(trainer, rehearse);
 }
 
 void att_trainer_free(att_trainer *trainer)

@@ -8,8 +8,8 @@
  * att_trainer_free() is to be called. */
 att_status att_trainer_prepare(att_trainer *trainer);
 void att_trainer_free(att_trainer *trainer);
-/* The part of it that needs neither memory for the training nor what the weights hold; the trainer is then to be freed,
- * on failure too. */
+/* Makes the checks of att_trainer_prepare() without allocating the training's memory and without reading or writing the
+ * weights. The caller then frees the trainer, on failure too. */
 att_status att_trainer_rehearse(att_trainer *trainer);
 
 /* Remembers the path of a checkpoint that a later failure can point to. */

@@ -109,10 +109,6 @@ static void complete_recipe(att_training *t)
     r->preprocess.interpolation = preprocess->interpolation;
     r->files.resume = NULL;
     att_recipe_take_task(r, &task);
-    r->train.output = t->folder.folder;
-    r->train.resume = *t->folder.resume ? t->folder.resume : NULL;
-    r->train.measure = t->network.measure;
-    r->train.task_options = &r->task;
 }
 
 /* The default outlasts a short training. */
@@ -133,11 +129,25 @@ static att_train_data data_of(const att_training *t)
     return (att_train_data){t->train, t->eval, &t->train_transform, &t->eval_transform};
 }
 
+/* With the members that att_recipe.train leaves to the training. */
+static att_train_options options_of(const att_training *t)
+{
+    att_train_options options = t->recipe.train;
+    options.backend = t->recipe.engine.backend;
+    options.precision = att_recipe_precision(&t->recipe.engine);
+    options.task_options = &t->recipe.task;
+    options.measure = t->network.measure;
+    options.output = t->folder.folder;
+    options.resume = *t->folder.resume ? t->folder.resume : NULL;
+    return options;
+}
+
 /* Weights are drawn or read, which takes its time, where nothing else can be refused any more. */
 static att_status fill_weights(att_training *t)
 {
     att_train_data data = data_of(t);
-    ATT_TRY(att_train_check(t->network.model, t->network.weights, &data, &t->recipe.train));
+    att_train_options options = options_of(t);
+    ATT_TRY(att_train_check(t->network.model, t->network.weights, &data, &options));
     return att_trained_network_fill(&t->recipe, &t->network);
 }
 
@@ -157,9 +167,9 @@ static att_status find_network(att_training *t)
 
 static att_status prepare(att_training *t)
 {
+    ATT_TRY(att_recipe_resolve(t->context, &t->recipe));
     if (!t->recipe.data.data_dir)
         return att_fail(t->context, ATT_ERR_ARGUMENT, "the data set to train on is not named: --data-dir DATA does");
-    ATT_TRY(att_recipe_resolve(t->context, &t->recipe));
     ATT_TRY(find_network(t));
     ATT_TRY(open_data(t));
     ATT_TRY(att_trained_network_make(&t->recipe, t->train, &t->network));
@@ -257,7 +267,7 @@ static att_status hear(void *user, const att_event *event)
 att_status att_training_run(att_training *t, const att_training_observer *observer, att_train_result *result)
 {
     const att_sink sink = {.emit = hear, .user = t};
-    att_train_options options = t->recipe.train;
+    att_train_options options = options_of(t);
     att_train_data data = data_of(t);
     if (t->has_run)
         return att_fail(t->context, ATT_ERR_ARGUMENT,

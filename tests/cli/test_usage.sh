@@ -21,12 +21,12 @@ usage 'unknown option --weight_decya; did you mean --weight-decay?' train data -
 usage 'unknown option --qqqqqqqqqqqq; see attscope train --help' train data --qqqqqqqqqqqq
 usage 'unknown option -z; see attscope train --help' train data -z
 usage "--jsd-loss is timm's, but attscope does not have it yet; the loss is cross entropy" train data --jsd-loss
-usage '--cutmix-minmax needs two numbers, the least and the largest' train data --model resnet20 --cutmix-minmax 0.5
+usage '--cutmix-minmax: "0.5" is not two numbers from 0 to 1' train data --model resnet20 --cutmix-minmax 0.5
 usage '--cutmix-minmax 0.9 0.1: the first number, the least, is above the second' train data --cutmix-minmax 0.9 0.1
-usage '--scale: "0" is not a number from 1e-06 to 1, up to 2 of them' train data --scale 0 0
+usage '--scale: "0 0" is not two numbers from 1e-06 to 1' train data --scale 0 0
 usage '--scale 0.5 0.2: the first number, the least, is above the second' train data --scale 0.5 0.2
-usage '--ratio needs two numbers, the least and the largest' train data --ratio 1
-usage "--opt-betas needs two numbers, for the gradient's mean and for its square's" train data --opt-betas 0.9
+usage '--ratio: "1" is not two numbers from 0.001 to 1000' train data --ratio 1
+usage '--opt-betas: "0.9" is not two numbers from 0 to 0.999999' train data --opt-betas 0.9
 usage '--attn: "" is not a text of 1 to 255 bytes' train data --attn ''
 usage 'in_chans must be 1 or 3, not 2' train data --model resnet20 --in-chans 2
 usage '--aa: augmentation "rand-m1000": its magnitudes, mN and mmaxX, must lie in 0..100, X above 0' \
@@ -35,7 +35,7 @@ usage '--aa: augmentation "original": only timm'"'"'s RandAugment is done, as "r
     train data --aa original
 usage '--aa: augmentation "augmix-m3": only timm'"'"'s RandAugment is done, as "rand-m9-mstd0.5-inc1"; neither AutoAugment (original, v0, 3a, ...) nor AugMix is' \
     train data --aa augmix-m3
-usage '--aug-repeats: 1.5 is no whole number' train data --model resnet20 --aug-repeats 1.5
+usage '--aug-repeats: "1.5" is not a whole number from 0 to 100' train data --model resnet20 --aug-repeats 1.5
 usage '--amp is done in bfloat16, not in float16; --amp-dtype bfloat16 says so' train data --amp --amp-dtype float16
 usage '--amp-dtype: there is no "half", only bfloat16, float16' train data --amp --amp-dtype half
 usage "--pretrained is timm's, but attscope does not have it yet; weights come from a file" validate data --pretrained

@@ -1,4 +1,5 @@
 /* Flags from arguments, files and programs: storing them in a struct, and writing them. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,6 +25,8 @@ typedef struct settings {
     att_reals betas;
     const char *name, *file;
     att_texts more;
+    double range[2];
+    int steps[4], step_count;
     inner of;
 } settings;
 
@@ -42,6 +45,9 @@ static const char *choose_name(int index)
 }
 
 static const att_flag rows[] = {
+    {"range", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "", ATT_FLAG_AT(settings, range), .high = 1, .open = true},
+    {"steps", .kind = ATT_FLAG_INTS, .value = "N...", .help = "", ATT_FLAG_AT(settings, steps),
+     .count_offset = offsetof(settings, step_count), .low = 1, .high = 9, .most = 4},
     {"quick", .kind = ATT_FLAG_SWITCH, .help = "", ATT_FLAG_AT(settings, quick)},
     {"tree-depth", .letter = 'd', .kind = ATT_FLAG_INT, .value = "N", .help = "", ATT_FLAG_AT(settings, depth),
      .low = 1, .high = 9},
@@ -86,8 +92,8 @@ static att_status complete(att_context *context, void *values)
     return s->betas.values[0] < s->betas.values[1] ? ATT_OK : ATT_ERR_ARGUMENT;
 }
 
-static const att_flag_group plain = {"Plain", rows, sizeof rows / sizeof *rows, .defaults = defaults,
-                                     .complete = complete};
+static const att_flag_group plain = {
+    "Plain", rows, sizeof rows / sizeof *rows, .defaults = defaults, .complete = complete, .owner = "plain"};
 static const att_flag_group made = {"Made", .make_rows = make_rows};
 static const att_flag_use parts[] = {{&plain, 0}, {&made, offsetof(settings, of)}};
 static const att_flag_group whole = {.parts = parts, .part_count = 2};
@@ -188,6 +194,71 @@ static void a_program_sets_values_by_name(void **state)
     assert_int_equal(att_flags_complete(f->flags, &s), ATT_ERR_ARGUMENT);
 }
 
+static void lists_lie_in_plain_arrays(void **state)
+{
+    fixture *f = *state;
+    settings s, back;
+    att_yaml *yaml = NULL;
+    att_flags_default(f->flags, &s);
+    assert_int_equal(PARSE(f, &s, "--range", "0.25", "0.5", "--steps", "2", "3.0", "5"), ATT_OK);
+    assert_true(s.range[0] == 0.25 && s.range[1] == 0.5);
+    assert_int_equal(s.step_count, 3);
+    assert_true(s.steps[0] == 2 && s.steps[1] == 3 && s.steps[2] == 5);
+    assert_refused(f, PARSE(f, &s, "--range", "0.25"), "--range: \"0.25\" is not two numbers from 0 to 1");
+    assert_refused(f, PARSE(f, &s, "--range", "0.25", "2"), "--range: \"0.25 2\" is not two numbers from 0 to 1");
+    assert_refused(f, PARSE(f, &s, "--steps", "1", "1.5"), "--steps: \"1.5\" is one too many or out of range");
+    assert_refused(f, PARSE(f, &s, "--steps", "1", "2", "3", "4", "5"), "\"5\" is one too many");
+    assert_int_equal(att_flags_set(f->flags, "steps", "7", &s), ATT_OK);
+    assert_int_equal(att_flags_write(f->flags, &s, f->path), ATT_OK);
+    assert_int_equal(att_yaml_read(f->context, f->path, &yaml), ATT_OK);
+    att_flags_default(f->flags, &back);
+    assert_int_equal(att_flags_read(f->flags, f->path, yaml, &back, NULL), ATT_OK);
+    assert_true(att_flags_same(f->flags, &s, &back));
+    assert_int_equal(back.step_count, 1);
+    back.steps[0] = 8;
+    assert_false(att_flags_same(f->flags, &s, &back));
+    att_yaml_destroy(&yaml);
+}
+
+static void what_a_program_stored_is_checked(void **state)
+{
+    fixture *f = *state;
+    settings good, s;
+    att_flags_default(f->flags, &good);
+    s = good;
+    s.name = NULL;
+    assert_int_equal(att_flags_check(f->flags, &s), ATT_OK);
+    assert_string_equal(s.name, "alpha");
+    assert_null(s.file);
+    s = good;
+    s.depth = 12;
+    s.name = NULL;
+    assert_refused(f, att_flags_check(f->flags, &s),
+                   "--tree-depth (plain.depth): \"12\" is not a whole number from 1 to 9");
+    assert_null(s.name); /* unchanged */
+    s = good;
+    s.name = "bata";
+    assert_refused(f, att_flags_check(f->flags, &s), "--name (plain.name): there is no \"bata\"; did you mean beta?");
+    s = good;
+    s.betas.count = -1;
+    assert_refused(f, att_flags_check(f->flags, &s), "--betas (plain.betas): its count is -1, expected 0 to 2");
+    s = good;
+    s.step_count = 5;
+    assert_refused(f, att_flags_check(f->flags, &s), "its count is 5, expected 0 to 4");
+    s = good;
+    s.more.count = 33;
+    assert_refused(f, att_flags_check(f->flags, &s), "its count is 33, expected 0 to 32");
+    s = good;
+    s.range[1] = NAN;
+    assert_refused(f, att_flags_check(f->flags, &s), "--range (plain.range): \"0 nan\" is not two numbers");
+    s = good;
+    s.bytes = -1;
+    assert_refused(f, att_flags_check(f->flags, &s), "--bytes (plain.bytes): \"-1\" is not a size");
+    s = good;
+    att_options_set_sides(&s.of.options, "patch_size", 0, 4);
+    assert_refused(f, att_flags_check(f->flags, &s), "--patch-size: \"0 4\" is not");
+}
+
 static void what_is_written_reads_back(void **state)
 {
     fixture *f = *state;
@@ -253,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_kind_is_stored),          TEST(a_program_sets_values_by_name),
         TEST(what_is_written_reads_back),    TEST(files_are_told_where_they_are_wrong),
+        TEST(lists_lie_in_plain_arrays),     TEST(what_a_program_stored_is_checked),
         TEST(the_table_lists_what_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

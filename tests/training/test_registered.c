@@ -52,7 +52,7 @@ static void a_recipe_names_what_is_registered(void **state)
     att_train_result result;
     add_own(f);
     att_recipe recipe = small_recipe(f), again;
-    recipe.measure.every = 1;
+    recipe.train.measure_every = 1;
     write_recipe(f, "own_module:init=0.5@after_attn:1", "own_task", path);
     if (att_recipe_read(f->context, path, &recipe, &yaml) != ATT_OK ||
         att_training_open(f->context, &recipe, &training) != ATT_OK ||
@@ -100,10 +100,26 @@ static void a_recipe_names_nothing_that_is_not_registered(void **state)
     assert_null(yaml);
 }
 
+static void a_head_scope_of_the_network_is_refused(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    static const char *const scopes[] = {"blocks", "head"};
+    add_own(f);
+    for (int i = 0; i < 2; i++) {
+        att_training *training = NULL;
+        task.info.head_scope = scopes[i]; /* att_task_register() knows no networks */
+        att_options_set_text(&recipe.network.options, "task", "own_task");
+        assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT);
+        assert_message_has(f, "is a scope of the network vit_tiny_patch16_224");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(a_recipe_names_what_is_registered),
+        fixture_test(a_head_scope_of_the_network_is_refused),
         fixture_test(a_recipe_names_nothing_that_is_not_registered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

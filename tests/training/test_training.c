@@ -143,6 +143,165 @@ static void what_was_left_open_is_filled_in(void **state)
     assert_false(exists(f, "run")); /* nothing is written before it runs */
 }
 
+static void a_resume_with_other_settings_is_refused_at_once(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    char folder[160];
+    listener l = {0};
+    att_training *training = NULL;
+    assert_int_equal(run(f, &recipe, &l, NULL), ATT_OK);
+    recipe.files.resume = path_in(f, "run", folder);
+    recipe.train.lr = 2e-3;
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH);
+    assert_message_has(f, "cannot be continued exactly: its lr is \"0.001\", here it is \"0.002\"");
+}
+
+/* Each setting has one place. */
+static void a_setting_in_the_wrong_place_is_refused(void **state)
+{
+    fixture *f = *state;
+    const att_recipe good = small_recipe(f);
+    const att_sink sink = {.emit = hear};
+    static const char *const messages[] = {"set engine.amp (--amp) instead",
+                                           "set engine.backend (--backend) instead",
+                                           "set measure.with (--measure) instead",
+                                           "set files.output (--output) instead",
+                                           "set files.resume (--resume) instead",
+                                           "set att_training_observer.sink instead",
+                                           "network.input_size (--input-size) and the options",
+                                           "set task instead"};
+    enum { COUNT = sizeof messages / sizeof *messages };
+    static att_recipe wrong[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        wrong[i] = good;
+    wrong[0].train.precision = ATT_MIXED;
+    wrong[1].train.backend = "ref";
+    wrong[2].train.measure = (att_measure *)&sink; /* never read */
+    wrong[3].train.output = f->folder;
+    wrong[4].train.resume = f->folder;
+    wrong[5].train.sinks = &sink;
+    wrong[6].network.input_size = (att_reals){{1, 8, 8}, 3};
+    wrong[7].train.task_options = &wrong[7].task;
+    for (int i = 0; i < COUNT; i++) {
+        att_training *training = NULL;
+        assert_int_equal(att_training_open(f->context, &wrong[i], &training), ATT_ERR_ARGUMENT);
+        assert_message_has(f, messages[i]);
+    }
+}
+
+/* Settings of att_recipe.train that flags write as lists. */
+static void settings_of_train_reach_the_training(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f), again;
+    att_training *training = NULL;
+    att_yaml *yaml = NULL;
+    char path[160];
+    recipe.train.beta1 = 0.5;
+    recipe.train.decay_milestones[0] = 1;
+    recipe.train.decay_milestone_count = 1;
+    recipe.train.cutmix_minmax[0] = 0.25, recipe.train.cutmix_minmax[1] = 0.75;
+    recipe.train.aug_repeats = 2;
+    recipe.train.measure_every = 3;
+    recipe.measure.with = "entropy";
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_OK);
+    assert_int_equal(att_recipe_write(f->context, path_in(f, "args.yaml", path), att_training_recipe(training)),
+                     ATT_OK);
+    att_training_close(&training);
+    assert_int_equal(att_recipe_default(f->context, &again), ATT_OK);
+    assert_int_equal(att_recipe_read(f->context, path, &again, &yaml), ATT_OK);
+    assert_true(again.train.beta1 == 0.5 && again.train.beta2 == 0.999);
+    assert_int_equal(again.train.decay_milestone_count, 1);
+    assert_int_equal(again.train.decay_milestones[0], 1);
+    assert_true(again.train.cutmix_minmax[0] == 0.25 && again.train.cutmix_minmax[1] == 0.75);
+    assert_int_equal(again.train.aug_repeats, 2);
+    assert_int_equal(again.train.measure_every, 3);
+    att_yaml_destroy(&yaml);
+}
+
+static void short_forms_of_options_are_moved_into_them(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    att_training *training = NULL;
+    recipe.network.model = "resnet20";
+    recipe.network.options = att_options_none();
+    att_options_set_text(&recipe.network.options, "modules", "step");
+    recipe.network.input_size = (att_reals){{1, 8, 12}, 3};
+    recipe.network.adaptor = "dct";
+    if (att_training_open(f->context, &recipe, &training) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+    const att_recipe_network *network = &att_training_recipe(training)->network;
+    const att_option_value *size = att_options_find(&network->options, "img_size");
+    assert_true(size && size->numbers[0] == 8 && size->numbers[1] == 12);
+    assert_non_null(strstr(att_options_text(&network->options, "modules"), "adaptor=dct"));
+    assert_int_equal(network->input_size.count, 0);
+    assert_null(network->adaptor);
+    att_training_close(&training);
+}
+
+/* Values that no flag could have stored. */
+static void values_are_checked_as_those_of_flags(void **state)
+{
+    fixture *f = *state;
+    const att_recipe good = small_recipe(f);
+    static const char *const messages[] = {
+        "--batch-size (train.batch_size): \"0\" is not a whole number from 1 to 65536",
+        "--opt (train.optimizer): there is no \"admw\"; did you mean adamw?",
+        "--train-crop-mode (images.crop_mode): there is no \"rcc\"; did you mean rrc?",
+        "--lr (train.lr): \"nan\" is not a number from 0",
+        "--crop-pct (preprocess.crop_pct): \"-1\" is not a number",
+        "--mean (preprocess.mean): its count is 9, expected 0 to 3",
+        "--decay-milestones (train.decay_milestones): its count is -1, expected 0 to 8",
+        "task: no task has an option \"smothing\"; did you mean \"smoothing\"?",
+        "--smoothing: \"2\" is not a number",
+        "--amp is done in bfloat16, not in float16",
+        "--amp-force says where --amp computes",
+    };
+    enum { COUNT = sizeof messages / sizeof *messages };
+    static att_recipe wrong[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        wrong[i] = good;
+    wrong[0].train.batch_size = 0;
+    wrong[1].train.optimizer = "admw";
+    wrong[2].images.crop_mode = "rcc";
+    wrong[3].train.lr = NAN;
+    wrong[4].preprocess.crop_pct = -1;
+    wrong[5].preprocess.mean.count = 9;
+    wrong[6].train.decay_milestone_count = -1;
+    att_options_set(&wrong[7].task, "smothing", 0.1);
+    att_options_set(&wrong[8].task, "smoothing", 2);
+    wrong[9].engine.amp = true, wrong[9].engine.amp_dtype = "float16";
+    wrong[10].engine.amp_force = true;
+    for (int i = 0; i < COUNT; i++) {
+        att_training *training = NULL;
+        assert_int_equal(att_training_open(f->context, &wrong[i], &training), ATT_ERR_ARGUMENT);
+        assert_message_has(f, messages[i]);
+    }
+}
+
+static void texts_that_are_null_have_their_defaults(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    att_training *training = NULL;
+    recipe.data.train_split = recipe.data.val_split = NULL;
+    recipe.images.crop_mode = recipe.images.remode = NULL;
+    recipe.train.optimizer = recipe.train.schedule = recipe.train.mixup_mode = recipe.train.weight_decay_on = NULL;
+    recipe.measure.nodes = NULL;
+    recipe.files.output = "";
+    recipe.engine.backend = recipe.engine.amp_dtype = NULL;
+    if (att_training_open(f->context, &recipe, &training) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+    const att_recipe *filled = att_training_recipe(training);
+    assert_string_equal(filled->train.optimizer, "sgd");
+    assert_string_equal(filled->data.val_split, "validation");
+    assert_string_equal(filled->files.output, "output/train");
+    assert_string_equal(filled->engine.backend, "cpu");
+    att_training_close(&training);
+}
+
 static void what_cannot_be_trained_is_refused(void **state)
 {
     fixture *f = *state;
@@ -155,18 +314,19 @@ static void what_cannot_be_trained_is_refused(void **state)
     wrong[2].data.data_dir = NULL;
     wrong[3].measure.with = "entropie";
     wrong[4].measure.nodes = "blocks.*";
-    wrong[5].betas.count = 1;
+    wrong[5].train.beta2 = 1.5;
     wrong[6].images.no_aug = false;
-    wrong[6].images.scale = (att_reals){{0.9, 0.1}, 2};
+    wrong[6].images.scale[0] = 0.9, wrong[6].images.scale[1] = 0.1;
     wrong[7].files.experiment = "a/b";
-    static const char *const parts[] = {"not named",
-                                        "did you mean",
-                                        "--data-dir",
-                                        "did you mean",
-                                        "need --measure",
-                                        "--opt-betas needs two numbers",
-                                        "the first number, the least, is above",
-                                        "is a path"};
+    static const char *const parts[] = {
+        "not named",
+        "did you mean",
+        "--data-dir",
+        "did you mean",
+        "need --measure",
+        "--opt-betas (train.beta1, beta2): \"0.9 1.5\" is not two numbers from 0 to 0.999999",
+        "the first number, the least, is above",
+        "is a path"};
     for (int i = 0; i < 8; i++) {
         att_training *training = NULL;
         assert_int_equal(att_training_open(f->context, &wrong[i], &training), ATT_ERR_ARGUMENT);
@@ -183,9 +343,18 @@ static void what_cannot_be_trained_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        fixture_test(a_recipe_is_trained_into_its_folder), fixture_test(a_training_runs_once),
-        fixture_test(a_sink_that_fails_leaves_a_message),  fixture_test(a_stopped_training_goes_on_to_the_same_bits),
-        fixture_test(what_was_left_open_is_filled_in),     fixture_test(what_cannot_be_trained_is_refused),
+        fixture_test(a_recipe_is_trained_into_its_folder),
+        fixture_test(a_training_runs_once),
+        fixture_test(a_sink_that_fails_leaves_a_message),
+        fixture_test(a_stopped_training_goes_on_to_the_same_bits),
+        fixture_test(what_was_left_open_is_filled_in),
+        fixture_test(a_resume_with_other_settings_is_refused_at_once),
+        fixture_test(a_setting_in_the_wrong_place_is_refused),
+        fixture_test(settings_of_train_reach_the_training),
+        fixture_test(short_forms_of_options_are_moved_into_them),
+        fixture_test(values_are_checked_as_those_of_flags),
+        fixture_test(texts_that_are_null_have_their_defaults),
+        fixture_test(what_cannot_be_trained_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

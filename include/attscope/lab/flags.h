@@ -31,7 +31,9 @@ typedef enum att_flag_kind {
     ATT_FLAG_SIZE,    /* int64_t: bytes, also as 800M or 4G, in units of 1024; open: 0 is not shown */
     ATT_FLAG_SEED,    /* uint64_t */
     ATT_FLAG_REAL,    /* double */
+    ATT_FLAG_PAIR,    /* double[2]; open: 0, 0 is not shown */
     ATT_FLAG_REALS,   /* att_reals, up to `most` numbers */
+    ATT_FLAG_INTS,    /* int[most], and an int at `count_offset` that counts them */
     ATT_FLAG_TEXT,    /* const char *, NULL: not given; "" stands for the default */
     ATT_FLAG_TEXTS,   /* att_texts, one more each time the flag is given */
     ATT_FLAG_DECLARED /* att_option_values: `declared` says the kind; switches have --no-name, too */
@@ -56,11 +58,13 @@ typedef struct att_flag {
     const char *help;                 /* NULL: not for people, help leaves it out */
     const char *(*choice)(int index); /* texts: the values there are, NULL past the last; NULL: any */
     const char *(*choice_in)(const att_context *context, int index); /* texts: as in att_option */
+    const char *member; /* of the struct, for messages; NULL: they name the flag only */
     size_t offset, size;
-    double low, high; /* closed range of numbers; both 0: any */
+    size_t count_offset; /* ATT_FLAG_INTS: of the count in the struct */
+    double low, high;    /* closed range of numbers; both 0: any */
     att_flag_kind kind;
     const att_option *declared; /* ATT_FLAG_DECLARED */
-    int most;                   /* ATT_FLAG_REALS: how many numbers there may be; 0: three */
+    int most;                   /* ATT_FLAG_REALS, ATT_FLAG_INTS: most numbers; 0: three */
     char letter;                /* -b; 0: none */
     bool open;                  /* numbers: the default says "not given" and is not shown */
     bool empty;                 /* texts: "" is a value of its own */
@@ -70,8 +74,8 @@ typedef struct att_flag {
     bool once; /* belongs to one call, not to a run: left out of files that are written, refused in files */
 } att_flag;
 
-/* Where a row's value lies. */
-#define ATT_FLAG_AT(type, member) .offset = offsetof(type, member), .size = sizeof((type *)0)->member
+/* Places a row's value in a struct. */
+#define ATT_FLAG_AT(type, field) .member = #field, .offset = offsetof(type, field), .size = sizeof((type *)0)->field
 
 typedef struct att_flag_use att_flag_use;
 
@@ -88,6 +92,7 @@ typedef struct att_flag_group {
      * for others, such as --input-size for --img-size, into those. NULL: nothing to move. */
     att_status (*merge)(att_context *context, void *values);
     att_status (*complete)(att_context *context, void *values); /* what att_flags_complete() does; NULL: nothing */
+    const char *owner;         /* how messages call the group's struct: "train"; NULL: not at all */
     const att_flag_use *parts; /* instead of all of the above: a group made of others, whose structs lie in its own */
     int part_count;
 } att_flag_group;
@@ -146,6 +151,10 @@ ATT_API att_status att_flags_complete(const att_flags *flags, void *values);
 
 /* Writes every value to `path`, keys with underscores. Errors as of att_yaml_write(). */
 ATT_API att_status att_flags_write(const att_flags *flags, const void *values, const char *path);
+/* Checks values that a program stored in the struct itself, by the rules of flags: ranges, counts of numbers, choices
+ * that are not advisory. Then replaces texts that are NULL, and "" where the row is not `empty`, by their defaults.
+ * ERR_ARGUMENT names the first wrong value by its flag and member; *values is then unchanged. */
+ATT_API att_status att_flags_check(const att_flags *flags, void *values);
 /* Whether every flag that is not `once` has the same value in both structs. */
 ATT_API bool att_flags_same(const att_flags *flags, const void *a, const void *b);
 

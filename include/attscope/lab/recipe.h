@@ -1,16 +1,19 @@
 /* attscope/lab/recipe.h - every setting of a training in one struct: data, network, images, optimiser, run.
  *
- * Each setting has a name, range, default and help (att_recipe_flags()), the same on the command line of attscope
- * train, in the args.yaml of a run and in programs. A setting that is not given is left to the network or the task.
+ * Each setting has one member, and one flag with a name, range, default and help (att_recipe_flags()). The flags are
+ * the same on the command line of attscope train, in the args.yaml of a run and in att_flags_set().
  *
  *     att_recipe recipe;
  *     att_recipe_default(context, &recipe);
  *     recipe.network.model = "vit_tiny_patch16_224";
+ *     att_options_set(&recipe.network.options, "img_size", 64);
  *     recipe.data.data_dir = "images";
  *     recipe.train.epochs = 10;
  *     att_training_open(context, &recipe, &training);
  *
- * Texts are not copied: they must outlive the struct. Messages call a setting by its flag, "--opt-betas".
+ * Texts are not copied: they must outlive the struct. A text that is NULL or "" has its default, unless the comment
+ * beside it gives another meaning. att_training_open() and att_sweep_plan_open() check every member by the rules of its
+ * flag. Messages name a setting by its flag and its member: "--opt-eps (train.eps)".
  */
 #ifndef ATTSCOPE_LAB_RECIPE_H
 #define ATTSCOPE_LAB_RECIPE_H
@@ -25,62 +28,64 @@ extern "C" {
 #endif
 
 typedef struct att_recipe_data {
-    const char *data_dir;    /* as att_dataset_open() takes it */
-    const char *train_split; /* what to train on */
-    const char *val_split;   /* what to evaluate on; "": nothing */
-    const char *class_map;   /* file with one class a line; NULL: none */
-    bool coarse_labels;      /* CIFAR-100: its 20 superclasses */
-    int64_t cache_bytes;     /* most memory for the files of a .tar.gz; 0: the default */
+    const char *data_dir;    /* as for att_dataset_open(); must be given */
+    const char *train_split; /* the split to train on; default "train" */
+    const char *val_split;   /* the split to evaluate on; NULL: "validation"; "": no evaluation */
+    const char *class_map;   /* file with one class per line, numbered from 0 (IDX: names of the labels); NULL: none */
+    bool coarse_labels;      /* CIFAR-100: train on its 20 superclasses */
+    int64_t cache_bytes;     /* most memory for the files of a .tar.gz; 0: att_dataset_options_defaults() */
 } att_recipe_data;
 
 typedef struct att_recipe_network {
-    const char *model; /* timm's name; NULL: not given */
-    att_option_values options;
-    att_reals input_size;                /* channels, height, width; what is given goes over into the options */
-    const char *adaptor, *adaptor_input; /* of the module "step"; NULL: not given; what is given goes over into it */
+    const char *model;         /* timm's name; NULL: as files.initial_checkpoint or files.resume records it */
+    att_option_values options; /* by key; a key that is missing has the model's value */
+    /* Only for the flags of these names, which are short forms of options. They are moved into `options` by
+     * att_recipe_read() and att_training_open(), and are then empty. Programs set the options instead. */
+    att_reals input_size;      /* channels, height, width: the options in_chans and img_size */
+    const char *adaptor;       /* of the module "step": the option modules, "step:adaptor=NAME"; NULL: not given */
+    const char *adaptor_input; /* the same for "step:input=NAME" */
 } att_recipe_network;
 
-/* What is not given is the network's own. */
+/* Values that are not given (count 0, 0 or NULL) are those of the network. */
 typedef struct att_recipe_preprocess {
-    att_reals mean, std;                   /* of pixels in 0..1: one number, or one a channel */
-    double crop_pct;                       /* 0: not given */
-    const char *crop_mode, *interpolation; /* NULL: not given */
+    att_reals mean, std; /* of pixels in 0..1: one number, or one for each channel */
+    double crop_pct;
+    const char *crop_mode, *interpolation;
 } att_recipe_preprocess;
 
-/* How training images are augmented (att_transform_options). */
+/* Augmentation of training images (att_transform_options). */
 typedef struct att_recipe_images {
-    bool no_aug;               /* every image as evaluation sees it */
-    const char *crop_mode;     /* "rrc", "pad", "center" */
-    const char *interpolation; /* NULL: evaluation's */
-    att_reals scale, ratio;
+    bool no_aug;               /* transform images as in evaluation, without augmentation */
+    const char *crop_mode;     /* "rrc" (default), "pad", "center" */
+    const char *interpolation; /* NULL: as in evaluation */
+    double scale[2], ratio[2]; /* least and largest */
     int pad;
     double hflip, vflip, color_jitter;
-    const char *aa; /* RandAugment as timm describes it; NULL: none */
+    const char *aa; /* RandAugment in timm's notation; NULL: none */
     double reprob;
-    const char *remode; /* "const", "rand", "pixel" */
+    const char *remode; /* "const", "rand", "pixel" (default) */
     int recount;
-    double aug_repeats;
 } att_recipe_images;
 
+/* How often is train.measure_every. */
 typedef struct att_recipe_measure {
-    const char *with;  /* instruments, by commas; NULL: none */
-    const char *nodes; /* pattern of their names */
-    int64_t every;     /* updates between two measurements */
+    const char *with;  /* instruments, separated by commas; NULL: none */
+    const char *nodes; /* pattern of the names of nodes; default "*" */
 } att_recipe_measure;
 
 typedef struct att_recipe_files {
-    const char *initial_checkpoint; /* weights to start from; NULL: they are drawn */
+    const char *initial_checkpoint; /* weights to start from; NULL: random weights */
     const char *resume;             /* a checkpoint to continue, its folder, or "auto"; NULL: a new training */
-    const char *output;             /* where runs lie */
-    const char *experiment;         /* the run's folder in there; NULL: named by date, time, model and size */
+    const char *output;             /* folder of all runs; default "output/train" */
+    const char *experiment;         /* the run's folder in `output`; NULL: named by date, time, model and image size */
 } att_recipe_files;
 
 typedef struct att_recipe_engine {
-    int threads; /* 0: one per processor; read by who makes the context */
-    const char *backend;
-    bool amp; /* mixed precision */
-    const char *amp_dtype;
-    bool amp_force; /* amp also where the processor has no products in bf16 */
+    int threads;           /* for att_settings.threads of the context, which the caller creates; 0: one per processor */
+    const char *backend;   /* "cpu" (default), "ref" */
+    bool amp;              /* mixed precision */
+    const char *amp_dtype; /* "bfloat16" (default) */
+    bool amp_force;        /* allow amp on processors without products in bf16 */
 } att_recipe_engine;
 
 typedef struct att_recipe {
@@ -88,9 +93,11 @@ typedef struct att_recipe {
     att_recipe_network network;
     att_recipe_preprocess preprocess;
     att_recipe_images images;
-    att_train_options train; /* output, resume, measure and task_options are filled in by a training */
-    att_option_values task;  /* options of the network's task */
-    att_reals betas, milestones, cutmix_minmax; /* go over into `train` */
+    /* Leave these members at their defaults: backend, precision (set `engine`), task_options (set `task`), measure (set
+     * `measure.with`), output, resume (set `files`), sinks, progress (pass an att_training_observer). Otherwise
+     * att_training_open() refuses the recipe. eval_metric NULL: the task's first choice. */
+    att_train_options train;
+    att_option_values task; /* options of the network's task, by key */
     att_recipe_measure measure;
     att_recipe_files files;
     att_recipe_engine engine;
@@ -99,33 +106,38 @@ typedef struct att_recipe {
 /* Stores every default. Error: ERR_MEMORY. */
 ATT_API att_status att_recipe_default(att_context *context, att_recipe *recipe);
 
-/* Reads a YAML file, such as the args.yaml of a run or of a timm training, over *recipe. Texts point into *yaml, which
- * is the caller's on success, freed by att_yaml_destroy() after the recipe's last use. Errors: as of att_yaml_read()
- * and att_flags_read(). */
+/* Reads a YAML file, such as the args.yaml of a run or of a timm training. Settings that the file lacks keep their
+ * values in *recipe. On success texts in *recipe point into *yaml, which the caller owns and frees by
+ * att_yaml_destroy() after the last use of the recipe. On failure *recipe and *yaml are unchanged. Errors: see
+ * att_yaml_read() and att_flags_read(). */
 ATT_API ATT_MUST_CHECK att_status att_recipe_read(att_context *context, const char *path, att_recipe *recipe,
                                                   att_yaml **yaml);
-/* Writes every setting to a file that att_recipe_read() reads back. */
+/* Writes every setting to a file that att_recipe_read() can read. */
 ATT_API att_status att_recipe_write(att_context *context, const char *path, const att_recipe *recipe);
 
 /* --- the flags of a recipe ---------------------------------------------------------------------------------------- */
 
 /* The group of all settings; its struct is att_recipe. */
 ATT_API extern const att_flag_group att_recipe_group;
-/* A table of that group alone. */
+/* Creates a table of that group alone. */
 ATT_API ATT_MUST_CHECK att_status att_recipe_flags(att_context *context, att_flags **flags);
 
-/* Groups that other commands have too. Their structs are those above. */
+/* Groups that other commands use, too. Their structs are those above. */
 ATT_API extern const att_flag_group att_recipe_network_group;
 ATT_API extern const att_flag_group att_recipe_preprocess_group;
 ATT_API extern const att_flag_group att_recipe_engine_group;
 
+/* Checks amp, amp_dtype and amp_force. ERR_ARGUMENT if they contradict each other; ERR_UNSUPPORTED if the processor has
+ * no products in bf16 (att_context_has_bf16()), unless amp_force is set or the backend is "ref". */
+ATT_API att_status att_recipe_engine_check(att_context *context, const att_recipe_engine *engine);
 ATT_API att_precision att_recipe_precision(const att_recipe_engine *engine);
-/* Lays what is given over *preprocess. ERR_ARGUMENT where there are not as many numbers as channels. */
+/* Replaces the values of *preprocess that `given` has. ERR_ARGUMENT if there is neither one number nor one for each
+ * channel. */
 ATT_API att_status att_recipe_preprocess_apply(att_context *context, const att_recipe_preprocess *given,
                                                att_preprocess *preprocess);
-/* What "interpolation" can name, NULL past the last. */
+/* The choices of "interpolation"; NULL past the last. */
 ATT_API const char *att_choose_interpolation(int index);
-/* "all" and the instruments, for help and completion of lists of them. */
+/* "all" and the instruments, for help and completion of lists of instruments; NULL past the last. */
 ATT_API const char *att_choose_instrument(int index);
 
 #ifdef __cplusplus
