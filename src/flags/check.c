@@ -19,7 +19,7 @@ static void name_row(const att_flags *flags, int row, char where[WHERE])
         snprintf(where, WHERE, "--%s", flag->name);
 }
 
-/* Formatting a list reads as many numbers as its count says. */
+/* att_flag_format() reads as many numbers as the count says. */
 static att_status check_count(const att_flags *flags, const att_flag *flag, const char *where, const void *at)
 {
     int count = 0, most = flag->kind == ATT_FLAG_TEXTS ? ATT_MOST_TEXTS : att_flag_numbers(flag);
@@ -34,7 +34,7 @@ static att_status check_count(const att_flags *flags, const att_flag *flag, cons
     return att_fail(flags->context, ATT_ERR_ARGUMENT, "%s: its count is %d, expected 0 to %d", where, count, most);
 }
 
-/* A value is right if its text could be stored. scratch: receives it. */
+/* Formats the value and stores the text in *scratch, so that the checks are those of flags. */
 static att_status check_row(const att_flags *flags, int row, const void *values, void *scratch)
 {
     const att_flag_place place = att_flags_at(flags, row);

@@ -10,7 +10,7 @@
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-/* An entry that timm's files have and that changes nothing here. */
+/* An entry of timm's files that has no effect in attscope. */
 static att_status pass_over(const att_flags *flags, const char *path, const att_yaml_entry *entry,
                             att_ignored_flags *ignored)
 {
@@ -58,7 +58,7 @@ att_status att_flags_read(const att_flags *flags, const char *path, const att_ya
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-/* One entry with the texts that it points to. */
+/* The texts of one entry. */
 typedef struct line {
     char key[64];
     char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];

@@ -33,7 +33,7 @@ att_flag att_flag_of_option(const att_option *option, size_t offset)
                       .size = sizeof(att_option_values)};
 }
 
-/* Copies the rows of a group, or as many as fit, to `rows` and returns how many it has. */
+/* Copies at most `most` rows of a group to `rows` and returns the number of its rows. */
 static int put_rows(att_context *context, const att_flag_group *group, att_flag *rows, int most)
 {
     if (group->make_rows)
@@ -43,7 +43,8 @@ static int put_rows(att_context *context, const att_flag_group *group, att_flag 
     return group->row_count;
 }
 
-/* Appends the groups with rows that the use is made of, where `uses` is not NULL. Returns how many there are then. */
+/* Appends the groups with rows that `use` consists of to uses[count..] (NULL: only counts them). Returns the new
+ * count. */
 static int flatten(const att_flag_use *use, size_t offset, att_flag_use *uses, int count)
 {
     const att_flag_group *group = use->group;
@@ -64,7 +65,7 @@ static int flatten_all(const att_flags_options *options, att_flag_use *uses)
     return count;
 }
 
-/* Room for the rows of all groups. */
+/* An upper bound on the rows of all groups. */
 static int most_rows(const att_flags *flags)
 {
     int most = 0;
@@ -93,7 +94,7 @@ static bool allocate_rows(att_flags *flags)
     return flags->rows && flags->offsets && flags->groups && flags->names && flags->defaults;
 }
 
-/* Names of declared options have dashes as those of flags have. */
+/* Names of declared options have underscores, names of flags have dashes. */
 static void fill(att_flags *flags)
 {
     int most = most_rows(flags);
@@ -239,7 +240,7 @@ att_flag_place att_flags_find(const att_flags *flags, const char *name)
     return flag ? att_flags_at(flags, (int)(flag - flags->rows)) : (att_flag_place){0};
 }
 
-/* --- what all of a source say together ---------------------------------------------------------------------------- */
+/* --- groups ------------------------------------------------------------------------------------------------------- */
 
 att_status att_flags_merge(const att_flags *flags, void *values)
 {

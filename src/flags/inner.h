@@ -1,4 +1,4 @@
-/* flags/inner.h - what reading flags from arguments and from files shares. */
+/* flags/inner.h - shared by the readers of command lines and files. */
 #ifndef ATT_FLAGS_INNER_H
 #define ATT_FLAGS_INNER_H
 
@@ -17,34 +17,34 @@ struct att_flags {
     void *defaults;
 };
 
-/* A row that was asked for by name. */
+/* A row that was found by its name. */
 typedef struct att_named_flag {
-    const att_flag *flag; /* NULL: there is none */
+    const att_flag *flag; /* NULL: no such flag */
     size_t at;            /* of its value in the table's struct */
-    bool no;              /* asked for as --no-name */
+    bool no;              /* found as --no-name */
 } att_named_flag;
 
 att_named_flag att_flags_by_name(const att_flags *flags, const char *name);
 att_named_flag att_flags_by_letter(const att_flags *flags, char letter);
-/* Whether it is true or false. */
+/* Whether the flag is true or false. */
 bool att_flag_is_truth(const att_flag *flag);
-/* Whether its value is a list of numbers, even where that has one number. */
+/* Whether the value is a list of numbers, possibly of one number. */
 bool att_flag_is_list(const att_flag *flag);
-/* The count of an ATT_FLAG_INTS whose first number is at `values`. */
+/* Reads the count of an ATT_FLAG_INTS. values: its first number. */
 int att_flag_ints_count(const att_flag *flag, const void *values);
 
-/* Stores a value. where: what messages call the flag, "--lr" or "recipe.yaml, line 3: lr". ERR_ARGUMENT where there are
- * too many texts or one of them is wrong. */
+/* Stores a value. where: the flag in messages, "--lr" or "recipe.yaml, line 3: lr". ERR_ARGUMENT if a text is wrong or
+ * there are too many texts. */
 att_status att_flags_store(const att_flags *flags, const att_named_flag *named, const char *where,
                            const char *const *texts, int count, void *values);
-/* What a value must be: "a number from 0 to 1". Returns `text`. */
+/* Writes what a value must be, "a number from 0 to 1", and returns `text`. */
 char *att_flag_describe(const att_flag *flag, char text[ATT_FLAG_VALUE_BYTES]);
-/* Lets groups move values once all of one source are stored. */
+/* Calls the groups' merge functions. */
 att_status att_flags_merge(const att_flags *flags, void *values);
 
 enum { ATT_FLAG_TEXT_BYTES = 256 };
-/* Splits the text of a flag of several numbers at spaces: "16 24" has two. Other texts, and those too long for `copy`,
- * stay whole. Returns the number of parts. */
+/* Splits the text of a flag that takes several numbers at spaces: "16 24" has two parts. Texts of other flags, and
+ * texts too long for `copy`, are not split. Returns the number of parts. */
 int att_flag_split(const att_flag *flag, const char *text, char copy[ATT_FLAG_TEXT_BYTES],
                    const char *parts[ATT_MOST_REALS + 1]);
 

@@ -14,14 +14,14 @@ typedef struct words {
     char **argv;
 } words;
 
-/* A flag as it stands on the command line. */
+/* A flag on the command line. */
 typedef struct flag_words {
     att_named_flag named;
-    char name[ATT_UNKNOWN_NAME]; /* without dashes, for messages truncated where it is too long */
+    char name[ATT_UNKNOWN_NAME]; /* without dashes; truncated if it is too long */
     const char *dashes;
-    const char *attached; /* what follows '=' or the letter; NULL: nothing does */
-    int begin, count;     /* the further words that are its values */
-    att_flag_words takes; /* of a flag of timm's that changes nothing here */
+    const char *attached; /* the text after '=' or the letter; NULL: none */
+    int begin, count;     /* the following words that are its values */
+    att_flag_words takes; /* for a flag of timm's that has no effect in attscope */
 } flag_words;
 
 static bool is_flag(const char *word)
@@ -29,7 +29,7 @@ static bool is_flag(const char *word)
     return word[0] == '-' && word[1];
 }
 
-/* Takes the values of a flag of timm's that is ignored. */
+/* Skips the values of a flag of timm's that is ignored. */
 static void take_ignored(const flag_words *flag, words *w)
 {
     int most = flag->attached || flag->takes == ATT_TAKES_NOTHING ? 0 : flag->takes == ATT_TAKES_SEVERAL ? INT_MAX : 1;
@@ -38,14 +38,14 @@ static void take_ignored(const flag_words *flag, words *w)
         w->at++;
 }
 
-/* Whether a flag of timm's that is refused otherwise has a value that leaves it without effect. */
+/* Whether a flag of timm's that attscope lacks has a value that turns it off. */
 static bool takes_idle_word(const flag_words *flag, const words *w)
 {
     const char *word = flag->attached ? flag->attached : w->at < w->count ? w->argv[w->at] : NULL;
     return word && att_unsupported_flag_is_idle(flag->name, word);
 }
 
-/* Takes the words that are the flag's values, whatever they say. */
+/* Skips the words that are the flag's values, without checking them. */
 static void take_values(const flag_words *flag, words *w)
 {
     const att_flag *row = flag->named.flag;
@@ -58,7 +58,7 @@ static void take_values(const flag_words *flag, words *w)
         w->at++;
 }
 
-/* Reads the flag that begins with `word`, the last that was taken. */
+/* Reads the flag that begins with `word`. w is at the next word. */
 static flag_words take_flag(const att_flags *flags, const char *word, words *w)
 {
     bool is_long = word[1] == '-';
@@ -82,7 +82,7 @@ static flag_words take_flag(const att_flags *flags, const char *word, words *w)
     return flag;
 }
 
-/* Whether every flag is known, before values are looked at. */
+/* Refuses unknown flags before any value is checked. */
 static att_status check_names(const att_flags *flags, int argc, char **argv)
 {
     att_unknown_flags unknown = {0};
@@ -111,7 +111,7 @@ static att_status store_flag(const att_flags *flags, const flag_words *flag, cha
     return att_flags_store(flags, &flag->named, shown, parts, count, values);
 }
 
-/* A flag of timm's that changes nothing here. */
+/* A flag of timm's that has no effect in attscope. */
 static att_status pass_over(const att_flags *flags, const flag_words *flag, att_ignored_flags *ignored)
 {
     if (flag->attached && !att_unsupported_flag_may_be(flag->name, flag->attached))

@@ -32,7 +32,7 @@ static bool is_negation(const char *name)
     return strncmp(name, "no-", 3) == 0;
 }
 
-/* The flag that the name was probably meant to be; NULL: none comes near, or none that may stand in a file. */
+/* The flag that was probably meant; NULL: no flag is similar, or it is not allowed in a file. */
 static const char *find_nearest(const att_flags *flags, const char *name, bool in_file)
 {
     char dashed[ATT_UNKNOWN_NAME];
@@ -44,7 +44,7 @@ static const char *find_nearest(const att_flags *flags, const char *name, bool i
     while (flag_name(flags, count))
         count++;
     const char *nearest = att_text_nearest(dashed, flag_name, flags, count);
-    if (nearest && is_negation(dashed) != is_negation(nearest)) /* the opposite of what was asked for */
+    if (nearest && is_negation(dashed) != is_negation(nearest)) /* the opposite of the given flag */
         return NULL;
     const att_flag *flag = nearest ? att_flags_by_name(flags, nearest).flag : NULL;
     return in_file && flag && flag->once ? NULL : nearest;
@@ -64,7 +64,7 @@ static void give_reason(const att_flags *flags, const char *shown, bool in_file,
     }
     const att_flag *flag = att_flags_by_name(flags, name).flag;
     bool is_help = strcmp(name, "help") == 0;
-    if (in_file && (flag || is_help)) { /* one of a single call */
+    if (in_file && (flag || is_help)) { /* a flag of a single call */
         snprintf(reason, REASON, "%s belongs to a single call; give --%s on the command line", shown,
                  is_help ? name : flag->name);
         return;

@@ -9,9 +9,9 @@
 /* Names from timm's train.py, validate.py, inference.py and benchmark.py (1.0.x and the main branch of August 2026). */
 static const struct {
     const char *name;
-    const char *idle;    /* the value, besides false, 0 and nothing, that leaves the flag without effect; "*" where any
-                          * does as long as the flag it belongs to is off */
-    const char *instead; /* what there is; NULL: nothing like it */
+    const char *idle;    /* a value that turns the flag off, besides false, 0 and an empty value; "*": any value in a
+                          * file, as the flag has no effect alone */
+    const char *instead; /* what to use in attscope; NULL: nothing */
 } refused[] = {
     {"apex-amp", NULL, "--amp is mixed precision"},
     {"aug-splits", NULL, NULL},
@@ -110,11 +110,11 @@ static const struct {
 };
 enum { REFUSED = sizeof refused / sizeof *refused };
 
-/* Those that only concern how fast, in how much memory, on which device, or in how many processes PyTorch computes. */
+/* Flags that only affect the speed, memory, device or number of processes of PyTorch. */
 static const struct {
     const char *name;
     att_flag_words takes;
-    const char *idle; /* timm's default, besides false, 0 and nothing, of which no note is needed */
+    const char *idle; /* timm's default, besides false, 0 and an empty value; it is ignored without a note */
 } ignored[] = {
     {"amp-impl", ATT_TAKES_ONE, "*"},
     {"aot-autograd", ATT_TAKES_NOTHING, NULL},
@@ -142,7 +142,7 @@ static const struct {
 };
 enum { IGNORED = sizeof ignored / sizeof *ignored };
 
-/* "model_kwargs.img_size" is a part of model_kwargs. */
+/* Names of parts match, too: "model_kwargs.img_size" is a part of model_kwargs. */
 static bool same_name(const char *name, const char *own)
 {
     while (*name && (*name == *own || (*name == '_' && *own == '-')))
@@ -179,7 +179,7 @@ att_flag_words att_unsupported_flag_takes(const char *name)
     return index >= 0 ? ignored[index].takes : ATT_TAKES_UNKNOWN;
 }
 
-/* timm takes any word there, so that a data set behind the flag would be lost. */
+/* timm takes any word after the flag as its value, even a data set. attscope takes known backends only. */
 bool att_is_torch_compiler(const char *word)
 {
     static const char *const names[] = {"inductor", "cudagraphs", "eager",    "aot_eager", "aot_ts",
@@ -194,7 +194,7 @@ void att_unsupported_flag_ignore(att_ignored_flags *list, const char *name)
 {
     int index = find_ignored(name);
     if (index < 0)
-        return; /* a refused one with a value that is idle */
+        return; /* a flag of `refused` whose value turns it off */
     const char *own = ignored[index].name;
     for (int i = 0; i < list->count; i++)
         if (list->names[i] == own)
@@ -203,7 +203,7 @@ void att_unsupported_flag_ignore(att_ignored_flags *list, const char *name)
         list->names[list->count++] = own;
 }
 
-/* "1.0" is 1. */
+/* Numbers are compared by value: "1.0" equals "1". */
 static bool is_same_value(const char *a, const char *b)
 {
     char *a_end, *b_end;

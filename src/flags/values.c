@@ -1,4 +1,4 @@
-/* A flag's value from texts, and as texts. */
+/* Parses and formats the values of flags. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static bool is_in_range(const att_flag *flag, double value)
     return (flag->low == 0 && flag->high == 0) || (value >= flag->low && value <= flag->high);
 }
 
-/* Files of timm's write some whole numbers as reals: "aug_repeats: 3.0". */
+/* timm's files contain whole numbers written as reals: "aug_repeats: 3.0". */
 static bool to_whole(const char *text, int64_t *value)
 {
     const double exact = 9007199254740992; /* 2^53 */
@@ -93,7 +93,7 @@ static bool store_real(const att_flag *flag, const char *text, void *to)
     return true;
 }
 
-/* The lists below return how many of the texts are values of the flag, from the first. */
+/* These return how many of the texts were stored, from the first; the next one is wrong. */
 
 static int store_reals(const att_flag *flag, const char *const *texts, int count, att_reals *reals)
 {
@@ -123,7 +123,7 @@ static int store_ints(const att_flag *flag, const char *const *texts, int count,
     return stored;
 }
 
-/* Both or none. */
+/* Stores both numbers or none. */
 static int store_pair(const att_flag *flag, const char *const *texts, int count, double *pair)
 {
     double read[2];
@@ -172,7 +172,7 @@ static bool store_one(const att_named_flag *named, const char *text, const void 
         return true;
     case ATT_FLAG_TEXTS:
         return add_text(text, to);
-    case ATT_FLAG_PAIR: /* these have functions of their own */
+    case ATT_FLAG_PAIR: /* store() */
     case ATT_FLAG_REALS:
     case ATT_FLAG_INTS:
     case ATT_FLAG_DECLARED:
@@ -193,8 +193,8 @@ static bool store_declared(const att_named_flag *named, const char *const *texts
     return true;
 }
 
-/* Returns how many texts are values of the flag, from the first: the next one is wrong. A pair and a declared option
- * take all texts or none. */
+/* Returns how many of the texts were stored; the next one is wrong. Of a pair and a declared option all are stored or
+ * none. */
 static int store(const att_named_flag *named, const char *const *texts, int count, const void *otherwise, void *to)
 {
     switch (named->flag->kind) {
@@ -255,7 +255,7 @@ static att_status refuse_choice(att_context *context, const att_flag *flag, cons
     return att_fail(context, ATT_ERR_ARGUMENT, "%s: there is no \"%s\", only %s", where, text, list);
 }
 
-/* Refuses a value that there is not, and says which come near. */
+/* Refuses a text that is not one of the choices; the message suggests the nearest choice. */
 static att_status check_choice(att_context *context, const att_flag *flag, const char *where, const char *text)
 {
     int count = count_choices(context, flag);
@@ -359,9 +359,10 @@ int att_flag_split(const att_flag *flag, const char *text, char copy[ATT_FLAG_TE
     return count > 0 ? count : 1;
 }
 
-/* --- values as texts ---------------------------------------------------------------------------------------------- */
+/* --- formatting --------------------------------------------------------------------------------------------------- */
 
-/* As few digits as read back as the same number, but six where fewer would bring an exponent ("9e+01"). */
+/* Writes the fewest digits that read back as the same number, but at least six: fewer could give an exponent
+ * ("9e+01"). */
 static void format_real(double value, char text[ATT_FLAG_VALUE_BYTES])
 {
     for (int digits = 6; digits <= 17; digits++) {
@@ -386,7 +387,7 @@ static bool is_given(const att_flag *flag, const void *at)
         return ((const att_reals *)at)->count > 0;
     case ATT_FLAG_INTS:
         return att_flag_ints_count(flag, at) > 0;
-    case ATT_FLAG_TEXTS: /* each belongs to one call: nothing shows or writes them */
+    case ATT_FLAG_TEXTS: /* belong to a single call: neither shown nor written */
         return false;
     case ATT_FLAG_TEXT:
         return *(const char *const *)at != NULL;

@@ -1,4 +1,4 @@
-/* What the members of a recipe mean together. */
+/* Checks the members of a recipe, also against each other, and applies its augmentation. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,7 +63,7 @@ static bool is_same_text(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
-/* Members of `train` that a training sets itself, from other members of the recipe. */
+/* Refuses values in members of `train` that a training sets itself, from other members of the recipe. */
 static att_status check_unused(att_context *context, const att_recipe *recipe)
 {
     const att_train_options *train = &recipe->train, defaults = att_train_options_defaults();
@@ -91,7 +91,7 @@ static att_status check_unused(att_context *context, const att_recipe *recipe)
     return ATT_OK;
 }
 
-/* On a command line --input-size replaces both options. A program that set both has no such order. */
+/* On the command line, --input-size overrides both options. A program that set both would lose one of them. */
 static att_status check_input_size(att_context *context, const att_recipe_network *network)
 {
     bool sized = att_options_find(&network->options, "img_size") || att_options_find(&network->options, "in_chans");
@@ -102,7 +102,7 @@ static att_status check_input_size(att_context *context, const att_recipe_networ
                     "of them out");
 }
 
-/* Brings the members into the state that reading them from flags leaves. */
+/* Afterwards the recipe is as if its members had been set by flags. */
 static att_status check_flags(att_context *context, att_recipe *recipe)
 {
     att_flags *flags = NULL;

@@ -38,7 +38,8 @@ static const char *choose_backend(int index)
     return choice_of(names, 2, index);
 }
 
-/* timm's files say float16 of trainings without mixed precision as well. */
+/* float16 is listed because timm's files contain it even without mixed precision. att_recipe_engine_check() refuses it
+ * with amp. */
 static const char *choose_amp_dtype(int index)
 {
     static const char *const names[] = {"bfloat16", "float16"};
@@ -47,7 +48,7 @@ static const char *choose_amp_dtype(int index)
 
 static const char step[] = "step";
 
-/* Of an option of StepNet's. */
+/* The choices of an option of the module "step". */
 static const char *choose_of_step(const char *option, int index)
 {
     for (int m = 0; m < att_module_count(NULL); m++)
@@ -106,7 +107,8 @@ const att_option *att_declared_find(const char *key)
     return NULL;
 }
 
-/* What every family declares, once each, in the families' order; what only training reads has flags of its own. */
+/* The options of all families, each key once, in the families' order. Options that only training reads have rows in
+ * training_flags.c. */
 static int make_network_rows(att_context *context, att_flag *rows, int most)
 {
     enum { NAMED = sizeof named_options / sizeof *named_options };
@@ -136,7 +138,7 @@ static int make_network_rows(att_context *context, att_flag *rows, int most)
     return made;
 }
 
-/* Whether "step:adaptor=dct,input=x_t" gives the option a value. */
+/* Whether a text such as "step:adaptor=dct,input=x_t" sets the option. */
 static bool says(const char *attn, const char *option)
 {
     size_t length = strlen(option);
@@ -146,7 +148,7 @@ static bool says(const char *attn, const char *option)
     return false;
 }
 
-/* Adds what the flag says to the text of `modules` and takes it from the flag, so that files record it once. */
+/* Moves the value of a flag into the text of `modules`, so that files record it once. */
 static att_status complete_step(att_context *context, att_recipe_network *network, const char *flag, const char *option,
                                 const char **value)
 {
@@ -175,7 +177,7 @@ static bool is_whole(double number)
     return number == (int)number;
 }
 
-/* --input-size replaces what its own source, and those before it, say as img_size and in_chans. */
+/* --input-size overrides img_size and in_chans of the same source and of earlier ones. */
 static att_status merge_size(att_context *context, void *values)
 {
     att_recipe_network *network = values;

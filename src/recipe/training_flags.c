@@ -261,7 +261,7 @@ static void recipe_defaults(att_context *context, void *values)
 
 GROUP(recipe_group, "Recipe", train, recipe_options, recipe_defaults);
 
-/* What every task declares, in the tasks' order. */
+/* The options of all tasks, in the tasks' order. */
 static int make_task_rows(att_context *context, att_flag *rows, int most)
 {
     int made = 0;
@@ -291,7 +291,7 @@ static bool declares(const att_task_info *task, const char *key)
     return false;
 }
 
-/* The options of all tasks, one task after another. */
+/* The keys of the tasks' options, one task after another. */
 static const char *task_key(const void *user, int index)
 {
     const att_context *context = user;
@@ -332,7 +332,7 @@ att_status att_recipe_check_keys(att_context *context, const att_option_values *
                             : ATT_OK;
 }
 
-/* Whether an option of `other` was given that `task` lacks; *option: which one. */
+/* Whether an option of `other` that `task` lacks has a value other than its default. *option: that option. */
 static bool find_foreign(att_context *context, const att_option_values *given, const att_task_info *task,
                          const att_task_info *other, const att_option **option)
 {
@@ -369,7 +369,7 @@ void att_recipe_take_task(att_recipe *recipe, const att_task_info *task)
         recipe->train.eval_metric = task->metrics[task->best].name;
 }
 
-/* What families declare for training only, once each. */
+/* The options of all families that only training reads, each key once. */
 static int make_regular_rows(att_context *context, att_flag *rows, int most)
 {
     int made = 0;
@@ -387,7 +387,7 @@ static int make_regular_rows(att_context *context, att_flag *rows, int most)
     return made;
 }
 
-/* Off. */
+/* The lowest value turns each of them off. */
 static void regular_defaults(att_context *context, void *values)
 {
     att_flag rows[ATT_MOST_OPTIONS];

@@ -10,13 +10,13 @@
 #include "io/file.h"
 #include "recipe/recipe.h"
 
-/* What a recipe names and there is not, or not here, is a wrong argument. The message stays. */
+/* A recipe that names something unknown or unsupported is a wrong argument. The message stays. */
 static att_status as_argument(att_status status)
 {
     return status == ATT_ERR_NOT_FOUND || status == ATT_ERR_UNSUPPORTED ? ATT_ERR_ARGUMENT : status;
 }
 
-/* Options that training alone reads: the recipe says them, not the checkpoint. */
+/* Options that only training reads come from the recipe, not from the checkpoint. */
 static void copy_training_options(const att_option_values *recipe, const char *network, att_option_values *to)
 {
     const att_family_info family = att_model_family_of(network);
@@ -27,7 +27,7 @@ static void copy_training_options(const att_option_values *recipe, const char *n
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
 
-/* Of a folder, takes the file in it that evaluation would take. */
+/* In a folder, chooses the file that evaluation would choose. */
 static att_status find_initial(att_trained_network *n)
 {
     if (!att_file_exists(n->checkpoint))
@@ -41,7 +41,7 @@ static att_status find_initial(att_trained_network *n)
     return ATT_OK;
 }
 
-/* What the file is, and what training skips of it. */
+/* Identifies the network in the file. */
 static att_status identify(const att_tensors *file, const att_recipe_network *network, att_trained_network *n)
 {
     att_network_name found;
@@ -54,7 +54,7 @@ static att_status identify(const att_tensors *file, const att_recipe_network *ne
     return att_checkpoint_describe(n->context, file, &n->stood);
 }
 
-/* A new training takes the network's options from the file, and as many classes as the recipe says. */
+/* The network's options come from the file. In a new training the number of classes comes from the recipe. */
 static void take_options(att_recipe_network *network, att_trained_network *n)
 {
     const att_option_values recipe = network->options;
@@ -159,7 +159,7 @@ att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
-/* As many classes as the data has, which a class map may say; a training that is continued keeps its own. */
+/* The default is the number of classes in the data, or in the class map. A continued training keeps its own number. */
 static void choose_class_count(att_recipe *recipe, const att_dataset *data, const att_trained_network *n)
 {
     int in_data = att_dataset_class_count(data);
@@ -180,7 +180,7 @@ static att_status check_classes(const att_trained_network *n, const att_dataset 
                     "--num-classes %d, but the data has %d classes, each of which needs an output", classes, in_data);
 }
 
-/* What a new network and the images leave unused of each other. */
+/* Logs hints if the network and the images differ in channels or size. */
 static void compare_images(const att_trained_network *n, const att_dataset *data)
 {
     const att_preprocess *network = &n->preprocess;
@@ -211,7 +211,7 @@ static void say_network(const att_trained_network *n)
             strcmp(modules, "none") == 0 ? "no modules" : modules);
 }
 
-/* Of instruments that compare answers with classes nothing is recorded while images are mixed. */
+/* Instruments that compare answers with classes record nothing while images are mixed. */
 static void say_unmeasured(const att_trained_network *n)
 {
     for (int i = 0; i < att_measure_instrument_count(n->measure); i++)

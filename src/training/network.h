@@ -1,4 +1,5 @@
-/* training/network.h - the network of a training: found before the data are opened, made after, filled last. */
+/* training/network.h - the network of a training. It is identified before the data sets are opened, created after, and
+ * its weights are filled last. */
 #ifndef ATT_TRAINING_NETWORK_H
 #define ATT_TRAINING_NETWORK_H
 
@@ -9,30 +10,31 @@
 
 typedef struct att_trained_network {
     att_context *context;
-    const char *name, *checkpoint; /* checkpoint: to start or continue from, a file; NULL: none */
-    char path[ATT_RUN_PATH];       /* of the file that was found for initial_checkpoint */
-    bool resumes;                  /* it is continued */
-    att_identity identity;         /* the checkpoint's */
-    att_checkpoint_info stood;     /* where its training stood */
+    const char *name, *checkpoint; /* checkpoint: the file to start from or to continue; NULL: none */
+    char path[ATT_RUN_PATH];       /* of the file in the folder initial_checkpoint */
+    bool resumes;                  /* `checkpoint` is continued */
+    att_identity identity;         /* of the checkpoint */
+    att_checkpoint_info stood;     /* progress of the checkpoint's training */
     att_preprocess preprocess;
     att_model *model;
     att_weights *weights;
     att_measure *measure; /* NULL: none */
 } att_trained_network;
 
-/* Which network recipe and checkpoint describe, put into the recipe; what cannot be built or measured is refused.
- * resume: "" for a new training. *network is zero before but for its context, and to be freed whatever comes back. */
+/* Finds the network that the recipe and the checkpoint describe, writes its options to the recipe, and refuses networks
+ * that cannot be built or measured. resume: the checkpoint to continue; "": a new training. Before, *network is zero
+ * except for its context. The caller frees it, on failure too. */
 att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_trained_network *network);
-/* Builds the network that was found as far as the recipe says it, with one class where it says none, and asks the
- * instruments `with` (NULL: none) of it, only to see whether that can be. Fills in `preprocess`. */
+/* Checks that the network can be built and that the instruments `with` (NULL: none) apply to it. If the recipe has no
+ * number of classes, builds it with one class. Fills in `preprocess`. */
 att_status att_trained_network_try(const att_recipe *recipe, att_trained_network *network, const char *with,
                                    const char *nodes);
-/* Whether the instruments `with`, which there are, all find something in that network. */
+/* Whether each of the instruments `with`, which exist, finds a node in the network. */
 bool att_trained_network_sees(const att_recipe *recipe, const att_trained_network *network, const char *with);
-/* The model for that data set with its instruments, and space for its weights. */
+/* Creates the model for the data set, its instruments, and its weights without contents. */
 att_status att_trained_network_make(att_recipe *recipe, const att_dataset *data, att_trained_network *network);
-/* Draws the weights, or takes them from the checkpoint to start from; those of a training that is continued att_train()
- * reads. */
+/* Initialises the weights or loads them from the initial checkpoint. When a training is continued, att_train() loads
+ * them. */
 att_status att_trained_network_fill(const att_recipe *recipe, att_trained_network *network);
 void att_trained_network_free(att_trained_network *network);
 

@@ -22,7 +22,7 @@ struct att_training {
     att_transform_options train_transform, eval_transform;
     bool has_run;
     const att_sink *listener; /* NULL: none */
-    att_sink records;         /* open from the training's first event on */
+    att_sink records;         /* open from the first event of the training */
 };
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
@@ -44,7 +44,8 @@ static att_status open_split(const att_training *t, const char *split, const att
     return ATT_OK;
 }
 
-/* A class that training does not know has no number: with the folders' own, all of evaluation would be wrong. */
+/* Classes of the evaluation set that the training set lacks have no number. Numbers by its own folders would make the
+ * evaluation wrong. */
 static att_status check_classes(const att_training *t)
 {
     const char *unknown =
@@ -94,7 +95,7 @@ static void take_channels(att_reals *reals, const double *values, int count)
     memcpy(reals->values, values, (size_t)count * sizeof *values);
 }
 
-/* Makes the recipe say what is taken where it left that open. */
+/* Fills in the values that the recipe leaves to the network, the checkpoint, the data and the task. */
 static void complete_recipe(att_training *t)
 {
     att_recipe *r = &t->recipe;
@@ -111,7 +112,7 @@ static void complete_recipe(att_training *t)
     att_recipe_take_task(r, &task);
 }
 
-/* The default outlasts a short training. */
+/* The default of five epochs can be longer than a short training. */
 static void say_warmup(const att_training *t)
 {
     const att_train_options *train = &t->recipe.train;
@@ -129,7 +130,7 @@ static att_train_data data_of(const att_training *t)
     return (att_train_data){t->train, t->eval, &t->train_transform, &t->eval_transform};
 }
 
-/* With the members that att_recipe.train leaves to the training. */
+/* att_recipe.train with the members that the training sets. */
 static att_train_options options_of(const att_training *t)
 {
     att_train_options options = t->recipe.train;
@@ -142,7 +143,7 @@ static att_train_options options_of(const att_training *t)
     return options;
 }
 
-/* Weights are drawn or read, which takes its time, where nothing else can be refused any more. */
+/* Initialising or loading weights takes time: it comes after all checks. */
 static att_status fill_weights(att_training *t)
 {
     att_train_data data = data_of(t);
@@ -151,7 +152,7 @@ static att_status fill_weights(att_training *t)
     return att_trained_network_fill(&t->recipe, &t->network);
 }
 
-/* The folder of a continued run says where the network is; that of a new one is named after the network. */
+/* The folder of a continued run gives the network; the folder of a new run is named after the network. */
 static att_status find_network(att_training *t)
 {
     const att_recipe_files *files = &t->recipe.files;
@@ -228,7 +229,7 @@ att_weights *att_training_weights(const att_training *t)
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* One name a line, as a choice of class names and, where names are single words, as a class map. */
+/* One name per line: usable as class names, and as a class map if every name is a single word. */
 static att_status write_classes(const att_training *t)
 {
     char path[ATT_RUN_PATH];
@@ -242,7 +243,7 @@ static att_status write_classes(const att_training *t)
     return status;
 }
 
-/* The folder's files are made or cut where the training begins: one that is refused leaves them as they are. */
+/* Called at the first event: a training that is refused before leaves existing files unchanged. */
 static att_status open_records(att_training *t)
 {
     att_store_resume at = {t->network.stood.epoch, t->network.stood.update};

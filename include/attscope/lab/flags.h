@@ -1,8 +1,8 @@
-/* attscope/lab/flags.h - flags declared in tables: one row gives the name, the kind, the range, the help and the place
- * of a value in a struct.
+/* attscope/lab/flags.h - flags declared in tables: a row gives the name, kind, range and help of a value, and the
+ * struct member that holds it.
  *
- * The same rows serve the command line, YAML files and programs that set values by name. Underscores and dashes are the
- * same in names. Texts are not copied: what a value points to must outlive the struct.
+ * The same rows serve the command line, YAML files and programs that set values by name. In names, underscores equal
+ * dashes. Texts are not copied: they must outlive the struct.
  *
  *     static const att_flag rows[] = {{"epochs", .kind = ATT_FLAG_INT, .value = "N", .help = "passes over the data",
  *                                      ATT_FLAG_AT(settings, epochs), .low = 0, .high = 1e6}};
@@ -28,15 +28,15 @@ typedef enum att_flag_kind {
     ATT_FLAG_SWITCH,  /* bool; --name, --no-name */
     ATT_FLAG_INT,     /* int */
     ATT_FLAG_LONG,    /* int64_t */
-    ATT_FLAG_SIZE,    /* int64_t: bytes, also as 800M or 4G, in units of 1024; open: 0 is not shown */
+    ATT_FLAG_SIZE,    /* int64_t: bytes, also written as 800M or 4G; units are powers of 1024 */
     ATT_FLAG_SEED,    /* uint64_t */
     ATT_FLAG_REAL,    /* double */
-    ATT_FLAG_PAIR,    /* double[2]; open: 0, 0 is not shown */
+    ATT_FLAG_PAIR,    /* double[2] */
     ATT_FLAG_REALS,   /* att_reals, up to `most` numbers */
     ATT_FLAG_INTS,    /* int[most], and an int at `count_offset` that counts them */
-    ATT_FLAG_TEXT,    /* const char *, NULL: not given; "" stands for the default */
-    ATT_FLAG_TEXTS,   /* att_texts, one more each time the flag is given */
-    ATT_FLAG_DECLARED /* att_option_values: `declared` says the kind; switches have --no-name, too */
+    ATT_FLAG_TEXT,    /* const char *; NULL: not given; the value "" of a flag selects the default */
+    ATT_FLAG_TEXTS,   /* att_texts; each occurrence of the flag adds a text */
+    ATT_FLAG_DECLARED /* att_option_values; `declared` gives the kind; switches have --name and --no-name */
 } att_flag_kind;
 
 enum { ATT_MOST_REALS = 8 };
@@ -54,24 +54,24 @@ typedef struct att_texts {
 typedef struct att_flag {
     const char *name; /* "batch-size" */
     const char *alias;
-    const char *value;                /* what help calls it: "N", "FILE" */
-    const char *help;                 /* NULL: not for people, help leaves it out */
-    const char *(*choice)(int index); /* texts: the values there are, NULL past the last; NULL: any */
-    const char *(*choice_in)(const att_context *context, int index); /* texts: as in att_option */
+    const char *value;                /* placeholder in help: "N", "FILE" */
+    const char *help;                 /* NULL: internal flag, which help does not list */
+    const char *(*choice)(int index); /* texts: the allowed values, NULL past the last; NULL: any text */
+    const char *(*choice_in)(const att_context *context, int index); /* texts: see att_option.choice_in */
     const char *member; /* of the struct, for messages; NULL: they name the flag only */
     size_t offset, size;
     size_t count_offset; /* ATT_FLAG_INTS: of the count in the struct */
-    double low, high;    /* closed range of numbers; both 0: any */
+    double low, high;    /* closed range of numbers; both 0: no limits */
     att_flag_kind kind;
     const att_option *declared; /* ATT_FLAG_DECLARED */
     int most;                   /* ATT_FLAG_REALS, ATT_FLAG_INTS: most numbers; 0: three */
     char letter;                /* -b; 0: none */
-    bool open;                  /* numbers: the default says "not given" and is not shown */
-    bool empty;                 /* texts: "" is a value of its own */
-    bool detailed;              /* texts: one of the choices may be followed by a colon and more */
-    bool advisory;              /* texts: the choices are for help and completion; what uses a value judges it */
-    bool old;                   /* taken, but neither shown nor written: what it says goes over into another flag */
-    bool once; /* belongs to one call, not to a run: left out of files that are written, refused in files */
+    bool open;     /* numbers: 0 (pairs: 0, 0) means "not given", outside the range too, and is not shown */
+    bool empty;    /* texts: "" is a value, not the default */
+    bool detailed; /* texts: details may follow a choice, as in "se:ratio=8" */
+    bool advisory; /* texts: the choices are for help and completion only; other texts are accepted */
+    bool old;      /* former name of another flag: accepted, but neither shown nor written */
+    bool once;     /* belongs to a single call, not to a run: not written to files, refused in files */
 } att_flag;
 
 /* Places a row's value in a struct. */
@@ -84,107 +84,109 @@ typedef struct att_flag_group {
     const char *title;
     const att_flag *rows;
     int row_count;
-    /* Instead of these two, for rows that are made of what families and tasks declare: writes at most `most` rows and
-     * returns how many there are. NULL: none are made. */
+    /* Replaces `rows` and `row_count` in groups whose rows come from the options of families and tasks: writes at most
+     * `most` rows and returns the number of rows that exist. NULL: not used. */
     int (*make_rows)(att_context *context, att_flag *rows, int most);
-    void (*defaults)(att_context *context, void *values); /* NULL: zeros */
-    /* Called once all flags of one source, the command line or a file, are stored. Moves the values of flags that stand
-     * for others, such as --input-size for --img-size, into those. NULL: nothing to move. */
+    void (*defaults)(att_context *context, void *values); /* stores the defaults; NULL: all zero */
+    /* Called after all flags of one source (the command line or a file) are stored. Moves the values of short forms,
+     * such as --input-size, into the flags that they stand for, such as --img-size. NULL: no short forms. */
     att_status (*merge)(att_context *context, void *values);
-    att_status (*complete)(att_context *context, void *values); /* what att_flags_complete() does; NULL: nothing */
-    const char *owner;         /* how messages call the group's struct: "train"; NULL: not at all */
-    const att_flag_use *parts; /* instead of all of the above: a group made of others, whose structs lie in its own */
+    att_status (*complete)(att_context *context, void *values); /* called by att_flags_complete(); NULL: no effect */
+    const char *owner; /* name of the group's struct in messages: "train"; NULL: messages do not name it */
+    /* Replaces all of the above in a group that consists of other groups, whose structs are part of its own. */
+    const att_flag_use *parts;
     int part_count;
 } att_flag_group;
 
-/* A group of a table, and where in the table's struct the group's struct lies. */
+/* A group of a table, and the offset of the group's struct in the table's struct. */
 struct att_flag_use {
     const att_flag_group *group;
     size_t offset;
 };
 
 typedef struct att_flags_options {
-    const att_flag_use *uses; /* only read during the call; the groups must outlive the table */
+    const att_flag_use *uses; /* copied; the groups must outlive the table */
     int use_count;
     size_t size;         /* of the struct that holds all values */
-    const char *command; /* of attscope, whose help messages name; NULL: none */
-    /* Writes to `text` what to do instead with a name that is no flag. False: it does not know. NULL: it never does. */
+    const char *command; /* the attscope command whose help messages refer to; NULL: none */
+    /* For an unknown name: writes to `text` what to do instead and returns true, or returns false. NULL: not used. */
     bool (*explain_unknown)(att_context *context, const char *name, char *text, size_t size);
 } att_flags_options;
 
 typedef struct att_flags att_flags;
 
-/* On success *flags is the caller's, freed by att_flags_destroy(). Error: ERR_MEMORY. */
+/* On success the caller owns *flags and frees it by att_flags_destroy(). Error: ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_flags_create(att_context *context, const att_flags_options *options,
                                                    att_flags **flags);
 ATT_API void att_flags_destroy(att_flags **flags);
 
-/* Flags of timm's scripts that were given and change nothing here, each once. Zero-initialise. */
+/* Flags of timm's scripts that were given but have no effect in attscope, each once. Zero-initialise. */
 enum { ATT_MOST_IGNORED = 32 };
 typedef struct att_ignored_flags {
     const char *names[ATT_MOST_IGNORED];
     int count;
 } att_ignored_flags;
 
-/* One line of the log names them; none where there are none. */
+/* Logs one line that names them; logs nothing if the list is empty. */
 ATT_API void att_ignored_flags_log(att_context *context, const att_ignored_flags *ignored);
 
-/* Stores every default. `values`: the table's struct. */
+/* Stores every default. values: the table's struct. */
 ATT_API void att_flags_default(const att_flags *flags, void *values);
-/* Such a struct with the defaults; lives as long as the table. */
+/* Returns a struct with the defaults, which lives as long as the table. */
 ATT_API const void *att_flags_defaults(const att_flags *flags);
 
-/* Stores what argv says, later flags winning, and moves what is no flag to operands[0..*operand_count-1] (room for
- * argc). Texts point into argv. ignored may be NULL. Errors: ERR_ARGUMENT for unknown flags, or else for the first
- * missing or wrong value. Of several unknown flags, the log has the reason of each. */
+/* Stores the values of the flags in argv; a later flag overrides an earlier one. Writes the words that are neither
+ * flags nor values to operands[0..*operand_count-1], which has room for argc pointers. Texts point into argv. ignored
+ * may be NULL. ERR_ARGUMENT for unknown flags; if there are none, for the first missing or wrong value. If several
+ * flags are unknown, the log receives the reason for each. */
 ATT_API att_status att_flags_parse(const att_flags *flags, int argc, char **argv, void *values, const char **operands,
                                    int *operand_count, att_ignored_flags *ignored);
-/* Stores what a file says; texts point into `yaml`. path: for messages. The rest as above. */
+/* Stores the values of a file. Texts point into `yaml`. path: for messages. ignored and errors: as above. */
 ATT_API att_status att_flags_read(const att_flags *flags, const char *path, const att_yaml *yaml, void *values,
                                   att_ignored_flags *ignored);
-/* Stores one value, "0.1", of several numbers with spaces between them: "224 160". Texts point into `text`. Flags of
- * timm's that change nothing here are passed over. ERR_ARGUMENT as above. */
+/* Stores one value: "0.1"; several numbers are separated by spaces: "224 160". Texts point into `text`. Ignores timm's
+ * flags that have no effect in attscope. Errors: as above. */
 ATT_API att_status att_flags_set(const att_flags *flags, const char *name, const char *text, void *values);
-/* Once everything is stored: makes of values that are said together what is read and recorded. ERR_ARGUMENT where they
- * do not go together. */
+/* Call it after all sources are stored: combines flags that describe one value, such as --adaptor with --modules.
+ * ERR_ARGUMENT if they contradict each other. */
 ATT_API att_status att_flags_complete(const att_flags *flags, void *values);
 
-/* Writes every value to `path`, keys with underscores. Errors as of att_yaml_write(). */
+/* Writes every value to `path`, with underscores in keys. Errors: see att_yaml_write(). */
 ATT_API att_status att_flags_write(const att_flags *flags, const void *values, const char *path);
-/* Checks values that a program stored in the struct itself, by the rules of flags: ranges, counts of numbers, choices
- * that are not advisory. Then replaces texts that are NULL, and "" where the row is not `empty`, by their defaults.
- * ERR_ARGUMENT names the first wrong value by its flag and member; *values is then unchanged. */
+/* Checks values that a program stored in the struct directly by the rules of the flags: ranges, number of values, and
+ * choices that are not advisory. Then replaces texts that are NULL by their defaults, and "" too if the row is not
+ * `empty`. ERR_ARGUMENT names the first wrong value by its flag and its member; *values is then unchanged. */
 ATT_API att_status att_flags_check(const att_flags *flags, void *values);
-/* Whether every flag that is not `once` has the same value in both structs. */
+/* Returns whether every flag that is not `once` has the same value in both structs. */
 ATT_API bool att_flags_same(const att_flags *flags, const void *a, const void *b);
 
 /* --- for help and completion -------------------------------------------------------------------------------------- */
 
-/* A row, and where its struct lies in the table's. */
+/* A row, and the offset of its struct in the table's struct. */
 typedef struct att_flag_place {
-    const att_flag *flag; /* NULL: there is none */
+    const att_flag *flag; /* NULL: not found */
     size_t offset;
     const char *title; /* of the group */
 } att_flag_place;
 
 ATT_API int att_flags_count(const att_flags *flags);
 ATT_API att_flag_place att_flags_at(const att_flags *flags, int index);
-/* The row of that name or alias. */
+/* Finds a row by its name or alias. */
 ATT_API att_flag_place att_flags_find(const att_flags *flags, const char *name);
 
-/* A value's parts as texts, which live in `numbers` or where the value points to; returns how many, 0 where none was
- * given. */
+/* Formats a value as texts, one for each number. texts[] points into `numbers`, or at the value if that is a text.
+ * Returns the number of texts; 0: no value was given. */
 enum { ATT_FLAG_VALUE_BYTES = ATT_OPTION_TEXT_BYTES };
 ATT_API int att_flag_format(const att_flag_place *place, const void *values,
                             char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES], const char *texts[ATT_MOST_REALS]);
-/* How many choices the row has. */
+/* The number of the row's choices. */
 ATT_API int att_flag_choice_count(const att_flag *flag);
-/* Numbers that one flag may take: 0 of switches and texts. */
+/* The most numbers that the flag takes; 0 for switches and texts. */
 ATT_API int att_flag_numbers(const att_flag *flag);
-/* Whether it is a switch that some struct declares: it has a --no-name and is not given at first. */
+/* Whether the row is a declared switch (ATT_FLAG_DECLARED): not given by default, and turned off by --no-name. */
 ATT_API bool att_flag_is_declared_switch(const att_flag *flag);
 ATT_API bool att_flag_is_text(const att_flag *flag);
-/* A row for an option that a family or a task declares; offset: of the att_option_values in the group's struct. */
+/* Makes a row for an option of a family or a task. offset: of the att_option_values in the group's struct. */
 ATT_API att_flag att_flag_of_option(const att_option *option, size_t offset);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* attscope/lab/training.h - a training as its recipe describes it, in a run's folder with its records.
+/* attscope/lab/training.h - trains a network as a recipe describes, and records the run in a folder.
  *
  *     att_recipe recipe;
  *     att_training *training;
@@ -10,9 +10,9 @@
  *         status = att_training_run(training, NULL, &result);
  *     att_training_close(&training);
  *
- * It does what attscope train does: opens the data sets, finds and builds the network, draws or loads its weights,
- * trains (att_train()), and keeps records (attscope/store.h), args.yaml and classes.txt in the run's folder. What it
- * takes and chooses is said in the log.
+ * This is what attscope train does: open the data sets, build the network, initialise or load its weights, train
+ * (att_train()), and write records (attscope/store.h), args.yaml and classes.txt to the run's folder. The log names the
+ * files that are used and the settings that are chosen.
  */
 #ifndef ATTSCOPE_LAB_TRAINING_H
 #define ATTSCOPE_LAB_TRAINING_H
@@ -26,27 +26,38 @@ extern "C" {
 
 typedef struct att_training att_training;
 
-/* Prepares a training and refuses what can be refused before the first update; writes nothing.
+/* Prepares a training and checks everything that can be checked before the first update. Writes nothing.
  *
- * A training that continues (recipe->files.resume) needs the settings that it was begun with: those of the args.yaml in
- * its folder (att_recipe_read()). The recipe is copied, its texts are not: they must outlive the training. On success
- * *training is the caller's, freed by att_training_close() before the context. Errors: ERR_ARGUMENT for settings that
- * do not go together, and for networks and instruments that do not exist; what opening data, networks and checkpoints
- * say. */
+ * Checks every member of the recipe by the rules of its flag. Then fills in missing values, in a copy that
+ * att_training_recipe() returns and that args.yaml will hold:
+ * - texts that are NULL: their defaults (recipe.h);
+ * - network.input_size, adaptor and adaptor_input: moved into network.options;
+ * - network.model and network.options: completed from the checkpoint, the data (num_classes) and the model;
+ * - preprocess: completed from the checkpoint or the model;
+ * - task: options of other tasks are removed; train.eval_metric: the task's first choice.
+ * The recipe's texts are not copied: they must outlive the training.
+ *
+ * To continue a training, set recipe->files.resume and use the settings with which the training began: read args.yaml
+ * in its folder by att_recipe_read(). Other settings or other images are refused (ERR_MISMATCH).
+ *
+ * On success the caller owns *training and frees it by att_training_close() before the context. Errors: ERR_ARGUMENT
+ * for wrong or contradictory settings and for unknown networks, instruments and optimisers; errors of opening data,
+ * networks and checkpoints. */
 ATT_API ATT_MUST_CHECK att_status att_training_open(att_context *context, const att_recipe *recipe,
                                                     att_training **training);
 ATT_API void att_training_close(att_training **training);
 
-/* The recipe with everything that it left open filled in; what args.yaml will hold. */
+/* The recipe with missing values filled in (att_training_open()). */
 ATT_API const att_recipe *att_training_recipe(const att_training *training);
-/* Where the run is. The folder of a run without a name may change until att_training_run() makes it. */
+/* The run's folder. The name of a run without files.experiment is final only after att_training_run() has begun. */
 ATT_API const att_run_folder *att_training_folder(const att_training *training);
 ATT_API const att_model *att_training_model(const att_training *training);
-/* Those that are trained; before att_training_run() those it begins with, unless it continues another. */
+/* The weights that are trained. Before att_training_run(): the initial weights; if the training continues another one,
+ * their contents are undefined until then. */
 ATT_API att_weights *att_training_weights(const att_training *training);
 
 typedef struct att_training_observer {
-    const att_sink *sink;     /* receives every event after the records did; NULL: none */
+    const att_sink *sink;     /* receives every event after it was recorded; NULL: none */
     att_progress_fn progress; /* NULL: none */
     void *progress_user;
 } att_training_observer;
