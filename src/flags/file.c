@@ -11,10 +11,10 @@
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
 /* An entry of timm's files that has no effect in attscope. */
-static att_status pass_over(const att_flags *flags, const char *path, const att_yaml_entry *entry,
-                            att_ignored_flags *ignored)
+static att_status skip_ignored(const att_flags *flags, const char *path, const att_yaml_entry *entry,
+                               att_ignored_flags *ignored)
 {
-    if (!att_unsupported_flag_may_be(entry->key, entry->values[0]))
+    if (!att_unsupported_flag_accepts(entry->key, entry->values[0]))
         return att_fail(flags->context, ATT_ERR_ARGUMENT, "%.400s, line %d: %s must be true or false", path,
                         entry->line, entry->key);
     if (ignored)
@@ -22,15 +22,15 @@ static att_status pass_over(const att_flags *flags, const char *path, const att_
     return ATT_OK;
 }
 
-static att_status take_entry(const att_flags *flags, const char *path, const att_yaml_entry *entry, void *values,
-                             att_unknown_flags *unknown, att_ignored_flags *ignored)
+static att_status store_entry(const att_flags *flags, const char *path, const att_yaml_entry *entry, void *values,
+                              att_unknown_flags *unknown, att_ignored_flags *ignored)
 {
     att_named_flag named = att_flags_by_name(flags, entry->key);
     char where[600], expected[ATT_FLAG_VALUE_BYTES];
     if (!named.flag && att_unsupported_entry_is_idle(entry->key, entry->values, entry->value_count))
         return ATT_OK;
     if (!named.flag && att_unsupported_flag_takes(entry->key) != ATT_TAKES_UNKNOWN)
-        return pass_over(flags, path, entry, ignored);
+        return skip_ignored(flags, path, entry, ignored);
     if (!named.flag || named.flag->once) {
         att_unknown_flags_add(unknown, "", entry->key, entry->line);
         return ATT_OK;
@@ -50,7 +50,7 @@ att_status att_flags_read(const att_flags *flags, const char *path, const att_ya
     att_unknown_flags unknown = {.file = path};
     for (int i = 0; i < att_yaml_count(yaml); i++) {
         att_yaml_entry entry = att_yaml_at(yaml, i);
-        ATT_TRY(take_entry(flags, path, &entry, values, &unknown, ignored));
+        ATT_TRY(store_entry(flags, path, &entry, values, &unknown, ignored));
     }
     ATT_TRY(att_unknown_flags_refuse(flags, &unknown));
     return att_flags_merge(flags, values);

@@ -30,7 +30,7 @@ static bool is_flag(const char *word)
 }
 
 /* Skips the values of a flag of timm's that is ignored. */
-static void take_ignored(const flag_words *flag, words *w)
+static void skip_ignored_values(const flag_words *flag, words *w)
 {
     int most = flag->attached || flag->takes == ATT_TAKES_NOTHING ? 0 : flag->takes == ATT_TAKES_SEVERAL ? INT_MAX : 1;
     while (w->at < w->count && w->at - flag->begin < most && !is_flag(w->argv[w->at]) &&
@@ -39,14 +39,14 @@ static void take_ignored(const flag_words *flag, words *w)
 }
 
 /* Whether a flag of timm's that attscope lacks has a value that turns it off. */
-static bool takes_idle_word(const flag_words *flag, const words *w)
+static bool is_turned_off(const flag_words *flag, const words *w)
 {
     const char *word = flag->attached ? flag->attached : w->at < w->count ? w->argv[w->at] : NULL;
     return word && att_unsupported_flag_is_idle(flag->name, word);
 }
 
 /* Skips the words that are the flag's values, without checking them. */
-static void take_values(const flag_words *flag, words *w)
+static void skip_values(const flag_words *flag, words *w)
 {
     const att_flag *row = flag->named.flag;
     double number;
@@ -59,7 +59,7 @@ static void take_values(const flag_words *flag, words *w)
 }
 
 /* Reads the flag that begins with `word`. w is at the next word. */
-static flag_words take_flag(const att_flags *flags, const char *word, words *w)
+static flag_words read_flag(const att_flags *flags, const char *word, words *w)
 {
     bool is_long = word[1] == '-';
     size_t length = is_long ? strcspn(word + 2, "=") : 1;
@@ -71,12 +71,12 @@ static flag_words take_flag(const att_flags *flags, const char *word, words *w)
         flag.attached = rest + is_long;
     flag.named = is_long ? att_flags_by_name(flags, flag.name) : att_flags_by_letter(flags, word[1]);
     if (flag.named.flag)
-        take_values(&flag, w);
+        skip_values(&flag, w);
     else if (is_long && (flag.takes = att_unsupported_flag_takes(flag.name)) != ATT_TAKES_UNKNOWN)
-        take_ignored(&flag, w);
-    else if (is_long && takes_idle_word(&flag, w)) {
+        skip_ignored_values(&flag, w);
+    else if (is_long && is_turned_off(&flag, w)) {
         flag.takes = ATT_TAKES_ONE;
-        take_ignored(&flag, w);
+        skip_ignored_values(&flag, w);
     }
     flag.count = w->at - flag.begin;
     return flag;
@@ -91,7 +91,7 @@ static att_status check_names(const att_flags *flags, int argc, char **argv)
         const char *word = argv[w.at++];
         if (!is_flag(word))
             continue;
-        flag_words flag = take_flag(flags, word, &w);
+        flag_words flag = read_flag(flags, word, &w);
         if (!flag.named.flag && flag.takes == ATT_TAKES_UNKNOWN)
             att_unknown_flags_add(&unknown, flag.dashes, word[1] == '-' ? flag.name : word + 1, 0);
     }
@@ -112,9 +112,9 @@ static att_status store_flag(const att_flags *flags, const flag_words *flag, cha
 }
 
 /* A flag of timm's that has no effect in attscope. */
-static att_status pass_over(const att_flags *flags, const flag_words *flag, att_ignored_flags *ignored)
+static att_status skip_ignored(const att_flags *flags, const flag_words *flag, att_ignored_flags *ignored)
 {
-    if (flag->attached && !att_unsupported_flag_may_be(flag->name, flag->attached))
+    if (flag->attached && !att_unsupported_flag_accepts(flag->name, flag->attached))
         return att_fail(flags->context, ATT_ERR_ARGUMENT, "--%s: \"%s\" is not true or false", flag->name,
                         flag->attached);
     if (ignored)
@@ -139,8 +139,8 @@ att_status att_flags_parse(const att_flags *flags, int argc, char **argv, void *
             operands[(*operand_count)++] = word;
             continue;
         }
-        flag_words flag = take_flag(flags, word, &w);
-        ATT_TRY(flag.named.flag ? store_flag(flags, &flag, argv, values) : pass_over(flags, &flag, ignored));
+        flag_words flag = read_flag(flags, word, &w);
+        ATT_TRY(flag.named.flag ? store_flag(flags, &flag, argv, values) : skip_ignored(flags, &flag, ignored));
     }
     return att_flags_merge(flags, values);
 }

@@ -51,7 +51,7 @@ static const char *find_nearest(const att_flags *flags, const char *name, bool i
 }
 
 /* "unknown option --batch-szie; did you mean --batch-size?" */
-static void give_reason(const att_flags *flags, const char *shown, bool in_file, char reason[REASON])
+static void explain(const att_flags *flags, const char *shown, bool in_file, char reason[REASON])
 {
     const att_flags_options *options = &flags->options;
     size_t dashes = strspn(shown, "-");
@@ -94,7 +94,7 @@ static att_status refuse_several(const att_flags *flags, const att_unknown_flags
 {
     char reason[REASON], place[448];
     for (int i = 0; i < unknown->count && i < ATT_MOST_UNKNOWN; i++) {
-        give_reason(flags, unknown->items[i].name, unknown->file, reason);
+        explain(flags, unknown->items[i].name, unknown->file, reason);
         att_log(flags->context, ATT_LOG_INFO, "  %s%s", place_text(unknown, i, place), reason);
     }
     if (unknown->count > ATT_MOST_UNKNOWN)
@@ -110,6 +110,6 @@ att_status att_unknown_flags_refuse(const att_flags *flags, const att_unknown_fl
         return ATT_OK;
     if (unknown->count > 1)
         return refuse_several(flags, unknown);
-    give_reason(flags, unknown->items[0].name, unknown->file, reason);
+    explain(flags, unknown->items[0].name, unknown->file, reason);
     return att_fail(flags->context, ATT_ERR_ARGUMENT, "%s%s", place_text(unknown, 0, place), reason);
 }

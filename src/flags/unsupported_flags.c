@@ -232,7 +232,7 @@ bool att_unsupported_flag_is_idle(const char *name, const char *word)
     return index >= 0 && is_idle_value(refused[index].idle, word);
 }
 
-bool att_unsupported_flag_may_be(const char *name, const char *word)
+bool att_unsupported_flag_accepts(const char *name, const char *word)
 {
     static const char *const truths[] = {"true", "false", "1", "0"};
     for (size_t i = 0; i < sizeof truths / sizeof *truths; i++)

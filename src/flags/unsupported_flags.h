@@ -27,7 +27,7 @@ typedef enum att_flag_words {
 att_flag_words att_unsupported_flag_takes(const char *name);
 bool att_is_torch_compiler(const char *word);
 /* Whether such a flag accepts this value: flags of ATT_TAKES_NOTHING accept true and false only. */
-bool att_unsupported_flag_may_be(const char *name, const char *word);
+bool att_unsupported_flag_accepts(const char *name, const char *word);
 /* The names of such flags, NULL past the last. */
 const char *att_unsupported_flag_ignored_name(int index);
 /* Adds such a flag to the list unless it is in the list already. Ignores other names. */

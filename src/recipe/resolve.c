@@ -10,8 +10,8 @@
 static att_status check_range(att_context *context, const char *name, const double range[2])
 {
     if (range[0] > range[1])
-        return att_fail(context, ATT_ERR_ARGUMENT, "%s %g %g: the first number, the least, is above the second", name,
-                        range[0], range[1]);
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s %g %g: the first number, the lower limit, is above the second",
+                        name, range[0], range[1]);
     return ATT_OK;
 }
 

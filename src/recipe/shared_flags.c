@@ -81,12 +81,14 @@ static const att_flag named_options[] = {
      .help = "timm's name, with or without a pretrained tag; attscope models lists them", .choice = choose_model,
      .advisory = true, ATT_FLAG_AT(att_recipe_network, model)},
     {"input-size", .kind = ATT_FLAG_REALS, .value = "C H W",
-     .help = "--in-chans C and --img-size H W in one, and in their place where both are given",
-     ATT_FLAG_AT(att_recipe_network, input_size), .low = 1, .high = 65536},
-    {"adaptor", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "of --modules step, as step:adaptor=NAME",
-     .choice = choose_adaptor, ATT_FLAG_AT(att_recipe_network, adaptor)},
-    {"adaptor-input", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "what that adaptor is told, as step:input=NAME",
-     .choice = choose_adaptor_input, ATT_FLAG_AT(att_recipe_network, adaptor_input)},
+     .help = "short for --in-chans C --img-size H W, which it overrides", ATT_FLAG_AT(att_recipe_network, input_size),
+     .low = 1, .high = 65536},
+    {"adaptor", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "adaptor of --modules step, short for step:adaptor=NAME", .choice = choose_adaptor,
+     ATT_FLAG_AT(att_recipe_network, adaptor)},
+    {"adaptor-input", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "input of that adaptor, short for step:input=NAME", .choice = choose_adaptor_input,
+     ATT_FLAG_AT(att_recipe_network, adaptor_input)},
 };
 
 void att_put_row(const att_flag *row, att_flag *rows, int most, int *count)
@@ -139,7 +141,7 @@ static int make_network_rows(att_context *context, att_flag *rows, int most)
 }
 
 /* Whether a text such as "step:adaptor=dct,input=x_t" sets the option. */
-static bool says(const char *attn, const char *option)
+static bool sets_option(const char *attn, const char *option)
 {
     size_t length = strlen(option);
     for (const char *at = attn + strcspn(attn, ":,"); *at; at += 1 + strcspn(at + 1, ":,"))
@@ -149,8 +151,8 @@ static bool says(const char *attn, const char *option)
 }
 
 /* Moves the value of a flag into the text of `modules`, so that files record it once. */
-static att_status complete_step(att_context *context, att_recipe_network *network, const char *flag, const char *option,
-                                const char **value)
+static att_status move_into_modules(att_context *context, att_recipe_network *network, const char *flag,
+                                    const char *option, const char **value)
 {
     char completed[2 * ATT_OPTION_TEXT_BYTES];
     const char *modules = att_options_text(&network->options, "modules");
@@ -158,10 +160,10 @@ static att_status complete_step(att_context *context, att_recipe_network *networ
     if (!*value)
         return ATT_OK;
     if (named != strlen(step) || strncmp(modules, step, named) != 0)
-        return att_fail(context, ATT_ERR_ARGUMENT, "--%s %s completes --modules step, but modules is %s", flag, *value,
-                        *modules ? modules : "not given");
-    if (says(modules, option))
-        return att_fail(context, ATT_ERR_ARGUMENT, "--%s %s: modules says %s already, in %s; leave one of them out",
+        return att_fail(context, ATT_ERR_ARGUMENT, "--%s %s is an option of --modules step, but --modules is %s", flag,
+                        *value, *modules ? modules : "not given");
+    if (sets_option(modules, option))
+        return att_fail(context, ATT_ERR_ARGUMENT, "--%s %s: --modules already sets %s, in %s; leave one of them out",
                         flag, *value, option, modules);
     snprintf(completed, sizeof completed, "%.*s%c%s=%s%s", (int)module, modules, named < module ? ',' : ':', option,
              *value, modules + module);
@@ -178,7 +180,7 @@ static bool is_whole(double number)
 }
 
 /* --input-size overrides img_size and in_chans of the same source and of earlier ones. */
-static att_status merge_size(att_context *context, void *values)
+static att_status merge_input_size(att_context *context, void *values)
 {
     att_recipe_network *network = values;
     const double *size = network->input_size.values;
@@ -197,20 +199,20 @@ static att_status complete_network(att_context *context, void *values)
 {
     att_recipe_network *network = values;
     att_model_renew_options(&network->options);
-    ATT_TRY(complete_step(context, network, "adaptor", "adaptor", &network->adaptor));
-    return complete_step(context, network, "adaptor-input", "input", &network->adaptor_input);
+    ATT_TRY(move_into_modules(context, network, "adaptor", "adaptor", &network->adaptor));
+    return move_into_modules(context, network, "adaptor-input", "input", &network->adaptor_input);
 }
 
-const att_flag_group att_recipe_network_group = {"Network (what is not given is the model's own)",
-                                                 .make_rows = make_network_rows, .merge = merge_size,
-                                                 .complete = complete_network, .owner = "network"};
+const att_flag_group att_recipe_network_group = {"Network (default: the model's own)", .make_rows = make_network_rows,
+                                                 .merge = merge_input_size, .complete = complete_network,
+                                                 .owner = "network"};
 
 /* --- preprocessing ------------------------------------------------------------------------------------------------ */
 
 static const att_flag preprocess_options[] = {
-    {"mean", .kind = ATT_FLAG_REALS, .value = "X...", .help = "of pixels in 0..1: one number, or one a channel",
+    {"mean", .kind = ATT_FLAG_REALS, .value = "X...", .help = "of pixels in 0..1: one number, or one for each channel",
      ATT_FLAG_AT(att_recipe_preprocess, mean), .low = 0, .high = 1},
-    {"std", .kind = ATT_FLAG_REALS, .value = "X...", .help = "of pixels in 0..1: one number, or one a channel",
+    {"std", .kind = ATT_FLAG_REALS, .value = "X...", .help = "of pixels in 0..1: one number, or one for each channel",
      ATT_FLAG_AT(att_recipe_preprocess, std), .low = 1e-6, .high = 10},
     {"crop-pct", .kind = ATT_FLAG_REAL, .value = "X",
      .help = "size of the crop over the size that images are resized to", ATT_FLAG_AT(att_recipe_preprocess, crop_pct),
@@ -250,7 +252,7 @@ att_status att_recipe_preprocess_apply(att_context *context, const att_recipe_pr
     return ATT_OK;
 }
 
-const att_flag_group att_recipe_preprocess_group = {"Preprocessing (what is not given is the model's own)",
+const att_flag_group att_recipe_preprocess_group = {"Preprocessing (default: the model's own)",
                                                     ROWS(preprocess_options), .owner = "preprocess"};
 
 /* --- engine ------------------------------------------------------------------------------------------------------- */
@@ -262,9 +264,10 @@ static const att_flag engine_options[] = {
      .choice = choose_backend, ATT_FLAG_AT(att_recipe_engine, backend)},
     {"amp", .kind = ATT_FLAG_SWITCH, .help = "mixed precision: matrix products in bf16, weights and sums in f32",
      ATT_FLAG_AT(att_recipe_engine, amp)},
-    {"amp-dtype", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "of mixed precision, which is done in bfloat16 only",
-     .choice = choose_amp_dtype, ATT_FLAG_AT(att_recipe_engine, amp_dtype)},
-    {"amp-force", .kind = ATT_FLAG_SWITCH, .help = "--amp without AVX512_BF16 as well: slower than f32",
+    {"amp-dtype", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "data type of mixed precision; only bfloat16 is supported", .choice = choose_amp_dtype,
+     ATT_FLAG_AT(att_recipe_engine, amp_dtype)},
+    {"amp-force", .kind = ATT_FLAG_SWITCH, .help = "allow --amp without AVX512_BF16: slower than f32",
      ATT_FLAG_AT(att_recipe_engine, amp_force)},
 };
 
@@ -283,16 +286,15 @@ att_status att_recipe_engine_check(att_context *context, const att_recipe_engine
 {
     const char *only = choose_amp_dtype(0);
     if (engine->amp && strcmp(engine->amp_dtype, only) != 0)
-        return att_fail(context, ATT_ERR_ARGUMENT, "--amp is done in %s, not in %s; --amp-dtype %s says so", only,
+        return att_fail(context, ATT_ERR_ARGUMENT, "--amp computes in %s only, not in %s; use --amp-dtype %s", only,
                         engine->amp_dtype, only);
     if (engine->amp_force && !engine->amp)
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "--amp-force says where --amp computes all the same; it goes with --amp");
+        return att_fail(context, ATT_ERR_ARGUMENT, "--amp-force has no effect without --amp; give both or none");
     if (!engine->amp || engine->amp_force || strcmp(engine->backend, "cpu") != 0 || att_context_has_bf16(context))
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "--amp needs a processor with AVX512_BF16; this one has %s (--amp-force computes all the same, but "
-                    "slower than f32)",
+                    "--amp needs a processor with AVX512_BF16; this one has %s (--amp-force "
+                    "uses it nevertheless, slower than f32)",
                     att_tier_name(att_context_tier(context)));
 }
 

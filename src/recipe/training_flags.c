@@ -18,13 +18,13 @@
 
 static const att_flag data_options[] = {
     {"data-dir", .alias = "data", .kind = ATT_FLAG_TEXT, .value = "DATA",
-     .help = "the data set, where it is not the operand", ATT_FLAG_AT(att_recipe_data, data_dir)},
-    {"train-split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "what to train on",
+     .help = "the data set, if it is not given as operand", ATT_FLAG_AT(att_recipe_data, data_dir)},
+    {"train-split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "split to train on",
      ATT_FLAG_AT(att_recipe_data, train_split)},
-    {"val-split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "what to evaluate on; '': nothing",
+    {"val-split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "split to evaluate on; '': none",
      ATT_FLAG_AT(att_recipe_data, val_split), .empty = true},
-    {"class-map", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "one class a line; its line is its number, from 0",
-     ATT_FLAG_AT(att_recipe_data, class_map)},
+    {"class-map", .kind = ATT_FLAG_TEXT, .value = "FILE",
+     .help = "one class per line; class numbers are line numbers from 0", ATT_FLAG_AT(att_recipe_data, class_map)},
     {"coarse-labels", .kind = ATT_FLAG_SWITCH, .help = "CIFAR-100: its 20 superclasses instead of its 100 classes",
      ATT_FLAG_AT(att_recipe_data, coarse_labels)},
     {"cache-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "most memory for the files of a .tar.gz",
@@ -81,7 +81,7 @@ static const char *choose_mixup_mode(int index)
 #define AUGMENTATION "Augmentation"
 static const att_flag image_options[] = {
     {"no-aug", .kind = ATT_FLAG_SWITCH,
-     .help = "every image as evaluation sees it: nothing random, but for mixing and repeats",
+     .help = "transform images as in evaluation: no random augmentation except mixing and repeats",
      ATT_FLAG_AT(att_recipe_images, no_aug)},
     {"train-crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "random resized crop, shift over black borders, or centre crop", .choice = choose_crop,
@@ -108,7 +108,7 @@ static const att_flag image_options[] = {
     {"recount", .kind = ATT_FLAG_INT, .value = "N", .help = "most boxes of an image",
      ATT_FLAG_AT(att_recipe_images, recount), .low = 1, .high = 100},
     {"train-interpolation", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "of resizing in training; without it that of --interpolation", .choice = choose_train_interpolation,
+     .help = "of resizing in training; default: as --interpolation", .choice = choose_train_interpolation,
      ATT_FLAG_AT(att_recipe_images, interpolation)},
 };
 
@@ -134,7 +134,7 @@ GROUP(image_group, AUGMENTATION, images, image_options, image_defaults);
 #define RECIPE(member) ATT_FLAG_AT(att_train_options, member)
 static const att_flag repeat_options[] = {
     {"aug-repeats", .kind = ATT_FLAG_INT, .value = "N",
-     .help = "times that an image comes in an epoch, which has correspondingly fewer of them; 0: once",
+     .help = "how often an image occurs in an epoch, which has correspondingly fewer different images; 0: once",
      RECIPE(aug_repeats), .low = 0, .high = 100},
 };
 
@@ -189,22 +189,22 @@ static_assert(offsetof(att_train_options, beta2) == offsetof(att_train_options, 
 static const att_flag recipe_options[] = {
     {"epochs", .kind = ATT_FLAG_INT, .value = "N", .help = "passes over the data; 0: write the untrained network",
      RECIPE(epochs), .low = 0, .high = 1e6},
-    {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N", .help = "images of a batch", RECIPE(batch_size),
+    {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N", .help = "images per batch", RECIPE(batch_size),
      .low = 1, .high = 65536},
-    {"grad-accum-steps", .kind = ATT_FLAG_INT, .value = "N", .help = "batches of an update", RECIPE(grad_accum_steps),
+    {"grad-accum-steps", .kind = ATT_FLAG_INT, .value = "N", .help = "batches per update", RECIPE(grad_accum_steps),
      .low = 1, .high = 65536},
     {"opt", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "optimiser", .choice = choose_optimizer, RECIPE(optimizer)},
     {"momentum", .kind = ATT_FLAG_REAL, .value = "X", .help = "of sgd", RECIPE(momentum), .low = 0, .high = 0.999999},
     {"opt-betas", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "of adamw", BETAS, .low = 0, .high = 0.999999},
     {"opt-eps", .kind = ATT_FLAG_REAL, .value = "X", .help = "of adamw", RECIPE(eps), .low = 1e-30, .high = 1},
-    {"weight-decay", .kind = ATT_FLAG_REAL, .value = "X", .help = "pull of the weights to zero", RECIPE(weight_decay),
-     .low = 0, .high = 1e3},
+    {"weight-decay", .kind = ATT_FLAG_REAL, .value = "X", .help = "weight decay", RECIPE(weight_decay), .low = 0,
+     .high = 1e3},
     {"weight-decay-on", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "weights: not on norms, biases, position and class token; all: on every parameter",
      .choice = choose_decayed, RECIPE(weight_decay_on)},
     {"clip-grad", .kind = ATT_FLAG_REAL, .value = "X", .help = "largest norm of the gradient", RECIPE(clip_grad),
      .low = 0, .high = 1e9, .open = true},
-    {"lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "learning rate; without it lr-base scaled by the batch",
+    {"lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "learning rate; default: --lr-base scaled by the batch",
      RECIPE(lr), .low = 0, .high = 1e3, .open = true},
     {"lr-base", .kind = ATT_FLAG_REAL, .value = "X", .help = "learning rate for a batch of 256", RECIPE(lr_base),
      .low = 0, .high = 1e3},
@@ -212,9 +212,9 @@ static const att_flag recipe_options[] = {
     {"sched-on-updates", .kind = ATT_FLAG_SWITCH, .help = "the rate changes at every update", RECIPE(sched_on_updates)},
     {"warmup-epochs", .kind = ATT_FLAG_INT, .value = "N", .help = "epochs in which the rate rises, fewer than --epochs",
      RECIPE(warmup_epochs), .low = 0, .high = 1e6},
-    {"warmup-lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "the rate it rises from", RECIPE(warmup_lr), .low = 0,
-     .high = 1e3},
-    {"min-lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "the rate it falls to", RECIPE(min_lr), .low = 0,
+    {"warmup-lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "learning rate at the start of the warm-up",
+     RECIPE(warmup_lr), .low = 0, .high = 1e3},
+    {"min-lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "lowest learning rate", RECIPE(min_lr), .low = 0,
      .high = 1e3},
     {"decay-epochs", .kind = ATT_FLAG_REAL, .value = "X", .help = "step: epochs between two steps",
      RECIPE(decay_epochs), .low = 1e-6, .high = 1e6},
@@ -224,11 +224,10 @@ static const att_flag recipe_options[] = {
      .help = "multistep: epochs before which the rate falls", RECIPE(decay_milestones),
      .count_offset = offsetof(att_train_options, decay_milestone_count), .low = 1, .high = 1e6,
      .most = ATT_MOST_MILESTONES},
-    {"model-ema", .kind = ATT_FLAG_SWITCH, .help = "keep an average of the weights", RECIPE(model_ema)},
-    {"model-ema-decay", .kind = ATT_FLAG_REAL, .value = "X", .help = "of the average", RECIPE(model_ema_decay),
+    {"model-ema", .kind = ATT_FLAG_SWITCH, .help = "keep a moving average of the weights", RECIPE(model_ema)},
+    {"model-ema-decay", .kind = ATT_FLAG_REAL, .value = "X", .help = "decay of the average", RECIPE(model_ema_decay),
      .low = 0, .high = 1},
-    {"model-ema-warmup", .kind = ATT_FLAG_SWITCH, .help = "the average forgets faster at first",
-     RECIPE(model_ema_warmup)},
+    {"model-ema-warmup", .kind = ATT_FLAG_SWITCH, .help = "smaller decay at first", RECIPE(model_ema_warmup)},
     {"seed", .kind = ATT_FLAG_SEED, .value = "N", .help = "of weights, data order and augmentation", RECIPE(seed)},
 };
 
@@ -237,17 +236,17 @@ static const att_flag mix_options[] = {
      .low = 0, .high = 1e6},
     {"cutmix", .kind = ATT_FLAG_REAL, .value = "X", .help = "CutMix: shares from Beta(X, X); 0: none", RECIPE(cutmix),
      .low = 0, .high = 1e6},
-    {"mixup-prob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of mixing at all", RECIPE(mixup_prob),
-     .low = 0, .high = 1},
-    {"mixup-switch-prob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of CutMix where both are on",
+    {"mixup-prob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of mixing", RECIPE(mixup_prob), .low = 0,
+     .high = 1},
+    {"mixup-switch-prob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of CutMix if both are on",
      RECIPE(mixup_switch_prob), .low = 0, .high = 1},
-    {"mixup-mode", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "what shares a draw", .choice = choose_mixup_mode,
-     RECIPE(mixup_mode)},
-    {"mixup-off-epoch", .kind = ATT_FLAG_INT, .value = "N", .help = "epoch from which on nothing is mixed; 0: never",
+    {"mixup-mode", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "which images share one random draw",
+     .choice = choose_mixup_mode, RECIPE(mixup_mode)},
+    {"mixup-off-epoch", .kind = ATT_FLAG_INT, .value = "N", .help = "epoch from which nothing is mixed; 0: none",
      RECIPE(mixup_off_epoch), .low = 0, .high = 1e6},
     {"cutmix-minmax", .kind = ATT_FLAG_PAIR, .value = "X X",
-     .help = "CutMix with boxes whose sides are such shares of the image's, instead of its alpha",
-     RECIPE(cutmix_minmax), .low = 0, .high = 1, .open = true},
+     .help = "CutMix: range of the box's sides relative to the image's, instead of --cutmix", RECIPE(cutmix_minmax),
+     .low = 0, .high = 1, .open = true},
 };
 
 GROUP(mix_group, "Mixing (the training loss is then that of mixed images)", train, mix_options, NULL);
@@ -403,18 +402,17 @@ static const att_flag_group regular_group = {"Regularisation", .make_rows = make
 
 static const att_flag file_options[] = {
     {"initial-checkpoint", .kind = ATT_FLAG_TEXT, .value = "FILE",
-     .help = "weights to start from, a file or a folder with one, of a run its best; the head is initialised where the "
-             "file has none of the task or of as many classes",
+     .help = "weights to start from: a file, or a folder with one (of a run: its best checkpoint); the head is "
+             "initialised if the file has no head of the task or another number of classes",
      ATT_FLAG_AT(att_recipe_files, initial_checkpoint)},
     {"resume", .kind = ATT_FLAG_TEXT, .value = "FILE",
-     .help =
-         "checkpoint to continue in its folder, with the args.yaml beside it; of a run's folder the last one; auto: "
-         "the experiment's last",
+     .help = "checkpoint to continue in its folder, with the args.yaml beside it; a run's folder: its last checkpoint; "
+             "auto: the last checkpoint of the experiment",
      ATT_FLAG_AT(att_recipe_files, resume)},
-    {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .help = "where runs lie",
+    {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .help = "folder of all runs",
      ATT_FLAG_AT(att_recipe_files, output)},
     {"experiment", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "this run's folder in there; without it date-time-model-size", ATT_FLAG_AT(att_recipe_files, experiment)},
+     .help = "the run's folder in there; default: date-time-model-size", ATT_FLAG_AT(att_recipe_files, experiment)},
 };
 
 static void file_defaults(att_context *context, void *values)
@@ -428,27 +426,27 @@ GROUP(file_group, "Files", files, file_options, file_defaults);
 static const att_flag run_options[] = {
     {"workers", .letter = 'j', .kind = ATT_FLAG_INT, .value = "N", .help = "threads that read and decode images",
      RECIPE(workers), .low = 0, .high = 256},
-    {"skip-corrupt", .kind = ATT_FLAG_SWITCH, .help = "go on without images that cannot be decoded; each is named once",
-     RECIPE(skip_corrupt)},
+    {"skip-corrupt", .kind = ATT_FLAG_SWITCH,
+     .help = "continue without images that cannot be decoded; each is logged once", RECIPE(skip_corrupt)},
     {"lanes", .kind = ATT_FLAG_INT, .value = "N",
-     .help = "partial sums of the gradient, added up after each batch; decides its rounding; 0: one per thread",
-     RECIPE(lanes), .low = 0, .high = 1024},
+     .help = "partial sums of the gradient; their number determines its rounding; 0: one per thread", RECIPE(lanes),
+     .low = 0, .high = 1024},
     {"memory", .kind = ATT_FLAG_SIZE, .value = "SIZE",
      .help =
-         "most memory for weights, optimiser, gradients, what is kept of a batch, and evaluation, as 800M or 4G: the "
-         "less, the more is computed again; changes no weight, only the speed; 0: a fixed rule for each network, or in "
-         "a resume the checkpoint's SIZE",
+         "most memory for weights, optimiser, gradients, saved activations and evaluation, as 800M or 4G; less memory "
+         "makes training slower and leaves its results unchanged; 0: a fixed rule for each network, or in a resume the "
+         "checkpoint's SIZE",
      RECIPE(memory), .open = true},
     {"eval-metric", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "the task's metric that decides which epoch is best; without it the task chooses", .choice = choose_metric,
+     .help = "metric of the task that determines the best epoch; default: the task's choice", .choice = choose_metric,
      .advisory = true, RECIPE(eval_metric)},
-    {"log-interval", .kind = ATT_FLAG_INT, .value = "N", .help = "updates between two lines of the log",
+    {"log-interval", .kind = ATT_FLAG_INT, .value = "N", .help = "updates between two logged updates",
      RECIPE(log_interval), .low = 1, .high = 1e9},
     {"checkpoint-hist", .kind = ATT_FLAG_INT, .value = "N", .help = "checkpoints to keep, the best ones",
      RECIPE(checkpoint_hist), .low = 1, .high = 1000},
     {"recovery-interval", .kind = ATT_FLAG_LONG, .value = "N",
-     .help = "updates after which last.safetensors is rewritten within an epoch; 0: after epochs only",
-     RECIPE(checkpoint_every_updates), .low = 0, .high = 1e15},
+     .help = "updates between two writes of last.safetensors; 0: after epochs only", RECIPE(checkpoint_every_updates),
+     .low = 0, .high = 1e15},
 };
 
 GROUP(run_group, "Run", train, run_options, NULL);
@@ -457,10 +455,10 @@ GROUP(run_group, "Run", train, run_options, NULL);
 
 static const att_flag measure_options[] = {
     {"measure", .kind = ATT_FLAG_TEXT, .value = "LIST",
-     .help = "instruments to look on, by commas, or all; attscope measure --help says what they measure",
+     .help = "instruments to measure with, separated by commas, or all; attscope measure --help describes them",
      .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(att_recipe_measure, with)},
     {"measure-nodes", .kind = ATT_FLAG_TEXT, .value = "PATTERN",
-     .help = "only nodes whose name fits, as in 'blocks.*.attn'", ATT_FLAG_AT(att_recipe_measure, nodes)},
+     .help = "only nodes whose name matches, as in 'blocks.*.attn'", ATT_FLAG_AT(att_recipe_measure, nodes)},
 };
 
 static void measure_defaults(att_context *context, void *values)
@@ -475,7 +473,8 @@ GROUP(measure_group, INSTRUMENTS, measure, measure_options, measure_defaults);
 
 static const att_flag interval_options[] = {
     {"measure-every", .kind = ATT_FLAG_LONG, .value = "N",
-     .help = "updates between two measurements, of an update's images", RECIPE(measure_every), .low = 1, .high = 1e15},
+     .help = "updates between two measurements; each uses the images of its update", RECIPE(measure_every), .low = 1,
+     .high = 1e15},
 };
 
 GROUP(interval_group, INSTRUMENTS, train, interval_options, NULL);

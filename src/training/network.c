@@ -51,11 +51,11 @@ static att_status identify(const att_tensors *file, const att_recipe_network *ne
     if (network->model)
         ATT_TRY(as_argument(att_model_resolve(n->context, network->model, &found)));
     ATT_TRY(att_model_identify(n->context, file, n->checkpoint, network->model, &network->options, &n->identity));
-    return att_checkpoint_describe(n->context, file, &n->stood);
+    return att_checkpoint_describe(n->context, file, &n->progress);
 }
 
 /* The network's options come from the file. In a new training the number of classes comes from the recipe. */
-static void take_options(att_recipe_network *network, att_trained_network *n)
+static void choose_options(att_recipe_network *network, att_trained_network *n)
 {
     const att_option_values recipe = network->options;
     network->options = n->identity.options;
@@ -79,11 +79,11 @@ static att_status read_checkpoint(att_recipe *recipe, att_trained_network *n)
     ATT_TRY(att_recipe_preprocess_apply(n->context, &recipe->preprocess, &taken));
     att_log(n->context, ATT_LOG_INFO, "the checkpoint: %s",
             att_identity_describe(n->context, &n->identity, &taken, text));
-    if (!n->resumes && n->stood.ema)
+    if (!n->resumes && n->progress.ema)
         att_log(n->context, ATT_LOG_INFO,
                 "%s has averaged weights too, which are not taken: attscope convert --use-ema makes a file of them",
                 n->checkpoint);
-    take_options(&recipe->network, n);
+    choose_options(&recipe->network, n);
     return ATT_OK;
 }
 
@@ -93,7 +93,7 @@ static att_status name_network(const att_recipe *recipe, att_trained_network *n)
     n->name = recipe->network.model;
     if (!n->name)
         return att_fail(n->context, ATT_ERR_ARGUMENT,
-                        "the network to train is not named: --model NAME does; attscope models lists them");
+                        "no network is named; give --model NAME (attscope models lists the names)");
     ATT_TRY(as_argument(att_model_resolve(n->context, n->name, &found)));
     if (found.deprecated)
         att_log(n->context, ATT_LOG_INFO, "%s is timm's deprecated name of %s%s%s", n->name, found.network,
@@ -200,7 +200,7 @@ static void compare_images(const att_trained_network *n, const att_dataset *data
     att_image_free(n->context, &image);
 }
 
-static void say_network(const att_trained_network *n)
+static void log_network(const att_trained_network *n)
 {
     const att_option_values *options = att_model_options(n->model);
     const char *modules = att_options_text(options, "modules");
@@ -212,7 +212,7 @@ static void say_network(const att_trained_network *n)
 }
 
 /* Instruments that compare answers with classes record nothing while images are mixed. */
-static void say_unmeasured(const att_trained_network *n)
+static void log_unmeasured(const att_trained_network *n)
 {
     for (int i = 0; i < att_measure_instrument_count(n->measure); i++)
         if (att_measure_instrument_at(n->measure, i).needs_labels)
@@ -227,7 +227,7 @@ static att_status make_measure(const att_recipe *recipe, att_trained_network *n)
         return ATT_OK;
     ATT_TRY(as_argument(att_measure_create(att_model_graph(n->model), m->with, m->nodes, &n->measure)));
     if (att_train_mixes(&recipe->train))
-        say_unmeasured(n);
+        log_unmeasured(n);
     return ATT_OK;
 }
 
@@ -239,7 +239,7 @@ att_status att_trained_network_make(att_recipe *recipe, const att_dataset *data,
     n->preprocess = n->checkpoint ? n->identity.preprocess : att_model_preprocess(n->model);
     ATT_TRY(att_recipe_preprocess_apply(n->context, &recipe->preprocess, &n->preprocess));
     att_model_set_preprocess(n->model, &n->preprocess);
-    say_network(n);
+    log_network(n);
     if (!n->checkpoint)
         compare_images(n, data);
     ATT_TRY(make_measure(recipe, n));

@@ -14,7 +14,7 @@ typedef struct att_trained_network {
     char path[ATT_RUN_PATH];       /* of the file in the folder initial_checkpoint */
     bool resumes;                  /* `checkpoint` is continued */
     att_identity identity;         /* of the checkpoint */
-    att_checkpoint_info stood;     /* progress of the checkpoint's training */
+    att_checkpoint_info progress;  /* of the checkpoint's training */
     att_preprocess preprocess;
     att_model *model;
     att_weights *weights;

@@ -89,7 +89,7 @@ static att_status make_transforms(att_training *t)
     return att_recipe_transform(t->context, &t->recipe.images, &t->train_transform);
 }
 
-static void take_channels(att_reals *reals, const double *values, int count)
+static void set_channels(att_reals *reals, const double *values, int count)
 {
     reals->count = count;
     memcpy(reals->values, values, (size_t)count * sizeof *values);
@@ -103,8 +103,8 @@ static void complete_recipe(att_training *t)
     const att_task_info task = att_model_task(t->network.model);
     r->network.model = att_model_name(t->network.model);
     r->network.options = *att_model_options(t->network.model);
-    take_channels(&r->preprocess.mean, preprocess->mean, preprocess->in_chans);
-    take_channels(&r->preprocess.std, preprocess->std, preprocess->in_chans);
+    set_channels(&r->preprocess.mean, preprocess->mean, preprocess->in_chans);
+    set_channels(&r->preprocess.std, preprocess->std, preprocess->in_chans);
     r->preprocess.crop_pct = preprocess->crop_pct;
     r->preprocess.crop_mode = preprocess->crop_mode;
     r->preprocess.interpolation = preprocess->interpolation;
@@ -113,7 +113,7 @@ static void complete_recipe(att_training *t)
 }
 
 /* The default of five epochs can be longer than a short training. */
-static void say_warmup(const att_training *t)
+static void log_warmup(const att_training *t)
 {
     const att_train_options *train = &t->recipe.train;
     if (train->epochs > 0 && train->warmup_epochs >= train->epochs && strcmp(train->schedule, "none") != 0)
@@ -170,13 +170,13 @@ static att_status prepare(att_training *t)
 {
     ATT_TRY(att_recipe_resolve(t->context, &t->recipe));
     if (!t->recipe.data.data_dir)
-        return att_fail(t->context, ATT_ERR_ARGUMENT, "the data set to train on is not named: --data-dir DATA does");
+        return att_fail(t->context, ATT_ERR_ARGUMENT, "no data set is named; give --data-dir DATA");
     ATT_TRY(find_network(t));
     ATT_TRY(open_data(t));
     ATT_TRY(att_trained_network_make(&t->recipe, t->train, &t->network));
     ATT_TRY(make_transforms(t));
     complete_recipe(t);
-    say_warmup(t);
+    log_warmup(t);
     return fill_weights(t);
 }
 
@@ -246,7 +246,7 @@ static att_status write_classes(const att_training *t)
 /* Called at the first event: a training that is refused before leaves existing files unchanged. */
 static att_status open_records(att_training *t)
 {
-    att_store_resume at = {t->network.stood.epoch, t->network.stood.update};
+    att_store_resume at = {t->network.progress.epoch, t->network.progress.update};
     att_store_options options = {.resume = *t->folder.resume ? &at : NULL, .database = t->folder.database};
     char path[ATT_RUN_PATH];
     ATT_TRY(att_store_open(t->context, t->folder.folder, &options, &t->records));
@@ -255,7 +255,7 @@ static att_status open_records(att_training *t)
     return write_classes(t);
 }
 
-static att_status hear(void *user, const att_event *event)
+static att_status on_event(void *user, const att_event *event)
 {
     att_training *t = user;
     if (event->kind == ATT_EVENT_RUN_BEGIN)
@@ -267,7 +267,7 @@ static att_status hear(void *user, const att_event *event)
 
 att_status att_training_run(att_training *t, const att_training_observer *observer, att_train_result *result)
 {
-    const att_sink sink = {.emit = hear, .user = t};
+    const att_sink sink = {.emit = on_event, .user = t};
     att_train_options options = options_of(t);
     att_train_data data = data_of(t);
     if (t->has_run)

@@ -103,16 +103,16 @@ step() { # MESSAGE FLAG...: the command must fail with exactly this message
     train 2 none "$@"
     err_is <<<"attscope: $message"
 }
-step '--adaptor dct completes --modules step, but modules is not given' --adaptor dct
-step '--adaptor-input x_t completes --modules step, but modules is se:ratio=8' --attn se:ratio=8 --adaptor-input x_t
-step '--adaptor-input x_t: modules says input already, in step:ratio=2,input=both; leave one of them out' \
+step '--adaptor dct is an option of --modules step, but --modules is not given' --adaptor dct
+step '--adaptor-input x_t is an option of --modules step, but --modules is se:ratio=8' --attn se:ratio=8 --adaptor-input x_t
+step '--adaptor-input x_t: --modules already sets input, in step:ratio=2,input=both; leave one of them out' \
     --attn step:ratio=2,input=both --adaptor-input x_t
 long=step:ratio=1.$(printf '0%.0s' {1..230})
 step "--adaptor affine makes modules too long: $long,adaptor=affine" --attn $long --adaptor affine
 step '--adaptor: there is no "dtc"; did you mean dct?' --attn step --adaptor dtc
 step '--adaptor-input: there is no "nothing", only x_t, x_t1, difference, both' --attn step --adaptor-input nothing
 run 2 validate data --checkpoint out/flags/last.safetensors --attn eca --adaptor dct
-err_is <<<'attscope: --adaptor dct completes --modules step, but modules is eca'
+err_is <<<'attscope: --adaptor dct is an option of --modules step, but --modules is eca'
 run 0 train --help
 for words in '--adaptor NAME ' 'iebn, bottleneck,' '--adaptor-input NAME ' 'x_t1, difference, both'; do out_has "$words"; done
 

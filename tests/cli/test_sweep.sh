@@ -93,7 +93,7 @@ run 2 sweep tiny.yaml data --measure nsi:per=blok
 
 # --- StepNet's flags complete each setting's module
 sed 's/^depth: 8/depth: 8\nattn: step/; s/^width: 4/width: 16/' short.yaml >step.yaml
-usage '--adaptor dct completes --modules step, but modules is none' \
+usage '--adaptor dct is an option of --modules step, but --modules is none' \
     sweep step.yaml data --vary attn=none,step --set adaptor=dct
 usage '--adaptor: there is no "dtc"; did you mean dct?' sweep step.yaml data --vary adaptor=dct,dtc
 run 0 sweep step.yaml data --vary adaptor=affine,dct --set adaptor_input=x_t --seeds 1 --output out --measure accuracy

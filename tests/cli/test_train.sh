@@ -473,7 +473,7 @@ err_has 'names'
 ATTSCOPE_CPU=avx2 train 1 refused --epochs 1 --amp
 grep -qE '^attscope: --amp needs a processor with AVX512_BF16; this one has (avx2|baseline) \(--amp-force ' stderr || fail "--amp: $(cat stderr)"
 train 2 refused --epochs 1 --amp-force
-grep -qF -e '--amp-force says where --amp computes all the same; it goes with --amp' stderr || fail "--amp-force: $(cat stderr)"
+grep -qF -e '--amp-force has no effect without --amp; give both or none' stderr || fail "--amp-force: $(cat stderr)"
 ATTSCOPE_CPU=avx2 train 0 forced --epochs 1 --amp --amp-force
 grep -qxF 'amp_force: true' out/forced/args.yaml || fail 'args.yaml does not say amp-force'
 run 0 inspect out/forced/last.safetensors --json -

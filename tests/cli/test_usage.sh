@@ -22,9 +22,9 @@ usage 'unknown option --qqqqqqqqqqqq; see attscope train --help' train data --qq
 usage 'unknown option -z; see attscope train --help' train data -z
 usage "--jsd-loss is timm's, but attscope does not have it yet; the loss is cross entropy" train data --jsd-loss
 usage '--cutmix-minmax: "0.5" is not two numbers from 0 to 1' train data --model resnet20 --cutmix-minmax 0.5
-usage '--cutmix-minmax 0.9 0.1: the first number, the least, is above the second' train data --cutmix-minmax 0.9 0.1
+usage '--cutmix-minmax 0.9 0.1: the first number, the lower limit, is above the second' train data --cutmix-minmax 0.9 0.1
 usage '--scale: "0 0" is not two numbers from 1e-06 to 1' train data --scale 0 0
-usage '--scale 0.5 0.2: the first number, the least, is above the second' train data --scale 0.5 0.2
+usage '--scale 0.5 0.2: the first number, the lower limit, is above the second' train data --scale 0.5 0.2
 usage '--ratio: "1" is not two numbers from 0.001 to 1000' train data --ratio 1
 usage '--opt-betas: "0.9" is not two numbers from 0 to 0.999999' train data --opt-betas 0.9
 usage '--attn: "" is not a text of 1 to 255 bytes' train data --attn ''
@@ -36,7 +36,7 @@ usage '--aa: augmentation "original": only timm'"'"'s RandAugment is done, as "r
 usage '--aa: augmentation "augmix-m3": only timm'"'"'s RandAugment is done, as "rand-m9-mstd0.5-inc1"; neither AutoAugment (original, v0, 3a, ...) nor AugMix is' \
     train data --aa augmix-m3
 usage '--aug-repeats: "1.5" is not a whole number from 0 to 100' train data --model resnet20 --aug-repeats 1.5
-usage '--amp is done in bfloat16, not in float16; --amp-dtype bfloat16 says so' train data --amp --amp-dtype float16
+usage '--amp computes in bfloat16 only, not in float16; use --amp-dtype bfloat16' train data --amp --amp-dtype float16
 usage '--amp-dtype: there is no "half", only bfloat16, float16' train data --amp --amp-dtype half
 usage "--pretrained is timm's, but attscope does not have it yet; weights come from a file" validate data --pretrained
 
@@ -201,7 +201,7 @@ done
 printf 'lr_k_decay: 1\nval_interval: 1\namp_dtype: float16\n' >c.yaml
 run 1 train missing -c c.yaml --model resnet20
 printf 'amp: true\namp_dtype: float16\n' >c.yaml
-usage '--amp is done in bfloat16, not in float16; --amp-dtype bfloat16 says so' train missing -c c.yaml --model resnet20
+usage '--amp computes in bfloat16 only, not in float16; use --amp-dtype bfloat16' train missing -c c.yaml --model resnet20
 printf 'aa: original\n' >c.yaml
 run 2 train missing -c c.yaml --model resnet20
 err_has "only timm's RandAugment is done"

@@ -256,8 +256,8 @@ static void values_are_checked_as_those_of_flags(void **state)
         "--decay-milestones (train.decay_milestones): its count is -1, expected 0 to 8",
         "task: no task has an option \"smothing\"; did you mean \"smoothing\"?",
         "--smoothing: \"2\" is not a number",
-        "--amp is done in bfloat16, not in float16",
-        "--amp-force says where --amp computes",
+        "--amp computes in bfloat16 only, not in float16",
+        "--amp-force has no effect without --amp",
     };
     enum { COUNT = sizeof messages / sizeof *messages };
     static att_recipe wrong[COUNT];
@@ -319,13 +319,13 @@ static void what_cannot_be_trained_is_refused(void **state)
     wrong[6].images.scale[0] = 0.9, wrong[6].images.scale[1] = 0.1;
     wrong[7].files.experiment = "a/b";
     static const char *const parts[] = {
-        "not named",
+        "no network is named",
         "did you mean",
         "--data-dir",
         "did you mean",
         "need --measure",
         "--opt-betas (train.beta1, beta2): \"0.9 1.5\" is not two numbers from 0 to 0.999999",
-        "the first number, the least, is above",
+        "the first number, the lower limit, is above",
         "is a path"};
     for (int i = 0; i < 8; i++) {
         att_training *training = NULL;
