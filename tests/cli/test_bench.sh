@@ -33,7 +33,7 @@ oblong='--model vit_tiny_patch16_224 --patch-size 8 --depth 1 --embed-dim 16 --n
 for case in '8 56:128' '8 64:32' '64 8:32'; do
     # shellcheck disable=SC2086
     run 0 bench $oblong --img-size ${case%:*} --filter '*/infer' --json oblong.json
-    grep -q "\"infer_batch_size\": ${case#*:}," oblong.json || fail "images of ${case%:*} do not come ${case#*:} at a time"
+    grep -q "\"infer_batch_size\": ${case#*:}," oblong.json || fail "the batch size of ${case%:*} images is not ${case#*:}"
 done
 
 # Sweeps have every requested point, in the table and as JSON.
@@ -42,7 +42,7 @@ count() { # PATTERN FILE
 }
 run 0 bench tokens --points 8,16,33 --num-heads 2 --embed-dim 16 --repeats 1 --warmup 1 --threads 2 --json sweep.json
 [ "$(count '^ +(8|16|33) +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ %' stdout)" -eq 12 ] || fail "tokens: $(cat stdout)"
-[ "$(count '"beside_neighbours"' sweep.json)" -eq 4 ] || fail 'tokens: only the points between others have neighbours'
+[ "$(count '"beside_neighbours"' sweep.json)" -eq 4 ] || fail 'tokens: not exactly the points between two others are compared'
 has_keys sweep.json tokens pass heads head_width image_time gflops_per_sec gemm_gflops gemm_share peak_bytes
 for pass in forward forward+stats forward+backward forward+backward+stats; do
     grep -qF "\"pass\": \"$pass\"" sweep.json || fail "tokens: no pass $pass"
@@ -55,7 +55,7 @@ has_keys sweep.json case batch_size step_time samples_per_sec
 run 0 bench threads $small --points 1,2,3 --filter '*/infer' --json sweep.json
 [ "$(count '^ +[123] +[0-9.]+ +[0-9.]+' stdout)" -eq 3 ] || fail "threads: $(cat stdout)"
 has_keys sweep.json threads samples_per_sec speedup one_image_time one_image_ratio
-[ "$(count '"one_image_ratio": 1(\.0)?,?$' sweep.json)" -ge 1 ] || fail 'threads: the first row is what others are compared with'
+[ "$(count '"one_image_ratio": 1(\.0)?,?$' sweep.json)" -ge 1 ] || fail 'threads: the ratio of the first row is not 1'
 # shellcheck disable=SC2086
 run 0 bench instruments $small --json sweep.json
 [ "$(count '^ +[/a-z0-9_]* +4 (attention|all) +[0-9.]+ +[+-][0-9.]+ %$' stdout)" -eq 4 ] || fail "instruments: $(cat stdout)"
@@ -90,7 +90,7 @@ picture=$here/../goldens/images/422.jpg
 run 0 bench start out/short/last.safetensors "$picture" --repeats 3 --warmup 1 --threads 2 --json start.json
 grep -qE '^ +[0-9.]+  from start to first logits$' stdout || fail "start: $(cat stdout)"
 has_keys start.json process context checkpoint image network first_logits second_logits
-[ "$(count '^the checkpoint: vit_tiny' stderr)" -eq 1 ] || fail "start: remarks of one process are enough: $(cat stderr)"
+[ "$(count '^the checkpoint: vit_tiny' stderr)" -eq 1 ] || fail "start: notes are printed more than once: $(cat stderr)"
 run 1 bench start missing.safetensors "$picture"
 err_has 'missing.safetensors'
 run 0 bench data data --filter 'data/[de]*' --img-size 8 --repeats 1 --warmup 1 --threads 1 --json data.json

@@ -32,7 +32,7 @@ usage "convert writes safetensors: \"x.pth\" should end in .safetensors" convert
 printf 'PK\3\4' >cut.pth
 run 1 convert cut.pth x.safetensors
 err_has 'cut.pth: a zip archive without its end: truncated?'
-[ ! -e x.safetensors ] || fail 'a file was written of one that cannot be read'
+[ ! -e x.safetensors ] || fail 'a file was written although the input cannot be read'
 
 # A network gives the same results from its own file and from the converted file, which names the network itself.
 vit='--model vit_tiny_patch16_224 --num-heads 2'
@@ -53,7 +53,7 @@ echo 'model_kwargs: {norm_eps: 1e-5}' >hub/args.yaml
 cp "$goldens/vit_old.pth" hub/vit.pth
 run 1 validate data --checkpoint hub/vit.pth
 err_has 'hub/args.yaml: the network was made with norm_eps 1e-05, which attscope does not have'
-! grep -q -- '--model NAME' stderr || fail 'a name is asked for, which would not help'
+! grep -q -- '--model NAME' stderr || fail 'the message asks for a name, which would not help'
 rm hub/args.yaml
 run 1 validate data --checkpoint hub/vit.pth
 err_has '--model NAME says which network a file holds'
@@ -78,7 +78,7 @@ done <<'CASES'
 8x0.5 --img-size 8
 12x0.75 --img-size 12 --crop-pct 0.75
 CASES
-! grep -q "timm's validate.py" stderr || fail "$command_line: a note about what the flags give"
+! grep -q "timm's validate.py" stderr || fail "$command_line: a note about values that the flags gave"
 echo '{"pretrained_cfg": {"test_input_size": [1, 18, 18]}}' >hub/config.json
 run 1 validate data --checkpoint hub/vit.pth $vit --threads 1
 err_has "timm's validate.py takes images of 18 x 18 pixels with these weights, which cannot be here: img_size 18"
@@ -91,7 +91,7 @@ err_has "weights: PyTorch's model without the prefix _orig_mod."
 run 0 convert "$goldens/vit_old.pth" vit.safetensors $vit
 out_has 'network      vit_tiny_patch16_224'
 run 0 validate data --checkpoint vit.safetensors --threads 1 --json after.json
-[ "$(figures before.json)" = "$(figures after.json)" ] || fail 'converted weights answer otherwise'
+[ "$(figures before.json)" = "$(figures after.json)" ] || fail 'converted weights give other results'
 [ -n "$(figures after.json)" ] || fail 'there are no figures'
 run 0 measure "$goldens/vit_old.pth" data $vit --with entropy --threads 1
 run 0 train data $vit --initial-checkpoint "$goldens/vit_old.pth" $recipe --epochs 1 --output output --experiment from_pth
@@ -110,7 +110,7 @@ LC_ALL=C sed 's/"norm.bias": *{"dtype": *"F32"/"norm.bias":{"dtype":"I32"/' vit.
 wrong='typed.safetensors does not fit the model: 1 of a type other than F32, F16, BF16 and F64: norm.bias I32'
 run 1 convert typed.safetensors x.safetensors $vit
 err_has "$wrong"
-[ ! -e x.safetensors ] || fail 'a file was written of weights that do not fit their network'
+[ ! -e x.safetensors ] || fail 'a file was written although the weights do not fit the network'
 run 1 validate data --checkpoint typed.safetensors
 err_has "$wrong"
 : >empty.pth

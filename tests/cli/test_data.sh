@@ -80,7 +80,7 @@ run 0 validate kinds.tar --checkpoint out/names/last.safetensors
 err_has 'kinds.tar: left out files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, others 1'
 err_has 'kinds.tar: without any .jpg, .jpeg, .png or .webp and so no class: "bee"'
 run 0 validate names --split train --checkpoint out/names/last.safetensors
-! grep -q 'left out\|without any' stderr || fail "$command_line: what there is nothing of is left out"
+! grep -q 'left out\|without any' stderr || fail "$command_line: the note mentions files that do not exist"
 
 # predict also counts ignored files, and names a file of an unsupported format.
 run 0 predict $checkpoint kinds kinds.tar
@@ -103,7 +103,7 @@ out_has 'data/val/cat/1.jpg'
 mkdir mixed && cp data/val/cat/1.jpg mixed/b.jpg && cp data/val/dog/5.jpg mixed/a.jpg && cp "$images/rgb.png" mixed/c.png
 run 1 predict $checkpoint mixed --json mixed.json
 [ "$(grep -c '"image"' mixed.json)" = 3 ] || fail 'mixed.json has not three images'
-grep -q '"error"' mixed.json || fail 'mixed.json does not say what was wrong'
+grep -q '"error"' mixed.json || fail 'mixed.json lacks the error message'
 rm mixed/a.jpg
 tar cf mixed.tar mixed
 run 0 predict $checkpoint mixed mixed.tar
@@ -124,7 +124,7 @@ run 0 validate cifar --checkpoint out/coarse/last.safetensors --coarse-labels
 # shellcheck disable=SC2086
 run 2 train cifar $small $short --num-classes 7 --experiment fine
 err_has 'attscope: --num-classes 7, but the data has 100 classes, each of which needs an output'
-[ ! -e out/fine ] || fail "$command_line: a folder of a training that did not begin"
+[ ! -e out/fine ] || fail "$command_line: a training that did not start left a folder"
 
 # For a single image of an unsupported format, the message gives no advice.
 for name in gif avif; do

@@ -24,7 +24,7 @@ agrees() {
             $1 + 0 == $1 && $2 + 0 == $2 { bad += !(size($1 - $2) <= tolerance * (size($2) > 1 ? size($2) : 1)); next }
             { bad += NF != 2 || $1 != $2 }
             END { exit bad > 0 || NR == 0 }' pairs || {
-            fail "$command_line: $key is not as attscope 0.1 found it (found, expected):"
+            fail "$command_line: $key differs from the figures of attscope 0.1 (found, expected):"
             sed 's/^/  /' pairs
         }
     done
@@ -42,7 +42,7 @@ for name in vit residual step; do
         run 0 predict $file data/val --logits --json found.json
         agrees $tolerance found.json figures/$name.predict.json logits probability class
         [ "$(grep '"name":' found.json)" = "$(grep '"name":' figures/$name.predict.json)" ] ||
-            fail "$command_line: other names of classes"
+            fail "$command_line: other class names than expected"
         with=$(sed -n 's/^ *"name": "\([a-z]*\)".*/\1/p' figures/$name.measure.json | paste -sd,)
         run 0 measure $file data --with "$with" --samples 4 --output measured --experiment $name --json found.json
         agrees $tolerance found.json figures/$name.measure.json images mean deviation n
@@ -105,7 +105,7 @@ for name in vit residual step; do
     run 1 train --resume runs/$name/last.safetensors
     err_has "attscope: runs/$name/last.safetensors holds a training by attscope 0.1, which attscope 0.2 cannot continue; --initial-checkpoint runs/$name/last.safetensors starts a new training from its weights"
     [ "$(grep -c -e --initial-checkpoint stderr)" = 1 ] || fail "$command_line: more than one sentence: $(cat stderr)"
-    diff -r before runs/$name || fail "$command_line: changes the run's folder"
+    diff -r before runs/$name || fail "$command_line: changed the run's folder"
     rm -r before
     run 0 train data --initial-checkpoint runs/$name/last.safetensors --epochs 0 --output runs --experiment $name-from
     run 0 predict runs/$name-from/last.safetensors data/val --logits --json found.json
@@ -117,7 +117,7 @@ for name in vit residual step; do
     measured=$(wc -l <runs/$name/measure.jsonl)
     run 0 measure runs/$name/last.safetensors data --with accuracy
     [ ! -e runs/$name/measure.previous.jsonl ] || fail "$command_line: replaces the figures of attscope 0.1"
-    [ "$(wc -l <runs/$name/measure.jsonl)" -gt "$measured" ] || fail "$command_line: its figures are not recorded"
+    [ "$(wc -l <runs/$name/measure.jsonl)" -gt "$measured" ] || fail "$command_line: the figures are not recorded"
     grep -q '"instrument":"nsi"' runs/$name/measure.jsonl || fail "$command_line: figures of attscope 0.1 are gone"
 done
 run 0 report runs/vit runs/residual runs/step sweeps/tiny -o page.html
@@ -147,14 +147,14 @@ fi
 tiny=(sweep recipe.yaml data --vary broadcast=none,cb_s --output sweeps --experiment tiny)
 cp sweeps/tiny/sweep.json golden.json
 run 0 "${tiny[@]}" --seeds 1,2
-[ "$(grep -c ': done already$' stderr)" = 4 ] || fail "$command_line: runs are done again"
+[ "$(grep -c ': done already$' stderr)" = 4 ] || fail "$command_line: runs were repeated"
 agrees 1e-9 sweeps/tiny/sweep.json golden.json mean deviation n parameters value p
 rm sweeps/tiny/broadcast=cb_s-seed1/measure.jsonl
 run 0 "${tiny[@]}" --seeds 1,2
-[ "$(grep -c ': done already$' stderr)" = 3 ] || fail "$command_line: other than the lost measurement is done again"
+[ "$(grep -c ': done already$' stderr)" = 3 ] || fail "$command_line: more than the lost measurement was done again"
 agrees $tolerance sweeps/tiny/sweep.json golden.json mean deviation n
 run 0 "${tiny[@]}" --seeds 1,2,3
-[ "$(grep -c ': done already$' stderr)" = 4 ] || fail "$command_line: runs of attscope 0.1 are done again"
+[ "$(grep -c ': done already$' stderr)" = 4 ] || fail "$command_line: runs of attscope 0.1 were repeated"
 run 0 report sweeps/tiny -o sweep.html
 out_has 'sweep.html: 6 runs'
 
@@ -166,5 +166,5 @@ err_has "attscope: $stopped/last.safetensors holds a training by attscope 0.1, w
 err_has '1 of 4 runs failed; the same command tries them again, from the beginning where their folder is removed:'
 rm -r $stopped
 run 0 "${tiny[@]}" --seeds 1,2
-[ "$(grep -c ': done already$' stderr)" = 3 ] || fail "$command_line: other than the removed run is done again"
+[ "$(grep -c ': done already$' stderr)" = 3 ] || fail "$command_line: more than the removed run was done again"
 finish

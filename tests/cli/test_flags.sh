@@ -12,7 +12,7 @@ train() {
     losses=$(cut -d, -f2,3 out/$runs/summary.csv)
 }
 train --batch-size 16
-[ "$(head -n 1 <<<"$losses")" = train_loss,eval_loss ] || fail "these are no losses: $losses"
+[ "$(head -n 1 <<<"$losses")" = train_loss,eval_loss ] || fail "the file has no columns of losses: $losses"
 
 # base FLAG...: sets the flags that the next calls of changes add to. changes FLAG...: the losses must differ from the
 # base.

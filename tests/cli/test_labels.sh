@@ -56,7 +56,7 @@ predict 0 own.safetensors "$picture"
 expect nothing
 predict 0 out/thousand/last.safetensors "$picture" --labels imagenet-1k
 expect labels
-! grep -q 'class names' stderr || fail "$command_line: a note about names that were asked for"
+! grep -q 'class names' stderr || fail "$command_line: a note about class names that --labels gave"
 predict 0 thousand.safetensors "$picture" --labels synsets
 expect "$lists/imagenet-1k.txt"
 

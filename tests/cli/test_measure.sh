@@ -15,9 +15,9 @@ events() { grep -c "\"event\":\"$1\"" "$2"; }
 # A training that measures every update, or every fourth, ends with the same weights.
 train 0 plain --epochs 2
 train 0 watched --epochs 2 --measure all --measure-every 1
-cmp out/plain/last.safetensors out/watched/last.safetensors || fail 'other weights because instruments looked on'
+cmp out/plain/last.safetensors out/watched/last.safetensors || fail 'instruments change the weights'
 [ "$(events measure out/watched/metrics.jsonl)" = 12 ] || fail 'not a measurement for each update'
-[ "$(events measure out/plain/metrics.jsonl)" = 0 ] || fail 'measured without being asked to'
+[ "$(events measure out/plain/metrics.jsonl)" = 0 ] || fail 'measured although no instrument was requested'
 grep -q '"split":"train","images":16,"measurements":\[{"instrument":"accuracy"' out/watched/metrics.jsonl ||
     fail 'measurements are missing'
 train 0 some --epochs 2 --measure entropy,nsi --measure-every 4 --measure-nodes 'blocks.0.*'
@@ -28,7 +28,7 @@ done
 for name in plain watched some; do
     [ -s out/$name/events.out.tfevents.attscope ] || fail "$name has no events for TensorBoard"
 done
-grep -qa 'entropy/blocks.0.attn/mean' out/some/events.out.tfevents.attscope || fail 'TensorBoard is not told of entropy'
+grep -qa 'entropy/blocks.0.attn/mean' out/some/events.out.tfevents.attscope || fail 'the TensorBoard file lacks entropy'
 [ -s out/runs.sqlite ] || fail 'no database of runs'
 
 # A training that is stopped and resumed continues to measure; its records are those of one run.
@@ -42,10 +42,10 @@ until [ -e out/cut/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null; d
 kill -KILL $child 2>/dev/null
 wait $child 2>/dev/null
 run 0 train --resume out/cut/last.safetensors
-cmp out/cut/last.safetensors out/long/last.safetensors || fail 'other weights than without the kill'
+cmp out/cut/last.safetensors out/long/last.safetensors || fail 'weights differ from those without the kill'
 times out/long/metrics.jsonl | grep -v run_begin >long.lines
-times out/cut/metrics.jsonl | grep -v run_begin | diff long.lines - >/dev/null || fail 'other records than without the kill'
-[ "$(events run_begin out/cut/metrics.jsonl)" = 1 ] || fail 'more than one beginning'
+times out/cut/metrics.jsonl | grep -v run_begin | diff long.lines - >/dev/null || fail 'the records differ from those without the kill'
+[ "$(events run_begin out/cut/metrics.jsonl)" = 1 ] || fail 'more than one run_begin event'
 
 run 2 train data --measure-every 0 --model vit_tiny_patch16_224
 for lonely in '--measure-every 7' '--measure-nodes blocks.0.*'; do
@@ -60,7 +60,7 @@ err_has 'attscope: there is no instrument "entopy"; did you mean "entropy"?'
 
 # Measuring a checkpoint prints a table for each instrument and writes records beside the checkpoint.
 run 0 measure out/plain/last.safetensors data --with entropy,tns --json found.json --maps 3
-grep -qE '^measure  1/1 ' stderr || fail "$command_line: other lines of progress: $(cat stderr)"
+grep -qE '^measure  1/1 ' stderr || fail "$command_line: unexpected progress lines: $(cat stderr)"
 sed -E 's/[0-9]+\.[0-9]+(e-[0-9]+)?/X/g; s/ +/ /g' stdout >shape && mv shape stdout
 out_is <<'TEXT'
 entropy: how evenly queries spread their attention [nats]
@@ -102,10 +102,10 @@ tr -d ' \n' <found.json >stdout
 for figure in '"model":"vit_tiny_patch16_224"' '"split":"t10k"' '"images":32' '"entropy_bound":1.609437' '"formula":"H=mean' \
     '{"instrument":"entropy","node":"blocks.0.attn","head":1,"statistic":"mean","mean":1.'; do out_has "$figure"; done
 [ "$(sed -E 's/.*"event":"([a-z_]*)".*/\1/' out/plain/measure.jsonl | tr '\n' ' ')" = 'run_begin measure run_end ' ] ||
-    fail 'measure.jsonl is something else'
+    fail 'measure.jsonl differs'
 grep -qE '"step":12,"seconds":[0-9.e-]*,"model":"vit_tiny_patch16_224","checkpoint":"out/plain/last.safetensors","weights":"[0-9a-f]{16}".*"data":"data".*"precision":"f32".*"parameters":3748,.*"tokens":5' \
-    out/plain/measure.jsonl || fail 'measure.jsonl does not say of what'
-grep -qaF '"captions":"[\"0, ' out/plain/maps.safetensors || fail 'the first image is of the class 0'
+    out/plain/measure.jsonl || fail 'measure.jsonl does not describe the measurement'
+grep -qaF '"captions":"[\"0, ' out/plain/maps.safetensors || fail 'the caption of the first image does not begin with class 0'
 run 0 inspect out/plain/maps.safetensors
 out_has 'output.logits                                    F32   [3, 4]'
 out_has 'blocks.0.attn.patches                            U16   [3, 2, 5, 4]'
@@ -117,8 +117,8 @@ figure() { tr -d ' \n' <"$1" | sed -E 's/.*"blocks.0.attn","statistic":"mean","m
 awk -v a="$(figure found.json)" -v b="$(figure again.json)" 'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-12) }' ||
     fail "entropy depends on batches or threads: $(figure found.json) and $(figure again.json)"
 run 0 measure --checkpoint out/plain/last.safetensors data --with entropy --json - --amp --amp-force
-grep -q '"measurements"' stdout || fail 'nothing in mixed precision'
-! grep -q 'formula  ' stdout || fail 'tables among the JSON'
+grep -q '"measurements"' stdout || fail 'no case in mixed precision'
+! grep -q 'formula  ' stdout || fail 'tables in the JSON output'
 
 # Outside the folder of a run, figures are only printed, unless --output names a folder for them.
 mkdir alone
@@ -130,9 +130,9 @@ usage "maps need an output folder: alone/some.safetensors does not lie in a run'
     measure alone/some.safetensors data --maps 1
 run 0 measure alone/some.safetensors data --with accuracy --output kept --maps 1
 [ "$(ls kept kept/some | tr '\n' ' ')" = 'kept: runs.sqlite some  kept/some: maps.safetensors measure.jsonl ' ] ||
-    fail "kept: $(ls kept kept/some | tr '\n' ' ')"
+    fail "kept files: $(ls kept kept/some | tr '\n' ' ')"
 run 0 measure alone/some.safetensors data --with accuracy --output kept --experiment named
-[ -s kept/named/measure.jsonl ] || fail 'not in the folder that is named'
+[ -s kept/named/measure.jsonl ] || fail 'not in the named folder'
 
 # The folder of a training records figures of its own checkpoints only, also if a copy of one lies elsewhere.
 cp -r out/plain own
@@ -158,10 +158,10 @@ out_has 'mean ± std error'
 run 0 measure out/plain/last.safetensors data --with nsi --amp --amp-force
 err_has 'earlier figures are replaced: they were taken with another "precision"'
 err_has 'they are kept in out/plain/measure.previous.jsonl'
-[ "$(instruments)" = 'nsi ' ] || fail "figures of two precisions: $(instruments)"
+[ "$(instruments)" = 'nsi ' ] || fail "figures of two precisions were mixed: $(instruments)"
 grep -q '"instrument":"entropy"' out/plain/measure.previous.jsonl || fail 'replaced figures are lost'
 run 0 measure out/plain/model_best.safetensors data --with tns --amp --amp-force
-[ "$(instruments)" = 'tns ' ] || fail "figures of two checkpoints: $(instruments)"
+[ "$(instruments)" = 'tns ' ] || fail "figures of two checkpoints were mixed: $(instruments)"
 run 0 measure out/plain data --with tns --amp --amp-force
 err_has 'out/plain is a folder; its model_best.safetensors is taken'
 [ "$(instruments)" = 'tns ' ] || fail "figures of a run's folder: $(instruments)"
@@ -182,7 +182,7 @@ run 0 measure moved/last.safetensors data --with accuracy
 err_has 'kept beside them, from earlier: '
 run 0 measure moved/last.safetensors data --with nsi --nodes 'blocks.0.add1'
 [ "$(grep -o '"instrument":"nsi","node":"[a-z0-9.]*"' moved/measure.jsonl | sort -u | wc -l)" = 2 ] ||
-    fail 'a narrower --nodes takes other figures away'
+    fail '--nodes with fewer nodes removed other figures'
 head -c 16 data/t10k-images-idx3-ubyte >copied/t10k-images-idx3-ubyte
 tail -c +17 data/t10k-images-idx3-ubyte | tr '\0-\376' '\1-\377' >>copied/t10k-images-idx3-ubyte
 run 0 measure moved/last.safetensors copied --with entropy
@@ -196,11 +196,11 @@ if cmp -s moved/checkpoint-0.safetensors moved/last.safetensors; then fail 'the 
 mkdir two && cp moved/maps.safetensors two/ && cp moved/measure.jsonl two/
 run 0 report two -o two.html
 err_has 'two/maps.safetensors shows other weights than the figures, and is left out'
-grep -q '"maps":null' two.html || fail 'maps of other weights beside figures'
+grep -q '"maps":null' two.html || fail 'the report shows maps of other weights than the figures'
 
 # The accuracy equals that of validate: the counts exactly, the loss, summed in another order, up to rounding.
 run 0 validate data --checkpoint out/plain/last.safetensors --json validated.json
-grep -qE '^evaluate  1/1 ' stderr || fail "$command_line: other lines of progress: $(cat stderr)"
+grep -qE '^evaluate  1/1 ' stderr || fail "$command_line: unexpected progress lines: $(cat stderr)"
 run 0 measure out/plain/last.safetensors data --with accuracy --json measured.json
 number_of() { # FILE PATTERN
     tr -d ' \n' <"$1" | sed -nE "s/.*$2([0-9.e+-]+).*/\1/p"
@@ -247,7 +247,7 @@ err_has 'is of class 9, but the model has 4 classes'
 for class in a b c; do mkdir -p "three/$class" && cp "$here/../goldens/images/420.jpg" "three/$class"; done
 run 0 measure out/plain/last.safetensors three
 err_has 'accuracy is left out: the images have no classes, or others than the network'
-! grep -q '"accuracy"' out/plain/measure.jsonl || fail 'an accuracy of other classes is recorded'
+! grep -q '"accuracy"' out/plain/measure.jsonl || fail 'the accuracy for other classes is recorded'
 run 1 measure out/plain/last.safetensors three --with accuracy,nsi
 err_has 'the network has 4 classes, the data 3, numbered by their sorted names: the evaluation would mean nothing'
 rm -f out/plain/measure*.jsonl
@@ -332,7 +332,7 @@ header=$((8 + $(od -An -t u8 -N 8 alone/some.safetensors))) size=$(wc -c <alone/
 run 0 measure alone/dead.safetensors data --with nsi,tns --json dead.json
 [ "$(grep -c '  not defined in 32 of 32 images$' stdout)" = "$(grep -c '"mean": null' dead.json)" ] ||
     fail "$command_line: $(cat stdout)"
-! grep -q 'nan' stdout || fail "$command_line: a number that is none: $(cat stdout)"
+! grep -q 'nan' stdout || fail "$command_line: NaN in the table: $(cat stdout)"
 out_has '  not defined in 32 of 32 images'
 out_has 'not defined where |x_t| = 0'
 
@@ -341,7 +341,7 @@ named() { grep -o '"name": "[a-z_]*"' "$1" | cut -d'"' -f4; }
 run 0 measure alone/some.safetensors data --with all --json all.json
 run 0 measure alone/some.safetensors data --with -accuracy,-nsi --json some.json
 [ "$(named some.json)" = "$(named all.json | grep -vxE 'accuracy|nsi')" ] && named all.json | grep -qx nsi ||
-    fail "$command_line: other instruments: $(cat some.json)"
+    fail "$command_line: unexpected instruments: $(cat some.json)"
 run 0 measure alone/some.safetensors data --with -nsi
 out_has 'accuracy: how often'
 run 2 measure alone/some.safetensors data --with accuracy,-accuracy
@@ -364,7 +364,7 @@ for arguments in '' '--maps 1'; do
     run 1 measure unmeasured.safetensors data --output names --labels pipe $arguments
     err_has 'pipe is not a regular file'
 done
-[ ! -e names ] || fail "$command_line: measured before the names were looked at"
+[ ! -e names ] || fail "$command_line: the measurement began before the class names were checked"
 usage 'maps takes the first images, map_images names them: only one of both can be given' \
     measure out/plain/last.safetensors data --maps 1 --map-images 3
 usage 'experiment names a folder in output, which is missing' measure alone/some.safetensors data --experiment x
@@ -395,7 +395,7 @@ for measure in accuracy,entropy accuracy; do
     # shellcheck disable=SC2086
     run 0 train data $network $recipe --epochs 1 --mixup 0.8 --measure $measure --measure-every 2 --output mixed --experiment $measure
     err_has 'accuracy is not measured while training: mixed images have no single class'
-    ! grep -q '"instrument":"accuracy"' mixed/$measure/metrics.jsonl || fail "$command_line: accuracy of mixed images"
+    ! grep -q '"instrument":"accuracy"' mixed/$measure/metrics.jsonl || fail "$command_line: accuracy of mixed images is recorded"
 done
 [ "$(grep -c '"instrument":"entropy"' mixed/accuracy,entropy/metrics.jsonl)" = 3 ] || fail 'entropy of mixed images is missing'
 ! grep -q '"event":"measure"' mixed/accuracy/metrics.jsonl || fail 'measurements without figures'

@@ -13,15 +13,15 @@ out_is <<'TEXT'
 report.html: 2 runs, X MB
 TEXT
 printf '' | err_is
-grep -qF '"name":"broadcast"' report.html || fail "$command_line: the page lacks a run"
-! grep -qE '(src|href)="?(https?:)?//' report.html || fail "$command_line: the page asks for something from elsewhere"
+grep -qF '"name":"broadcast"' report.html || fail "$command_line: the report lacks a run"
+! grep -qE '(src|href)="?(https?:)?//' report.html || fail "$command_line: the report loads external resources"
 
 run 0 report out/plain ./out/plain out/broadcast
 err_has './out/plain is the same folder as out/plain and counts once'
 out_has 'report.html: 2 runs, '
 
 run 0 report out/plain -o pages.html --title '<script>boom()</script>'
-! grep -qF '<script>boom()' pages.html || fail "$command_line: a title became markup"
+! grep -qF '<script>boom()' pages.html || fail "$command_line: the title is not escaped"
 run 1 report out/plain -o nowhere/page.html
 err_has 'nowhere/page.html'
 
@@ -38,7 +38,7 @@ cp report.html before.html
 echo 'nonsense' >>out/plain/metrics.jsonl
 run 1 report out/plain
 err_has "attscope: out/plain/metrics.jsonl, line $(wc -l <out/plain/metrics.jsonl): not valid JSON: expected an object in {} or an array in []"
-cmp report.html before.html || fail "$command_line: a failure changes the page"
+cmp report.html before.html || fail "$command_line: a failed command changed the report"
 
 # An incomplete line, left by a killed training, is ignored with a note.
 printf '{"event":"st' >>out/broadcast/metrics.jsonl

@@ -35,12 +35,12 @@ out_has 'layer3.1.add'
 # The first step of each stage is marked, in both readings: in the table, in the record and as JSON.
 [ "$(grep -cE '^  layer[123]\.0\.add \* +[0-9]' stdout)" = 6 ] || fail 'first steps of stages are not marked'
 [ "$(grep -cE '^  layer[123]\.1\.add   +[0-9]' stdout)" = 6 ] || fail 'other steps are marked'
-[ "$(grep -cF '  * the first step of its stage, which TNS leaves out' stdout)" = 1 ] || fail 'the mark is not explained'
+[ "$(grep -cF '  * the first step of its stage, which TNS leaves out' stdout)" = 1 ] || fail 'the output does not explain the mark'
 run 0 measure alone.safetensors data --with nsi,tns --output measured --experiment marked --json marked.json
-[ "$(grep -c '"excluded_from_tns": true' marked.json)" = 6 ] || fail 'JSON does not say what is excluded'
-[ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 6 ] || fail 'the record does not'
+[ "$(grep -c '"excluded_from_tns": true' marked.json)" = 6 ] || fail 'the JSON does not mark excluded figures'
+[ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 6 ] || fail 'the record has no marks of first steps'
 run 0 measure alone.safetensors data --with tns --output measured --experiment marked
-[ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 6 ] || fail 'a kept figure loses its mark'
+[ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 6 ] || fail 'a figure that was kept lost its mark'
 # The record describes the measurement with the fields of a training's record, without options of another family.
 run 0 measure alone.safetensors data --with tns --output measured --experiment alone
 for fact in '"depth":20' '"layers":"2,2,2"' '"stem_type":"conv3"' '"width":4' \
@@ -84,7 +84,7 @@ recorded flags step:adaptor=dct,input=x_t
 for line in 'adaptor: null' 'adaptor_input: null'; do
     grep -qxF "$line" out/flags/args.yaml || fail "args.yaml has no line $line"
 done
-cmp out/text/last.safetensors out/flags/last.safetensors || fail 'the flags are not what the text is'
+cmp out/text/last.safetensors out/flags/last.safetensors || fail 'the flags and the text of --modules give different weights'
 run 0 inspect out/flags/last.safetensors
 out_has ' modules        step:adaptor=dct,input=x_t'
 run 0 train data -c out/flags/args.yaml --experiment again

@@ -52,7 +52,7 @@ echo 'dept: 3' >wrong.yaml
 usage 'wrong.yaml, line 1: unknown option dept; did you mean depth?' sweep wrong.yaml data
 run 1 sweep tiny.yaml nowhere --vary broadcast=none,cb_s
 err_has 'nowhere'
-! grep -q 'of the setting' stderr || fail "data that all settings share are told of one: $(cat stderr)"
+! grep -q 'of the setting' stderr || fail "the message names a setting although all settings share the data: $(cat stderr)"
 run 1 sweep tiny.yaml nowhere
 err_is <<<'attscope: nowhere does not exist'
 run 2 sweep tiny.yaml data --vary train-split=train,absent
@@ -104,18 +104,18 @@ for adaptor in affine dct; do
     done
 done
 run 0 sweep step.yaml data --vary adaptor=affine,dct --set adaptor_input=x_t --seeds 1 --output out --measure accuracy
-[ "$(grep -c ': done already$' stderr)" = 2 ] || fail 'runs with an adaptor are done again'
+[ "$(grep -c ': done already$' stderr)" = 2 ] || fail 'runs with an adaptor were repeated'
 
 # --- two settings with two seeds make a table and a folder
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out --json result.json
 out_has '  setting         runs, n  seeds  parameters  seconds of training'
-! grep -q 'last evaluation' stdout || fail 'accuracy stands in the table twice'
+! grep -q 'last evaluation' stdout || fail 'the table has accuracy twice'
 out_has '  broadcast=none        2    1,2        7028  '
 out_has '  broadcast=cb_s        2    1,2        7060  '
 # Numbers are right-aligned: each ends where its heading ends and the next column begins.
 table=$(awk '/^accuracy: / { on = 1 } /^entropy: / { on = 0 } on && /broadcast=|^  (top1|top5|loss) /' stdout)
 [ "$(wc -l <<<"$table")" = 4 ] || fail "accuracy's table: $table"
-[ "$(sed 's/±/+/g' <<<"$table" | awk '{ print length }' | sort -u | wc -l)" = 1 ] || fail "ragged: $table"
+[ "$(sed 's/±/+/g' <<<"$table" | awk '{ print length }' | sort -u | wc -l)" = 1 ] || fail "columns are not aligned: $table"
 grep -qE '^  top1 +[0-9.]+ ± [0-9.]+ +[0-9.]+ ± [0-9.]+$' <<<"$table" || fail 'no accuracy with its deviation'
 # A deviation has two digits, and its mean has as many decimals; the report of the same runs shows the same.
 grep -E ' ± ' stdout | grep -oE '[0-9.]+ ± [0-9.]+' | grep -v ' ± 0$' | awk '{
@@ -124,8 +124,8 @@ grep -E ' ± ' stdout | grep -oE '[0-9.]+ ± [0-9.]+' | grep -v ' ± 0$' | awk '
     if (!sub(/.*[.]/, "", mean)) mean = ""
     if (!sub(/.*[.]/, "", deviation)) deviation = ""
     if (length(digits) != 2 || length(mean) != length(deviation)) { print; bad = 1 }
-} END { exit bad || NR < 10 }' >wrong || fail "other digits: $(cat wrong)"
-! grep -q 'without' stderr || fail 'a gate is missed where no network has one'
+} END { exit bad || NR < 10 }' >wrong || fail "wrong number of digits: $(cat wrong)"
+! grep -q 'without' stderr || fail 'a note reports missing gates although no network has one'
 [ "$(grep -c '^  blocks.0.add1 \* ' stdout)" = 2 ] || fail 'no NSI in both readings, marked as the first step'
 out_has '  * the first step of its stage, which TNS leaves out'
 for line in 'zeta*/mu attention' 'zeta* unit' 'mu unit' 'tns attention' 'TNS = zeta* (zeta* / mu - 1)' 'ICCV 2023' '(n - 1)' \
@@ -136,39 +136,39 @@ grep -qE '^  broadcast=cb_s +tns/tns unit +2 ' stdout || fail 'no correlation wi
     fail "files of a sweep: $(ls out/tiny | tr '\n' ' ')"
 cmp out/tiny/sweep.json result.json || fail '--json and sweep.json differ'
 [ "$(grep -c '"excluded_from_tns": true' result.json)" = 4 ] || fail 'first steps are not marked in JSON'
-[ "$(grep -c '"status": "measured"' result.json)" = 4 ] || fail 'four runs are not measured'
+[ "$(grep -c '"status": "measured"' result.json)" = 4 ] || fail 'result.json does not have four measured runs'
 grep -q '"samples":\[' out/tiny/broadcast=cb_s-seed2/measure.jsonl || fail 'no NSI of single samples'
 
 # A run gives the same result as attscope train.
 run 0 train data --config tiny.yaml --seed 2 --broadcast cb_s --output out --experiment alone
-cmp out/alone/last.safetensors out/tiny/broadcast=cb_s-seed2/last.safetensors || fail 'a run is not what train does'
+cmp out/alone/last.safetensors out/tiny/broadcast=cb_s-seed2/last.safetensors || fail 'a run and attscope train give different weights'
 
 # A finished run is not repeated. More instruments need no training. Another seed is added.
 cp -rp out/tiny before
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out
-[ "$(grep -c ': done already$' stderr)" = 4 ] || fail 'runs are done again'
-diff -r before out/tiny || fail 'a sweep that was done changes its folder'
+[ "$(grep -c ': done already$' stderr)" = 4 ] || fail 'runs were repeated'
+diff -r before out/tiny || fail 'repeating a finished sweep changed its folder'
 # Only one sweep at a time works in a folder.
 exec 9<out/tiny && flock 9
 run 1 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out
 err_has 'out/tiny: another sweep is at work in this folder'
 exec 9<&-
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy --json -
-[ "$(grep -c '^epoch 2/2' stderr)" = 2 ] || fail 'other than the new runs were trained'
+[ "$(grep -c '^epoch 2/2' stderr)" = 2 ] || fail 'not exactly the two new runs were trained'
 out_has '"instrument": "entropy"'
-[ "$(grep -c '"status": "measured"' stdout)" = 6 ] || fail 'six runs are not measured'
+[ "$(grep -c '"status": "measured"' stdout)" = 6 ] || fail 'the output does not have six measured runs'
 
 # Any two figures can be correlated without a training; the report of the folder shows the same correlation.
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
     --correlate entropy/blocks.1.attn/mean,accuracy/loss --correlate 'tns/zeta*/mu unit,accuracy/loss'
-[ "$(grep -c ': done already$' stderr)" = 6 ] || fail "$command_line: runs are done again"
+[ "$(grep -c ': done already$' stderr)" = 6 ] || fail "$command_line: runs were repeated"
 [ "$(grep -c '^  y: ' stdout)" = 1 ] || fail "$command_line: tables of correlations: $(cat stdout)"
 out_has '  y: accuracy/loss'
 grep -qE '^  all settings +entropy/blocks.1.attn/mean +6 ' stdout || fail 'no correlation of a layer'
 grep -qE '^  broadcast=none +tns/zeta\*/mu unit +3 ' stdout || fail 'no correlation of ratios'
 run 0 report out/tiny -o asked.html
 grep -q '"correlations":\[{"x":"entropy/blocks.1.attn/mean","y":"accuracy/loss","setting":null,"n":6' asked.html ||
-    fail 'the page correlates other figures'
+    fail 'the report correlates other figures'
 run 1 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
     --correlate entropy/blocks.7.attn/mean,accuracy/loss
 err_has 'attscope: --correlate: no run has a figure "entropy/blocks.7.attn/mean", but for example "entropy/blocks.0.attn/mean"; out/tiny/sweep.json has the names of all'
@@ -177,7 +177,7 @@ err_has 'attscope: --correlate: no run has a figure "entropy/blocks.7.attn/mean"
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1 --set epochs=1 --measure accuracy,entropy --output out \
     --experiment entropy
 grep -qE '^  blocks.1.attn +[0-9.]+ +[0-9.]+$' stdout || fail "$command_line: no entropy: $(cat stdout)"
-! grep -qiE 'tns|not in this table' stdout || fail "$command_line: figures that were not measured: $(cat stdout)"
+! grep -qiE 'tns|not in this table' stdout || fail "$command_line: the table has figures that were not measured: $(cat stdout)"
 
 # Modules are compared with one row per block, in the network's order; other figures are in sweep.json only.
 run 0 sweep short.yaml data --vary attn=se:ratio=4,step --vary attn-blocks=layer2:all,all --seeds 1 --measure all \
@@ -186,21 +186,21 @@ gates=$(awk '/^[a-z]+: / { on = /^gate: / } on && /^  layer/' stdout)
 [ "$(awk '{ print $1 }' <<<"$gates" | tr '\n' ' ')" = 'layer1.0 layer2.0 layer3.0 ' ] || fail "rows of gates: $gates"
 grep -qE '^  layer1.0 +- +0\.[0-9]+ +- +0\.[0-9]+ *$' <<<"$gates" || fail "gates of one block: $gates"
 grep -qE '^  layer2.0( +0\.[0-9]+){4} *$' <<<"$gates" || fail "gates of two modules: $gates"
-! grep -qE '^  (quantile|median)' stdout || fail 'the table is no summary'
+! grep -qE '^  (quantile|median)' stdout || fail 'the table has more than a summary'
 out_has 'not in this table: gate (all but the mean). All of it is in out/gates/sweep.json; attscope report out/gates draws it.'
 grep -q 'quantile 0.9' out/gates/sweep.json || fail 'sweep.json leaves gates out'
 
 # Without --measure it measures what the columns need, if a network of the sweep has it.
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experiment default
 err_has 'attn=none is measured without gate, which has nothing to see there'
-! grep -q 'without.*tns' stderr || fail "tns is missed where no network has it: $(cat stderr)"
+! grep -q 'without.*tns' stderr || fail "a note reports missing tns although no network has it: $(cat stderr)"
 grep -qE '^  layer1.0 +- +0\.[0-9]+' stdout || fail "$command_line: no gates: $(cat stdout)"
-grep -q '"measure": "accuracy,entropy,distance,nsi,tns,gate"' out/default/sweep.json || fail 'sweep.json says other instruments'
+grep -q '"measure": "accuracy,entropy,distance,nsi,tns,gate"' out/default/sweep.json || fail 'sweep.json names other instruments'
 grep -q '"with":"accuracy,nsi,gate"' out/default/attn=se-seed1/measure.jsonl || fail 'other instruments for se'
 grep -q '"with":"accuracy,entropy,distance,nsi,tns"' out/tiny/broadcast=none-seed1/measure.jsonl ||
     fail 'other instruments for a vision transformer'
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experiment default
-[ "$(grep -c ': done already$' stderr)" = 2 ] || fail "$command_line: runs are done again"
+[ "$(grep -c ': done already$' stderr)" = 2 ] || fail "$command_line: runs were repeated"
 
 # If the classes of the measured images are not the network's, there is no accuracy, and the sweep is refused before the
 # training.
@@ -242,14 +242,14 @@ err_has 'attn=se:ratio=16,attn-blocks=all is attn=se,attn-blocks=all again and t
 [ "$(grep -c 'again and taken once$' stderr)" = 6 ] || fail "other settings taken once: $(cat stderr)"
 [ "$(awk '/^$/ { exit } NR > 1 { print $1 == "[" NR - 1 "]" ? $2 : $1 }' stdout | tr '\n' ' ' | sed 's/ $//')" = \
     'attn=none,attn-blocks=layer3:all attn=se,attn-blocks=layer3:all attn=se,attn-blocks=all' ] ||
-    fail "$command_line: other settings: $(cat stdout)"
+    fail "$command_line: unexpected settings: $(cat stdout)"
 [ "$(cd out/once && echo *-seed1)" = \
     'attn=none,attn-blocks=layer3_all-seed1 attn=se,attn-blocks=all-seed1 attn=se,attn-blocks=layer3_all-seed1' ] ||
     fail "folders of settings taken once: $(ls out/once)"
 run 0 sweep tiny.yaml data --vary broadcast=cb_s,cb_s:init=0.5 --vary lr=0.003,3e-3 --seeds 1 --set epochs=1 \
     --measure accuracy --output out --experiment written
-[ "$(grep -c 'again and taken once$' stderr)" = 2 ] || fail "numbers in other words: $(cat stderr)"
-! grep -q '^broadcast=cb_s:init=0.5,lr=0.003 is' stderr || fail 'a module with another start is taken for the same'
+[ "$(grep -c 'again and taken once$' stderr)" = 2 ] || fail "equivalent settings were not recognised: $(cat stderr)"
+! grep -q '^broadcast=cb_s:init=0.5,lr=0.003 is' stderr || fail 'a module with another initial value counts as the same'
 # Settings that differ in a second module, or in its options, are different.
 run 1 sweep tiny.yaml nowhere --seeds 1 \
     --vary modules=cb_s,cb_s+cb@after_attn,cb_s+cb_s:init=1@after_attn,cb_s+cb_s:init=2@after_attn
@@ -258,8 +258,8 @@ run 1 sweep tiny.yaml nowhere --seeds 1 \
 run 0 sweep tiny.yaml data --vary 'img_size=8 4,8' --set 'mean=0.5' --seeds 1 --set epochs=1 --measure accuracy --output out \
     --experiment sides
 grep -A2 -x 'img_size:' 'out/sides/img_size=8_4-seed1/args.yaml' | tr -d '\n' | grep -qx 'img_size:- 8- 4' ||
-    fail 'a sweep does not take two sides'
-grep -qx 'img_size: 8' 'out/sides/img_size=8-seed1/args.yaml' || fail 'a sweep does not take one side beside two'
+    fail 'a sweep does not accept two sides'
+grep -qx 'img_size: 8' 'out/sides/img_size=8-seed1/args.yaml' || fail 'a sweep does not accept one side together with two'
 usage '--img_size: "8 4 2" is not one or two whole numbers, height and width, from 1 to 65536' \
     sweep tiny.yaml data --set 'img_size=8 4 2'
 
@@ -277,9 +277,9 @@ out_has 'sweep.html: 6 runs'
 # Some instruments find nothing in a baseline: only these are left out for it, and the same command then does nothing.
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
 err_has 'attn=none is measured without gate, which has nothing to see there'
-grep -qE '^  layer1.0 +- +[0-9.]+' stdout || fail "$command_line: no gates beside a baseline: $(cat stdout)"
+grep -qE '^  layer1.0 +- +[0-9.]+' stdout || fail "$command_line: gates are missing because the baseline has none: $(cat stdout)"
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
-[ "$(grep -c ': done already$' stderr)" = 2 ] || fail 'a run without one of the instruments is done again'
+[ "$(grep -c ': done already$' stderr)" = 2 ] || fail 'a run without one of the instruments was repeated'
 
 # A run that was started with other settings is not changed.
 run 1 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set lr=0.01
@@ -315,8 +315,8 @@ damage() { # NAME FILE TEXT [LOST]: damages the file of the first run once the r
     err_has "out/$1/tiny-seed1/$2"
     [ $# -eq 4 ] || err_has "remove the folder out/$1/tiny-seed1: the same command then makes this run anew"
     err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
-    [ -e "out/$1/tiny-seed2/measure.jsonl" ] || fail "$1: the others did not go on"
-    grep -qE '^  tiny +1 ' stdout || fail "$1: the others are not in the table"
+    [ -e "out/$1/tiny-seed2/measure.jsonl" ] || fail "$1: the other runs did not continue"
+    grep -qE '^  tiny +1 ' stdout || fail "$1: the other runs are not in the table"
     rm -r "out/$1/tiny-seed1"
     run 0 sweep tiny.yaml data --seeds 1,2 $short --experiment "$1"
 }
@@ -338,11 +338,11 @@ run 1 sweep tiny.yaml data --seeds 1,2 $short --experiment late
 err_has 'tiny-seed1 failed (out/late/tiny-seed1/metrics.jsonl, line 4: expected "measurements", an array'
 err_has 'remove the folder out/late/tiny-seed1: the same command then makes this run anew'
 err_has 'attscope: 1 of 2 runs failed; the same command tries them again'
-grep -qE '^  tiny +1 ' stdout || fail "$command_line: the others are not in the table: $(cat stdout)"
+grep -qE '^  tiny +1 ' stdout || fail "$command_line: the other runs are not in the table: $(cat stdout)"
 # shellcheck disable=SC2086
 mkdir -p out/blocked/sweep.json && run 1 sweep tiny.yaml data $short --experiment blocked
 err_has 'out/blocked/sweep.json exists and is not a regular file; it is not replaced'
-! grep -q '^epoch' stderr || fail 'trained before it knew where to write'
+! grep -q '^epoch' stderr || fail 'trained before the output was checked'
 : >out/file
 # shellcheck disable=SC2086
 run 1 sweep tiny.yaml data $short --experiment file
@@ -354,15 +354,15 @@ err_has 'warning: num-classes=3-seed1 failed (exit status 2); the others go on'
 err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
 out_has 'num-classes=4'
 ! grep -q '^  .*num-classes=3' stdout || fail 'a failed run has a row'
-grep -qE '^num-classes=3: 1 of 1 runs failed: exit status 2$' stdout || fail "the table hides a failure: $(cat stdout)"
-grep -q '"status": "failed"' out/failing/sweep.json || fail 'sweep.json hides the failure'
+grep -qE '^num-classes=3: 1 of 1 runs failed: exit status 2$' stdout || fail "the table does not report a failed run: $(cat stdout)"
+grep -q '"status": "failed"' out/failing/sweep.json || fail 'sweep.json does not report the failed run'
 grep -q '"failure": "exit status 2"' out/failing/sweep.json || fail 'sweep.json does not say how the run failed'
 # Standard output and error keep their order in one file.
 "$ATTSCOPE" sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing >both 2>&1
 awk '/^out\/failing$/ { table = NR } / runs failed; the same/ { said = NR } END { exit !(table && table < said) }' both ||
-    fail "messages stand before the table: $(cat both)"
+    fail "messages and the table are in the wrong order: $(cat both)"
 run 1 sweep tiny.yaml data --vary lr=0.003,1000 --set opt=sgd --seeds 1,2 --output out --experiment diverging
-grep -qE '^lr=1000: 2 of 2 runs failed: .*epoch 1.*(NaN|finite|nan)' stdout || fail "the table hides failures: $(cat stdout)"
+grep -qE '^lr=1000: 2 of 2 runs failed: .*epoch 1.*(NaN|finite|nan)' stdout || fail "the table does not report failed runs: $(cat stdout)"
 [ "$(grep -c '"failure": "' out/diverging/sweep.json)" = 2 ] || fail 'sweep.json does not say why runs failed'
 
 # --- a warning about a folder of images comes once; the split is the existing one
@@ -405,12 +405,12 @@ grep -q '"status": "stopped"' out/cut/sweep.json || fail 'sweep.json does not sa
 interrupt KILL killed 2>/dev/null
 [ $status -eq 137 ] || fail "killed: exit status $status"
 for name in cut killed; do
-    [ ! -e out/$name/tiny-seed2/last.safetensors ] || fail "$name: was not cut"
+    [ ! -e out/$name/tiny-seed2/last.safetensors ] || fail "$name: the sweep was not interrupted in time"
     # shellcheck disable=SC2086
     run 0 sweep tiny.yaml data $long --experiment $name
     err_has "out/$name/tiny-seed1/last.safetensors: goes on in epoch"
     for seed in 1 2; do
-        cmp out/whole/tiny-seed$seed/last.safetensors out/$name/tiny-seed$seed/last.safetensors || fail "$name: other weights"
+        cmp out/whole/tiny-seed$seed/last.safetensors out/$name/tiny-seed$seed/last.safetensors || fail "$name: the weights differ"
     done
 done
 

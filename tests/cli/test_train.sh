@@ -78,12 +78,12 @@ out_is <<'TEXT'
 vit_tiny_patch16_224: 0 epochs, 0 updates
 out/untrained
 TEXT
-! grep -q warm-up stderr || fail "$command_line: a warm-up of nothing"
+! grep -q warm-up stderr || fail "$command_line: a note mentions a warm-up although there is none"
 for ema in '' --use-ema; do
     # shellcheck disable=SC2086
     run 0 validate data --checkpoint out/untrained/last.safetensors $ema --json "drawn$ema.json"
 done
-[ "$(grep '"loss"' drawn.json)" = "$(grep '"loss"' drawn--use-ema.json)" ] || fail 'the average is not the weights'
+[ "$(grep '"loss"' drawn.json)" = "$(grep '"loss"' drawn--use-ema.json)" ] || fail 'the average differs from the weights'
 run 0 report out/untrained -o untrained.html
 run 0 train --resume out/untrained/last.safetensors
 err_has 'all 0 epochs are done already'
@@ -93,7 +93,7 @@ run 1 train nowhere --initial-checkpoint out/whole
 err_has 'out/whole is a folder; its model_best.safetensors is taken'
 err_has 'attscope: nowhere does not exist'
 [ "$(cut -d, -f1-5 out/seeded/summary.csv)" = "$(cut -d, -f1-5 out/taken/summary.csv)" ] ||
-    fail 'a training from the untrained weights is not one from their seed'
+    fail 'a training from the untrained weights differs from a training from the seed'
 
 # A note lists the flags that differ from the checkpoint, and only those.
 run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.3 --std 0.3 --crop-pct 0.9 --crop-mode border
@@ -110,8 +110,8 @@ for i in 1 2 3; do
     # shellcheck disable=SC2086
     "$ATTSCOPE" train data $network $recipe --epochs 1 --output unnamed >/dev/null 2>"twin$i" & twins[i]=$!
 done
-for i in 1 2 3; do wait "${twins[i]}" || fail "an unnamed training beside others: $(cat "twin$i")"; done
-[ "$(ls -d unnamed/*/last.safetensors | wc -l)" -eq 3 ] || fail "not three folders: $(ls unnamed)"
+for i in 1 2 3; do wait "${twins[i]}" || fail "an unnamed training failed beside others: $(cat "twin$i")"; done
+[ "$(ls -d unnamed/*/last.safetensors | wc -l)" -eq 3 ] || fail "expected three folders: $(ls unnamed)"
 
 # A second training in one folder is refused and changes nothing.
 # shellcheck disable=SC2086
@@ -137,11 +137,11 @@ status=$?
 command_line='attscope train, interrupted'
 if [ $status -eq 130 ]; then
     grep -qE '^attscope: stopped after [0-9]+ updates; to go on: attscope train --resume out/cut/last.safetensors$' stderr ||
-        fail 'no sentence about how to go on'
+        fail 'no message about how to resume'
     run 0 train --resume out/cut/last.safetensors
     err_has 'out/cut/last.safetensors: goes on in epoch'
-    cmp out/cut/last.safetensors out/long/last.safetensors || fail 'other weights than without the stop'
-    cmp out/cut/summary.csv out/long/summary.csv || fail 'another summary.csv than without the stop'
+    cmp out/cut/last.safetensors out/long/last.safetensors || fail 'weights differ from those without the stop'
+    cmp out/cut/summary.csv out/long/summary.csv || fail 'summary.csv differs from that without the stop'
 else
     fail "interrupted: exit status $status"
 fi
@@ -162,7 +162,7 @@ nohup "$ATTSCOPE" train data $network $recipe --epochs 60 --output out --experim
 child=$!
 until [ -e out/nohup/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
 kill -HUP $child 2>/dev/null
-wait $child || fail 'nohup does not keep a training from being hung up'
+wait $child || fail 'SIGHUP ends a training under nohup'
 
 # shellcheck disable=SC2086
 for name in ../aside a/b . ..; do
@@ -213,7 +213,7 @@ rm pictures/train/a/9.jpg
 run 1 train --resume out/listed/last.safetensors
 err_has 'it was trained on 8 images, the data here has 7'
 err_has 'it continues with the options and the data that out/listed/args.yaml names'
-! grep -q 'option out' stderr || fail "$command_line: takes data for an option"
+! grep -q 'option out' stderr || fail "$command_line: the value of the data is taken for an option"
 # Other images with the same names and classes are refused.
 mkdir pictures/val
 cp -r pictures/train/* pictures/val
@@ -229,14 +229,14 @@ run 1 train --resume out/listed/last.safetensors
 err_has 'pictures does not exist'
 err_has 'out/listed/args.yaml names it; attscope train DATA --resume out/listed/last.safetensors says where the data is now'
 run 1 train nowhere --resume out/listed/last.safetensors
-! grep -q 'names it' stderr || fail "$command_line: the operand is not what args.yaml names"
+! grep -q 'names it' stderr || fail "$command_line: the note says that args.yaml names the data, but the operand does"
 for data in moved moved.tar; do run 0 train $data --resume out/listed/last.safetensors; done
 
 # A training without evaluation stays so when it is resumed. An empty --output means the default.
 train 0 blind --epochs 1 --val-split ''
-! grep -q 'eval loss' stderr || fail "$command_line: evaluates in spite of it"
+! grep -q 'eval loss' stderr || fail "$command_line: there is an evaluation, although it was switched off"
 run 0 train --resume out/blind/last.safetensors
-! grep -q 't10k' stderr || fail "$command_line: evaluates in spite of args.yaml"
+! grep -q 't10k' stderr || fail "$command_line: there is an evaluation, although args.yaml switches it off"
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs 1 --output '' --experiment home
 [ -e output/train/home/args.yaml ] || fail "$command_line: not in the default folder"
@@ -255,7 +255,7 @@ err_has 'embed_dim 25 is not a multiple of num_heads 3'
 
 # validate prints the figures of the training.
 run 0 validate data --checkpoint out/whole/last.safetensors --results-file r.csv --json r.json
-grep -qE '^top-1 [0-9.]+ %   top-5 [0-9.]+ %   loss [0-9.]+   32 images$' stdout || fail 'validate prints something else'
+grep -qE '^top-1 [0-9.]+ %   top-5 [0-9.]+ %   loss [0-9.]+   32 images$' stdout || fail 'the output of validate has another form'
 head -n 1 r.csv >stdout
 out_is <<'TEXT'
 model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation
@@ -269,12 +269,12 @@ err_is <<<'attscope: nowhere/r.csv: No such file or directory'
 
 # Figures of averaged weights are marked as such.
 train 0 averaged --epochs 1 --model-ema
-grep -qE '^epoch 1/1 .* top-5 [0-9.]+ % of the averaged weights ' stderr || fail "$command_line: whose figures?"
-[ "$(grep -c ' of the averaged weights$' stdout)" = 2 ] || fail "$command_line: whose figures? $(cat stdout)"
+grep -qE '^epoch 1/1 .* top-5 [0-9.]+ % of the averaged weights ' stderr || fail "$command_line: the output does not say that weights are averaged"
+[ "$(grep -c ' of the averaged weights$' stdout)" = 2 ] || fail "$command_line: the output does not say that weights are averaged: $(cat stdout)"
 run 0 validate data --checkpoint out/averaged/last.safetensors
 err_has 'out/averaged/last.safetensors has averaged weights too, which its training evaluated: --use-ema takes them'
 run 0 validate data --checkpoint out/averaged/last.safetensors --use-ema
-! grep -q 'averaged' stderr || fail "$command_line: advises what is done"
+! grep -q 'averaged' stderr || fail "$command_line: the note advises --use-ema although it was given"
 cp stdout averaged.txt
 # --initial-checkpoint takes the weights without averaging; a note tells how to take the averaged weights.
 # shellcheck disable=SC2086
@@ -284,11 +284,11 @@ run 0 convert out/averaged/last.safetensors average.safetensors --use-ema
 grep -aq '"attscope.train.task.smoothing":"0.1"' average.safetensors || fail 'convert leaves out the options of the task'
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint average.safetensors $recipe --epochs 1 --output out --experiment average
-! grep -q 'averaged weights too' stderr || fail "$command_line: averaged weights beside the average"
+! grep -q 'averaged weights too' stderr || fail "$command_line: the note offers averaged weights that the file does not have"
 run 0 validate data --checkpoint average.safetensors
-cmp -s stdout averaged.txt || fail 'the average that convert wrote is not what validate --use-ema takes'
+cmp -s stdout averaged.txt || fail 'averaged weights give other figures after convert than with validate --use-ema'
 run 0 train data --resume out/averaged/last.safetensors
-! grep -q 'averaged weights' stderr || fail "$command_line: a training that goes on takes both"
+! grep -q 'averaged weights' stderr || fail "$command_line: a resumed training prints the note about averaged weights"
 
 run 0 inspect out/whole/last.safetensors
 for option in 'img_size       8' 'in_chans       1' 'num_classes    4' 'patch_size     4' 'embed_dim      16' \
@@ -301,7 +301,7 @@ out_has 'blocks.0.attn.qkv.weight                         F32   [48, 16]'
 run 0 inspect out/whole/last.safetensors --json -
 out_has '"attscope.train.fingerprint"'
 for key in history evicted loss_sum classes best_metric; do
-    ! grep -q "attscope.train.$key" stdout || fail "inspect --json tells $key, which only a resume understands"
+    ! grep -q "attscope.train.$key" stdout || fail "inspect --json shows $key, which is for resuming only"
 done
 
 # --memory: the message names the smallest size that works, and that size works.
@@ -341,7 +341,7 @@ err_has 'the warm-up lasts the whole training: with --warmup-epochs 5 and --epoc
 grep -qE '"event":"run_begin".*"lr":"0.00625","lr_base":"0.1"' out/cold/metrics.jsonl || fail 'the automatic rate is not recorded'
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs 1 --output out --experiment warm
-! grep -q 'the warm-up lasts' stderr || fail "$command_line: a warm-up that there is not"
+! grep -q 'the warm-up lasts' stderr || fail "$command_line: a warning mentions a warm-up although there is none"
 
 # --initial-checkpoint: for another number of classes, the head is initialised; for another grid of patches, position
 # embeddings are resampled; a new module is initialised.
@@ -354,7 +354,7 @@ out_has 'num_classes    6'
 out_has 'images       8 x 8 x 1, mean 0.4, std 0.3, crop 0.8 squash, bicubic'
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint alone/last.safetensors $recipe --epochs 1 --output out --experiment same
-! grep -q 'initialised' stderr || fail "$command_line: a new head though the classes are the same"
+! grep -q 'initialised' stderr || fail "$command_line: the head was initialised although the classes are the same"
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num-classes 6 --broadcast cb_s $recipe \
     --epochs 1 --output out --experiment larger
@@ -370,7 +370,7 @@ for classes in 4 5; do
     run 0 train data --initial-checkpoint headless.safetensors $asked $recipe --epochs 1 --output out --experiment body$classes
     err_has 'head.weight, head.bias: initialised, because headless.safetensors has none'
     err_has ", $classes classes, "
-    ! grep -q 'has 6 classes' stderr || fail "$command_line: advice on classes that the file does not have"
+    ! grep -q 'has 6 classes' stderr || fail "$command_line: advice about class names that the file does not have"
 done
 
 # Commands that need no classes work on such a file; others refuse it with a message.
@@ -393,7 +393,7 @@ run 0 measure bare.safetensors data --with entropy
 
 # Tensors that only the training used are named by each command that reads the file.
 LC_ALL=C sed 's/"ema\.xweight"/"head.mlp.00"/' headless.safetensors >projection.safetensors
-cmp -s headless.safetensors projection.safetensors && fail 'the names were not replaced'
+cmp -s headless.safetensors projection.safetensors && fail 'the test could not rename the tensors'
 run 0 measure projection.safetensors data --with entropy
 err_has 'projection.safetensors: skipped, because only training uses them: head.mlp.*'
 run 0 inspect projection.safetensors
@@ -408,7 +408,7 @@ run 0 train data --initial-checkpoint out/tuned/last.safetensors $recipe --epoch
 err_has '--num-classes 4, as many as the data has'
 err_has 'head.weight, head.bias: re-initialised, because the file has 6 classes and the network 4'
 run 0 validate data --checkpoint out/fitted/last.safetensors
-! grep -q 'the evaluation means' stderr || fail "$command_line: advice on classes that are the same"
+! grep -q 'the evaluation means' stderr || fail "$command_line: advice about equal class names"
 run 0 measure out/fitted/last.safetensors data --with accuracy
 run 0 train data --resume out/fitted/last.safetensors
 printf '%s\n' 0 1 2 3 4 >five.txt
@@ -435,7 +435,7 @@ run 0 train folders --initial-checkpoint out/tuned/last.safetensors --num-classe
 for name in ants spare; do
     run 0 validate folders --checkpoint out/$name/last.safetensors
     err_has "4 images, 2 classes, numbered by the training's names"
-    ! grep -q 'the evaluation means' stderr || fail "$command_line: doubts although the names are the training's"
+    ! grep -q 'the evaluation means' stderr || fail "$command_line: a note doubts the labels although the class names are the training's"
     run 0 measure out/$name/last.safetensors folders --with accuracy
 done
 
@@ -449,7 +449,7 @@ err_has "attscope: $picture: the network answers with NaN or infinity; its weigh
 printf '' | out_is
 run 1 validate data --checkpoint nan.safetensors --json nan.json
 err_has 'attscope: nan.safetensors: the network answers with NaN or infinity; its weights are damaged'
-[ ! -e nan.json ] || fail "$command_line: a result in spite of the failure"
+[ ! -e nan.json ] || fail "$command_line: a result was written although the command failed"
 header='{"a\u001b[31m":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
 { printf '%b' "\\0$(printf '%o' ${#header})"'\0\0\0\0\0\0\0'; printf '%s\0\0\0\0' "$header"; } >steering.safetensors
 run 0 inspect steering.safetensors

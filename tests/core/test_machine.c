@@ -57,7 +57,7 @@ static void the_system_says_what_is_available(void **state)
     assert_int_equal(att_machine_memory(*state), 3 * GIB);
 }
 
-static void without_such_a_file_it_is_the_machine(void **state)
+static void without_memavailable_the_systems_memory_counts(void **state)
 {
     put(*state, "/proc/meminfo", "MemTotal: 1 kB\n");
     size_t whole = att_machine_memory(*state);
@@ -84,7 +84,7 @@ static void a_group_s_limit_counts(void **state)
 }
 
 /* Statistics may be a moment older or newer than their sum, so more may be cached than is used. */
-static void more_cached_than_used_is_all_of_it(void **state)
+static void more_cached_than_used_memory_means_nothing_is_used(void **state)
 {
     put(*state, "/proc/self/cgroup", "0::/a\n");
     put(*state, "/sys/fs/cgroup/a/memory.max", "1073741824\n");
@@ -124,9 +124,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_system_says_what_is_available),
-        TEST(without_such_a_file_it_is_the_machine),
+        TEST(without_memavailable_the_systems_memory_counts),
         TEST(a_group_s_limit_counts),
-        TEST(more_cached_than_used_is_all_of_it),
+        TEST(more_cached_than_used_memory_means_nothing_is_used),
         TEST(a_container_s_limit_counts),
         TEST(groups_of_the_first_version_count),
     };

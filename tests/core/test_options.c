@@ -119,7 +119,7 @@ static void values_are_written_as_they_are_read(void **state)
     assert_int_equal(values.count, 3);
 }
 
-static void a_struct_keeps_them(void **state)
+static void options_are_read_into_a_struct_and_written_back(void **state)
 {
     settings made;
     att_option_values values = att_options_none(), back = att_options_none();
@@ -174,7 +174,7 @@ static void values_are_compared_and_copied(void **state)
 }
 
 /* Values that did not fit are refused when the options are read. */
-static void too_much_is_noticed(void **state)
+static void values_that_do_not_fit_are_refused(void **state)
 {
     char text[2 * ATT_OPTION_TEXT_BYTES];
     settings made;
@@ -221,8 +221,8 @@ int main(void)
         cmocka_unit_test(texts_are_read_by_kind),
         cmocka_unit_test(values_are_written_as_they_are_read),
         cmocka_unit_test(values_are_compared_and_copied),
-        cmocka_unit_test_setup_teardown(a_struct_keeps_them, setup, teardown),
-        cmocka_unit_test_setup_teardown(too_much_is_noticed, setup, teardown),
+        cmocka_unit_test_setup_teardown(options_are_read_into_a_struct_and_written_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(values_that_do_not_fit_are_refused, setup, teardown),
     };
     return cmocka_run_group_tests_name("core/options", tests, NULL, NULL);
 }

@@ -200,7 +200,7 @@ static void classes_of_a_network_fit_or_do_not(void **state)
     att_dataset_close(&dataset);
 }
 
-static void colours_are_told_from_grey(void **state)
+static void coloured_and_grey_images_are_distinguished(void **state)
 {
     (void)state;
     uint8_t pixels[] = {7, 7, 7, 9, 9, 9};
@@ -229,7 +229,7 @@ int main(void)
         scratch_test(contents_are_of_names_and_pixels_alone),
         scratch_test(a_data_set_says_what_it_is),
         scratch_test(classes_of_a_network_fit_or_do_not),
-        cmocka_unit_test(colours_are_told_from_grey),
+        cmocka_unit_test(coloured_and_grey_images_are_distinguished),
         scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

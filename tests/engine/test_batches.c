@@ -61,7 +61,7 @@ static void infer(int threads, int group, float first[MOST][CLASSES])
     att_context_destroy(&context);
 }
 
-static void no_sample_is_missed(void **state)
+static void every_sample_of_a_batch_is_computed(void **state)
 {
     (void)state;
     float first[MOST][CLASSES];
@@ -73,6 +73,6 @@ static void no_sample_is_missed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_sample_is_missed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_sample_of_a_batch_is_computed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,7 +171,7 @@ static void bits_do_not_depend_on_threads(void **state)
 
 /* With SGD, because AdamW divides gradients that are 0 but for rounding (the key bias) by that rounding. Measured:
  * weights 3.0e-8, losses 1.3e-7 (the loss is about 1.7). */
-static void other_cuts_agree_to_rounding(void **state)
+static void other_groups_and_lanes_agree_to_rounding(void **state)
 {
     (void)state;
     result base = train((setup){"cpu", "sgd", 1, 4, 1, 1, ATT_FULL});
@@ -205,7 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_repeat_bit_for_bit),
         cmocka_unit_test(bits_do_not_depend_on_threads),
-        cmocka_unit_test(other_cuts_agree_to_rounding),
+        cmocka_unit_test(other_groups_and_lanes_agree_to_rounding),
         cmocka_unit_test(mixed_precision_stays_near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

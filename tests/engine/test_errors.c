@@ -243,7 +243,7 @@ static runner make_norm(const float *images, const int32_t *targets)
 }
 
 /* The search restores running statistics, and does not report them if they are not finite. */
-static void blaming_leaves_running_statistics(void **state)
+static void the_search_for_overflow_restores_running_statistics(void **state)
 {
     (void)state;
     float images[BATCH * SIZE * SIZE], gain[SIZE] = {1, 1, 3e38f, 1}, before[SIZE], after[SIZE];
@@ -269,7 +269,7 @@ static void blaming_leaves_running_statistics(void **state)
 
 /* A derived bias is a parameter times a factor. The summed gradient of the bias is close to the largest number; its
  * product with the factor overflows if the factor is 8. */
-static void what_overflows_behind_the_sums_is_found(void **state)
+static void overflows_after_the_sums_are_found(void **state)
 {
     (void)state;
     for (int factor = 1; factor <= 8; factor += 7) {
@@ -333,8 +333,8 @@ int main(void)
         cmocka_unit_test(an_overflowing_node_is_found),
         cmocka_unit_test(the_sample_that_overflows_is_found),
         cmocka_unit_test(a_class_that_does_not_exist_is_found),
-        cmocka_unit_test(blaming_leaves_running_statistics),
-        cmocka_unit_test(what_overflows_behind_the_sums_is_found),
+        cmocka_unit_test(the_search_for_overflow_restores_running_statistics),
+        cmocka_unit_test(overflows_after_the_sums_are_found),
         cmocka_unit_test(sessions_refuse_what_they_cannot_run),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);

@@ -38,7 +38,7 @@ static att_graph *network_of(att_context *context)
 }
 
 /* With one byte less than it needs, a session is refused before it allocates anything. */
-static void sessions_know_what_they_need(void **state)
+static void sessions_are_refused_a_byte_below_their_need(void **state)
 {
     (void)state;
     size_t before = 0, need = 0, limit = SIZE_MAX;
@@ -112,7 +112,7 @@ static void weights_name_their_largest(void **state)
 }
 
 /* Initialising weights needs no second copy of them. */
-static void initial_values_need_no_room(void **state)
+static void initialising_weights_allocates_nothing(void **state)
 {
     (void)state;
     att_context *context = context_of(10 << 20);
@@ -179,9 +179,12 @@ static void a_value_of_terabytes_is_not_planned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sessions_know_what_they_need), cmocka_unit_test(outputs_of_a_batch_count),
-        cmocka_unit_test(weights_name_their_largest),   cmocka_unit_test(initial_values_need_no_room),
-        cmocka_unit_test(shapes_stay_countable),        cmocka_unit_test(a_value_of_terabytes_is_not_planned),
+        cmocka_unit_test(sessions_are_refused_a_byte_below_their_need),
+        cmocka_unit_test(outputs_of_a_batch_count),
+        cmocka_unit_test(weights_name_their_largest),
+        cmocka_unit_test(initialising_weights_allocates_nothing),
+        cmocka_unit_test(shapes_stay_countable),
+        cmocka_unit_test(a_value_of_terabytes_is_not_planned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

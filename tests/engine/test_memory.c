@@ -263,7 +263,7 @@ static void weights_in_different_memories_are_not_joined(void **state)
     att_context_destroy(&context);
 }
 
-static void two_image_sizes_live_side_by_side(void **state)
+static void two_image_sizes_share_the_weights(void **state)
 {
     (void)state;
     float alone[BATCH * NETWORK_CLASSES], beside[BATCH * NETWORK_CLASSES], other[BATCH * NETWORK_CLASSES];
@@ -340,7 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(host_code_never_reads_arenas),
         cmocka_unit_test(weights_in_different_memories_are_not_joined),
-        cmocka_unit_test(two_image_sizes_live_side_by_side),
+        cmocka_unit_test(two_image_sizes_share_the_weights),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

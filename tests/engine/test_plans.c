@@ -64,7 +64,7 @@ static int steps_with(int readers)
 
 /* Each further reader adds three steps: forward (which absorbs the sum) and both gradients (likewise), but no second
  * norm. */
-static void what_is_computed_again_is_so_once(void **state)
+static void a_value_is_recomputed_once(void **state)
 {
     (void)state;
     int one = steps_with(1), two = steps_with(2), three = steps_with(3);
@@ -163,7 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_dead_is_left),
-        cmocka_unit_test(what_is_computed_again_is_so_once),
+        cmocka_unit_test(a_value_is_recomputed_once),
         cmocka_unit_test(large_activations_make_groups_small),
         cmocka_unit_test(probes_do_not_make_groups_small),
         cmocka_unit_test(outputs_that_are_not_wanted_cost_nothing),

@@ -194,7 +194,7 @@ static void a_program_sets_values_by_name(void **state)
     assert_int_equal(att_flags_complete(f->flags, &s), ATT_ERR_ARGUMENT);
 }
 
-static void lists_lie_in_plain_arrays(void **state)
+static void lists_are_stored_in_plain_arrays(void **state)
 {
     fixture *f = *state;
     settings s, back;
@@ -220,7 +220,7 @@ static void lists_lie_in_plain_arrays(void **state)
     att_yaml_destroy(&yaml);
 }
 
-static void what_a_program_stored_is_checked(void **state)
+static void values_stored_by_a_program_are_checked(void **state)
 {
     fixture *f = *state;
     settings good, s;
@@ -259,7 +259,7 @@ static void what_a_program_stored_is_checked(void **state)
     assert_refused(f, att_flags_check(f->flags, &s), "--patch-size: \"0 4\" is not");
 }
 
-static void what_is_written_reads_back(void **state)
+static void written_values_are_read_back(void **state)
 {
     fixture *f = *state;
     settings s, back;
@@ -289,7 +289,7 @@ static att_status read_text(fixture *f, const char *text, settings *s)
     return status;
 }
 
-static void files_are_told_where_they_are_wrong(void **state)
+static void errors_in_files_name_the_line(void **state)
 {
     fixture *f = *state;
     settings s;
@@ -322,9 +322,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(every_kind_is_stored),          TEST(a_program_sets_values_by_name),
-        TEST(what_is_written_reads_back),    TEST(files_are_told_where_they_are_wrong),
-        TEST(lists_lie_in_plain_arrays),     TEST(what_a_program_stored_is_checked),
+        TEST(every_kind_is_stored),
+        TEST(a_program_sets_values_by_name),
+        TEST(written_values_are_read_back),
+        TEST(errors_in_files_name_the_line),
+        TEST(lists_are_stored_in_plain_arrays),
+        TEST(values_stored_by_a_program_are_checked),
         TEST(the_table_lists_what_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

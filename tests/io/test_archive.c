@@ -360,7 +360,7 @@ static att_status pass_first(void *user, const char *name, size_t size, att_arch
 }
 
 /* A directory may list files in another order than their bytes. */
-static void checksums_go_by_places_and_not_by_order(void **state)
+static void checksums_are_matched_by_offset(void **state)
 {
     scratch *self = *state;
     static const pack_file two[] = {{"1", "one", 3}, {"2", "two", 3}};
@@ -613,7 +613,7 @@ int main(void)
         scratch_test(a_zip_without_its_directory_is_refused),
         scratch_test(changed_bytes_of_a_zip_are_noticed_when_they_are_read),
         scratch_test(a_zip_among_other_bytes_is_read),
-        scratch_test(checksums_go_by_places_and_not_by_order),
+        scratch_test(checksums_are_matched_by_offset),
         scratch_test(a_tar_without_its_end_gives_a_warning),
         scratch_test(gzip_data_are_checked_to_their_end),
         scratch_test(damaged_archives_leak_nothing),

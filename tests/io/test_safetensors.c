@@ -158,7 +158,7 @@ static void assert_kept(scratch *self, const char *const names[], int count)
     att_tensors_close(&file);
 }
 
-static void names_that_would_be_the_same_are_kept(void **state)
+static void names_that_would_become_equal_keep_their_prefix(void **state)
 {
     /* Without the prefix, another tensor would have the same name. */
     static const char *const prefixed[] = {"module.a", "module.b", "module.c", "module.d", "a"};
@@ -294,7 +294,7 @@ int main(void)
         scratch_test(every_f16_converts_to_its_value),
         scratch_test(escapes_in_names_and_metadata_are_decoded),
         scratch_test(a_common_prefix_is_removed),
-        scratch_test(names_that_would_be_the_same_are_kept),
+        scratch_test(names_that_would_become_equal_keep_their_prefix),
         scratch_test(unusual_but_valid_headers_are_read),
         scratch_test(entries_take_little_more_memory_than_the_header),
         scratch_test(metadata_take_little_more_memory_than_the_header),

@@ -97,7 +97,7 @@ static double relative(const case_result *ours, const case_result *truth, int64_
 
 /* A mean of 10000 and a deviation of 0.1, which is 100 times the spacing of f32 there. Measured: 0 for means, 2e-7 for
  * sums of squares. */
-static void a_large_mean_costs_no_digits(void **state)
+static void a_large_mean_loses_no_accuracy(void **state)
 {
     (void)state;
     const att_op *op = case_op(att_ops, "channel_moments");
@@ -387,7 +387,7 @@ int main(int argc, char **argv)
     (void)argc;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_width_is_right),
-        cmocka_unit_test(a_large_mean_costs_no_digits),
+        cmocka_unit_test(a_large_mean_loses_no_accuracy),
         cmocka_unit_test(equal_numbers_have_no_variance),
         cmocka_unit_test(group_norm_of_a_large_mean_is_close),
         cmocka_unit_test(samples_apart_make_variance),

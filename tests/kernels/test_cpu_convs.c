@@ -78,7 +78,7 @@ static float relu_of(float sum, float scale, float shift, float residual)
 }
 
 /* NaN in a sum survives the ReLU's maximum. */
-static void what_follows_keeps_nan(void **state)
+static void the_epilogue_keeps_nan(void **state)
 {
     (void)state;
     enum { ROWS = 3, COLUMNS = 37, COUNT = ROWS * COLUMNS };
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_convolution_of_a_resnet_is_a_reference_one),
         cmocka_unit_test(slices_agree_with_the_whole),
-        cmocka_unit_test(what_follows_keeps_nan),
+        cmocka_unit_test(the_epilogue_keeps_nan),
     };
     return TIERS_RUN(argv[0], tests);
 }

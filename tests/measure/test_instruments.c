@@ -363,7 +363,7 @@ static void equal_tokens_have_no_residual(void **state)
 }
 
 /* One different token of six changes the mean but not the median. */
-static void the_median_is_another_centre(void **state)
+static void a_deviating_token_moves_the_mean_and_not_the_median(void **state)
 {
     (void)state;
     static steps s;
@@ -660,7 +660,7 @@ int main(void)
         cmocka_unit_test(steps_tell_their_stiffness),
         cmocka_unit_test(blocks_tell_their_stiffness),
         cmocka_unit_test(equal_tokens_have_no_residual),
-        cmocka_unit_test(the_median_is_another_centre),
+        cmocka_unit_test(a_deviating_token_moves_the_mean_and_not_the_median),
         cmocka_unit_test(observing_leaves_training_as_it_is),
         cmocka_unit_test(observing_leaves_logits_as_they_are),
         cmocka_unit_test(accuracy_counts_ranks),

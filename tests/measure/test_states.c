@@ -215,7 +215,7 @@ static void figures_depend_neither_on_threads_nor_on_batches(void **state)
     assert_true(fabs(first[SINE].deviation - first[PLAIN].deviation) < 1e-14);
 }
 
-static void what_was_forgotten_leaves_nothing(void **state)
+static void cleared_samples_leave_nothing(void **state)
 {
     (void)state;
     open_context(2);
@@ -273,7 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_depend_neither_on_threads_nor_on_batches),
-        cmocka_unit_test(what_was_forgotten_leaves_nothing),
+        cmocka_unit_test(cleared_samples_leave_nothing),
         cmocka_unit_test(samples_without_labels_are_left_out),
         cmocka_unit_test(single_samples_are_kept_of_the_other_form),
     };

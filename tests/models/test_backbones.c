@@ -191,7 +191,7 @@ static void tensors_tell_whether_there_is_a_head(void **state)
     assert_int_equal(att_options_number(&identity.options, "num_classes", -1), CLASSES);
 }
 
-static void a_checkpoint_of_ours_keeps_it(void **state)
+static void a_checkpoint_of_attscope_records_that_there_is_no_head(void **state)
 {
     const place *p = *state;
     att_option_values options = small();
@@ -315,7 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(features_are_what_a_head_reads),       TEST(the_last_norm_may_be_missing),
-        TEST(tensors_tell_whether_there_is_a_head), TEST(a_checkpoint_of_ours_keeps_it),
+        TEST(tensors_tell_whether_there_is_a_head), TEST(a_checkpoint_of_attscope_records_that_there_is_no_head),
         TEST(leftovers_of_training_are_skipped),    TEST(parts_of_a_network_are_not_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,7 +221,7 @@ static void check_mixed(const tally *t)
     assert_true(t->mixed_worst <= theirs.worst);
 }
 
-static void photographs_are_seen_as_by_pytorch(void **state)
+static void logits_of_photographs_are_those_of_pytorch(void **state)
 {
     (void)state;
     static photograph photographs[PHOTOGRAPHS];
@@ -258,6 +258,6 @@ static void photographs_are_seen_as_by_pytorch(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(photographs_are_seen_as_by_pytorch)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(logits_of_photographs_are_those_of_pytorch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static void hidden_widths_are_read_from_tensors(void **state)
     }
 }
 
-static void hidden_widths_need_a_module_that_has_them(void **state)
+static void hidden_widths_are_refused_for_modules_without_them(void **state)
 {
     const place *p = *state;
     att_option_values options = tiny("eca", "all");
@@ -84,7 +84,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(hidden_widths_are_read_from_tensors),
-        TEST(hidden_widths_need_a_module_that_has_them),
+        TEST(hidden_widths_are_refused_for_modules_without_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static att_option_values with(const char *modules)
     return options;
 }
 
-static void modules_are_where_they_are_said_to_be(void **state)
+static void modules_are_at_their_hooks_and_blocks(void **state)
 {
     const place *p = *state;
     att_option_values options = with("cb_s@after_attn:0,2+cb_s");
@@ -39,7 +39,7 @@ static void modules_are_where_they_are_said_to_be(void **state)
 }
 
 /* With a module in place of attention, there are no queries, keys and values. */
-static void a_module_takes_the_place_of_attention(void **state)
+static void a_module_replaces_attention(void **state)
 {
     const place *p = *state;
     att_option_values options = with("cb_s@attn:1");
@@ -152,7 +152,7 @@ static void old_options_mean_the_same(void **state)
 }
 
 /* A place without a module applies to the network's own module; options that a module leaves out come from the file. */
-static void what_is_left_open_is_the_networks(void **state)
+static void open_parts_of_a_placement_are_the_networks_own(void **state)
 {
     const place *p = *state;
     static const struct {
@@ -195,7 +195,7 @@ static void the_first_hook_that_fits_is_taken(void **state)
     assert_int_equal(modules.count, 2);
 }
 
-static void what_cannot_be_is_said(void **state)
+static void wrong_placements_are_refused(void **state)
 {
     const place *p = *state;
     static const char *const wrong[][2] = {
@@ -225,15 +225,15 @@ static void what_cannot_be_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(modules_are_where_they_are_said_to_be),
-        TEST(a_module_takes_the_place_of_attention),
+        TEST(modules_are_at_their_hooks_and_blocks),
+        TEST(a_module_replaces_attention),
         TEST(files_are_identified),
         TEST(all_tensors_of_a_module_are_its_own),
         TEST(seen_modules_are_in_order),
         TEST(old_options_mean_the_same),
-        TEST(what_is_left_open_is_the_networks),
+        TEST(open_parts_of_a_placement_are_the_networks_own),
         TEST(the_first_hook_that_fits_is_taken),
-        TEST(what_cannot_be_is_said),
+        TEST(wrong_placements_are_refused),
     };
     return cmocka_run_group_tests_name("models/hooks", tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void same_options(const att_option_values *a, const att_option_values *b)
 
 /* --- where a file names its network ------------------------------------------------------------------------------- */
 
-static void our_own_checkpoint_says_all(void **state)
+static void a_checkpoint_of_attscope_records_everything(void **state)
 {
     const place *p = *state;
     att_option_values options = small();
@@ -86,7 +86,7 @@ static void has_class_position(const place *p, const char *name, const att_optio
 }
 
 /* 49 positions fit 7 x 7 patches, or 6 x 8 patches and the class token. */
-static void positions_of_an_oblong_grid_are_told_from_a_square(void **state)
+static void positions_of_oblong_and_square_grids_are_distinguished(void **state)
 {
     const place *p = *state;
     att_option_values options = small(), flags = att_options_none();
@@ -192,7 +192,7 @@ static void hub_config_is_read(void **state)
     says(identity.origin, "preprocessing: config.json");
 }
 
-static void run_folder_goes_before_config(void **state)
+static void the_run_folder_takes_precedence_over_config(void **state)
 {
     const place *p = *state;
     att_option_values options = small();
@@ -312,7 +312,7 @@ static void the_source_that_names_the_network_decides_the_pooling(void **state)
     }
 }
 
-static void the_caller_goes_before_all(void **state)
+static void the_caller_takes_precedence(void **state)
 {
     const place *p = *state;
     att_option_values options = small();
@@ -533,20 +533,20 @@ static void every_failed_allocation_is_survived_with_modules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(our_own_checkpoint_says_all),
+        TEST(a_checkpoint_of_attscope_records_everything),
         TEST(dimensions_come_from_tensors),
-        TEST(positions_of_an_oblong_grid_are_told_from_a_square),
+        TEST(positions_of_oblong_and_square_grids_are_distinguished),
         TEST(timm_says_that_the_class_token_has_no_position),
         TEST(an_oblong_grid_does_not_make_another_network),
         TEST(the_number_of_heads_must_be_given),
         TEST(a_nameless_file_lists_what_fits),
         TEST(hub_config_is_read),
-        TEST(run_folder_goes_before_config),
+        TEST(the_run_folder_takes_precedence_over_config),
         TEST(each_image_setting_comes_from_the_first_file_with_it),
         TEST(the_first_place_in_a_config_counts),
         TEST(layer_scale_starts_as_the_variant_s),
         TEST(the_source_that_names_the_network_decides_the_pooling),
-        TEST(the_caller_goes_before_all),
+        TEST(the_caller_takes_precedence),
         TEST(tensors_of_other_networks_are_named),
         TEST(odd_shapes_are_refused),
         TEST(side_files_are_hostile),

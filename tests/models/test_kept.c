@@ -16,7 +16,7 @@ static const struct {
                 {"resnet164", "step", 32, 0, 10374, 3944},  {"preresnet29", "cbam", 32, 0, 2449, 901},
                 {"preresnet29", "none", 96, 64, 81794, 419}};
 
-static void networks_keep_by_default_what_they_kept_before(void **state)
+static void networks_keep_the_expected_bytes_by_default(void **state)
 {
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         att_option_values model_options = att_options_none();
@@ -252,7 +252,7 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(networks_keep_by_default_what_they_kept_before),
+        cmocka_unit_test(networks_keep_the_expected_bytes_by_default),
         cmocka_unit_test(kept_bytes_grow_within_what_they_may),
         cmocka_unit_test(sessions_stay_within_their_memory),
         cmocka_unit_test(one_sample_fits_by_the_default_rule),

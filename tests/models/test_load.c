@@ -220,7 +220,7 @@ static void fill(const place *p, att_weights *weights, const char *name, float v
     free(values);
 }
 
-static void another_number_of_classes_leaves_the_head(void **state)
+static void another_number_of_classes_leaves_the_head_initialised(void **state)
 {
     const place *p = *state;
     att_option_values options = small();
@@ -260,7 +260,7 @@ static void a_network_without_a_head_takes_no_head(void **state)
     att_model_destroy(&model);
 }
 
-static void a_file_without_a_head_leaves_the_head(void **state)
+static void a_file_without_a_head_leaves_the_head_initialised(void **state)
 {
     const place *p = *state;
     att_option_values options = small();
@@ -534,9 +534,9 @@ int main(void)
         TEST(weights_must_be_the_model_s),
         TEST(load_lists_all_that_does_not_fit),
         TEST(a_trainings_tensors_are_passed_over),
-        TEST(another_number_of_classes_leaves_the_head),
+        TEST(another_number_of_classes_leaves_the_head_initialised),
         TEST(a_network_without_a_head_takes_no_head),
-        TEST(a_file_without_a_head_leaves_the_head),
+        TEST(a_file_without_a_head_leaves_the_head_initialised),
         TEST(a_head_that_differs_otherwise_is_refused),
         TEST(all_but_the_head_must_match),
         TEST(another_grid_is_resampled),

@@ -280,7 +280,7 @@ static void residual_networks_train_in_segments(void **state)
 /* By default ResNet-50 computes no product twice, and keeps each value between products once (61.5 MiB if twice).
  * Segments with only weight gradients, or only maps before a classifier, use groups as small as those of other
  * segments; otherwise such a segment would take 82 or 50 MiB. */
-static void resnet50_keeps_what_products_make(void **state)
+static void resnet50_keeps_the_results_of_products(void **state)
 {
     (void)state;
     att_context *context;
@@ -325,7 +325,7 @@ static int convolutions(att_context *context, const char *attn, size_t *kept)
 
 /* The module's batch norm waits for vectors, which are kept. Of a gradient, one map is kept, and not its summands too.
  * One map of the residual stream is kept that the network without the module computes again. */
-static void a_modules_batch_norm_makes_no_map_again(void **state)
+static void a_modules_batch_norm_recomputes_no_map(void **state)
 {
     (void)state;
     att_context *context;
@@ -348,8 +348,8 @@ int main(void)
         cmocka_unit_test(a_residual_network_learns_as_in_f32),
         cmocka_unit_test(groups_are_those_of_f32_and_memory_is_less),
         cmocka_unit_test(residual_networks_train_in_segments),
-        cmocka_unit_test(resnet50_keeps_what_products_make),
-        cmocka_unit_test(a_modules_batch_norm_makes_no_map_again),
+        cmocka_unit_test(resnet50_keeps_the_results_of_products),
+        cmocka_unit_test(a_modules_batch_norm_recomputes_no_map),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

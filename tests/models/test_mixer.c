@@ -112,7 +112,7 @@ static void cannot_be(const place *p, const att_option_values *options, const ch
     says(att_context_message(p->context), words);
 }
 
-static void what_cannot_be_built_is_said(void **state)
+static void options_that_cannot_be_built_are_refused(void **state)
 {
     const place *p = *state;
     att_option_values options = wide();
@@ -256,7 +256,7 @@ int main(void)
         TEST(sides_may_differ),
         TEST(parameters_start_as_timms),
         TEST(drop_path_has_one_rate),
-        TEST(what_cannot_be_built_is_said),
+        TEST(options_that_cannot_be_built_are_refused),
         TEST(modules_are_found_again),
         TEST(files_are_identified),
         TEST(images_of_another_size_are_refused),

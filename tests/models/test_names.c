@@ -69,7 +69,7 @@ static void the_list_is_that_of_the_networks(void **state)
     }
 }
 
-static void what_is_lacking_is_said(void **state)
+static void messages_name_what_attscope_lacks(void **state)
 {
     const place *p = *state;
     static const char *const lacking[][2] = {
@@ -157,8 +157,9 @@ static void unknown_tags_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_name_of_timm_is_known),   TEST(the_list_is_that_of_the_networks), TEST(what_is_lacking_is_said),
-        TEST(deprecated_names_are_replaced), TEST(only_sure_slips_are_suggested),    TEST(unknown_tags_are_refused),
+        TEST(every_name_of_timm_is_known),       TEST(the_list_is_that_of_the_networks),
+        TEST(messages_name_what_attscope_lacks), TEST(deprecated_names_are_replaced),
+        TEST(only_sure_slips_are_suggested),     TEST(unknown_tags_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static void refuses(att_context *context, const char *text, const char *words)
         fail_msg("\"%s\" does not say \"%s\"", att_context_message(context), words);
 }
 
-static void what_is_none_of_them_is_refused(void **state)
+static void wrong_block_lists_are_refused(void **state)
 {
     refuses(*state, "", "\"\" is none of all, none, every:K");
     refuses(*state, "al", "\"al\" is none of");
@@ -78,7 +78,7 @@ static void writes(att_context *context, const char *text, const char *expected)
     assert_string_equal(found, expected);
 }
 
-static void what_is_written_is_short(void **state)
+static void block_lists_are_written_short(void **state)
 {
     writes(*state, "1:all,2:all,3:all", "all");
     writes(*state, "none", "none");
@@ -145,8 +145,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(widths_are_runs),
         cmocka_unit_test(every_form_is_read),
-        cmocka_unit_test(what_is_none_of_them_is_refused),
-        cmocka_unit_test(what_is_written_is_short),
+        cmocka_unit_test(wrong_block_lists_are_refused),
+        cmocka_unit_test(block_lists_are_written_short),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -155,7 +155,7 @@ static void says_dimensions(const place *p, const char *name, const char *block,
     assert_int_equal(att_options_number(&found.options, "width", -1), 8);
 }
 
-static void every_kind_is_told_apart(void **state)
+static void blocks_stems_and_shortcuts_are_recognised(void **state)
 {
     const place *p = *state;
     says_dimensions(p, "resnet18", "basic", "conv7", "conv");
@@ -350,7 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(tensors_tell_the_network),           TEST(tensors_tell_a_modules_options),
         TEST(several_modules_are_seen),           TEST(ratios_beyond_the_eighth_are_left_out),
-        TEST(metadata_tells_what_tensors_do_not), TEST(every_kind_is_told_apart),
+        TEST(metadata_tells_what_tensors_do_not), TEST(blocks_stems_and_shortcuts_are_recognised),
         TEST(groups_and_widths_are_seen),         TEST(a_source_that_names_another_network_is_refused),
         TEST(a_nameless_file_lists_what_fits),    TEST(tensors_of_another_network_are_refused),
         TEST(a_module_decides_which_name_fits),   TEST(an_architecture_in_the_file_is_taken),

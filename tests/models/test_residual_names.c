@@ -99,7 +99,7 @@ static void squeeze_and_excitation_may_lie_in_a_sequence(void **state)
 }
 
 /* A sequence of two linear layers in a scope without a known name is SE; with FcaNet's cosines beside it, it is FCA. */
-static void what_lies_beside_tells_fca_from_se(void **state)
+static void cosines_distinguish_fca_from_se(void **state)
 {
     const place *p = *state;
     static char names[MOST][96];
@@ -148,7 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(squeeze_and_excitation_may_lie_in_a_sequence), TEST(other_names_are_understood),
-        TEST(a_resnet18_for_small_images_is_understood),    TEST(what_lies_beside_tells_fca_from_se),
+        TEST(a_resnet18_for_small_images_is_understood),    TEST(cosines_distinguish_fca_from_se),
         TEST(other_scopes_of_a_module_are_understood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static att_shape shape_of_parameter(const att_graph *graph, const char *name)
     return (att_shape){0};
 }
 
-static void vits_take_them(void **state)
+static void vits_take_unequal_sides(void **state)
 {
     const place *p = *state;
     att_option_values options = wide();
@@ -49,7 +49,7 @@ static void vits_take_them(void **state)
     says(att_context_message(p->context), "img_size 38 is not a multiple of patch_size 4 (width)");
 }
 
-static void residual_networks_take_them(void **state)
+static void residual_networks_take_unequal_sides(void **state)
 {
     const place *p = *state;
     att_option_values options = att_options_none();
@@ -139,8 +139,11 @@ static void positions_are_resampled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(vits_take_them),       TEST(residual_networks_take_them), TEST(every_family_takes_height_before_width),
-        TEST(files_are_identified), TEST(positions_are_resampled),
+        TEST(vits_take_unequal_sides),
+        TEST(residual_networks_take_unequal_sides),
+        TEST(every_family_takes_height_before_width),
+        TEST(files_are_identified),
+        TEST(positions_are_resampled),
     };
     return cmocka_run_group_tests_name("models/sides", tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void networks_with_the_same_tensors_are_refused(void **state)
 }
 
 /* The message gives the missing feature of the named network and the tensors that show another one. */
-static void a_lacking_name_and_the_tensors_are_explained(void **state)
+static void a_name_that_attscope_lacks_and_the_tensors_are_explained(void **state)
 {
     const place *p = *state;
     att_option_values options = small();
@@ -194,9 +194,12 @@ static void names_that_are_nearly_timms_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(networks_with_the_same_tensors_are_refused), TEST(a_lacking_name_and_the_tensors_are_explained),
-        TEST(other_librarys_configs_are_refused),         TEST(metadata_of_others_is_read),
-        TEST(metadata_that_cannot_be_read_is_refused),    TEST(a_source_that_names_two_networks_is_refused),
+        TEST(networks_with_the_same_tensors_are_refused),
+        TEST(a_name_that_attscope_lacks_and_the_tensors_are_explained),
+        TEST(other_librarys_configs_are_refused),
+        TEST(metadata_of_others_is_read),
+        TEST(metadata_that_cannot_be_read_is_refused),
+        TEST(a_source_that_names_two_networks_is_refused),
         TEST(names_that_are_nearly_timms_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

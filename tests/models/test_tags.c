@@ -87,7 +87,7 @@ static void a_tag_gives_a_new_network_its_images_and_classes(void **state)
 
 static const char tagged[] = "{\"architecture\": \"vit_tiny_patch16_224\", \"pretrained_cfg\": {\"tag\": \"%s\"%s}}";
 
-static void a_file_takes_the_tags_images(void **state)
+static void a_file_is_preprocessed_as_its_tag_says(void **state)
 {
     const place *p = *state;
     att_option_values options = att_options_none();
@@ -123,7 +123,7 @@ static void a_file_takes_the_tags_images(void **state)
 }
 
 /* The config.json beside the weights may come from another training of the same network. */
-static void the_callers_tag_goes_before_the_config(void **state)
+static void the_callers_tag_takes_precedence_over_the_config(void **state)
 {
     const place *p = *state;
     att_identity identity;
@@ -180,7 +180,7 @@ static void images_may_be_described_beside_the_name(void **state)
 }
 
 /* The caller's tag takes precedence over all sources of image settings. */
-static void the_callers_tag_goes_before_all_sources(void **state)
+static void the_callers_tag_takes_precedence_over_all_sources(void **state)
 {
     const place *p = *state;
     static const char own[] = "{\"model\": \"resnet18\", \"crop_pct\": 0.5, \"mean\": 0.25}";
@@ -235,10 +235,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(tags_have_timms_values),
         TEST(a_tag_gives_a_new_network_its_images_and_classes),
-        TEST(a_file_takes_the_tags_images),
-        TEST(the_callers_tag_goes_before_the_config),
+        TEST(a_file_is_preprocessed_as_its_tag_says),
+        TEST(the_callers_tag_takes_precedence_over_the_config),
         TEST(images_may_be_described_beside_the_name),
-        TEST(the_callers_tag_goes_before_all_sources),
+        TEST(the_callers_tag_takes_precedence_over_all_sources),
         TEST(tags_of_others_than_timm_say_nothing),
         TEST(the_first_tag_counts),
     };

@@ -129,7 +129,7 @@ static void work_is_counted(void **state)
     assert_true(info.gmacs > 1.24 && info.gmacs < 1.27);
 }
 
-static void any_size_is_built(void **state)
+static void a_vit_of_any_size_is_built(void **state)
 {
     att_option_values options = att_options_none();
     att_options_set(&options, "img_size", 28), att_options_set(&options, "in_chans", 1),
@@ -274,7 +274,7 @@ static void check_colours(att_context *context, const char *name, const double *
 
 /* Mean and deviation of the programs that published the weights: ImageNet's for networks with option A, CIFAR's for
  * others. */
-static void networks_for_cifar_see_the_colours_of_their_codes(void **state)
+static void networks_for_cifar_have_the_mean_and_std_of_their_programs(void **state)
 {
     static const double imagenet[2][3] = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
     static const double cifar10[2][3] = {{0.4914, 0.4822, 0.4465}, {0.2023, 0.1994, 0.2010}};
@@ -426,12 +426,12 @@ int main(void)
         cmocka_unit_test(every_variant_is_timms),
         cmocka_unit_test(networks_for_cifar_have_their_parameters),
         cmocka_unit_test(work_is_counted),
-        cmocka_unit_test(any_size_is_built),
+        cmocka_unit_test(a_vit_of_any_size_is_built),
         cmocka_unit_test(groups_follow_from_rows_and_purpose),
         cmocka_unit_test(parameters_start_as_timms),
         cmocka_unit_test(modules_start_as_pytorchs),
         cmocka_unit_test(hidden_widths_are_rounded),
-        cmocka_unit_test(networks_for_cifar_see_the_colours_of_their_codes),
+        cmocka_unit_test(networks_for_cifar_have_the_mean_and_std_of_their_programs),
         cmocka_unit_test(drop_path_rises_in_residual_networks),
         cmocka_unit_test(drop_path_rises_with_depth),
         cmocka_unit_test(cb_s_costs_what_the_paper_says),

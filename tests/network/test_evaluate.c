@@ -100,7 +100,7 @@ static void an_evaluation_can_be_stopped(void **state)
     assert_int_equal(found.count, -1);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+static void data_that_does_not_fit_the_network_is_refused(void **state)
 {
     fixture *f = *state;
     att_evaluation found;
@@ -156,7 +156,7 @@ int main(void)
         fixture_test(nan_is_never_right),
         fixture_test(of_equal_logits_the_lower_class_is_first),
         fixture_test(an_evaluation_can_be_stopped),
-        fixture_test(what_does_not_fit_is_refused),
+        fixture_test(data_that_does_not_fit_the_network_is_refused),
         fixture_test(the_transform_is_the_models),
         fixture_test(files_that_are_no_images_are_named),
     };

@@ -176,7 +176,7 @@ static void an_open_backend_is_the_default(void **state)
     att_network_close(&network);
 }
 
-static void a_network_of_one_size_says_so(void **state)
+static void a_network_for_one_image_size_refuses_others(void **state)
 {
     fixture *f = *state;
     att_option_values options = att_options_none();
@@ -322,7 +322,7 @@ static void a_data_set_is_evaluated_and_measured(void **state)
     att_network_close(&network);
 }
 
-static void the_look_of_images_may_be_set(void **state)
+static void preprocessing_can_be_set(void **state)
 {
     fixture *f = *state;
     char path[160];
@@ -537,7 +537,7 @@ static void a_data_set_is_opened_for_a_network(void **state)
     att_network_close(&network);
 }
 
-static void a_network_without_a_head_is_told_of(void **state)
+static void a_missing_head_is_reported(void **state)
 {
     fixture *f = *state;
     att_network_options options = att_network_options_defaults();
@@ -569,7 +569,7 @@ static void weights_have_a_digest(void **state)
     assert_string_equal(one, other);
 }
 
-static void damaged_weights_are_told_of(void **state)
+static void non_finite_weights_are_reported(void **state)
 {
     fixture *f = *state;
     const float bias[CLASSES] = {NAN};
@@ -587,15 +587,24 @@ static void damaged_weights_are_told_of(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_file_a_folder_and_a_name_are_opened), TEST(images_of_every_size_are_answered),
-        TEST(a_network_of_one_size_says_so),         TEST(features_and_maps_are_answered),
-        TEST(decoded_images_are_made_ready),         TEST(a_data_set_is_evaluated_and_measured),
-        TEST(plans_of_the_last_sizes_are_kept),      TEST(an_open_backend_is_the_default),
-        TEST(the_look_of_images_may_be_set),         TEST(failures_leave_nothing_behind),
-        TEST(classes_are_called_as_a_list_says),     TEST(a_data_set_is_opened_for_a_network),
-        TEST(a_network_without_a_head_is_told_of),   TEST(weights_have_a_digest),
-        TEST(damaged_weights_are_told_of),           TEST(a_measure_of_before_the_last_is_refused),
-        TEST(null_is_refused_or_has_a_meaning),      TEST(random_weights_are_logged),
+        TEST(a_file_a_folder_and_a_name_are_opened),
+        TEST(images_of_every_size_are_answered),
+        TEST(a_network_for_one_image_size_refuses_others),
+        TEST(features_and_maps_are_answered),
+        TEST(decoded_images_are_made_ready),
+        TEST(a_data_set_is_evaluated_and_measured),
+        TEST(plans_of_the_last_sizes_are_kept),
+        TEST(an_open_backend_is_the_default),
+        TEST(preprocessing_can_be_set),
+        TEST(failures_leave_nothing_behind),
+        TEST(classes_are_called_as_a_list_says),
+        TEST(a_data_set_is_opened_for_a_network),
+        TEST(a_missing_head_is_reported),
+        TEST(weights_have_a_digest),
+        TEST(non_finite_weights_are_reported),
+        TEST(a_measure_of_before_the_last_is_refused),
+        TEST(null_is_refused_or_has_a_meaning),
+        TEST(random_weights_are_logged),
     };
     return cmocka_run_group_tests_name("network/network", tests, NULL, NULL);
 }

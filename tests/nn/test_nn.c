@@ -63,7 +63,7 @@ static void layers_declare_timms_parameters(void **state)
 }
 
 /* Probes find the attention op itself under "blocks.*.attn", not its linear layers. */
-static void attention_bears_the_scopes_path(void **state)
+static void attention_has_the_name_of_its_scope(void **state)
 {
     att_graph *graph = new_graph(*state);
     att_scope root = att_scope_root(graph);
@@ -237,7 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_declare_timms_parameters),
-        cmocka_unit_test(attention_bears_the_scopes_path),
+        cmocka_unit_test(attention_has_the_name_of_its_scope),
         cmocka_unit_test(long_names_fail_the_graph),
         cmocka_unit_test(scope_paths_end_at_their_limit),
         cmocka_unit_test(modules_are_parsed_from_text),

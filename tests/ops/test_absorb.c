@@ -59,7 +59,7 @@ static void linear_absorbs_one_gelu_and_one_residual(void **state)
     att_graph_destroy(&f.graph);
 }
 
-static void sums_that_are_no_residual_stay(void **state)
+static void sums_that_are_not_a_residual_are_not_absorbed(void **state)
 {
     (void)state;
     fixture f = new_fixture();
@@ -433,7 +433,7 @@ static void attention_is_asked_by_scope(void **state)
     att_graph_destroy(&graph);
 }
 
-static void a_failed_graph_is_not_asked(void **state)
+static void statistics_of_a_failed_graph_are_refused(void **state)
 {
     (void)state;
     att_graph *graph;
@@ -469,7 +469,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_absorbs_one_gelu_and_one_residual),
-        cmocka_unit_test(sums_that_are_no_residual_stay),
+        cmocka_unit_test(sums_that_are_not_a_residual_are_not_absorbed),
         cmocka_unit_test(context_broadcast_absorbs_a_residual),
         cmocka_unit_test(layer_norm_grad_absorbs_an_addend),
         cmocka_unit_test(sums_and_norms_absorb_one_relu),
@@ -485,7 +485,7 @@ int main(void)
         cmocka_unit_test(products_cost_their_multiply_adds),
         cmocka_unit_test(every_case_has_a_cost),
         cmocka_unit_test(attention_is_asked_by_scope),
-        cmocka_unit_test(a_failed_graph_is_not_asked),
+        cmocka_unit_test(statistics_of_a_failed_graph_are_refused),
         cmocka_unit_test(statistics_come_back_from_a_run),
     };
     return cmocka_run_group_tests(tests, fd_setup, fd_teardown);

@@ -169,7 +169,7 @@ static double norm_with(const fd_model *model, cut how, int *segments)
     return norm_of_gradient;
 }
 
-static void cuts_of_the_batch_agree(void **state)
+static void groups_and_lanes_do_not_change_the_gradient(void **state)
 {
     (void)state;
     fd_model model = make_network(false);
@@ -191,7 +191,7 @@ int main(void)
         cmocka_unit_test(gradients_of_a_segment_need_not_be_neighbours),
         cmocka_unit_test(running_statistics_follow_the_batch),
         cmocka_unit_test(one_row_in_all_is_refused),
-        cmocka_unit_test(cuts_of_the_batch_agree),
+        cmocka_unit_test(groups_and_lanes_do_not_change_the_gradient),
     };
     return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

@@ -100,7 +100,7 @@ static fd_model tanh_weight(void)
     return model;
 }
 
-static void they_are_computed_once_after_the_weights_changed(void **state)
+static void derived_values_are_computed_once_after_weights_changed(void **state)
 {
     (void)state;
     fd_model model = tanh_weight();
@@ -120,7 +120,7 @@ static void they_are_computed_once_after_the_weights_changed(void **state)
     fd_destroy(&model);
 }
 
-static void what_needs_samples_is_refused(void **state)
+static void ops_that_need_samples_refuse_derived_values(void **state)
 {
     (void)state;
     fd_model model = fd_create();
@@ -246,7 +246,7 @@ static void gradients_of_the_network_of_inference(void **state)
 
 /* y = x + d with d = dropout(x), which is the identity in an ATT_GRADIENT plan: the gradient of d is that of y, and
  * that of x is twice as large. */
-static void identities_have_gradients_of_their_own(void **state)
+static void values_passed_by_identities_have_their_own_gradients(void **state)
 {
     (void)state;
     enum { WIDTH = 4 };
@@ -331,11 +331,11 @@ int main(void)
         cmocka_unit_test(tables_can_be_read_at_constant_places),
         cmocka_unit_test(derived_values_can_be_read_by_others),
         cmocka_unit_test(segments_can_read_derived_weights),
-        cmocka_unit_test(they_are_computed_once_after_the_weights_changed),
-        cmocka_unit_test(what_needs_samples_is_refused),
+        cmocka_unit_test(derived_values_are_computed_once_after_weights_changed),
+        cmocka_unit_test(ops_that_need_samples_refuse_derived_values),
         cmocka_unit_test(gradients_of_inputs_and_named_values_come_back),
         cmocka_unit_test(gradients_of_the_network_of_inference),
-        cmocka_unit_test(identities_have_gradients_of_their_own),
+        cmocka_unit_test(values_passed_by_identities_have_their_own_gradients),
         cmocka_unit_test(gradients_that_cannot_be_are_refused),
     };
     return cmocka_run_group_tests(tests, fd_setup, fd_teardown);

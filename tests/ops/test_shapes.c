@@ -162,7 +162,7 @@ static void the_stream_of_a_mask_follows_from_its_scope(void **state)
     assert_true(stream_in("blocks.1.attn", 1, 0) == stream_in("blocks.1.attn", 1, 3));
 }
 
-static void drops_of_one_scope_have_masks_of_their_own(void **state)
+static void two_drops_in_one_scope_have_different_masks(void **state)
 {
     (void)state;
     att_graph *g = new_graph();
@@ -434,7 +434,7 @@ static void widen(const att_op *op, const att_op_case *definition, int input, in
 
 /* The output of a sum over an axis does not depend on the axis's length, but only for an op's first input. A stride
  * rounds the size of a map, so a convolution may have the same outputs for a map or window that is one pixel larger. */
-static void every_rule_looks_at_each_axis_behind_the_first_input(void **state)
+static void every_rule_checks_each_axis_of_later_inputs(void **state)
 {
     (void)state;
     for (const att_op *const *op = att_ops; *op; op++)
@@ -452,7 +452,7 @@ int main(void)
         cmocka_unit_test(builders_yield_the_stated_shapes),
         cmocka_unit_test(a_rate_of_zero_adds_no_node),
         cmocka_unit_test(the_stream_of_a_mask_follows_from_its_scope),
-        cmocka_unit_test(drops_of_one_scope_have_masks_of_their_own),
+        cmocka_unit_test(two_drops_in_one_scope_have_different_masks),
         cmocka_unit_test(attention_scales_by_its_width),
         cmocka_unit_test(layers_refuse_what_does_not_fit),
         cmocka_unit_test(token_ops_refuse_what_does_not_fit),
@@ -466,7 +466,7 @@ int main(void)
         cmocka_unit_test(windows_take_sides_of_up_to_31_bits),
         cmocka_unit_test(operations_on_places_have_the_shapes_they_say),
         cmocka_unit_test(every_rule_refuses_missing_inputs),
-        cmocka_unit_test(every_rule_looks_at_each_axis_behind_the_first_input),
+        cmocka_unit_test(every_rule_checks_each_axis_of_later_inputs),
     };
     return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

@@ -49,18 +49,18 @@ depends attscope libc6 'libdnnl2?[^ ]*' libjansson4
 # Packages that use private functions of another package, or its library and headers, need the same version of it.
 version=$(dpkg-deb -f libattscope0.2_*.deb Version)
 needs_same() { # PACKAGE OTHER
-    dpkg-deb -f "$1"_*.deb Depends | grep -qF "$2 (= $version)" || fail "$1 takes any version of $2"
+    dpkg-deb -f "$1"_*.deb Depends | grep -qF "$2 (= $version)" || fail "$1 does not depend on the exact version of $2"
 }
 needs_same libattscope-lab0.2 libattscope0.2
 needs_same libattscope-dev libattscope0.2
 needs_same libattscope-lab-dev libattscope-lab0.2
-[ "$(find . -maxdepth 1 -name '*.deb' | wc -l)" -eq 5 ] || fail "packages: $(ls ./*.deb)"
+[ "$(find . -maxdepth 1 -name '*.deb' | wc -l)" -eq 5 ] || fail "unexpected packages: $(ls ./*.deb)"
 # No file is in two packages.
 for package in libattscope0.2 libattscope-dev libattscope-lab0.2 libattscope-lab-dev attscope; do
     (cd $package && find . ! -type d)
 done | sort | uniq -d >twice
-[ ! -s twice ] || fail "in two packages: $(cat twice)"
+[ ! -s twice ] || fail "files in two packages: $(cat twice)"
 ! find libattscope0.2 libattscope-lab0.2 attscope -name '*.h' -o -name '*.a' | grep . ||
-    fail 'a package for running holds what is for building'
+    fail 'a runtime package contains files for development'
 attscope/usr/bin/attscope --version >/dev/null || fail 'the packaged command does not run'
 exit $((failures > 0))

@@ -30,7 +30,7 @@ build_and_run() {
     shift
     "$@" -o "$work/$name" >"$work/log" 2>&1 || { fail "$name does not build"; cat "$work/log"; return; }
     "$work/$name" >"$work/out" || fail "$name does not run"
-    grep -q 1.386 "$work/out" || { fail "$name says something else"; cat "$work/out"; }
+    grep -q 1.386 "$work/out" || { fail "$name prints something else"; cat "$work/out"; }
 }
 needs_library() { # PROGRAM NAME
     readelf -d "$work/$1" | grep -q "NEEDED.*$2\.so\.0\.[0-9]"
@@ -162,10 +162,10 @@ if cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$prefi
     cmake --build "$work/project/build" >>"$work/log" 2>&1; then
     for name in by_shared by_static lab_by_shared lab_by_static by_cpp; do
         [ -e "$work/project/build/$name" ] || continue
-        "$work/project/build/$name" | grep -q 1.386 || fail "$name says something else"
+        "$work/project/build/$name" | grep -q 1.386 || fail "$name prints something else"
     done
 else
-    fail 'find_package(attscope) does not serve a project'
+    fail 'a project with find_package(attscope) does not build'
     cat "$work/log"
 fi
 

@@ -26,7 +26,7 @@ err_has 'evil.tar, val: 2 images, 2 classes'; grep -qE '2 images$' stdout || fai
 mkdir -p bomb/val/a
 head -c 100000000 /dev/zero >bomb/val/a/1.png
 tar -C bomb -czf bomb.tar.gz val
-[ "$(wc -c <bomb.tar.gz)" -lt 200000 ] || fail 'that is no bomb'
+[ "$(wc -c <bomb.tar.gz)" -lt 200000 ] || fail 'the archive is too large for this test'
 run 1 train bomb.tar.gz --initial-checkpoint $checkpoint --epochs 1 --cache-bytes 1000000 --output out --experiment bomb
 err_has 'attscope: bomb.tar.gz: its files take more than the 1000000 bytes allowed to be kept in memory'
 

@@ -24,14 +24,14 @@ limited() {
 limited 40 train data $network $recipe --epochs 1 --output out --experiment cut
 err_has 'out/cut/last.safetensors could not be written: File too large'
 limited 1 convert $checkpoint small.safetensors
-[ ! -e small.safetensors ] || fail "$command_line: a part of a file is left"
+[ ! -e small.safetensors ] || fail "$command_line: a partial file is left"
 limited 1 report out/whole -o page.html
-[ ! -e page.html ] || fail "$command_line: a part of a file is left"
+[ ! -e page.html ] || fail "$command_line: a partial file is left"
 printf 'before' >models.json
 limited 1 models --json models.json
-[ "$(cat models.json)" = before ] || fail "$command_line: changes what was there"
+[ "$(cat models.json)" = before ] || fail "$command_line: changed existing files"
 run 0 measure $checkpoint data --with entropy --threads 1
 cp -r out/whole before
 limited 1 measure $checkpoint data --with entropy --maps 4 --threads 1
-cmp before/last.safetensors $checkpoint || fail "$command_line: changes the checkpoint"
+cmp before/last.safetensors $checkpoint || fail "$command_line: changed the checkpoint"
 finish

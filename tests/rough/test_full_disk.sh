@@ -38,8 +38,8 @@ done
 [ ! -e full/out/cut/last.safetensors.tmp ] || fail 'a temporary file is left'
 rm full/filler
 run 0 train --resume full/out/cut/last.safetensors
-cmp full/out/cut/last.safetensors out/whole/last.safetensors || fail 'other weights than without the full disk'
-cmp full/out/cut/summary.csv out/whole/summary.csv || fail 'another summary.csv than without the full disk'
+cmp full/out/cut/last.safetensors out/whole/last.safetensors || fail 'weights differ from those without the full disk'
+cmp full/out/cut/summary.csv out/whole/summary.csv || fail 'summary.csv differs from that without the full disk'
 
 # The folder of a new run cannot be created.
 fill

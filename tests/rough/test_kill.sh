@@ -35,7 +35,7 @@ while [ $killed -lt "$kills" ]; do
     elif [ $status -eq 0 ]; then
         finished=$((finished + 1))
         for file in last.safetensors model_best.safetensors summary.csv; do
-            cmp out/cut/$file out/whole/$file || fail "after $killed kills: another $file"
+            cmp out/cut/$file out/whole/$file || fail "after $killed kills: $file differs"
         done
         rm -rf out/cut
     else
@@ -53,12 +53,12 @@ else
     train "${start[@]}" --experiment cut
 fi || fail "the last training: $(cat stderr)"
 for file in last.safetensors model_best.safetensors summary.csv; do
-    cmp out/cut/$file out/whole/$file || fail "after $killed kills: another $file"
+    cmp out/cut/$file out/whole/$file || fail "after $killed kills: $file differs"
 done
 # Prints the log without times (seconds, rates, shares of waiting).
 timeless() { sed -E 's/"(seconds|images_per_second|wait_share)":[^,}]*,?//g' "$1"; }
-cmp <(timeless out/cut/metrics.jsonl) <(timeless out/whole/metrics.jsonl) || fail 'another metrics.jsonl'
+cmp <(timeless out/cut/metrics.jsonl) <(timeless out/whole/metrics.jsonl) || fail 'metrics.jsonl differs'
 ls out/cut >names
-ls out/whole | diff names - || fail 'other files in the folder (< killed)'
+ls out/whole | diff names - || fail 'the folders have different files (< killed)'
 echo "$killed kills, $((finished + 1)) trainings finished, $anew begun anew"
 finish

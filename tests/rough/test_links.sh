@@ -8,7 +8,7 @@ run 0 train data $network $recipe --epochs 2 --output out --experiment theirs
 mv out given
 printf 'mine' >saved
 cp saved precious
-untouched() { cmp -s saved precious || fail "$command_line: writes to what $1 leads to"; cp saved precious; }
+untouched() { cmp -s saved precious || fail "$command_line: wrote to the target of $1"; cp saved precious; }
 
 # linked NAME STATUS ARGUMENT...: runs the command on a copy of the folder in which NAME is a link.
 linked() {
@@ -53,7 +53,7 @@ for name in metrics.jsonl summary.csv events.out.tfevents.attscope; do
     run 1 $resume
     err_has "out/$folder/$name has 2 names (hard links)"
     [ "$(grep -c '^attscope: ' stderr)" -eq 1 ] || fail "$command_line: not one sentence: $(cat stderr)"
-    cmp -s saved precious || fail "$command_line: writes to another name of $name"
+    cmp -s saved precious || fail "$command_line: wrote to a hard link of $name"
     rm precious
 done
 
@@ -62,7 +62,7 @@ for name in args.yaml classes.txt last.safetensors model_best.safetensors args.y
     last.safetensors.tmp model_best.safetensors.tmp; do
     # shellcheck disable=SC2086
     linked $folder/$name 0 $resume
-    [ ! -L "out/$folder/$name" ] || fail "$command_line: $name still is a link"
+    [ ! -L "out/$folder/$name" ] || fail "$command_line: $name is still a link"
 done
 for name in measure.jsonl.tmp measure.previous.jsonl maps.safetensors maps.safetensors.tmp; do
     linked $folder/$name 0 measure out/theirs/last.safetensors data --with entropy --maps 1 --threads 1
@@ -77,13 +77,13 @@ run 0 report given/theirs -o page.html
 untouched 'the temporary file'
 ln -s named.json link.json
 run 0 models 'vit_tiny*' --json link.json
-[ -L link.json ] && grep -q vit_tiny named.json || fail "$command_line: a link that the user named is not followed"
+[ -L link.json ] && grep -q vit_tiny named.json || fail "$command_line: a link named by the user is not followed"
 touch named.html
 ln -s named.html link.html
 run 0 report given/theirs -o link.html
-[ -L link.html ] && grep -q '</html>' named.html || fail "$command_line: a link that the user named is not followed"
+[ -L link.html ] && grep -q '</html>' named.html || fail "$command_line: a link named by the user is not followed"
 run 0 models 'vit_tiny*' --json /dev/stdout
 out_has vit_tiny
 [ "$("$ATTSCOPE" models 'vit_tiny*' --json /dev/stdout | grep -c '"vit_tiny_patch16_224"')" -ge 1 ] ||
-    fail 'a pipe is not written to'
+    fail 'nothing was written to the pipe'
 finish

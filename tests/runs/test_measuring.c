@@ -77,7 +77,7 @@ static void figures_and_maps_are_recorded(void **state)
     att_network_close(&network);
 }
 
-static void without_a_runs_folder_there_are_figures_alone(void **state)
+static void without_a_runs_folder_figures_are_not_recorded(void **state)
 {
     fixture *f = *state;
     att_network *network = open_checkpoint(f, "some.safetensors");
@@ -93,7 +93,7 @@ static void without_a_runs_folder_there_are_figures_alone(void **state)
     att_network_close(&network);
 }
 
-static void what_contradicts_itself_is_refused(void **state)
+static void contradicting_options_are_refused(void **state)
 {
     fixture *f = *state;
     const char *const data[] = {f->folder, f->folder};
@@ -224,9 +224,12 @@ static void null_is_refused_or_means_the_default(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        fixture_test(figures_and_maps_are_recorded),        fixture_test(without_a_runs_folder_there_are_figures_alone),
-        fixture_test(what_contradicts_itself_is_refused),   fixture_test(a_stop_leaves_nothing_or_records_without_maps),
-        fixture_test(lack_of_memory_leaves_nothing_behind), fixture_test(null_is_refused_or_means_the_default),
+        fixture_test(figures_and_maps_are_recorded),
+        fixture_test(without_a_runs_folder_figures_are_not_recorded),
+        fixture_test(contradicting_options_are_refused),
+        fixture_test(a_stop_leaves_nothing_or_records_without_maps),
+        fixture_test(lack_of_memory_leaves_nothing_behind),
+        fixture_test(null_is_refused_or_means_the_default),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void a_checkpoint_and_its_copy_belong_to_their_run(void **state)
     assert_true(belongs);
 }
 
-static void what_cannot_be_read_in_the_folder_is_no_copy(void **state)
+static void unreadable_files_in_a_folder_are_no_copies(void **state)
 {
     const scratch *self = *state;
     char run[128], other[128], inner[256], path[256];
@@ -252,7 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(a_folder_with_options_or_records_is_a_runs),
         scratch_test(a_checkpoint_and_its_copy_belong_to_their_run),
-        scratch_test(what_cannot_be_read_in_the_folder_is_no_copy),
+        scratch_test(unreadable_files_in_a_folder_are_no_copies),
         scratch_test(comparing_survives_lack_of_memory),
         scratch_test(the_database_lies_beside_the_folder),
         scratch_test(names_that_are_paths_or_too_long_are_refused),

@@ -233,7 +233,7 @@ static void progress_is_reported_and_stops(void **state)
     att_sweep_plan_close(&plan);
 }
 
-static void runs_that_there_are_not_are_empty(void **state)
+static void runs_outside_the_plan_are_empty(void **state)
 {
     fixture *f = *state;
     char path[160];
@@ -323,7 +323,7 @@ int main(void)
         fixture_test(a_stop_ends_the_sweep),
         fixture_test(a_program_trains_with_the_recipe_of_the_step),
         fixture_test(progress_is_reported_and_stops),
-        fixture_test(runs_that_there_are_not_are_empty),
+        fixture_test(runs_outside_the_plan_are_empty),
         fixture_test(null_is_refused),
         fixture_test(wrong_sweeps_are_refused_before_the_first_run),
     };

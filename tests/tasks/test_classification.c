@@ -337,7 +337,7 @@ static const char *write_answer(const scratch *self, const att_batch *answer, co
     return text;
 }
 
-static void answers_are_told_by_class(void **state)
+static void predictions_are_described_by_class(void **state)
 {
     scratch *self = *state;
     static const char *const names[] = {"cat", "dog"};
@@ -450,7 +450,7 @@ static void captions_are_cut_between_characters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(answers_are_told_by_class),
+        scratch_test(predictions_are_described_by_class),
         scratch_test(captions_tell_answer_and_class),
         scratch_test(captions_are_cut_between_characters),
         cmocka_unit_test(ranking_orders_classes),

@@ -352,7 +352,7 @@ static void a_network_without_a_head_has_maps(void **state)
 }
 
 /* Probes and a loss in the model's graph are not written to the file and do not change the maps. */
-static void what_was_added_to_the_graph_changes_no_map(void **state)
+static void nodes_added_to_the_graph_change_no_map(void **state)
 {
     fixture *f = *state;
     size_t size, size_after;
@@ -374,7 +374,7 @@ static void what_was_added_to_the_graph_changes_no_map(void **state)
     att_measure_destroy(&measure);
 }
 
-static void without_a_class_token_no_weight_is_on_a_prefix(void **state)
+static void without_a_class_token_attention_on_prefixes_is_zero(void **state)
 {
     fixture *f = *state;
     float figures[SHOWN][HEADS + 1][PATCHES][4];
@@ -486,9 +486,9 @@ int main(void)
     const struct CMUnitTest tests[] = {fixture_test(the_file_holds_the_maps),
                                        fixture_test(the_chosen_images_have_maps),
                                        fixture_test(small_weights_beside_a_dominating_one_keep_their_digits),
-                                       fixture_test(without_a_class_token_no_weight_is_on_a_prefix),
+                                       fixture_test(without_a_class_token_attention_on_prefixes_is_zero),
                                        fixture_test(a_network_without_a_head_has_maps),
-                                       fixture_test(what_was_added_to_the_graph_changes_no_map),
+                                       fixture_test(nodes_added_to_the_graph_change_no_map),
                                        fixture_test(the_first_of_equal_weights_is_the_largest),
                                        fixture_test(damaged_weights_are_refused),
                                        fixture_test(refusals_leave_the_file)};

@@ -106,7 +106,7 @@ static void a_stopped_training_that_mixes_continues_to_the_same_bits(void **stat
     stop_anywhere(f, options, 4);
 }
 
-static void a_finished_training_stays_as_it_is(void **state)
+static void resuming_a_finished_training_changes_nothing(void **state)
 {
     fixture *f = *state;
     char output[160], last[160];
@@ -143,7 +143,7 @@ static void missing_names_are_given_again(void **state)
 }
 
 /* As after a kill between writing `last` and removing the checkpoint that is no longer kept. */
-static void what_is_kept_no_longer_is_removed(void **state)
+static void checkpoints_no_longer_kept_are_removed(void **state)
 {
     fixture *f = *state;
     char output[160], path[160];
@@ -430,9 +430,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         fixture_test(a_stopped_training_continues_to_the_same_bits),
         fixture_test(a_stopped_training_that_mixes_continues_to_the_same_bits),
-        fixture_test(a_finished_training_stays_as_it_is),
+        fixture_test(resuming_a_finished_training_changes_nothing),
         fixture_test(missing_names_are_given_again),
-        fixture_test(what_is_kept_no_longer_is_removed),
+        fixture_test(checkpoints_no_longer_kept_are_removed),
         fixture_test(other_file_systems_get_a_copy),
         fixture_test(other_threads_continue_to_the_same_bits),
         fixture_test(fewer_threads_than_share_a_lane_are_refused),

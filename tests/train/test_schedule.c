@@ -91,7 +91,7 @@ static void the_rate_follows_the_batch(void **state)
     assert_float_equal(att_optimizer_lr(optimizer("adamw"), &options), 0.3, 0);
 }
 
-static void names_choose_the_op(void **state)
+static void the_optimizers_name_chooses_its_op(void **state)
 {
     (void)state;
     assert_string_equal(optimizer("sgd")->op, "sgd");
@@ -128,7 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_timms),
         cmocka_unit_test(the_rate_follows_the_batch),
-        cmocka_unit_test(names_choose_the_op),
+        cmocka_unit_test(the_optimizers_name_chooses_its_op),
         cmocka_unit_test(the_average_copies_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -250,7 +250,7 @@ static bool watch(void *user, const att_progress *progress)
     return true;
 }
 
-static void every_step_and_epoch_is_told(void **state)
+static void every_step_and_epoch_emits_an_event(void **state)
 {
     fixture *f = *state;
     heard h = {.fields_finite = true};
@@ -609,7 +609,7 @@ int main(void)
         fixture_test(nothing_is_left_of_an_earlier_training),
         fixture_test(every_update_drops_anew),
         fixture_test(seeds_decide_and_workers_do_not),
-        fixture_test(every_step_and_epoch_is_told),
+        fixture_test(every_step_and_epoch_emits_an_event),
         fixture_test(losses_are_means_over_images),
         fixture_test(instruments_see_every_third_update),
         fixture_test(instruments_agree_with_the_evaluation),

@@ -123,7 +123,7 @@ static void a_stopped_training_goes_on_to_the_same_bits(void **state)
     assert_same_file(f, "run/model_best.safetensors", "stopped/model_best.safetensors");
 }
 
-static void what_was_left_open_is_filled_in(void **state)
+static void open_settings_are_filled_in(void **state)
 {
     fixture *f = *state;
     att_recipe recipe = small_recipe(f);
@@ -302,7 +302,7 @@ static void texts_that_are_null_have_their_defaults(void **state)
     att_training_close(&training);
 }
 
-static void what_cannot_be_trained_is_refused(void **state)
+static void recipes_that_cannot_be_trained_are_refused(void **state)
 {
     fixture *f = *state;
     const att_recipe good = small_recipe(f);
@@ -347,14 +347,14 @@ int main(void)
         fixture_test(a_training_runs_once),
         fixture_test(a_sink_that_fails_leaves_a_message),
         fixture_test(a_stopped_training_goes_on_to_the_same_bits),
-        fixture_test(what_was_left_open_is_filled_in),
+        fixture_test(open_settings_are_filled_in),
         fixture_test(a_resume_with_other_settings_is_refused_at_once),
         fixture_test(a_setting_in_the_wrong_place_is_refused),
         fixture_test(settings_of_train_reach_the_training),
         fixture_test(short_forms_of_options_are_moved_into_them),
         fixture_test(values_are_checked_as_those_of_flags),
         fixture_test(texts_that_are_null_have_their_defaults),
-        fixture_test(what_cannot_be_trained_is_refused),
+        fixture_test(recipes_that_cannot_be_trained_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
