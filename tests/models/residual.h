@@ -2,7 +2,7 @@
 #ifndef TESTS_MODELS_RESIDUAL_H
 #define TESTS_MODELS_RESIDUAL_H
 
-#include "models/made.h"
+#include "models/checkpoints.h"
 
 static inline att_option_values tiny(const char *attn, const char *blocks)
 {

@@ -1,5 +1,5 @@
 /* Constructor arguments in files beside a checkpoint: arguments that change what the network computes are refused. */
-#include "models/made.h"
+#include "models/checkpoints.h"
 
 typedef struct argument {
     const char *json, *yaml;

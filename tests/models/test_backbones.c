@@ -2,7 +2,7 @@
 #include <attscope/plan.h>
 
 #include "core/options.h"
-#include "models/made.h"
+#include "models/checkpoints.h"
 
 enum { WIDTH = 64, CLASSES = 7 };
 

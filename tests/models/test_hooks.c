@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "core/options.h"
+#include "models/checkpoints.h"
 #include "models/family.h"
-#include "models/made.h"
 #include "models/seen_modules.h"
 
 static bool has_parameter(const att_model *model, const char *name)

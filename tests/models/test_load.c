@@ -1,5 +1,5 @@
 /* Loading of weights: files that do not fit a network, and files of which a part is loaded. */
-#include "models/made.h"
+#include "models/checkpoints.h"
 #include "models/regrid.h"
 
 static att_status load(const place *p, const att_model *model, att_weights *weights)

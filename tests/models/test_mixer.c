@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "graph/graph.h"
+#include "models/checkpoints.h"
 #include "models/family.h"
-#include "models/made.h"
 #include "ops/drop.h"
 
 static const char MIXER[] = "mixer_s16_224";

@@ -1,6 +1,6 @@
 /* Names of networks: timm's list, deprecated names, misspelled names. */
+#include "models/checkpoints.h"
 #include "models/family.h"
-#include "models/made.h"
 #include "models/slip.h"
 #include "models/timm.h"
 

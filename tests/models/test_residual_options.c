@@ -1,5 +1,5 @@
 /* Options of residual networks: contradictions, and options that follow from others. */
-#include "models/made.h"
+#include "models/checkpoints.h"
 
 static void cannot_be_built(const place *p, const char *name, const att_option_values *options, const char *words)
 {

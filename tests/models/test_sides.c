@@ -3,8 +3,8 @@
 
 #include "core/options.h"
 #include "graph/graph.h"
+#include "models/checkpoints.h"
 #include "models/family.h"
-#include "models/made.h"
 
 /* Images of 32 x 40 pixels in patches of 8 x 4: a grid of 4 x 10. */
 static att_option_values wide(void)

@@ -1,6 +1,6 @@
 /* Networks named in config.json, args.yaml and a checkpoint's metadata: networks that attscope lacks, networks of other
  * libraries, unreadable files and contradictions. */
-#include "models/made.h"
+#include "models/checkpoints.h"
 
 /* Their tensors are those of a network of attscope, but they compute something else. */
 static void networks_with_the_same_tensors_are_refused(void **state)

@@ -1,6 +1,6 @@
 /* Pretrained tags: their values are timm's, and they decide how images are preprocessed. */
+#include "models/checkpoints.h"
 #include "models/family.h"
-#include "models/made.h"
 
 /* The values of timm's validate.py; the tag's own values if it has no others. */
 static void check_test_images(const place *p, const char *network, const char *tag, const att_preprocess *own,

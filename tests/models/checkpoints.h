@@ -1,6 +1,6 @@
-/* models/made.h - for tests of checkpoints: writes checkpoints into a temporary folder of the test. */
-#ifndef TESTS_MODELS_MADE_H
-#define TESTS_MODELS_MADE_H
+/* models/checkpoints.h - for tests of checkpoints: writes checkpoints into a temporary folder of the test. */
+#ifndef TESTS_MODELS_CHECKPOINTS_H
+#define TESTS_MODELS_CHECKPOINTS_H
 
 #include <math.h>
 #include <unistd.h>
