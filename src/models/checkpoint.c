@@ -27,7 +27,7 @@ const att_module *att_checkpoint_constant(const att_context *context, const char
     return NULL;
 }
 
-bool att_checkpoint_passes_over(const att_context *context, const att_tensors *file, const char *name)
+bool att_checkpoint_ignores(const att_context *context, const att_tensors *file, const char *name)
 {
     /* PyTorch's batch norms count batches; the count has no effect if a momentum is set. */
     return att_checkpoint_owns(file, name) || att_text_matches("*.num_batches_tracked", name) ||

@@ -7,7 +7,7 @@
 
 /* Returns whether a tensor says nothing about the network: one of att_checkpoint_owns(), PyTorch's num_batches_tracked,
  * or a module's constant. */
-bool att_checkpoint_passes_over(const att_context *context, const att_tensors *file, const char *name);
+bool att_checkpoint_ignores(const att_context *context, const att_tensors *file, const char *name);
 
 /* Returns the module whose constant has this name; NULL if there is none. */
 const att_module *att_checkpoint_constant(const att_context *context, const char *name);

@@ -16,17 +16,17 @@ att_config att_config_none(void)
 
 void att_options_fill(att_option_values *to, const att_option_values *from)
 {
-    const att_option_values said = *to;
+    const att_option_values given = *to;
     for (int i = 0; i < from->count; i++) {
         const char *key = from->items[i].key;
         const att_option *option = att_family_option(key);
-        bool implied = option && option->implied_by && att_options_find(&said, option->implied_by);
-        if (!implied && !att_options_find(&said, key))
+        bool implied = option && option->implied_by && att_options_find(&given, option->implied_by);
+        if (!implied && !att_options_find(&given, key))
             att_option_copy(key, from, to);
     }
 }
 
-void att_options_forget_training(att_option_values *options)
+void att_options_drop_training(att_option_values *options)
 {
     for (int i = options->count; i-- > 0;) {
         const att_option *option = att_family_option(options->items[i].key);
@@ -143,7 +143,7 @@ void att_config_fill(att_config *to, const att_config *from)
         to->test_crop_pct = from->test_crop_pct;
 }
 
-void att_config_lay_over(const att_config *config, att_preprocess *preprocess)
+void att_config_apply(const att_config *config, att_preprocess *preprocess)
 {
     if (config->has_mean)
         memcpy(preprocess->mean, config->mean, sizeof preprocess->mean);

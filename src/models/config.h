@@ -24,11 +24,11 @@ att_config att_config_none(void);
 /* Copies values that `to` lacks from `from`. */
 void att_config_fill(att_config *to, const att_config *from);
 /* Sets the members of *preprocess that the config gives, except the sides and in_chans, which are options. */
-void att_config_lay_over(const att_config *config, att_preprocess *preprocess);
+void att_config_apply(const att_config *config, att_preprocess *preprocess);
 /* Copies options that `to` lacks from `from`, except those implied by an option of `to` (att_option.implied_by). */
 void att_options_fill(att_option_values *to, const att_option_values *from);
 /* Removes options that only training reads. */
-void att_options_forget_training(att_option_values *options);
+void att_options_drop_training(att_option_values *options);
 /* Sets sides and in_chans of *preprocess to the options img_size and in_chans, if given. */
 void att_options_size(const att_option_values *options, att_preprocess *preprocess);
 

@@ -16,21 +16,21 @@
 /* An argument of timm's constructors without a corresponding option, and a value with which timm's network computes
  * what attscope's computes. */
 #define ATT_ANY_VALUE "*"
-typedef struct att_idle_argument {
+typedef struct att_accepted_argument {
     const char *key, *value;
-} att_idle_argument;
+} att_accepted_argument;
 
 /* The options of a file's network by source, before options that no source gives are taken from the named variant. */
-typedef struct att_unsaid {
+typedef struct att_option_sources {
     const char *path, *name; /* names of the file and of the network, for messages */
-    /* said: given by the caller, side files and metadata; found: from the tensors; own: of the variant. */
-    const att_option_values *said, *found, *own;
-} att_unsaid;
+    /* given: given by the caller, side files and metadata; found: from the tensors; own: of the variant. */
+    const att_option_values *given, *found, *own;
+} att_option_sources;
 
 /* Options that help to interpret tensors that fit several networks: those of all sources; those of all sources except
  * the caller, which describe the file itself; those of the variant. */
 typedef struct att_known {
-    const att_option_values *said, *of_file, *own;
+    const att_option_values *given, *from_file, *own;
 } att_known;
 
 /* A family. Functions may be NULL if there is nothing to do. `options` is the family's struct of options->size bytes.
@@ -38,16 +38,16 @@ typedef struct att_known {
 typedef struct att_family {
     const char *name; /* "vit" */
     const char *mark; /* name of a tensor that every network of the family has: "patch_embed.proj.weight" */
-    const att_option_table *options;         /* include ATT_SHARED_OPTIONS */
-    att_hooks hooks;                         /* places for modules; the option "modules" chooses among them */
-    const att_idle_argument *idle_arguments; /* the last has a NULL key */
+    const att_option_table *options;                 /* include ATT_SHARED_OPTIONS */
+    att_hooks hooks;                                 /* places for modules; the option "modules" chooses among them */
+    const att_accepted_argument *accepted_arguments; /* the last has a NULL key */
     att_classifier_form (*classifier)(const void *options); /* used if the task's head is a classifier */
     int variant_count;
     /* Returns name, summary and image sides of a variant. */
     att_model_info (*variant)(int index);
     /* Sets every option of variant `index`. Options that follow from others (fc_norm, layers, ...) may stay unset;
-     * complete() sets them. said: options known to differ from the variant, which may imply another preprocessing. */
-    void (*defaults)(int index, const att_option_values *said, att_option_values *options, att_preprocess *preprocess);
+     * complete() sets them. given: options known to differ from the variant, which may imply another preprocessing. */
+    void (*defaults)(int index, const att_option_values *given, att_option_values *options, att_preprocess *preprocess);
     /* Sets the options that follow from others, and checks that all options are compatible. */
     att_status (*complete)(att_context *context, void *options);
     /* Adds the input ATT_IMAGE and the network without the head, and returns the features that heads read. */
@@ -56,7 +56,7 @@ typedef struct att_family {
      * network of the family has, by name (ERR_UNSUPPORTED). */
     att_status (*recognise)(att_context *context, const att_tensors *file, att_option_values *found);
     /* Corrects options that recognise() derived from tensors that fit several networks. */
-    void (*reread)(const att_tensors *file, const att_known *known, att_option_values *found);
+    void (*disambiguate)(const att_tensors *file, const att_known *known, att_option_values *found);
     /* Sets options that only the tensors determine. `options` are complete. */
     att_status (*fit)(att_context *context, const att_tensors *file, void *options);
     /* Handles an argument of timm's constructor that has another form than the option here, such as two ratios in one
@@ -64,7 +64,7 @@ typedef struct att_family {
     bool (*take_argument)(const char *key, const att_fact *fact, att_option_values *options);
     /* Returns ERR_UNSUPPORTED if no network has both the given options and the file's tensors, or if an option that the
      * tensors do not determine must be given because the variant's value cannot be assumed. */
-    att_status (*check_unsaid)(att_context *context, const att_tensors *file, const att_unsaid *unsaid);
+    att_status (*check_undetermined)(att_context *context, const att_tensors *file, const att_option_sources *sources);
     /* Returns whether the file's tensor `name`, which has a float type, differs from the network's parameter only in
      * the grid of patches; *grid then describes the resampling. Grids of equally many patches, such as 2 x 8 and 4 x 4,
      * differ too. made_for: the options in the file's metadata. */
@@ -191,8 +191,8 @@ att_variant att_variant_at(int index);
 /* Finds the variant of a name. `text` and errors: as for att_model_resolve(). */
 att_status att_variant_find(att_context *context, const char *text, att_variant *variant);
 /* Returns the variant's options (att_family.defaults) and preprocessing, with the settings of the pretrained tag
- * applied. said: see att_family.defaults; NULL: none. */
-void att_variant_defaults(const att_variant *variant, const att_option_values *said, att_option_values *options,
+ * applied. given: see att_family.defaults; NULL: none. */
+void att_variant_defaults(const att_variant *variant, const att_option_values *given, att_option_values *options,
                           att_preprocess *preprocess);
 
 #endif

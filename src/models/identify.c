@@ -21,25 +21,25 @@ typedef struct search {
     att_context *context;
     const att_tensors *file;
     const char *path;
-    att_config config;                            /* config.name has no tag */
-    att_option_values of_file;                    /* options of all sources except the caller */
-    const char *name_from, *tag_from, *look_from; /* sources of name, tag and preprocessing; NULL: not given */
-    att_network_name named;                       /* the name, as name_from gives it */
-    att_variant variant;                          /* variant of that name */
-    att_text notes;           /* for the user: "; config.json, which names deit_tiny, was left out" */
-    bool caller_says_classes; /* including "no classes" */
-    char unknown[128];        /* the file's name of its network if attscope knows no such name; "" */
+    att_config config;                                  /* config.name has no tag */
+    att_option_values from_file;                        /* options of all sources except the caller */
+    const char *name_from, *tag_from, *preprocess_from; /* sources of name, tag and preprocessing; NULL: not given */
+    att_network_name named;                             /* the name, as name_from gives it */
+    att_variant variant;                                /* variant of that name */
+    att_text notes;            /* for the user: "; config.json, which names deit_tiny, was left out" */
+    bool caller_gives_classes; /* including "no classes" */
+    char unknown[128];         /* the file's name of its network if attscope knows no such name; "" */
     const char *unknown_from;
 } search;
 
 /* --- sources ----------------------------------------------------------------------------------------------------- */
 
-static void leave_out(search *s, const char *from, const char *name)
+static void note_left_out(search *s, const char *from, const char *name)
 {
     att_text_append(&s->notes, "; %s, which names %s, was left out", from, name);
 }
 
-static bool says_look(const att_config *config)
+static bool has_preprocess(const att_config *config)
 {
     return config->has_mean || config->has_std || config->crop_pct != 0 || config->crop_mode[0] ||
            config->interpolation[0];
@@ -58,10 +58,10 @@ static att_status fail_with_tensors(const search *s, att_status status)
     att_text why = {.context = s->context};
     att_option_values found = att_options_none();
     att_text_append(&why, "%s", att_context_message(s->context));
-    att_status seen = family_of(s->file)->recognise(s->context, s->file, &found);
-    if (seen != ATT_OK)
+    att_status recognised = family_of(s->file)->recognise(s->context, s->file, &found);
+    if (recognised != ATT_OK)
         att_text_append(&why, "; %s", att_context_message(s->context));
-    if (why.failed || seen == ATT_ERR_MEMORY)
+    if (why.failed || recognised == ATT_ERR_MEMORY)
         status = att_fail_memory(s->context, 1024, "a message");
     else
         att_fail_say(s->context, "%s", why.data);
@@ -71,7 +71,7 @@ static att_status fail_with_tensors(const search *s, att_status status)
 
 /* Handles a name that is no network of attscope. If timm has that network it is an error: the weights belong to another
  * computation, even if the tensors fit. Other unknown names are ignored if the network is known already. */
-static att_status refuse_name(search *s, const char *from, const att_config *said, att_status status)
+static att_status refuse_name(search *s, const char *from, const att_config *given, att_status status)
 {
     bool beside = strcmp(from, ARGUMENTS) == 0 || strcmp(from, CONFIG) == 0;
     if (status == ATT_ERR_MEMORY)
@@ -79,10 +79,10 @@ static att_status refuse_name(search *s, const char *from, const att_config *sai
     if (strcmp(from, CALLER) == 0)
         return fail_with_tensors(s, status);
     if (status == ATT_ERR_NOT_FOUND && s->name_from) {
-        leave_out(s, from, said->name);
+        note_left_out(s, from, given->name);
         return ATT_OK;
     }
-    return att_fail(s->context, status, "%s: %s names the network \"%s\": %s%s%s%s", s->path, from, said->name,
+    return att_fail(s->context, status, "%s: %s names the network \"%s\": %s%s%s%s", s->path, from, given->name,
                     att_context_message(s->context), beside ? " (where " : "", beside ? from : "",
                     beside ? " belongs to another file, move that file to a folder of its own)" : "");
 }
@@ -92,17 +92,17 @@ static bool is_same_name(const att_network_name *a, const att_network_name *b)
     return strcmp(a->network, b->network) == 0 && (!a->tag[0] || !b->tag[0] || strcmp(a->tag, b->tag) == 0);
 }
 
-/* Takes the network that a source names, and adds the settings of the name's tag to *said. Returns false if another
+/* Takes the network that a source names, and adds the settings of the name's tag to *given. Returns false if another
  * network is known already. */
-static bool take_name(search *s, const char *from, const att_network_name *name, const att_variant *variant,
-                      att_config *said)
+static bool merge_name(search *s, const char *from, const att_network_name *name, const att_variant *variant,
+                       att_config *given)
 {
     if (s->name_from && !is_same_name(&s->named, name)) {
-        leave_out(s, from, said->name);
+        note_left_out(s, from, given->name);
         return false;
     }
     if (name->deprecated)
-        att_text_append(&s->notes, "; %s is timm's deprecated name of %s%s%s", said->name, name->network,
+        att_text_append(&s->notes, "; %s is timm's deprecated name of %s%s%s", given->name, name->network,
                         name->tag[0] ? "." : "", name->tag);
     if (!s->name_from)
         s->name_from = from;
@@ -114,16 +114,16 @@ static bool take_name(search *s, const char *from, const att_network_name *name,
     att_config images = variant->tag;
     images.options = att_options_none();
     /* An image size or crop of the source replaces the evaluation settings of its tag, too. */
-    if (att_options_find(&said->options, "img_size"))
+    if (att_options_find(&given->options, "img_size"))
         images.test_height = images.test_width = 0;
-    if (said->crop_pct > 0)
+    if (given->crop_pct > 0)
         images.test_crop_pct = 0;
-    att_config_fill(said, &images);
-    snprintf(said->name, sizeof said->name, "%s", name->network);
+    att_config_fill(given, &images);
+    snprintf(given->name, sizeof given->name, "%s", name->network);
     return true;
 }
 
-static bool is_same_look(const att_preprocess *a, const att_preprocess *b)
+static bool is_same_preprocess(const att_preprocess *a, const att_preprocess *b)
 {
     return a->height == b->height && a->width == b->width && memcmp(a->mean, b->mean, sizeof a->mean) == 0 &&
            memcmp(a->std, b->std, sizeof a->std) == 0 && a->crop_pct == b->crop_pct &&
@@ -131,113 +131,113 @@ static bool is_same_look(const att_preprocess *a, const att_preprocess *b)
 }
 
 /* Drops the preprocessing of a source in favour of that of the tag; notes it if they differ. */
-static void leave_out_look(search *s, const char *from, att_config *said)
+static void drop_preprocess(search *s, const char *from, att_config *given)
 {
     att_option_values own;
-    att_preprocess look, other;
-    att_variant_defaults(&s->variant, NULL, &own, &look);
-    other = look;
-    att_options_size(&said->options, &other);
-    att_config_lay_over(said, &other);
-    if (!is_same_look(&look, &other))
+    att_preprocess preprocess, other;
+    att_variant_defaults(&s->variant, NULL, &own, &preprocess);
+    other = preprocess;
+    att_options_size(&given->options, &other);
+    att_config_apply(given, &other);
+    if (!is_same_preprocess(&preprocess, &other))
         att_text_append(&s->notes, "; the preprocessing of %s was left out for that of the tag", from);
     att_config kept = att_config_none();
-    kept.options = said->options;
+    kept.options = given->options;
     att_options_unset(&kept.options, "img_size");
-    memcpy(kept.name, said->name, sizeof kept.name);
-    *said = kept;
+    memcpy(kept.name, given->name, sizeof kept.name);
+    *given = kept;
 }
 
-/* Merges the values of a source. Its preprocessing comes from `look_from`, a part of the source. */
-static att_status take_parts(search *s, const char *from, const char *look_from, att_config *said)
+/* Merges the values of a source. Its preprocessing comes from `preprocess_from`, a part of the source. */
+static att_status merge_parts(search *s, const char *from, const char *preprocess_from, att_config *given)
 {
     att_network_name name;
     att_variant variant;
-    att_model_renew_options(&said->options);
-    if (!says_look(said))
-        look_from = from; /* the settings of the name's tag */
-    if (said->name[0]) {
-        att_status status = strcmp(from, CALLER) == 0 ? att_model_resolve(s->context, said->name, &name)
-                                                      : att_config_resolve(s->context, said->name, &name);
+    att_model_renew_options(&given->options);
+    if (!has_preprocess(given))
+        preprocess_from = from; /* the settings of the name's tag */
+    if (given->name[0]) {
+        att_status status = strcmp(from, CALLER) == 0 ? att_model_resolve(s->context, given->name, &name)
+                                                      : att_config_resolve(s->context, given->name, &name);
         if (status == ATT_OK)
-            status = att_variant_find(s->context, said->name, &variant);
+            status = att_variant_find(s->context, given->name, &variant);
         if (status != ATT_OK)
-            return refuse_name(s, from, said, status);
-        if (!take_name(s, from, &name, &variant, said))
+            return refuse_name(s, from, given, status);
+        if (!merge_name(s, from, &name, &variant, given))
             return ATT_OK;
     }
     if (strcmp(from, CALLER) != 0 && s->tag_from == CALLER)
-        leave_out_look(s, look_from, said);
-    if (!s->look_from && says_look(said))
-        s->look_from = look_from;
-    att_config_fill(&s->config, said);
+        drop_preprocess(s, preprocess_from, given);
+    if (!s->preprocess_from && has_preprocess(given))
+        s->preprocess_from = preprocess_from;
+    att_config_fill(&s->config, given);
     if (strcmp(from, CALLER) != 0)
-        att_options_fill(&s->of_file, &said->options);
+        att_options_fill(&s->from_file, &given->options);
     return ATT_OK;
 }
 
-static att_status take(search *s, const char *from, att_config *said)
+static att_status merge(search *s, const char *from, att_config *given)
 {
-    return take_parts(s, from, from, said);
+    return merge_parts(s, from, from, given);
 }
 
 /* Reads the file `name` in the folder of the weights, if it exists. */
-static att_status take_beside(search *s, const char *name,
-                              att_status (*read)(att_context *context, const char *path, const att_tensors *file,
-                                                 att_config *config))
+static att_status read_side_file(search *s, const char *name,
+                                 att_status (*read)(att_context *context, const char *path, const att_tensors *file,
+                                                    att_config *config))
 {
     att_text path = {.context = s->context};
     const char *slash = strrchr(s->path, '/');
     att_text_append_bytes(&path, s->path, slash ? (size_t)(slash - s->path) + 1 : 0);
     att_text_append(&path, "%s", name);
-    att_config said = att_config_none();
+    att_config given = att_config_none();
     att_status status = path.failed ? att_fail_memory(s->context, strlen(s->path), "a path") : ATT_OK;
     if (status == ATT_OK && att_file_exists(path.data)) {
-        status = read(s->context, path.data, s->file, &said);
+        status = read(s->context, path.data, s->file, &given);
         if (status == ATT_OK)
-            status = take(s, name, &said);
+            status = merge(s, name, &given);
     }
     att_text_free(&path);
     return status;
 }
 
 /* Reads metadata of other programs. A name unknown to timm is kept for the error message only. */
-static att_status take_metadata(search *s)
+static att_status read_metadata(search *s)
 {
     att_network_name resolved;
-    att_config said = att_config_none();
+    att_config given = att_config_none();
     const char *from = att_tensors_metadata(s->file, ATT_TENSORS_ARCHITECTURE) ? ARCHITECTURE : DESCRIPTION;
     char what[512];
     snprintf(what, sizeof what, "%s: its metadata", s->path);
-    ATT_TRY(att_config_read_metadata(s->context, what, s->file, &said));
-    if (said.name[0] && att_config_resolve(s->context, said.name, &resolved) == ATT_ERR_NOT_FOUND) {
-        memcpy(s->unknown, said.name, sizeof s->unknown);
+    ATT_TRY(att_config_read_metadata(s->context, what, s->file, &given));
+    if (given.name[0] && att_config_resolve(s->context, given.name, &resolved) == ATT_ERR_NOT_FOUND) {
+        memcpy(s->unknown, given.name, sizeof s->unknown);
         s->unknown_from = from;
-        said.name[0] = '\0';
+        given.name[0] = '\0';
     }
     const char *options = att_tensors_metadata(s->file, ATT_TENSORS_OPTIONS);
-    return take_parts(s, from, options ? OPTIONS : DESCRIPTION, &said);
+    return merge_parts(s, from, options ? OPTIONS : DESCRIPTION, &given);
 }
 
-static att_status take_all(search *s, const char *name, const att_option_values *flags)
+static att_status read_sources(search *s, const char *name, const att_option_values *flags)
 {
-    att_config said = att_config_none();
+    att_config given = att_config_none();
     if (flags)
-        said.options = *flags;
-    s->caller_says_classes = att_options_find(&said.options, "num_classes");
+        given.options = *flags;
+    s->caller_gives_classes = att_options_find(&given.options, "num_classes");
     if (name)
-        snprintf(said.name, sizeof said.name, "%s", name);
-    ATT_TRY(take(s, CALLER, &said));
-    ATT_TRY(take_beside(s, ARGUMENTS, att_config_read_args));
-    ATT_TRY(take_beside(s, CONFIG, att_config_read_json));
+        snprintf(given.name, sizeof given.name, "%s", name);
+    ATT_TRY(merge(s, CALLER, &given));
+    ATT_TRY(read_side_file(s, ARGUMENTS, att_config_read_args));
+    ATT_TRY(read_side_file(s, CONFIG, att_config_read_json));
     const char *text = att_tensors_metadata(s->file, ATT_IDENTITY_KEY);
     if (!text)
-        return take_metadata(s);
-    said = att_config_none();
+        return read_metadata(s);
+    given = att_config_none();
     char what[512];
     snprintf(what, sizeof what, "%s: its metadata", s->path);
-    ATT_TRY(att_config_parse(s->context, what, text, &said));
-    return take(s, METADATA, &said);
+    ATT_TRY(att_config_parse(s->context, what, text, &given));
+    return merge(s, METADATA, &given);
 }
 
 /* --- unnamed networks --------------------------------------------------------------------------------------------- */
@@ -267,7 +267,7 @@ static void list_fitting(const search *s, const att_option_values *changes, cons
 }
 
 /* Returns the found options that are given beside a network's name (att_option.beside). */
-static att_option_values said_beside(const att_option_table *table, const att_option_values *found)
+static att_option_values options_beside(const att_option_table *table, const att_option_values *found)
 {
     att_option_values beside = att_options_none();
     for (int i = 0; i < table->count; i++)
@@ -292,7 +292,7 @@ static att_status find_nearest(const search *s, nearest *n)
     n->exact = n->names.length > 0;
     if (n->exact)
         return ATT_OK;
-    n->beside = said_beside(family_of(s->file)->options, &n->found);
+    n->beside = options_beside(family_of(s->file)->options, &n->found);
     list_fitting(s, &n->beside, &n->found, &n->names);
     return ATT_OK;
 }
@@ -323,7 +323,7 @@ static void list_unseen(const att_option_table *table, att_text *words)
 }
 
 /* unseen: from list_unseen() */
-static att_status tell_nearest(const search *s, const nearest *n, const char *why, const char *seen,
+static att_status fail_nearest(const search *s, const nearest *n, const char *why, const char *found_text,
                                const char *equivalents, const char *unseen)
 {
     const char *names = n->names.data;
@@ -336,16 +336,16 @@ static att_status tell_nearest(const search *s, const nearest *n, const char *wh
             equivalents);
     if (n->names.length)
         return att_fail(s->context, ATT_ERR_NOT_FOUND,
-                        "%s: %s, and no named one has these tensors (%s); name the nearest, %s", s->path, why, seen,
-                        names);
+                        "%s: %s, and no named one has these tensors (%s); name the nearest, %s", s->path, why,
+                        found_text, names);
     return att_fail(s->context, ATT_ERR_NOT_FOUND,
-                    "%s: %s, and no named one has these tensors (%s); name the nearest one%s", s->path, why, seen,
+                    "%s: %s, and no named one has these tensors (%s); name the nearest one%s", s->path, why, found_text,
                     unseen);
 }
 
-static att_status fail_nameless(const search *s)
+static att_status fail_unnamed(const search *s)
 {
-    att_text seen = {.context = s->context}, why = {.context = s->context}, equivalents = {.context = s->context},
+    att_text found_text = {.context = s->context}, why = {.context = s->context}, equivalents = {.context = s->context},
              unseen = {.context = s->context};
     const att_option_table *table = family_of(s->file)->options;
     const att_option_values nothing = att_options_none();
@@ -356,29 +356,30 @@ static att_status fail_nameless(const search *s)
     else
         att_text_append(&why, "nothing says which network this is");
     if (status == ATT_OK)
-        att_options_differences(&seen, table, &n.found, &nothing);
+        att_options_differences(&found_text, table, &n.found, &nothing);
     list_unseen(table, &unseen);
     if (status == ATT_OK && n.exact && !n.names.failed)
         list_equivalents(n.names.data, &equivalents);
-    if (status == ATT_OK && (equivalents.failed || n.names.failed || seen.failed || why.failed || unseen.failed))
+    if (status == ATT_OK && (equivalents.failed || n.names.failed || found_text.failed || why.failed || unseen.failed))
         status = att_fail_memory(s->context, 1024, "a message");
     else if (status == ATT_OK)
-        status = tell_nearest(s, &n, why.data, seen.data, equivalents.data ? equivalents.data : "",
+        status = fail_nearest(s, &n, why.data, found_text.data, equivalents.data ? equivalents.data : "",
                               unseen.data ? unseen.data : "");
     att_text_free(&unseen);
     att_text_free(&equivalents);
     att_text_free(&n.names);
-    att_text_free(&seen);
+    att_text_free(&found_text);
     att_text_free(&why);
     return status;
 }
 
 /* --- named networks ----------------------------------------------------------------------------------------------- */
 
-static void reread(const search *s, const att_family *family, const att_option_values *own, att_option_values *found)
+static void disambiguate(const search *s, const att_family *family, const att_option_values *own,
+                         att_option_values *found)
 {
-    if (family->reread)
-        family->reread(s->file, &(att_known){&s->config.options, &s->of_file, own}, found);
+    if (family->disambiguate)
+        family->disambiguate(s->file, &(att_known){&s->config.options, &s->from_file, own}, found);
 }
 
 /* Appends how the file's network may differ from the nearest named ones: " but for the module, the stem or the width".
@@ -422,10 +423,10 @@ static att_status check_name(const search *s, att_variant variant)
     nearest n;
     bool known = find_nearest(s, &n) == ATT_OK && !n.names.failed && n.names.length > 0;
     att_option_values changes = s->config.options, own;
-    att_preprocess look;
-    att_variant_defaults(&variant, NULL, &own, &look);
+    att_preprocess preprocess;
+    att_variant_defaults(&variant, NULL, &own, &preprocess);
     if (known)
-        reread(s, family_of(s->file), &own, &n.found);
+        disambiguate(s, family_of(s->file), &own, &n.found);
     att_options_unset(&n.found, "img_size");
     if (strcmp(att_options_text(&n.found, "modules"), "none") == 0)
         att_options_unset(&changes, "modules"); /* adding a module to the weights does not make another network */
@@ -436,32 +437,33 @@ static att_status check_name(const search *s, att_variant variant)
     return status;
 }
 
-/* Sets *found to the options that the variant's family finds in the tensors, *own and *look to the variant's values. */
-static att_status ask_variant(const search *s, const att_variant *variant, att_option_values *found,
-                              att_option_values *own, att_preprocess *look)
+/* Sets *found to the options that the variant's family finds in the tensors, *own and *preprocess to the variant's
+ * values. */
+static att_status read_tensors(const search *s, const att_variant *variant, att_option_values *found,
+                               att_option_values *own, att_preprocess *preprocess)
 {
     *found = att_options_none();
     ATT_TRY(variant->family->recognise(s->context, s->file, found));
-    att_variant_defaults(variant, found, own, look);
-    reread(s, variant->family, own, found);
+    att_variant_defaults(variant, found, own, preprocess);
+    disambiguate(s, variant->family, own, found);
     return ATT_OK;
 }
 
 /* Whether there is a classifier follows from the tensors: side files of networks without a head often give the number
  * of classes of another checkpoint. */
-static void settle_classes(const search *s, const att_option_values *found, att_option_values *options)
+static void resolve_classes(const search *s, const att_option_values *found, att_option_values *options)
 {
     for (int i = 0; i < att_tensors_count(s->file); i++)
         if (att_task_of_parameter(s->context, att_tensors_at(s->file, i).name))
             return; /* the head is a task's own */
     static const char key[] = "num_classes";
-    bool headless = att_options_number(found, key, 1) == 0, said_headless = att_options_number(options, key, 1) == 0;
-    if (!s->caller_says_classes && att_options_find(found, key) && headless != said_headless)
+    bool headless = att_options_number(found, key, 1) == 0, given_headless = att_options_number(options, key, 1) == 0;
+    if (!s->caller_gives_classes && att_options_find(found, key) && headless != given_headless)
         att_option_copy(key, found, options);
 }
 
 /* Takes the variant's value of options of which tensors only show whether they are 0. */
-static void settle_present(const att_option_table *table, const att_option_values *own, att_option_values *found)
+static void take_present_values(const att_option_table *table, const att_option_values *own, att_option_values *found)
 {
     for (int i = 0; i < table->count; i++) {
         const char *key = table->options[i].key;
@@ -480,22 +482,22 @@ static att_status fit(const search *s, const att_family *family, att_option_valu
     return ATT_OK;
 }
 
-static att_status settle_options(const search *s, const att_variant *variant, att_option_values found,
-                                 const att_option_values *own, att_option_values *options)
+static att_status resolve_options(const search *s, const att_variant *variant, att_option_values found,
+                                  const att_option_values *own, att_option_values *options)
 {
     const att_family *family = variant->family;
     *options = s->config.options;
-    settle_classes(s, &found, options);
+    resolve_classes(s, &found, options);
     ATT_TRY(att_family_check(s->context, family, options));
-    const char *seen = att_options_text(&found, "modules");
-    ATT_TRY(att_placed_complete(s->context, *seen ? seen : att_options_text(own, "modules"), options));
-    if (family->check_unsaid)
-        ATT_TRY(
-            family->check_unsaid(s->context, s->file, &(att_unsaid){s->path, s->config.name, options, &found, own}));
-    settle_present(family->options, own, &found);
+    const char *modules = att_options_text(&found, "modules");
+    ATT_TRY(att_placed_complete(s->context, *modules ? modules : att_options_text(own, "modules"), options));
+    if (family->check_undetermined)
+        ATT_TRY(family->check_undetermined(s->context, s->file,
+                                           &(att_option_sources){s->path, s->config.name, options, &found, own}));
+    take_present_values(family->options, own, &found);
     att_options_fill(options, &found);
     att_options_fill(options, own);
-    att_options_forget_training(options);
+    att_options_drop_training(options);
     /* Values found from tensors are not trusted either. */
     if (att_family_check(s->context, family, options) != ATT_OK)
         return att_fail(s->context, ATT_ERR_FORMAT, "%s: its tensors have dimensions that no model here can have",
@@ -504,26 +506,26 @@ static att_status settle_options(const search *s, const att_variant *variant, at
     return family->fit ? fit(s, family, options) : ATT_OK;
 }
 
-static void settle_look(const search *s, att_preprocess *look, const att_option_values *options)
+static void resolve_preprocess(const search *s, att_preprocess *preprocess, const att_option_values *options)
 {
-    att_options_size(options, look);
-    att_config_lay_over(&s->config, look);
+    att_options_size(options, preprocess);
+    att_config_apply(&s->config, preprocess);
 }
 
 static att_status describe(const search *s, const att_option_values *own, att_identity *identity)
 {
     att_text text = {.context = s->context}, other = {.context = s->context}, brief = {.context = s->context};
-    const char *look_from = s->look_from ? s->look_from : VARIANT;
+    const char *preprocess_from = s->preprocess_from ? s->preprocess_from : VARIANT;
     const char *notes = s->notes.data ? s->notes.data : "", *tag = s->named.tag;
     att_text_append(&text, "architecture: %s (%s%s%s)", s->name_from, identity->name, *tag ? "." : "", tag);
     if (att_options_differences(&other, s->variant.family->options, &identity->options, own))
         att_text_append(&text, " with %s", other.data ? other.data : "");
-    att_text_append(&text, "; preprocessing: %s%s", look_from, notes);
+    att_text_append(&text, "; preprocessing: %s%s", preprocess_from, notes);
     if (*att_tensors_origin(s->file))
         att_text_append(&text, "; weights: %s", att_tensors_origin(s->file));
     att_text_append(&brief, "%s%s%s", s->name_from, *tag ? ", pretrained tag " : "", tag);
-    if (strcmp(look_from, s->name_from) != 0)
-        att_text_append(&brief, "; preprocessing: %s", look_from);
+    if (strcmp(preprocess_from, s->name_from) != 0)
+        att_text_append(&brief, "; preprocessing: %s", preprocess_from);
     if (*att_tensors_origin(s->file))
         att_text_append(&brief, "; weights: %s", att_tensors_origin(s->file));
     att_text_append(&brief, "%s", notes);
@@ -541,7 +543,7 @@ static att_status describe(const search *s, const att_option_values *own, att_id
 /* Returns the file's value of a text option unless the caller gives another; "" if there is none. */
 static const char *left_to_file(const search *s, const char *key)
 {
-    const char *by_file = att_options_text(&s->of_file, key);
+    const char *by_file = att_options_text(&s->from_file, key);
     return strcmp(by_file, att_options_text(&s->config.options, key)) == 0 ? by_file : "";
 }
 
@@ -553,7 +555,7 @@ static att_status check_registered(const search *s)
     const char *task = left_to_file(s, "task");
     char module[ATT_OPTION_TEXT_BYTES];
     att_task_info info;
-    if (att_modules_lack(s->context, left_to_file(s, "modules"), module, sizeof module))
+    if (att_modules_find_missing(s->context, left_to_file(s, "modules"), module, sizeof module))
         return att_fail(s->context, ATT_ERR_UNSUPPORTED, refusal, s->path, "module", module, "att_module_register()");
     if (*task && att_task_find(s->context, task, &info) != ATT_OK)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED, refusal, s->path, "task", task, "att_task_register()");
@@ -562,21 +564,21 @@ static att_status check_registered(const search *s)
 
 static att_status identify(search *s, const char *name, const att_option_values *flags, att_identity *identity)
 {
-    ATT_TRY(take_all(s, name, flags));
+    ATT_TRY(read_sources(s, name, flags));
     ATT_TRY(check_registered(s));
     if (!s->config.name[0])
-        return fail_nameless(s);
+        return fail_unnamed(s);
     att_variant variant = s->variant;
     if (s->name_from != METADATA) /* attscope's metadata gives every option */
         ATT_TRY(check_name(s, variant));
     att_identity made = {0};
     att_option_values found, own;
     snprintf(made.name, sizeof made.name, "%s", s->named.network);
-    ATT_TRY(ask_variant(s, &variant, &found, &own, &made.preprocess));
-    att_status status = settle_options(s, &variant, found, &own, &made.options);
+    ATT_TRY(read_tensors(s, &variant, &found, &own, &made.preprocess));
+    att_status status = resolve_options(s, &variant, found, &own, &made.options);
     if (status != ATT_OK)
         return status == ATT_ERR_NOT_FOUND ? ATT_ERR_ARGUMENT : status; /* NOT_FOUND: an unknown network */
-    settle_look(s, &made.preprocess, &made.options);
+    resolve_preprocess(s, &made.preprocess, &made.options);
     made.test_height = s->config.test_height;
     made.test_width = s->config.test_width;
     made.test_crop_pct = s->config.test_crop_pct;
@@ -593,7 +595,7 @@ static att_status search_network(att_context *context, const att_tensors *file, 
                 .file = file,
                 .path = path ? path : att_tensors_path(file),
                 .config = att_config_none(),
-                .of_file = att_options_none(),
+                .from_file = att_options_none(),
                 .notes.context = context};
     att_status status = identify(&s, name, flags, identity);
     att_text_free(&s.notes);

@@ -261,8 +261,7 @@ static void list_extra(const loading *l, listing *extra)
 {
     for (int i = 0; !l->prefix[0] && i < att_tensors_count(l->file); i++) {
         const char *name = att_tensors_at(l->file, i).name;
-        bool passed_over =
-            att_checkpoint_passes_over(l->context, l->file, name) || (l->without_head && is_head(l, name));
+        bool passed_over = att_checkpoint_ignores(l->context, l->file, name) || (l->without_head && is_head(l, name));
         if (!passed_over && !is_parameter(l, name))
             list_name(extra, name, "");
     }

@@ -9,10 +9,10 @@
 
 #include "core/error.h"
 #include "models/checkpoint.h"
+#include "models/detected_modules.h"
 #include "models/family.h"
+#include "models/foreign_tensors.h"
 #include "models/patches.h"
-#include "models/seen_modules.h"
-#include "models/signs.h"
 
 static const double NORM_EPS = 1e-6;
 
@@ -69,10 +69,10 @@ static const att_option rows[] = {
 ATT_SETTINGS_FIT(mixer_options);
 static const att_option_table table = {rows, sizeof rows / sizeof *rows, sizeof(mixer_options)};
 
-static void mixer_defaults(int index, const att_option_values *said, att_option_values *options,
+static void mixer_defaults(int index, const att_option_values *given, att_option_values *options,
                            att_preprocess *preprocess)
 {
-    (void)said;
+    (void)given;
     const struct mixer_variant *variant = &variants[index];
     mixer_options o;
     att_options_open(&table, &o);
@@ -123,7 +123,7 @@ static att_status mixer_complete(att_context *context, void *options)
     return att_mlp_check(context, "token_mlp_ratio", o->embed_dim, o->token_mlp_ratio);
 }
 
-static const att_idle_argument idle_arguments[] = {
+static const att_accepted_argument accepted_arguments[] = {
     {"proj_drop_rate", ATT_ANY_VALUE},
     {"nlhb", ATT_ANY_VALUE},
     {"stem_norm", "false"},
@@ -307,16 +307,16 @@ static const char *const branches[] = {
 static const att_module *module_at(const att_context *context, const att_tensors *file, int block, const char *rest,
                                    int *hook)
 {
-    const att_module *module = att_seen_find(context, rest, branches[AFTER_MLP]);
+    const att_module *module = att_detected_find(context, rest, branches[AFTER_MLP]);
     char name[NAME_SIZE];
     bool mixes = att_checkpoint_has(file, token_mlp_name(block, name));
     *hook = module ? AFTER_MLP : mixes ? AFTER_MIXING : MIXING;
-    return module ? module : att_seen_find(context, rest, branches[MIXING]);
+    return module ? module : att_detected_find(context, rest, branches[MIXING]);
 }
 
 static bool is_in_module(const att_context *context, const char *rest)
 {
-    return att_seen_owns(context, rest, branches[AFTER_MLP]) || att_seen_owns(context, rest, branches[MIXING]);
+    return att_detected_owns(context, rest, branches[AFTER_MLP]) || att_detected_owns(context, rest, branches[MIXING]);
 }
 
 static bool mixer_is_added(const att_context *context, const char *name)
@@ -328,25 +328,26 @@ static bool mixer_is_added(const att_context *context, const char *name)
 /* Reads depth and modules from the names of all tensors. Refuses the file if a name belongs to no MLP-Mixer; of several
  * such names the most specific is reported. */
 static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found,
-                             att_seen_modules *seen)
+                             att_detected_modules *detected)
 {
-    const char *alien = NULL;
+    const char *foreign = NULL;
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int block = att_checkpoint_block(name, "blocks", &rest), hook = 0;
         const att_module *module =
             block >= 0 && block < ATT_BLOCKS ? module_at(context, file, block, rest, &hook) : NULL;
         if (module)
-            att_seen_note(context, seen, module, hook, block);
+            att_detected_add(context, detected, module, hook, block);
         if (block >= 0 && (is_in_module(context, rest) || att_checkpoint_lists(block_names, rest))) {
             if (block + 1 > att_options_number(found, "depth", 0))
                 att_options_set(found, "depth", block + 1);
         } else if (!att_checkpoint_owns(file, name) && !att_task_of_parameter(context, name) &&
-                   !att_checkpoint_lists(outer_names, name) && (!alien || att_sign_rank(name) < att_sign_rank(alien))) {
-            alien = name;
+                   !att_checkpoint_lists(outer_names, name) &&
+                   (!foreign || att_foreign_rank(name) < att_foreign_rank(foreign))) {
+            foreign = name;
         }
     }
-    return alien ? att_sign_refuse(context, file, alien, "MLP-Mixer") : ATT_OK;
+    return foreign ? att_foreign_refuse(context, file, foreign, "MLP-Mixer") : ATT_OK;
 }
 
 /* Returns the dimensions of the weight fc1 in the first token MLP, and its name; NULL if no block has one. */
@@ -389,10 +390,10 @@ static void read_mlps(const att_tensors *file, att_option_values *found)
 
 static att_status mixer_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
-    att_seen_modules seen = {0};
-    ATT_TRY(read_names(context, file, found, &seen));
+    att_detected_modules detected = {0};
+    ATT_TRY(read_names(context, file, found, &detected));
     ATT_TRY(att_patches_read(context, file, MARK, found));
-    ATT_TRY(att_seen_write_blocks(context, file, &places, branches, &seen, found));
+    ATT_TRY(att_detected_write_blocks(context, file, &places, branches, &detected, found));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp_tokens"));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp_channels"));
     read_classes(file, found);
@@ -401,12 +402,12 @@ static att_status mixer_recognise(att_context *context, const att_tensors *file,
 }
 
 /* The MLP along the tokens determines the number of patches, but not the sides of their grid. */
-static att_status mixer_check_unsaid(att_context *context, const att_tensors *file, const att_unsaid *u)
+static att_status mixer_check_undetermined(att_context *context, const att_tensors *file, const att_option_sources *u)
 {
     att_shape shape;
     char name[NAME_SIZE];
     const int64_t *dims = token_mlp(file, u->found, name, &shape);
-    const att_option_value *size = att_options_find(u->said, "img_size");
+    const att_option_value *size = att_options_find(u->given, "img_size");
     if (!dims || (!size && att_options_find(u->found, "img_size")))
         return ATT_OK;
     if (!size)
@@ -414,7 +415,7 @@ static att_status mixer_check_unsaid(att_context *context, const att_tensors *fi
                         "%s: the %d patches of \"%s\" are no square grid, so that the sides of the images must be said "
                         "(img_size H W)",
                         u->path, (int)dims[1], name);
-    const att_option_value *patch = att_options_find(u->said, "patch_size");
+    const att_option_value *patch = att_options_find(u->given, "patch_size");
     if (!patch)
         patch = att_options_find(u->found, "patch_size");
     int height = (int)size->numbers[0], width = (int)size->numbers[size->count - 1];
@@ -434,7 +435,7 @@ const att_family att_family_mixer = {
     .mark = MARK,
     .options = &table,
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
-    .idle_arguments = idle_arguments,
+    .accepted_arguments = accepted_arguments,
     .classifier = mixer_classifier,
     .variant_count = sizeof variants / sizeof *variants,
     .variant = mixer_info,
@@ -443,6 +444,6 @@ const att_family att_family_mixer = {
     .build = mixer_build,
     .recognise = mixer_recognise,
     .take_argument = take_argument,
-    .check_unsaid = mixer_check_unsaid,
+    .check_undetermined = mixer_check_undetermined,
     .is_added = mixer_is_added,
 };

@@ -184,20 +184,20 @@ att_model_info att_model_at(int index)
     return variant.family->variant(variant.index);
 }
 
-void att_variant_defaults(const att_variant *variant, const att_option_values *said, att_option_values *options,
+void att_variant_defaults(const att_variant *variant, const att_option_values *given, att_option_values *options,
                           att_preprocess *preprocess)
 {
     const att_option_values nothing = att_options_none();
     att_model_info info = variant->family->variant(variant->index);
     *options = nothing;
-    variant->family->defaults(variant->index, said ? said : &nothing, options, preprocess);
+    variant->family->defaults(variant->index, given ? given : &nothing, options, preprocess);
     att_options_set_text(options, "task", att_task_at(NULL, 0).name);
     if (preprocess->height != info.height || preprocess->width != info.width)
         return; /* the images are not those of the tag's weights */
     att_option_values tagged = variant->tag.options;
     att_options_fill(&tagged, options);
     *options = tagged;
-    att_config_lay_over(&variant->tag, preprocess);
+    att_config_apply(&variant->tag, preprocess);
     att_options_size(options, preprocess);
 }
 
@@ -253,7 +253,7 @@ static att_status build_graph(att_model *model, att_dtype dtype)
 }
 
 /* Sets options, preprocessing and task of a model from the variant and the caller's options (NULL: none). */
-static att_status settle(att_model *model, const att_variant *variant, const att_option_values *options)
+static att_status resolve_options(att_model *model, const att_variant *variant, const att_option_values *options)
 {
     att_option_values own;
     att_variant_defaults(variant, options, &own, &model->preprocess);
@@ -281,7 +281,7 @@ att_status att_model_create(att_context *context, const char *name, const att_op
     if (!model)
         return att_fail_memory(context, sizeof *model, "a model");
     *model = (att_model){.context = context};
-    att_status status = settle(model, &variant, options);
+    att_status status = resolve_options(model, &variant, options);
     if (status == ATT_OK)
         status = build_graph(model, dtype);
     if (status != ATT_OK)
@@ -380,6 +380,6 @@ att_identity att_model_identity(const att_model *model)
 {
     att_identity identity = {.options = model->options, .preprocess = model->preprocess};
     snprintf(identity.name, sizeof identity.name, "%s", model->name);
-    att_options_forget_training(&identity.options);
+    att_options_drop_training(&identity.options);
     return identity;
 }

@@ -240,7 +240,7 @@ static void write_choice(const att_module_choice *choice, char *text, size_t siz
         snprintf(text, size, "%s", module->name);
 }
 
-static bool says(const char *text, const char *option)
+static bool sets_option(const char *text, const char *option)
 {
     size_t length = strlen(option);
     for (const char *at = strpbrk(text, ":,"); at; at = strpbrk(at + 1, ","))
@@ -269,11 +269,14 @@ att_status att_module_options_infer(att_context *context, const att_module_place
 att_status att_module_options_fit(att_context *context, const att_module_places *places,
                                   const att_module_choice *choice, const char *text, int *hidden, bool *own)
 {
-    search s = {
-        .context = context, .at = places, .choice = *choice, .keeps_ratio = says(text, "ratio"), .hidden = hidden};
+    search s = {.context = context,
+                .at = places,
+                .choice = *choice,
+                .keeps_ratio = sets_option(text, "ratio"),
+                .hidden = hidden};
     bool fits;
     *own = false;
     ATT_TRY(fits_all(&s, &fits));
-    s.widths_are_free = option_of(choice->module, "hidden") >= 0 && !says(text, "hidden");
+    s.widths_are_free = option_of(choice->module, "hidden") >= 0 && !sets_option(text, "hidden");
     return fits || !s.widths_are_free ? ATT_OK : fits_all(&s, own);
 }

@@ -6,8 +6,8 @@
 #include "core/text.h"
 #include "models/config.h"
 #include "models/family.h"
-#include "models/slip.h"
 #include "models/timm.h"
+#include "models/typo.h"
 
 /* --- attscope's variants ------------------------------------------------------------------------------------------ */
 
@@ -27,7 +27,7 @@ static att_status fail_unknown(att_context *context, const char *network)
     const char *meant = NULL;
     bool several = false;
     for (int i = 0; i < att_model_count(); i++)
-        if (att_name_is_slip(network, att_model_at(i).name)) {
+        if (att_name_is_typo(network, att_model_at(i).name)) {
             several = meant != NULL;
             meant = att_model_at(i).name;
         }

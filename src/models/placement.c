@@ -323,7 +323,7 @@ att_status att_modules_parse(att_context *context, const att_hooks *hooks, const
     return ATT_OK;
 }
 
-bool att_modules_lack(const att_context *context, const char *text, char *name, size_t size)
+bool att_modules_find_missing(const att_context *context, const char *text, char *name, size_t size)
 {
     for (const char *at = text; *at; at += strcspn(at, "+"), at += *at == '+') {
         snprintf(name, size, "%.*s", (int)strcspn(at, ":@+"), at);
@@ -381,10 +381,10 @@ bool att_placed_same(const char *a, const char *b)
     return none || (!strchr(a, '+') && !strchr(b, '+') && strcspn(b, ":@") == length && strncmp(a, b, length) == 0);
 }
 
-att_status att_placed_complete(att_context *context, const char *known, att_option_values *said)
+att_status att_placed_complete(att_context *context, const char *known, att_option_values *given)
 {
     char text[2 * ATT_OPTION_TEXT_BYTES];
-    const char *own = att_options_text(said, KEY);
+    const char *own = att_options_text(given, KEY);
     bool any = *own == '@', none = !*known || strcmp(known, "none") == 0;
     if (any && (none || strchr(known, '+')))
         return att_fail(context, ATT_ERR_ARGUMENT,
@@ -396,7 +396,7 @@ att_status att_placed_complete(att_context *context, const char *known, att_opti
     bool has_options = memchr(own, ':', own_length) != NULL;
     const char *module = has_options ? own : known, *place = own[own_length] ? own + own_length : known + known_length;
     snprintf(text, sizeof text, "%.*s%s", (int)(has_options ? own_length : known_length), module, place);
-    att_options_set_text(said, KEY, text);
+    att_options_set_text(given, KEY, text);
     return ATT_OK;
 }
 

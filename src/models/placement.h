@@ -56,7 +56,7 @@ att_status att_modules_parse(att_context *context, const att_hooks *hooks, const
                              att_modules *modules);
 /* Writes the first module that the text names and the context lacks to `name`, truncated to `size`; returns false if
  * the context has all of them. */
-bool att_modules_lack(const att_context *context, const char *text, char *name, size_t size);
+bool att_modules_find_missing(const att_context *context, const char *text, char *name, size_t size);
 /* Writes one placed module in its shortest form: "se:ratio=8@after_branch:every:2". Returns false if it does not fit.
  */
 bool att_placed_format(const char *module, const att_hooks *hooks, int hook, const bool *chosen,
@@ -70,9 +70,9 @@ att_value att_modules_apply(const att_modules *modules, int hook, int block, con
 size_t att_placed_module_length(const char *text);
 /* Returns whether both texts are one placed module of the same name, or both "none". */
 bool att_placed_same(const char *a, const char *b);
-/* Completes the option "modules" in `said`, if it leaves open options or placement of a module, from `known`, a text
+/* Completes the option "modules" in `given`, if it leaves open options or placement of a module, from `known`, a text
  * with the same module. "@..." stands for the module of `known`; ERR_ARGUMENT if that does not name exactly one. */
-att_status att_placed_complete(att_context *context, const char *known, att_option_values *said);
+att_status att_placed_complete(att_context *context, const char *known, att_option_values *given);
 
 /* Widths in run-length form: "3x2,5x2,10" is 3, 3, 5, 5, 10. Assigns them to the chosen ones of `total` blocks, in
  * order, and 0 to the others. Errors: ERR_ARGUMENT. */

@@ -63,7 +63,7 @@ static void widen(att_dtype dtype, const void *values, int64_t count, double *ou
         out[i] = dtype == ATT_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
 }
 
-static void shorten(att_dtype dtype, const double *values, int64_t count, void *out)
+static void narrow(att_dtype dtype, const double *values, int64_t count, void *out)
 {
     for (int64_t i = 0; i < count; i++)
         if (dtype == ATT_F64)
@@ -86,7 +86,7 @@ static att_status resample(const resizing *r, att_weights *to, int index, double
     ATT_TRY(att_weights_get(r->from, -1, from, raw, old));
     widen(dtype, raw, old, in);
     ATT_TRY(att_regrid_table(r->context, &grid, in, out));
-    shorten(dtype, out, count, raw);
+    narrow(dtype, out, count, raw);
     return att_weights_set(to, -1, index, raw, count);
 }
 

@@ -26,14 +26,14 @@ static const resnet_style basic = {"basic", "conv7", "conv", 64, 1}, basic_d = {
                           cifar = {"bottleneck", SMALL_STEM, "conv", 16, 0},
                           cifar_preact = {"preact", SMALL_STEM, "conv", 16, 0};
 
-typedef struct resnet_look {
+typedef struct resnet_images {
     double mean[3], std[3];
     const char *interpolation;
-} resnet_look;
+} resnet_images;
 
-static const resnet_look imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, "bicubic"},
-                         linear = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, "bilinear"},
-                         colours = {{0.4914, 0.4822, 0.4465}, {0.2023, 0.1994, 0.2010}, "bilinear"};
+static const resnet_images imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, "bicubic"},
+                           linear = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, "bilinear"},
+                           colours = {{0.4914, 0.4822, 0.4465}, {0.2023, 0.1994, 0.2010}, "bilinear"};
 
 static const char RESNET[] = "ResNet (He et al., CVPR 2016)";
 static const char TRICKS[] = "ResNet with a bag of tricks (He et al., CVPR 2019)";
@@ -55,7 +55,7 @@ static const struct resnet_variant {
     const char *modules;
     int img_size;
     double crop_pct;
-    const resnet_look *look;
+    const resnet_images *images;
 } variants[] = {
     {"resnet10t", TRICKS, &basic_t, L14, 0, 1, 64, "none", 176, 0.875, &imagenet},
     {"resnet14t", TRICKS, &tiered, L14, 0, 1, 64, "none", 176, 0.875, &imagenet},
@@ -131,29 +131,29 @@ static att_model_info resnet_info(int index)
 }
 
 /* With the stem for small images any of these networks is one for images like those of CIFAR. */
-static bool is_made_small(const resnet_style *style, const att_option_values *said)
+static bool is_made_small(const resnet_style *style, const att_option_values *given)
 {
-    return strcmp(att_options_text(said, "stem_type"), SMALL_STEM) == 0 && strcmp(style->stem_type, SMALL_STEM) != 0;
+    return strcmp(att_options_text(given, "stem_type"), SMALL_STEM) == 0 && strcmp(style->stem_type, SMALL_STEM) != 0;
 }
 
-static void look_at(const resnet_look *look, int img_size, double crop_pct, att_preprocess *preprocess)
+static void set_images(const resnet_images *images, int img_size, double crop_pct, att_preprocess *preprocess)
 {
     *preprocess = (att_preprocess){
         .height = img_size, .width = img_size, .in_chans = 3, .crop_pct = crop_pct, .crop_mode = "center"};
-    memcpy(preprocess->mean, look->mean, sizeof preprocess->mean);
-    memcpy(preprocess->std, look->std, sizeof preprocess->std);
-    snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", look->interpolation);
+    memcpy(preprocess->mean, images->mean, sizeof preprocess->mean);
+    memcpy(preprocess->std, images->std, sizeof preprocess->std);
+    snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", images->interpolation);
 }
 
-static void resnet_defaults(int index, const att_option_values *said, att_option_values *options,
+static void resnet_defaults(int index, const att_option_values *given, att_option_values *options,
                             att_preprocess *preprocess)
 {
     const struct resnet_variant *variant = &variants[index];
     const resnet_style *style = variant->style;
-    if (is_made_small(style, said))
-        look_at(&colours, 32, 1, preprocess);
+    if (is_made_small(style, given))
+        set_images(&colours, 32, 1, preprocess);
     else
-        look_at(variant->look, variant->img_size, variant->crop_pct, preprocess);
+        set_images(variant->images, variant->img_size, variant->crop_pct, preprocess);
     att_resnet_options o;
     att_options_open(&att_resnet_table, &o);
     o.img_size[0] = preprocess->height;
@@ -185,7 +185,7 @@ static att_classifier_form resnet_classifier(const void *options)
 }
 
 /* stem_width and avg_down may have any value because the tensors show them. */
-static const att_idle_argument resnet_idle[] = {
+static const att_accepted_argument resnet_arguments[] = {
     {"drop_block_rate", ATT_ANY_VALUE},
     {"output_stride", "32"},
     {"block_reduce_first", "1"},
@@ -211,7 +211,7 @@ const att_family att_family_resnet = {
     .mark = "layer1.0.conv1.weight",
     .options = &att_resnet_table,
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
-    .idle_arguments = resnet_idle,
+    .accepted_arguments = resnet_arguments,
     .classifier = resnet_classifier,
     .variant_count = sizeof variants / sizeof *variants,
     .variant = resnet_info,

@@ -5,9 +5,9 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "models/checkpoint.h"
+#include "models/detected_modules.h"
+#include "models/foreign_tensors.h"
 #include "models/resnet.h"
-#include "models/seen_modules.h"
-#include "models/signs.h"
 
 /* Scope of modules in public codes of residual networks for CIFAR. */
 static const char OTHER_SCOPE[] = "attention_module";
@@ -60,7 +60,8 @@ static bool is_inner(const char *name)
     return false;
 }
 
-/* Parses at most 3 digits without leading zeros before a dot and moves *at behind the dot; returns false otherwise. */
+/* Parses at most 3 digits without leading zeros before a dot and moves *at after_scope the dot; returns false
+ * otherwise. */
 static bool read_number(const char **at, int *number)
 {
     size_t count = strspn(*at, "0123456789");
@@ -84,7 +85,7 @@ static bool read_place(const char *name, int *stage, int *block, const char **re
 }
 
 /* Returns what follows "<scope>." in `name`; NULL for other names. */
-static const char *behind(const char *name, const char *scope)
+static const char *after_scope(const char *name, const char *scope)
 {
     size_t length = strlen(scope);
     return strncmp(name, scope, length) == 0 && name[length] == '.' ? name + length + 1 : NULL;
@@ -99,11 +100,11 @@ static const char *scope_of(const att_module *module, int i)
 
 /* Returns what follows a scope of the module, and the scope's number in *which; NULL for names outside of its scopes.
  */
-static const char *behind_module(const char *rest, const att_module *module, int *which)
+static const char *after_module_scope(const char *rest, const att_module *module, int *which)
 {
     const char *own = NULL, *scope;
     for (*which = 0; !own && (scope = scope_of(module, *which)); ++*which)
-        own = behind(rest, scope);
+        own = after_scope(rest, scope);
     --*which;
     return own;
 }
@@ -113,7 +114,7 @@ static bool is_in_module(const att_context *context, const char *rest)
     int which;
     bool is = false;
     for (int i = 0; i < att_module_count(context) && !is; i++)
-        is = behind_module(rest, att_module_at(context, i), &which) != NULL;
+        is = after_module_scope(rest, att_module_at(context, i), &which) != NULL;
     return is;
 }
 
@@ -121,7 +122,7 @@ static bool is_in_module(const att_context *context, const char *rest)
 static bool other_name(const att_module *module, const char *own, char *other, size_t size)
 {
     for (int i = 0; i < ATT_MODULE_OTHER_NAMES && module->other_names[i][0]; i++) {
-        const char *rest = behind(own, module->other_names[i][0]);
+        const char *rest = after_scope(own, module->other_names[i][0]);
         if (rest)
             return snprintf(other, size, "%s.%s", module->other_names[i][1], rest) < (int)size;
     }
@@ -129,7 +130,7 @@ static bool other_name(const att_module *module, const char *own, char *other, s
 }
 
 /* In a scope that several modules share, only exact names identify a module, not patterns. */
-static bool tells(const att_module *module, const char *own, bool own_scope)
+static bool identifies(const att_module *module, const char *own, bool own_scope)
 {
     char other[NAME_BYTES];
     return strcmp(module->parameter, own) == 0 || (own_scope && att_text_matches(module->parameter, own)) ||
@@ -145,23 +146,23 @@ static bool has_constant(const att_tensors *file, const att_module *module, cons
            att_tensors_find(file, beside) >= 0;
 }
 
-typedef struct seen {
+typedef struct recognition {
     att_context *context;
     const att_tensors *file;
-    const char *alien; /* most specific name that no residual network here has; NULL: none */
+    const char *foreign; /* most specific name that no residual network here has; NULL: none */
     int blocks[ATT_STAGES];
-} seen;
+} recognition;
 
 /* Returns the module that the tensor `name` belongs to; `rest` is its name within the block; NULL if none. If several
  * modules have the name in a shared scope, the one whose constant is beside it is returned, else the first without a
  * constant. */
-static const att_module *module_of(const seen *s, const char *name, const char *rest)
+static const att_module *module_of(const recognition *s, const char *name, const char *rest)
 {
     const att_module *found = NULL;
     for (int i = 0, which; i < att_module_count(s->context); i++) {
         const att_module *module = att_module_at(s->context, i);
-        const char *own = behind_module(rest, module, &which);
-        if (!own || !module->parameter || !tells(module, own, which == 0))
+        const char *own = after_module_scope(rest, module, &which);
+        if (!own || !module->parameter || !identifies(module, own, which == 0))
             continue;
         if (has_constant(s->file, module, name, own))
             return module;
@@ -199,17 +200,17 @@ bool att_resnet_alias(const att_context *context, const char *name, int index, c
     int stage, number;
     const char *rest, *own = NULL;
     for (int h = 0; h < 2 && index == 0; h++)
-        if ((own = behind(name, heads[h])))
+        if ((own = after_scope(name, heads[h])))
             return snprintf(other, size, "%s.%s", heads[1 - h], own) < (int)size;
     if (!read_place(name, &stage, &number, &rest))
         return false;
-    if (index == 0 && (own = behind(rest, "downsample")))
+    if (index == 0 && (own = after_scope(rest, "downsample")))
         return snprintf(other, size, "layer%d.%d.shortcut.%s", stage, number, own) < (int)size;
     char block[48];
     snprintf(block, sizeof block, "layer%d.%d", stage, number);
     for (int i = 0; i < att_module_count(context); i++) {
         const att_module *module = att_module_at(context, i);
-        own = module->place == ATT_ON_MAPS ? behind(rest, module->scope) : NULL;
+        own = module->place == ATT_ON_MAPS ? after_scope(rest, module->scope) : NULL;
         if (own && alias_in_module(module, block, own, &index, other, size))
             return true;
     }
@@ -218,29 +219,28 @@ bool att_resnet_alias(const att_context *context, const char *name, int index, c
 
 /* --- names of all tensors ----------------------------------------------------------------------------------------- */
 
-static void read_name(seen *s, const char *name)
+static void read_name(recognition *s, const char *name)
 {
     int stage, block;
     const char *rest;
-    if (att_checkpoint_passes_over(s->context, s->file, name) || att_task_of_parameter(s->context, name) ||
-        is_outer(name))
+    if (att_checkpoint_ignores(s->context, s->file, name) || att_task_of_parameter(s->context, name) || is_outer(name))
         return;
     if (!read_place(name, &stage, &block, &rest) || !(is_inner(rest) || is_in_module(s->context, rest))) {
-        if (!s->alien || att_sign_rank(name) < att_sign_rank(s->alien))
-            s->alien = name;
+        if (!s->foreign || att_foreign_rank(name) < att_foreign_rank(s->foreign))
+            s->foreign = name;
         return;
     }
     if (block >= s->blocks[stage - 1])
         s->blocks[stage - 1] = block + 1;
 }
 
-static bool has(const seen *s, const char *name)
+static bool has(const recognition *s, const char *name)
 {
     return att_tensors_find(s->file, name) >= 0;
 }
 
 /* Returns the shape of a tensor of this rank with dimensions in 1..2^24; rank 0 if there is none. */
-static att_shape shape_of(const seen *s, const char *name, int rank)
+static att_shape shape_of(const recognition *s, const char *name, int rank)
 {
     static const att_shape none = {.rank = 0};
     int index = att_tensors_find(s->file, name);
@@ -255,13 +255,13 @@ static att_shape shape_of(const seen *s, const char *name, int rank)
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
-static att_status fail_shape(const seen *s, const char *name, const char *expected)
+static att_status fail_shape(const recognition *s, const char *name, const char *expected)
 {
     return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: there is no residual network here without \"%s\" %s",
                     att_tensors_path(s->file), name, expected);
 }
 
-static att_status read_stem(const seen *s, att_option_values *found)
+static att_status read_stem(const recognition *s, att_option_values *found)
 {
     att_shape first = shape_of(s, "conv1.weight", 4), deep = shape_of(s, "conv1.0.weight", 4),
               second = shape_of(s, "conv1.3.weight", 4);
@@ -275,7 +275,7 @@ static att_status read_stem(const seen *s, att_option_values *found)
     return ATT_OK;
 }
 
-static att_status read_blocks(const seen *s, att_option_values *found)
+static att_status read_blocks(const recognition *s, att_option_values *found)
 {
     att_shape last = shape_of(s, "layer1.0.conv3.weight", 4), middle = shape_of(s, "layer1.0.conv2.weight", 4);
     if (!middle.rank)
@@ -295,14 +295,14 @@ static att_status read_blocks(const seen *s, att_option_values *found)
 }
 
 /* The shortcut shows in the second stage, where shapes change. */
-static void read_shortcut(const seen *s, att_option_values *found)
+static void read_shortcut(const recognition *s, att_option_values *found)
 {
     bool pools = shape_of(s, "layer2.0.downsample.1.weight", 4).rank != 0;
     bool changes = has(s, "layer2.0.downsample.0.weight") || has(s, "layer2.0.shortcut.0.weight");
     att_options_set_text(found, "shortcut", pools ? "avg_conv" : changes ? "conv" : "pad");
 }
 
-static att_status read_stages(const seen *s, att_option_values *found, att_stages *stages)
+static att_status read_stages(const recognition *s, att_option_values *found, att_stages *stages)
 {
     bool three = strcmp(att_options_text(found, "stem_type"), "conv3") == 0 && s->blocks[3] == 0;
     *stages = (att_stages){.count = three ? 3 : 4};
@@ -326,7 +326,7 @@ static att_status read_stages(const seen *s, att_option_values *found, att_stage
 /* --- modules ------------------------------------------------------------------------------------------------------ */
 
 /* Returns the channels of a block's branch, in a block of either kind. */
-static int64_t channels_of(const seen *s, const char *block)
+static int64_t channels_of(const recognition *s, const char *block)
 {
     char name[48];
     snprintf(name, sizeof name, "%s.conv3.weight", block);
@@ -345,17 +345,17 @@ static int blocks_before(const att_stages *stages, int stage)
     return count;
 }
 
-static int tensors_of(const seen *s, const att_module *module, const char *block)
+static int tensors_of(const recognition *s, const att_module *module, const char *block)
 {
     int count = 0, which;
     for (int i = 0; i < att_tensors_count(s->file); i++) {
-        const char *name = att_tensors_at(s->file, i).name, *rest = behind(name, block);
-        count += rest && !att_checkpoint_passes_over(s->context, s->file, name) && behind_module(rest, module, &which);
+        const char *name = att_tensors_at(s->file, i).name, *rest = after_scope(name, block);
+        count += rest && !att_checkpoint_ignores(s->context, s->file, name) && after_module_scope(rest, module, &which);
     }
     return count;
 }
 
-static void describe_block(const att_seen_places *places, const att_module *module, int hook, int block,
+static void describe_block(const att_block_layout *places, const att_module *module, int hook, int block,
                            att_module_site *site)
 {
     (void)hook;
@@ -367,32 +367,33 @@ static void describe_block(const att_seen_places *places, const att_module *modu
     site->tensors = tensors_of(places->user, module, site->block);
 }
 
-static att_seen_places places_of(const seen *s, const att_stages *stages)
+static att_block_layout places_of(const recognition *s, const att_stages *stages)
 {
-    return (att_seen_places){.file = s->file,
-                             .hooks = &att_resnet_hooks,
-                             .stages = *stages,
-                             .alias = att_resnet_alias,
-                             .site = describe_block,
-                             .user = s};
+    return (att_block_layout){.file = s->file,
+                              .hooks = &att_resnet_hooks,
+                              .stages = *stages,
+                              .alias = att_resnet_alias,
+                              .site = describe_block,
+                              .user = s};
 }
 
-static void note_modules(const seen *s, const att_stages *stages, att_seen_modules *modules)
+static void note_modules(const recognition *s, const att_stages *stages, att_detected_modules *modules)
 {
     for (int i = 0; i < att_tensors_count(s->file); i++) {
         const char *name = att_tensors_at(s->file, i).name, *rest;
         int stage, block;
-        if (att_checkpoint_passes_over(s->context, s->file, name) || !read_place(name, &stage, &block, &rest) ||
+        if (att_checkpoint_ignores(s->context, s->file, name) || !read_place(name, &stage, &block, &rest) ||
             block >= stages->blocks[stage - 1])
             continue;
         const att_module *module = module_of(s, name, rest);
         if (module)
-            att_seen_note(s->context, modules, module, ATT_RESNET_AFTER_BRANCH, blocks_before(stages, stage) + block);
+            att_detected_add(s->context, modules, module, ATT_RESNET_AFTER_BRANCH,
+                             blocks_before(stages, stage) + block);
     }
 }
 
 /* Group norm, layer norm and others have no running statistics. */
-static att_status check_norms(const seen *s)
+static att_status check_norms(const recognition *s)
 {
     static const char *const norms[] = {"bn1", "layer1.0.bn1"};
     for (int i = 0; i < COUNT(norms); i++) {
@@ -409,12 +410,12 @@ static att_status check_norms(const seen *s)
 }
 
 /* Sets all options but "modules". */
-static att_status read_network(seen *s, att_option_values *found, att_stages *stages)
+static att_status read_network(recognition *s, att_option_values *found, att_stages *stages)
 {
     for (int i = 0; i < att_tensors_count(s->file); i++)
         read_name(s, att_tensors_at(s->file, i).name);
-    if (s->alien)
-        return att_sign_refuse(s->context, s->file, s->alien, "residual network here");
+    if (s->foreign)
+        return att_foreign_refuse(s->context, s->file, s->foreign, "residual network here");
     ATT_TRY(check_norms(s));
     ATT_TRY(read_stem(s, found));
     ATT_TRY(read_blocks(s, found));
@@ -429,18 +430,18 @@ static att_status read_network(seen *s, att_option_values *found, att_stages *st
 
 att_status att_resnet_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
-    seen s = {.context = context, .file = file};
+    recognition s = {.context = context, .file = file};
     att_stages stages;
-    att_seen_modules modules = {0};
+    att_detected_modules modules = {0};
     ATT_TRY(read_network(&s, found, &stages));
     note_modules(&s, &stages, &modules);
     att_options_set_text(found, "modules", "none");
-    att_seen_places places = places_of(&s, &stages);
-    return att_seen_write(context, &places, &modules, found);
+    att_block_layout places = places_of(&s, &stages);
+    return att_detected_write(context, &places, &modules, found);
 }
 
 /* hidden: widths of the blocks that have the module, in order */
-static att_status write_hidden(const seen *s, const int *hidden, int count, att_resnet_options *options)
+static att_status write_hidden(const recognition *s, const int *hidden, int count, att_resnet_options *options)
 {
     if (att_widths_format(hidden, count, options->modules_hidden, sizeof options->modules_hidden))
         return ATT_OK;
@@ -453,25 +454,25 @@ static att_status write_hidden(const seen *s, const int *hidden, int count, att_
 att_status att_resnet_fit(att_context *context, const att_tensors *file, void *settings)
 {
     att_resnet_options *options = settings;
-    seen s = {.context = context, .file = file};
+    recognition s = {.context = context, .file = file};
     att_option_values found = att_options_none();
     att_resnet net;
     att_stages stages;
-    att_seen_modules modules = {0};
+    att_detected_modules modules = {0};
     bool own;
     options->modules_hidden[0] = '\0';
     ATT_TRY(read_network(&s, &found, &stages));
     ATT_TRY(att_resnet_read(context, options, &net));
     note_modules(&s, &stages, &modules);
     const att_placed_module *placed = &net.modules.items[0];
-    const att_seen_module *only = &modules.items[0];
+    const att_detected_module *only = &modules.items[0];
     if (modules.count != 1 || net.modules.count != 1 || placed->choice.module != only->module ||
         memcmp(only->at, placed->at, sizeof placed->at) != 0)
         return ATT_OK;
     att_module_site sites[ATT_BLOCKS];
     int hidden[ATT_BLOCKS];
-    att_seen_places at = places_of(&s, &stages);
-    att_module_places places = {file, sites, att_seen_sites(&at, only, sites), att_resnet_alias};
+    att_block_layout at = places_of(&s, &stages);
+    att_module_places places = {file, sites, att_detected_sites(&at, only, sites), att_resnet_alias};
     ATT_TRY(att_module_options_fit(context, &places, &placed->choice, options->modules, hidden, &own));
     return own ? write_hidden(&s, hidden, places.count, options) : ATT_OK;
 }

@@ -68,7 +68,7 @@ static bool may_be_empty(const char *key)
     return strcmp(key, "global_pool") == 0 || strcmp(key, "gp") == 0;
 }
 
-static bool says_nothing(const char *key, const json_t *value)
+static bool is_empty_value(const char *key, const json_t *value)
 {
     return !value || json_is_null(value) ||
            (json_is_string(value) && json_string_length(value) == 0 && !may_be_empty(key)) ||
@@ -80,7 +80,7 @@ static att_status note_member(att_context *context, const char *what, const json
                               att_config *config)
 {
     const json_t *value = json_object_get(object, key);
-    if (says_nothing(key, value))
+    if (is_empty_value(key, value))
         return ATT_OK;
     att_fact fact = json_fact(value);
     return att_config_note(context, what, key, &fact, config);
@@ -165,7 +165,7 @@ static att_status note_name_member(att_context *context, const char *what, const
                                    att_config *config)
 {
     const json_t *value = json_object_get(object, key);
-    if (says_nothing(key, value))
+    if (is_empty_value(key, value))
         return ATT_OK;
     if (!json_is_string(value))
         return att_fail(context, ATT_ERR_FORMAT, "%s: \"%s\" must be a text", what, key);
@@ -178,8 +178,8 @@ static att_status note_name_member(att_context *context, const char *what, const
 /* Keys under which programs store them. */
 static const char *const argument_keys[] = {"model_args", "model_kwargs", "kwargs"};
 
-/* For timm's scripts and for every family (see att_family.idle_arguments). */
-static const att_idle_argument idle_arguments[] = {
+/* For timm's scripts and for every family (see att_family.accepted_arguments). */
+static const att_accepted_argument accepted_arguments[] = {
     {"pretrained", ATT_ANY_VALUE}, {"bn_eps", "1e-5"}, {"bn_tf", "false"}, {NULL, NULL}};
 
 static bool is_value(const att_fact *fact, const char *text)
@@ -190,34 +190,34 @@ static bool is_value(const att_fact *fact, const char *text)
     return fact->kind == ATT_FACT_NUMBERS && fact->count == 1 && as_number(text, &number) && fact->numbers[0] == number;
 }
 
-/* Whether the list has the argument; *idle becomes true if the value is acceptable. */
-static bool has_argument(const att_idle_argument *list, const char *key, const att_fact *fact, bool *idle)
+/* Whether the list has the argument; *accepted becomes true if the value is acceptable. */
+static bool has_argument(const att_accepted_argument *list, const char *key, const att_fact *fact, bool *accepted)
 {
     bool found = false;
     for (; list && list->key; list++) {
         if (strcmp(list->key, key) != 0)
             continue;
         found = true;
-        *idle |= strcmp(list->value, ATT_ANY_VALUE) == 0 || is_value(fact, list->value);
+        *accepted |= strcmp(list->value, ATT_ANY_VALUE) == 0 || is_value(fact, list->value);
     }
     return found;
 }
 
 /* Whether timm's network with this argument computes what attscope's does. family: NULL if unknown; the value must then
  * be acceptable in every family that has the argument. */
-static bool is_idle(const att_family *family, const char *key, const att_fact *fact)
+static bool is_accepted(const att_family *family, const char *key, const att_fact *fact)
 {
-    bool known = false, all_idle = true, idle = false;
-    if (has_argument(idle_arguments, key, fact, &idle))
-        return idle;
-    for (int i = 0; i < att_family_count(); i++, idle = false) {
+    bool known = false, all_accepted = true, accepted = false;
+    if (has_argument(accepted_arguments, key, fact, &accepted))
+        return accepted;
+    for (int i = 0; i < att_family_count(); i++, accepted = false) {
         const att_family *other = att_family_at(i);
-        if ((family && family != other) || !has_argument(other->idle_arguments, key, fact, &idle))
+        if ((family && family != other) || !has_argument(other->accepted_arguments, key, fact, &accepted))
             continue;
         known = true;
-        all_idle &= idle;
+        all_accepted &= accepted;
     }
-    return known ? all_idle : is_value(fact, "0");
+    return known ? all_accepted : is_value(fact, "0");
 }
 
 static att_status refuse_argument(att_context *context, const char *what, const char *key, const att_fact *fact)
@@ -237,7 +237,7 @@ static att_status refuse_argument(att_context *context, const char *what, const 
 static att_status check_argument(att_context *context, const char *what, const att_family *family, const char *key,
                                  const att_fact *fact)
 {
-    return is_idle(family, key, fact) ? ATT_OK : refuse_argument(context, what, key, fact);
+    return is_accepted(family, key, fact) ? ATT_OK : refuse_argument(context, what, key, fact);
 }
 
 /* Returns the family of the network that the config names or, without a known name, of the file's tensors; NULL if
@@ -269,7 +269,7 @@ static att_status note_model_args(att_context *context, const char *what, const 
     json_object_foreach((json_t *)args, key, value)
     {
         att_fact fact = json_fact(value);
-        if (!says_nothing(key, value))
+        if (!is_empty_value(key, value))
             ATT_TRY(note_argument(context, what, family, key, &fact, config));
     }
     return ATT_OK;
@@ -278,9 +278,9 @@ static att_status note_model_args(att_context *context, const char *what, const 
 static bool is_listed(const char *key)
 {
     const att_fact nothing = {.kind = ATT_FACT_OTHER};
-    bool idle, listed = has_argument(idle_arguments, key, &nothing, &idle);
+    bool accepted, listed = has_argument(accepted_arguments, key, &nothing, &accepted);
     for (int i = 0; i < att_family_count() && !listed; i++)
-        listed = has_argument(att_family_at(i)->idle_arguments, key, &nothing, &idle);
+        listed = has_argument(att_family_at(i)->accepted_arguments, key, &nothing, &accepted);
     return listed;
 }
 
@@ -295,13 +295,13 @@ static att_status note_config_args(att_context *context, const char *what, const
         const json_t *args = json_object_get(root, argument_keys[i]);
         if (json_is_object(args))
             ATT_TRY(note_model_args(context, what, file, args, config));
-        else if (!says_nothing(argument_keys[i], args))
+        else if (!is_empty_value(argument_keys[i], args))
             return refuse_argument(context, what, argument_keys[i], &(att_fact){.kind = ATT_FACT_OTHER});
     }
     json_object_foreach((json_t *)root, key, value)
     {
         att_fact fact = json_fact(value);
-        if (is_listed(key) && !says_nothing(key, value))
+        if (is_listed(key) && !is_empty_value(key, value))
             ATT_TRY(check_argument(context, what, family, key, &fact));
     }
     return ATT_OK;
@@ -345,7 +345,7 @@ static att_status note_config(att_context *context, const char *what, const att_
     ATT_TRY(refuse_transformers(context, what, root));
     /* Before timm 0.9 the members of pretrained_cfg were beside the architecture. */
     const json_t *timm_config = json_object_get(root, "pretrained_cfg");
-    if (!json_is_object(timm_config) && !says_nothing("pretrained_cfg", timm_config))
+    if (!json_is_object(timm_config) && !is_empty_value("pretrained_cfg", timm_config))
         return att_fail(context, ATT_ERR_FORMAT, "%s: \"pretrained_cfg\" must be an object", what);
     if (!json_is_object(timm_config))
         timm_config = root;
@@ -355,8 +355,8 @@ static att_status note_config(att_context *context, const char *what, const att_
     ATT_TRY(note_members(context, what, root, own, config));
     note_tag(context, timm_config, config);
     /* A network without a head has num_classes 0 at the top, and the classes of its training in pretrained_cfg. */
-    bool says_classes = json_is_number(json_object_get(root, "num_classes"));
-    return note_members(context, what, timm_config, pretrained + says_classes, config);
+    bool has_classes = json_is_number(json_object_get(root, "num_classes"));
+    return note_members(context, what, timm_config, pretrained + has_classes, config);
 }
 
 att_status att_config_read_json(att_context *context, const char *path, const att_tensors *file, att_config *config)
@@ -517,7 +517,7 @@ static att_status note_options(att_context *context, const char *what, const att
     json_object_foreach((json_t *)options, key, value)
     {
         att_fact fact = json_fact(value);
-        if ((is_timms || argument_of(key)) && strcmp(key, "model") != 0 && !says_nothing(key, value))
+        if ((is_timms || argument_of(key)) && strcmp(key, "model") != 0 && !is_empty_value(key, value))
             ATT_TRY(note_option(context, what, file, key, &fact, config));
     }
     return ATT_OK;

@@ -38,15 +38,15 @@ static const vit_style plain = {"token", -1, 1, 1, 1, 0}, scaled = {"token", -1,
                        unbiased = {"token", -1, 1, 1, 0, 0}, gap = {"avg", 0, 0, 0, 1, 0},
                        gap_scaled = {"avg", 0, 0, 0, 0, 1e-6};
 
-typedef struct vit_look {
+typedef struct vit_images {
     double mean[3], std[3];
     const char *crop_mode, *interpolation;
-} vit_look;
+} vit_images;
 
-static const vit_look half = {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, "center", "bicubic"},
-                      squashed = {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, "squash", "bicubic"},
-                      imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, "center", "bicubic"},
-                      raw = {{0, 0, 0}, {1, 1, 1}, "center", "bilinear"};
+static const vit_images half = {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, "center", "bicubic"},
+                        squashed = {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, "squash", "bicubic"},
+                        imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, "center", "bicubic"},
+                        raw = {{0, 0, 0}, {1, 1, 1}, "center", "bilinear"};
 
 static const char VIT[] = "Vision Transformer (Dosovitskiy et al., ICLR 2021)";
 static const char FLEXIVIT[] = "FlexiViT (Beyer et al., CVPR 2023)";
@@ -61,7 +61,7 @@ static const struct vit_variant {
     int num_classes; /* 0: no head */
     const vit_size *size;
     const vit_style *style;
-    const vit_look *look;
+    const vit_images *images;
     double crop_pct;
 } variants[] = {
     {"vit_tiny_patch16_224", VIT, 16, 224, 1000, &tiny, &plain, &half, 0.9},
@@ -170,10 +170,10 @@ ATT_SETTINGS_FIT(att_vit_options);
 static const att_option_table vit_table = {vit_options, sizeof vit_options / sizeof *vit_options,
                                            sizeof(att_vit_options)};
 
-static void vit_defaults(int index, const att_option_values *said, att_option_values *options,
+static void vit_defaults(int index, const att_option_values *given, att_option_values *options,
                          att_preprocess *preprocess)
 {
-    (void)said;
+    (void)given;
     const struct vit_variant *variant = &variants[index];
     const vit_style *style = variant->style;
     att_vit_options o;
@@ -198,10 +198,10 @@ static void vit_defaults(int index, const att_option_values *said, att_option_va
     att_options_write(&vit_table, &o, options);
     *preprocess = (att_preprocess){
         .height = variant->img_size, .width = variant->img_size, .in_chans = 3, .crop_pct = variant->crop_pct};
-    memcpy(preprocess->mean, variant->look->mean, sizeof preprocess->mean);
-    memcpy(preprocess->std, variant->look->std, sizeof preprocess->std);
-    snprintf(preprocess->crop_mode, sizeof preprocess->crop_mode, "%s", variant->look->crop_mode);
-    snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", variant->look->interpolation);
+    memcpy(preprocess->mean, variant->images->mean, sizeof preprocess->mean);
+    memcpy(preprocess->std, variant->images->std, sizeof preprocess->std);
+    snprintf(preprocess->crop_mode, sizeof preprocess->crop_mode, "%s", variant->images->crop_mode);
+    snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", variant->images->interpolation);
 }
 
 /* In the order of the enum in vit.h. */
@@ -217,7 +217,7 @@ att_stages att_vit_stages(int depth)
     return (att_stages){.count = 1, .blocks = {depth}};
 }
 
-static const att_idle_argument vit_idle[] = {
+static const att_accepted_argument vit_arguments[] = {
     {"pos_drop_rate", ATT_ANY_VALUE},
     {"patch_drop_rate", ATT_ANY_VALUE},
     {"proj_drop_rate", ATT_ANY_VALUE},
@@ -429,7 +429,7 @@ const att_family att_family_vit = {
     .mark = "patch_embed.proj.weight",
     .options = &vit_table,
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
-    .idle_arguments = vit_idle,
+    .accepted_arguments = vit_arguments,
     .classifier = vit_classifier,
     .variant_count = sizeof variants / sizeof *variants,
     .variant = vit_info,
@@ -438,8 +438,8 @@ const att_family att_family_vit = {
     .build = vit_build_network,
     .recognise = att_vit_recognise,
     .take_argument = take_argument,
-    .reread = att_vit_reread,
-    .check_unsaid = att_vit_check_unsaid,
+    .disambiguate = att_vit_disambiguate,
+    .check_undetermined = att_vit_check_undetermined,
     .regrids = att_vit_regrids,
     .is_added = att_vit_is_added,
 };

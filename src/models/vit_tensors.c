@@ -8,9 +8,9 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "models/checkpoint.h"
+#include "models/detected_modules.h"
+#include "models/foreign_tensors.h"
 #include "models/patches.h"
-#include "models/seen_modules.h"
-#include "models/signs.h"
 #include "models/vit.h"
 
 static const char *const outer_names[] = {"cls_token",
@@ -46,18 +46,18 @@ static bool has_attention(const att_tensors *file, int block)
 static const att_module *module_at(const att_context *context, const att_tensors *file, int block, const char *rest,
                                    int *hook)
 {
-    const att_module *module = att_seen_find(context, rest, branches[ATT_VIT_AFTER_MLP]);
+    const att_module *module = att_detected_find(context, rest, branches[ATT_VIT_AFTER_MLP]);
     *hook = ATT_VIT_AFTER_MLP;
     if (module)
         return module;
     *hook = has_attention(file, block) ? ATT_VIT_AFTER_ATTN : ATT_VIT_ATTN;
-    return att_seen_find(context, rest, branches[*hook]);
+    return att_detected_find(context, rest, branches[*hook]);
 }
 
 static bool is_in_module(const att_context *context, const char *rest)
 {
-    return att_seen_owns(context, rest, branches[ATT_VIT_AFTER_MLP]) ||
-           att_seen_owns(context, rest, branches[ATT_VIT_ATTN]);
+    return att_detected_owns(context, rest, branches[ATT_VIT_AFTER_MLP]) ||
+           att_detected_owns(context, rest, branches[ATT_VIT_ATTN]);
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
@@ -65,9 +65,9 @@ static bool is_in_module(const att_context *context, const char *rest)
 /* Reads depth and modules from the names of all tensors. Refuses the file if a name belongs to no plain ViT; of several
  * such names the most specific is reported. */
 static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found,
-                             att_seen_modules *seen)
+                             att_detected_modules *detected)
 {
-    const char *alien = NULL;
+    const char *foreign = NULL;
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int hook = 0;
@@ -80,13 +80,14 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
         if (block >= 0 && (is_in_module(context, rest) || att_checkpoint_lists(block_names, rest))) {
             if (block + 1 > att_options_number(found, "depth", 0))
                 att_options_set(found, "depth", block + 1);
-        } else if (!alien || att_sign_rank(name) < att_sign_rank(alien)) {
-            alien = name;
+        } else if (!foreign || att_foreign_rank(name) < att_foreign_rank(foreign)) {
+            foreign = name;
         }
         if (module)
-            att_seen_note(context, seen, module, hook, block);
+            att_detected_add(context, detected, module, hook, block);
     }
-    return alien ? att_sign_refuse(context, file, alien, "plain ViT or DeiT, nor to another network here") : ATT_OK;
+    return foreign ? att_foreign_refuse(context, file, foreign, "plain ViT or DeiT, nor to another network here")
+                   : ATT_OK;
 }
 
 /* Only a square grid can be inferred from the number of positions. */
@@ -155,10 +156,10 @@ static void read_widths(const att_tensors *file, att_option_values *found)
 
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
-    att_seen_modules seen = {0};
-    ATT_TRY(read_names(context, file, found, &seen));
+    att_detected_modules detected = {0};
+    ATT_TRY(read_names(context, file, found, &detected));
     ATT_TRY(att_patches_read(context, file, "patch_embed.proj.weight", found));
-    ATT_TRY(att_seen_write_blocks(context, file, &att_vit_hooks, branches, &seen, found));
+    ATT_TRY(att_detected_write_blocks(context, file, &att_vit_hooks, branches, &detected, found));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp"));
     read_switches(file, found);
     read_widths(file, found);
@@ -167,7 +168,7 @@ att_status att_vit_recognise(att_context *context, const att_tensors *file, att_
 }
 
 /* Computes the grid from the image size in the options and the file's patch size; returns false without these. */
-static bool said_grid(const att_option_values *options, const att_option_value *patch, int grid[2])
+static bool given_grid(const att_option_values *options, const att_option_value *patch, int grid[2])
 {
     const att_option_value *sides = att_options_find(options, "img_size");
     for (int i = 0; i < 2 && sides && patch; i++)
@@ -197,7 +198,7 @@ static bool scale_grid(const int like[2], int64_t count, int grid[2])
 static bool find_grid(const att_vit_options *o, const att_option_values *made_for, int64_t count, const int to[2],
                       int from[2])
 {
-    if (said_grid(made_for, att_options_find(made_for, "patch_size"), from) && has_patches(from, count))
+    if (given_grid(made_for, att_options_find(made_for, "patch_size"), from) && has_patches(from, count))
         return true;
     memcpy(from, has_patches(o->file_grid, count) ? o->file_grid : to, 2 * sizeof *from);
     if (has_patches(from, count))
@@ -210,17 +211,17 @@ static bool find_grid(const att_vit_options *o, const att_option_values *made_fo
  * positions, for example, can also be 6 x 8 patches and the class token. This interpretation is chosen if the named
  * network has a position for the class token, and the remaining number of patches is that of the file's own image size,
  * or has the proportions of the requested size. The reverse likewise. */
-void att_vit_reread(const att_tensors *file, const att_known *known, att_option_values *found)
+void att_vit_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found)
 {
     att_shape shape;
     const int64_t *dims = att_checkpoint_dims(file, "pos_embed", 3, &shape);
     const att_option_value *patch = att_options_find(found, "patch_size");
-    double wanted = att_options_number(known->said, "embed_class", att_options_number(known->own, "embed_class", 0));
+    double wanted = att_options_number(known->given, "embed_class", att_options_number(known->own, "embed_class", 0));
     bool embeds_class = att_options_number(found, "class_token", 0) != 0 && wanted != 0;
     int64_t patches = dims ? dims[1] - embeds_class : 0;
-    int said[2], grid[2];
-    bool is_own = said_grid(known->of_file, patch, grid) && has_patches(grid, patches);
-    bool fits = is_own || (said_grid(known->said, patch, said) && scale_grid(said, patches, grid));
+    int given[2], grid[2];
+    bool is_own = given_grid(known->from_file, patch, grid) && has_patches(grid, patches);
+    bool fits = is_own || (given_grid(known->given, patch, given) && scale_grid(given, patches, grid));
     if (is_own)
         att_options_set_sides(found, "file_grid", grid[0], grid[1]);
     if (fits && att_options_number(found, "embed_class", embeds_class) != embeds_class) {
@@ -248,10 +249,10 @@ bool att_vit_regrids(const void *options, const att_option_values *made_for, con
 
 /* In timm, a network that pools its class token gets an fc_norm either by mean pooling or by the argument fc_norm. The
  * tensors are the same. */
-static att_status check_pool(att_context *context, const att_unsaid *u)
+static att_status check_pool(att_context *context, const att_option_sources *u)
 {
     if (att_options_number(u->found, "fc_norm", 0) == 0 || att_options_number(u->found, "class_token", 0) == 0 ||
-        att_options_number(u->said, "fc_norm", 0) == 1 || *att_options_text(u->said, "global_pool") ||
+        att_options_number(u->given, "fc_norm", 0) == 1 || *att_options_text(u->given, "global_pool") ||
         strcmp(att_options_text(u->own, "global_pool"), "token") != 0)
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
@@ -261,11 +262,11 @@ static att_status check_pool(att_context *context, const att_unsaid *u)
                     u->path, u->name);
 }
 
-static att_status check_heads(att_context *context, const att_unsaid *u)
+static att_status check_heads(att_context *context, const att_option_sources *u)
 {
     int own = (int)att_options_number(u->own, "embed_dim", 0);
-    int width = (int)att_options_number(u->said, "embed_dim", att_options_number(u->found, "embed_dim", own));
-    if (att_options_find(u->said, "num_heads") || width == own)
+    int width = (int)att_options_number(u->given, "embed_dim", att_options_number(u->found, "embed_dim", own));
+    if (att_options_find(u->given, "num_heads") || width == own)
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "%s: the tensors are %d wide, %s is %d wide; how many heads there are cannot be seen from tensors, "
@@ -273,23 +274,23 @@ static att_status check_heads(att_context *context, const att_unsaid *u)
                     u->path, width, u->name, own);
 }
 
-static att_status check_grid(att_context *context, const att_tensors *file, const att_unsaid *u)
+static att_status check_grid(att_context *context, const att_tensors *file, const att_option_sources *u)
 {
     att_shape shape;
     const int64_t *dims = att_checkpoint_dims(file, "pos_embed", 3, &shape);
-    if (!dims || att_options_find(u->found, "img_size") || att_options_find(u->said, "img_size"))
+    if (!dims || att_options_find(u->found, "img_size") || att_options_find(u->given, "img_size"))
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "%s: the %d positions of \"pos_embed\" are no square grid, so that the sides of the images must be "
-                    "said (img_size H W)",
+                    "given (img_size H W)",
                     u->path, (int)dims[1]);
 }
 
-att_status att_vit_check_unsaid(att_context *context, const att_tensors *file, const att_unsaid *unsaid)
+att_status att_vit_check_undetermined(att_context *context, const att_tensors *file, const att_option_sources *sources)
 {
-    ATT_TRY(check_pool(context, unsaid));
-    ATT_TRY(check_heads(context, unsaid));
-    return check_grid(context, file, unsaid);
+    ATT_TRY(check_pool(context, sources));
+    ATT_TRY(check_heads(context, sources));
+    return check_grid(context, file, sources);
 }
 
 bool att_vit_is_added(const att_context *context, const char *name)

@@ -153,14 +153,14 @@ void att_network_close(att_network **out)
         return;
     att_network *network = *out;
     att_context *context = network->context;
-    att_network_forget(network);
+    att_network_free_views(network);
     att_model_destroy(&network->observed);
     att_weights_destroy(&network->own_weights);
     att_model_destroy(&network->own_model);
     att_tensors_close(&network->file);
     att_arena_free(&network->class_arena);
     att_free(context, network->pixels);
-    att_free(context, network->wanted);
+    att_free(context, network->outputs);
     att_free(context, network->backend);
     att_free(context, network);
     *out = NULL;
@@ -232,19 +232,19 @@ att_status att_network_set_preprocess(att_network *network, const att_preprocess
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-att_status att_network_want(att_network *network, const char *wanted)
+att_status att_network_want(att_network *network, const char *outputs)
 {
     att_graph *graph;
     const char **names;
-    ATT_TRY(att_network_wish(network->model, wanted, &graph, &names));
+    ATT_TRY(att_network_build_outputs(network->model, outputs, &graph, &names));
     att_graph_destroy(&graph);
     att_free(network->context, names);
-    char *copy = wanted ? att_copy_string(network->context, wanted) : NULL;
-    if (wanted && !copy)
-        return att_fail_memory(network->context, strlen(wanted), "the names of a network's outputs");
-    att_network_forget(network);
-    att_free(network->context, network->wanted);
-    network->wanted = copy;
+    char *copy = outputs ? att_copy_string(network->context, outputs) : NULL;
+    if (outputs && !copy)
+        return att_fail_memory(network->context, strlen(outputs), "the names of a network's outputs");
+    att_network_free_views(network);
+    att_free(network->context, network->outputs);
+    network->outputs = copy;
     return ATT_OK;
 }
 
@@ -255,7 +255,7 @@ att_status att_network_run(att_network *network, const float *pixels, int count,
     if (count < 1)
         return att_fail(network->context, ATT_ERR_ARGUMENT, "a run of %d images, expected at least 1", count);
     ATT_TRY(att_require(network->context, pixels, "the pixels of a run"));
-    ATT_TRY(att_network_look(network, height, width, count, &view));
+    ATT_TRY(att_network_get_view(network, height, width, count, &view));
     ATT_TRY(att_inference_run(&view->inference, pixels, count, answers));
     for (int i = 0; i < count; i++)
         if (!att_inference_is_finite(answers, i))
@@ -267,14 +267,14 @@ att_status att_network_run(att_network *network, const float *pixels, int count,
 static att_status reserve(att_network *network, const att_transform_options *transform, int count, size_t *each)
 {
     *each = (size_t)transform->height * (size_t)transform->width * (size_t)transform->channels;
-    size_t wanted = att_size_product(count > 0 ? (size_t)count : 1, *each);
-    if (wanted <= network->pixel_room)
+    size_t outputs = att_size_product(count > 0 ? (size_t)count : 1, *each);
+    if (outputs <= network->pixel_room)
         return ATT_OK;
     att_free(network->context, network->pixels);
-    network->pixels = att_allocate_array(network->context, wanted, sizeof *network->pixels);
-    network->pixel_room = network->pixels ? wanted : 0;
+    network->pixels = att_allocate_array(network->context, outputs, sizeof *network->pixels);
+    network->pixel_room = network->pixels ? outputs : 0;
     return network->pixels ? ATT_OK
-                           : att_fail_memory(network->context, att_size_product(wanted, sizeof(float)), "images");
+                           : att_fail_memory(network->context, att_size_product(outputs, sizeof(float)), "images");
 }
 
 static att_status run_prepared(att_network *network, int count, att_batch *answers)

@@ -38,7 +38,7 @@ struct att_network {
     char *backend;
     att_precision precision;
     bool averaged;
-    char *wanted;          /* NULL: the task's outputs */
+    char *outputs;         /* NULL: the task's outputs */
     att_arena class_arena; /* holds class_names */
     const char **class_names;
     int class_count;
@@ -55,14 +55,15 @@ att_status att_network_take_class_names(att_network *network);
  * the number of lines. */
 int att_network_split_lines(char *text, const char **lines, int room);
 
-/* wanted.c: copies the model's graph and adds every output and probe that `wanted` names (NULL: the task's outputs).
+/* outputs.c: copies the model's graph and adds every output and probe that `outputs` names (NULL: the task's outputs).
  * *names lists their names in the graph, NULL after the last. On success the caller owns *graph and *names. Errors:
  * ERR_NOT_FOUND. */
-att_status att_network_wish(const att_model *model, const char *wanted, att_graph **graph, const char ***names);
+att_status att_network_build_outputs(const att_model *model, const char *outputs, att_graph **graph,
+                                     const char ***names);
 
 /* views.c: returns the view for images of this size and batches of at least `count`; the network owns it. */
-att_status att_network_look(att_network *network, int height, int width, int count, att_network_view **view);
+att_status att_network_get_view(att_network *network, int height, int width, int count, att_network_view **view);
 /* Frees all views. */
-void att_network_forget(att_network *network);
+void att_network_free_views(att_network *network);
 
 #endif

@@ -13,7 +13,7 @@ static void free_view(att_network_view *view)
     *view = (att_network_view){0};
 }
 
-void att_network_forget(att_network *network)
+void att_network_free_views(att_network *network)
 {
     for (int i = 0; i < ATT_NETWORK_VIEWS; i++)
         free_view(&network->views[i]);
@@ -36,7 +36,8 @@ static att_status fill_view(att_network *network, int height, int width, int cou
 {
     const char **names = NULL;
     ATT_TRY(make_model(network, height, width, view));
-    ATT_TRY(att_network_wish(view->model ? view->model : network->model, network->wanted, &view->graph, &names));
+    ATT_TRY(
+        att_network_build_outputs(view->model ? view->model : network->model, network->outputs, &view->graph, &names));
     const att_inference_options options = {
         .backend = network->backend, .precision = network->precision, .max_batch = count, .outputs = names};
     att_weights *weights = view->covered ? view->covered : network->weights;
@@ -62,7 +63,7 @@ static att_network_view *place_of(att_network *network, int height, int width)
     return oldest;
 }
 
-att_status att_network_look(att_network *network, int height, int width, int count, att_network_view **out)
+att_status att_network_get_view(att_network *network, int height, int width, int count, att_network_view **out)
 {
     att_network_view *view = place_of(network, height, width);
     att_status status = ATT_OK;

@@ -52,10 +52,10 @@ att_value att_bottleneck_apply(const att_scope *scope, const att_bottleneck *bot
     return att_linear(scope->graph, x, bottleneck->weight[1], bottleneck->bias[1]);
 }
 
-int64_t att_bottleneck_hidden(int64_t channels, double ratio, int64_t divisor, double said)
+int64_t att_bottleneck_hidden(int64_t channels, double ratio, int64_t divisor, double given)
 {
-    if (said > 0)
-        return (int64_t)said;
+    if (given > 0)
+        return (int64_t)given;
     double width = (double)channels / ratio;
     int64_t unit = divisor > 0 ? divisor : 1;
     int64_t multiple = (int64_t)(divisor > 0 ? floor(width / (double)unit + 0.5) : floor(width));

@@ -30,12 +30,12 @@ typedef struct att_bottleneck {
 att_bottleneck att_bottleneck_declare(const att_scope *scope, const att_bottleneck_options *options);
 att_value att_bottleneck_apply(const att_scope *scope, const att_bottleneck *bottleneck, att_value x);
 
-/* Returns the hidden width of a bottleneck: `said` if it is not 0, else channels / ratio. With divisor 0 that is
+/* Returns the hidden width of a bottleneck: `given` if it is not 0, else channels / ratio. With divisor 0 that is
  * rounded down, to at least 1, as in public codes of SE networks for CIFAR and of FcaNet. Otherwise it is rounded to
  * the nearest multiple of `divisor`, at least one, as in timm. */
-int64_t att_bottleneck_hidden(int64_t channels, double ratio, int64_t divisor, double said);
+int64_t att_bottleneck_hidden(int64_t channels, double ratio, int64_t divisor, double given);
 
-/* The option of every module with a bottleneck; the parameter `said` above. */
+/* The option of every module with a bottleneck; the parameter `given` above. */
 #define ATT_HIDDEN_OPTION                                                                                          \
     {                                                                                                              \
         .name = "hidden", .meaning = "width between the linear layers; 0: C / ratio", .high = 65536, .whole = true \

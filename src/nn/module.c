@@ -140,8 +140,9 @@ static att_status fail_option(att_context *context, const att_module *module, co
     return att_fail(context, ATT_ERR_ARGUMENT, "module %s has no option \"%s\", only %s", module->name, name, names);
 }
 
-/* said: options that the text has set already */
-static att_status set_option(att_context *context, att_module_choice *choice, bool said[ATT_MODULE_OPTIONS], char *text)
+/* given: options that the text has set already */
+static att_status set_option(att_context *context, att_module_choice *choice, bool given[ATT_MODULE_OPTIONS],
+                             char *text)
 {
     const att_module *module = choice->module;
     char *equals = strchr(text, '=');
@@ -152,9 +153,9 @@ static att_status set_option(att_context *context, att_module_choice *choice, bo
         const att_module_option *option = &module->options[i];
         if (strcmp(option->name, text) != 0)
             continue;
-        if (said[i])
+        if (given[i])
             return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s is said twice", module->name, text);
-        said[i] = true;
+        given[i] = true;
         return (option->choices ? read_choice : read_number)(context, module->name, option, equals + 1,
                                                              &choice->values[i]);
     }
@@ -178,12 +179,12 @@ att_status att_module_parse(att_context *context, const char *text, att_module_c
     } else if (options) {
         return att_fail(context, ATT_ERR_ARGUMENT, "module \"none\" has no options");
     }
-    bool said[ATT_MODULE_OPTIONS] = {false};
+    bool given[ATT_MODULE_OPTIONS] = {false};
     while (options) {
         char *next = strchr(options, ',');
         if (next)
             *next++ = '\0';
-        ATT_TRY(set_option(context, &made, said, options));
+        ATT_TRY(set_option(context, &made, given, options));
         options = next;
     }
     *choice = made;

@@ -86,13 +86,13 @@ static att_option_table table_of(const att_task *task)
     return (att_option_table){task->info.options, task->info.option_count, task->options_size};
 }
 
-void att_task_complete(const att_task *task, const att_option_values *said, att_option_values *options)
+void att_task_complete(const att_task *task, const att_option_values *given, att_option_values *options)
 {
     *options = att_options_none();
     if (task->defaults)
         task->defaults(options);
-    for (int i = 0; said && i < said->count; i++)
-        att_option_copy(said->items[i].key, said, options);
+    for (int i = 0; given && i < given->count; i++)
+        att_option_copy(given->items[i].key, given, options);
 }
 
 void att_task_defaults(const att_context *context, const char *name, att_option_values *options)

@@ -15,8 +15,8 @@ att_status att_task_check(att_context *context, const att_task *task);
 
 /* Finds a task. Errors: ERR_NOT_FOUND; the message lists the names. */
 att_status att_task_choose(att_context *context, const char *name, const att_task **task);
-/* Sets *options to `said` (NULL: none) and the defaults of the task's other options. */
-void att_task_complete(const att_task *task, const att_option_values *said, att_option_values *options);
+/* Sets *options to `given` (NULL: none) and the defaults of the task's other options. */
+void att_task_complete(const att_task *task, const att_option_values *given, att_option_values *options);
 /* Returns the task whose head (att_task_info.head_scope) has the parameter `name`; NULL if there is none. */
 const att_task *att_task_of_parameter(const att_context *context, const char *name);
 /* Checks a setup and fills in defaults. Errors: ERR_ARGUMENT for an option that the task lacks or an invalid value. */

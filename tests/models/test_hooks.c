@@ -3,8 +3,8 @@
 
 #include "core/options.h"
 #include "models/checkpoints.h"
+#include "models/detected_modules.h"
 #include "models/family.h"
-#include "models/seen_modules.h"
 
 static bool has_parameter(const att_model *model, const char *name)
 {
@@ -71,45 +71,45 @@ static void files_are_identified(void **state)
 static void all_tensors_of_a_module_are_its_own(void **state)
 {
     (void)state;
-    assert_string_equal(att_seen_find(NULL, "mlp.cb.weight", "mlp")->name, "cb_s");
-    assert_null(att_seen_find(NULL, "mlp.cb.bias", "mlp"));
-    assert_true(att_seen_owns(NULL, "mlp.cb.weight", "mlp"));
-    assert_true(att_seen_owns(NULL, "mlp.cb.bias", "mlp"));
-    assert_false(att_seen_owns(NULL, "mlp.cb.weight", "attn"));
-    assert_false(att_seen_owns(NULL, "mlp.cbs.weight", "mlp"));
-    assert_false(att_seen_owns(NULL, "mlp.se.fc1.weight", "mlp")); /* a module of feature maps */
+    assert_string_equal(att_detected_find(NULL, "mlp.cb.weight", "mlp")->name, "cb_s");
+    assert_null(att_detected_find(NULL, "mlp.cb.bias", "mlp"));
+    assert_true(att_detected_owns(NULL, "mlp.cb.weight", "mlp"));
+    assert_true(att_detected_owns(NULL, "mlp.cb.bias", "mlp"));
+    assert_false(att_detected_owns(NULL, "mlp.cb.weight", "attn"));
+    assert_false(att_detected_owns(NULL, "mlp.cbs.weight", "mlp"));
+    assert_false(att_detected_owns(NULL, "mlp.se.fc1.weight", "mlp")); /* a module of feature maps */
 }
 
 /* Modules are listed by hook, and at one hook in the order of the module list. A file with more than four modules is
  * refused. */
-static void seen_modules_are_in_order(void **state)
+static void detected_modules_are_in_order(void **state)
 {
     const place *p = *state;
-    static att_seen_modules seen;
+    static att_detected_modules detected;
     const att_module *cb = att_module_at(NULL, 0), *cb_s = att_module_at(NULL, 1);
-    att_seen_note(NULL, &seen, cb_s, 1, 5);
-    att_seen_note(NULL, &seen, cb_s, 0, 7);
-    att_seen_note(NULL, &seen, cb, 1, 5);
-    att_seen_note(NULL, &seen, cb_s, 1, 6);
+    att_detected_add(NULL, &detected, cb_s, 1, 5);
+    att_detected_add(NULL, &detected, cb_s, 0, 7);
+    att_detected_add(NULL, &detected, cb, 1, 5);
+    att_detected_add(NULL, &detected, cb_s, 1, 6);
     static const int hooks[] = {0, 1, 1}, blocks[] = {7, 5, 5};
     const att_module *const modules[] = {cb_s, cb, cb_s};
-    assert_int_equal(seen.count, 3);
+    assert_int_equal(detected.count, 3);
     for (int i = 0; i < 3; i++) {
-        assert_ptr_equal(seen.items[i].module, modules[i]);
-        assert_int_equal(seen.items[i].hook, hooks[i]);
-        assert_true(seen.items[i].at[blocks[i]]);
+        assert_ptr_equal(detected.items[i].module, modules[i]);
+        assert_int_equal(detected.items[i].hook, hooks[i]);
+        assert_true(detected.items[i].at[blocks[i]]);
     }
-    assert_true(seen.items[2].at[6]);
-    att_seen_note(NULL, &seen, cb, 0, 0);
-    assert_false(seen.too_many);
-    att_seen_note(NULL, &seen, cb, 2, 0);
-    assert_int_equal(seen.count, 4);
+    assert_true(detected.items[2].at[6]);
+    att_detected_add(NULL, &detected, cb, 0, 0);
+    assert_false(detected.too_many);
+    att_detected_add(NULL, &detected, cb, 2, 0);
+    assert_int_equal(detected.count, 4);
     att_option_values options = with("none"), found = att_options_none();
     write_model(p, "vit_tiny_patch16_224", &options, false);
     att_tensors *file;
     CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
-    const att_seen_places places = {.file = file};
-    assert_int_equal(att_seen_write(p->context, &places, &seen, &found), ATT_ERR_UNSUPPORTED);
+    const att_block_layout places = {.file = file};
+    assert_int_equal(att_detected_write(p->context, &places, &detected, &found), ATT_ERR_UNSUPPORTED);
     says(att_context_message(p->context), "at most 4 modules");
     att_tensors_close(&file);
 }
@@ -229,7 +229,7 @@ int main(void)
         TEST(a_module_replaces_attention),
         TEST(files_are_identified),
         TEST(all_tensors_of_a_module_are_its_own),
-        TEST(seen_modules_are_in_order),
+        TEST(detected_modules_are_in_order),
         TEST(old_options_mean_the_same),
         TEST(open_parts_of_a_placement_are_the_networks_own),
         TEST(the_first_hook_that_fits_is_taken),

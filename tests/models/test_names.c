@@ -1,8 +1,8 @@
 /* Names of networks: timm's list, deprecated names, misspelled names. */
 #include "models/checkpoints.h"
 #include "models/family.h"
-#include "models/slip.h"
 #include "models/timm.h"
+#include "models/typo.h"
 
 static void resolves(const place *p, const char *text, const char *network, const char *tag, bool deprecated)
 {
@@ -98,10 +98,10 @@ static void deprecated_names_are_replaced(void **state)
     resolves(p, "hf-hub:timm/resnet50.a1_in1k", "resnet50", "a1_in1k", false);
 }
 
-static void only_sure_slips_are_suggested(void **state)
+static void only_sure_typos_are_suggested(void **state)
 {
     const place *p = *state;
-    static const char *const slips[][2] = {
+    static const char *const typos[][2] = {
         {"resnt50", "resnet50"},
         {"renset50d", "resnet50d"},
         {"ResNet-50", "resnet50"},
@@ -133,17 +133,17 @@ static void only_sure_slips_are_suggested(void **state)
                                          "vit_tny_pacth16_224",        /* two misspelled parts */
                                          "vit_medium_patch16_gap_250", /* may mean gap_240 or gap_256 */
                                          ""};
-    for (size_t i = 0; i < sizeof slips / sizeof *slips; i++) {
+    for (size_t i = 0; i < sizeof typos / sizeof *typos; i++) {
         char words[96];
-        snprintf(words, sizeof words, "did you mean \"%s\"?", slips[i][1]);
-        does_not_resolve(p, slips[i][0], ATT_ERR_NOT_FOUND, words);
+        snprintf(words, sizeof words, "did you mean \"%s\"?", typos[i][1]);
+        does_not_resolve(p, typos[i][0], ATT_ERR_NOT_FOUND, words);
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         does_not_resolve(p, others[i], ATT_ERR_NOT_FOUND, "there is no model");
         if (strstr(att_context_message(p->context), "did you mean"))
             fail_msg("%s: %s", others[i], att_context_message(p->context));
     }
-    assert_false(att_name_is_slip("resnetv2_103", "resnetv2_101")); /* a depth, although three digits at the end */
+    assert_false(att_name_is_typo("resnetv2_103", "resnetv2_101")); /* a depth, although three digits at the end */
 }
 
 static void unknown_tags_are_refused(void **state)
@@ -159,7 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_name_of_timm_is_known),       TEST(the_list_is_that_of_the_networks),
         TEST(messages_name_what_attscope_lacks), TEST(deprecated_names_are_replaced),
-        TEST(only_sure_slips_are_suggested),     TEST(unknown_tags_are_refused),
+        TEST(only_sure_typos_are_suggested),     TEST(unknown_tags_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

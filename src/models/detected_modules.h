@@ -1,54 +1,58 @@
-/* models/seen_modules.h - detects from tensor names which modules a file's network has, with which options, and where.
+/* models/detected_modules.h - detects from tensor names which modules a file's network has, with which options, and
+ * where.
  */
-#ifndef ATT_MODELS_SEEN_MODULES_H
-#define ATT_MODELS_SEEN_MODULES_H
+#ifndef ATT_MODELS_DETECTED_MODULES_H
+#define ATT_MODELS_DETECTED_MODULES_H
 
 #include "models/module_options.h"
 #include "models/placement.h"
 
 /* A module at one hook; at[b]: block b, counted over the whole network, has it. */
-typedef struct att_seen_module {
+typedef struct att_detected_module {
     const att_module *module;
     int hook;
     bool at[ATT_BLOCKS];
-} att_seen_module;
+} att_detected_module;
 
 /* The detected modules, ordered by hook, then as in `attscope modules`. Zero-initialise. */
-typedef struct att_seen_modules {
+typedef struct att_detected_modules {
     int count;
     bool too_many; /* there were more than ATT_MOST_MODULES */
-    att_seen_module items[ATT_MOST_MODULES];
-} att_seen_modules;
+    att_detected_module items[ATT_MOST_MODULES];
+} att_detected_modules;
 
 /* How to find the blocks of a family in a file. */
-typedef struct att_seen_places att_seen_places;
-struct att_seen_places {
+typedef struct att_block_layout att_block_layout;
+struct att_block_layout {
     const att_tensors *file;
     const att_hooks *hooks;
     att_stages stages;
     att_alias *alias; /* see att_family; NULL: none */
     /* Describes block `block`, counted over the whole network, at a hook. */
-    void (*site)(const att_seen_places *places, const att_module *module, int hook, int block, att_module_site *site);
+    void (*site)(const att_block_layout *places, const att_module *module, int hook, int block, att_module_site *site);
     const void *user;
 };
 
 /* Returns the module (of place ATT_ON_TOKENS) whose parameter is `name`, a name without the block's prefix, of the form
  * "<branch>.<scope>.<parameter>"; NULL if there is none. */
-const att_module *att_seen_find(const att_context *context, const char *name, const char *branch);
+const att_module *att_detected_find(const att_context *context, const char *name, const char *branch);
 /* Returns whether `name`, "<branch>.<scope>.*", lies in the scope of a module of ATT_ON_TOKENS with parameters. */
-bool att_seen_owns(const att_context *context, const char *name, const char *branch);
+bool att_detected_owns(const att_context *context, const char *name, const char *branch);
 /* Adds a module in a block; block < ATT_BLOCKS. */
-void att_seen_note(const att_context *context, att_seen_modules *seen, const att_module *module, int hook, int block);
+void att_detected_add(const att_context *context, att_detected_modules *detected, const att_module *module, int hook,
+                      int block);
 /* Describes the blocks that have the module. Returns their number. */
-int att_seen_sites(const att_seen_places *places, const att_seen_module *seen, att_module_site sites[ATT_BLOCKS]);
+int att_detected_sites(const att_block_layout *places, const att_detected_module *detected,
+                       att_module_site sites[ATT_BLOCKS]);
 /* Sets the option "modules" if there are any. Tensors do not show the order of two modules at one hook of one block;
  * the order of `attscope modules` is used. Errors: ERR_UNSUPPORTED if the text is too long or there are more than
  * ATT_MOST_MODULES; ERR_MEMORY. */
-att_status att_seen_write(att_context *context, const att_seen_places *places, const att_seen_modules *seen,
-                          att_option_values *found);
+att_status att_detected_write(att_context *context, const att_block_layout *places,
+                              const att_detected_modules *detected, att_option_values *found);
 /* The same for a family without stages, with blocks called "blocks.3". branches: for each hook, the name of its branch
  * below the block. `found` must have "depth" and "embed_dim", the width of every branch. */
-att_status att_seen_write_blocks(att_context *context, const att_tensors *file, const att_hooks *hooks,
-                                 const char *const *branches, const att_seen_modules *seen, att_option_values *found);
+att_status att_detected_write_blocks(att_context *context, const att_tensors *file, const att_hooks *hooks,
+                                     const char *const *branches, const att_detected_modules *detected,
+                                     att_option_values *found);
 
 #endif

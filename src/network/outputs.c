@@ -14,57 +14,57 @@
 static const struct {
     const char *ending;
     att_status (*ask)(att_graph *graph, const char *pattern);
-} asks[] = {
+} attention_requests[] = {
     {".map", att_ask_attention_map}, {".stats", att_ask_attention_stats}, {".summary", att_ask_attention_summary}};
-enum { ASKS = sizeof asks / sizeof *asks, NAME_SIZE = 256 };
+enum { ATTENTION_REQUESTS = sizeof attention_requests / sizeof *attention_requests, NAME_SIZE = 256 };
 
-typedef struct wishes {
+typedef struct output_request {
     const att_model *model;
     att_graph *graph;
     const char **names;
     int count, room;
-} wishes;
+} output_request;
 
-static att_context *context_of(const wishes *w)
+static att_context *context_of(const output_request *w)
 {
     return w->graph->context;
 }
 
-static void offer(wishes *w, const char *name, att_value value)
+static void add_output(output_request *w, const char *name, att_value value)
 {
     if (value != ATT_NONE && att_graph_find_output(w->graph, name) == ATT_NONE)
         att_graph_output(w->graph, name, value);
 }
 
 /* Makes the features that heads read outputs, so that they can be requested. */
-static att_status offer_features(wishes *w)
+static att_status add_features(output_request *w)
 {
     static const char *const stages[ATT_FEATURE_STAGES] = {"stage1", "stage2", "stage3", "stage4"};
     const att_features *features = att_model_features(w->model);
-    offer(w, "features", features->pooled);
-    offer(w, "tokens", features->tokens);
+    add_output(w, "features", features->pooled);
+    add_output(w, "tokens", features->tokens);
     for (int i = 0; i < features->stage_count; i++)
-        offer(w, stages[i], features->stages[i]);
+        add_output(w, stages[i], features->stages[i]);
     return w->graph->status;
 }
 
 /* Adds the probes that a name requests, if it is one for attention. */
-static att_status ask_attention(wishes *w, const char *wish)
+static att_status ask_attention(output_request *w, const char *requested)
 {
     char pattern[NAME_SIZE];
-    size_t length = strlen(wish);
-    for (int i = 0; i < ASKS; i++) {
-        size_t end = strlen(asks[i].ending);
-        if (length <= end || strcmp(wish + length - end, asks[i].ending) != 0)
+    size_t length = strlen(requested);
+    for (int i = 0; i < ATTENTION_REQUESTS; i++) {
+        size_t end = strlen(attention_requests[i].ending);
+        if (length <= end || strcmp(requested + length - end, attention_requests[i].ending) != 0)
             continue;
-        snprintf(pattern, sizeof pattern, "%.*s", (int)(length - end), wish);
-        att_status status = asks[i].ask(w->graph, pattern);
-        return status == ATT_ERR_NOT_FOUND ? ATT_OK : status; /* take() reports the available names */
+        snprintf(pattern, sizeof pattern, "%.*s", (int)(length - end), requested);
+        att_status status = attention_requests[i].ask(w->graph, pattern);
+        return status == ATT_ERR_NOT_FOUND ? ATT_OK : status; /* select_outputs() reports the available names */
     }
     return ATT_OK;
 }
 
-static att_status take_name(wishes *w, const char *name)
+static att_status select_name(output_request *w, const char *name)
 {
     for (int i = 0; i < w->count; i++)
         if (strcmp(w->names[i], name) == 0)
@@ -76,7 +76,7 @@ static att_status take_name(wishes *w, const char *name)
 }
 
 /* The message lists the outputs and the scopes of attention nodes. */
-static att_status fail_wish(const wishes *w, const char *wish)
+static att_status fail_unknown(const output_request *w, const char *requested)
 {
     att_text has = {.context = context_of(w)};
     bool attends = false;
@@ -91,25 +91,25 @@ static att_status fail_wish(const wishes *w, const char *wish)
     }
     att_status status = has.failed ? att_fail_memory(context_of(w), has.length, "a message")
                                    : att_fail(context_of(w), ATT_ERR_NOT_FOUND,
-                                              "the network has nothing called \"%s\", only %s", wish, has.data);
+                                              "the network has nothing called \"%s\", only %s", requested, has.data);
     att_text_free(&has);
     return status;
 }
 
-static att_status take(wishes *w, const char *wish)
+static att_status select_outputs(output_request *w, const char *requested)
 {
     bool found = false;
-    ATT_TRY(ask_attention(w, wish));
+    ATT_TRY(ask_attention(w, requested));
     for (int i = 0; i < w->graph->outputs.count; i++) {
-        if (!att_text_matches(wish, w->graph->outputs.items[i].name))
+        if (!att_text_matches(requested, w->graph->outputs.items[i].name))
             continue;
-        ATT_TRY(take_name(w, w->graph->outputs.items[i].name));
+        ATT_TRY(select_name(w, w->graph->outputs.items[i].name));
         found = true;
     }
-    return found ? ATT_OK : fail_wish(w, wish);
+    return found ? ATT_OK : fail_unknown(w, requested);
 }
 
-/* Copies the name of `length` bytes at `from`, without the blanks around it and cut off to fit. */
+/* Copies the name of `length` bytes at `from` without surrounding blanks, truncated to fit. */
 static void copy_name(const char *from, size_t length, char name[NAME_SIZE])
 {
     static const char blanks[] = " \t\n";
@@ -120,44 +120,45 @@ static void copy_name(const char *from, size_t length, char name[NAME_SIZE])
     snprintf(name, NAME_SIZE, "%.*s", (int)(length < NAME_SIZE ? length : NAME_SIZE - 1), from);
 }
 
-static att_status take_list(wishes *w, const char *list)
+static att_status select_list(output_request *w, const char *list)
 {
-    char wish[NAME_SIZE];
+    char requested[NAME_SIZE];
     for (const char *at = list;; at++) {
         size_t length = strcspn(at, ",");
-        copy_name(at, length, wish);
-        ATT_TRY(take(w, wish));
+        copy_name(at, length, requested);
+        ATT_TRY(select_outputs(w, requested));
         at += length;
         if (!*at)
             return ATT_OK;
     }
 }
 
-static att_status take_task(wishes *w)
+static att_status select_task_outputs(output_request *w)
 {
     for (int i = 0; i < w->graph->outputs.count; i++) {
         const att_named_value *output = &w->graph->outputs.items[i];
         if (!output->probe && strcmp(output->name, "loss") != 0)
-            ATT_TRY(take_name(w, output->name));
+            ATT_TRY(select_name(w, output->name));
     }
     return ATT_OK;
 }
 
-static att_status fill(wishes *w, const char *wanted)
+static att_status fill(output_request *w, const char *outputs)
 {
-    if (!wanted)
-        return take_task(w);
-    ATT_TRY(offer_features(w));
-    return take_list(w, wanted);
+    if (!outputs)
+        return select_task_outputs(w);
+    ATT_TRY(add_features(w));
+    return select_list(w, outputs);
 }
 
-att_status att_network_wish(const att_model *model, const char *wanted, att_graph **graph, const char ***names)
+att_status att_network_build_outputs(const att_model *model, const char *outputs, att_graph **graph,
+                                     const char ***names)
 {
     const att_graph *own = att_model_graph(model);
-    wishes w = {.model = model, .graph = att_graph_copy(own)};
+    output_request w = {.model = model, .graph = att_graph_copy(own)};
     if (!w.graph)
         return att_fail_memory(att_graph_context(own), sizeof(void *), "a network's graph");
-    att_status status = fill(&w, wanted);
+    att_status status = fill(&w, outputs);
     if (status == ATT_OK) {
         w.names[w.count] = NULL;
         *graph = w.graph;

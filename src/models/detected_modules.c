@@ -1,4 +1,4 @@
-#include "models/seen_modules.h"
+#include "models/detected_modules.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/text.h"
 
-const att_module *att_seen_find(const att_context *context, const char *name, const char *branch)
+const att_module *att_detected_find(const att_context *context, const char *name, const char *branch)
 {
     for (int i = 0; i < att_module_count(context); i++) {
         const att_module *module = att_module_at(context, i);
@@ -20,7 +20,7 @@ const att_module *att_seen_find(const att_context *context, const char *name, co
     return NULL;
 }
 
-bool att_seen_owns(const att_context *context, const char *name, const char *branch)
+bool att_detected_owns(const att_context *context, const char *name, const char *branch)
 {
     for (int i = 0; i < att_module_count(context); i++) {
         const att_module *module = att_module_at(context, i);
@@ -41,64 +41,68 @@ static int number_of(const att_context *context, const att_module *module)
     return number;
 }
 
-static bool comes_before(const att_context *context, const att_seen_module *seen, const att_module *module, int hook)
+static bool comes_before(const att_context *context, const att_detected_module *detected, const att_module *module,
+                         int hook)
 {
-    return seen->hook < hook || (seen->hook == hook && number_of(context, seen->module) < number_of(context, module));
+    return detected->hook < hook ||
+           (detected->hook == hook && number_of(context, detected->module) < number_of(context, module));
 }
 
-void att_seen_note(const att_context *context, att_seen_modules *seen, const att_module *module, int hook, int block)
+void att_detected_add(const att_context *context, att_detected_modules *detected, const att_module *module, int hook,
+                      int block)
 {
     int i = 0;
-    while (i < seen->count && comes_before(context, &seen->items[i], module, hook))
+    while (i < detected->count && comes_before(context, &detected->items[i], module, hook))
         i++;
-    att_seen_module *item = &seen->items[i];
-    bool known = i < seen->count && item->module == module && item->hook == hook;
-    if (!known && seen->count == ATT_MOST_MODULES) {
-        seen->too_many = true;
+    att_detected_module *item = &detected->items[i];
+    bool known = i < detected->count && item->module == module && item->hook == hook;
+    if (!known && detected->count == ATT_MOST_MODULES) {
+        detected->too_many = true;
         return;
     }
     if (!known) {
-        memmove(item + 1, item, (size_t)(seen->count++ - i) * sizeof *item);
-        *item = (att_seen_module){.module = module, .hook = hook};
+        memmove(item + 1, item, (size_t)(detected->count++ - i) * sizeof *item);
+        *item = (att_detected_module){.module = module, .hook = hook};
     }
     item->at[block] = true;
 }
 
-int att_seen_sites(const att_seen_places *places, const att_seen_module *seen, att_module_site sites[ATT_BLOCKS])
+int att_detected_sites(const att_block_layout *places, const att_detected_module *detected,
+                       att_module_site sites[ATT_BLOCKS])
 {
     int count = 0, total = att_stages_total(&places->stages);
     for (int b = 0; b < total; b++)
-        if (seen->at[b])
-            places->site(places, seen->module, seen->hook, b, &sites[count++]);
+        if (detected->at[b])
+            places->site(places, detected->module, detected->hook, b, &sites[count++]);
     return count;
 }
 
-static att_status write_one(att_context *context, const att_seen_places *places, const att_seen_module *seen,
+static att_status write_one(att_context *context, const att_block_layout *places, const att_detected_module *detected,
                             char *text, size_t size)
 {
     att_module_site sites[ATT_BLOCKS];
-    att_module_places at = {places->file, sites, att_seen_sites(places, seen, sites), places->alias};
+    att_module_places at = {places->file, sites, att_detected_sites(places, detected, sites), places->alias};
     char module[128];
-    ATT_TRY(att_module_options_infer(context, &at, seen->module, module, sizeof module));
-    if (att_placed_format(module, places->hooks, seen->hook, seen->at, &places->stages, text, size))
+    ATT_TRY(att_module_options_infer(context, &at, detected->module, module, sizeof module));
+    if (att_placed_format(module, places->hooks, detected->hook, detected->at, &places->stages, text, size))
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "%s: the blocks with modules are too scattered to be said in %d bytes",
                     att_tensors_path(places->file), ATT_OPTION_TEXT_BYTES - 1);
 }
 
-att_status att_seen_write(att_context *context, const att_seen_places *places, const att_seen_modules *seen,
-                          att_option_values *found)
+att_status att_detected_write(att_context *context, const att_block_layout *places,
+                              const att_detected_modules *detected, att_option_values *found)
 {
     char text[ATT_OPTION_TEXT_BYTES] = "";
-    if (seen->too_many)
+    if (detected->too_many)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: a network has at most %d modules, and this one has more",
                         att_tensors_path(places->file), ATT_MOST_MODULES);
-    for (int i = 0; i < seen->count; i++) {
+    for (int i = 0; i < detected->count; i++) {
         size_t length = strlen(text);
         if (length > 0 && length + 1 < sizeof text)
             text[length++] = '+';
-        ATT_TRY(write_one(context, places, &seen->items[i], text + length, sizeof text - length));
+        ATT_TRY(write_one(context, places, &detected->items[i], text + length, sizeof text - length));
     }
     if (*text)
         att_options_set_text(found, "modules", text);
@@ -123,7 +127,7 @@ static int count_below(const att_tensors *file, const char *scope)
     return count;
 }
 
-static void describe_block(const att_seen_places *places, const att_module *module, int hook, int block,
+static void describe_block(const att_block_layout *places, const att_module *module, int hook, int block,
                            att_module_site *site)
 {
     const flat *f = places->user;
@@ -134,15 +138,16 @@ static void describe_block(const att_seen_places *places, const att_module *modu
     site->tensors = count_below(places->file, scope);
 }
 
-att_status att_seen_write_blocks(att_context *context, const att_tensors *file, const att_hooks *hooks,
-                                 const char *const *branches, const att_seen_modules *seen, att_option_values *found)
+att_status att_detected_write_blocks(att_context *context, const att_tensors *file, const att_hooks *hooks,
+                                     const char *const *branches, const att_detected_modules *detected,
+                                     att_option_values *found)
 {
     const flat f = {branches, (int64_t)att_options_number(found, "embed_dim", 1)};
     int depth = (int)att_options_number(found, "depth", 1);
-    const att_seen_places places = {.file = file,
-                                    .hooks = hooks,
-                                    .stages = {.count = 1, .blocks = {depth < ATT_BLOCKS ? depth : ATT_BLOCKS}},
-                                    .site = describe_block,
-                                    .user = &f};
-    return att_seen_write(context, &places, seen, found);
+    const att_block_layout places = {.file = file,
+                                     .hooks = hooks,
+                                     .stages = {.count = 1, .blocks = {depth < ATT_BLOCKS ? depth : ATT_BLOCKS}},
+                                     .site = describe_block,
+                                     .user = &f};
+    return att_detected_write(context, &places, detected, found);
 }

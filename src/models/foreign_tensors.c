@@ -1,4 +1,4 @@
-#include "models/signs.h"
+#include "models/foreign_tensors.h"
 
 #include "core/error.h"
 #include "core/text.h"
@@ -6,9 +6,9 @@
 #define TRANSFORMERS "the transformers library's names; only timm's are read"
 
 /* Tensor names of other networks. The first match counts: specific patterns come before general ones. */
-static const struct sign {
+static const struct foreign_name {
     const char *pattern, *of;
-} signs[] = {
+} foreign_names[] = {
     /* ViTs */
     {"dist_token", "a distilled DeiT (a second token with its own head)"},
     {"head_dist.*", "a distilled DeiT (a second token with its own head)"},
@@ -90,19 +90,20 @@ static const struct sign {
     {"*.patch_embed.proj.*", "names with a prefix, as of a ViT that is a part of another module"},
     {"*.layer1.0.conv1.*", "names with a prefix, as of a residual network that is a part of another module"},
 };
-enum { SIGNS = sizeof signs / sizeof *signs };
+enum { FOREIGN_NAMES = sizeof foreign_names / sizeof *foreign_names };
 
-int att_sign_rank(const char *name)
+int att_foreign_rank(const char *name)
 {
     int rank = 0;
-    while (rank < SIGNS && !att_text_matches(signs[rank].pattern, name))
+    while (rank < FOREIGN_NAMES && !att_text_matches(foreign_names[rank].pattern, name))
         rank++;
     return rank;
 }
 
-att_status att_sign_refuse(att_context *context, const att_tensors *file, const char *name, const char *what)
+att_status att_foreign_refuse(att_context *context, const att_tensors *file, const char *name, const char *what)
 {
-    int rank = att_sign_rank(name);
+    int rank = att_foreign_rank(name);
     return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: tensor \"%.100s\" belongs to no %s%s%s", att_tensors_path(file),
-                    name, what, rank < SIGNS ? ": it is a sign of " : "", rank < SIGNS ? signs[rank].of : "");
+                    name, what, rank < FOREIGN_NAMES ? ": it is a sign of " : "",
+                    rank < FOREIGN_NAMES ? foreign_names[rank].of : "");
 }

@@ -1,4 +1,4 @@
-#include "models/slip.h"
+#include "models/typo.h"
 
 #include <string.h>
 
@@ -108,25 +108,25 @@ static bool has_wrong_letter(const char *typed, const char *word)
 
 /* Whether `typed` is a mistyped run i of `own`. Short family names differ from each other in one letter (ViT, PiT,
  * DeiT), so they must be right. Numbers must be right except the image size at the end of a ViT's name. */
-static bool is_slip(const char *typed, const runs *own, int i)
+static bool is_typo(const char *typed, const runs *own, int i)
 {
     const run *meant = &own->items[i];
     bool is_size = i == own->count - 1 && i >= SIZE_RUN && strlen(meant->text) == SIZE_DIGITS;
-    bool slipped;
+    bool is_mistyped;
     if (meant->is_number)
-        slipped = is_size && has_wrong_letter(typed, meant->text);
+        is_mistyped = is_size && has_wrong_letter(typed, meant->text);
     else if (i == 0)
-        slipped = strlen(meant->text) >= FAMILY_LETTERS && is_misspelt(typed, meant->text);
+        is_mistyped = strlen(meant->text) >= FAMILY_LETTERS && is_misspelt(typed, meant->text);
     else
-        slipped = strlen(meant->text) >= WORD_LETTERS &&
-                  (is_misspelt(typed, meant->text) || has_wrong_letter(typed, meant->text));
-    return slipped && !is_known(typed);
+        is_mistyped = strlen(meant->text) >= WORD_LETTERS &&
+                      (is_misspelt(typed, meant->text) || has_wrong_letter(typed, meant->text));
+    return is_mistyped && !is_known(typed);
 }
 
-bool att_name_is_slip(const char *typed, const char *meant)
+bool att_name_is_typo(const char *typed, const char *meant)
 {
     runs given, own;
-    int slips = 0;
+    int typos = 0;
     if (strlen(typed) >= NAME_BYTES || !split(typed, strlen(typed), &given) || !split(meant, strlen(meant), &own) ||
         given.count != own.count)
         return false;
@@ -134,9 +134,9 @@ bool att_name_is_slip(const char *typed, const char *meant)
         const run *a = &given.items[i], *b = &own.items[i];
         if (strcmp(a->text, b->text) == 0)
             continue;
-        if (a->is_number != b->is_number || !is_slip(a->text, &own, i))
+        if (a->is_number != b->is_number || !is_typo(a->text, &own, i))
             return false;
-        slips++;
+        typos++;
     }
-    return slips <= 1;
+    return typos <= 1;
 }
