@@ -106,7 +106,7 @@ static att_status predict(const job *j, const att_dataset *dataset, int64_t inde
     return status;
 }
 
-static const char colours_left_out[] = "the images have colours, which are left out: the network takes grey ones";
+static const char colours_left_out[] = "the images have colours, but the network takes grey images: they are converted";
 
 static void say_colours(job *j, const att_dataset *dataset)
 {

@@ -86,8 +86,7 @@ static att_status write_one(att_context *context, const att_block_layout *places
     ATT_TRY(att_module_options_infer(context, &at, detected->module, module, sizeof module));
     if (att_placed_format(module, places->hooks, detected->hook, detected->at, &places->stages, text, size))
         return ATT_OK;
-    return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s: the blocks with modules are too scattered to be said in %d bytes",
+    return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: the list of blocks with modules takes more than %d bytes",
                     att_tensors_path(places->file), ATT_OPTION_TEXT_BYTES - 1);
 }
 

@@ -112,7 +112,7 @@ typedef struct att_family {
         {.key = "task",                                                                                    \
          .kind = ATT_OPTION_TEXT,                                                                          \
          .value = "NAME",                                                                                  \
-         .help = "what the head answers, and what the network is trained for",                             \
+         .help = "what the network is trained for: its head, targets and loss",                            \
          .choice = att_task_choice_name,                                                                   \
          .choice_in = att_task_choice_in,                                                                  \
          .free = true,                                                                                     \

@@ -140,7 +140,7 @@ static void drop_preprocess(search *s, const char *from, att_config *given)
     att_options_size(&given->options, &other);
     att_config_apply(given, &other);
     if (!is_same_preprocess(&preprocess, &other))
-        att_text_append(&s->notes, "; the preprocessing of %s was left out for that of the tag", from);
+        att_text_append(&s->notes, "; the preprocessing of the tag replaces that of %s", from);
     att_config kept = att_config_none();
     kept.options = given->options;
     att_options_unset(&kept.options, "img_size");
@@ -331,16 +331,16 @@ static att_status fail_nearest(const search *s, const nearest *n, const char *wh
         return att_fail(
             s->context, ATT_ERR_NOT_FOUND, "%s: %s; its tensors fit %s%s%s", s->path, why, names,
             strchr(names, ',')
-                ? ", which may differ in what images they expect; name one of them"
+                ? ", which may expect different images; name one of them"
                 : "; give that name, or the name of a network with the same tensors that expects other images",
             equivalents);
     if (n->names.length)
         return att_fail(s->context, ATT_ERR_NOT_FOUND,
-                        "%s: %s, and no named one has these tensors (%s); name the nearest, %s", s->path, why,
+                        "%s: %s, and no named network has these tensors (%s); name the nearest, %s", s->path, why,
                         found_text, names);
     return att_fail(s->context, ATT_ERR_NOT_FOUND,
-                    "%s: %s, and no named one has these tensors (%s); name the nearest one%s", s->path, why, found_text,
-                    unseen);
+                    "%s: %s, and no named network has these tensors (%s); name the nearest one%s", s->path, why,
+                    found_text, unseen);
 }
 
 static att_status fail_unnamed(const search *s)
@@ -500,8 +500,8 @@ static att_status resolve_options(const search *s, const att_variant *variant, a
     att_options_drop_training(options);
     /* Values found from tensors are not trusted either. */
     if (att_family_check(s->context, family, options) != ATT_OK)
-        return att_fail(s->context, ATT_ERR_FORMAT, "%s: its tensors have dimensions that no model here can have",
-                        s->path);
+        return att_fail(s->context, ATT_ERR_FORMAT,
+                        "%s: its tensors have dimensions that no model of attscope can have", s->path);
     ATT_TRY(att_family_complete(s->context, family, options));
     return family->fit ? fit(s, family, options) : ATT_OK;
 }
@@ -616,7 +616,7 @@ att_status att_model_identify(att_context *context, const att_tensors *file, con
     if (search_network(context, file, path, name, NULL, &unused) != ATT_ERR_ARGUMENT)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s", message);
     return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s: the network that this file and those beside it describe cannot be made: %s",
+                    "%s: the network that the file and its side files describe cannot be built: %s",
                     path ? path : att_tensors_path(file), message);
 }
 

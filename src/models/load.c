@@ -145,10 +145,11 @@ static void log_added(const loading *l)
             first = name;
     }
     if (count == 1)
-        att_log(l->context, ATT_LOG_INFO, "%s starts anew: %s has none", first, att_tensors_path(l->file));
-    else if (count > 1)
-        att_log(l->context, ATT_LOG_INFO, "%s and %d more of its kind start anew: %s has none", first, count - 1,
+        att_log(l->context, ATT_LOG_INFO, "%s keeps its initial values: %s has no such tensor", first,
                 att_tensors_path(l->file));
+    else if (count > 1)
+        att_log(l->context, ATT_LOG_INFO, "%s and %d more like it keep their initial values: %s has no such tensors",
+                first, count - 1, att_tensors_path(l->file));
 }
 
 /* --- resampling position embeddings ------------------------------------------------------------------------------- */
@@ -290,7 +291,7 @@ static att_status check_constant(const loading *l, int index, const att_module *
     att_free(l->context, read);
     if (status == ATT_OK && !same)
         return att_fail(l->context, ATT_ERR_UNSUPPORTED,
-                        "%s: \"%s\" is not what %s computes with here: the network was made with another choice",
+                        "%s: \"%s\" is not the constant of the module %s: the network was made with other settings",
                         att_tensors_path(l->file), info.name, module->name);
     return status;
 }

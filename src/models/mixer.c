@@ -103,7 +103,7 @@ enum { AFTER_MLP, AFTER_MIXING, MIXING };
 static const att_module_hook hooks[] = {
     {"after_mlp", "at the end of a block's MLP along channels, before the addition", ATT_ON_TOKENS},
     {"after_mixing", "at the end of a block's MLP along tokens, before the addition", ATT_ON_TOKENS},
-    {"mixing", "in place of a block's MLP along tokens, of what its norm gives", ATT_ON_TOKENS},
+    {"mixing", "in place of a block's MLP along tokens, after its norm", ATT_ON_TOKENS},
 };
 static const att_hooks places = {hooks, sizeof hooks / sizeof *hooks};
 
@@ -412,8 +412,7 @@ static att_status mixer_check_undetermined(att_context *context, const att_tenso
         return ATT_OK;
     if (!size)
         return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "%s: the %d patches of \"%s\" are no square grid, so that the sides of the images must be said "
-                        "(img_size H W)",
+                        "%s: the %d patches of \"%s\" form no square grid; give the sides of the images (img_size H W)",
                         u->path, (int)dims[1], name);
     const att_option_value *patch = att_options_find(u->given, "patch_size");
     if (!patch)

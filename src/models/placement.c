@@ -30,8 +30,8 @@ typedef struct reading {
 static att_status fail_item(const reading *r, const char *item)
 {
     return att_fail(r->context, ATT_ERR_ARGUMENT,
-                    "modules \"%s\": \"%s\" is none of all, none, every:K, a block as 3 and blocks as 5-7, with or "
-                    "without a stage before it as in layer2:all",
+                    "modules \"%s\": expected all, none, every:K, a block such as 3 or blocks such as 5-7, with or "
+                    "without a stage as in layer2:all, not \"%s\"",
                     r->text, item);
 }
 
@@ -314,7 +314,8 @@ att_status att_modules_parse(att_context *context, const att_hooks *hooks, const
         att_placed_module *placed = &modules->items[modules->count];
         ATT_TRY(parse_placed(context, hooks, stages, item, placed));
         if (!placed->choice.module && (modules->count > 0 || next || strchr(text, '@')))
-            return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": \"none\" stands alone", KEY, text);
+            return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": \"none\" cannot be combined with anything", KEY,
+                            text);
         if (!placed->choice.module)
             continue;
         modules->count++;
@@ -388,8 +389,8 @@ att_status att_placed_complete(att_context *context, const char *known, att_opti
     bool any = *own == '@', none = !*known || strcmp(known, "none") == 0;
     if (any && (none || strchr(known, '+')))
         return att_fail(context, ATT_ERR_ARGUMENT,
-                        "%s \"%s\" says where a module is, but the network has %s: say which one", KEY, own,
-                        none ? "none" : "several");
+                        "%s \"%s\" places a module without naming it, but the network has %s; name the module", KEY,
+                        own, none ? "none" : "several");
     if (!*own || none || (!any && !att_placed_same(own, known)))
         return ATT_OK;
     size_t own_length = att_placed_module_length(own), known_length = att_placed_module_length(known);

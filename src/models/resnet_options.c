@@ -36,7 +36,7 @@ static const char *pool_names(int index)
 #define RESNET(member) ATT_OPTION_AT(att_resnet_options, member)
 static const att_option resnet_options[] = {
     ATT_SHARED_OPTIONS(att_resnet_options),
-    {"depth", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "layers with weights, shortcuts aside",
+    {"depth", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "layers with weights, without shortcuts",
      .implied_by = "layers", .low = 1, .high = 1024, RESNET(depth)},
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "what the head reads: avg, the mean", .choice = pool_names, RESNET(global_pool)},
@@ -57,8 +57,9 @@ static const att_option resnet_options[] = {
      .low = 1, .high = 65536, RESNET(width)},
     {"cardinality", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "groups of a bottleneck's 3 x 3 convolution",
      .low = 1, .high = 65536, RESNET(cardinality)},
-    {"base_width", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "its channels a group, in a first stage of 64",
-     .low = 1, .high = 65536, RESNET(base_width)},
+    {"base_width", .kind = ATT_OPTION_WHOLE, .value = "N",
+     .help = "channels per group of that convolution, for a first stage of 64 channels", .low = 1, .high = 65536,
+     RESNET(base_width)},
     {"zero_init_last", .kind = ATT_OPTION_SWITCH, .help = "the last norm of a residual branch starts at 0",
      .free = true, RESNET(zero_init_last)},
     {"modules_hidden", .kind = ATT_OPTION_TEXT, .free = true, .internal = true, RESNET(modules_hidden)},
@@ -156,8 +157,8 @@ void att_stages_format(const att_stages *stages, char *text, size_t size)
 static att_status read_stages(att_context *context, const att_resnet_options *options, att_resnet *net)
 {
     if (!options->layers[0] && net->stem != ATT_CONV3)
-        return att_fail(context, ATT_ERR_ARGUMENT, "stem_type %s goes before four stages: layers must say them",
-                        options->stem_type);
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "stem_type %s needs four stages; give their numbers of blocks in layers", options->stem_type);
     if (!options->layers[0])
         return stages_of_depth(context, net->block, options->depth, &net->stages);
     ATT_TRY(read_layers(context, options, net));

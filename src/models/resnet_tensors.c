@@ -60,7 +60,7 @@ static bool is_inner(const char *name)
     return false;
 }
 
-/* Parses at most 3 digits without leading zeros before a dot and moves *at after_scope the dot; returns false
+/* Parses at most 3 digits without leading zeros before a dot and moves *at past the dot; returns false
  * otherwise. */
 static bool read_number(const char **at, int *number)
 {
@@ -310,7 +310,7 @@ static att_status read_stages(const recognition *s, att_option_values *found, at
     for (int i = 0; i < ATT_STAGES; i++)
         if ((i < stages->count) != (s->blocks[i] > 0))
             return att_fail(s->context, ATT_ERR_UNSUPPORTED,
-                            "%s: a residual network with its first convolution has %d stages",
+                            "%s: a residual network with this first convolution has %d stages",
                             att_tensors_path(s->file), stages->count);
     if (att_stages_total(stages) > ATT_BLOCKS)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: there are more than %d blocks", att_tensors_path(s->file),

@@ -500,8 +500,8 @@ static att_status parse_object(att_context *context, const char *what, const att
         return status;
     json_decref(*object);
     *object = NULL;
-    return att_fail(context, ATT_ERR_FORMAT,
-                    "%s: \"%s\" is no JSON object, so that what it says of the network cannot be read", what, key);
+    return att_fail(context, ATT_ERR_FORMAT, "%s: \"%s\" is not a JSON object, so its values cannot be read", what,
+                    key);
 }
 
 /* Reads the options of a training script. In scripts other than timm's, options have other meanings except for the

@@ -147,22 +147,22 @@ static const att_option vit_options[] = {
     {"embed_dim", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "width of a token", .low = 1, .high = 65536,
      VIT(embed_dim)},
     {"depth", .kind = ATT_OPTION_WHOLE, .value = "N",
-     .help = "blocks; of a residual network: layers with weights, shortcuts aside", .implied_by = "layers", .low = 1,
+     .help = "blocks; of a residual network: layers with weights, without shortcuts", .implied_by = "layers", .low = 1,
      .high = 1024, VIT(depth)},
     {"num_heads", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "attention heads of a block",
      .unseen = "the number of heads", .low = 1, .high = 65536, VIT(num_heads)},
     {"mlp_ratio", .kind = ATT_OPTION_REAL, .value = "X", .help = "width of the MLP over that of a token", .low = 1e-3,
      .high = 64, VIT(mlp_ratio)},
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
-     .help = "what the head reads: token (the class token) or avg (the mean over what is no class token)",
+     .help = "what the head reads: token (the class token) or avg (the mean over the other tokens)",
      .choice = pool_names, VIT(global_pool)},
     {"final_norm", .kind = ATT_OPTION_SWITCH, .help = "a norm after the last block", VIT(final_norm)},
-    {"fc_norm", .kind = ATT_OPTION_SWITCH, .help = "that norm after the pooling", VIT(fc_norm)},
+    {"fc_norm", .kind = ATT_OPTION_SWITCH, .help = "put that norm after the pooling", VIT(fc_norm)},
     {"class_token", .kind = ATT_OPTION_SWITCH, .help = "with or without a class token", VIT(class_token)},
     {"embed_class", .kind = ATT_OPTION_SWITCH, .help = "position embedding for the class token too", VIT(embed_class)},
     {"qkv_bias", .kind = ATT_OPTION_SWITCH, .help = "queries, keys and values with a bias", VIT(qkv_bias)},
-    {"init_values", .kind = ATT_OPTION_REAL, .value = "X", .help = "LayerScale with this start; 0: none", .high = 1e3,
-     .presence = true, VIT(init_values)},
+    {"init_values", .kind = ATT_OPTION_REAL, .value = "X", .help = "LayerScale with this initial value; 0: none",
+     .high = 1e3, .presence = true, VIT(init_values)},
     {"file_grid", .kind = ATT_OPTION_SIDES, .low = 1, .high = 65536, .free = true, .internal = true, VIT(file_grid)},
 };
 
@@ -208,7 +208,7 @@ static void vit_defaults(int index, const att_option_values *given, att_option_v
 static const att_module_hook hooks[] = {
     {"after_mlp", "at the end of a block's MLP branch, before LayerScale and the addition", ATT_ON_TOKENS},
     {"after_attn", "at the end of a block's attention branch, before LayerScale and the addition", ATT_ON_TOKENS},
-    {"attn", "in place of a block's attention, of what its norm gives", ATT_ON_TOKENS},
+    {"attn", "in place of a block's attention, after its norm", ATT_ON_TOKENS},
 };
 const att_hooks att_vit_hooks = {hooks, sizeof hooks / sizeof *hooks};
 

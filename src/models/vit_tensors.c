@@ -255,11 +255,12 @@ static att_status check_pool(att_context *context, const att_option_sources *u)
         att_options_number(u->given, "fc_norm", 0) == 1 || *att_options_text(u->given, "global_pool") ||
         strcmp(att_options_text(u->own, "global_pool"), "token") != 0)
         return ATT_OK;
-    return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s: the tensor \"fc_norm.weight\" is not one of %s; a variant with it pools by the mean "
-                    "(global_pool \"avg\") or by the class token (global_pool \"token\"), which cannot be seen from "
-                    "tensors, so it must be said (global_pool)",
-                    u->path, u->name);
+    return att_fail(
+        context, ATT_ERR_UNSUPPORTED,
+        "%s: the tensor \"fc_norm.weight\" is not one of %s; with it a network pools by the mean "
+        "(global_pool \"avg\") or by the class token (global_pool \"token\"), which the tensors do not show; give "
+        "global_pool",
+        u->path, u->name);
 }
 
 static att_status check_heads(att_context *context, const att_option_sources *u)
@@ -269,8 +270,8 @@ static att_status check_heads(att_context *context, const att_option_sources *u)
     if (att_options_find(u->given, "num_heads") || width == own)
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s: the tensors are %d wide, %s is %d wide; how many heads there are cannot be seen from tensors, "
-                    "so it must be said (num_heads)",
+                    "%s: the tensors are %d wide, %s is %d wide; the tensors do not show the number of heads; "
+                    "give num_heads",
                     u->path, width, u->name, own);
 }
 
@@ -281,8 +282,8 @@ static att_status check_grid(att_context *context, const att_tensors *file, cons
     if (!dims || att_options_find(u->found, "img_size") || att_options_find(u->given, "img_size"))
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s: the %d positions of \"pos_embed\" are no square grid, so that the sides of the images must be "
-                    "given (img_size H W)",
+                    "%s: the %d positions of \"pos_embed\" form no square grid; give the sides of the images "
+                    "(img_size H W)",
                     u->path, (int)dims[1]);
 }
 

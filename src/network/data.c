@@ -55,10 +55,10 @@ static void log_colours(const att_network *network, const att_dataset *dataset)
     const att_colours colours = att_dataset_colours(dataset, network->context);
     if (channels == 1 && colours == ATT_COLOURS_ANY)
         att_log(network->context, ATT_LOG_INFO,
-                "the images have colours, which are left out: the network takes grey ones");
+                "the images have colours, but the network takes grey images: they are converted");
     if (channels == 3 && colours == ATT_COLOURS_GREY)
         att_log(network->context, ATT_LOG_INFO,
-                "the images are grey; the network takes colours and gets the same in each channel");
+                "the images are grey, but the network takes colours: all channels are the same");
 }
 
 /* Opens the path with classes; if that is not possible, without, if the caller allows it. */
@@ -80,7 +80,7 @@ static att_status open_paths(const att_network *network, const char *const *path
         return open_path(network->context, paths[0], options, dataset);
     if (options->class_map)
         return att_fail(network->context, ATT_ERR_ARGUMENT,
-                        "class_map numbers the classes of one data set; of %d paths the images have none", count);
+                        "class_map needs a single data set; the images of %d paths have no classes", count);
     return att_dataset_open_images(network->context, paths, count, options, dataset);
 }
 
@@ -123,11 +123,10 @@ static bool is_number(const char *text)
 static void log_other_name(const att_network *network, int number, const char *in_data, const char *in_network,
                            int length)
 {
-    att_log(
-        network->context, ATT_LOG_WARNING,
-        "class %d is \"%s\" in the data and \"%.*s\" in the network; the evaluation means something only where both "
-        "are the same",
-        number, in_data, length, in_network);
+    att_log(network->context, ATT_LOG_WARNING,
+            "class %d is \"%s\" in the data and \"%.*s\" in the network; the evaluation is meaningful only if both "
+            "are the same class",
+            number, in_data, length, in_network);
 }
 
 /* Returns the number of a class in the list by label or synset; -1 if it is not there. */
@@ -178,8 +177,8 @@ static const char *coarse_advice(int network, int found)
 static void log_other_count(const att_network *network, int classes, int found)
 {
     att_log(network->context, ATT_LOG_INFO,
-            "the network has %d class%s, the data %d; the evaluation means something only where their numbers agree "
-            "(%sclass_map)",
+            "the network has %d class%s, the data %d; the evaluation is meaningful only if the numbers of the "
+            "classes agree (%sclass_map)",
             classes, classes == 1 ? "" : "es", found, coarse_advice(classes, found));
 }
 

@@ -54,7 +54,7 @@ static att_status fail_test_images(const att_network *network, att_status status
     snprintf(why, sizeof why, "%s", att_context_message(network->context));
     return att_fail(
         network->context, status == ATT_ERR_MEMORY ? status : ATT_ERR_UNSUPPORTED,
-        "%s: timm's validate.py takes images of %d x %d pixels with these weights, which cannot be here: %s",
+        "%s: timm's validate.py takes images of %d x %d pixels with these weights, which this network cannot take: %s",
         network->path, identity->test_height, identity->test_width, why);
 }
 
@@ -385,7 +385,7 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
     if (status == ATT_OK && result)
         *result = found;
     if (status == ATT_ERR_FORMAT && !own.skip_corrupt && att_dataset_count(dataset) > 1)
-        att_log(network->context, ATT_LOG_INFO, "skip_corrupt goes on without such images");
+        att_log(network->context, ATT_LOG_INFO, "skip_corrupt leaves such images out");
     if (status == ATT_OK && found.not_finite > 0)
         return att_fail(network->context, ATT_ERR_NONFINITE,
                         "%s: the network answers with NaN or infinity; its weights are damaged",

@@ -87,11 +87,11 @@ static att_status fail_unknown(const output_request *w, const char *requested)
         const att_node *node = &w->graph->nodes.items[i];
         attends = strcmp(node->op->name, "attention") == 0;
         if (attends)
-            att_text_append(&has, "; of attention as %s: .map, .stats, .summary", node->scope);
+            att_text_append(&has, "; for attention nodes such as %s: .map, .stats, .summary", node->scope);
     }
     att_status status = has.failed ? att_fail_memory(context_of(w), has.length, "a message")
                                    : att_fail(context_of(w), ATT_ERR_NOT_FOUND,
-                                              "the network has nothing called \"%s\", only %s", requested, has.data);
+                                              "the network has no output \"%s\"; it has %s", requested, has.data);
     att_text_free(&has);
     return status;
 }

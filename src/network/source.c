@@ -31,7 +31,7 @@ static att_status check_name(att_context *context, const char *what)
     att_text why = {.context = context};
     att_text_append(&why, "%s", att_context_message(context));
     status = why.failed ? att_fail_memory(context, why.length, "a message")
-                        : att_fail(context, status, "%s is no file and no folder, and as a network's name: %s", what,
+                        : att_fail(context, status, "%s is neither a file nor a folder; as a network's name: %s", what,
                                    why.data);
     att_text_free(&why);
     return status;

@@ -33,11 +33,12 @@ const att_module att_module_cb = {
 
 const att_module att_module_cb_s = {
     .name = "cb_s",
-    .meaning = "x <- x + weight (.) mean over tokens of x, one learned weight a channel (Hyeon-Woo et al., ICCV 2023)",
+    .meaning =
+        "x <- x + weight (.) mean over tokens of x, one learned weight per channel (Hyeon-Woo et al., ICCV 2023)",
     .options = {{.name = "init",
                  /* The paper gives no initial value. With 0 the network starts as without the module, so training can
                   * continue a plain checkpoint; the weight's gradient is not 0 there. */
-                 .meaning = "start of the weight (the paper leaves it open; 0: as if the module were absent)",
+                 .meaning = "initial value of the weight (not given in the paper; 0: as without the module)",
                  .start = 0,
                  .low = -10,
                  .high = 10}},

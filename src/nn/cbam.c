@@ -47,7 +47,8 @@ extern const att_module att_module_cbam;
 
 const att_module att_module_cbam = {
     .name = "cbam",
-    .meaning = "as se of mean and of maximum, then a gate a pixel by a convolution (Woo et al., ECCV 2018; as timm's)",
+    .meaning =
+        "as se from mean and maximum, then a gate per pixel from a convolution (Woo et al., ECCV 2018; as timm's)",
     .place = ATT_ON_MAPS,
     .options = {[RATIO] = {.name = "ratio", .meaning = "C over the hidden width", .start = 16, .low = 1, .high = 1024},
                 [KERNEL] = {.name = "kernel",

@@ -19,10 +19,11 @@ extern const att_module att_module_eca;
 
 const att_module att_module_eca = {
     .name = "eca",
-    .meaning = "mean, convolution of k channels, sigmoid: a gate a channel (Wang et al., CVPR 2020)",
+    .meaning = "mean, convolution of k channels, sigmoid: a gate per channel (Wang et al., CVPR 2020)",
     .place = ATT_ON_MAPS,
     .options = {{.name = "k",
-                 .meaning = "size of the convolution; auto: log2(C) / 2 + 1 / 2 rounded down, to odd up, at least 3",
+                 .meaning =
+                     "size of the convolution; auto: floor(log2(C) / 2 + 1 / 2), the next odd number, at least 3",
                  .high = 7,
                  .choices = kernels}},
     .option_count = 1,

@@ -24,8 +24,8 @@ const att_module att_module_fca = {
     .place = ATT_ON_MAPS,
     .options = {[RATIO] = {.name = "ratio", .meaning = "C over the hidden width", .start = 16, .low = 1, .high = 1024},
                 [SHRINK] = {.name = "shrink",
-                            .meaning = "how much larger images are than those of the training: maps are averaged to "
-                                       "the size that the cosines had there",
+                            .meaning = "image size divided by that of the training: maps are averaged to the size that "
+                                       "they had there",
                             .start = 1,
                             .low = 1,
                             .high = 64},

@@ -85,8 +85,8 @@ att_value att_gates_style(const att_scope *scope, att_value x)
     if (x != ATT_NONE && shape.dims[0] * shape.dims[1] == 1)
         return att_graph_fail(
             scope->graph, att_fail(att_graph_context(scope->graph), ATT_ERR_ARGUMENT,
-                                   "the map has a single pixel in %s, which takes a deviation over pixels: images must "
-                                   "be larger (img_size), or that stage left out (modules)",
+                                   "the map has a single pixel in %s, which needs a deviation over pixels: use larger "
+                                   "images (img_size), or leave that stage out (modules)",
                                    scope->path));
     att_scope_enter(scope);
     return att_global_style(scope->graph, x, 1e-5);
@@ -125,11 +125,9 @@ att_value att_gates_dct(const att_scope *scope, att_value x, double shrink)
     att_shape shape = att_value_shape(scope->graph, x);
     if (att_width_of(scope, x) % COUNT != 0)
         return att_graph_fail(
-            scope->graph,
-            att_fail(att_graph_context(scope->graph), ATT_ERR_ARGUMENT,
-                     "%s: its 16 frequencies take a branch whose channels are a multiple of 16, not %lld; "
-                     "the width decides",
-                     scope->path, (long long)att_width_of(scope, x)));
+            scope->graph, att_fail(att_graph_context(scope->graph), ATT_ERR_ARGUMENT,
+                                   "%s: its 16 frequencies need a multiple of 16 channels, not %lld; change the width",
+                                   scope->path, (long long)att_width_of(scope, x)));
     att_dct_pool_options options = {
         .count = COUNT, .height = dct_side(shape.dims[0], shrink), .width = dct_side(shape.dims[1], shrink)};
     for (int i = 0; i < options.count; i++) {

@@ -154,7 +154,7 @@ static att_status set_option(att_context *context, att_module_choice *choice, bo
         if (strcmp(option->name, text) != 0)
             continue;
         if (given[i])
-            return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s is said twice", module->name, text);
+            return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s is given twice", module->name, text);
         given[i] = true;
         return (option->choices ? read_choice : read_number)(context, module->name, option, equals + 1,
                                                              &choice->values[i]);
@@ -167,8 +167,8 @@ att_status att_module_parse(att_context *context, const char *text, att_module_c
     att_module_choice made = {0};
     char copy[128];
     if ((size_t)snprintf(copy, sizeof copy, "%s", text) >= sizeof copy)
-        return att_fail(context, ATT_ERR_ARGUMENT, "a module is said in at most %zu bytes, not \"%s\"", sizeof copy - 1,
-                        text);
+        return att_fail(context, ATT_ERR_ARGUMENT, "the text of a module has at most %zu bytes, which \"%s\" exceeds",
+                        sizeof copy - 1, text);
     char *options = strchr(copy, ':');
     if (options)
         *options++ = '\0';
@@ -223,7 +223,7 @@ static att_status check_parameters(const att_scope *own, const att_module *modul
     att_context *context = att_graph_context(own->graph);
     const int count = att_graph_parameter_count(own->graph);
     const size_t length = strlen(own->path);
-    bool told = count == first;
+    bool named = count == first;
     for (int i = first; i < count; i++) {
         const char *name = att_graph_parameter_at(own->graph, i).name;
         if (strncmp(name, own->path, length) != 0 || name[length] != '.')
@@ -231,11 +231,11 @@ static att_status check_parameters(const att_scope *own, const att_module *modul
                             "module \"%s\" declared the parameter \"%s\", and must declare all of them in its scope "
                             "\"%s\"",
                             module->name, name, own->path);
-        told = told || (module->parameter && att_text_matches(module->parameter, name + length + 1));
+        named = named || (module->parameter && att_text_matches(module->parameter, name + length + 1));
     }
-    return told ? ATT_OK
-                : att_fail(context, ATT_ERR_MISMATCH,
-                           "module \"%s\" has parameters, and its `parameter` must name one of them", module->name);
+    return named ? ATT_OK
+                 : att_fail(context, ATT_ERR_MISMATCH,
+                            "module \"%s\" has parameters, and its `parameter` must name one of them", module->name);
 }
 
 att_value att_module_apply(const att_module_choice *choice, const att_scope *scope, att_value branch,

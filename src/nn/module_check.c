@@ -60,12 +60,12 @@ static att_status check_texts(att_context *context, const att_module *module)
     if (!module->meaning)
         return refuse(context, module, "it has no `meaning`");
     if (module->place != ATT_ON_TOKENS && module->place != ATT_ON_MAPS)
-        return refuse(context, module, "its `place` is none that there is");
+        return refuse(context, module, "its `place` is unknown");
     if (!att_name_is_valid(module->scope))
         return refuse(context, module,
                       "its `scope` must be 1 to 23 letters, digits and underscores, the first a letter");
     if (module->parameter && !*module->parameter)
-        return refuse(context, module, "its `parameter` is empty; NULL says that it has none");
+        return refuse(context, module, "its `parameter` is empty; use NULL for a module without parameters");
     for (int i = 0; i < ATT_MODULE_OTHER_NAMES; i++)
         if (!module->other_names[i][0] != !module->other_names[i][1])
             return refuse(context, module, "its `other_names` must be pairs");

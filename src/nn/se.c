@@ -29,7 +29,7 @@ extern const att_module att_module_se;
 
 const att_module att_module_se = {
     .name = "se",
-    .meaning = "mean, C -> C / ratio, ReLU, -> C, sigmoid: a gate a channel (Hu et al., CVPR 2018)",
+    .meaning = "mean, C -> C / ratio, ReLU, -> C, sigmoid: a gate per channel (Hu et al., CVPR 2018)",
     .place = ATT_ON_MAPS,
     .options =
         {[RATIO] = {.name = "ratio", .meaning = "C over the hidden width", .start = 16, .low = 1, .high = 1024},

@@ -19,7 +19,7 @@ extern const att_module att_module_srm;
 
 const att_module att_module_srm = {
     .name = "srm",
-    .meaning = "mean and deviation, weighed channel by channel, batch norm, sigmoid (Lee et al., ICCV 2019)",
+    .meaning = "mean and deviation, weighted per channel, batch norm, sigmoid (Lee et al., ICCV 2019)",
     .place = ATT_ON_MAPS,
     .scope = "srm",
     .parameter = "cfc",

@@ -100,7 +100,7 @@ static att_status check_option(att_context *context, const att_task *task, const
     if (option->size == 0 || option->size != member_size(option) || option->offset > task->options_size ||
         option->size > task->options_size - option->offset)
         return refuse_part(context, task, "option", option->key,
-                           "it does not lie in the struct of `options_size` bytes as its kind says: see ATT_OPTION_AT");
+                           "its offset or size does not fit the struct of `options_size` bytes: use ATT_OPTION_AT");
     return ATT_OK;
 }
 

@@ -29,7 +29,7 @@ static const att_option declared[] = {
     {.key = "smoothing",
      .kind = ATT_OPTION_REAL,
      .value = "X",
-     .help = "of the labels",
+     .help = "label smoothing",
      .high = 0.999999,
      .training = true,
      ATT_OPTION_AT(classification_options, smoothing)},
@@ -159,7 +159,7 @@ static att_status rank(att_context *context, const att_batch *answer, int most, 
     while (f < answer->field_count && strcmp(answer->fields[f].name, logits_name) != 0)
         f++;
     if (f == answer->field_count)
-        return att_fail(context, ATT_ERR_MISMATCH, "the network has no head and so no classes to tell");
+        return att_fail(context, ATT_ERR_MISMATCH, "the network has no head, so it predicts no classes");
     made->logits = answer->data[f];
     made->classes = (int)att_shape_count(answer->fields[f].shape);
     int wanted = most < 1 ? 1 : most < made->classes ? most : made->classes;

@@ -188,7 +188,7 @@ att_status att_task_add_loss(const char *name, att_graph *graph, const att_task_
 
 static att_status refuse_to_tell(att_context *context, const att_task *task)
 {
-    return att_fail(context, ATT_ERR_UNSUPPORTED, "the task \"%s\" does not say what its answers mean in this form",
+    return att_fail(context, ATT_ERR_UNSUPPORTED, "the task \"%s\" cannot describe its predictions in this form",
                     task->info.name);
 }
 

@@ -81,7 +81,7 @@ CASES
 ! grep -q "timm's validate.py" stderr || fail "$command_line: a note about values that the flags gave"
 echo '{"pretrained_cfg": {"test_input_size": [1, 18, 18]}}' >hub/config.json
 run 1 validate data --checkpoint hub/vit.pth $vit --threads 1
-err_has "timm's validate.py takes images of 18 x 18 pixels with these weights, which cannot be here: img_size 18"
+err_has "timm's validate.py takes images of 18 x 18 pixels with these weights, which this network cannot take: img_size 18"
 err_has '--use-train-size takes images of the size that the weights were trained for'
 err_has 'img_size 18 is not a multiple of patch_size 4'
 validate said.json --checkpoint hub/vit.pth --use-train-size

@@ -65,7 +65,7 @@ err_has 'nothing is left to train'
 
 # Modules that are added to weights without them are initialised.
 train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --attn eca --attn-blocks every:2
-err_has 'start anew'
+err_has 'initial values'
 err_has ', eca@after_branch:every:2'
 
 # Several modules, in the same block and in different ones.
@@ -119,17 +119,17 @@ for words in '--adaptor NAME ' 'iebn, bottleneck,' '--adaptor-input NAME ' 'x_t1
 train 2 none --attn se --attn-blocks layer9:all
 err_has 'there is no stage 9; the network has layer1 to layer3'
 train 2 none --attn-blocks all
-err_has 'modules "@after_branch:all" says where a module is, but the network has none: say which one'
+err_has 'modules "@after_branch:all" places a module without naming it, but the network has none; name the module'
 train 2 none --attn se --attn-blocks 0,0,0
 err_has 'block 0 is named twice'
 train 2 none --attn se --attn-blocks ''
 err_has '--attn-blocks: "" is not a text of 1 to 255 bytes'
 train 2 none --attn se:ratio=8,ratio=4
-err_has 'module se: ratio is said twice'
+err_has 'module se: ratio is given twice'
 train 2 none --attn se:bogus=1
 err_has 'attscope: module se has no option "bogus", only ratio, bias, divisor, hidden'
 train 2 none --attn fca --width 6
-err_has 'its 16 frequencies take a branch whose channels are a multiple of 16, not 24'
+err_has 'its 16 frequencies need a multiple of 16 channels, not 24'
 train 2 none --attn srm --img-size 4
 err_has 'the map has a single pixel in layer3.0.srm'
 train 2 none --batch-size 1 --img-size 4

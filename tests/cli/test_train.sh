@@ -359,7 +359,7 @@ run 0 train data --initial-checkpoint alone/last.safetensors $recipe --epochs 1 
 run 0 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num-classes 6 --broadcast cb_s $recipe \
     --epochs 1 --output out --experiment larger
 err_has 'pos_embed: resampled from 2 x 2 patches to 4 x 4'
-err_has 'blocks.0.mlp.cb.weight starts anew: alone/last.safetensors has none'
+err_has 'blocks.0.mlp.cb.weight keeps its initial values: alone/last.safetensors has no such tensor'
 err_has 'head.weight, head.bias: re-initialised, because the file has 4 classes and the network 6'
 
 # A file without a head: its two tensors are renamed to names that are ignored.
@@ -462,7 +462,7 @@ out_has '"logits"'
 run 1 predict out/whole/last.safetensors "$picture" --labels r.csv
 err_has 'attscope: r.csv names 2 classes, but the network has 4'
 run 0 predict out/whole/last.safetensors "$here/../goldens/images/420.jpg"
-err_has 'the images have colours, which are left out: the network takes grey ones'
+err_has 'the images have colours, but the network takes grey images: they are converted'
 mkdir -p classes/a classes/b && cp "$picture" classes/a/1.jpg && cp "$picture" classes/b/1.jpg
 run 1 validate classes --checkpoint out/whole/last.safetensors
 err_has 'attscope: the network has 4 classes, the data 2, numbered by their sorted names: the evaluation would mean nothing;'

@@ -89,7 +89,7 @@ static void arguments_that_change_a_resnet_are_refused(void **state)
     write_beside(p, "args.yaml", "model: resnet50\nbn_eps: 0.001\n");
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "bn_eps 0.001");
     write_beside(p, "args.yaml", "model: resnet50\nbn_eps: 1.0e-05\nbn_tf: false\ngp: max\n");
-    refused(p, NULL, ATT_ERR_UNSUPPORTED, "model.safetensors: the network that this file and those beside it describe");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "model.safetensors: the network that the file and its side files describe");
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "global_pool must be \"avg\"");
     write_beside(p, "args.yaml", "model: resnet50\ngp: catavgmax\n");
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "gp is \"catavgmax\", which attscope does not have");

@@ -173,7 +173,7 @@ static void open_parts_of_a_placement_are_the_networks_own(void **state)
     att_option_values options = att_options_none();
     att_options_set_text(&options, "modules", "@after_attn");
     assert_int_equal(att_placed_complete(p->context, "cb+cb_s@attn", &options), ATT_ERR_ARGUMENT);
-    says(att_context_message(p->context), "the network has several: say which one");
+    says(att_context_message(p->context), "the network has several; name the module");
     assert_true(att_placed_same("cb", "cb@after_attn:0"));
     assert_false(att_placed_same("cb", "cb@after_attn+cb_s"));
     assert_false(att_placed_same("cb@after_attn+cb_s", "cb"));
@@ -203,12 +203,12 @@ static void wrong_placements_are_refused(void **state)
         {"cb_s@nowhere", "only after_mlp, after_attn, attn"},
         {"cbs", "did you mean \"cb\"?"},
         {"cb_s@after_mlp:3", "there is no block 3; the network has blocks 0 to 2"},
-        {"cb+none", "\"none\" stands alone"},
-        {"none@attn", "\"none\" stands alone"},
+        {"cb+none", "\"none\" cannot be combined"},
+        {"none@attn", "\"none\" cannot be combined"},
         {"cb+cb+cb+cb+cb", "at most 4"},
-        {"@after_attn", "the network has none: say which one"},
+        {"@after_attn", "the network has none; name the module"},
         {"cb_s@", "no \"@\""},
-        {"none+cb", "\"none\" stands alone"},
+        {"none+cb", "\"none\" cannot be combined"},
         {"cb_s+cb_s", "\"cb_s\" and \"cb_s\" cannot both be at \"@after_mlp\" of a block"},
         {"cb_s@after_attn:0-1+cb_s@after_attn:1-2", "cannot both be at \"@after_attn\" of a block"},
     };

@@ -150,7 +150,7 @@ static void a_nameless_file_lists_what_fits(void **state)
 {
     const place *p = *state;
     write_model(p, "vit_tiny_patch16_224", NULL, false);
-    refused(p, NULL, ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224, deit_tiny_patch16_224, which may differ");
+    refused(p, NULL, ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224, deit_tiny_patch16_224, which may expect");
     write_model(p, "deit3_small_patch16_384", NULL, false);
     refused(p, NULL, ATT_ERR_NOT_FOUND, "fit deit3_small_patch16_384; give that name");
     att_option_values options = small();
@@ -305,7 +305,7 @@ static void the_source_that_names_the_network_decides_the_pooling(void **state)
             assert_string_equal(att_options_text(&identity.options, "global_pool"), cases[i].pool);
             assert_int_equal(att_options_number(&identity.options, "fc_norm", -1), 1);
         } else {
-            refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "so it must be said (global_pool)");
+            refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "which the tensors do not show; give global_pool");
         }
         path_in(p, cases[i].file, path);
         unlink(path);

@@ -508,7 +508,7 @@ static void a_module_that_is_new_starts_anew(void **state)
     says(att_context_message(p.context), "2 missing: blocks.0.mlp.cb.weight, blocks.1.mlp.cb.weight");
     CHECK(p.context, load_pretrained(&p, model, weights, &head));
     assert_string_equal(head.names, "head.weight, head.bias");
-    says(heard, "blocks.0.mlp.cb.weight and 1 more of its kind start anew: ");
+    says(heard, "blocks.0.mlp.cb.weight and 1 more like it keep their initial values: ");
     float values[32];
     CHECK(p.context, att_weights_get(weights, -1, att_weights_find(weights, "blocks.1.mlp.cb.weight"), values, 32));
     for (int i = 0; i < 32; i++)

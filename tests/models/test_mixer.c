@@ -169,7 +169,7 @@ static void files_are_identified(void **state)
     CHECK(p->context, identify(p, NULL, NULL, &found));
     says(found.origin, "img_size 32 x 40");
     write_model(p, MIXER, &options, false);
-    refused(p, MIXER, ATT_ERR_UNSUPPORTED, "the 40 patches of \"blocks.0.mlp_tokens.fc1.weight\" are no square grid");
+    refused(p, MIXER, ATT_ERR_UNSUPPORTED, "the 40 patches of \"blocks.0.mlp_tokens.fc1.weight\" form no square grid");
     att_options_set_sides(&flags, "img_size", 32, 40);
     CHECK(p->context, identify(p, MIXER, &flags, &found));
     assert_int_equal(found.preprocess.width, 40);

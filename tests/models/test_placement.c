@@ -42,19 +42,19 @@ static void refuses(att_context *context, const char *text, const char *words)
 
 static void wrong_block_lists_are_refused(void **state)
 {
-    refuses(*state, "", "\"\" is none of all, none, every:K");
-    refuses(*state, "al", "\"al\" is none of");
-    refuses(*state, "0,", "\"\" is none of");
-    refuses(*state, "every:0", "\"every:0\" is none of");
-    refuses(*state, "every:", "\"every:\" is none of");
-    refuses(*state, "-1", "\"-1\" is none of");
-    refuses(*state, "1-", "\"1-\" is none of");
-    refuses(*state, "1 2", "\"1 2\" is none of");
+    refuses(*state, "", "expected all, none, every:K");
+    refuses(*state, "al", "not \"al\"");
+    refuses(*state, "0,", "not \"\"");
+    refuses(*state, "every:0", "not \"every:0\"");
+    refuses(*state, "every:", "not \"every:\"");
+    refuses(*state, "-1", "not \"-1\"");
+    refuses(*state, "1-", "not \"1-\"");
+    refuses(*state, "1 2", "not \"1 2\"");
     refuses(*state, "every:13", "every:13, but the network has 12 blocks");
     refuses(*state, "layer2:every:5", "every:5, but the stage has 4 blocks");
-    refuses(*state, "stage1:all", "is none of");
-    refuses(*state, "layer1:", "\"\" is none of");
-    refuses(*state, "00000000000000000000000000000000000000000001", "is none of");
+    refuses(*state, "stage1:all", "expected all, none");
+    refuses(*state, "layer1:", "not \"\"");
+    refuses(*state, "00000000000000000000000000000000000000000001", "expected all, none");
     refuses(*state, "7-5", "7-5 runs backwards");
     refuses(*state, "12", "there is no block 12; the network has blocks 0 to 11");
     refuses(*state, "0-99", "there is no block 99");

@@ -121,7 +121,7 @@ static void cosines_distinguish_fca_from_se(void **state)
     assert_int_equal(rename_tensors(&t, names, ".attention_module.dct_layer.", ".other.dct_layer."), 1);
     write_tensors(p, &t, NULL); /* the formula's numbers instead of cosines */
     assert_int_equal(load_into(p, "resnet164", &options), ATT_ERR_UNSUPPORTED);
-    says(att_context_message(p->context), "is not what fca computes with here");
+    says(att_context_message(p->context), "is not the constant of the module fca");
     att_model_destroy(&model);
 }
 

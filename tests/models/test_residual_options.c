@@ -36,7 +36,7 @@ static void contradicting_options_are_refused(void **state)
     o = att_options_none(), att_options_set(&o, "img_size", 31);
     cannot_be_built(p, "resnet50", &o, "img_size 31");
     o = att_options_none(), att_options_set_text(&o, "stem_type", "conv7");
-    cannot_be_built(p, "resnet20", &o, "stem_type conv7 goes before four stages: layers must say them");
+    cannot_be_built(p, "resnet20", &o, "stem_type conv7 needs four stages; give their numbers of blocks in layers");
     o = att_options_none(), att_options_set_text(&o, "layers", "1,1");
     cannot_be_built(p, "resnet20", &o, "3 or 4 stages");
     o = att_options_none(), att_options_set_text(&o, "stem_type", "conv3"), att_options_set(&o, "img_size", 7);
@@ -50,13 +50,14 @@ static void contradicting_options_are_refused(void **state)
     o = att_options_none(), att_options_set_text(&o, "attn", "se"), att_options_set_text(&o, "attn_blocks", "18");
     cannot_be_built(p, "resnet50", &o, "there is no block 18");
     o = att_options_none(), att_options_set_text(&o, "attn_blocks", "all");
-    cannot_be_built(p, "resnet50", &o,
-                    "modules \"@after_branch:all\" says where a module is, but the network has none: say which one");
+    cannot_be_built(
+        p, "resnet50", &o,
+        "modules \"@after_branch:all\" places a module without naming it, but the network has none; name the module");
     o = att_options_none(), att_options_set(&o, "depth", 20), att_options_set_text(&o, "layers", "1,1,1");
     cannot_be_built(p, "resnet20", &o,
                     "depth 20 does not go with layers 1,1,1, which are 8 deep; leave one of them out");
     o = att_options_none(), att_options_set_text(&o, "attn", "fca"), att_options_set(&o, "width", 4);
-    cannot_be_built(p, "resnet20", &o, "its 16 frequencies take a branch whose channels are a multiple of 16, not 4");
+    cannot_be_built(p, "resnet20", &o, "its 16 frequencies need a multiple of 16 channels, not 4");
     o = att_options_none(), att_options_set_text(&o, "attn", "srm"), att_options_set(&o, "img_size", 4);
     cannot_be_built(p, "resnet20", &o, "has a single pixel in layer3.0.srm");
     att_options_set_text(&o, "attn", "step:adaptor=style");

@@ -135,7 +135,7 @@ static void metadata_that_cannot_be_read_is_refused(void **state)
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
             char words[64];
             write_described(p, keys[k], texts[i]);
-            snprintf(words, sizeof words, "\"%s\" is no JSON object", keys[k]);
+            snprintf(words, sizeof words, "\"%s\" is not a JSON object", keys[k]);
             refused(p, "vit_tiny_patch16_224", ATT_ERR_FORMAT, words);
         }
     write_described(p, "model_args", " {\"act_layer\": \"silu\"}");

@@ -137,7 +137,7 @@ static void the_callers_tag_takes_precedence_over_the_config(void **state)
     assert_true(identity.preprocess.crop_pct == 0.95);
     assert_int_equal(identity.test_height, 288);
     assert_true(identity.test_crop_pct == 1);
-    says(identity.brief, "the preprocessing of config.json was left out for that of the tag");
+    says(identity.brief, "the preprocessing of the tag replaces that of config.json");
     CHECK(p->context, identify(p, "resnet18", NULL, &identity));
     assert_int_equal(identity.preprocess.height, 96);
     assert_true(identity.preprocess.crop_pct == 0.5);
@@ -193,13 +193,13 @@ static void the_callers_tag_takes_precedence_over_all_sources(void **state)
     CHECK(p->context, identify(p, "resnet18.tv_in1k", NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 0.875 && identity.preprocess.mean[0] == 0.485);
     assert_string_equal(identity.preprocess.interpolation, "bilinear");
-    says(identity.brief, "the preprocessing of the file's metadata was left out for that of the tag");
+    says(identity.brief, "the preprocessing of the tag replaces that of the file's metadata");
     write_tensors(p, &t, NULL);
     write_beside(p, "args.yaml", "model: resnet18\ncrop_pct: 0.5\nmean: 0.25\ninterpolation: bicubic\n");
     CHECK(p->context, identify(p, "resnet18.tv_in1k", NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 0.875 && identity.preprocess.mean[0] == 0.485);
     assert_string_equal(identity.preprocess.interpolation, "bilinear");
-    says(identity.brief, "the preprocessing of args.yaml was left out for that of the tag");
+    says(identity.brief, "the preprocessing of the tag replaces that of args.yaml");
     att_model_destroy(&model);
 }
 

@@ -72,7 +72,7 @@ static void a_file_a_folder_and_a_name_are_opened(void **state)
     assert_null(att_network_file(network));
     assert_null(att_network_class_name(network, 0));
     att_network_close(&network);
-    is_refused(f, "vit_tiny_patch16_225", "vit_tiny_patch16_225 is no file and no folder, and as a network's name:");
+    is_refused(f, "vit_tiny_patch16_225", "vit_tiny_patch16_225 is neither a file nor a folder; as a network's name:");
 }
 
 static void fill_pixels(float *pixels, size_t count, uint32_t noise)
@@ -238,9 +238,10 @@ static void features_and_maps_are_answered(void **state)
     assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 3); /* named twice, returned once */
     assert_int_equal(att_network_want(network, "logits,stage1"), ATT_ERR_NOT_FOUND);
-    assert_message_has(f,
-                       "the network has nothing called \"stage1\", only logits, features, tokens; of attention as "
-                       "blocks.0.attn: .map, .stats, .summary");
+    assert_message_has(
+        f,
+        "the network has no output \"stage1\"; it has logits, features, tokens; for attention nodes such as "
+        "blocks.0.attn: .map, .stats, .summary");
     assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 3);
     assert_int_equal(att_network_want(network, NULL), ATT_OK);
@@ -532,7 +533,7 @@ static void a_data_set_is_opened_for_a_network(void **state)
     att_dataset_close(&dataset);
     options.class_map = "map";
     assert_int_equal(att_network_open_dataset(network, twice, 2, &options, &dataset), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "class_map numbers the classes of one data set");
+    assert_message_has(f, "class_map needs a single data set");
     assert_null(dataset);
     att_network_close(&network);
 }

@@ -145,7 +145,7 @@ static void modules_are_parsed_from_text(void **state)
         {"cb_s:int=1", "did you mean \"init\"", ATT_ERR_ARGUMENT},
         {"cb:init=1", "module cb has no options", ATT_ERR_ARGUMENT},
         {"se:bogus=1", "module se has no option \"bogus\", only ratio, bias, divisor, hidden", ATT_ERR_ARGUMENT},
-        {"se:ratio=8,bias=0,ratio=4", "module se: ratio is said twice", ATT_ERR_ARGUMENT},
+        {"se:ratio=8,bias=0,ratio=4", "module se: ratio is given twice", ATT_ERR_ARGUMENT},
         {"cb_s:init", "option=value", ATT_ERR_ARGUMENT},
         {"cb_s:init=x", "a number", ATT_ERR_ARGUMENT},
         {"cb_s:init=nan", "a number", ATT_ERR_ARGUMENT},
