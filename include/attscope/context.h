@@ -2,6 +2,10 @@
  *
  * The library has no global state, never prints and never exits. A context and everything made from it belong to one
  * user thread at a time; several contexts can exist side by side. A context must outlive everything made from it.
+ *
+ * Every function whose name ends in _destroy or _close frees an object and sets the caller's pointer to it to NULL.
+ * NULL and a pointer to NULL are allowed. Free an object before those that must outlive it: a session before its plan
+ * and weights.
  */
 #ifndef ATTSCOPE_CONTEXT_H
 #define ATTSCOPE_CONTEXT_H
@@ -59,8 +63,7 @@ ATT_API att_settings att_settings_defaults(void);
  * att_context_destroy(). Errors: ERR_MEMORY, ERR_ARGUMENT (threads outside 0..1024). A failed call leaves no context
  * and therefore no message. */
 ATT_API ATT_MUST_CHECK att_status att_context_create(const att_settings *settings, att_context **context);
-/* Frees the context and sets *context to NULL. NULL and a pointer to NULL are allowed. Free everything made from the
- * context first. */
+/* Frees the context. Free everything made from it first. */
 ATT_API void att_context_destroy(att_context **context);
 
 /* The message of the last failure, "" if there was none. Valid until the next failing call. */
@@ -73,6 +76,7 @@ ATT_API const char *att_context_message(const att_context *context);
 ATT_API void att_fail_say(att_context *context, const char *format, ...) ATT_PRINTF(2, 3);
 #define att_fail(context, status, ...) (att_fail_say((context), __VA_ARGS__), (status))
 
+/* Number of engine threads, and the processor tier in use. */
 ATT_API int att_context_threads(const att_context *context);
 ATT_API att_tier att_context_tier(const att_context *context);
 /* "baseline", "avx2", "avx512", "avx512_bf16"; never NULL. */

@@ -38,6 +38,7 @@ typedef enum att_safetensors_dtype {
 #undef ATT_SAFETENSORS_DTYPE_ENUM
 } att_safetensors_dtype;
 
+/* Bytes of an element, 0 for values outside the list. */
 ATT_API size_t att_safetensors_dtype_size(att_safetensors_dtype dtype);
 /* Returns "F32" and the like; never NULL. */
 ATT_API const char *att_safetensors_dtype_name(att_safetensors_dtype dtype);

@@ -29,6 +29,7 @@ typedef enum att_dtype {
 #undef ATT_DTYPE_ENUM
 } att_dtype;
 
+/* Bytes of an element, 0 for values outside the list; name, "unknown" for these. */
 ATT_API size_t att_dtype_size(att_dtype dtype);
 ATT_API const char *att_dtype_name(att_dtype dtype);
 

@@ -122,8 +122,8 @@ typedef struct att_train_data {
     const att_transform_options *train_transform, *eval_transform;
 } att_train_data;
 
-/* Makes the checks of att_train() that come before its first update: options, data, and memory of training and
- * evaluation together, and whether the checkpoint to resume from is of a training with the same settings and images. The
+/* Makes the checks of att_train() that come before its first update: options, data, memory of training and evaluation
+ * together, and whether the checkpoint to resume from belongs to a training with the same settings and images. The
  * contents of `weights` do not matter; they may be uninitialised. Errors: those of att_train(). */
 ATT_API att_status att_train_check(const att_model *model, att_weights *weights, const att_train_data *data,
                                    const att_train_options *options);
