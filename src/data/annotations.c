@@ -8,7 +8,7 @@
 
 static const char list_name[] = "val_annotations.txt", images_name[] = "images/", test_images[] = "test/images/";
 
-/* A line: the class of an image. */
+/* One line: an image's file name and its class. */
 typedef struct annotation {
     const char *name, *class;
 } annotation;
@@ -43,7 +43,7 @@ static int compare(const void *a, const void *b)
     return strcmp(((const annotation *)a)->name, ((const annotation *)b)->name);
 }
 
-/* Cuts the first word off *line, which goes behind it; NULL where there is none. */
+/* Returns the first word of *line, terminated by NUL, and moves *line past the word. NULL if there is no word. */
 static char *take_word(char **line)
 {
     char *word = *line + strspn(*line, " \t\r"), *end = word + strcspn(word, " \t\r");
@@ -109,8 +109,8 @@ static att_status parse(const att_dataset *dataset, annotations *made)
 
 /* --- the tree ---------------------------------------------------------------------------------------------------- */
 
-/* The rest of `path` below "<folder><inside>", where folder is given by its length; NULL where the path lies elsewhere.
- */
+/* Returns the rest of `path` after the prefix "<folder><inside>"; NULL if `path` does not begin with this prefix.
+ * `length`: of `folder`. */
 static const char *below(const char *path, const char *folder, size_t length, const char *inside)
 {
     if (strncmp(path, folder, length) != 0 || strncmp(path + length, inside, strlen(inside)) != 0)
@@ -118,7 +118,7 @@ static const char *below(const char *path, const char *folder, size_t length, co
     return path + length + strlen(inside);
 }
 
-/* The list beside which images lie; NULL where there is none. */
+/* Returns the annotation list that has images in the folder "images" next to it; NULL if there is none. */
 static const att_tree_file *find_list(const att_class_tree *tree)
 {
     for (int64_t i = 0; i < tree->others.count; i++) {
@@ -131,14 +131,14 @@ static const att_tree_file *find_list(const att_class_tree *tree)
     return NULL;
 }
 
-/* NULL where there is none. */
+/* Returns the line for the image `name`; NULL if there is none. */
 static const annotation *find_line(const annotations *from, const char *name)
 {
     const annotation key = {.name = name};
     return from->count > 0 ? bsearch(&key, from->lines, (size_t)from->count, sizeof *from->lines, compare) : NULL;
 }
 
-/* "<folder>images/<name>" to "<folder><class>/<name>". */
+/* Changes the file's inner path from "<folder>images/<name>" to "<folder><class>/<name>". */
 static att_status move_file(att_class_tree *tree, const annotation *line, size_t folder, const char *name,
                             att_tree_file *file)
 {
@@ -154,7 +154,7 @@ static att_status move_file(att_class_tree *tree, const annotation *line, size_t
     return ATT_OK;
 }
 
-/* *any: the line of one of the images. */
+/* Moves each image to the folder of its class. *any: the line of one of the images. */
 static att_status move_images(att_class_tree *tree, const att_dataset *dataset, const annotations *from,
                               const char *list, const annotation **any)
 {
@@ -185,8 +185,9 @@ static bool is_folder(const char *path)
     return *path && path[strlen(path) - 1] == '/';
 }
 
-/* The folder "images" is no class. Files in it that are no images go to the classes of their lines, those without a
- * line to the class of the line `any`: in a class's folder they are counted as left out. */
+/* Drops the folder "images", because it is not a class. Moves files in it that are not images to the folder of their
+ * class, or of the class in `any` if no line names them: so the warning about skipped files in class folders counts
+ * them. */
 static att_status move_others(att_class_tree *tree, const annotations *from, const char *list, const annotation *any)
 {
     size_t folder = strlen(list) - strlen(att_path_last(list));
@@ -213,7 +214,7 @@ att_status att_annotations_apply(att_class_tree *tree, const att_dataset *datase
     if (!list)
         return ATT_OK;
     const annotation *any = NULL;
-    const char *list_path = list->inner; /* the list is moved within the others */
+    const char *list_path = list->inner; /* move_others() reorders the array that holds *list */
     ATT_TRY(tree->read(dataset, list, ATT_ANNOTATIONS_MAX, &from.text));
     tree->moved.context = tree->context;
     att_status status = parse(dataset, &from);

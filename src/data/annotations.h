@@ -12,15 +12,14 @@
 #define ATT_ANNOTATIONS_PATH "val/val_annotations.txt"
 enum { ATT_ANNOTATIONS_MAX = 16 << 20 }; /* bytes of the text */
 
-/* Whether the path of a file ends as that of the list does. */
+/* Whether the last part of `path` is the file name of the list. */
 bool att_annotations_named(const char *path);
-/* Whether the path is that of a class's bounding boxes, "<class>/<class>_boxes.txt", which belong to the layout and
- * are not read. */
+/* Whether `path` is a class's list of bounding boxes, "<class>/<class>_boxes.txt". These files are part of the layout,
+ * but are not read. */
 bool att_annotations_boxes(const char *path);
-/* Where the tree holds the list and images in the folder "images" beside it, puts each of these images into the folder
- * of its class, and takes the images of test, which have no class, out of the tree; else does nothing. Errors:
- * ERR_FORMAT (a line without a class, two classes of one image), ERR_MISMATCH (an image that no line names), those of
- * tree->read. */
+/* If the tree contains the list and a folder "images" next to it, moves each image in that folder to the folder of its
+ * class, and drops the images of the test split, which have no class. Otherwise does nothing. Errors: ERR_FORMAT (a
+ * line without a class, two classes for one image), ERR_MISMATCH (no line names an image), those of tree->read. */
 att_status att_annotations_apply(att_class_tree *tree, const att_dataset *dataset);
 
 #endif

@@ -19,7 +19,8 @@ static bool accepts(const att_dataset *dataset)
     return stat(dataset->path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* Of images that are too large the reader will say so; so will that of a list of classes. */
+/* Loads images and annotation lists. Files above the size limit are listed only: the function that reads them reports
+ * the error. */
 static att_status choose(void *user, const char *name, size_t size, att_archive_use *use)
 {
     const att_dataset *dataset = user;

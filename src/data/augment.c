@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "data/pixels.h"
 
-/* The magnitude at which an operation is done in full. */
+/* The magnitude at which an operation has its full strength. */
 static const double full = 10;
 
 /* --- operations -------------------------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static void sharpness(const augment_job *job)
     att_pixels_sharpness(job->image, job->argument, job->scratch);
 }
 
-/* What comes from outside is the mean that pixels are normalised by. */
+/* Pixels from outside the image get the mean colour of the normalisation. */
 static void move(const augment_job *job, att_affine map)
 {
     uint8_t fill[3];
@@ -104,7 +104,7 @@ static void translate_y(const augment_job *job)
     move(job, (att_affine){1, 0, 0, 0, 1, job->argument * job->image->height});
 }
 
-/* --- arguments: level 1 is full, sign is 1 or -1 ----------------------------------------------------------------- */
+/* --- arguments: level 1 is full strength, sign is 1 or -1 -------------------------------------------------------- */
 
 static double no_argument(double level, double sign)
 {
@@ -239,7 +239,7 @@ static void rand_augment(const att_transform_options *options, const att_image *
     }
 }
 
-/* torchvision's ColorJitter: each once, in random order. */
+/* torchvision's ColorJitter: brightness, contrast and colour, once each, in random order. */
 static void color_jitter(const double jitter[3], const att_image *image, att_random *random)
 {
     static void (*const changes[])(const att_image *image, double factor) = {att_pixels_brightness, att_pixels_contrast,
@@ -290,10 +290,10 @@ static att_status unknown_section(att_context *context, const char *text, const 
                     text, (int)strcspn(section, "-"), section);
 }
 
-/* Takes "mstd0.5", up to the next dash. */
+/* Parses one section such as "mstd0.5", up to the next dash. */
 static att_status take_section(att_context *context, const char *text, const char *section, att_rand_augment *how)
 {
-    const double uniform_from = 100; /* timm: beyond it the magnitude is drawn uniformly */
+    const double uniform_from = 100; /* timm: above this mstd, the magnitude is drawn uniformly */
     size_t length = strcspn(section, "-"), key = strcspn(section, "0123456789-");
     char *end = NULL;
     double value = key < length ? strtod(section + key, &end) : -1;

@@ -1,4 +1,4 @@
-/* data/augment.h - random changes of an 8-bit picture, in place: RandAugment and colour jitter. */
+/* data/augment.h - random changes of an 8-bit image, in place: RandAugment and colour jitter. */
 #ifndef ATT_DATA_AUGMENT_H
 #define ATT_DATA_AUGMENT_H
 
@@ -9,20 +9,21 @@
 
 /* The operations of RandAugment, in timm's order. */
 enum { ATT_AUGMENT_OPERATIONS = 15 };
-/* timm's name of operation 0..14: of the variant that grows with the magnitude, or the other. */
+/* timm's name of operation 0..14. increasing: of the variant whose strength grows with the magnitude. */
 const char *att_augment_name(int operation, bool increasing);
-/* What timm makes of a magnitude (10: full) for it: degrees, a threshold, a factor, ...; negate: the other direction,
- * where there are two. 0 where it takes none. */
+/* The operation's argument for a magnitude (10: full strength), as timm computes it: degrees, a threshold, a factor,
+ * ... negate: the opposite direction, if the operation has two. Returns 0 if the operation takes no argument. */
 double att_augment_argument(int operation, bool increasing, double magnitude, bool negate);
-/* Does it. scratch: as many bytes as the picture. Adds to `geometry` where it moves pixels. */
+/* Applies the operation. scratch: as many bytes as the image. Updates `geometry` if the operation moves pixels. */
 void att_augment_apply(int operation, const att_transform_options *options, const att_image *image, double argument,
                        uint8_t *scratch, att_geometry *geometry);
 
-/* What the options say, by draws from `random`. Adds to `geometry` how the pixels moved. */
+/* Applies the augmentations that the options enable, with random numbers from `random`. Updates `geometry` with the
+ * movement of pixels. */
 void att_augment(const att_transform_options *options, const att_image *image, att_random *random, uint8_t *scratch,
                  att_geometry *geometry);
 
-/* NULL, or what is wrong with the options. */
+/* Returns NULL if the options are valid, else a message that says which one is not. */
 const char *att_augment_wrong(const att_transform_options *options);
 
 #endif

@@ -32,7 +32,8 @@ static bool is_escaped_comma(const char *text)
     return text[0] == '\\' && text[1] == ',';
 }
 
-/* Copies the item that a list begins with, "\," as a comma. Returns how many bytes of the list it takes. */
+/* Copies the first item of a list to `item`, with "\," replaced by a comma. Returns the item's length in the list, in
+ * bytes. */
 static size_t take_item(const char *list, char *item)
 {
     size_t at = 0;
@@ -44,7 +45,7 @@ static size_t take_item(const char *list, char *item)
     return at;
 }
 
-/* Of the whole name, or of what stands behind one of its slashes. */
+/* Whether the pattern matches the whole name, or the rest of the name after one of its slashes. */
 static bool is_called(const char *name, const char *pattern)
 {
     while (name) {
@@ -86,7 +87,7 @@ static att_status add_item(choice *c, const char *item)
     return item[strspn(item, "0123456789")] == '\0' ? add_numbered(c, item) : add_named(c, item);
 }
 
-/* item: room for the whole list. */
+/* item: a buffer as large as the list. */
 static att_status add_items(choice *c, const char *list, char *item)
 {
     for (const char *at = list;; at++) {

@@ -1,5 +1,5 @@
-/* CIFAR-10 and CIFAR-100 in the binary version and that for Python (www.cs.toronto.edu/~kriz/cifar.html): 32 x 32
- * pixels; one label a record, or in CIFAR-100 the superclass and the class. */
+/* CIFAR-10 and CIFAR-100, binary and Python versions (www.cs.toronto.edu/~kriz/cifar.html): 32 x 32 pixels. A CIFAR-10
+ * record has one label; a CIFAR-100 record has the superclass, then the class. */
 #include "data/packed.h"
 
 static const att_packed_layout cifar10 = {
@@ -30,7 +30,7 @@ static const att_packed_layout cifar100 = {
     .label_at = 1,
 };
 
-/* Once the fine names have told the data set. */
+/* Used only after cifar100 has recognised the data set by its fine labels. */
 static const att_packed_layout cifar100_coarse = {
     .kind = "cifar100",
     .versions = {{"cifar-100-binary.tar.gz", "cifar-100-binary", "coarse_label_names.txt", .telling = true},

@@ -64,7 +64,7 @@ static size_t first_part(const char *path)
     return slash ? (size_t)(slash - path) : strlen(path);
 }
 
-/* Folders a path goes through. */
+/* Number of folders in a path. */
 static int depth(const char *path)
 {
     int folders = 0;
@@ -87,7 +87,7 @@ static bool has_split(const att_class_tree *tree, const char *name)
     return false;
 }
 
-/* The first of the names, which end in NULL, that is a split folder here; NULL where none is. */
+/* Returns the first of the names (NULL-terminated) that is a split folder of the tree; NULL if none is. */
 static const char *find_split(const att_class_tree *tree, const char *const *names)
 {
     for (; *names; names++)
@@ -96,7 +96,7 @@ static const char *find_split(const att_class_tree *tree, const char *const *nam
     return NULL;
 }
 
-/* Whether every file lies in one folder, and in a folder inside that. */
+/* Whether all images lie in subfolders of a single folder. */
 static bool has_outer_folder(const att_class_tree *tree)
 {
     const char *first = tree->images.files[0].inner;
@@ -120,14 +120,14 @@ static void enter_list(att_tree_list *list, const char *folder, size_t length)
     list->count = kept;
 }
 
-/* Goes into a folder: files elsewhere are dropped. `folder` may point into a path of the tree. */
+/* Makes paths relative to a folder, and drops files outside it. `folder` may point into a path of the tree. */
 static void enter(att_class_tree *tree, const char *folder, size_t length)
 {
     enter_list(&tree->images, folder, length);
     enter_list(&tree->others, folder, length);
 }
 
-/* Drops files that lie in no folder; how many. */
+/* Drops files that lie in no folder. Returns how many. */
 static int64_t drop_classless(att_tree_list *list)
 {
     int64_t kept = 0, count = list->count;
@@ -138,7 +138,7 @@ static int64_t drop_classless(att_tree_list *list)
     return count - kept;
 }
 
-/* *loose: images that lie beside the class folders, or beside the folders around these, and are dropped. */
+/* Finds the class folders. *loose: number of images outside of class folders, which are dropped. */
 static att_status find_classes(att_class_tree *tree, att_dataset *dataset, const char *wanted, int64_t *loose)
 {
     *loose = drop_classless(&tree->images);
@@ -174,7 +174,7 @@ static void sort_list(att_tree_list *list)
         qsort(list->files, (size_t)list->count, sizeof *list->files, compare_files);
 }
 
-/* Leaves the images in order. A tar can hold a file twice. */
+/* Sorts the images. Refuses duplicate paths, which a tar archive can have. */
 static att_status sort_images(att_class_tree *tree, const att_dataset *dataset)
 {
     const att_tree_file *files = tree->images.files;
@@ -196,7 +196,8 @@ static bool same_class(const att_tree_file *a, const att_tree_file *b)
     return lies_under(a->inner, b->inner, first_part(b->inner));
 }
 
-/* One name for each run of files of a class, so each at least once, in the arena. */
+/* Lists the class of each run of consecutive files with the same class. The names are in the arena; a class with
+ * several runs is listed several times. */
 static att_status collect_names(const att_class_tree *tree, att_arena *arena, const char **names, int64_t *runs)
 {
     *runs = 0;
@@ -238,7 +239,7 @@ static att_status class_missing(const att_dataset *dataset, const char *name, co
                     dataset->path, name, map, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-/* Labels of the files; names[] holds the class of each run of files, in their order. */
+/* Sets the label of each file. names[] holds the class of each run of files, in the files' order. */
 static att_status label_files(const att_class_tree *tree, att_dataset *dataset, const char *const *names,
                               const char *map)
 {
@@ -257,7 +258,7 @@ static att_status label_files(const att_class_tree *tree, att_dataset *dataset, 
     return ATT_OK;
 }
 
-/* Takes the training's classes where all these names are among them; else there are none after it. */
+/* Uses the classes of the training if they include all these names; otherwise leaves the class list empty. */
 static att_status list_trained(att_dataset *dataset, const att_dataset_options *options, const char *const *names,
                                int64_t count)
 {
@@ -293,18 +294,18 @@ static att_status number_classes(const att_class_tree *tree, att_dataset *datase
     return label_files(tree, dataset, names, options->class_map);
 }
 
-/* --- what is left out -------------------------------------------------------------------------------------------- */
+/* --- warnings about skipped files -------------------------------------------------------------------------------- */
 
 enum { MAX_KINDS = 12, MAX_ENDING = 8 };
 
-/* Files by the ending of their names. */
+/* Number of files by file name extension. */
 typedef struct other_kinds {
     char ending[MAX_KINDS][MAX_ENDING + 2]; /* with the dot, in lower case */
-    int64_t files[MAX_KINDS], more;         /* more: of further endings, or of none */
+    int64_t files[MAX_KINDS], more;         /* more: files with other extensions, or without one */
     int count;
 } other_kinds;
 
-/* False where the name has no ending of up to MAX_ENDING letters and digits. */
+/* Returns false if the name has no extension of 1 to MAX_ENDING letters and digits. */
 static bool ending_of(const char *path, char ending[MAX_ENDING + 2])
 {
     const char *dot = strrchr(att_path_last(path), '.');
@@ -333,7 +334,7 @@ static void count_kind(other_kinds *kinds, const char *path)
     kinds->files[kind]++;
 }
 
-/* Warns of the files among the sorted `others`: ".gif 12, .txt 1, others 3"; of folders it does not. */
+/* Warns about the files in `others`, counted by extension: ".gif 12, .txt 1, others 3". Folders are not counted. */
 static void say_files(const att_class_tree *tree, const char *where)
 {
     const att_tree_list *others = &tree->others;
@@ -353,7 +354,7 @@ static void say_files(const att_class_tree *tree, const char *where)
         att_log(tree->context, ATT_LOG_WARNING, "%s: left out files that are not " ENDINGS ": %s", where, text);
 }
 
-/* All files, in order. */
+/* Takes all images in sorted order, without classes. */
 static att_status settle_unlabelled(att_class_tree *tree, att_dataset *dataset)
 {
     sort_list(&tree->others);
@@ -371,7 +372,7 @@ static att_status settle_unlabelled(att_class_tree *tree, att_dataset *dataset)
     return ATT_OK;
 }
 
-/* Folders beside the classes that hold no image, the first by its name. */
+/* Warns about folders next to the classes that contain no image. Names the first one. */
 static void say_empty(const att_class_tree *tree, const att_dataset *dataset, const char *where)
 {
     const att_tree_list *others = &tree->others;
@@ -392,7 +393,7 @@ static void say_empty(const att_class_tree *tree, const att_dataset *dataset, co
                 more);
 }
 
-/* What lies in class folders and is no image. */
+/* Warns about files in class folders that are not images. */
 static void say_left_out(att_class_tree *tree, const att_dataset *dataset)
 {
     drop_classless(&tree->others);

@@ -1,13 +1,14 @@
-/* data/class_tree.h - image files under class folders, from wherever their paths come. */
+/* data/class_tree.h - image files in class folders. The paths come from a folder on disk or from an archive. */
 #ifndef ATT_DATA_CLASS_TREE_H
 #define ATT_DATA_CLASS_TREE_H
 
 #include "data/dataset.h"
 
-/* A path like "data/train/cat/1.png"; once settled, inner begins at the class ("cat/1.png"). */
+/* path: for example "data/train/cat/1.png". inner: after att_class_tree_resolve(), the part that begins with the class,
+ * "cat/1.png". */
 typedef struct att_tree_file {
     const char *path, *inner;
-    int64_t member; /* the format's number for it */
+    int64_t member; /* the data format's own number of the file */
 } att_tree_file;
 
 typedef struct att_tree_list {
@@ -19,20 +20,21 @@ typedef struct att_tree_list {
 typedef struct att_class_tree {
     att_context *context;
     att_tree_list images;
-    att_tree_list others; /* files that are none, and folders, whose paths end in a slash */
-    /* Reads a file among the others, of at most `most` bytes, and puts a NUL behind it; *text is the caller's. */
+    att_tree_list others; /* files that are not images, and folders, whose paths end in a slash */
+    /* Reads a file of `others`, of at most `most` bytes, and appends a NUL. The caller owns *text. */
     att_status (*read)(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text);
-    att_arena moved; /* inner paths that data/annotations.h makes */
+    att_arena moved; /* owns the inner paths that att_annotations_apply() makes */
 } att_class_tree;
 
-/* Whether a file's name says that it is an image. */
+/* Whether a file's name has the extension of an image. */
 bool att_class_tree_is_image(const char *path);
-/* Adds the path of a file, or of a folder with a slash behind it, which must live as long as the tree. A file's name
- * says whether it is an image, as timm decides it; hidden ones are passed over. */
+/* Adds the path of a file, or of a folder, which ends in a slash. The string must live as long as the tree. Files are
+ * recognised as images by their extension, as in timm. Hidden files and folders are ignored. */
 att_status att_class_tree_add(att_class_tree *tree, const char *path, int64_t member);
-/* Goes into folders that hold everything, picks the split, leaves out what lies in no class folder, sorts, and fills
- * the data set's split, classes, labels and count. One path twice is refused (ERR_FORMAT). Says in the log what other
- * files lie in class folders, and which of these have no image. */
+/* Removes common outer folders, selects the split, drops images outside of class folders, sorts the images, and fills
+ * the data set's split, classes, labels and count. Logs warnings about other files in class folders and about class
+ * folders without images. Errors: ERR_FORMAT (the same path twice, no images), ERR_NOT_FOUND (no such split),
+ * ERR_MISMATCH (a class that the class map lacks), ERR_MEMORY. */
 att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options);
 void att_class_tree_free(att_class_tree *tree);
 

@@ -27,7 +27,8 @@ static bool ends_text(char c)
     return c == '\0' || is_digit(c);
 }
 
-/* Compares the runs of non-digits at *a and *b and moves past what is equal. A run that ends first is the smaller. */
+/* Compares the runs of non-digits at *a and *b, and moves both past their common beginning. The run that ends first is
+ * the smaller. */
 static int compare_text(const char **a, const char **b)
 {
     while (!ends_text(**a) && lower(**a) == lower(**b)) {
@@ -48,7 +49,7 @@ static size_t skip_number(const char **text)
     return digits;
 }
 
-/* Compares the runs of digits at *a and *b by value and moves past them. A text that is at its end is the smaller. */
+/* Compares the runs of digits at *a and *b by value and moves past them. A string that has ended is the smaller. */
 static int compare_numbers(const char **a, const char **b)
 {
     if (!is_digit(**a) || !is_digit(**b))
@@ -116,8 +117,8 @@ att_status att_class_list_make(att_context *context, const char *origin, const c
     return index_names(context, origin, list);
 }
 
-/* Cuts `text` into the first words of its lines, in place; the line that holds none is given in *bad, from 1. Returns
- * the number of lines, at most `room`. */
+/* Sets words[] to the first word of each line. Modifies `text`: each word gets a NUL. *bad: the first line without a
+ * word, from 1; 0 if there is none. Returns the number of lines, at most `room`. */
 static int first_words(char *text, const char **words, int room, int *bad)
 {
     int count = 0;

@@ -1,4 +1,4 @@
-/* data/classes.h - the names of a data set's classes, and the order names are put in. */
+/* data/classes.h - the names of a data set's classes, and their sort order. */
 #ifndef ATT_DATA_CLASSES_H
 #define ATT_DATA_CLASSES_H
 
@@ -20,23 +20,23 @@ typedef struct att_class_list {
     att_numbering numbering;
 } att_class_list;
 
-/* timm's order of names: ASCII letters as lower case, runs of digits by their value; names equal under it go by bytes.
- */
+/* timm's natural order: ASCII letters in lower case, runs of digits by value. Names that are equal in this order are
+ * compared by bytes. */
 int att_natural_compare(const char *a, const char *b);
 
-/* Makes the list of `count` names in this order; the names are copied. A list that failed is to be freed too.
- * Errors: ERR_FORMAT where one appears twice (`origin` is named), ERR_MEMORY. */
+/* Makes a list of `count` names, in the given order. The names are copied. The caller frees the list, also after a
+ * failure. Errors: ERR_FORMAT (a name appears twice; the message names `origin`), ERR_MEMORY. */
 att_status att_class_list_make(att_context *context, const char *origin, const char *const *names, int count,
                                att_class_list *list);
-/* From a file with one class a line, of which the first word counts. Errors: ERR_FORMAT (empty, a line without a word,
- * a class twice), those of att_file_read(). */
+/* Reads the list from a file with one class per line: the line's first word. Errors: ERR_FORMAT (empty file, a line
+ * without a word, a class twice), those of att_file_read(). */
 att_status att_class_list_read(att_context *context, const char *path, att_class_list *list);
-/* The same from such a file's bytes, which have a NUL after the last. `text` is changed. */
+/* Reads the list from the contents of such a file, which end in a NUL. `text` is modified. */
 att_status att_class_list_parse(att_context *context, const char *origin, char *text, size_t size,
                                 att_class_list *list);
-/* Number of a name; -1 where there is none. */
+/* Returns the number of a class; -1 if the list lacks the name. */
 int att_class_list_find(const att_class_list *list, const char *name);
-/* The name nearest to `name`, NULL where none is near. */
+/* Returns the most similar name of the list; NULL if none is similar. */
 const char *att_class_list_nearest(const att_class_list *list, const char *name);
 void att_class_list_free(att_class_list *list);
 

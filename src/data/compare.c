@@ -1,4 +1,4 @@
-/* A data set's classes beside those of a network or a training. */
+/* Compares a data set's classes with those of a network or a training. */
 #include <string.h>
 
 #include "core/error.h"

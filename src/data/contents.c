@@ -1,4 +1,4 @@
-/* What a data set holds: a digest of its images, their colours, a sentence about all of it. */
+/* Describes the contents of a data set: a digest of its images, whether they are grey, a summary in one sentence. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static uint64_t hash_name(const att_dataset *dataset, int64_t index)
     return att_random_hash(att_dataset_short_name(dataset, index, name, sizeof name));
 }
 
-/* Adds an image to the `count` that have the least hashes, in their order. Returns how many there are then. */
+/* Inserts an image into the sorted list of the `count` images with the smallest hashes. Returns the new count, at most
+ * SAMPLED_IMAGES. */
 static int keep_least(looked_at chosen[LOOKED_AT + 1], int count, looked_at image)
 {
     int at = count;
@@ -33,7 +34,7 @@ static int keep_least(looked_at chosen[LOOKED_AT + 1], int count, looked_at imag
     return count < LOOKED_AT ? count + 1 : count;
 }
 
-/* *hash: 0 of an image that cannot be decoded. */
+/* *hash: of the image's size and pixels; 0 if the image cannot be decoded. */
 static att_status hash_image(const att_dataset *dataset, att_context *context, int64_t index, uint64_t *hash)
 {
     att_image image;
@@ -50,8 +51,8 @@ static att_status hash_image(const att_dataset *dataset, att_context *context, i
     return ATT_OK;
 }
 
-/* The sum of names does not depend on their order. The images whose pixels count are those whose names have the least
- * hashes: no other image and no class changes which ones these are. */
+/* The digest combines the sum of all name hashes, which does not depend on their order, with the pixels of the few
+ * images that have the smallest name hashes. This choice depends on neither classes nor the number of images. */
 att_status att_dataset_contents(const att_dataset *dataset, att_context *context, char text[ATT_DATASET_CONTENTS])
 {
     const uint64_t prime = 0x100000001b3u;
@@ -87,7 +88,7 @@ att_colours att_dataset_colours(const att_dataset *dataset, att_context *context
 
 /* --- a sentence --------------------------------------------------------------------------------------------------- */
 
-/* The data set whose synsets the classes are; NULL: none. */
+/* Returns the name of the known data set whose synsets are these classes; NULL if there is none. */
 static const char *synsets_of(const att_class_list *classes)
 {
     for (int i = 0; i < att_known_classes_number; i++) {

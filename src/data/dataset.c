@@ -64,7 +64,7 @@ static att_status open_format(att_dataset *dataset, const att_dataset_options *o
     return att_fail(dataset->context, ATT_ERR_FORMAT, "%s is neither a folder nor a file", dataset->path);
 }
 
-/* Cuts the slashes off the end of a path, but not off "/"; the length that is left. */
+/* Removes trailing slashes from a path, but leaves "/". Returns the new length. */
 static size_t without_slashes(char *path)
 {
     size_t length = strlen(path);
@@ -73,7 +73,7 @@ static size_t without_slashes(char *path)
     return length;
 }
 
-/* An empty data set. */
+/* Creates an empty data set. */
 static att_status create(att_context *context, const char *path, const att_dataset_options *options, att_dataset **out)
 {
     att_dataset *dataset = att_allocate(context, sizeof *dataset);
@@ -92,7 +92,7 @@ static att_status create(att_context *context, const char *path, const att_datas
     return att_fail_memory(context, strlen(path), path);
 }
 
-/* Formats with a file for each split have one of train and test only. */
+/* Whether the format can have any split. The other formats have files for train and test only. */
 static bool has_split_folders(const att_dataset *dataset)
 {
     return strcmp(dataset->kind, "folder") == 0 || strcmp(dataset->kind, "zip") == 0 ||
@@ -101,7 +101,7 @@ static bool has_split_folders(const att_dataset *dataset)
 
 static void warn_of_other_split(const att_dataset *dataset, const char *asked)
 {
-    enum { KIND = 2 }; /* letters in which the names of a split agree: "val", "valid", "validation" */
+    enum { KIND = 2 }; /* common first letters of a split's names: "val", "valid", "validation" */
     if (asked && *dataset->split && has_split_folders(dataset) && strncmp(asked, dataset->split, KIND) != 0)
         att_log(dataset->context, ATT_LOG_WARNING,
                 "%s has no labelled images of the split \"%s\"; \"%s\" is taken instead", dataset->path, asked,
@@ -198,7 +198,8 @@ static bool has_image(const att_dataset *dataset, int64_t index)
     return index >= 0 && index < dataset->count;
 }
 
-/* The data set whose own image this is. */
+/* Returns the inner data set that the image belongs to, or the data set itself. *index becomes the index in the
+ * result. */
 static const att_dataset *owner(const att_dataset *dataset, int64_t *index)
 {
     return dataset->format->inner ? dataset->format->inner(dataset, index) : dataset;
@@ -236,7 +237,7 @@ char *att_dataset_short_name(const att_dataset *dataset, int64_t index, char *te
     return text;
 }
 
-/* The name of the image's own file, without folders; "" where many images share one. */
+/* Returns the file name of the image, without folders; "" if one file holds many images. */
 static const char *own_name(const att_dataset *dataset, int64_t index, char *text, size_t size)
 {
     const att_data_format *format = owner(dataset, &(int64_t){index})->format;

@@ -1,4 +1,4 @@
-/* data/dataset.h - what the data formats share, and their descriptor. */
+/* data/dataset.h - the descriptor of a data format, and what the formats share. */
 #ifndef ATT_DATA_DATASET_H
 #define ATT_DATA_DATASET_H
 
@@ -8,21 +8,21 @@
 #include "data/classes.h"
 #include "io/image_codec.h"
 
-/* One format: a file that ends in one of these. */
+/* One data format. The source file of a format ends in a constant of this type. */
 typedef struct att_data_format {
-    /* Whether what the data set's path names, which exists, is of this format; the first that says so opens it. The
-     * data set has its context and path. */
+    /* Whether this format can open the file or folder at the data set's path, which exists. The first format that
+     * returns true opens the data set. Only the data set's context and path are set. */
     bool (*accepts)(const att_dataset *dataset);
-    /* Fills kind, source, classes, labels, count and split of a data set that has its context, path and limits. What it
-     * leaves in `source` after a failure is given to close. */
+    /* Fills kind, source, classes, labels, count and split. The data set has its context, path and limits. After a
+     * failure, `close` frees what `source` holds. */
     att_status (*open)(att_dataset *dataset, const att_dataset_options *options);
     void (*close)(att_dataset *dataset);
-    /* As att_dataset_name(), att_dataset_read_needed(); index and channels are valid. */
+    /* As att_dataset_name() and att_dataset_read_needed(). index and channels have been checked. */
     void (*name)(const att_dataset *dataset, int64_t index, char *text, size_t size);
     att_status (*read)(const att_dataset *dataset, att_context *context, int64_t index, int channels,
                        const att_image_need *need, att_image *image);
-    /* Only where images belong to data sets inside this one, which has neither name nor read then: the data set of the
-     * image at *index, which becomes its index in there. */
+    /* Optional, for a data set that consists of other data sets; it has no `name` and `read` of its own. Returns the
+     * data set that the image belongs to, and sets *index to the image's index there. */
     const att_dataset *(*inner)(const att_dataset *dataset, int64_t *index);
 } att_data_format;
 
@@ -33,32 +33,33 @@ struct att_dataset {
     const att_data_format *format;
     const char *kind; /* "idx", "folder", ... */
     char *path;
-    size_t opened; /* length of what short names leave out of images' names: of the path that was asked for, or less */
+    size_t opened; /* length of the prefix of image names that short names omit; at most that of the requested path */
     att_image_limits limits;
-    void *source; /* the format's own */
+    void *source; /* owned by the format */
     att_class_list classes;
     int64_t count;
     int32_t *labels;
-    const char *split; /* static, "" where there are none */
+    const char *split; /* static string; "" if the data set has no splits */
 };
 
 extern const att_data_format att_data_idx, att_data_cifar10, att_data_cifar100, att_data_stl10, att_data_split_archive,
     att_data_image, att_data_folder, att_data_archive;
 
-/* Fills a data set as att_data_format's open does, with the images of all paths. */
+/* Opens all paths as one data set. Fills it as att_data_format.open does. */
 att_status att_data_images_open(att_dataset *dataset, const char *const *paths, int count,
                                 const att_dataset_options *options);
 
-/* As att_dataset_read(); pixels that are not needed may be undefined. need: NULL means all. */
+/* As att_dataset_read(), but pixels outside of `need` may be undefined. need: NULL means the whole image. */
 att_status att_dataset_read_needed(const att_dataset *dataset, att_context *context, int64_t index, int channels,
                                    const att_image_need *need, att_image *image);
 
-/* Whether the folder `path` has a folder in it that is not hidden; false where it is none. */
+/* Whether the folder `path` contains a folder that is not hidden. False if `path` is not a folder. */
 bool att_holds_folder(const char *path);
 
-/* Splits that stand for `wanted` (NULL: any), best first, ending in NULL; NULL where there is no such split. */
+/* Folder names that can stand for the split `wanted` (NULL: any split), best first, NULL-terminated. NULL if there is
+ * no such split. */
 const char *const *att_split_names(const char *wanted);
-/* ERR_ARGUMENT, naming the splits there are. */
+/* Returns ERR_ARGUMENT with a message that lists the valid splits. */
 att_status att_split_unknown(att_context *context, const char *wanted);
 
 #endif

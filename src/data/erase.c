@@ -4,7 +4,7 @@
 
 #include "io/image_codec.h"
 
-/* Shares of the image's area, and aspects, of all boxes together. */
+/* Fractions of the image's area, for all boxes together, and aspect ratios. */
 static const double least_area = 0.02, most_area = 1.0 / 3, least_aspect = 0.3;
 enum { TRIES = 10 };
 
@@ -13,7 +13,7 @@ static double draw_between(att_random *random, double low, double high)
     return low + (high - low) * att_random_uniform(random);
 }
 
-/* False where every try was as wide or as high as the image. */
+/* Returns false if each attempted box was at least as wide or as high as the image. */
 static bool draw_box(const att_transform_options *options, att_random *random, int count, att_box *box)
 {
     double area = (double)options->height * options->width, log_aspect = log(least_aspect);

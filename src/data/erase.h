@@ -6,7 +6,7 @@
 
 #include "core/random.h"
 
-/* Erases parts of a normalised image [height][width][channels], as the options say. */
+/* Erases random boxes of a normalised image [height][width][channels], with the probability and mode in the options. */
 void att_erase(const att_transform_options *options, att_random *random, float *image);
 
 #endif

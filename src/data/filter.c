@@ -3,7 +3,8 @@
 #include <math.h>
 
 #if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF /* a fused multiply-add would round weights differently; gcc has none under -std=c17 */
+#pragma STDC FP_CONTRACT \
+    OFF /* a fused multiply-add would round weights differently; gcc does not contract under -std=c17 */
 #endif
 
 typedef struct filter {

@@ -1,18 +1,17 @@
-/* data/filter.h - the weights of an antialiased resize, as Pillow and PyTorch (antialias=True) have them.
+/* data/filter.h - the weights of an antialiased resize, the same as Pillow's and PyTorch's (antialias=True).
  *
- * Output sample x of a line of `in` to `out` samples has its centre at c = (x + 1/2) s with s = in / out, and is the
- * weighted sum of the input samples i within c -+ r, where r = support * max(s, 1), clipped to the line; weights
- * f((i + 1/2 - c) / max(s, 1)), scaled to the sum 1. f: the triangle of support 1, or Keys' cubic with a = -1/2 of
- * support 2.
- */
+ * A line of `in` samples is resized to `out` samples; the scale is s = in / out. Output sample x has its centre at c =
+ * (x + 1/2) s. It is the weighted sum of the input samples i within c - r .. c + r, clipped to the line, where r =
+ * support * max(s, 1). The weights f((i + 1/2 - c) / max(s, 1)) are scaled to the sum 1. f is the triangle with support
+ * 1, or Keys' cubic with a = -1/2 and support 2. */
 #ifndef ATT_DATA_FILTER_H
 #define ATT_DATA_FILTER_H
 
 #include <attscope/data.h>
 
-/* The most weights that one sample has. */
+/* The maximum number of weights of an output sample. */
 int att_filter_room(att_interpolation interpolation, int in, int out);
-/* The weights of output sample x, the first of them for input sample *first; returns how many there are. */
+/* Computes the weights of output sample x; weights[0] belongs to input sample *first. Returns the number of weights. */
 int att_filter_weights(att_interpolation interpolation, int in, int out, int x, int *first, double *weights);
 
 #endif

@@ -1,4 +1,4 @@
-/* A folder of class folders, or of split folders of such. */
+/* A folder of class folders, or of split folders that contain class folders. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,13 +20,13 @@ typedef struct folder_source {
 typedef struct folder_walk {
     att_dataset *dataset;
     folder_source *source;
-    const char *only;    /* at the top, the one split folder to go into; NULL: all folders */
-    int64_t loops, deep; /* folders left out: links to a folder around them; below MAX_DEPTH */
+    const char *only;    /* the only folder to enter at the top level, a split; NULL: all folders */
+    int64_t loops, deep; /* skipped folders: links to a parent folder; nested deeper than MAX_DEPTH */
 } folder_walk;
 
-/* A folder that is being walked, and the one around it. */
+/* A folder that is being visited, with its parent. */
 typedef struct walked_folder {
-    const struct walked_folder *around; /* NULL at the top */
+    const struct walked_folder *around; /* NULL at the top level */
     dev_t device;
     ino_t inode;
     int depth;
@@ -43,14 +43,14 @@ static bool accepts(const att_dataset *dataset)
     return is_folder(dataset->path);
 }
 
-/* A link that leads nowhere counts: reading says so. A pipe does not: reading would wait. */
+/* A dangling link counts as a file: reading it gives an error. A pipe does not count, because reading would block. */
 static bool is_file(const char *path)
 {
     struct stat info;
     return stat(path, &info) != 0 || S_ISREG(info.st_mode);
 }
 
-/* "a/b", or "b" where a is empty; false where it does not fit. */
+/* Writes "a/b", or "b" if `a` is empty. Returns false if the result does not fit. */
 static bool join(char *text, size_t size, const char *a, const char *b)
 {
     int length = snprintf(text, size, "%s%s%s", a, *a ? "/" : "", b);
@@ -70,14 +70,14 @@ bool att_holds_folder(const char *path)
     return found;
 }
 
-/* Tiny-ImageNet's test has no labels, so that its val stands in. */
+/* Tiny-ImageNet's test images have no labels, so val is used instead. */
 static bool has_labels(const char *root, const char *split)
 {
     char path[ATT_DATA_MAX_NAME];
     return strcmp(split, "test") != 0 || !join(path, sizeof path, root, ATT_ANNOTATIONS_PATH) || !att_file_exists(path);
 }
 
-/* The first of the names, which end in NULL, that is a folder of folders under `root`. */
+/* Returns the first of the names (NULL-terminated) that is a folder of folders in `root`. */
 static const char *find_split(const char *root, const char *const *names)
 {
     char path[ATT_DATA_MAX_NAME];
@@ -122,7 +122,7 @@ static bool is_loop(const walked_folder *folder)
     return false;
 }
 
-/* Whether to pass the folder over. */
+/* Whether to skip the folder. */
 static bool passes(folder_walk *walk, const walked_folder *folder)
 {
     bool loop = is_loop(folder), deep = folder->depth > MAX_DEPTH;
@@ -141,7 +141,7 @@ static att_status walk_entries(folder_walk *walk, DIR *entries, const char *inne
     return status;
 }
 
-/* around: NULL at the top. */
+/* parent: NULL at the top level. */
 static att_status walk_folder(folder_walk *walk, const char *inner, const walked_folder *around)
 {
     att_context *context = walk->dataset->context;

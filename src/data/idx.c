@@ -9,7 +9,7 @@
 #include "data/dataset.h"
 #include "io/file.h"
 
-/* Of one file, unpacked. */
+/* Limit of one decompressed file. */
 static const size_t max_bytes = (size_t)8 << 30;
 
 typedef struct idx_source {
@@ -17,7 +17,7 @@ typedef struct idx_source {
     att_idx images; /* [count][height][width] */
 } idx_source;
 
-/* Finds <folder>[/raw]/<split>-<what>[.gz]; false where there is none. */
+/* Finds <folder>[/raw]/<split>-<what>[.gz]. Returns false if there is none. */
 static bool find_file(const char *folder, const char *split, const char *what, char *path, size_t size)
 {
     for (int variant = 0; variant < 4; variant++) {
@@ -62,7 +62,7 @@ static att_status read_images(att_dataset *dataset, idx_source *source)
     return ATT_OK;
 }
 
-/* By how many there are and the first of them. */
+/* Recognises Fashion-MNIST by the number of labels and the first labels. */
 static bool are_fashion_mnist(const att_idx *labels)
 {
     enum { FIRST = 16 };
@@ -77,7 +77,7 @@ static bool are_fashion_mnist(const att_idx *labels)
     return false;
 }
 
-/* Names "0".."max label", or Fashion-MNIST's, or those of the class map. */
+/* Names the classes "0".."max label", by Fashion-MNIST's names, or by the class map. */
 static att_status name_classes(att_dataset *dataset, const att_idx *labels, int highest, const char *map)
 {
     const att_known_classes *fashion = att_known_classes_find("fashion-mnist");

@@ -1,4 +1,4 @@
-/* Images without classes: one file, and several paths to files, folders and archives. */
+/* Images without classes: a single file, or several paths to files, folders and archives. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static bool begins_as_image(const char *path)
     return !att_tar_begins(bytes, size) && att_image_begins(bytes, size);
 }
 
-/* By its name, else by its contents. */
+/* Recognises an image file by its extension, or else by its contents. */
 static bool is_image_file(const att_dataset *dataset)
 {
     const char *path = dataset->path;
@@ -64,8 +64,8 @@ const att_data_format att_data_image = {
 /* --- several paths ------------------------------------------------------------------------------------------------ */
 
 typedef struct images_source {
-    att_dataset **parts; /* of each path */
-    int64_t *ends;       /* of each, where its images end among all */
+    att_dataset **parts; /* one data set per path */
+    int64_t *ends;       /* for each part, the number of images up to its end */
     int count;
 } images_source;
 
@@ -125,7 +125,7 @@ static att_status make_labels(att_dataset *dataset)
 
 /* --- short names -------------------------------------------------------------------------------------------------- */
 
-/* A part's image by its short name. */
+/* An image, identified by its part and short name. */
 typedef struct named_image {
     uint64_t hash; /* of the short name */
     int part;
@@ -151,7 +151,7 @@ static void hash_names(const att_dataset *dataset, named_image *images)
         }
 }
 
-/* Whether images of different paths have one short name. */
+/* Whether two images of different paths have the same short name. */
 static bool has_namesakes(const att_dataset *dataset, named_image *images)
 {
     const images_source *source = dataset->source;
@@ -164,7 +164,7 @@ static bool has_namesakes(const att_dataset *dataset, named_image *images)
     return false;
 }
 
-/* Compares paths from their ends. */
+/* Compares paths byte by byte, from the end backwards. */
 static int compare_ends(const void *a, const void *b)
 {
     const char *one = (*(att_dataset *const *)a)->path, *other = (*(att_dataset *const *)b)->path;
@@ -177,7 +177,8 @@ static int compare_ends(const void *a, const void *b)
     return left - right;
 }
 
-/* Where the shortest tail of whole parts of `path` begins that `other` does not end in; no later than `most`. */
+/* Returns the start of the shortest suffix of `path`, in whole path components, that `other` does not end in; at most
+ * `most`. */
 static size_t tail_begins(const char *path, const char *other, size_t most)
 {
     size_t at = strlen(path), at_other = strlen(other);
@@ -187,15 +188,15 @@ static size_t tail_begins(const char *path, const char *other, size_t most)
     }
     if (at == 0 && at_other == 0) /* the same path */
         return most;
-    if (at > 1 && at_other == 0 && path[at - 1] == '/') /* other is a tail itself */
+    if (at > 1 && at_other == 0 && path[at - 1] == '/') /* `other` is itself a suffix of `path` */
         at--;
     while (at > 0 && path[at - 1] != '/')
         at--;
     return at < most ? at : most;
 }
 
-/* Short names of the parts' images begin with as much of their paths as tells these apart. Paths with the longest tails
- * in common are neighbours in the order of their ends. */
+/* Extends the short names of each part's images by as many path components as make the parts' paths distinct. Paths
+ * that share a long suffix are neighbours when sorted by compare_ends(). */
 static void lengthen_names(att_dataset **sorted, int count)
 {
     qsort(sorted, (size_t)count, sizeof(*sorted), compare_ends);

@@ -1,5 +1,6 @@
-/* The ring: batch number n of the epoch is made in slot n mod ring. Images of the batches released..released + ring - 1
- * are claimed one by one, in the epoch's order; the consumer waits for batch `released` to be whole. */
+/* Batches are prepared in a ring of slots: batch n of the epoch in slot n mod ring. Workers claim single images, in the
+ * epoch's order, of the batches released .. released + ring - 1. The consumer waits until batch `released` is
+ * complete. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -22,7 +23,7 @@ enum {
     REPEATS_ROUND = 256
 };
 
-/* A context belongs to one thread, so each worker has its own, on the loader's allocator. */
+/* A context belongs to one thread, so each worker has its own. It uses the allocator of the loader's context. */
 typedef struct worker {
     att_loader *loader;
     att_context *context;
@@ -34,24 +35,24 @@ struct att_loader {
     att_context *context;
     const att_dataset *dataset;
     att_loader_options options;
-    int64_t *order;    /* the epoch's images */
-    int64_t used;      /* images of an epoch, without a dropped last batch */
-    att_field *fields; /* the images, then the targets */
-    size_t *row_bytes; /* of a sample, by field */
-    void **spare;      /* [targets], room for one sample's; NULL where nothing is mixed */
+    int64_t *order;    /* the epoch's permutation of image indices; NULL if images are not shuffled */
+    int64_t used;      /* images per epoch, without those of a dropped last batch */
+    att_field *fields; /* the image field, then the target fields */
+    size_t *row_bytes; /* bytes of a sample, per field */
+    void **spare;      /* [targets], scratch for one sample's targets; NULL if mixing is off */
     int field_count;
     att_slot *slots;
     int ring;
-    worker *workers; /* one, without a thread, where none were asked for */
+    worker *workers; /* if options.workers is 0: a single worker without a thread */
     int worker_count;
     att_loader_stats stats;
-    uint8_t *named;  /* [images of the data set], 1: known to be corrupt; NULL: none is */
-    bool handed_out; /* the batch before `released` is in the caller's hands, its slot is not free */
+    uint8_t *named;  /* [images of the data set], 1: reported as corrupt; NULL: none is */
+    bool handed_out; /* the caller still uses the batch `released` */
 
-    pthread_mutex_t lock; /* for all below, and the slots' missing */
+    pthread_mutex_t lock; /* protects the members below, and att_slot.missing */
     pthread_cond_t work, done;
-    int64_t epoch, released, claimed; /* claimed: next image of the epoch to be made */
-    int in_hand;                      /* images that workers are making */
+    int64_t epoch, released, claimed; /* claimed: position in the epoch of the next image to prepare */
+    int in_hand;                      /* images that workers are preparing */
     bool stopping;
 };
 
@@ -73,7 +74,7 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* --- making images ----------------------------------------------------------------------------------------------- */
+/* --- preparing images -------------------------------------------------------------------------------------------- */
 
 static int64_t batch_begin(const att_loader *loader, int64_t batch)
 {
@@ -91,20 +92,20 @@ static att_slot *slot_of(const att_loader *loader, int64_t batch)
     return &loader->slots[batch % loader->ring];
 }
 
-/* Not what a second look could change. */
+/* Whether the image itself is bad, so that another attempt would fail as well. */
 static bool is_corrupt(att_status status)
 {
     return status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED;
 }
 
-/* Index of the image at `place` of the epoch; past the end it begins again. */
+/* Index of the image at position `place` of the epoch; wraps around at the end. */
 static int64_t index_at(const att_loader *loader, int64_t place)
 {
     int64_t wrapped = place / loader->options.repeats % att_dataset_count(loader->dataset);
     return loader->order ? loader->order[wrapped] : wrapped;
 }
 
-/* Where a sample is made: `fields` are its rows. */
+/* A sample that is being prepared. `fields`: its rows in the batch. */
 typedef struct sample {
     const att_loader *loader;
     att_context *context;
@@ -123,7 +124,7 @@ static att_status make_sample(const sample *it, int64_t index)
     return options->targets.fill(options->targets.user, it->context, dataset, index, &geometry, it->fields + 1);
 }
 
-/* The first sample from `place` on that is not corrupt. */
+/* Prepares the first sample from position `place` on that is not corrupt. */
 static att_status replace_at(const sample *it, int64_t place, int64_t *index)
 {
     att_status status = ATT_ERR_FORMAT;
@@ -139,7 +140,7 @@ static char *copy_message(const att_loader *loader, const att_context *context)
     return att_copy_string(loader->context, att_context_message(context));
 }
 
-/* Makes the sample at `place` of the epoch in its slot. */
+/* Prepares the sample at position `place` of the epoch, in the slot of its batch. */
 static void make_at(const att_loader *loader, att_context *context, int64_t place)
 {
     int64_t batch = place / loader->options.batch_size, at = place - batch_begin(loader, batch);
@@ -168,7 +169,7 @@ static void make_at(const att_loader *loader, att_context *context, int64_t plac
     into->indices[at] = index;
 }
 
-/* Whether there is an image to be claimed. */
+/* Whether an image can be claimed. */
 static bool has_work(const att_loader *loader)
 {
     return loader->claimed < loader->used &&
@@ -200,13 +201,13 @@ static void *work(void *user)
 
 /* --- slots ------------------------------------------------------------------------------------------------------- */
 
-/* Readies the slot of a batch that is not begun; past the end of the epoch there is nothing to ready. */
+/* Prepares a slot for a batch. A batch past the end of the epoch has no images. */
 static void ready_slot(att_loader *loader, int64_t batch)
 {
     att_slot_ready(slot_of(loader, batch), batch < att_loader_batches(loader) ? batch_size(loader, batch) : 0);
 }
 
-/* --- life -------------------------------------------------------------------------------------------------------- */
+/* --- creation and destruction ------------------------------------------------------------------------------------ */
 
 static void *forward_allocation(void *user, void *old, size_t old_size, size_t size)
 {
@@ -231,7 +232,7 @@ static att_status make_worker(att_loader *loader, worker *made)
     return ATT_OK;
 }
 
-/* The threads take no signals, which are the caller's. */
+/* Starts the threads with all signals blocked, so that signals go to the caller's threads. */
 static att_status start_threads(att_loader *loader)
 {
     sigset_t all, before;
@@ -292,7 +293,7 @@ static att_status check_options(att_context *context, const att_loader_options *
     return att_transform_check(context, &options->transform);
 }
 
-/* Images of an epoch, repeated ones as often as they come. */
+/* Number of images per epoch; a repeated image counts each time. */
 static int64_t places_of(const att_loader_options *options, int64_t count)
 {
     if (options->repeats > 1 && count >= REPEATS_ROUND)
@@ -322,7 +323,7 @@ static att_status describe_fields(att_loader *loader)
     return ATT_OK;
 }
 
-/* Room for one sample's targets while two are mixed. */
+/* Allocates the scratch for one sample's targets, if targets are mixed. */
 static att_status make_spare(att_loader *loader)
 {
     int count = loader->options.targets.count;
@@ -438,7 +439,7 @@ att_loader_stats att_loader_describe(const att_loader *loader)
     return loader->stats;
 }
 
-/* Until no image is in the making; none is claimed meanwhile. The lock is held. */
+/* Stops workers from claiming images and waits until they have finished the current ones. The lock is held. */
 static void quiesce(att_loader *loader)
 {
     loader->claimed = loader->used;
@@ -474,7 +475,7 @@ att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch)
     return ATT_OK;
 }
 
-/* Gives the batch in the caller's hands back. */
+/* Takes back the batch that the caller has, if any, so that its slot can be used again. */
 static void release(att_loader *loader)
 {
     if (!loader->handed_out)
@@ -487,7 +488,7 @@ static void release(att_loader *loader)
     pthread_mutex_unlock(&loader->lock);
 }
 
-/* Until the batch `released` is made. */
+/* Waits until the batch `released` is complete; without threads, prepares it. */
 static void await_batch(att_loader *loader)
 {
     att_slot *wanted = slot_of(loader, loader->released);
@@ -504,7 +505,7 @@ static void await_batch(att_loader *loader)
     pthread_mutex_unlock(&loader->lock);
 }
 
-/* The first failure that cannot be lived with. */
+/* Returns the first failure that the policy for corrupt images does not allow. */
 static att_status check_failures(const att_loader *loader, const att_slot *made, int size)
 {
     att_corrupt policy = loader->options.corrupt;

@@ -50,9 +50,8 @@ att_status att_mix_check(att_context *context, const att_mix_options *options)
 
 /* --- draws ------------------------------------------------------------------------------------------------------- */
 
-/* Logarithm of a Gamma(shape, 1) draw: Marsaglia and Tsang, ACM TOMS 26 (2000); below 1 by Gamma(shape + 1)
- * U^(1/shape).
- */
+/* Logarithm of a Gamma(shape, 1) draw: Marsaglia and Tsang, ACM TOMS 26 (2000). For shape < 1: Gamma(shape) =
+ * Gamma(shape + 1) U^(1/shape). */
 static double draw_log_gamma(att_random *random, double shape)
 {
     if (shape < 1) {
@@ -73,7 +72,7 @@ static double draw_log_gamma(att_random *random, double shape)
 double att_mix_draw_beta(att_random *random, double alpha)
 {
     double one = draw_log_gamma(random, alpha), other = draw_log_gamma(random, alpha);
-    if (isinf(one) && isinf(other)) /* alpha is so small that both are 0: then a share is all or nothing */
+    if (isinf(one) && isinf(other)) /* alpha is so small that both draws are 0; Beta is then 0 or 1 */
         return att_random_uniform(random) < 0.5 ? 0 : 1;
     return 1 / (1 + exp(other - one));
 }
@@ -83,7 +82,7 @@ static int clamp(int value, int high)
     return value < 0 ? 0 : value > high ? high : value;
 }
 
-/* The lambda of what a box leaves. */
+/* CutMix of this box. lambda: the fraction of the image outside of the box. */
 static att_mixing cut(int height, int width, int top, int bottom, int left, int right)
 {
     double area = (double)(bottom - top) * (right - left);
@@ -103,7 +102,7 @@ att_mixing att_mix_box(int height, int width, double lambda, int center_y, int c
                clamp(center_x - wide / 2, width), clamp(center_x + (wide + 1) / 2, width));
 }
 
-/* A whole number from int(size low) to int(size high), which is left out. */
+/* Draws an integer from int(size low) inclusive to int(size high) exclusive. */
 static int draw_side(att_random *random, const double minmax[2], int size)
 {
     int low = (int)(size * minmax[0]), high = (int)(size * minmax[1]);
@@ -139,7 +138,7 @@ static att_mixing draw_mixing(const att_mix_options *options, int height, int wi
 
 /* --- mixing ------------------------------------------------------------------------------------------------------ */
 
-/* How much of its own an image keeps at a pixel. */
+/* Weight of the image's own pixel; the other image's has 1 - weight. */
 static float weight_at(const att_mixing *mixing, int y, int x)
 {
     if (!mixing->cuts)
@@ -147,7 +146,7 @@ static float weight_at(const att_mixing *mixing, int y, int x)
     return y >= mixing->top && y < mixing->bottom && x >= mixing->left && x < mixing->right ? 0.0f : 1.0f;
 }
 
-/* own weight + other (1 - weight); untouched where all is its own. */
+/* own weight + other (1 - weight). With CutMix, exactly one of the two. */
 static float blend(const att_mixing *mixing, float weight, float own, float other)
 {
     if (mixing->cuts)
@@ -171,7 +170,7 @@ void att_mix_images(const att_mixing *of_a, const att_mixing *of_b, int height, 
         }
 }
 
-/* A batch while it is mixed. */
+/* A batch that is being mixed. */
 typedef struct mixed_batch {
     const att_loader_options *options;
     void *const *data;
@@ -195,7 +194,7 @@ static void mix_targets(const mixed_batch *it, int sample, const void *const *ot
     rules->mix(rules->user, own, other, mixing);
 }
 
-/* Sample i's targets are mixed with sample j's, and the other way round, each from what both were. */
+/* Mixes the targets of samples i and j, each with the original targets of the other. */
 static void mix_pair(const mixed_batch *it, int i, int j, const att_mixing *of_i, const att_mixing *of_j)
 {
     const att_target_rules *rules = &it->options->targets;
@@ -209,7 +208,7 @@ static void mix_pair(const mixed_batch *it, int i, int j, const att_mixing *of_i
     mix_targets(it, j, was_i, of_j);
 }
 
-/* The middle sample of an odd batch is its own partner. */
+/* In a batch of odd size, the middle sample is its own partner. */
 void att_mix_batch(const att_loader_options *options, const att_batch *batch, void *const *data,
                    const size_t *row_bytes, void *const *spare)
 {

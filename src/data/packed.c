@@ -10,24 +10,25 @@
 #include "io/archive.h"
 #include "io/file.h"
 
-/* The official archives have at most ten files. */
+/* FIRST_FILES: how many files of an archive are examined. The official archives have at most ten files. */
 enum { FIRST_FILES = 12, MAX_LABELS = 256, DIGITS = 4, MAX_FILE_NAME = 64 };
-static const size_t max_bytes = (size_t)512 << 20; /* of one file; STL-10's largest has 221 MB */
+static const size_t max_bytes = (size_t)512 << 20; /* limit of one file; STL-10's largest has 221 MB */
 
 typedef struct packed_source {
     const att_packed_layout *layout;
     const att_packed_split *split;
     int version;
-    char folder[ATT_DATA_MAX_NAME]; /* where the files lie; "": in the archive, while the data set is being opened */
+    char folder[ATT_DATA_MAX_NAME]; /* the folder of the files; "" if they are in `archive`, which is open only while
+                                       the data set is opened */
     att_archive *archive;
     uint8_t *pixels; /* [count][side][side][3] */
     int64_t count, room;
-    int64_t begins[ATT_PACKED_FILES + 1]; /* first image of each file */
+    int64_t begins[ATT_PACKED_FILES + 1]; /* index of the first image of each file */
 } packed_source;
 
 /* --- finding the files ------------------------------------------------------------------------------------------- */
 
-/* "a/b"; false where it does not fit. */
+/* Writes "a/b". Returns false if the result does not fit. */
 static bool join(char *text, size_t size, const char *a, const char *b)
 {
     int length = snprintf(text, size, "%s/%s", a, b);
@@ -46,7 +47,7 @@ static bool holds(const char *folder, const char *file)
     return join(path, sizeof path, folder, file) && is_file(path);
 }
 
-/* What the binary version's file is called in a version; in `text`. */
+/* Returns the file's name in a version, given its name in the binary version. Writes it to `text`. */
 static const char *name_in(int version, const char *file, char text[MAX_FILE_NAME])
 {
     size_t length = strlen(file);
@@ -56,7 +57,7 @@ static const char *name_in(int version, const char *file, char text[MAX_FILE_NAM
     return text;
 }
 
-/* The file that split number `split` begins with. */
+/* The first file of split number `split`. */
 static const char *first_file(const att_packed_layout *layout, int version, int split, char text[MAX_FILE_NAME])
 {
     return name_in(version, layout->splits[split].files[0], text);
@@ -72,7 +73,8 @@ static bool lies_here(const att_packed_layout *layout, int version, const char *
     return it->telling || strcmp(att_path_last(folder), it->folder) == 0 || holds(folder, it->class_names);
 }
 
-/* Writes the folder of a version's files, `path` or the official one inside it; false where it is neither. */
+/* Finds the folder of a version's files: `path`, or the folder of the official name inside it. Returns false if neither
+ * has them. */
 static bool find_folder(const att_packed_layout *layout, int version, const char *path, char *folder, size_t size)
 {
     int length = snprintf(folder, size, "%s", path);
@@ -82,7 +84,7 @@ static bool find_folder(const att_packed_layout *layout, int version, const char
            (join(folder, size, path, layout->versions[version].folder) && lies_here(layout, version, folder));
 }
 
-/* Whether the path of a member is "..folder/name". */
+/* Whether a member's path is "<folder>/<name>" or ends in "/<folder>/<name>". */
 static bool ends_in(const char *path, const char *folder, const char *name)
 {
     size_t whole = strlen(path), tail = strlen(folder) + 1 + strlen(name);
@@ -93,7 +95,7 @@ static bool ends_in(const char *path, const char *folder, const char *name)
            (from == path || from[-1] == '/');
 }
 
-/* Whether a member's path tells a version. */
+/* Whether a member's path proves that the archive is of this version. */
 static bool is_of_version(const att_packed_layout *layout, int version, const char *path)
 {
     const att_packed_version *it = &layout->versions[version];
@@ -134,10 +136,10 @@ bool att_packed_accepts(const att_packed_layout *layout, const att_dataset *data
 typedef struct wanted_files {
     const att_dataset *dataset;
     const packed_source *source;
-    unsigned seen[ATT_PACKED_VERSIONS]; /* one bit for each file */
+    unsigned seen[ATT_PACKED_VERSIONS]; /* bit i: needed file number i was found */
 } wanted_files;
 
-/* Number `index` of the files that are needed, the images' first; NULL past the last. */
+/* Name of needed file number `index`: first the images, then the class names, then the labels. NULL past the last. */
 static const char *wanted_name(const packed_source *source, int version, int index, char text[MAX_FILE_NAME])
 {
     int images = 0;
@@ -150,7 +152,8 @@ static const char *wanted_name(const packed_source *source, int version, int ind
     return index == images + 1 ? source->split->labels : NULL;
 }
 
-/* -1 where the file is not needed. Names that tell nothing count in their folder only. */
+/* Returns the number of the needed file that a member's path names; -1 if the file is not needed. The Python version's
+ * file names are too general: they count only in the folder of the official name. */
 static int wanted_index(const packed_source *source, int version, const char *path)
 {
     const att_packed_version *it = &source->layout->versions[version];
@@ -164,7 +167,7 @@ static int wanted_index(const packed_source *source, int version, const char *pa
     return -1;
 }
 
-/* Of a file that is there twice the second is only listed: it will be refused. */
+/* Loads the needed files. If a file appears twice, the second is listed only, so that check_once() refuses it. */
 static att_status choose(void *user, const char *path, size_t size, att_archive_use *use)
 {
     wanted_files *files = user;
@@ -210,7 +213,7 @@ static att_status open_archive(const att_dataset *dataset, packed_source *source
     return check_once(dataset, source->archive);
 }
 
-/* The archive that `path` is; or the folder, or else the official archive, that lies there. */
+/* Finds the files: in the archive `path`, in the folder `path`, or in the official archive inside that folder. */
 static att_status find_files(const att_dataset *dataset, packed_source *source, size_t cache_bytes)
 {
     const att_packed_layout *layout = source->layout;
@@ -254,7 +257,7 @@ static att_status read_member(const att_dataset *dataset, const packed_source *s
     return status;
 }
 
-/* A file that is there, whole, and a NUL; *bytes is the caller's. */
+/* Reads a whole file, which exists, and appends a NUL. The caller owns *bytes. */
 static att_status read_file(const att_dataset *dataset, const packed_source *source, const char *name, char **bytes,
                             size_t *size)
 {
@@ -278,7 +281,7 @@ static att_status check_there(const att_dataset *dataset, const packed_source *s
     return att_fail(dataset->context, ATT_ERR_NOT_FOUND, "%s has no %s", dataset->path, name);
 }
 
-/* Before any of them is read. */
+/* Checks that all files of images and labels exist, before any of them is read. */
 static att_status check_files(const att_dataset *dataset, const packed_source *source)
 {
     char name[MAX_FILE_NAME];
@@ -297,7 +300,7 @@ static size_t record_bytes(const att_packed_layout *layout, const att_packed_spl
     return image_bytes(layout) + (split->labels ? 0 : (size_t)layout->label_bytes);
 }
 
-/* Three planes to pixels, row by row. */
+/* Converts three planes to interleaved RGB pixels, row by row. */
 static void interleave(const att_packed_layout *layout, const uint8_t *planes, uint8_t *pixels)
 {
     int side = layout->side;
@@ -323,7 +326,7 @@ static att_status make_room(const att_dataset *dataset, packed_source *source, i
     return ATT_OK;
 }
 
-/* The label of image `number` of the file is that of image `index` of all. */
+/* Sets the label of image `index` of the data set, which is image `number` of the file. */
 static att_status take_label(att_dataset *dataset, const packed_source *source, const char *file, int64_t number,
                              int64_t index, int label)
 {
@@ -382,7 +385,7 @@ static att_status take_labels(att_dataset *dataset, const packed_source *source,
 typedef att_status (*unpickling)(att_context *context, const char *path, const att_packed_layout *layout,
                                  const char *bytes, size_t size, char **made, size_t *made_size);
 
-/* The binary version's file, or what Python's comes to. */
+/* Reads a file of the binary version, or the equivalent converted from a pickle of the Python version. */
 static att_status read_either(const att_dataset *dataset, const packed_source *source, const char *name,
                               unpickling unpickle, char **bytes, size_t *size)
 {
@@ -456,7 +459,7 @@ static att_status read_names(const att_dataset *dataset, const packed_source *so
     return status;
 }
 
-/* Gives the images the numbers that the names of their classes have in a class map. */
+/* Renumbers the labels by the class map: each class is found there by its name. */
 static att_status renumber(att_dataset *dataset, const packed_source *source, const att_class_list *own,
                            const char *map)
 {

@@ -1,10 +1,9 @@
-/* data/packed.h - data sets of small colour images of one size in a few binary files without a header, or in pickles of
- * the same: in a folder, in a folder of the official name inside that, in an archive, or in the official archive inside
- * a folder.
+/* data/packed.h - data sets of small colour images of equal size, in a few binary files without a header (or in pickles
+ * with the same contents). The files are in a folder, in a folder of the official name inside that folder, in an
+ * archive, or in the official archive inside a folder.
  *
- * A file holds records of one length; each is a label, unless a file of its own holds the labels, and the image's three
- * planes.
- */
+ * A file consists of records of equal length. A record is the label, unless a separate file holds the labels, and the
+ * image's three planes. */
 #ifndef ATT_DATA_PACKED_H
 #define ATT_DATA_PACKED_H
 
@@ -14,34 +13,35 @@ enum { ATT_PACKED_FILES = 5 };
 
 typedef struct att_packed_split {
     const char *name;                    /* "train" */
-    const char *files[ATT_PACKED_FILES]; /* of images, in order; NULL past the last */
-    const char *labels;                  /* file of one byte an image; NULL: they stand in the records */
+    const char *files[ATT_PACKED_FILES]; /* image files, in order; NULL past the last */
+    const char *labels;                  /* file with one byte per image; NULL: labels are in the records */
 } att_packed_split;
 
-/* The same images in other files. */
+/* One of the file formats in which the same images are distributed. */
 typedef struct att_packed_version {
-    const char *archive;     /* the official one's name, "cifar-10-binary.tar.gz"; NULL: there is no such version */
-    const char *folder;      /* the folder's in it */
-    const char *class_names; /* file of one name a line; where it is missing the numbers are the names */
-    bool telling; /* the files' names are found in no other data set; else the folder's or the list's must be */
+    const char *archive;     /* name of the official archive, "cifar-10-binary.tar.gz"; NULL: no such version */
+    const char *folder;      /* name of the folder in the archive */
+    const char *class_names; /* file with one name per line; without the file, the numbers are the names */
+    bool telling; /* no other data set has files of these names; otherwise the folder's name or the file of class names
+                     must match as well */
 } att_packed_version;
 
 enum { ATT_PACKED_BINARY, ATT_PACKED_PYTHON, ATT_PACKED_VERSIONS };
 
 typedef struct att_packed_layout {
     const char *kind; /* "cifar10" */
-    /* The files of Python's version are called as the binary version's, without ".bin" (data/packed_pickle.h). */
+    /* Files of the Python version have the binary version's names without ".bin" (data/packed_pickle.h). */
     att_packed_version versions[ATT_PACKED_VERSIONS];
-    att_packed_split splits[2];         /* for training, for evaluation */
-    const char *labels_key, *names_key; /* in Python's version */
+    att_packed_split splits[2];         /* training, evaluation */
+    const char *labels_key, *names_key; /* dictionary keys in the Python version */
     int side, classes;
-    int label_bytes, label_at; /* before the planes, and which of these counts */
-    int first_label;           /* what class 0 is called */
-    bool by_columns;           /* planes run from top to bottom first, not from left to right */
+    int label_bytes, label_at; /* label bytes in front of the planes, and the index of the one that is used */
+    int first_label;           /* label of class 0 */
+    bool by_columns;           /* planes are stored column by column instead of row by row */
 } att_packed_layout;
 
-/* What an att_data_format needs, for one layout. Files whose length is no multiple of a record's are refused, as are
- * labels that are no classes. */
+/* Implement the functions of an att_data_format for a layout. Files whose length is not a multiple of the record's, and
+ * labels out of range, are refused. */
 bool att_packed_accepts(const att_packed_layout *layout, const att_dataset *dataset);
 att_status att_packed_open(const att_packed_layout *layout, att_dataset *dataset, const att_dataset_options *options);
 void att_packed_close(att_dataset *dataset);

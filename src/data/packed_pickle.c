@@ -6,7 +6,7 @@
 #include "core/text.h"
 #include "io/pickle_numpy.h"
 
-/* The list under `key`; NULL where there is none. */
+/* Returns the list stored under `key`; NULL if there is none. */
 static const att_pickle_value *find_list(const att_pickle *pickle, att_pickle_ref root, const char *key)
 {
     att_pickle_ref found;
@@ -26,7 +26,8 @@ static att_status refuse_batch(const att_pickle *pickle, const att_packed_layout
                     pickle->path, layout->side * layout->side * 3, layout->labels_key);
 }
 
-/* Spreads rows, which lie at the end of `records`, over the records, and puts the labels before them. */
+/* Moves the rows, which are at the end of `records`, to their places in the records, and writes the labels in front of
+ * them. */
 static att_status fill_records(const att_pickle *pickle, const att_packed_layout *layout,
                                const att_pickle_value *labels, size_t row, const uint8_t *rows, uint8_t *records)
 {

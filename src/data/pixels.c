@@ -4,7 +4,7 @@
 #include <string.h>
 
 #if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF /* fractions are dropped: another rounding is another byte */
+#pragma STDC FP_CONTRACT OFF /* values are truncated to bytes, so a different rounding can change a byte */
 #endif
 
 static size_t byte_count(const att_image *image)
@@ -20,7 +20,7 @@ void att_pixels_mean_colour(const double mean[3], int channels, uint8_t colour[3
 
 /* --- value by value ---------------------------------------------------------------------------------------------- */
 
-/* Every value v of channel c becomes table[c][v]. */
+/* Replaces each value v of channel c by table[c][v]. */
 static void map_channels(const att_image *image, uint8_t table[3][256])
 {
     size_t count = byte_count(image);
@@ -97,7 +97,8 @@ static void stretch(const int64_t histogram[256], uint8_t table[256])
         table[v] = clip(v * scale + offset);
 }
 
-/* The highest value's pixels do not count; what is left of 255 equal parts begins half a part in. */
+/* Pillow's equalize: the pixels with the highest value are not counted; the others are divided into 255 equal steps,
+ * starting at half a step. */
 static void even_out(const int64_t histogram[256], uint8_t table[256])
 {
     int64_t all = 0, last = 0;
@@ -133,7 +134,7 @@ void att_pixels_equalize(const att_image *image)
     map_by_histogram(image, even_out);
 }
 
-/* --- towards and away from something ----------------------------------------------------------------------------- */
+/* --- blending ---------------------------------------------------------------------------------------------------- */
 
 static uint8_t blend(int degenerate, int value, float factor)
 {
@@ -146,7 +147,7 @@ static int grey_of(const uint8_t rgb[3])
     return (19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 0x8000) >> 16;
 }
 
-/* Towards one value. */
+/* Blends every value with the constant `degenerate`. */
 static void blend_with_value(const att_image *image, int degenerate, double factor)
 {
     uint8_t table[256];
@@ -187,7 +188,7 @@ void att_pixels_color(const att_image *image, double factor)
     }
 }
 
-/* The 3 x 3 sum over 13, to the nearest; halves do not occur. */
+/* The weighted 3 x 3 sum divided by 13, rounded to nearest; ties cannot occur. */
 static int smooth_at(const uint8_t *at, size_t stride, size_t channels)
 {
     int sum = 4 * at[0];
@@ -208,11 +209,11 @@ void att_pixels_sharpness(const att_image *image, double factor, uint8_t *scratc
         }
 }
 
-/* --- elsewhere --------------------------------------------------------------------------------------------------- */
+/* --- affine maps ------------------------------------------------------------------------------------------------- */
 
 typedef struct place {
     int x, y;
-    double dx, dy; /* from the middle of pixel (x, y) */
+    double dx, dy; /* offset from the centre of pixel (x, y) */
 } place;
 
 static int bound(int value, int size)
@@ -225,7 +226,7 @@ static double mix_two(const uint8_t *row, const int x[2], double d)
     return row[x[0]] + (row[x[1]] - row[x[0]]) * d;
 }
 
-/* The two rows' values are mixed like the values in them. */
+/* Interpolates within two rows, then between the two results. */
 static double bilinear_at(const att_image *image, const uint8_t *from, const place *at, int c)
 {
     int channels = image->channels, x[2];
@@ -257,7 +258,7 @@ static double bicubic_at(const att_image *image, const uint8_t *from, const plac
     return mix_four(rows, at->dy);
 }
 
-/* False outside the picture. */
+/* Returns false if the source point is outside of the image. */
 static bool find_place(const att_image *image, const att_affine *map, int x, int y, place *at)
 {
     double in_x = x + 0.5, in_y = y + 0.5;
@@ -287,7 +288,7 @@ void att_pixels_affine(const att_image *image, const att_affine *map, att_interp
         }
 }
 
-/* To 15 decimals, as Pillow does. */
+/* Rounds to 15 decimals, as Pillow does. */
 static double rounded(double value)
 {
     return rint(value * 1e15) / 1e15;

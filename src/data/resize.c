@@ -23,7 +23,7 @@ static void free_taps(att_context *context, att_taps *made)
     att_free(context, made->weights);
 }
 
-/* Taps of output pixels start..start+count-1 of a line resized from `in` to `out` pixels. */
+/* Computes the taps of output pixels start..start+count-1 of a line that is resized from `in` to `out` pixels. */
 static att_status make_taps(att_context *context, att_interpolation interpolation, int in, int out, int start,
                             int count, att_taps *made)
 {
@@ -48,19 +48,18 @@ static att_status make_taps(att_context *context, att_interpolation interpolatio
     return status;
 }
 
-/* --- lines side by side -------------------------------------------------------------------------------------------
+/* --- interleaved lines --------------------------------------------------------------------------------------------
  *
- * Across, LANES bytes are weighted alike: those of the same place in several lines. A pixel of three channels takes
- * four of them.
- */
+ * The horizontal pass processes LANES bytes with the same weights: the bytes at the same x of several lines. A pixel
+ * with three channels takes four lanes. */
 
 static int lane_bytes(int channels)
 {
     return channels == 1 ? 1 : 4;
 }
 
-/* Copies `count` pixels whose beginnings lie `from_step` and `to_step` bytes apart. Where a pixel has three bytes and
- * is not the last one, the byte behind it is copied too, which the next pixel replaces. */
+/* Copies `count` pixels, `from_step` and `to_step` bytes apart. For three channels, four bytes are copied per pixel,
+ * except for the last; the next pixel overwrites the fourth byte. */
 static void copy_pixels(const uint8_t *from, size_t from_step, uint8_t *to, size_t to_step, int channels, int count)
 {
     if (channels == 1) {
@@ -97,7 +96,7 @@ static const att_resize_functions *functions_of(const att_context *context)
     return &att_resize_baseline;
 }
 
-/* One resize under way: the input rows top..bottom-1 and columns left..right-1 of the box count. */
+/* A resize in progress. It reads columns left..right-1 and rows top..bottom-1 of the box `from`. */
 typedef struct resizing {
     const att_resize_functions *functions;
     const att_image *image;
@@ -106,18 +105,18 @@ typedef struct resizing {
     int left, right, top, bottom;
     uint8_t *lines;   /* [right - left][LANES] */
     uint8_t *out;     /* [window.width][LANES] */
-    uint8_t *between; /* what the first pass makes */
+    uint8_t *between; /* result of the first pass */
 } resizing;
 
-/* Rows of pixels, `stride` bytes apart. */
+/* `count` rows of pixels, `stride` bytes apart. */
 typedef struct rows_of_pixels {
     const uint8_t *pixels;
     size_t stride;
     int count;
 } rows_of_pixels;
 
-/* Columns left..right-1 of rows y.. become the window's columns; as many rows as there are lanes for. Returns how many.
- */
+/* Horizontal pass over as many rows from y on as fit into the lanes: columns left..right-1 become the window's columns.
+ * Returns the number of rows. */
 static int across_some(const resizing *r, const rows_of_pixels *from, int y, uint8_t *to)
 {
     int channels = r->image->channels, bytes = lane_bytes(channels), width = r->right - r->left;
@@ -139,7 +138,7 @@ static void across_all(const resizing *r, const rows_of_pixels *from, uint8_t *t
         y += across_some(r, from, y, to);
 }
 
-/* Rows top..bottom-1, of `width` pixels each, become the window's rows. */
+/* Vertical pass: rows top..bottom-1, of `width` pixels each, become the window's rows. */
 static void down_all(const resizing *r, const rows_of_pixels *from, int width, uint8_t *to)
 {
     size_t count = (size_t)width * (size_t)r->image->channels;
@@ -187,7 +186,7 @@ static att_status resize_window(att_context *context, resizing *r, bool down_fir
     return ATT_OK;
 }
 
-/* Pillow 13's rule. */
+/* Whether the vertical pass comes first, by Pillow 13's rule. */
 static bool goes_down_first(att_box from, int width, int height)
 {
     int64_t narrower = (int64_t)from.width - width, lower = (int64_t)from.height - height;
@@ -212,8 +211,8 @@ att_status att_resize(att_context *context, const att_image *image, att_box from
     return status;
 }
 
-/* Of a line of `in` pixels resized to `out`, those that output pixels begin..begin+count-1 are made of: first, length.
- */
+/* Returns a range of input pixels that includes all that output pixels begin..begin+count-1 depend on, in a line
+ * resized from `in` to `out` pixels. */
 static void needed(att_interpolation interpolation, int in, int out, int begin, int count, int *first, int *length)
 {
     double scale = (double)in / out;

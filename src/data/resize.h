@@ -1,9 +1,8 @@
-/* data/resize.h - Pillow's antialiased resize of 8-bit images, to the byte.
+/* data/resize.h - Pillow's antialiased resize of 8-bit images; the results are byte-identical.
  *
- * Two passes, each rounding to 8 bits: across and then down, or the other way round where the height shrinks by more
- * than twice as many pixels as the width, as in Pillow 13. (Before, Pillow always went across first.) The weights are
- * data/filter.h's, rounded to 22 fractional bits.
- */
+ * There are two passes, each of which rounds to 8 bits: horizontal, then vertical. As in Pillow 13, the vertical pass
+ * comes first if the height shrinks by more than twice as many pixels as the width. (Earlier versions of Pillow always
+ * began with the horizontal pass.) The weights are those of data/filter.h, rounded to 22 fractional bits. */
 #ifndef ATT_DATA_RESIZE_H
 #define ATT_DATA_RESIZE_H
 
@@ -11,13 +10,13 @@
 
 #include "io/image_codec.h"
 
-/* Takes the part `from` of an image as a picture of its own, resizes it to width x height pixels, and writes the part
- * `window` of that to `out`, [window.height][window.width][channels]. Boxes lie inside what they are boxes of. Only
- * what the window needs is computed. Errors: ERR_MEMORY. */
+/* Crops the box `from` out of an image, resizes it to width x height pixels, and writes the part `window` of the result
+ * to `out`, [window.height][window.width][channels]. Pixels outside of `from` have no influence. `from` lies within the
+ * image, `window` within width x height. Only the window is computed. Errors: ERR_MEMORY. */
 att_status att_resize(att_context *context, const att_image *image, att_box from, att_interpolation interpolation,
                       int width, int height, att_box window, uint8_t *out);
 
-/* The part of the image that att_resize() reads for such a window: within `from`, and a little more than it needs. */
+/* The part of the image that att_resize() reads for a window. It lies within `from` and can be slightly too large. */
 att_box att_resize_needs(att_box from, att_interpolation interpolation, int width, int height, att_box window);
 
 #endif

@@ -1,4 +1,4 @@
-/* A folder with an archive for each split: train.tar.gz and test.tar.gz, say. */
+/* A folder with one archive per split, such as train.tar.gz and test.tar.gz. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,7 +19,8 @@ static bool find_archive(const char *folder, const char *split, char *path, size
     return false;
 }
 
-/* The first of the splits, which end in NULL, that has an archive in the folder, and its path; NULL where none has. */
+/* Returns the first of the splits (NULL-terminated) that has an archive in the folder, and the archive's path; NULL if
+ * none has. */
 static const char *find_split(const char *folder, const char *const *splits, char *path, size_t size)
 {
     for (; *splits; splits++)
@@ -28,7 +29,7 @@ static const char *find_split(const char *folder, const char *const *splits, cha
     return NULL;
 }
 
-/* Beside folders archives are taken for what the folders were unpacked from. */
+/* If the folder contains folders, archives next to them are ignored: the folders are assumed to be their contents. */
 static bool accepts(const att_dataset *dataset)
 {
     const char *folder = dataset->path;
@@ -36,7 +37,7 @@ static bool accepts(const att_dataset *dataset)
     return !att_holds_folder(folder) && find_split(folder, att_split_names(NULL), path, sizeof path) != NULL;
 }
 
-/* From here on the data set is its split's archive. */
+/* Replaces the data set by the archive of its split. */
 static att_status open_split(att_dataset *dataset, const att_dataset_options *options)
 {
     char path[ATT_DATA_MAX_NAME];

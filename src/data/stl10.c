@@ -1,5 +1,5 @@
-/* STL-10's labelled images in the binary version (cs.stanford.edu/~acoates/stl10): 96 x 96 pixels, columns first;
- * labels 1 to 10 in files of their own. */
+/* STL-10's labelled images, binary version (cs.stanford.edu/~acoates/stl10): 96 x 96 pixels, stored column by column;
+ * labels 1 to 10 in separate files. */
 #include "data/packed.h"
 
 static const att_packed_layout stl10 = {

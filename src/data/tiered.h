@@ -1,14 +1,14 @@
-/* data/tiered.h - the inner loops of resizing, once per processor tier. Whole numbers only: every tier gives the same
- * bytes. */
+/* data/tiered.h - the inner loops of resizing, compiled once per processor tier. They compute with integers only, so
+ * all tiers give the same bytes. */
 #ifndef ATT_DATA_TIERED_H
 #define ATT_DATA_TIERED_H
 
 #include <attscope/context.h>
 
-/* What each output pixel of a line is made of: `length` input pixels from `first` on, with weights of
- * ATT_TAPS_FRACTION fractional bits. */
+/* Taps of the output pixels of a line. Output pixel x is the weighted sum of `length[x]` input pixels from `first[x]`
+ * on; weights have ATT_TAPS_FRACTION fractional bits. */
 typedef struct att_taps {
-    int room; /* weights per output pixel */
+    int room; /* capacity: weights per output pixel */
     int *first, *length;
     int32_t *weights; /* [output pixels][room] */
 } att_taps;
@@ -16,10 +16,11 @@ typedef struct att_taps {
 enum { ATT_TAPS_FRACTION = 22, ATT_RESIZE_LANES = 16 };
 
 typedef struct att_resize_functions {
-    /* Sixteen lines at once: out[x][lane] from lines[x - left][lane], for the `count` output pixels of the taps. */
+    /* Horizontal pass over ATT_RESIZE_LANES interleaved lines: computes out[x][lane] from lines[x - left][lane], for
+     * the `count` output pixels of the taps. */
     void (*across)(const uint8_t *lines, int left, const att_taps *taps, int count, uint8_t *out);
-    /* One output line of `count` bytes: the weighted sum of `length` lines, which lie `stride` bytes apart from `lines`
-     * on. */
+    /* Vertical pass for one output line of `count` bytes: the weighted sum of `length` input lines, which are `stride`
+     * bytes apart. */
     void (*down)(const uint8_t *lines, size_t stride, size_t count, const int32_t *weights, int length, uint8_t *out);
 } att_resize_functions;
 

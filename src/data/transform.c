@@ -14,7 +14,7 @@
 #include "data/resize.h"
 
 #if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF /* normalising rounds after each step, as torchvision does */
+#pragma STDC FP_CONTRACT OFF /* rounds after each operation of the normalisation, as torchvision does */
 #endif
 
 enum { MAX_SIDE = 16384, BOX_TRIES = 10 };
@@ -78,16 +78,16 @@ att_status att_transform_check(att_context *context, const att_transform_options
     return wrong ? att_fail(context, ATT_ERR_ARGUMENT, "transform: %s", wrong) : ATT_OK;
 }
 
-/* --- where the pixels come from ---------------------------------------------------------------------------------- */
+/* --- geometry ---------------------------------------------------------------------------------------------------- */
 
-/* Cut `from` out, resize it to width x height, cut `window` out of that. */
+/* Crop `from`, resize it to width x height, crop `window` from the result. */
 typedef struct cropping {
     att_box from;
     int64_t width, height;
     att_box window;
 } cropping;
 
-/* (long - short) / 2, rounded half to even. */
+/* (larger - smaller) / 2, rounded half to even. */
 static int middle(int64_t larger, int smaller)
 {
     int64_t half = (larger - smaller) / 2;
@@ -106,7 +106,8 @@ static void resize_by(double ratio, int width, int height, cropping *plan)
     plan->height = (int64_t)rint(height / ratio);
 }
 
-/* The size that an image of width x height pixels is resized to, which should cover or fit into wide x tall. */
+/* Sets the size to which an image of width x height pixels is resized, so that it covers or fits into wide x tall
+ * pixels. */
 static void resize_for(att_crop crop, int64_t wide, int64_t tall, int width, int height, cropping *plan)
 {
     double across = (double)width / (double)wide, down = (double)height / (double)tall;
@@ -151,7 +152,7 @@ static double uniform_between(att_random *random, double low, double high)
     return low + (high - low) * att_random_uniform(random);
 }
 
-/* The largest box in the middle whose aspect lies in the range. */
+/* The largest centred box whose aspect ratio is within the range. */
 static att_box central_box(const double ratio[2], int width, int height)
 {
     double aspect = (double)width / height;
@@ -191,8 +192,8 @@ static cropping random_resized_crop(const att_transform_options *options, int wi
                       .window = {0, 0, options->width, options->height}};
 }
 
-/* A picture of width x height pixels, read `right` and `down` pixels off with one colour outside, and mirrored or not.
- */
+/* How an image of width x height pixels is placed in the result: shifted by (-right, -down), flipped or not, and the
+ * rest filled with the colour `outside`. */
 typedef struct placing {
     int width, height, right, down;
     uint8_t outside[3];
@@ -204,7 +205,7 @@ typedef struct layout {
     placing place;
 } layout;
 
-/* Where points of an image lie once it was cropped. */
+/* The map of points by a crop and resize. */
 static att_affine cropped(const cropping *plan)
 {
     double across = (double)plan->width / plan->from.width, down = (double)plan->height / plan->from.height;
@@ -214,7 +215,7 @@ static att_affine cropped(const cropping *plan)
                         .f = -down * plan->from.y - plan->window.y};
 }
 
-/* Where points of a cropped picture lie in the result. */
+/* The map of points of the cropped image to the result. */
 static att_affine placed_at(const att_transform_options *options, const placing *place)
 {
     att_affine step = {.a = 1, .c = -place->right, .e = 1, .f = -place->down};
@@ -244,7 +245,7 @@ static uint64_t image_key(const att_transform_key *key)
     return key->repeat ? att_random_key(image, (uint64_t)key->repeat, att_random_hash("repeat")) : image;
 }
 
-/* Draws of their own for each stage: what one takes changes no other. */
+/* Each stage has a random stream of its own, so that the draws of a stage do not affect other stages. */
 static att_random draws_for(const att_transform_key *key, const char *stage)
 {
     return att_random_from(att_random_key(image_key(key), 0, att_random_hash(stage)));
@@ -301,7 +302,7 @@ static void fill_pixels(const uint8_t colour[3], int channels, int count, uint8_
         memcpy(out + (size_t)i * (size_t)channels, colour, (size_t)channels);
 }
 
-/* Makes a row of `width` pixels. */
+/* Writes a row of `width` pixels. */
 static void place_row(const placing *place, const uint8_t *row, int channels, int width, uint8_t *out)
 {
     int shift = place->mirrored ? width + place->right - place->width : -place->right;
@@ -349,7 +350,7 @@ static void normalise(const att_transform_options *options, const uint8_t *pixel
                 out[i + c] = table[c][pixels[i + c]];
 }
 
-/* `resized` and `placed` have room for the result; the first is scratch once it was placed. */
+/* `resized` and `placed` are buffers for the result; `resized` serves as scratch after place_rows(). */
 static void finish(const att_transform_options *options, const placing *place, const att_transform_key *key,
                    uint8_t *resized, uint8_t *placed, float *out, att_geometry *geometry)
 {

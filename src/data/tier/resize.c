@@ -1,4 +1,4 @@
-/* Sums stay in registers: LANES / VW vectors of VW whole numbers. */
+/* Sums stay in registers, as LANES / VW vectors of VW integers. */
 #include "data/tiered.h"
 
 #if defined(__SSE2__)
@@ -61,7 +61,7 @@ static inline void store_rounded(uint8_t *to, vi sums)
 #endif
 }
 
-/* LANES weighted sums: of from[0], from[step], .., one for each weight. */
+/* Computes LANES weighted sums over from[0], from[step], .., one term per weight. */
 static inline void sum_lanes(const uint8_t *from, size_t step, const int32_t *weights, int length, uint8_t *out)
 {
     vi sums[VECTORS];
