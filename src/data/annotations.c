@@ -52,7 +52,7 @@ static char *take_word(char **line)
     return *word ? word : NULL;
 }
 
-static bool class_is_name(const char *class)
+static bool is_valid_class(const char *class)
 {
     return !strchr(class, '/') && *class != '.';
 }
@@ -65,10 +65,10 @@ static int64_t count_lines(const char *text)
     return lines;
 }
 
-static att_status parse_lines(const att_dataset *dataset, annotations *made)
+static att_status parse_lines(const att_dataset *dataset, annotations *parsed)
 {
     int64_t number = 0;
-    for (char *line = made->text + att_text_mark(made->text), *next; line; line = next) {
+    for (char *line = parsed->text + att_text_mark(parsed->text), *next; line; line = next) {
         next = strchr(line, '\n');
         if (next)
             *next++ = '\0';
@@ -81,29 +81,29 @@ static att_status parse_lines(const att_dataset *dataset, annotations *made)
             return att_fail(dataset->context, ATT_ERR_FORMAT,
                             "%s: line %lld of %s names no class; expected an image's name and its class", dataset->path,
                             (long long)number, list_name);
-        if (!class_is_name(entry.class))
+        if (!is_valid_class(entry.class))
             return att_fail(dataset->context, ATT_ERR_FORMAT,
                             "%s: line %lld of %s: \"%s\" cannot be a class; expected a name without a slash and "
                             "without a dot in front",
                             dataset->path, (long long)number, list_name, entry.class);
-        made->lines[made->count++] = entry;
+        parsed->lines[parsed->count++] = entry;
     }
     return ATT_OK;
 }
 
-static att_status parse(const att_dataset *dataset, annotations *made)
+static att_status parse(const att_dataset *dataset, annotations *parsed)
 {
-    int64_t lines = count_lines(made->text);
-    made->lines = att_allocate_array(dataset->context, (size_t)lines, sizeof *made->lines);
-    if (!made->lines)
-        return att_fail_memory(dataset->context, (size_t)lines * sizeof *made->lines, list_name);
-    ATT_TRY(parse_lines(dataset, made));
-    qsort(made->lines, (size_t)made->count, sizeof *made->lines, compare);
-    for (int64_t i = 1; i < made->count; i++)
-        if (compare(&made->lines[i], &made->lines[i - 1]) == 0 &&
-            strcmp(made->lines[i].class, made->lines[i - 1].class) != 0)
+    int64_t lines = count_lines(parsed->text);
+    parsed->lines = att_allocate_array(dataset->context, (size_t)lines, sizeof *parsed->lines);
+    if (!parsed->lines)
+        return att_fail_memory(dataset->context, (size_t)lines * sizeof *parsed->lines, list_name);
+    ATT_TRY(parse_lines(dataset, parsed));
+    qsort(parsed->lines, (size_t)parsed->count, sizeof *parsed->lines, compare);
+    for (int64_t i = 1; i < parsed->count; i++)
+        if (compare(&parsed->lines[i], &parsed->lines[i - 1]) == 0 &&
+            strcmp(parsed->lines[i].class, parsed->lines[i - 1].class) != 0)
             return att_fail(dataset->context, ATT_ERR_FORMAT, "%s: %s gives %s two classes, %s and %s", dataset->path,
-                            list_name, made->lines[i].name, made->lines[i - 1].class, made->lines[i].class);
+                            list_name, parsed->lines[i].name, parsed->lines[i - 1].class, parsed->lines[i].class);
     return ATT_OK;
 }
 
@@ -111,7 +111,7 @@ static att_status parse(const att_dataset *dataset, annotations *made)
 
 /* Returns the rest of `path` after the prefix "<folder><inside>"; NULL if `path` does not begin with this prefix.
  * `length`: of `folder`. */
-static const char *below(const char *path, const char *folder, size_t length, const char *inside)
+static const char *path_after(const char *path, const char *folder, size_t length, const char *inside)
 {
     if (strncmp(path, folder, length) != 0 || strncmp(path + length, inside, strlen(inside)) != 0)
         return NULL;
@@ -125,17 +125,18 @@ static const att_tree_file *find_list(const att_class_tree *tree)
         const att_tree_file *list = &tree->others.files[i];
         size_t folder = strlen(list->inner) - strlen(att_path_last(list->inner));
         for (int64_t k = 0; att_annotations_named(list->inner) && k < tree->images.count; k++)
-            if (below(tree->images.files[k].inner, list->inner, folder, images_name))
+            if (path_after(tree->images.files[k].inner, list->inner, folder, images_name))
                 return list;
     }
     return NULL;
 }
 
 /* Returns the line for the image `name`; NULL if there is none. */
-static const annotation *find_line(const annotations *from, const char *name)
+static const annotation *find_line(const annotations *parsed, const char *name)
 {
     const annotation key = {.name = name};
-    return from->count > 0 ? bsearch(&key, from->lines, (size_t)from->count, sizeof *from->lines, compare) : NULL;
+    return parsed->count > 0 ? bsearch(&key, parsed->lines, (size_t)parsed->count, sizeof *parsed->lines, compare)
+                             : NULL;
 }
 
 /* Changes the file's inner path from "<folder>images/<name>" to "<folder><class>/<name>". */
@@ -154,9 +155,9 @@ static att_status move_file(att_class_tree *tree, const annotation *line, size_t
     return ATT_OK;
 }
 
-/* Moves each image to the folder of its class. *any: the line of one of the images. */
-static att_status move_images(att_class_tree *tree, const att_dataset *dataset, const annotations *from,
-                              const char *list, const annotation **any)
+/* Moves each image to the folder of its class. *any_line: the line of one of the images. */
+static att_status move_images(att_class_tree *tree, const att_dataset *dataset, const annotations *parsed,
+                              const char *list, const annotation **any_line)
 {
     static const char val[] = "val/";
     size_t folder = strlen(list) - strlen(att_path_last(list)), val_size = strlen(val);
@@ -164,16 +165,16 @@ static att_status move_images(att_class_tree *tree, const att_dataset *dataset, 
     int64_t kept = 0;
     for (int64_t i = 0; i < tree->images.count; i++) {
         att_tree_file image = tree->images.files[i];
-        const char *name = below(image.inner, list, folder, images_name);
-        const annotation *line = name ? find_line(from, name) : NULL;
+        const char *name = path_after(image.inner, list, folder, images_name);
+        const annotation *line = name ? find_line(parsed, name) : NULL;
         if (name && !line)
             return att_fail(tree->context, ATT_ERR_MISMATCH, "%s: %s has no line for the image %s", dataset->path,
                             list_name, image.path);
         if (line) {
-            *any = line;
+            *any_line = line;
             ATT_TRY(move_file(tree, line, folder, name, &image));
         }
-        if (!in_val || !below(image.inner, list, folder - val_size, test_images))
+        if (!in_val || !path_after(image.inner, list, folder - val_size, test_images))
             tree->images.files[kept++] = image;
     }
     tree->images.count = kept;
@@ -186,18 +187,19 @@ static bool is_folder(const char *path)
 }
 
 /* Drops the folder "images", because it is not a class. Moves files in it that are not images to the folder of their
- * class, or of the class in `any` if no line names them: so the warning about skipped files in class folders counts
- * them. */
-static att_status move_others(att_class_tree *tree, const annotations *from, const char *list, const annotation *any)
+ * class, or of the class in `any_line` if no line names them: so the warning about skipped files in class folders
+ * counts them. */
+static att_status move_others(att_class_tree *tree, const annotations *parsed, const char *list,
+                              const annotation *any_line)
 {
     size_t folder = strlen(list) - strlen(att_path_last(list));
     int64_t kept = 0;
     for (int64_t i = 0; i < tree->others.count; i++) {
         att_tree_file file = tree->others.files[i];
-        const char *name = below(file.inner, list, folder, images_name);
-        const annotation *line = name ? find_line(from, name) : NULL;
+        const char *name = path_after(file.inner, list, folder, images_name);
+        const annotation *line = name ? find_line(parsed, name) : NULL;
         if (name && !line && !is_folder(file.inner))
-            line = any;
+            line = any_line;
         if (line)
             ATT_TRY(move_file(tree, line, folder, name, &file));
         if (!name || line)
@@ -210,19 +212,19 @@ static att_status move_others(att_class_tree *tree, const annotations *from, con
 att_status att_annotations_apply(att_class_tree *tree, const att_dataset *dataset)
 {
     const att_tree_file *list = find_list(tree);
-    annotations from = {.text = NULL};
+    annotations parsed = {.text = NULL};
     if (!list)
         return ATT_OK;
-    const annotation *any = NULL;
+    const annotation *any_line = NULL;
     const char *list_path = list->inner; /* move_others() reorders the array that holds *list */
-    ATT_TRY(tree->read(dataset, list, ATT_ANNOTATIONS_MAX, &from.text));
+    ATT_TRY(tree->read(dataset, list, ATT_ANNOTATIONS_MAX, &parsed.text));
     tree->moved.context = tree->context;
-    att_status status = parse(dataset, &from);
+    att_status status = parse(dataset, &parsed);
     if (status == ATT_OK)
-        status = move_images(tree, dataset, &from, list_path, &any);
+        status = move_images(tree, dataset, &parsed, list_path, &any_line);
     if (status == ATT_OK)
-        status = move_others(tree, &from, list_path, any);
-    att_free(tree->context, from.lines);
-    att_free(tree->context, from.text);
+        status = move_others(tree, &parsed, list_path, any_line);
+    att_free(tree->context, parsed.lines);
+    att_free(tree->context, parsed.text);
     return status;
 }

@@ -61,7 +61,7 @@ static att_status open_archive(att_dataset *dataset, const att_dataset_options *
     dataset->kind = att_archive_kind(source->archive);
     for (int64_t i = 0; i < att_archive_count(source->archive); i++)
         ATT_TRY(att_class_tree_add(&source->tree, att_archive_name(source->archive, i), i));
-    ATT_TRY(att_class_tree_settle(&source->tree, dataset, options));
+    ATT_TRY(att_class_tree_resolve(&source->tree, dataset, options));
     int64_t skipped = att_archive_skipped(source->archive);
     if (skipped > 0)
         att_log(context, ATT_LOG_WARNING, "%s: %lld links, devices, sparse files or unsafe names were left out",

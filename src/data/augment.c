@@ -8,7 +8,7 @@
 #include "data/pixels.h"
 
 /* The magnitude at which an operation has its full strength. */
-static const double full = 10;
+static const double full_magnitude = 10;
 
 /* --- operations -------------------------------------------------------------------------------------------------- */
 
@@ -161,7 +161,7 @@ static double slope(double level, double sign)
     return sign * (level * 0.3);
 }
 
-static double share(double level, double sign)
+static double fraction(double level, double sign)
 {
     return sign * (level * 0.45);
 }
@@ -185,8 +185,8 @@ static const struct {
     {"Sharpness", "SharpnessIncreasing", factor, factor_off_one, sharpness},
     {"ShearX", "ShearX", slope, slope, shear_x},
     {"ShearY", "ShearY", slope, slope, shear_y},
-    {"TranslateXRel", "TranslateXRel", share, share, translate_x},
-    {"TranslateYRel", "TranslateYRel", share, share, translate_y},
+    {"TranslateXRel", "TranslateXRel", fraction, fraction, translate_x},
+    {"TranslateYRel", "TranslateYRel", fraction, fraction, translate_y},
 };
 
 const char *att_augment_name(int operation, bool increasing)
@@ -196,7 +196,7 @@ const char *att_augment_name(int operation, bool increasing)
 
 double att_augment_argument(int operation, bool increasing, double magnitude, bool negate)
 {
-    double level = magnitude / full, sign = negate ? -1 : 1;
+    double level = magnitude / full_magnitude, sign = negate ? -1 : 1;
     return increasing ? operations[operation].increasing_argument(level, sign)
                       : operations[operation].argument(level, sign);
 }
@@ -214,27 +214,27 @@ static double draw_between(att_random *random, double low, double high)
     return low + (high - low) * att_random_uniform(random);
 }
 
-static double draw_magnitude(const att_rand_augment *how, att_random *random)
+static double draw_magnitude(const att_rand_augment *settings, att_random *random)
 {
-    double magnitude = how->magnitude;
-    if (isinf(how->deviation))
+    double magnitude = settings->magnitude;
+    if (isinf(settings->deviation))
         magnitude = draw_between(random, 0, magnitude);
-    else if (how->deviation > 0)
-        magnitude += how->deviation * att_random_normal(random);
-    return fmin(fmax(magnitude, 0), how->most);
+    else if (settings->deviation > 0)
+        magnitude += settings->deviation * att_random_normal(random);
+    return fmin(fmax(magnitude, 0), settings->most);
 }
 
 static void rand_augment(const att_transform_options *options, const att_image *image, att_random *random,
                          uint8_t *scratch, att_geometry *geometry)
 {
-    const att_rand_augment *how = &options->rand_augment;
-    for (int layer = 0; layer < how->layers; layer++) {
+    const att_rand_augment *settings = &options->rand_augment;
+    for (int layer = 0; layer < settings->layers; layer++) {
         int operation = (int)att_random_below(random, ATT_AUGMENT_OPERATIONS);
-        if (att_random_uniform(random) >= how->probability)
+        if (att_random_uniform(random) >= settings->probability)
             continue;
-        double magnitude = draw_magnitude(how, random);
+        double magnitude = draw_magnitude(settings, random);
         bool negate = att_random_uniform(random) < 0.5;
-        double argument = att_augment_argument(operation, how->increasing, magnitude, negate);
+        double argument = att_augment_argument(operation, settings->increasing, magnitude, negate);
         att_augment_apply(operation, options, image, argument, scratch, geometry);
     }
 }
@@ -265,19 +265,20 @@ void att_augment(const att_transform_options *options, const att_image *image, a
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
-const char *att_augment_wrong(const att_transform_options *options)
+const char *att_augment_error(const att_transform_options *options)
 {
-    const att_rand_augment *how = &options->rand_augment;
+    const att_rand_augment *settings = &options->rand_augment;
     for (int i = 0; i < 3; i++)
         if (!(options->color_jitter[i] >= 0 && options->color_jitter[i] <= 10))
             return "color_jitter must lie in 0..10";
-    if (how->layers < 0 || how->layers > 100)
+    if (settings->layers < 0 || settings->layers > 100)
         return "rand_augment.layers must lie in 0..100";
-    if (how->layers > 0 && !(how->magnitude >= 0 && how->magnitude <= 100 && how->most > 0 && how->most <= 100))
+    if (settings->layers > 0 &&
+        !(settings->magnitude >= 0 && settings->magnitude <= 100 && settings->most > 0 && settings->most <= 100))
         return "rand_augment's magnitudes must lie in 0..100";
-    if (how->layers > 0 && !(how->deviation >= 0))
+    if (settings->layers > 0 && !(settings->deviation >= 0))
         return "rand_augment.deviation must not be negative";
-    if (how->layers > 0 && !(how->probability >= 0 && how->probability <= 1))
+    if (settings->layers > 0 && !(settings->probability >= 0 && settings->probability <= 1))
         return "rand_augment.probability must be a probability";
     return NULL;
 }
@@ -291,7 +292,7 @@ static att_status unknown_section(att_context *context, const char *text, const 
 }
 
 /* Parses one section such as "mstd0.5", up to the next dash. */
-static att_status take_section(att_context *context, const char *text, const char *section, att_rand_augment *how)
+static att_status take_section(att_context *context, const char *text, const char *section, att_rand_augment *settings)
 {
     const double uniform_from = 100; /* timm: above this mstd, the magnitude is drawn uniformly */
     size_t length = strcspn(section, "-"), key = strcspn(section, "0123456789-");
@@ -300,17 +301,17 @@ static att_status take_section(att_context *context, const char *text, const cha
     if (key == length || end != section + length || !(value >= 0 && value <= 1e9))
         return unknown_section(context, text, section);
     if (key == 1 && section[0] == 'm')
-        how->magnitude = value;
+        settings->magnitude = value;
     else if (key == 1 && section[0] == 'n' && value <= 100)
-        how->layers = (int)value;
+        settings->layers = (int)value;
     else if (key == 1 && section[0] == 'p')
-        how->probability = value;
+        settings->probability = value;
     else if (key == 4 && strncmp(section, "mstd", 4) == 0)
-        how->deviation = value > uniform_from ? (double)INFINITY : value;
+        settings->deviation = value > uniform_from ? (double)INFINITY : value;
     else if (key == 4 && strncmp(section, "mmax", 4) == 0)
-        how->most = value;
+        settings->most = value;
     else if (key == 3 && strncmp(section, "inc", 3) == 0)
-        how->increasing = value != 0;
+        settings->increasing = value != 0;
     else
         return unknown_section(context, text, section);
     return ATT_OK;
@@ -319,7 +320,7 @@ static att_status take_section(att_context *context, const char *text, const cha
 att_status att_rand_augment_parse(att_context *context, const char *text, att_rand_augment *rand_augment)
 {
     const double most = 100;
-    att_rand_augment how = {.layers = 2, .magnitude = full, .most = full, .probability = 0.5};
+    att_rand_augment settings = {.layers = 2, .magnitude = full_magnitude, .most = full_magnitude, .probability = 0.5};
     const char *at = text + strcspn(text, "-");
     if (at - text != 4 || strncmp(text, "rand", 4) != 0)
         return att_fail(context, ATT_ERR_UNSUPPORTED,
@@ -327,14 +328,14 @@ att_status att_rand_augment_parse(att_context *context, const char *text, att_ra
                         "AutoAugment (original, v0, 3a, ...) nor AugMix is",
                         text);
     while (*at) {
-        ATT_TRY(take_section(context, text, at + 1, &how));
+        ATT_TRY(take_section(context, text, at + 1, &settings));
         at += 1 + strcspn(at + 1, "-");
     }
-    if (how.magnitude > most || how.most > most || how.most == 0)
+    if (settings.magnitude > most || settings.most > most || settings.most == 0)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "augmentation \"%s\": its magnitudes, mN and mmaxX, must lie in 0..%g, X above 0", text, most);
-    if (how.probability > 1)
+    if (settings.probability > 1)
         return att_fail(context, ATT_ERR_ARGUMENT, "augmentation \"%s\": its probability, pP, must lie in 0..1", text);
-    *rand_augment = how;
+    *rand_augment = settings;
     return ATT_OK;
 }

@@ -24,6 +24,6 @@ void att_augment(const att_transform_options *options, const att_image *image, a
                  att_geometry *geometry);
 
 /* Returns NULL if the options are valid, else a message that says which one is not. */
-const char *att_augment_wrong(const att_transform_options *options);
+const char *att_augment_error(const att_transform_options *options);
 
 #endif

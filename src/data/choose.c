@@ -19,8 +19,8 @@ static att_status add(choice *c, int64_t image)
     for (int i = 0; i < c->count; i++)
         if (c->images[i] == image)
             return ATT_OK;
-    if (c->count == ATT_MOST_CHOSEN)
-        return att_fail(c->context, ATT_ERR_ARGUMENT, "the list of images names more than %d", (int)ATT_MOST_CHOSEN);
+    if (c->count == ATT_MAX_CHOSEN)
+        return att_fail(c->context, ATT_ERR_ARGUMENT, "the list of images names more than %d", (int)ATT_MAX_CHOSEN);
     if (!att_list_grow(c->context, &c->images, c->count, &c->capacity, sizeof *c->images))
         return att_fail_memory(c->context, ((size_t)c->count + 1) * sizeof *c->images, "a list of images");
     c->images[c->count++] = image;
@@ -46,7 +46,7 @@ static size_t take_item(const char *list, char *item)
 }
 
 /* Whether the pattern matches the whole name, or the rest of the name after one of its slashes. */
-static bool is_called(const char *name, const char *pattern)
+static bool name_matches(const char *name, const char *pattern)
 {
     while (name) {
         if (att_text_matches(pattern, name))
@@ -62,7 +62,7 @@ static att_status add_named(choice *c, const char *pattern)
     char name[ATT_DATA_MAX_NAME];
     bool found = false;
     for (int64_t i = 0; i < c->dataset->count; i++) {
-        if (!is_called(att_dataset_short_name(c->dataset, i, name, sizeof name), pattern))
+        if (!name_matches(att_dataset_short_name(c->dataset, i, name, sizeof name), pattern))
             continue;
         found = true;
         ATT_TRY(add(c, i));

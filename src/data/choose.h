@@ -6,7 +6,7 @@
 
 #include "core/export.h"
 
-enum { ATT_MOST_CHOSEN = 65536 };
+enum { ATT_MAX_CHOSEN = 65536 };
 
 /* Finds the images that a list names, in the list's order and without repetition. Commas separate the items; "\," is a
  * comma within a name. An item of digits is the image's number, from 0. Any other item is an image's short name

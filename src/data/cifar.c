@@ -4,8 +4,8 @@
 
 static const att_packed_layout cifar10 = {
     .kind = "cifar10",
-    .versions = {{"cifar-10-binary.tar.gz", "cifar-10-batches-bin", "batches.meta.txt", .telling = true},
-                 {"cifar-10-python.tar.gz", "cifar-10-batches-py", "batches.meta", .telling = false}},
+    .versions = {{"cifar-10-binary.tar.gz", "cifar-10-batches-bin", "batches.meta.txt", .unique_names = true},
+                 {"cifar-10-python.tar.gz", "cifar-10-batches-py", "batches.meta", .unique_names = false}},
     .labels_key = "labels",
     .names_key = "label_names",
     .splits = {{"train",
@@ -19,8 +19,8 @@ static const att_packed_layout cifar10 = {
 
 static const att_packed_layout cifar100 = {
     .kind = "cifar100",
-    .versions = {{"cifar-100-binary.tar.gz", "cifar-100-binary", "fine_label_names.txt", .telling = false},
-                 {"cifar-100-python.tar.gz", "cifar-100-python", "meta", .telling = false}},
+    .versions = {{"cifar-100-binary.tar.gz", "cifar-100-binary", "fine_label_names.txt", .unique_names = false},
+                 {"cifar-100-python.tar.gz", "cifar-100-python", "meta", .unique_names = false}},
     .labels_key = "fine_labels",
     .names_key = "fine_label_names",
     .splits = {{"train", {"train.bin"}, NULL}, {"test", {"test.bin"}, NULL}},
@@ -33,8 +33,8 @@ static const att_packed_layout cifar100 = {
 /* Used only after cifar100 has recognised the data set by its fine labels. */
 static const att_packed_layout cifar100_coarse = {
     .kind = "cifar100",
-    .versions = {{"cifar-100-binary.tar.gz", "cifar-100-binary", "coarse_label_names.txt", .telling = true},
-                 {"cifar-100-python.tar.gz", "cifar-100-python", "meta", .telling = false}},
+    .versions = {{"cifar-100-binary.tar.gz", "cifar-100-binary", "coarse_label_names.txt", .unique_names = true},
+                 {"cifar-100-python.tar.gz", "cifar-100-python", "meta", .unique_names = false}},
     .labels_key = "coarse_labels",
     .names_key = "coarse_label_names",
     .splits = {{"train", {"train.bin"}, NULL}, {"test", {"test.bin"}, NULL}},

@@ -10,15 +10,15 @@
 #include "core/text.h"
 #include "data/annotations.h"
 
-#define ENDINGS ".jpg, .jpeg, .png or .webp"
+#define EXTENSIONS ".jpg, .jpeg, .png or .webp"
 static const int64_t max_files = (int64_t)1 << 26;
 
 bool att_class_tree_is_image(const char *path)
 {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
-    const char *last = att_path_last(path), *ending = strrchr(last, '.');
-    for (size_t i = 0; ending && *last != '.' && i < sizeof endings / sizeof *endings; i++)
-        if (strcasecmp(ending, endings[i]) == 0)
+    static const char *const extensions[] = {".jpg", ".jpeg", ".png", ".webp"};
+    const char *last = att_path_last(path), *extension = strrchr(last, '.');
+    for (size_t i = 0; extension && *last != '.' && i < sizeof extensions / sizeof *extensions; i++)
+        if (strcasecmp(extension, extensions[i]) == 0)
             return true;
     return false;
 }
@@ -128,7 +128,7 @@ static void enter(att_class_tree *tree, const char *folder, size_t length)
 }
 
 /* Drops files that lie in no folder. Returns how many. */
-static int64_t drop_classless(att_tree_list *list)
+static int64_t drop_without_folder(att_tree_list *list)
 {
     int64_t kept = 0, count = list->count;
     for (int64_t i = 0; i < list->count; i++)
@@ -141,7 +141,7 @@ static int64_t drop_classless(att_tree_list *list)
 /* Finds the class folders. *loose: number of images outside of class folders, which are dropped. */
 static att_status find_classes(att_class_tree *tree, att_dataset *dataset, const char *wanted, int64_t *loose)
 {
-    *loose = drop_classless(&tree->images);
+    *loose = drop_without_folder(&tree->images);
     while (tree->images.count > 0) {
         const char *any = find_split(tree, att_split_names(NULL));
         if (any) {
@@ -151,7 +151,7 @@ static att_status find_classes(att_class_tree *tree, att_dataset *dataset, const
                                 wanted, any);
             dataset->split = split;
             enter(tree, split, strlen(split));
-            *loose += drop_classless(&tree->images);
+            *loose += drop_without_folder(&tree->images);
             return ATT_OK;
         }
         if (!has_outer_folder(tree))
@@ -259,8 +259,8 @@ static att_status label_files(const att_class_tree *tree, att_dataset *dataset, 
 }
 
 /* Uses the classes of the training if they include all these names; otherwise leaves the class list empty. */
-static att_status list_trained(att_dataset *dataset, const att_dataset_options *options, const char *const *names,
-                               int64_t count)
+static att_status use_training_classes(att_dataset *dataset, const att_dataset_options *options,
+                                       const char *const *names, int64_t count)
 {
     ATT_TRY(list_classes(dataset, options->trained, options->trained_count));
     for (int64_t i = 0; i < count; i++)
@@ -285,7 +285,7 @@ static att_status number_classes(const att_class_tree *tree, att_dataset *datase
     if (options->class_map)
         ATT_TRY(att_class_list_read(dataset->context, options->class_map, &dataset->classes));
     else if (options->trained_count > 0)
-        ATT_TRY(list_trained(dataset, options, names, runs));
+        ATT_TRY(use_training_classes(dataset, options, names, runs));
     if (dataset->classes.count == 0) {
         memcpy(sorted, names, (size_t)runs * sizeof *sorted);
         qsort(sorted, (size_t)runs, sizeof *sorted, compare_names);
@@ -296,71 +296,71 @@ static att_status number_classes(const att_class_tree *tree, att_dataset *datase
 
 /* --- warnings about skipped files -------------------------------------------------------------------------------- */
 
-enum { MAX_KINDS = 12, MAX_ENDING = 8 };
+enum { MAX_KINDS = 12, MAX_EXTENSION = 8 };
 
 /* Number of files by file name extension. */
-typedef struct other_kinds {
-    char ending[MAX_KINDS][MAX_ENDING + 2]; /* with the dot, in lower case */
-    int64_t files[MAX_KINDS], more;         /* more: files with other extensions, or without one */
+typedef struct extension_counts {
+    char extension[MAX_KINDS][MAX_EXTENSION + 2]; /* with the dot, in lower case */
+    int64_t files[MAX_KINDS], more;               /* more: files with other extensions, or without one */
     int count;
-} other_kinds;
+} extension_counts;
 
-/* Returns false if the name has no extension of 1 to MAX_ENDING letters and digits. */
-static bool ending_of(const char *path, char ending[MAX_ENDING + 2])
+/* Returns false if the name has no extension of 1 to MAX_EXTENSION letters and digits. */
+static bool find_extension(const char *path, char extension[MAX_EXTENSION + 2])
 {
     const char *dot = strrchr(att_path_last(path), '.');
     size_t length = dot ? strlen(dot + 1) : 0;
-    if (length < 1 || length > MAX_ENDING)
+    if (length < 1 || length > MAX_EXTENSION)
         return false;
     for (size_t i = 0; i <= length; i++)
-        ending[i] = (char)tolower((unsigned char)dot[i]);
-    ending[length + 1] = '\0';
-    return strspn(ending + 1, "abcdefghijklmnopqrstuvwxyz0123456789") == length;
+        extension[i] = (char)tolower((unsigned char)dot[i]);
+    extension[length + 1] = '\0';
+    return strspn(extension + 1, "abcdefghijklmnopqrstuvwxyz0123456789") == length;
 }
 
-static void count_kind(other_kinds *kinds, const char *path)
+static void count_extension(extension_counts *kinds, const char *path)
 {
-    char ending[MAX_ENDING + 2];
+    char extension[MAX_EXTENSION + 2];
     int kind = 0;
-    bool has_ending = ending_of(path, ending);
-    while (has_ending && kind < kinds->count && strcmp(kinds->ending[kind], ending) != 0)
+    bool has_ending = find_extension(path, extension);
+    while (has_ending && kind < kinds->count && strcmp(kinds->extension[kind], extension) != 0)
         kind++;
     if (!has_ending || kind == MAX_KINDS) {
         kinds->more++;
         return;
     }
     if (kind == kinds->count)
-        memcpy(kinds->ending[kinds->count++], ending, sizeof ending);
+        memcpy(kinds->extension[kinds->count++], extension, sizeof extension);
     kinds->files[kind]++;
 }
 
 /* Warns about the files in `others`, counted by extension: ".gif 12, .txt 1, others 3". Folders are not counted. */
-static void say_files(const att_class_tree *tree, const char *where)
+static void warn_skipped_files(const att_class_tree *tree, const char *where)
 {
     const att_tree_list *others = &tree->others;
-    other_kinds kinds = {.count = 0};
+    extension_counts kinds = {.count = 0};
     char text[512] = "";
     size_t length = 0;
     for (int64_t i = 0; i < others->count; i++)
         if (others->files[i].path[strlen(others->files[i].path) - 1] != '/' &&
             !att_annotations_boxes(others->files[i].path))
-            count_kind(&kinds, others->files[i].path);
+            count_extension(&kinds, others->files[i].path);
     for (int i = 0; i < kinds.count; i++)
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s %lld", i > 0 ? ", " : "", kinds.ending[i],
-                                   (long long)kinds.files[i]);
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s %lld", i > 0 ? ", " : "",
+                                   kinds.extension[i], (long long)kinds.files[i]);
     if (kinds.more > 0)
         snprintf(text + length, sizeof text - length, "%sothers %lld", length > 0 ? ", " : "", (long long)kinds.more);
     if (*text)
-        att_log(tree->context, ATT_LOG_WARNING, "%s: left out files that are not " ENDINGS ": %s", where, text);
+        att_log(tree->context, ATT_LOG_WARNING, "%s: left out files that are not " EXTENSIONS ": %s", where, text);
 }
 
 /* Takes all images in sorted order, without classes. */
-static att_status settle_unlabelled(att_class_tree *tree, att_dataset *dataset)
+static att_status resolve_unlabelled(att_class_tree *tree, att_dataset *dataset)
 {
     sort_list(&tree->others);
-    say_files(tree, dataset->path);
+    warn_skipped_files(tree, dataset->path);
     if (tree->images.count == 0)
-        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: no " ENDINGS " lies in it", dataset->path);
+        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: no " EXTENSIONS " lies in it", dataset->path);
     dataset->labels = att_allocate_array(dataset->context, (size_t)tree->images.count, sizeof *dataset->labels);
     if (!dataset->labels)
         return att_fail_memory(dataset->context, (size_t)tree->images.count * sizeof *dataset->labels,
@@ -373,7 +373,7 @@ static att_status settle_unlabelled(att_class_tree *tree, att_dataset *dataset)
 }
 
 /* Warns about folders next to the classes that contain no image. Names the first one. */
-static void say_empty(const att_class_tree *tree, const att_dataset *dataset, const char *where)
+static void warn_empty_folders(const att_class_tree *tree, const att_dataset *dataset, const char *where)
 {
     const att_tree_list *others = &tree->others;
     char first[ATT_DATA_MAX_NAME] = "", more[64] = "";
@@ -389,22 +389,22 @@ static void say_empty(const att_class_tree *tree, const att_dataset *dataset, co
     if (count > 1)
         snprintf(more, sizeof more, " and %lld more", (long long)count - 1);
     if (count > 0)
-        att_log(tree->context, ATT_LOG_WARNING, "%s: without any " ENDINGS " and so no class: \"%s\"%s", where, first,
-                more);
+        att_log(tree->context, ATT_LOG_WARNING, "%s: without any " EXTENSIONS " and so no class: \"%s\"%s", where,
+                first, more);
 }
 
 /* Warns about files in class folders that are not images. */
-static void say_left_out(att_class_tree *tree, const att_dataset *dataset)
+static void warn_skipped(att_class_tree *tree, const att_dataset *dataset)
 {
-    drop_classless(&tree->others);
+    drop_without_folder(&tree->others);
     char where[ATT_DATA_MAX_NAME];
     snprintf(where, sizeof where, "%s%s%s", dataset->path, *dataset->split ? "/" : "", dataset->split);
     sort_list(&tree->others);
-    say_empty(tree, dataset, where);
-    say_files(tree, where);
+    warn_empty_folders(tree, dataset, where);
+    warn_skipped_files(tree, where);
 }
 
-static void say_loose(const att_dataset *dataset, int64_t loose)
+static void warn_loose_images(const att_dataset *dataset, int64_t loose)
 {
     if (loose == 0)
         return;
@@ -412,16 +412,16 @@ static void say_loose(const att_dataset *dataset, int64_t loose)
             dataset->path, (long long)loose, loose == 1 ? "" : "s", loose == 1 ? "has" : "have");
 }
 
-att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options)
+att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options)
 {
     if (options->unlabelled)
-        return settle_unlabelled(tree, dataset);
+        return resolve_unlabelled(tree, dataset);
     ATT_TRY(att_annotations_apply(tree, dataset));
     int64_t loose;
     ATT_TRY(find_classes(tree, dataset, options->split, &loose));
     if (tree->images.count == 0) {
-        say_left_out(tree, dataset);
-        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: no " ENDINGS " lies in a folder named after its class",
+        warn_skipped(tree, dataset);
+        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: no " EXTENSIONS " lies in a folder named after its class",
                         dataset->path);
     }
     ATT_TRY(sort_images(tree, dataset));
@@ -430,8 +430,8 @@ att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, con
     att_arena_free(&arena);
     dataset->count = tree->images.count;
     if (status == ATT_OK) {
-        say_loose(dataset, loose);
-        say_left_out(tree, dataset);
+        warn_loose_images(dataset, loose);
+        warn_skipped(tree, dataset);
     }
     return status;
 }

@@ -35,7 +35,7 @@ att_status att_class_tree_add(att_class_tree *tree, const char *path, int64_t me
  * the data set's split, classes, labels and count. Logs warnings about other files in class folders and about class
  * folders without images. Errors: ERR_FORMAT (the same path twice, no images), ERR_NOT_FOUND (no such split),
  * ERR_MISMATCH (a class that the class map lacks), ERR_MEMORY. */
-att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options);
+att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options);
 void att_class_tree_free(att_class_tree *tree);
 
 #endif

@@ -10,12 +10,12 @@
 
 /* --- images ------------------------------------------------------------------------------------------------------- */
 
-enum { LOOKED_AT = 8 };
+enum { SAMPLED_IMAGES = 8 };
 
-typedef struct looked_at {
+typedef struct sampled_image {
     uint64_t name;
     int64_t index;
-} looked_at;
+} sampled_image;
 
 static uint64_t hash_name(const att_dataset *dataset, int64_t index)
 {
@@ -25,13 +25,13 @@ static uint64_t hash_name(const att_dataset *dataset, int64_t index)
 
 /* Inserts an image into the sorted list of the `count` images with the smallest hashes. Returns the new count, at most
  * SAMPLED_IMAGES. */
-static int keep_least(looked_at chosen[LOOKED_AT + 1], int count, looked_at image)
+static int insert_smallest(sampled_image chosen[SAMPLED_IMAGES + 1], int count, sampled_image image)
 {
     int at = count;
     for (; at > 0 && chosen[at - 1].name > image.name; at--)
         chosen[at] = chosen[at - 1];
     chosen[at] = image;
-    return count < LOOKED_AT ? count + 1 : count;
+    return count < SAMPLED_IMAGES ? count + 1 : count;
 }
 
 /* *hash: of the image's size and pixels; 0 if the image cannot be decoded. */
@@ -56,13 +56,13 @@ static att_status hash_image(const att_dataset *dataset, att_context *context, i
 att_status att_dataset_contents(const att_dataset *dataset, att_context *context, char text[ATT_DATASET_CONTENTS])
 {
     const uint64_t prime = 0x100000001b3u;
-    looked_at chosen[LOOKED_AT + 1];
+    sampled_image chosen[SAMPLED_IMAGES + 1];
     int count = 0;
     uint64_t sum = 0;
     for (int64_t i = 0; i < dataset->count; i++) {
-        const looked_at image = {hash_name(dataset, i), i};
+        const sampled_image image = {hash_name(dataset, i), i};
         sum += image.name;
-        count = keep_least(chosen, count, image);
+        count = insert_smallest(chosen, count, image);
     }
     for (int i = 0; i < count; i++) {
         uint64_t hash;
@@ -76,7 +76,7 @@ att_status att_dataset_contents(const att_dataset *dataset, att_context *context
 att_colours att_dataset_colours(const att_dataset *dataset, att_context *context)
 {
     att_colours found = ATT_COLOURS_UNKNOWN;
-    for (int64_t i = 0; found != ATT_COLOURS_ANY && i < dataset->count && i < LOOKED_AT; i++) {
+    for (int64_t i = 0; found != ATT_COLOURS_ANY && i < dataset->count && i < SAMPLED_IMAGES; i++) {
         att_image image;
         if (att_dataset_read(dataset, context, i, 3, &image) != ATT_OK)
             continue;
@@ -103,7 +103,7 @@ static const char *synsets_of(const att_class_list *classes)
     return NULL;
 }
 
-static void say_numbering(const att_class_list *classes, char *text, size_t size)
+static void describe_numbering(const att_class_list *classes, char *text, size_t size)
 {
     static const char *const by[] = {[ATT_NUMBERED_BY_FOLDERS] = "the sorted folder names",
                                      [ATT_NUMBERED_BY_TRAINING] = "the training's names",
@@ -124,12 +124,12 @@ static bool has_classes(const att_dataset *dataset)
 char *att_dataset_describe(const att_dataset *dataset, char *text, size_t size)
 {
     const att_class_list *classes = &dataset->classes;
-    char numbered[64], sorts[128] = "without classes";
-    say_numbering(classes, numbered, sizeof numbered);
+    char numbered[64], class_text[128] = "without classes";
+    describe_numbering(classes, numbered, sizeof numbered);
     if (has_classes(dataset))
-        snprintf(sorts, sizeof sorts, "%d class%s, numbered by %s", classes->count, classes->count == 1 ? "" : "es",
-                 numbered);
+        snprintf(class_text, sizeof class_text, "%d class%s, numbered by %s", classes->count,
+                 classes->count == 1 ? "" : "es", numbered);
     snprintf(text, size, "%s%s%s: %lld image%s, %s", dataset->path, *dataset->split ? ", " : "", dataset->split,
-             (long long)dataset->count, dataset->count == 1 ? "" : "s", sorts);
+             (long long)dataset->count, dataset->count == 1 ? "" : "s", class_text);
     return text;
 }

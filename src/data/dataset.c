@@ -65,7 +65,7 @@ static att_status open_format(att_dataset *dataset, const att_dataset_options *o
 }
 
 /* Removes trailing slashes from a path, but leaves "/". Returns the new length. */
-static size_t without_slashes(char *path)
+static size_t remove_trailing_slashes(char *path)
 {
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
@@ -84,7 +84,7 @@ static att_status create(att_context *context, const char *path, const att_datas
     dataset->split = "";
     dataset->path = att_copy_string(context, path);
     if (dataset->path) {
-        dataset->opened = without_slashes(dataset->path);
+        dataset->prefix_length = remove_trailing_slashes(dataset->path);
         *out = dataset;
         return ATT_OK;
     }
@@ -101,8 +101,8 @@ static bool has_split_folders(const att_dataset *dataset)
 
 static void warn_of_other_split(const att_dataset *dataset, const char *asked)
 {
-    enum { KIND = 2 }; /* common first letters of a split's names: "val", "valid", "validation" */
-    if (asked && *dataset->split && has_split_folders(dataset) && strncmp(asked, dataset->split, KIND) != 0)
+    enum { COMMON_LETTERS = 2 }; /* common first letters of a split's names: "val", "valid", "validation" */
+    if (asked && *dataset->split && has_split_folders(dataset) && strncmp(asked, dataset->split, COMMON_LETTERS) != 0)
         att_log(dataset->context, ATT_LOG_WARNING,
                 "%s has no labelled images of the split \"%s\"; \"%s\" is taken instead", dataset->path, asked,
                 dataset->split);
@@ -227,8 +227,8 @@ char *att_dataset_short_name(const att_dataset *dataset, int64_t index, char *te
     if (has_image(dataset, index))
         dataset = owner(dataset, &index);
     const char *below = att_dataset_name(dataset, index, name, sizeof name);
-    if (strlen(name) > dataset->opened) {
-        below += dataset->opened;
+    if (strlen(name) > dataset->prefix_length) {
+        below += dataset->prefix_length;
         below += strspn(below, "/");
     } else if (strrchr(name, '/')) {
         below = strrchr(name, '/') + 1;
@@ -238,7 +238,7 @@ char *att_dataset_short_name(const att_dataset *dataset, int64_t index, char *te
 }
 
 /* Returns the file name of the image, without folders; "" if one file holds many images. */
-static const char *own_name(const att_dataset *dataset, int64_t index, char *text, size_t size)
+static const char *file_name(const att_dataset *dataset, int64_t index, char *text, size_t size)
 {
     const att_data_format *format = owner(dataset, &(int64_t){index})->format;
     if (format != &att_data_image && format != &att_data_folder && format != &att_data_archive)
@@ -252,7 +252,7 @@ char *att_dataset_listing(const att_dataset *dataset, char text[ATT_DATASET_LIST
     uint64_t key = 0;
     for (int64_t i = 0; i < dataset->count; i++) {
         char name[ATT_DATA_MAX_NAME];
-        uint64_t hash = att_random_hash(own_name(dataset, i, name, sizeof name));
+        uint64_t hash = att_random_hash(file_name(dataset, i, name, sizeof name));
         key = att_random_key(key, (uint64_t)dataset->labels[i], hash);
     }
     snprintf(text, ATT_DATASET_LISTING, "%016" PRIx64, key);

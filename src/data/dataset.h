@@ -33,7 +33,8 @@ struct att_dataset {
     const att_data_format *format;
     const char *kind; /* "idx", "folder", ... */
     char *path;
-    size_t opened; /* length of the prefix of image names that short names omit; at most that of the requested path */
+    size_t prefix_length; /* length of the prefix of image names that short names omit; at most that of the requested
+                             path */
     att_image_limits limits;
     void *source; /* owned by the format */
     att_class_list classes;

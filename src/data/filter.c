@@ -2,9 +2,9 @@
 
 #include <math.h>
 
+/* A fused multiply-add would round weights differently. gcc does not contract under -std=c17. */
 #if defined(__clang__)
-#pragma STDC FP_CONTRACT \
-    OFF /* a fused multiply-add would round weights differently; gcc does not contract under -std=c17 */
+#pragma STDC FP_CONTRACT OFF
 #endif
 
 typedef struct filter {
@@ -36,7 +36,7 @@ static double stretch_of(double scale)
     return scale < 1.0 ? 1.0 : scale;
 }
 
-int att_filter_room(att_interpolation interpolation, int in, int out)
+int att_filter_max_weights(att_interpolation interpolation, int in, int out)
 {
     return (int)ceil(filters[interpolation].support * stretch_of((double)in / out)) * 2 + 1;
 }

@@ -10,7 +10,7 @@
 #include <attscope/data.h>
 
 /* The maximum number of weights of an output sample. */
-int att_filter_room(att_interpolation interpolation, int in, int out);
+int att_filter_max_weights(att_interpolation interpolation, int in, int out);
 /* Computes the weights of output sample x; weights[0] belongs to input sample *first. Returns the number of weights. */
 int att_filter_weights(att_interpolation interpolation, int in, int out, int x, int *first, double *weights);
 

@@ -26,7 +26,7 @@ typedef struct folder_walk {
 
 /* A folder that is being visited, with its parent. */
 typedef struct walked_folder {
-    const struct walked_folder *around; /* NULL at the top level */
+    const struct walked_folder *parent; /* NULL at the top level */
     dev_t device;
     ino_t inode;
     int depth;
@@ -94,7 +94,7 @@ static att_status add(const folder_walk *walk, const char *path)
                 : att_fail_memory(walk->dataset->context, strlen(path), path);
 }
 
-static att_status walk_folder(folder_walk *walk, const char *inner, const walked_folder *around);
+static att_status walk_folder(folder_walk *walk, const char *inner, const walked_folder *parent);
 
 static att_status visit(folder_walk *walk, const char *inner, const struct dirent *entry, const walked_folder *folder)
 {
@@ -116,14 +116,14 @@ static att_status visit(folder_walk *walk, const char *inner, const struct diren
 
 static bool is_loop(const walked_folder *folder)
 {
-    for (const walked_folder *it = folder->around; it; it = it->around)
+    for (const walked_folder *it = folder->parent; it; it = it->parent)
         if (it->device == folder->device && it->inode == folder->inode)
             return true;
     return false;
 }
 
 /* Whether to skip the folder. */
-static bool passes(folder_walk *walk, const walked_folder *folder)
+static bool skips(folder_walk *walk, const walked_folder *folder)
 {
     bool loop = is_loop(folder), deep = folder->depth > MAX_DEPTH;
     walk->loops += loop;
@@ -142,7 +142,7 @@ static att_status walk_entries(folder_walk *walk, DIR *entries, const char *inne
 }
 
 /* parent: NULL at the top level. */
-static att_status walk_folder(folder_walk *walk, const char *inner, const walked_folder *around)
+static att_status walk_folder(folder_walk *walk, const char *inner, const walked_folder *parent)
 {
     att_context *context = walk->dataset->context;
     char path[ATT_DATA_MAX_NAME];
@@ -156,13 +156,13 @@ static att_status walk_folder(folder_walk *walk, const char *inner, const walked
             closedir(entries);
         return att_fail(context, status, "folder %s could not be read", path);
     }
-    walked_folder folder = {around, info.st_dev, info.st_ino, around ? around->depth + 1 : 0};
-    att_status status = passes(walk, &folder) ? ATT_OK : walk_entries(walk, entries, inner, &folder);
+    walked_folder folder = {parent, info.st_dev, info.st_ino, parent ? parent->depth + 1 : 0};
+    att_status status = skips(walk, &folder) ? ATT_OK : walk_entries(walk, entries, inner, &folder);
     closedir(entries);
     return status;
 }
 
-static void say_passed(const folder_walk *walk)
+static void warn_skipped(const folder_walk *walk)
 {
     const att_dataset *dataset = walk->dataset;
     if (walk->loops > 0)
@@ -196,8 +196,8 @@ static att_status open_folder(att_dataset *dataset, const att_dataset_options *o
     folder_walk walk = {dataset, source,
                         options->unlabelled ? NULL : find_split(dataset->path, att_split_names(options->split)), 0, 0};
     ATT_TRY(walk_folder(&walk, "", NULL));
-    ATT_TRY(att_class_tree_settle(&source->tree, dataset, options));
-    say_passed(&walk);
+    ATT_TRY(att_class_tree_resolve(&source->tree, dataset, options));
+    warn_skipped(&walk);
     return ATT_OK;
 }
 

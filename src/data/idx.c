@@ -96,7 +96,7 @@ static att_status name_classes(att_dataset *dataset, const att_idx *labels, int 
                                &dataset->classes);
 }
 
-static att_status take_labels(att_dataset *dataset, const char *path, const att_idx *labels, const char *map)
+static att_status set_labels(att_dataset *dataset, const char *path, const att_idx *labels, const char *map)
 {
     att_context *context = dataset->context;
     if (labels->shape.rank != 1)
@@ -136,7 +136,7 @@ static att_status open_idx(att_dataset *dataset, const att_dataset_options *opti
     ATT_TRY(read_images(dataset, source));
     att_idx labels;
     ATT_TRY(att_idx_read(context, labels_path, max_bytes, &labels));
-    att_status status = take_labels(dataset, labels_path, &labels, options->class_map);
+    att_status status = set_labels(dataset, labels_path, &labels, options->class_map);
     att_free(context, labels.bytes);
     return status;
 }

@@ -79,7 +79,7 @@ static void close_parts(att_dataset *dataset)
     att_free(dataset->context, source);
 }
 
-static const att_dataset *part_of(const att_dataset *dataset, int64_t *index)
+static const att_dataset *find_part(const att_dataset *dataset, int64_t *index)
 {
     const images_source *source = dataset->source;
     int low = 0, high = source->count - 1;
@@ -94,7 +94,7 @@ static const att_dataset *part_of(const att_dataset *dataset, int64_t *index)
     return source->parts[low];
 }
 
-static const att_data_format images_format = {.close = close_parts, .inner = part_of};
+static const att_data_format images_format = {.close = close_parts, .inner = find_part};
 
 static att_status make_source(att_dataset *dataset, int count)
 {
@@ -152,7 +152,7 @@ static void hash_names(const att_dataset *dataset, named_image *images)
 }
 
 /* Whether two images of different paths have the same short name. */
-static bool has_namesakes(const att_dataset *dataset, named_image *images)
+static bool has_duplicate_names(const att_dataset *dataset, named_image *images)
 {
     const images_source *source = dataset->source;
     hash_names(dataset, images);
@@ -165,7 +165,7 @@ static bool has_namesakes(const att_dataset *dataset, named_image *images)
 }
 
 /* Compares paths byte by byte, from the end backwards. */
-static int compare_ends(const void *a, const void *b)
+static int compare_reversed(const void *a, const void *b)
 {
     const char *one = (*(att_dataset *const *)a)->path, *other = (*(att_dataset *const *)b)->path;
     size_t at_one = strlen(one), at_other = strlen(other);
@@ -179,7 +179,7 @@ static int compare_ends(const void *a, const void *b)
 
 /* Returns the start of the shortest suffix of `path`, in whole path components, that `other` does not end in; at most
  * `most`. */
-static size_t tail_begins(const char *path, const char *other, size_t most)
+static size_t suffix_begin(const char *path, const char *other, size_t most)
 {
     size_t at = strlen(path), at_other = strlen(other);
     while (at > 0 && at_other > 0 && path[at - 1] == other[at_other - 1]) {
@@ -196,10 +196,10 @@ static size_t tail_begins(const char *path, const char *other, size_t most)
 }
 
 /* Extends the short names of each part's images by as many path components as make the parts' paths distinct. Paths
- * that share a long suffix are neighbours when sorted by compare_ends(). */
-static void lengthen_names(att_dataset **sorted, int count)
+ * that share a long suffix are neighbours when sorted by compare_reversed(). */
+static void extend_names(att_dataset **sorted, int count)
 {
-    qsort(sorted, (size_t)count, sizeof(*sorted), compare_ends);
+    qsort(sorted, (size_t)count, sizeof(*sorted), compare_reversed);
     for (int i = 0; i < count; i++) {
         const char *path = sorted[i]->path;
         size_t begins = (size_t)(att_path_last(path) - path);
@@ -208,13 +208,13 @@ static void lengthen_names(att_dataset **sorted, int count)
             while (k >= 0 && k < count && strcmp(sorted[k]->path, path) == 0)
                 k += step;
             if (k >= 0 && k < count)
-                begins = tail_begins(path, sorted[k]->path, begins);
+                begins = suffix_begin(path, sorted[k]->path, begins);
         }
-        sorted[i]->opened = begins;
+        sorted[i]->prefix_length = begins;
     }
 }
 
-static att_status tell_apart(const att_dataset *dataset)
+static att_status make_names_unique(const att_dataset *dataset)
 {
     const images_source *source = dataset->source;
     att_context *context = dataset->context;
@@ -222,9 +222,9 @@ static att_status tell_apart(const att_dataset *dataset)
     named_image *images = att_allocate_array(context, (size_t)dataset->count, sizeof *images);
     att_dataset **sorted = att_allocate_array(context, parts, sizeof(*sorted));
     bool allocated = images && sorted;
-    if (allocated && has_namesakes(dataset, images)) {
+    if (allocated && has_duplicate_names(dataset, images)) {
         memcpy(sorted, source->parts, parts * sizeof(*sorted));
-        lengthen_names(sorted, source->count);
+        extend_names(sorted, source->count);
     }
     att_free(context, sorted);
     att_free(context, images);
@@ -234,17 +234,17 @@ static att_status tell_apart(const att_dataset *dataset)
 att_status att_data_images_open(att_dataset *dataset, const char *const *paths, int count,
                                 const att_dataset_options *options)
 {
-    att_dataset_options asked = att_dataset_options_defaults();
-    asked.unlabelled = true;
-    asked.cache_bytes = options->cache_bytes;
-    asked.limits = options->limits;
+    att_dataset_options part_options = att_dataset_options_defaults();
+    part_options.unlabelled = true;
+    part_options.cache_bytes = options->cache_bytes;
+    part_options.limits = options->limits;
     ATT_TRY(make_source(dataset, count));
     images_source *source = dataset->source;
     for (; source->count < count; source->count++) {
-        ATT_TRY(att_dataset_open(dataset->context, paths[source->count], &asked, &source->parts[source->count]));
+        ATT_TRY(att_dataset_open(dataset->context, paths[source->count], &part_options, &source->parts[source->count]));
         dataset->count += source->parts[source->count]->count;
         source->ends[source->count] = dataset->count;
     }
     ATT_TRY(make_labels(dataset));
-    return tell_apart(dataset);
+    return make_names_unique(dataset);
 }

@@ -35,24 +35,24 @@ struct att_loader {
     att_context *context;
     const att_dataset *dataset;
     att_loader_options options;
-    int64_t *order;    /* the epoch's permutation of image indices; NULL if images are not shuffled */
-    int64_t used;      /* images per epoch, without those of a dropped last batch */
-    att_field *fields; /* the image field, then the target fields */
-    size_t *row_bytes; /* bytes of a sample, per field */
-    void **spare;      /* [targets], scratch for one sample's targets; NULL if mixing is off */
+    int64_t *order;        /* the epoch's permutation of image indices; NULL if images are not shuffled */
+    int64_t epoch_images;  /* images per epoch, without those of a dropped last batch */
+    att_field *fields;     /* the image field, then the target fields */
+    size_t *row_bytes;     /* bytes of a sample, per field */
+    void **target_scratch; /* [targets], scratch for one sample's targets; NULL if mixing is off */
     int field_count;
     att_slot *slots;
     int ring;
     worker *workers; /* if options.workers is 0: a single worker without a thread */
     int worker_count;
     att_loader_stats stats;
-    uint8_t *named;  /* [images of the data set], 1: reported as corrupt; NULL: none is */
-    bool handed_out; /* the caller still uses the batch `released` */
+    uint8_t *reported; /* [images of the data set], 1: reported as corrupt; NULL: none is */
+    bool handed_out;   /* the caller still uses the batch `released` */
 
     pthread_mutex_t lock; /* protects the members below, and att_slot.missing */
     pthread_cond_t work, done;
     int64_t epoch, released, claimed; /* claimed: position in the epoch of the next image to prepare */
-    int in_hand;                      /* images that workers are preparing */
+    int in_progress;                  /* images that workers are preparing */
     bool stopping;
 };
 
@@ -83,7 +83,7 @@ static int64_t batch_begin(const att_loader *loader, int64_t batch)
 
 static int batch_size(const att_loader *loader, int64_t batch)
 {
-    int64_t left = loader->used - batch_begin(loader, batch);
+    int64_t left = loader->epoch_images - batch_begin(loader, batch);
     return left < loader->options.batch_size ? (int)left : loader->options.batch_size;
 }
 
@@ -125,7 +125,7 @@ static att_status make_sample(const sample *it, int64_t index)
 }
 
 /* Prepares the first sample from position `place` on that is not corrupt. */
-static att_status replace_at(const sample *it, int64_t place, int64_t *index)
+static att_status find_replacement(const sample *it, int64_t place, int64_t *index)
 {
     att_status status = ATT_ERR_FORMAT;
     for (int i = 0; i < MAX_REPLACED && is_corrupt(status); i++) {
@@ -141,10 +141,10 @@ static char *copy_message(const att_loader *loader, const att_context *context)
 }
 
 /* Prepares the sample at position `place` of the epoch, in the slot of its batch. */
-static void make_at(const att_loader *loader, att_context *context, int64_t place)
+static void prepare_sample(const att_loader *loader, att_context *context, int64_t place)
 {
     int64_t batch = place / loader->options.batch_size, at = place - batch_begin(loader, batch);
-    att_slot *into = slot_of(loader, batch);
+    att_slot *slot = slot_of(loader, batch);
     int64_t index = index_at(loader, place);
     att_transform_key key = {.seed = loader->options.seed,
                              .epoch = loader->epoch,
@@ -152,27 +152,27 @@ static void make_at(const att_loader *loader, att_context *context, int64_t plac
                              .repeat = (int)(place % loader->options.repeats)};
     sample it = {.loader = loader, .context = context, .key = &key};
     for (int f = 0; f < loader->field_count; f++)
-        it.fields[f] = att_slot_row(into, f, (int)at);
+        it.fields[f] = att_slot_row(slot, f, (int)at);
     att_status status = make_sample(&it, index);
     if (status != ATT_OK) {
         att_slot_failure failed = {.status = status, .reason = copy_message(loader, context), .index = index};
         if (is_corrupt(status) && loader->options.corrupt == ATT_CORRUPT_REPLACED) {
-            status = replace_at(&it, place + 1, &index);
+            status = find_replacement(&it, place + 1, &index);
             failed.replaced = status == ATT_OK;
         }
         if (!failed.replaced && !is_corrupt(status)) {
             att_free(loader->context, failed.reason);
             failed = (att_slot_failure){.status = status, .reason = copy_message(loader, context), .index = index};
         }
-        into->failures[at] = failed;
+        slot->failures[at] = failed;
     }
-    into->indices[at] = index;
+    slot->indices[at] = index;
 }
 
 /* Whether an image can be claimed. */
 static bool has_work(const att_loader *loader)
 {
-    return loader->claimed < loader->used &&
+    return loader->claimed < loader->epoch_images &&
            loader->claimed / loader->options.batch_size < loader->released + loader->ring;
 }
 
@@ -187,12 +187,12 @@ static void *work(void *user)
         if (loader->stopping)
             break;
         int64_t place = loader->claimed++;
-        loader->in_hand++;
+        loader->in_progress++;
         pthread_mutex_unlock(&loader->lock);
-        make_at(loader, self->context, place);
+        prepare_sample(loader, self->context, place);
         pthread_mutex_lock(&loader->lock);
-        loader->in_hand--;
-        if (--slot_of(loader, place / loader->options.batch_size)->missing == 0 || loader->in_hand == 0)
+        loader->in_progress--;
+        if (--slot_of(loader, place / loader->options.batch_size)->missing == 0 || loader->in_progress == 0)
             pthread_cond_signal(&loader->done);
     }
     pthread_mutex_unlock(&loader->lock);
@@ -202,9 +202,9 @@ static void *work(void *user)
 /* --- slots ------------------------------------------------------------------------------------------------------- */
 
 /* Prepares a slot for a batch. A batch past the end of the epoch has no images. */
-static void ready_slot(att_loader *loader, int64_t batch)
+static void prepare_slot(att_loader *loader, int64_t batch)
 {
-    att_slot_ready(slot_of(loader, batch), batch < att_loader_batches(loader) ? batch_size(loader, batch) : 0);
+    att_slot_reset(slot_of(loader, batch), batch < att_loader_batches(loader) ? batch_size(loader, batch) : 0);
 }
 
 /* --- creation and destruction ------------------------------------------------------------------------------------ */
@@ -218,15 +218,15 @@ static void *forward_allocation(void *user, void *old, size_t old_size, size_t s
     return NULL;
 }
 
-static att_status make_worker(att_loader *loader, worker *made)
+static att_status make_worker(att_loader *loader, worker *out)
 {
     att_settings settings = att_settings_defaults();
     settings.threads = 1;
     settings.tier_cap = att_context_tier(loader->context);
     settings.allocate = forward_allocation;
     settings.allocate_user = loader->context;
-    made->loader = loader;
-    att_status status = att_context_create_with(&settings, NULL, &made->context);
+    out->loader = loader;
+    att_status status = att_context_create_with(&settings, NULL, &out->context);
     if (status != ATT_OK)
         return att_fail(loader->context, status, "a loader's worker could not be made: %s", att_status_meaning(status));
     return ATT_OK;
@@ -257,10 +257,10 @@ static att_status check_targets(att_context *context, const att_loader_options *
                         ATT_MAX_TARGETS);
     for (int i = 0; i < targets->count; i++) {
         const att_field *field = &targets->fields[i];
-        bool taken = strcmp(field->name, options->image) == 0;
+        bool duplicate = strcmp(field->name, options->image) == 0;
         for (int j = 0; j < i; j++)
-            taken = taken || strcmp(field->name, targets->fields[j].name) == 0;
-        if (taken)
+            duplicate = duplicate || strcmp(field->name, targets->fields[j].name) == 0;
+        if (duplicate)
             return att_fail(context, ATT_ERR_ARGUMENT, "loader: two fields are called \"%s\"", field->name);
         if (att_field_bytes(field) == 0)
             return att_fail(context, ATT_ERR_ARGUMENT, "loader: the field \"%s\" has no element, or too many",
@@ -294,7 +294,7 @@ static att_status check_options(att_context *context, const att_loader_options *
 }
 
 /* Number of images per epoch; a repeated image counts each time. */
-static int64_t places_of(const att_loader_options *options, int64_t count)
+static int64_t count_epoch_images(const att_loader_options *options, int64_t count)
 {
     if (options->repeats > 1 && count >= REPEATS_ROUND)
         count -= count % REPEATS_ROUND;
@@ -324,27 +324,27 @@ static att_status describe_fields(att_loader *loader)
 }
 
 /* Allocates the scratch for one sample's targets, if targets are mixed. */
-static att_status make_spare(att_loader *loader)
+static att_status make_target_scratch(att_loader *loader)
 {
     int count = loader->options.targets.count;
     if (!att_mix_is_on(&loader->options.mix) || count == 0)
         return ATT_OK;
-    loader->spare = att_allocate_array(loader->context, (size_t)count, sizeof *loader->spare);
-    if (!loader->spare)
-        return att_fail_memory(loader->context, (size_t)count * sizeof *loader->spare, "a loader");
+    loader->target_scratch = att_allocate_array(loader->context, (size_t)count, sizeof *loader->target_scratch);
+    if (!loader->target_scratch)
+        return att_fail_memory(loader->context, (size_t)count * sizeof *loader->target_scratch, "a loader");
     for (int i = 0; i < count; i++) {
-        loader->spare[i] = att_allocate(loader->context, loader->row_bytes[1 + i]);
-        if (!loader->spare[i])
+        loader->target_scratch[i] = att_allocate(loader->context, loader->row_bytes[1 + i]);
+        if (!loader->target_scratch[i])
             return att_fail_memory(loader->context, loader->row_bytes[1 + i], "a loader");
     }
     return ATT_OK;
 }
 
-static void free_spare(att_loader *loader)
+static void free_target_scratch(att_loader *loader)
 {
-    for (int i = 0; loader->spare && i < loader->options.targets.count; i++)
-        att_free(loader->context, loader->spare[i]);
-    att_free(loader->context, loader->spare);
+    for (int i = 0; loader->target_scratch && i < loader->options.targets.count; i++)
+        att_free(loader->context, loader->target_scratch[i]);
+    att_free(loader->context, loader->target_scratch);
 }
 
 static att_status fill_loader(att_loader *loader)
@@ -352,9 +352,9 @@ static att_status fill_loader(att_loader *loader)
     att_context *context = loader->context;
     const att_loader_options *options = &loader->options;
     int64_t count = att_dataset_count(loader->dataset);
-    loader->used = places_of(options, count);
+    loader->epoch_images = count_epoch_images(options, count);
     ATT_TRY(describe_fields(loader));
-    ATT_TRY(make_spare(loader));
+    ATT_TRY(make_target_scratch(loader));
     loader->ring = options->workers > 0 ? options->prefetch : 1;
     loader->worker_count = options->workers > 0 ? options->workers : 1;
     loader->slots = att_allocate_array(context, (size_t)loader->ring, sizeof *loader->slots);
@@ -419,8 +419,8 @@ void att_loader_destroy(att_loader **loader)
     att_free(it->context, it->slots);
     att_free(it->context, it->workers);
     att_free(it->context, it->order);
-    att_free(it->context, it->named);
-    free_spare(it);
+    att_free(it->context, it->reported);
+    free_target_scratch(it);
     att_free(it->context, it->fields);
     att_free(it->context, it->row_bytes);
     att_free(it->context, it);
@@ -431,7 +431,7 @@ void att_loader_destroy(att_loader **loader)
 
 int64_t att_loader_batches(const att_loader *loader)
 {
-    return (loader->used + loader->options.batch_size - 1) / loader->options.batch_size;
+    return (loader->epoch_images + loader->options.batch_size - 1) / loader->options.batch_size;
 }
 
 att_loader_stats att_loader_describe(const att_loader *loader)
@@ -442,8 +442,8 @@ att_loader_stats att_loader_describe(const att_loader *loader)
 /* Stops workers from claiming images and waits until they have finished the current ones. The lock is held. */
 static void quiesce(att_loader *loader)
 {
-    loader->claimed = loader->used;
-    while (loader->in_hand > 0)
+    loader->claimed = loader->epoch_images;
+    while (loader->in_progress > 0)
         pthread_cond_wait(&loader->done, &loader->lock);
 }
 
@@ -469,7 +469,7 @@ att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch)
     loader->claimed = batch_begin(loader, batch);
     loader->handed_out = false;
     for (int i = 0; i < loader->ring; i++)
-        ready_slot(loader, batch + i);
+        prepare_slot(loader, batch + i);
     pthread_cond_broadcast(&loader->work);
     pthread_mutex_unlock(&loader->lock);
     return ATT_OK;
@@ -482,7 +482,7 @@ static void release(att_loader *loader)
         return;
     loader->handed_out = false;
     pthread_mutex_lock(&loader->lock);
-    ready_slot(loader, loader->released + loader->ring);
+    prepare_slot(loader, loader->released + loader->ring);
     loader->released++;
     pthread_cond_broadcast(&loader->work);
     pthread_mutex_unlock(&loader->lock);
@@ -491,26 +491,26 @@ static void release(att_loader *loader)
 /* Waits until the batch `released` is complete; without threads, prepares it. */
 static void await_batch(att_loader *loader)
 {
-    att_slot *wanted = slot_of(loader, loader->released);
+    att_slot *slot = slot_of(loader, loader->released);
     if (loader->options.workers == 0) {
         int64_t begin = batch_begin(loader, loader->released);
         int size = batch_size(loader, loader->released);
-        for (; wanted->missing > 0; wanted->missing--)
-            make_at(loader, loader->workers[0].context, begin + size - wanted->missing);
+        for (; slot->missing > 0; slot->missing--)
+            prepare_sample(loader, loader->workers[0].context, begin + size - slot->missing);
         return;
     }
     pthread_mutex_lock(&loader->lock);
-    while (wanted->missing > 0)
+    while (slot->missing > 0)
         pthread_cond_wait(&loader->done, &loader->lock);
     pthread_mutex_unlock(&loader->lock);
 }
 
 /* Returns the first failure that the policy for corrupt images does not allow. */
-static att_status check_failures(const att_loader *loader, const att_slot *made, int size)
+static att_status check_failures(const att_loader *loader, const att_slot *slot, int size)
 {
     att_corrupt policy = loader->options.corrupt;
     for (int i = 0; i < size; i++) {
-        const att_slot_failure *failed = &made->failures[i];
+        const att_slot_failure *failed = &slot->failures[i];
         if (failed->status == ATT_OK || failed->replaced)
             continue;
         if (!is_corrupt(failed->status) || policy == ATT_CORRUPT_FATAL)
@@ -522,16 +522,16 @@ static att_status check_failures(const att_loader *loader, const att_slot *made,
     return ATT_OK;
 }
 
-static att_status name_corrupt(att_loader *loader, const att_slot_failure *failed)
+static att_status report_corrupt(att_loader *loader, const att_slot_failure *failed)
 {
     size_t images = (size_t)att_dataset_count(loader->dataset);
-    if (!loader->named)
-        loader->named = att_allocate(loader->context, images);
-    if (!loader->named)
+    if (!loader->reported)
+        loader->reported = att_allocate(loader->context, images);
+    if (!loader->reported)
         return att_fail_memory(loader->context, images, "the list of corrupt images");
-    if (loader->named[failed->index])
+    if (loader->reported[failed->index])
         return ATT_OK;
-    loader->named[failed->index] = 1;
+    loader->reported[failed->index] = 1;
     if (loader->options.corrupt_found)
         return loader->options.corrupt_found(loader->options.corrupt_user, failed->index, att_slot_reason(failed));
     att_log(loader->context, ATT_LOG_WARNING, "image %s: %s", failed->replaced ? "replaced" : "left out",
@@ -539,33 +539,33 @@ static att_status name_corrupt(att_loader *loader, const att_slot_failure *faile
     return ATT_OK;
 }
 
-static att_status name_all(att_loader *loader, const att_slot *made, int size)
+static att_status report_all_corrupt(att_loader *loader, const att_slot *slot, int size)
 {
     for (int i = 0; i < size; i++)
-        if (made->failures[i].status != ATT_OK)
-            ATT_TRY(name_corrupt(loader, &made->failures[i]));
+        if (slot->failures[i].status != ATT_OK)
+            ATT_TRY(report_corrupt(loader, &slot->failures[i]));
     return ATT_OK;
 }
 
 static att_status hand_out(att_loader *loader, att_batch *batch)
 {
-    att_slot *made = slot_of(loader, loader->released);
+    att_slot *slot = slot_of(loader, loader->released);
     int size = batch_size(loader, loader->released);
-    ATT_TRY(check_failures(loader, made, size));
-    ATT_TRY(name_all(loader, made, size));
-    loader->stats.corrupt += att_slot_failed(made, size);
-    size = att_slot_close_gaps(made, size);
+    ATT_TRY(check_failures(loader, slot, size));
+    ATT_TRY(report_all_corrupt(loader, slot, size));
+    loader->stats.corrupt += att_slot_failed(slot, size);
+    size = att_slot_compact(slot, size);
     loader->handed_out = true;
     loader->stats.images += size;
     *batch = (att_batch){.epoch = loader->epoch,
                          .number = loader->released,
                          .count = size,
-                         .indices = made->indices,
+                         .indices = slot->indices,
                          .field_count = loader->field_count,
                          .fields = loader->fields,
-                         .data = (const void *const *)made->fields};
+                         .data = (const void *const *)slot->fields};
     if (att_mix_is_on(&loader->options.mix))
-        att_mix_batch(&loader->options, batch, made->fields, loader->row_bytes, loader->spare);
+        att_mix_batch(&loader->options, batch, slot->fields, loader->row_bytes, loader->target_scratch);
     return ATT_OK;
 }
 

@@ -2,21 +2,21 @@
 
 #include "core/error.h"
 
-typedef struct need_of {
+typedef struct need_arguments {
     const att_transform_options *transform;
     const att_transform_key *key;
-} need_of;
+} need_arguments;
 
 static att_box needed_box(void *user, int width, int height)
 {
-    const need_of *it = user;
+    const need_arguments *it = user;
     return att_transform_needs(it->transform, width, height, it->key);
 }
 
 att_status att_make_image(const att_dataset *dataset, const att_transform_options *transform, att_context *context,
                           int64_t index, const att_transform_key *key, float *out, att_geometry *geometry)
 {
-    need_of it = {transform, key};
+    need_arguments it = {transform, key};
     att_image_need need = {needed_box, &it};
     att_image image;
     ATT_TRY(att_dataset_read_needed(dataset, context, index, transform->channels, &need, &image));

@@ -16,14 +16,14 @@ static bool has_minmax(const att_mix_options *options)
     return options->cutmix_minmax[1] > 0;
 }
 
-static bool cuts(const att_mix_options *options)
+static bool uses_cutmix(const att_mix_options *options)
 {
     return options->cutmix > 0 || has_minmax(options);
 }
 
 bool att_mix_is_on(const att_mix_options *options)
 {
-    return options->mixup > 0 || cuts(options);
+    return options->mixup > 0 || uses_cutmix(options);
 }
 
 static bool is_probability(double value)
@@ -83,7 +83,7 @@ static int clamp(int value, int high)
 }
 
 /* CutMix of this box. lambda: the fraction of the image outside of the box. */
-static att_mixing cut(int height, int width, int top, int bottom, int left, int right)
+static att_mixing box_mixing(int height, int width, int top, int bottom, int left, int right)
 {
     double area = (double)(bottom - top) * (right - left);
     return (att_mixing){.lambda = 1 - area / ((double)height * width),
@@ -97,9 +97,10 @@ static att_mixing cut(int height, int width, int top, int bottom, int left, int 
 att_mixing att_mix_box(int height, int width, double lambda, int center_y, int center_x)
 {
     double ratio = sqrt(1 - lambda);
-    int tall = (int)(height * ratio), wide = (int)(width * ratio);
-    return cut(height, width, clamp(center_y - tall / 2, height), clamp(center_y + (tall + 1) / 2, height),
-               clamp(center_x - wide / 2, width), clamp(center_x + (wide + 1) / 2, width));
+    int box_height = (int)(height * ratio), box_width = (int)(width * ratio);
+    return box_mixing(height, width, clamp(center_y - box_height / 2, height),
+                      clamp(center_y + (box_height + 1) / 2, height), clamp(center_x - box_width / 2, width),
+                      clamp(center_x + (box_width + 1) / 2, width));
 }
 
 /* Draws an integer from int(size low) inclusive to int(size high) exclusive. */
@@ -111,12 +112,13 @@ static int draw_side(att_random *random, const double minmax[2], int size)
 
 static att_mixing draw_minmax(const double minmax[2], int height, int width, att_random *random)
 {
-    int tall = draw_side(random, minmax, height), wide = draw_side(random, minmax, width);
-    int top = (int)att_random_below(random, height - tall + 1), left = (int)att_random_below(random, width - wide + 1);
-    return cut(height, width, top, top + tall, left, left + wide);
+    int box_height = draw_side(random, minmax, height), box_width = draw_side(random, minmax, width);
+    int top = (int)att_random_below(random, height - box_height + 1),
+        left = (int)att_random_below(random, width - box_width + 1);
+    return box_mixing(height, width, top, top + box_height, left, left + box_width);
 }
 
-static att_mixing draw_cut(const att_mix_options *options, int height, int width, att_random *random)
+static att_mixing draw_cutmix(const att_mix_options *options, int height, int width, att_random *random)
 {
     if (has_minmax(options))
         return draw_minmax(options->cutmix_minmax, height, width, random);
@@ -127,12 +129,12 @@ static att_mixing draw_cut(const att_mix_options *options, int height, int width
 
 static att_mixing draw_mixing(const att_mix_options *options, int height, int width, att_random *random)
 {
-    const att_mixing as_is = {.lambda = 1};
-    bool may_cut = cuts(options), may_mix = options->mixup > 0;
-    if ((!may_cut && !may_mix) || !(att_random_uniform(random) < options->prob))
-        return as_is;
-    if (may_cut && (!may_mix || att_random_uniform(random) < options->switch_prob))
-        return draw_cut(options, height, width, random);
+    const att_mixing unmixed = {.lambda = 1};
+    bool may_cutmix = uses_cutmix(options), may_mixup = options->mixup > 0;
+    if ((!may_cutmix && !may_mixup) || !(att_random_uniform(random) < options->prob))
+        return unmixed;
+    if (may_cutmix && (!may_mixup || att_random_uniform(random) < options->switch_prob))
+        return draw_cutmix(options, height, width, random);
     return (att_mixing){.lambda = att_mix_draw_beta(random, options->mixup)};
 }
 
@@ -163,9 +165,9 @@ void att_mix_images(const att_mixing *of_a, const att_mixing *of_b, int height, 
         for (int x = 0; x < width; x++) {
             float weight_a = weight_at(of_a, y, x), weight_b = weight_at(of_b, y, x);
             for (int c = 0; c < channels; c++, a++, b++) {
-                float was = *a;
-                *a = blend(of_a, weight_a, was, *b);
-                *b = blend(of_b, weight_b, *b, was);
+                float old = *a;
+                *a = blend(of_a, weight_a, old, *b);
+                *b = blend(of_b, weight_b, *b, old);
             }
         }
 }
@@ -175,7 +177,7 @@ typedef struct mixed_batch {
     const att_loader_options *options;
     void *const *data;
     const size_t *row_bytes;
-    void *const *spare;
+    void *const *scratch;
 } mixed_batch;
 
 static void *row_of(const mixed_batch *it, int field, int sample)
@@ -198,23 +200,23 @@ static void mix_targets(const mixed_batch *it, int sample, const void *const *ot
 static void mix_pair(const mixed_batch *it, int i, int j, const att_mixing *of_i, const att_mixing *of_j)
 {
     const att_target_rules *rules = &it->options->targets;
-    const void *was_i[ATT_MAX_TARGETS], *other[ATT_MAX_TARGETS];
+    const void *old_i[ATT_MAX_TARGETS], *other[ATT_MAX_TARGETS];
     for (int f = 0; f < rules->count; f++) {
-        was_i[f] = memcpy(it->spare[f], row_of(it, 1 + f, i), it->row_bytes[1 + f]);
+        old_i[f] = memcpy(it->scratch[f], row_of(it, 1 + f, i), it->row_bytes[1 + f]);
         other[f] = row_of(it, 1 + f, j);
     }
     if (i != j)
         mix_targets(it, i, other, of_i);
-    mix_targets(it, j, was_i, of_j);
+    mix_targets(it, j, old_i, of_j);
 }
 
 /* In a batch of odd size, the middle sample is its own partner. */
 void att_mix_batch(const att_loader_options *options, const att_batch *batch, void *const *data,
-                   const size_t *row_bytes, void *const *spare)
+                   const size_t *row_bytes, void *const *scratch)
 {
     const att_mix_options *mix = &options->mix;
     const att_transform_options *shape = &options->transform;
-    const mixed_batch it = {options, data, row_bytes, spare};
+    const mixed_batch it = {options, data, row_bytes, scratch};
     uint64_t key = att_random_key(options->seed, (uint64_t)batch->epoch, (uint64_t)batch->number);
     att_random random = att_random_from(att_random_key(key, 0, att_random_hash("mix")));
     bool off = mix->off_epoch > 0 && batch->epoch >= mix->off_epoch;

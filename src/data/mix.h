@@ -21,9 +21,9 @@ void att_mix_images(const att_mixing *of_a, const att_mixing *of_b, int height, 
                     float *b);
 
 /* Mixes sample i of the batch with sample count - 1 - i, if the options enable mixing in this epoch. data[0] holds the
- * images, the others the targets; row_bytes[f] is the size of a sample in data[f]. spare[f]: scratch for target f of
+ * images, the others the targets; row_bytes[f] is the size of a sample in data[f]. scratch[f]: scratch for target f of
  * one sample. */
 void att_mix_batch(const att_loader_options *options, const att_batch *batch, void *const *data,
-                   const size_t *row_bytes, void *const *spare);
+                   const size_t *row_bytes, void *const *scratch);
 
 #endif

@@ -22,7 +22,7 @@ typedef struct packed_source {
                                        the data set is opened */
     att_archive *archive;
     uint8_t *pixels; /* [count][side][side][3] */
-    int64_t count, room;
+    int64_t count;
     int64_t begins[ATT_PACKED_FILES + 1]; /* index of the first image of each file */
 } packed_source;
 
@@ -41,14 +41,14 @@ static bool is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-static bool holds(const char *folder, const char *file)
+static bool has_file(const char *folder, const char *file)
 {
     char path[ATT_DATA_MAX_NAME];
     return join(path, sizeof path, folder, file) && is_file(path);
 }
 
 /* Returns the file's name in a version, given its name in the binary version. Writes it to `text`. */
-static const char *name_in(int version, const char *file, char text[MAX_FILE_NAME])
+static const char *version_file_name(int version, const char *file, char text[MAX_FILE_NAME])
 {
     size_t length = strlen(file);
     if (version == ATT_PACKED_PYTHON)
@@ -60,17 +60,17 @@ static const char *name_in(int version, const char *file, char text[MAX_FILE_NAM
 /* The first file of split number `split`. */
 static const char *first_file(const att_packed_layout *layout, int version, int split, char text[MAX_FILE_NAME])
 {
-    return name_in(version, layout->splits[split].files[0], text);
+    return version_file_name(version, layout->splits[split].files[0], text);
 }
 
-static bool lies_here(const att_packed_layout *layout, int version, const char *folder)
+static bool has_files(const att_packed_layout *layout, int version, const char *folder)
 {
     const att_packed_version *it = &layout->versions[version];
     char train[MAX_FILE_NAME], test[MAX_FILE_NAME];
-    if (!it->archive ||
-        (!holds(folder, first_file(layout, version, 0, train)) && !holds(folder, first_file(layout, version, 1, test))))
+    if (!it->archive || (!has_file(folder, first_file(layout, version, 0, train)) &&
+                         !has_file(folder, first_file(layout, version, 1, test))))
         return false;
-    return it->telling || strcmp(att_path_last(folder), it->folder) == 0 || holds(folder, it->class_names);
+    return it->unique_names || strcmp(att_path_last(folder), it->folder) == 0 || has_file(folder, it->class_names);
 }
 
 /* Finds the folder of a version's files: `path`, or the folder of the official name inside it. Returns false if neither
@@ -80,12 +80,12 @@ static bool find_folder(const att_packed_layout *layout, int version, const char
     int length = snprintf(folder, size, "%s", path);
     if (length < 0 || (size_t)length >= size || !layout->versions[version].archive)
         return false;
-    return lies_here(layout, version, path) ||
-           (join(folder, size, path, layout->versions[version].folder) && lies_here(layout, version, folder));
+    return has_files(layout, version, path) ||
+           (join(folder, size, path, layout->versions[version].folder) && has_files(layout, version, folder));
 }
 
 /* Whether a member's path is "<folder>/<name>" or ends in "/<folder>/<name>". */
-static bool ends_in(const char *path, const char *folder, const char *name)
+static bool path_ends_in(const char *path, const char *folder, const char *name)
 {
     size_t whole = strlen(path), tail = strlen(folder) + 1 + strlen(name);
     if (whole < tail || strcmp(att_path_last(path), name) != 0)
@@ -104,10 +104,10 @@ static bool is_of_version(const att_packed_layout *layout, int version, const ch
     for (int split = 0; split < 2; split++) {
         char name[MAX_FILE_NAME];
         if (strcmp(att_path_last(path), first_file(layout, version, split, name)) == 0 &&
-            (it->telling || ends_in(path, it->folder, name)))
+            (it->unique_names || path_ends_in(path, it->folder, name)))
             return true;
     }
-    return ends_in(path, it->folder, it->class_names);
+    return path_ends_in(path, it->folder, it->class_names);
 }
 
 static bool is_of_layout(void *user, const char *path)
@@ -117,7 +117,7 @@ static bool is_of_layout(void *user, const char *path)
 
 static bool holds_archive(const att_packed_layout *layout, int version, const char *path)
 {
-    return layout->versions[version].archive && holds(path, layout->versions[version].archive);
+    return layout->versions[version].archive && has_file(path, layout->versions[version].archive);
 }
 
 bool att_packed_accepts(const att_packed_layout *layout, const att_dataset *dataset)
@@ -133,20 +133,20 @@ bool att_packed_accepts(const att_packed_layout *layout, const att_dataset *data
     return false;
 }
 
-typedef struct wanted_files {
+typedef struct needed_files {
     const att_dataset *dataset;
     const packed_source *source;
     unsigned seen[ATT_PACKED_VERSIONS]; /* bit i: needed file number i was found */
-} wanted_files;
+} needed_files;
 
 /* Name of needed file number `index`: first the images, then the class names, then the labels. NULL past the last. */
-static const char *wanted_name(const packed_source *source, int version, int index, char text[MAX_FILE_NAME])
+static const char *needed_file(const packed_source *source, int version, int index, char text[MAX_FILE_NAME])
 {
     int images = 0;
     while (images < ATT_PACKED_FILES && source->split->files[images])
         images++;
     if (index < images)
-        return name_in(version, source->split->files[index], text);
+        return version_file_name(version, source->split->files[index], text);
     if (index == images)
         return source->layout->versions[version].class_names;
     return index == images + 1 ? source->split->labels : NULL;
@@ -154,15 +154,16 @@ static const char *wanted_name(const packed_source *source, int version, int ind
 
 /* Returns the number of the needed file that a member's path names; -1 if the file is not needed. The Python version's
  * file names are too general: they count only in the folder of the official name. */
-static int wanted_index(const packed_source *source, int version, const char *path)
+static int needed_index(const packed_source *source, int version, const char *path)
 {
     const att_packed_version *it = &source->layout->versions[version];
     const char *name;
     char text[MAX_FILE_NAME];
     if (!it->archive)
         return -1;
-    for (int i = 0; (name = wanted_name(source, version, i, text)); i++)
-        if (version == ATT_PACKED_PYTHON ? ends_in(path, it->folder, name) : strcmp(att_path_last(path), name) == 0)
+    for (int i = 0; (name = needed_file(source, version, i, text)); i++)
+        if (version == ATT_PACKED_PYTHON ? path_ends_in(path, it->folder, name)
+                                         : strcmp(att_path_last(path), name) == 0)
             return i;
     return -1;
 }
@@ -170,11 +171,11 @@ static int wanted_index(const packed_source *source, int version, const char *pa
 /* Loads the needed files. If a file appears twice, the second is listed only, so that check_once() refuses it. */
 static att_status choose(void *user, const char *path, size_t size, att_archive_use *use)
 {
-    wanted_files *files = user;
-    int version = ATT_PACKED_BINARY, index = wanted_index(files->source, version, path);
+    needed_files *files = user;
+    int version = ATT_PACKED_BINARY, index = needed_index(files->source, version, path);
     if (index < 0) {
         version = ATT_PACKED_PYTHON;
-        index = wanted_index(files->source, version, path);
+        index = needed_index(files->source, version, path);
     }
     if (index < 0) {
         *use = ATT_ARCHIVE_PASS;
@@ -205,7 +206,7 @@ static att_status check_once(const att_dataset *dataset, const att_archive *arch
 
 static att_status open_archive(const att_dataset *dataset, packed_source *source, const char *path, size_t cache_bytes)
 {
-    wanted_files files = {.dataset = dataset, .source = source};
+    needed_files files = {.dataset = dataset, .source = source};
     source->folder[0] = '\0';
     ATT_TRY(att_archive_open_some(dataset->context, path, cache_bytes, choose, &files, &source->archive));
     source->version =
@@ -269,14 +270,14 @@ static att_status read_file(const att_dataset *dataset, const packed_source *sou
     return att_file_read(dataset->context, path, max_bytes, bytes, size);
 }
 
-static bool is_there(const packed_source *source, const char *name)
+static bool file_exists(const packed_source *source, const char *name)
 {
-    return source->archive ? member_of(source->archive, name) >= 0 : holds(source->folder, name);
+    return source->archive ? member_of(source->archive, name) >= 0 : has_file(source->folder, name);
 }
 
-static att_status check_there(const att_dataset *dataset, const packed_source *source, const char *name)
+static att_status check_file(const att_dataset *dataset, const packed_source *source, const char *name)
 {
-    if (is_there(source, name))
+    if (file_exists(source, name))
         return ATT_OK;
     return att_fail(dataset->context, ATT_ERR_NOT_FOUND, "%s has no %s", dataset->path, name);
 }
@@ -286,8 +287,8 @@ static att_status check_files(const att_dataset *dataset, const packed_source *s
 {
     char name[MAX_FILE_NAME];
     for (int i = 0; i < ATT_PACKED_FILES && source->split->files[i]; i++)
-        ATT_TRY(check_there(dataset, source, name_in(source->version, source->split->files[i], name)));
-    return source->split->labels ? check_there(dataset, source, source->split->labels) : ATT_OK;
+        ATT_TRY(check_file(dataset, source, version_file_name(source->version, source->split->files[i], name)));
+    return source->split->labels ? check_file(dataset, source, source->split->labels) : ATT_OK;
 }
 
 static size_t image_bytes(const att_packed_layout *layout)
@@ -308,14 +309,14 @@ static void interleave(const att_packed_layout *layout, const uint8_t *planes, u
     for (int y = 0; y < side; y++)
         for (int x = 0; x < side; x++) {
             size_t at =
-                layout->by_columns ? (size_t)x * (size_t)side + (size_t)y : (size_t)y * (size_t)side + (size_t)x;
+                layout->column_major ? (size_t)x * (size_t)side + (size_t)y : (size_t)y * (size_t)side + (size_t)x;
             uint8_t *to = pixels + ((size_t)y * (size_t)side + (size_t)x) * 3;
             for (size_t c = 0; c < 3; c++)
                 to[c] = planes[c * plane + at];
         }
 }
 
-static att_status make_room(const att_dataset *dataset, packed_source *source, int64_t more)
+static att_status grow_pixels(const att_dataset *dataset, packed_source *source, int64_t more)
 {
     int64_t count = source->count + more;
     size_t bytes = att_size_product((size_t)count, image_bytes(source->layout));
@@ -327,8 +328,8 @@ static att_status make_room(const att_dataset *dataset, packed_source *source, i
 }
 
 /* Sets the label of image `index` of the data set, which is image `number` of the file. */
-static att_status take_label(att_dataset *dataset, const packed_source *source, const char *file, int64_t number,
-                             int64_t index, int label)
+static att_status set_label(att_dataset *dataset, const packed_source *source, const char *file, int64_t number,
+                            int64_t index, int label)
 {
     const att_packed_layout *layout = source->layout;
     int class = label - layout->first_label;
@@ -350,8 +351,8 @@ static att_status grow_labels(att_dataset *dataset, int64_t count)
     return ATT_OK;
 }
 
-static att_status take_records(att_dataset *dataset, packed_source *source, const char *file, const uint8_t *bytes,
-                               size_t size)
+static att_status add_records(att_dataset *dataset, packed_source *source, const char *file, const uint8_t *bytes,
+                              size_t size)
 {
     const att_packed_layout *layout = source->layout;
     size_t record = record_bytes(layout, source->split), before = record - image_bytes(layout);
@@ -359,35 +360,35 @@ static att_status take_records(att_dataset *dataset, packed_source *source, cons
         return att_fail(dataset->context, ATT_ERR_FORMAT, "%s in %s: %zu bytes are not a number of images of %zu each",
                         file, dataset->path, size, record);
     int64_t more = (int64_t)(size / record), first = source->count;
-    ATT_TRY(make_room(dataset, source, more));
+    ATT_TRY(grow_pixels(dataset, source, more));
     ATT_TRY(grow_labels(dataset, first + more));
     for (int64_t i = 0; i < more; i++) {
         const uint8_t *from = bytes + (size_t)i * record;
         interleave(layout, from + before, source->pixels + (size_t)(first + i) * image_bytes(layout));
         if (before > 0)
-            ATT_TRY(take_label(dataset, source, file, i, first + i, from[layout->label_at]));
+            ATT_TRY(set_label(dataset, source, file, i, first + i, from[layout->label_at]));
     }
     source->count += more;
     return ATT_OK;
 }
 
-static att_status take_labels(att_dataset *dataset, const packed_source *source, const uint8_t *bytes, size_t size)
+static att_status set_labels(att_dataset *dataset, const packed_source *source, const uint8_t *bytes, size_t size)
 {
     const char *file = source->split->labels;
     if ((int64_t)size != source->count)
         return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s in %s: %zu labels for %lld images", file, dataset->path,
                         size, (long long)source->count);
     for (int64_t i = 0; i < source->count; i++)
-        ATT_TRY(take_label(dataset, source, file, i, i, bytes[i]));
+        ATT_TRY(set_label(dataset, source, file, i, i, bytes[i]));
     return ATT_OK;
 }
 
-typedef att_status (*unpickling)(att_context *context, const char *path, const att_packed_layout *layout,
-                                 const char *bytes, size_t size, char **made, size_t *made_size);
+typedef att_status (*unpickle_function)(att_context *context, const char *path, const att_packed_layout *layout,
+                                        const char *bytes, size_t size, char **out, size_t *out_size);
 
 /* Reads a file of the binary version, or the equivalent converted from a pickle of the Python version. */
-static att_status read_either(const att_dataset *dataset, const packed_source *source, const char *name,
-                              unpickling unpickle, char **bytes, size_t *size)
+static att_status read_converted(const att_dataset *dataset, const packed_source *source, const char *name,
+                                 unpickle_function unpickle, char **bytes, size_t *size)
 {
     char path[ATT_DATA_MAX_NAME], *pickle;
     if (source->version == ATT_PACKED_BINARY)
@@ -404,11 +405,11 @@ static att_status read_images(att_dataset *dataset, packed_source *source)
     for (int i = 0; i < ATT_PACKED_FILES && source->split->files[i]; i++) {
         char *bytes, name[MAX_FILE_NAME];
         size_t size;
-        name_in(source->version, source->split->files[i], name);
+        version_file_name(source->version, source->split->files[i], name);
         ATT_TRY(att_check_stop(dataset->context, dataset->path));
-        ATT_TRY(read_either(dataset, source, name, att_packed_unpickle_batch, &bytes, &size));
+        ATT_TRY(read_converted(dataset, source, name, att_packed_unpickle_batch, &bytes, &size));
         source->begins[i] = source->count;
-        att_status status = take_records(dataset, source, name, (const uint8_t *)bytes, size);
+        att_status status = add_records(dataset, source, name, (const uint8_t *)bytes, size);
         att_free(dataset->context, bytes);
         ATT_TRY(status);
     }
@@ -422,14 +423,14 @@ static att_status read_labels(att_dataset *dataset, const packed_source *source)
     if (!source->split->labels)
         return ATT_OK;
     ATT_TRY(read_file(dataset, source, source->split->labels, &bytes, &size));
-    att_status status = take_labels(dataset, source, (const uint8_t *)bytes, size);
+    att_status status = set_labels(dataset, source, (const uint8_t *)bytes, size);
     att_free(dataset->context, bytes);
     return status;
 }
 
 /* --- classes ----------------------------------------------------------------------------------------------------- */
 
-static att_status number_names(const att_dataset *dataset, int count, att_class_list *list)
+static att_status make_number_names(const att_dataset *dataset, int count, att_class_list *list)
 {
     char digits[MAX_LABELS][DIGITS];
     const char *names[MAX_LABELS];
@@ -447,9 +448,9 @@ static att_status read_names(const att_dataset *dataset, const packed_source *so
     const char *file = layout->versions[source->version].class_names;
     char *text;
     size_t size;
-    if (!is_there(source, file))
-        return number_names(dataset, layout->classes, list);
-    ATT_TRY(read_either(dataset, source, file, att_packed_unpickle_names, &text, &size));
+    if (!file_exists(source, file))
+        return make_number_names(dataset, layout->classes, list);
+    ATT_TRY(read_converted(dataset, source, file, att_packed_unpickle_names, &text, &size));
     att_status status = att_class_list_parse(dataset->context, file, text, size, list);
     list->numbering = ATT_NUMBERED_BY_LABELS;
     att_free(dataset->context, text);
@@ -476,7 +477,7 @@ static att_status renumber(att_dataset *dataset, const packed_source *source, co
     return ATT_OK;
 }
 
-static att_status settle_classes(att_dataset *dataset, const packed_source *source, const char *map)
+static att_status read_classes(att_dataset *dataset, const packed_source *source, const char *map)
 {
     if (!map)
         return read_names(dataset, source, &dataset->classes);
@@ -504,7 +505,7 @@ att_status att_packed_open(const att_packed_layout *layout, att_dataset *dataset
     ATT_TRY(check_files(dataset, source));
     ATT_TRY(read_images(dataset, source));
     ATT_TRY(read_labels(dataset, source));
-    ATT_TRY(settle_classes(dataset, source, options->class_map));
+    ATT_TRY(read_classes(dataset, source, options->class_map));
     att_archive_close(&source->archive);
     dataset->count = source->count;
     return ATT_OK;
@@ -525,7 +526,8 @@ void att_packed_name(const att_dataset *dataset, int64_t index, char *text, size
     while (file + 1 < ATT_PACKED_FILES && source->split->files[file + 1] && index >= source->begins[file + 1])
         file++;
     char name[MAX_FILE_NAME];
-    snprintf(text, size, "%s/%s[%lld]", dataset->path, name_in(source->version, source->split->files[file], name),
+    snprintf(text, size, "%s/%s[%lld]", dataset->path,
+             version_file_name(source->version, source->split->files[file], name),
              (long long)(index - source->begins[file]));
 }
 
@@ -537,11 +539,11 @@ att_status att_packed_read(const att_dataset *dataset, att_context *context, int
     int side = source->layout->side;
     size_t bytes = (size_t)side * (size_t)side * (size_t)channels, row = (size_t)side * 3;
     const uint8_t *from = source->pixels + (size_t)index * image_bytes(source->layout);
-    att_image made = {side, side, channels, att_reallocate(context, NULL, bytes)};
-    if (!made.pixels)
+    att_image copy = {side, side, channels, att_reallocate(context, NULL, bytes)};
+    if (!copy.pixels)
         return att_fail_memory(context, bytes, dataset->path);
     for (int y = 0; y < side; y++)
-        att_image_put_row(&made, y, ATT_ROW_RGB, from + (size_t)y * row);
-    *image = made;
+        att_image_put_row(&copy, y, ATT_ROW_RGB, from + (size_t)y * row);
+    *image = copy;
     return ATT_OK;
 }

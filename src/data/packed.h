@@ -2,8 +2,8 @@
  * with the same contents). The files are in a folder, in a folder of the official name inside that folder, in an
  * archive, or in the official archive inside a folder.
  *
- * A file consists of records of equal length. A record is the label, unless a separate file holds the labels, and the
- * image's three planes. */
+ * A file consists of records of equal length. A record is the label, unless a separate file holds the labels, and
+ * the image's three planes. */
 #ifndef ATT_DATA_PACKED_H
 #define ATT_DATA_PACKED_H
 
@@ -22,8 +22,8 @@ typedef struct att_packed_version {
     const char *archive;     /* name of the official archive, "cifar-10-binary.tar.gz"; NULL: no such version */
     const char *folder;      /* name of the folder in the archive */
     const char *class_names; /* file with one name per line; without the file, the numbers are the names */
-    bool telling; /* no other data set has files of these names; otherwise the folder's name or the file of class names
-                     must match as well */
+    bool unique_names; /* no other data set has files of these names; otherwise the folder's name or the file of class
+                     names must match as well */
 } att_packed_version;
 
 enum { ATT_PACKED_BINARY, ATT_PACKED_PYTHON, ATT_PACKED_VERSIONS };
@@ -37,7 +37,7 @@ typedef struct att_packed_layout {
     int side, classes;
     int label_bytes, label_at; /* label bytes in front of the planes, and the index of the one that is used */
     int first_label;           /* label of class 0 */
-    bool by_columns;           /* planes are stored column by column instead of row by row */
+    bool column_major;         /* planes are stored column by column instead of row by row */
 } att_packed_layout;
 
 /* Implement the functions of an att_data_format for a layout. Files whose length is not a multiple of the record's, and

@@ -59,10 +59,10 @@ static att_status make_records(const att_pickle *pickle, att_pickle_ref root, co
     *records = att_reallocate(pickle->context, NULL, *size);
     if (!*records)
         return att_fail_memory(pickle->context, *size, pickle->path);
-    uint8_t *made = (uint8_t *)*records;
-    if (!att_pickle_matrix_copy(&matrix, made + before))
+    uint8_t *out = (uint8_t *)*records;
+    if (!att_pickle_matrix_copy(&matrix, out + before))
         return refuse_batch(pickle, layout);
-    return fill_records(pickle, layout, labels, row, made + before, made);
+    return fill_records(pickle, layout, labels, row, out + before, out);
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
@@ -81,8 +81,8 @@ static att_status append_names(const att_pickle *pickle, const att_pickle_value 
     return text->failed ? att_fail_memory(pickle->context, text->capacity, pickle->path) : ATT_OK;
 }
 
-static att_status make_names(const att_pickle *pickle, att_pickle_ref root, const att_packed_layout *layout,
-                             char **made, size_t *size)
+static att_status make_names(const att_pickle *pickle, att_pickle_ref root, const att_packed_layout *layout, char **out,
+                             size_t *size)
 {
     const att_pickle_value *names = find_list(pickle, root, layout->names_key);
     if (!names || names->cells.count == 0)
@@ -95,29 +95,29 @@ static att_status make_names(const att_pickle *pickle, att_pickle_ref root, cons
         att_text_free(&text);
         return status;
     }
-    *made = text.data;
+    *out = text.data;
     *size = text.length;
     return ATT_OK;
 }
 
 /* --- both --------------------------------------------------------------------------------------------------------- */
 
-typedef att_status (*making)(const att_pickle *pickle, att_pickle_ref root, const att_packed_layout *layout,
-                             char **made, size_t *size);
+typedef att_status (*convert_function)(const att_pickle *pickle, att_pickle_ref root, const att_packed_layout *layout,
+                                       char **out, size_t *size);
 
 static att_status unpickle(att_context *context, const char *path, const att_packed_layout *layout, const char *bytes,
-                           size_t size, making make, char **made, size_t *made_size)
+                           size_t size, convert_function make, char **out, size_t *out_size)
 {
     att_pickle pickle = {.context = context, .path = path};
     att_pickle_ref root;
-    *made = NULL;
+    *out = NULL;
     att_status status = att_pickle_read(&pickle, (const uint8_t *)bytes, size, &root);
     if (status == ATT_OK)
-        status = make(&pickle, root, layout, made, made_size);
+        status = make(&pickle, root, layout, out, out_size);
     att_pickle_free(&pickle);
     if (status != ATT_OK) {
-        att_free(context, *made);
-        *made = NULL;
+        att_free(context, *out);
+        *out = NULL;
     }
     return status;
 }

@@ -85,7 +85,7 @@ static uint8_t clip(double value)
     return (uint8_t)(value <= 0 ? 0 : value >= 255 ? 255 : value);
 }
 
-static void stretch(const int64_t histogram[256], uint8_t table[256])
+static void stretch_table(const int64_t histogram[256], uint8_t table[256])
 {
     int low = 0, high = 255;
     while (low < 255 && !histogram[low])
@@ -99,7 +99,7 @@ static void stretch(const int64_t histogram[256], uint8_t table[256])
 
 /* Pillow's equalize: the pixels with the highest value are not counted; the others are divided into 255 equal steps,
  * starting at half a step. */
-static void even_out(const int64_t histogram[256], uint8_t table[256])
+static void equalize_table(const int64_t histogram[256], uint8_t table[256])
 {
     int64_t all = 0, last = 0;
     for (int v = 0; v < 256; v++) {
@@ -126,12 +126,12 @@ static void map_by_histogram(const att_image *image, void (*make)(const int64_t 
 
 void att_pixels_autocontrast(const att_image *image)
 {
-    map_by_histogram(image, stretch);
+    map_by_histogram(image, stretch_table);
 }
 
 void att_pixels_equalize(const att_image *image)
 {
-    map_by_histogram(image, even_out);
+    map_by_histogram(image, equalize_table);
 }
 
 /* --- blending ---------------------------------------------------------------------------------------------------- */
@@ -211,55 +211,55 @@ void att_pixels_sharpness(const att_image *image, double factor, uint8_t *scratc
 
 /* --- affine maps ------------------------------------------------------------------------------------------------- */
 
-typedef struct place {
+typedef struct source_point {
     int x, y;
     double dx, dy; /* offset from the centre of pixel (x, y) */
-} place;
+} source_point;
 
-static int bound(int value, int size)
+static int clamp(int value, int size)
 {
     return value < 0 ? 0 : value < size ? value : size - 1;
 }
 
-static double mix_two(const uint8_t *row, const int x[2], double d)
+static double interpolate_linear(const uint8_t *row, const int x[2], double d)
 {
     return row[x[0]] + (row[x[1]] - row[x[0]]) * d;
 }
 
 /* Interpolates within two rows, then between the two results. */
-static double bilinear_at(const att_image *image, const uint8_t *from, const place *at, int c)
+static double bilinear_at(const att_image *image, const uint8_t *from, const source_point *at, int c)
 {
     int channels = image->channels, x[2];
     double rows[2];
     for (int i = 0; i < 2; i++)
-        x[i] = bound(at->x + i, image->width) * channels + c;
+        x[i] = clamp(at->x + i, image->width) * channels + c;
     for (int i = 0; i < 2; i++)
-        rows[i] =
-            mix_two(from + (size_t)bound(at->y + i, image->height) * (size_t)(image->width * channels), x, at->dx);
+        rows[i] = interpolate_linear(from + (size_t)clamp(at->y + i, image->height) * (size_t)(image->width * channels),
+                                     x, at->dx);
     return rows[0] + (rows[1] - rows[0]) * at->dy;
 }
 
-static double mix_four(const double v[4], double d)
+static double interpolate_cubic(const double v[4], double d)
 {
     return v[1] + d * (-v[0] + v[2] + d * (2 * (v[0] - v[1]) + v[2] - v[3] + d * (-v[0] + v[1] - v[2] + v[3])));
 }
 
-static double bicubic_at(const att_image *image, const uint8_t *from, const place *at, int c)
+static double bicubic_at(const att_image *image, const uint8_t *from, const source_point *at, int c)
 {
     int channels = image->channels;
     double rows[4];
     for (int i = 0; i < 4; i++) {
-        const uint8_t *row = from + (size_t)bound(at->y - 1 + i, image->height) * (size_t)(image->width * channels);
+        const uint8_t *row = from + (size_t)clamp(at->y - 1 + i, image->height) * (size_t)(image->width * channels);
         double values[4];
         for (int k = 0; k < 4; k++)
-            values[k] = row[bound(at->x - 1 + k, image->width) * channels + c];
-        rows[i] = mix_four(values, at->dx);
+            values[k] = row[clamp(at->x - 1 + k, image->width) * channels + c];
+        rows[i] = interpolate_cubic(values, at->dx);
     }
-    return mix_four(rows, at->dy);
+    return interpolate_cubic(rows, at->dy);
 }
 
 /* Returns false if the source point is outside of the image. */
-static bool find_place(const att_image *image, const att_affine *map, int x, int y, place *at)
+static bool find_source(const att_image *image, const att_affine *map, int x, int y, source_point *at)
 {
     double in_x = x + 0.5, in_y = y + 0.5;
     double from_x = map->a * in_x + map->b * in_y + map->c, from_y = map->d * in_x + map->e * in_y + map->f;
@@ -279,8 +279,8 @@ void att_pixels_affine(const att_image *image, const att_affine *map, att_interp
     uint8_t *to = image->pixels;
     for (int y = 0; y < image->height; y++)
         for (int x = 0; x < image->width; x++, to += image->channels) {
-            place at = {0};
-            bool inside = find_place(image, map, x, y, &at);
+            source_point at = {0};
+            bool inside = find_source(image, map, x, y, &at);
             for (int c = 0; c < image->channels; c++)
                 to[c] = !inside                         ? fill[c]
                         : interpolation == ATT_BILINEAR ? clip(bilinear_at(image, scratch, &at, c))

@@ -16,35 +16,35 @@ static int32_t to_fixed(double weight)
     return (int32_t)(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
 }
 
-static void free_taps(att_context *context, att_taps *made)
+static void free_taps(att_context *context, att_taps *taps)
 {
-    att_free(context, made->first);
-    att_free(context, made->length);
-    att_free(context, made->weights);
+    att_free(context, taps->first);
+    att_free(context, taps->length);
+    att_free(context, taps->weights);
 }
 
 /* Computes the taps of output pixels start..start+count-1 of a line that is resized from `in` to `out` pixels. */
 static att_status make_taps(att_context *context, att_interpolation interpolation, int in, int out, int start,
-                            int count, att_taps *made)
+                            int count, att_taps *taps)
 {
-    int room = att_filter_room(interpolation, in, out);
+    int room = att_filter_max_weights(interpolation, in, out);
     size_t weights = (size_t)room * (size_t)count;
     double *exact = att_allocate_array(context, (size_t)room, sizeof *exact);
-    *made = (att_taps){.room = room,
-                       .first = att_allocate_array(context, (size_t)count, sizeof *made->first),
-                       .length = att_allocate_array(context, (size_t)count, sizeof *made->length),
-                       .weights = att_allocate_array(context, weights, sizeof *made->weights)};
+    *taps = (att_taps){.room = room,
+                       .first = att_allocate_array(context, (size_t)count, sizeof *taps->first),
+                       .length = att_allocate_array(context, (size_t)count, sizeof *taps->length),
+                       .weights = att_allocate_array(context, weights, sizeof *taps->weights)};
     att_status status = ATT_OK;
-    if (!exact || !made->first || !made->length || !made->weights)
-        status = att_fail_memory(context, weights * sizeof *made->weights, "the weights of a resize");
+    if (!exact || !taps->first || !taps->length || !taps->weights)
+        status = att_fail_memory(context, weights * sizeof *taps->weights, "the weights of a resize");
     for (int i = 0; status == ATT_OK && i < count; i++) {
-        made->length[i] = att_filter_weights(interpolation, in, out, start + i, &made->first[i], exact);
-        for (int k = 0; k < made->length[i]; k++)
-            made->weights[(size_t)i * (size_t)room + (size_t)k] = to_fixed(exact[k]);
+        taps->length[i] = att_filter_weights(interpolation, in, out, start + i, &taps->first[i], exact);
+        for (int k = 0; k < taps->length[i]; k++)
+            taps->weights[(size_t)i * (size_t)room + (size_t)k] = to_fixed(exact[k]);
     }
     att_free(context, exact);
     if (status != ATT_OK)
-        free_taps(context, made);
+        free_taps(context, taps);
     return status;
 }
 
@@ -97,16 +97,16 @@ static const att_resize_functions *functions_of(const att_context *context)
 }
 
 /* A resize in progress. It reads columns left..right-1 and rows top..bottom-1 of the box `from`. */
-typedef struct resizing {
+typedef struct resize_job {
     const att_resize_functions *functions;
     const att_image *image;
     att_box from, window;
     att_taps columns, rows;
     int left, right, top, bottom;
-    uint8_t *lines;   /* [right - left][LANES] */
-    uint8_t *out;     /* [window.width][LANES] */
-    uint8_t *between; /* result of the first pass */
-} resizing;
+    uint8_t *lines;        /* [right - left][LANES] */
+    uint8_t *out;          /* [window.width][LANES] */
+    uint8_t *intermediate; /* result of the first pass */
+} resize_job;
 
 /* `count` rows of pixels, `stride` bytes apart. */
 typedef struct rows_of_pixels {
@@ -117,7 +117,7 @@ typedef struct rows_of_pixels {
 
 /* Horizontal pass over as many rows from y on as fit into the lanes: columns left..right-1 become the window's columns.
  * Returns the number of rows. */
-static int across_some(const resizing *r, const rows_of_pixels *from, int y, uint8_t *to)
+static int pass_horizontal_rows(const resize_job *r, const rows_of_pixels *from, int y, uint8_t *to)
 {
     int channels = r->image->channels, bytes = lane_bytes(channels), width = r->right - r->left;
     int count = from->count - y < LANES / bytes ? from->count - y : LANES / bytes;
@@ -125,47 +125,47 @@ static int across_some(const resizing *r, const rows_of_pixels *from, int y, uin
     for (int i = 0; i < count; i++)
         copy_pixels(from->pixels + (size_t)(y + i) * from->stride, (size_t)channels, r->lines + i * bytes, LANES,
                     channels, width);
-    r->functions->across(r->lines, r->left, &r->columns, r->window.width, r->out);
+    r->functions->horizontal(r->lines, r->left, &r->columns, r->window.width, r->out);
     for (int i = 0; i < count; i++)
         copy_pixels(r->out + i * bytes, LANES, to + (size_t)(y + i) * stride, (size_t)channels, channels,
                     r->window.width);
     return count;
 }
 
-static void across_all(const resizing *r, const rows_of_pixels *from, uint8_t *to)
+static void pass_horizontal(const resize_job *r, const rows_of_pixels *from, uint8_t *to)
 {
     for (int y = 0; y < from->count;)
-        y += across_some(r, from, y, to);
+        y += pass_horizontal_rows(r, from, y, to);
 }
 
 /* Vertical pass: rows top..bottom-1, of `width` pixels each, become the window's rows. */
-static void down_all(const resizing *r, const rows_of_pixels *from, int width, uint8_t *to)
+static void pass_vertical(const resize_job *r, const rows_of_pixels *from, int width, uint8_t *to)
 {
     size_t count = (size_t)width * (size_t)r->image->channels;
     for (int y = 0; y < r->window.height; y++)
-        r->functions->down(from->pixels + (size_t)(r->rows.first[y] - r->top) * from->stride, from->stride, count,
-                           r->rows.weights + (size_t)y * (size_t)r->rows.room, r->rows.length[y],
-                           to + (size_t)y * count);
+        r->functions->vertical(from->pixels + (size_t)(r->rows.first[y] - r->top) * from->stride, from->stride, count,
+                               r->rows.weights + (size_t)y * (size_t)r->rows.room, r->rows.length[y],
+                               to + (size_t)y * count);
 }
 
-static void run_passes(const resizing *r, bool down_first, uint8_t *out)
+static void run_passes(const resize_job *r, bool vertical_first, uint8_t *out)
 {
     size_t channels = (size_t)r->image->channels;
     int width = r->right - r->left;
     rows_of_pixels image = {pixel_at(r->image, r->from.x + r->left, r->from.y + r->top),
                             (size_t)r->image->width * channels, r->bottom - r->top};
-    if (down_first) {
-        rows_of_pixels between = {r->between, (size_t)width * channels, r->window.height};
-        down_all(r, &image, width, r->between);
-        across_all(r, &between, out);
+    if (vertical_first) {
+        rows_of_pixels intermediate = {r->intermediate, (size_t)width * channels, r->window.height};
+        pass_vertical(r, &image, width, r->intermediate);
+        pass_horizontal(r, &intermediate, out);
     } else {
-        rows_of_pixels between = {r->between, (size_t)r->window.width * channels, r->bottom - r->top};
-        across_all(r, &image, r->between);
-        down_all(r, &between, r->window.width, out);
+        rows_of_pixels intermediate = {r->intermediate, (size_t)r->window.width * channels, r->bottom - r->top};
+        pass_horizontal(r, &image, r->intermediate);
+        pass_vertical(r, &intermediate, r->window.width, out);
     }
 }
 
-static att_status resize_window(att_context *context, resizing *r, bool down_first, uint8_t *out)
+static att_status resize_window(att_context *context, resize_job *r, bool vertical_first, uint8_t *out)
 {
     int last_x = r->window.width - 1, last_y = r->window.height - 1;
     r->left = r->columns.first[0];
@@ -173,21 +173,21 @@ static att_status resize_window(att_context *context, resizing *r, bool down_fir
     r->top = r->rows.first[0];
     r->bottom = r->rows.first[last_y] + r->rows.length[last_y];
     size_t lines = (size_t)(r->right - r->left) * LANES, results = (size_t)r->window.width * LANES;
-    size_t between = down_first ? (size_t)r->window.height * (size_t)(r->right - r->left)
-                                : (size_t)(r->bottom - r->top) * (size_t)r->window.width;
-    size_t bytes = lines + results + between * (size_t)r->image->channels;
+    size_t intermediate = vertical_first ? (size_t)r->window.height * (size_t)(r->right - r->left)
+                                         : (size_t)(r->bottom - r->top) * (size_t)r->window.width;
+    size_t bytes = lines + results + intermediate * (size_t)r->image->channels;
     r->lines = att_allocate(context, bytes);
     if (!r->lines)
         return att_fail_memory(context, bytes, "a resize");
     r->out = r->lines + lines;
-    r->between = r->out + results;
-    run_passes(r, down_first, out);
+    r->intermediate = r->out + results;
+    run_passes(r, vertical_first, out);
     att_free(context, r->lines);
     return ATT_OK;
 }
 
 /* Whether the vertical pass comes first, by Pillow 13's rule. */
-static bool goes_down_first(att_box from, int width, int height)
+static bool vertical_comes_first(att_box from, int width, int height)
 {
     int64_t narrower = (int64_t)from.width - width, lower = (int64_t)from.height - height;
     return lower > 0 && lower > 2 * narrower;
@@ -200,11 +200,11 @@ att_status att_resize(att_context *context, const att_image *image, att_box from
         copy_box(image, from.x, from.y, window, out);
         return ATT_OK;
     }
-    resizing r = {.functions = functions_of(context), .image = image, .from = from, .window = window};
+    resize_job r = {.functions = functions_of(context), .image = image, .from = from, .window = window};
     ATT_TRY(make_taps(context, interpolation, from.width, width, window.x, window.width, &r.columns));
     att_status status = make_taps(context, interpolation, from.height, height, window.y, window.height, &r.rows);
     if (status == ATT_OK) {
-        status = resize_window(context, &r, goes_down_first(from, width, height), out);
+        status = resize_window(context, &r, vertical_comes_first(from, width, height), out);
         free_taps(context, &r.rows);
     }
     free_taps(context, &r.columns);
@@ -213,10 +213,11 @@ att_status att_resize(att_context *context, const att_image *image, att_box from
 
 /* Returns a range of input pixels that includes all that output pixels begin..begin+count-1 depend on, in a line
  * resized from `in` to `out` pixels. */
-static void needed(att_interpolation interpolation, int in, int out, int begin, int count, int *first, int *length)
+static void needed_range(att_interpolation interpolation, int in, int out, int begin, int count, int *first,
+                         int *length)
 {
     double scale = (double)in / out;
-    int reach = att_filter_room(interpolation, in, out) / 2 + 1;
+    int reach = att_filter_max_weights(interpolation, in, out) / 2 + 1;
     double low = floor((begin + 0.5) * scale - reach), high = ceil((begin + count - 0.5) * scale + reach);
     *first = low < 0 ? 0 : (int)low;
     *length = (high > in ? in : (int)high) - *first;
@@ -225,8 +226,8 @@ static void needed(att_interpolation interpolation, int in, int out, int begin, 
 att_box att_resize_needs(att_box from, att_interpolation interpolation, int width, int height, att_box window)
 {
     att_box box;
-    needed(interpolation, from.width, width, window.x, window.width, &box.x, &box.width);
-    needed(interpolation, from.height, height, window.y, window.height, &box.y, &box.height);
+    needed_range(interpolation, from.width, width, window.x, window.width, &box.x, &box.width);
+    needed_range(interpolation, from.height, height, window.y, window.height, &box.y, &box.height);
     box.x += from.x;
     box.y += from.y;
     return box;

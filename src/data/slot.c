@@ -38,7 +38,7 @@ void *att_slot_row(const att_slot *slot, int field, int sample)
     return (char *)slot->fields[field] + (size_t)sample * slot->row_bytes[field];
 }
 
-static void forget_failures(att_slot *slot)
+static void clear_failures(att_slot *slot)
 {
     for (int i = 0; slot->failures && i < slot->batch_size; i++) {
         att_free(slot->context, slot->failures[i].reason);
@@ -46,9 +46,9 @@ static void forget_failures(att_slot *slot)
     }
 }
 
-void att_slot_ready(att_slot *slot, int missing)
+void att_slot_reset(att_slot *slot, int missing)
 {
-    forget_failures(slot);
+    clear_failures(slot);
     slot->missing = missing;
 }
 
@@ -56,7 +56,7 @@ void att_slot_free(att_slot *slot)
 {
     if (!slot->context)
         return;
-    forget_failures(slot);
+    clear_failures(slot);
     for (int f = 0; slot->fields && f < slot->field_count; f++)
         att_free(slot->context, slot->fields[f]);
     att_free(slot->context, slot->fields);
@@ -86,7 +86,7 @@ static void move_sample(att_slot *slot, int from, int to)
     slot->indices[to] = slot->indices[from];
 }
 
-int att_slot_close_gaps(att_slot *slot, int size)
+int att_slot_compact(att_slot *slot, int size)
 {
     int kept = 0;
     for (int i = 0; i < size; i++)

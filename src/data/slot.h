@@ -29,13 +29,13 @@ att_status att_slot_make(att_context *context, int batch_size, const size_t *row
 /* Address of a sample's data in a field. */
 void *att_slot_row(const att_slot *slot, int field, int sample);
 /* Clears the failures; `missing` images have to be prepared. */
-void att_slot_ready(att_slot *slot, int missing);
+void att_slot_reset(att_slot *slot, int missing);
 void att_slot_free(att_slot *slot);
 
 const char *att_slot_reason(const att_slot_failure *failure);
 /* Number of failures among the first `size` images. */
 int att_slot_failed(const att_slot *slot, int size);
 /* Removes the failed samples without a replacement from the first `size` samples. Returns how many are left. */
-int att_slot_close_gaps(att_slot *slot, int size);
+int att_slot_compact(att_slot *slot, int size);
 
 #endif

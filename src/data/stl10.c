@@ -4,12 +4,12 @@
 
 static const att_packed_layout stl10 = {
     .kind = "stl10",
-    .versions = {{"stl10_binary.tar.gz", "stl10_binary", "class_names.txt", .telling = true}},
+    .versions = {{"stl10_binary.tar.gz", "stl10_binary", "class_names.txt", .unique_names = true}},
     .splits = {{"train", {"train_X.bin"}, "train_y.bin"}, {"test", {"test_X.bin"}, "test_y.bin"}},
     .side = 96,
     .classes = 10,
     .first_label = 1,
-    .by_columns = true,
+    .column_major = true,
 };
 
 static bool accepts(const att_dataset *dataset)

@@ -18,10 +18,11 @@ enum { ATT_TAPS_FRACTION = 22, ATT_RESIZE_LANES = 16 };
 typedef struct att_resize_functions {
     /* Horizontal pass over ATT_RESIZE_LANES interleaved lines: computes out[x][lane] from lines[x - left][lane], for
      * the `count` output pixels of the taps. */
-    void (*across)(const uint8_t *lines, int left, const att_taps *taps, int count, uint8_t *out);
+    void (*horizontal)(const uint8_t *lines, int left, const att_taps *taps, int count, uint8_t *out);
     /* Vertical pass for one output line of `count` bytes: the weighted sum of `length` input lines, which are `stride`
      * bytes apart. */
-    void (*down)(const uint8_t *lines, size_t stride, size_t count, const int32_t *weights, int length, uint8_t *out);
+    void (*vertical)(const uint8_t *lines, size_t stride, size_t count, const int32_t *weights, int length,
+                     uint8_t *out);
 } att_resize_functions;
 
 #define ATT_DATA_TIERED_(name, tier) name##_##tier

@@ -36,7 +36,7 @@ att_transform_options att_transform_options_defaults(int height, int width, int 
 }
 
 /* 0 < range[0] <= range[1] <= highest; false for NaN. */
-static bool range_is_good(const double range[2], double highest)
+static bool is_range(const double range[2], double highest)
 {
     return range[0] > 0 && range[0] <= range[1] && range[1] <= highest;
 }
@@ -54,9 +54,9 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "unknown interpolation";
     else if (!(options->crop_pct >= 0.01 && options->crop_pct <= 1.0))
         wrong = "crop_pct must lie in 0.01..1";
-    else if (!range_is_good(options->scale, 1.0))
+    else if (!is_range(options->scale, 1.0))
         wrong = "scale must be a range in (0, 1]";
-    else if (!range_is_good(options->ratio, 100.0))
+    else if (!is_range(options->ratio, 100.0))
         wrong = "ratio must be a range in (0, 100]";
     else if (options->pad < 0 || options->pad > MAX_SIDE)
         wrong = "pad must lie in 0..16384";
@@ -71,7 +71,7 @@ att_status att_transform_check(att_context *context, const att_transform_options
     else if (options->erase > 0 && (options->erase_count < 1 || options->erase_count > 100))
         wrong = "erase_count must lie in 1..100";
     else
-        wrong = att_augment_wrong(options);
+        wrong = att_augment_error(options);
     for (int c = 0; !wrong && c < options->channels; c++)
         if (!isfinite((float)options->mean[c]) || !((float)options->std[c] > 0) || !isfinite((float)options->std[c]))
             wrong = "mean must be finite and std positive";
@@ -81,11 +81,11 @@ att_status att_transform_check(att_context *context, const att_transform_options
 /* --- geometry ---------------------------------------------------------------------------------------------------- */
 
 /* Crop `from`, resize it to width x height, crop `window` from the result. */
-typedef struct cropping {
+typedef struct crop_plan {
     att_box from;
     int64_t width, height;
     att_box window;
-} cropping;
+} crop_plan;
 
 /* (larger - smaller) / 2, rounded half to even. */
 static int middle(int64_t larger, int smaller)
@@ -95,12 +95,12 @@ static int middle(int64_t larger, int smaller)
     return (int)(half + up);
 }
 
-static bool can_be_resized(const cropping *plan)
+static bool can_be_resized(const crop_plan *plan)
 {
     return plan->width >= 1 && plan->height >= 1 && plan->width <= INT_MAX && plan->height <= INT_MAX;
 }
 
-static void resize_by(double ratio, int width, int height, cropping *plan)
+static void resize_by(double ratio, int width, int height, crop_plan *plan)
 {
     plan->width = (int64_t)rint(width / ratio);
     plan->height = (int64_t)rint(height / ratio);
@@ -108,16 +108,16 @@ static void resize_by(double ratio, int width, int height, cropping *plan)
 
 /* Sets the size to which an image of width x height pixels is resized, so that it covers or fits into wide x tall
  * pixels. */
-static void resize_for(att_crop crop, int64_t wide, int64_t tall, int width, int height, cropping *plan)
+static void resize_for(att_crop crop, int64_t wide, int64_t tall, int width, int height, crop_plan *plan)
 {
-    double across = (double)width / (double)wide, down = (double)height / (double)tall;
+    double scale_x = (double)width / (double)wide, scale_y = (double)height / (double)tall;
     if (crop == ATT_CROP_SQUASH) {
         plan->width = wide;
         plan->height = tall;
     } else if (crop == ATT_CROP_BORDER) {
-        resize_by(fmax(across, down), width, height, plan);
+        resize_by(fmax(scale_x, scale_y), width, height, plan);
     } else if (tall != wide) {
-        resize_by(fmin(across, down), width, height, plan);
+        resize_by(fmin(scale_x, scale_y), width, height, plan);
     } else if (width <= height) {
         plan->width = wide;
         plan->height = wide * height / width;
@@ -132,11 +132,11 @@ static int at_most(int64_t value, int limit)
     return value < limit ? (int)value : limit;
 }
 
-static cropping evaluation_crop(const att_transform_options *options, int width, int height)
+static crop_plan evaluation_crop(const att_transform_options *options, int width, int height)
 {
     int64_t tall = (int64_t)floor(options->height / options->crop_pct);
     int64_t wide = (int64_t)floor(options->width / options->crop_pct);
-    cropping plan = {.from = {0, 0, width, height}};
+    crop_plan plan = {.from = {0, 0, width, height}};
     resize_for(options->crop, wide, tall, width, height, &plan);
     if (!can_be_resized(&plan))
         return plan;
@@ -184,57 +184,58 @@ static att_box random_box(const att_transform_options *options, int width, int h
     return central_box(options->ratio, width, height);
 }
 
-static cropping random_resized_crop(const att_transform_options *options, int width, int height, att_random *random)
+static crop_plan random_resized_crop(const att_transform_options *options, int width, int height, att_random *random)
 {
-    return (cropping){.from = random_box(options, width, height, random),
-                      .width = options->width,
-                      .height = options->height,
-                      .window = {0, 0, options->width, options->height}};
+    return (crop_plan){.from = random_box(options, width, height, random),
+                       .width = options->width,
+                       .height = options->height,
+                       .window = {0, 0, options->width, options->height}};
 }
 
-/* How an image of width x height pixels is placed in the result: shifted by (-right, -down), flipped or not, and the
- * rest filled with the colour `outside`. */
-typedef struct placing {
-    int width, height, right, down;
-    uint8_t outside[3];
+/* How an image of width x height pixels is placed in the result: shifted by (-offset_x, -offset_y), flipped or not, and
+ * the rest filled with the colour `fill`. */
+typedef struct placement {
+    int width, height, offset_x, offset_y;
+    uint8_t fill[3];
     bool mirrored, upside_down;
-} placing;
+} placement;
 
-typedef struct layout {
-    cropping plan;
-    placing place;
-} layout;
+typedef struct transform_layout {
+    crop_plan plan;
+    placement place;
+} transform_layout;
 
 /* The map of points by a crop and resize. */
-static att_affine cropped(const cropping *plan)
+static att_affine crop_map(const crop_plan *plan)
 {
-    double across = (double)plan->width / plan->from.width, down = (double)plan->height / plan->from.height;
-    return (att_affine){.a = across,
-                        .c = -across * plan->from.x - plan->window.x,
-                        .e = down,
-                        .f = -down * plan->from.y - plan->window.y};
+    double scale_x = (double)plan->width / plan->from.width, scale_y = (double)plan->height / plan->from.height;
+    return (att_affine){.a = scale_x,
+                        .c = -scale_x * plan->from.x - plan->window.x,
+                        .e = scale_y,
+                        .f = -scale_y * plan->from.y - plan->window.y};
 }
 
 /* The map of points of the cropped image to the result. */
-static att_affine placed_at(const att_transform_options *options, const placing *place)
+static att_affine placement_map(const att_transform_options *options, const placement *place)
 {
-    att_affine step = {.a = 1, .c = -place->right, .e = 1, .f = -place->down};
+    att_affine step = {.a = 1, .c = -place->offset_x, .e = 1, .f = -place->offset_y};
     if (place->mirrored) {
         step.a = -1;
-        step.c = options->width + place->right;
+        step.c = options->width + place->offset_x;
     }
     if (place->upside_down) {
         step.e = -1;
-        step.f = options->height + place->down;
+        step.f = options->height + place->offset_y;
     }
     return step;
 }
 
-static att_geometry geometry_of(const att_transform_options *options, const layout *made, int width, int height)
+static att_geometry geometry_of(const att_transform_options *options, const transform_layout *layout, int width,
+                                int height)
 {
-    att_affine crop = cropped(&made->plan), place = placed_at(options, &made->place);
+    att_affine crop = crop_map(&layout->plan), place = placement_map(options, &layout->place);
     att_geometry geometry = att_geometry_of(width, height);
-    att_geometry_step(&geometry, &crop, made->place.width, made->place.height);
+    att_geometry_step(&geometry, &crop, layout->place.width, layout->place.height);
     att_geometry_step(&geometry, &place, options->width, options->height);
     return geometry;
 }
@@ -246,44 +247,45 @@ static uint64_t image_key(const att_transform_key *key)
 }
 
 /* Each stage has a random stream of its own, so that the draws of a stage do not affect other stages. */
-static att_random draws_for(const att_transform_key *key, const char *stage)
+static att_random stage_random(const att_transform_key *key, const char *stage)
 {
     return att_random_from(att_random_key(image_key(key), 0, att_random_hash(stage)));
 }
 
-static layout lay_out(const att_transform_options *options, int width, int height, const att_transform_key *key)
+static transform_layout plan_layout(const att_transform_options *options, int width, int height,
+                                    const att_transform_key *key)
 {
     att_random random = att_random_from(image_key(key));
-    layout made = {.plan = options->crop == ATT_CROP_RANDOM_RESIZED
-                               ? random_resized_crop(options, width, height, &random)
-                               : evaluation_crop(options, width, height)};
-    made.place.width = made.plan.window.width;
-    made.place.height = made.plan.window.height;
+    transform_layout layout = {.plan = options->crop == ATT_CROP_RANDOM_RESIZED
+                                           ? random_resized_crop(options, width, height, &random)
+                                           : evaluation_crop(options, width, height)};
+    layout.place.width = layout.plan.window.width;
+    layout.place.height = layout.plan.window.height;
     if (options->crop == ATT_CROP_BORDER) {
-        made.place.right = -((options->width - made.place.width) / 2);
-        made.place.down = -((options->height - made.place.height) / 2);
-        att_pixels_mean_colour(options->mean, options->channels, made.place.outside);
+        layout.place.offset_x = -((options->width - layout.place.width) / 2);
+        layout.place.offset_y = -((options->height - layout.place.height) / 2);
+        att_pixels_mean_colour(options->mean, options->channels, layout.place.fill);
     }
     if (options->crop == ATT_CROP_PAD) {
-        made.place.down = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
-        made.place.right = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
+        layout.place.offset_y = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
+        layout.place.offset_x = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
     }
-    made.place.mirrored = options->flip > 0 && att_random_uniform(&random) < options->flip;
-    made.place.upside_down = options->vertical_flip > 0 && att_random_uniform(&random) < options->vertical_flip;
-    return made;
+    layout.place.mirrored = options->flip > 0 && att_random_uniform(&random) < options->flip;
+    layout.place.upside_down = options->vertical_flip > 0 && att_random_uniform(&random) < options->vertical_flip;
+    return layout;
 }
 
 static att_interpolation interpolation_of(const att_transform_options *options, const att_transform_key *key)
 {
     if (options->interpolation != ATT_RANDOM_INTERPOLATION)
         return options->interpolation;
-    att_random draws = draws_for(key, "interpolation");
+    att_random draws = stage_random(key, "interpolation");
     return att_random_uniform(&draws) < 0.5 ? ATT_BILINEAR : ATT_BICUBIC;
 }
 
 att_box att_transform_needs(const att_transform_options *options, int width, int height, const att_transform_key *key)
 {
-    cropping plan = lay_out(options, width, height, key).plan;
+    crop_plan plan = plan_layout(options, width, height, key).plan;
     if (!can_be_resized(&plan))
         return plan.from;
     return att_resize_needs(plan.from, interpolation_of(options, key), (int)plan.width, (int)plan.height, plan.window);
@@ -303,13 +305,13 @@ static void fill_pixels(const uint8_t colour[3], int channels, int count, uint8_
 }
 
 /* Writes a row of `width` pixels. */
-static void place_row(const placing *place, const uint8_t *row, int channels, int width, uint8_t *out)
+static void place_row(const placement *place, const uint8_t *row, int channels, int width, uint8_t *out)
 {
-    int shift = place->mirrored ? width + place->right - place->width : -place->right;
+    int shift = place->mirrored ? width + place->offset_x - place->width : -place->offset_x;
     int begin = clamp(shift, 0, width), end = clamp(shift + place->width, 0, width);
-    int from = place->mirrored ? width - 1 - begin + place->right : begin + place->right;
-    fill_pixels(place->outside, channels, begin, out);
-    fill_pixels(place->outside, channels, width - end, out + (size_t)end * (size_t)channels);
+    int from = place->mirrored ? width - 1 - begin + place->offset_x : begin + place->offset_x;
+    fill_pixels(place->fill, channels, begin, out);
+    fill_pixels(place->fill, channels, width - end, out + (size_t)end * (size_t)channels);
     if (!place->mirrored && begin < end)
         memcpy(out + (size_t)begin * (size_t)channels, row + (size_t)from * (size_t)channels,
                (size_t)(end - begin) * (size_t)channels);
@@ -318,15 +320,16 @@ static void place_row(const placing *place, const uint8_t *row, int channels, in
             out[x * channels + c] = row[(from - (x - begin)) * channels + c];
 }
 
-static void place_rows(const att_transform_options *options, const placing *place, const uint8_t *pixels, uint8_t *out)
+static void place_rows(const att_transform_options *options, const placement *place, const uint8_t *pixels,
+                       uint8_t *out)
 {
     int channels = options->channels, width = options->width;
     size_t stride = (size_t)place->width * (size_t)channels;
     for (int y = 0; y < options->height; y++) {
-        int from = (place->upside_down ? options->height - 1 - y : y) + place->down;
+        int from = (place->upside_down ? options->height - 1 - y : y) + place->offset_y;
         uint8_t *to = out + (size_t)y * (size_t)width * (size_t)channels;
         if (from < 0 || from >= place->height)
-            fill_pixels(place->outside, channels, width, to);
+            fill_pixels(place->fill, channels, width, to);
         else
             place_row(place, pixels + (size_t)from * stride, channels, width, to);
     }
@@ -351,15 +354,15 @@ static void normalise(const att_transform_options *options, const uint8_t *pixel
 }
 
 /* `resized` and `placed` are buffers for the result; `resized` serves as scratch after place_rows(). */
-static void finish(const att_transform_options *options, const placing *place, const att_transform_key *key,
+static void finish(const att_transform_options *options, const placement *place, const att_transform_key *key,
                    uint8_t *resized, uint8_t *placed, float *out, att_geometry *geometry)
 {
     att_image image = {options->width, options->height, options->channels, placed};
     place_rows(options, place, resized, placed);
-    att_random draws = draws_for(key, "augment");
+    att_random draws = stage_random(key, "augment");
     att_augment(options, &image, &draws, resized, geometry);
     normalise(options, placed, out);
-    draws = draws_for(key, "erase");
+    draws = stage_random(key, "erase");
     if (options->erase > 0)
         att_erase(options, &draws, out);
 }
@@ -367,8 +370,8 @@ static void finish(const att_transform_options *options, const placing *place, c
 static att_status make_floats(att_context *context, const att_transform_options *options, const att_image *image,
                               const att_transform_key *key, float *out, att_geometry *geometry)
 {
-    layout made = lay_out(options, image->width, image->height, key);
-    const cropping *plan = &made.plan;
+    transform_layout layout = plan_layout(options, image->width, image->height, key);
+    const crop_plan *plan = &layout.plan;
     if (!can_be_resized(plan))
         return att_fail(context, ATT_ERR_UNSUPPORTED, "an image of %d x %d pixels is too narrow to be resized",
                         image->width, image->height);
@@ -378,9 +381,9 @@ static att_status make_floats(att_context *context, const att_transform_options 
         return att_fail_memory(context, 2 * bytes, "a transformed image");
     att_status status = att_resize(context, image, plan->from, options->interpolation, (int)plan->width,
                                    (int)plan->height, plan->window, pixels);
-    *geometry = geometry_of(options, &made, image->width, image->height);
+    *geometry = geometry_of(options, &layout, image->width, image->height);
     if (status == ATT_OK)
-        finish(options, &made.place, key, pixels, pixels + bytes, out, geometry);
+        finish(options, &layout.place, key, pixels, pixels + bytes, out, geometry);
     att_free(context, pixels);
     return status;
 }
@@ -393,9 +396,9 @@ att_status att_transform_keyed(att_context *context, const att_transform_options
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "transform: an image of %d x %d x %d where %d channels were expected", image->height,
                         image->width, image->channels, options->channels);
-    att_transform_options settled = *options;
-    settled.interpolation = interpolation_of(options, key);
-    return make_floats(context, &settled, image, key, out, geometry);
+    att_transform_options resolved = *options;
+    resolved.interpolation = interpolation_of(options, key);
+    return make_floats(context, &resolved, image, key, out, geometry);
 }
 
 att_status att_transform_image(att_context *context, const att_transform_options *options, const att_image *image,

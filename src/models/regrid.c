@@ -37,7 +37,7 @@ att_status att_regrid_table(att_context *context, const att_regrid *grid, const 
     const int *from = grid->from, *to = grid->to;
     size_t rooms[2];
     for (int i = 0; i < 2; i++)
-        rooms[i] = (size_t)att_filter_room(ATT_BICUBIC, from[i], to[i]);
+        rooms[i] = (size_t)att_filter_max_weights(ATT_BICUBIC, from[i], to[i]);
     size_t between = att_size_product((size_t)from[0] * (size_t)to[1], (size_t)width);
     double *weights = att_allocate_array(context, rooms[0] > rooms[1] ? rooms[0] : rooms[1], sizeof *weights);
     double *half = att_allocate_array(context, between, sizeof *half);

@@ -74,14 +74,15 @@ static inline void sum_lanes(const uint8_t *from, size_t step, const int32_t *we
         store_rounded(out + v * VW, sums[v]);
 }
 
-static void across(const uint8_t *lines, int left, const att_taps *taps, int count, uint8_t *out)
+static void horizontal(const uint8_t *lines, int left, const att_taps *taps, int count, uint8_t *out)
 {
     for (int x = 0; x < count; x++)
         sum_lanes(lines + (size_t)(taps->first[x] - left) * LANES, LANES,
                   taps->weights + (size_t)x * (size_t)taps->room, taps->length[x], out + (size_t)x * LANES);
 }
 
-static void down(const uint8_t *lines, size_t stride, size_t count, const int32_t *weights, int length, uint8_t *out)
+static void vertical(const uint8_t *lines, size_t stride, size_t count, const int32_t *weights, int length,
+                     uint8_t *out)
 {
     size_t begin = 0;
     for (; begin + LANES <= count; begin += LANES)
@@ -94,4 +95,4 @@ static void down(const uint8_t *lines, size_t stride, size_t count, const int32_
     }
 }
 
-const att_resize_functions ATT_DATA_TIERED(att_resize, ATT_TIER) = {across, down};
+const att_resize_functions ATT_DATA_TIERED(att_resize, ATT_TIER) = {horizontal, vertical};
