@@ -83,8 +83,8 @@ static att_status parse_lines(const att_dataset *dataset, annotations *parsed)
                             (long long)number, list_name);
         if (!is_valid_class(entry.class))
             return att_fail(dataset->context, ATT_ERR_FORMAT,
-                            "%s: line %lld of %s: \"%s\" cannot be a class; expected a name without a slash and "
-                            "without a dot in front",
+                            "%s: line %lld of %s: \"%s\" is not a valid class; expected a name without a slash "
+                            "that does not begin with a dot",
                             dataset->path, (long long)number, list_name, entry.class);
         parsed->lines[parsed->count++] = entry;
     }

@@ -64,7 +64,7 @@ static att_status open_archive(att_dataset *dataset, const att_dataset_options *
     ATT_TRY(att_class_tree_resolve(&source->tree, dataset, options));
     int64_t skipped = att_archive_skipped(source->archive);
     if (skipped > 0)
-        att_log(context, ATT_LOG_WARNING, "%s: %lld links, devices, sparse files or unsafe names were left out",
+        att_log(context, ATT_LOG_WARNING, "%s: skipped %lld links, devices, sparse files or unsafe names",
                 dataset->path, (long long)skipped);
     return ATT_OK;
 }

@@ -285,10 +285,11 @@ const char *att_augment_error(const att_transform_options *options)
 
 static att_status unknown_section(att_context *context, const char *text, const char *section)
 {
-    return att_fail(context, ATT_ERR_ARGUMENT,
-                    "augmentation \"%s\": \"%.*s\" is none of mN, nN, pP, mstdX, mmaxX and inc1, in which timm's "
-                    "RandAugment is described here",
-                    text, (int)strcspn(section, "-"), section);
+    return att_fail(
+        context, ATT_ERR_ARGUMENT,
+        "augmentation \"%s\": unknown section \"%.*s\"; expected mN, nN, pP, mstdX, mmaxX or inc1, as in timm's "
+        "RandAugment",
+        text, (int)strcspn(section, "-"), section);
 }
 
 /* Parses one section such as "mstd0.5", up to the next dash. */
@@ -324,8 +325,8 @@ att_status att_rand_augment_parse(att_context *context, const char *text, att_ra
     const char *at = text + strcspn(text, "-");
     if (at - text != 4 || strncmp(text, "rand", 4) != 0)
         return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "augmentation \"%s\": only timm's RandAugment is done, as \"rand-m9-mstd0.5-inc1\"; neither "
-                        "AutoAugment (original, v0, 3a, ...) nor AugMix is",
+                        "augmentation \"%s\": only timm's RandAugment is supported, as in \"rand-m9-mstd0.5-inc1\"; "
+                        "AutoAugment (original, v0, 3a, ...) and AugMix are not",
                         text);
     while (*at) {
         ATT_TRY(take_section(context, text, at + 1, &settings));

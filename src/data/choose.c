@@ -20,7 +20,7 @@ static att_status add(choice *c, int64_t image)
         if (c->images[i] == image)
             return ATT_OK;
     if (c->count == ATT_MAX_CHOSEN)
-        return att_fail(c->context, ATT_ERR_ARGUMENT, "the list of images names more than %d", (int)ATT_MAX_CHOSEN);
+        return att_fail(c->context, ATT_ERR_ARGUMENT, "the list names more than %d images", (int)ATT_MAX_CHOSEN);
     if (!att_list_grow(c->context, &c->images, c->count, &c->capacity, sizeof *c->images))
         return att_fail_memory(c->context, ((size_t)c->count + 1) * sizeof *c->images, "a list of images");
     c->images[c->count++] = image;

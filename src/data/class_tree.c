@@ -147,7 +147,7 @@ static att_status find_classes(att_class_tree *tree, att_dataset *dataset, const
         if (any) {
             const char *split = find_split(tree, att_split_names(wanted));
             if (!split)
-                return att_fail(tree->context, ATT_ERR_NOT_FOUND, "%s has no split \"%s\", but \"%s\"", dataset->path,
+                return att_fail(tree->context, ATT_ERR_NOT_FOUND, "%s has no split \"%s\", only \"%s\"", dataset->path,
                                 wanted, any);
             dataset->split = split;
             enter(tree, split, strlen(split));
@@ -181,8 +181,8 @@ static att_status sort_images(att_class_tree *tree, const att_dataset *dataset)
     sort_list(&tree->images);
     for (int64_t i = 1; i < tree->images.count; i++)
         if (strcmp(files[i].inner, files[i - 1].inner) == 0)
-            return att_fail(tree->context, ATT_ERR_FORMAT, "%s: it holds two files of one name, both \"%s\"",
-                            dataset->path, files[i].path);
+            return att_fail(tree->context, ATT_ERR_FORMAT, "%s: two files have the same name, \"%s\"", dataset->path,
+                            files[i].path);
     return ATT_OK;
 }
 
@@ -351,7 +351,7 @@ static void warn_skipped_files(const att_class_tree *tree, const char *where)
     if (kinds.more > 0)
         snprintf(text + length, sizeof text - length, "%sothers %lld", length > 0 ? ", " : "", (long long)kinds.more);
     if (*text)
-        att_log(tree->context, ATT_LOG_WARNING, "%s: left out files that are not " EXTENSIONS ": %s", where, text);
+        att_log(tree->context, ATT_LOG_WARNING, "%s: skipped files that are not " EXTENSIONS ": %s", where, text);
 }
 
 /* Takes all images in sorted order, without classes. */
@@ -360,7 +360,7 @@ static att_status resolve_unlabelled(att_class_tree *tree, att_dataset *dataset)
     sort_list(&tree->others);
     warn_skipped_files(tree, dataset->path);
     if (tree->images.count == 0)
-        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: no " EXTENSIONS " lies in it", dataset->path);
+        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: it contains no " EXTENSIONS " file", dataset->path);
     dataset->labels = att_allocate_array(dataset->context, (size_t)tree->images.count, sizeof *dataset->labels);
     if (!dataset->labels)
         return att_fail_memory(dataset->context, (size_t)tree->images.count * sizeof *dataset->labels,
@@ -389,7 +389,7 @@ static void warn_empty_folders(const att_class_tree *tree, const att_dataset *da
     if (count > 1)
         snprintf(more, sizeof more, " and %lld more", (long long)count - 1);
     if (count > 0)
-        att_log(tree->context, ATT_LOG_WARNING, "%s: without any " EXTENSIONS " and so no class: \"%s\"%s", where,
+        att_log(tree->context, ATT_LOG_WARNING, "%s: skipped folders without a " EXTENSIONS " file: \"%s\"%s", where,
                 first, more);
 }
 
@@ -408,8 +408,9 @@ static void warn_loose_images(const att_dataset *dataset, int64_t loose)
 {
     if (loose == 0)
         return;
-    att_log(dataset->context, ATT_LOG_WARNING, "%s: left out %lld image%s beside the class folders, which %s no class",
-            dataset->path, (long long)loose, loose == 1 ? "" : "s", loose == 1 ? "has" : "have");
+    att_log(dataset->context, ATT_LOG_WARNING,
+            "%s: skipped %lld image%s outside of the class folders, which %s no class", dataset->path, (long long)loose,
+            loose == 1 ? "" : "s", loose == 1 ? "has" : "have");
 }
 
 att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options)
@@ -421,8 +422,8 @@ att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, co
     ATT_TRY(find_classes(tree, dataset, options->split, &loose));
     if (tree->images.count == 0) {
         warn_skipped(tree, dataset);
-        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: no " EXTENSIONS " lies in a folder named after its class",
-                        dataset->path);
+        return att_fail(tree->context, ATT_ERR_FORMAT,
+                        "%s: it contains no " EXTENSIONS " file in a folder named after a class", dataset->path);
     }
     ATT_TRY(sort_images(tree, dataset));
     att_arena arena = {.context = tree->context};

@@ -93,7 +93,7 @@ static att_status index_names(att_context *context, const char *origin, att_clas
     for (int i = 1; i < list->count; i++) {
         const att_class_entry *one = &list->by_name[i - 1], *other = &list->by_name[i];
         if (strcmp(one->name, other->name) == 0)
-            return att_fail(context, ATT_ERR_FORMAT, "%s: class \"%s\" stands on lines %d and %d", origin, one->name,
+            return att_fail(context, ATT_ERR_FORMAT, "%s: class \"%s\" is on lines %d and %d", origin, one->name,
                             (one->number < other->number ? one : other)->number + 1,
                             (one->number < other->number ? other : one)->number + 1);
     }
@@ -167,7 +167,8 @@ att_status att_class_list_parse(att_context *context, const char *origin, char *
 {
     list->numbering = ATT_NUMBERED_BY_MAP;
     if (strlen(text) != size)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: a class map is text, this holds zero bytes", origin);
+        return att_fail(context, ATT_ERR_FORMAT, "%s: a class map must be text, but this file contains zero bytes",
+                        origin);
     return parse_map(context, origin, text + att_text_mark(text), list);
 }
 

@@ -23,8 +23,8 @@ att_status att_dataset_check_classes(const att_dataset *dataset, att_context *co
         return ATT_OK;
     return att_fail(
         context, ATT_ERR_MISMATCH,
-        "the network has %d class%s, the data %d, numbered by their sorted names: the evaluation would mean "
-        "nothing; a class map (class_map) gives the network's order",
+        "the network has %d class%s, the data %d, numbered by their sorted names, so labels would not match; "
+        "pass a class map (class_map) that lists the names in the network's order",
         classes, classes == 1 ? "" : "es", dataset->classes.count);
 }
 

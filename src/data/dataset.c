@@ -36,7 +36,7 @@ const char *const *att_split_names(const char *wanted)
 
 att_status att_split_unknown(att_context *context, const char *wanted)
 {
-    return att_fail(context, ATT_ERR_ARGUMENT, "split \"%s\" is none of train, val, validation and test", wanted);
+    return att_fail(context, ATT_ERR_ARGUMENT, "unknown split \"%s\"; expected train, val, validation or test", wanted);
 }
 
 att_dataset_options att_dataset_options_defaults(void)
@@ -104,7 +104,7 @@ static void warn_of_other_split(const att_dataset *dataset, const char *asked)
     enum { COMMON_LETTERS = 2 }; /* common first letters of a split's names: "val", "valid", "validation" */
     if (asked && *dataset->split && has_split_folders(dataset) && strncmp(asked, dataset->split, COMMON_LETTERS) != 0)
         att_log(dataset->context, ATT_LOG_WARNING,
-                "%s has no labelled images of the split \"%s\"; \"%s\" is taken instead", dataset->path, asked,
+                "%s has no labelled images of the split \"%s\"; using \"%s\" instead", dataset->path, asked,
                 dataset->split);
 }
 

@@ -106,7 +106,7 @@ static att_status visit(folder_walk *walk, const char *inner, const struct diren
     if (entry->d_type == DT_REG || (entry->d_type != DT_DIR && is_file(full)))
         return add(walk, path);
     if (att_annotations_named(path))
-        att_log(context, ATT_LOG_WARNING, "%s: not a regular file, so that no image has its class from it", full);
+        att_log(context, ATT_LOG_WARNING, "%s: not a regular file, so no class is read from it", full);
     if (entry->d_type != DT_DIR && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
         return ATT_OK;
     if (folder->depth == 0 && walk->only && strcmp(walk->only, entry->d_name) != 0)
@@ -167,10 +167,10 @@ static void warn_skipped(const folder_walk *walk)
     const att_dataset *dataset = walk->dataset;
     if (walk->loops > 0)
         att_log(dataset->context, ATT_LOG_WARNING,
-                "%s: links to a folder that they lie in are not followed, so that no image is taken twice: %lld",
-                dataset->path, (long long)walk->loops);
+                "%s: did not follow links to a parent folder, so that no image is read twice: %lld", dataset->path,
+                (long long)walk->loops);
     if (walk->deep > 0)
-        att_log(dataset->context, ATT_LOG_WARNING, "%s: left out folders that are nested more than %d deep: %lld",
+        att_log(dataset->context, ATT_LOG_WARNING, "%s: skipped folders that are nested more than %d deep: %lld",
                 dataset->path, MAX_DEPTH, (long long)walk->deep);
 }
 

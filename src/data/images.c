@@ -34,7 +34,7 @@ static att_status open_file(att_dataset *dataset, const att_dataset_options *opt
 {
     if (!options->unlabelled)
         return att_fail(dataset->context, ATT_ERR_FORMAT,
-                        "%s is an image, not a data set: it has no class; name a folder of class folders",
+                        "%s is an image, not a data set with classes; expected a folder of class folders",
                         dataset->path);
     dataset->kind = ATT_FORMAT_IMAGE;
     dataset->labels = att_allocate(dataset->context, sizeof *dataset->labels);

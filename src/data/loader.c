@@ -516,7 +516,7 @@ static att_status check_failures(const att_loader *loader, const att_slot *slot,
         if (!is_corrupt(failed->status) || policy == ATT_CORRUPT_FATAL)
             return att_fail(loader->context, failed->status, "%s", att_slot_reason(failed));
         if (policy == ATT_CORRUPT_REPLACED)
-            return att_fail(loader->context, failed->status, "%s; nor can any of the %d images that could replace it",
+            return att_fail(loader->context, failed->status, "%s; none of the next %d images can replace it",
                             att_slot_reason(failed), MAX_REPLACED);
     }
     return ATT_OK;

@@ -21,8 +21,8 @@ static const att_pickle_value *find_list(const att_pickle *pickle, att_pickle_re
 static att_status refuse_batch(const att_pickle *pickle, const att_packed_layout *layout)
 {
     return att_fail(pickle->context, ATT_ERR_FORMAT,
-                    "%s: expected a dictionary of Python's with \"data\", numpy's uint8 of one row of %d an image, and "
-                    "\"%s\", a list of as many numbers",
+                    "%s: expected a Python dictionary with \"data\", a numpy uint8 matrix with one row of %d bytes per "
+                    "image, and \"%s\", a list of as many numbers",
                     pickle->path, layout->side * layout->side * 3, layout->labels_key);
 }
 
@@ -73,7 +73,7 @@ static att_status append_names(const att_pickle *pickle, const att_pickle_value 
     for (uint32_t i = 0; i < names->cells.count; i++, cell = pickle->cells[cell].next) {
         const att_pickle_value *name = att_pickle_at(pickle, pickle->cells[cell].value);
         if (name->kind != ATT_PICKLE_TEXT || memchr(name->text.bytes, '\n', name->text.length))
-            return att_fail(pickle->context, ATT_ERR_FORMAT, "%s: the name of class %u is no text of one line",
+            return att_fail(pickle->context, ATT_ERR_FORMAT, "%s: the name of class %u is not a single line of text",
                             pickle->path, i);
         att_text_append_bytes(text, name->text.bytes, name->text.length);
         att_text_append(text, "\n");
@@ -87,7 +87,7 @@ static att_status make_names(const att_pickle *pickle, att_pickle_ref root, cons
     const att_pickle_value *names = find_list(pickle, root, layout->names_key);
     if (!names || names->cells.count == 0)
         return att_fail(pickle->context, ATT_ERR_FORMAT,
-                        "%s: expected a dictionary of Python's with \"%s\", a list of names", pickle->path,
+                        "%s: expected a Python dictionary with \"%s\", a list of names", pickle->path,
                         layout->names_key);
     att_text text = {.context = pickle->context};
     att_status status = append_names(pickle, names, &text);

@@ -73,19 +73,19 @@ cp "$images/lossy_rgb.webp" kinds/ant/3.webp && cp "$images/lossless_rgba.webp" 
 touch kinds/ant/2.gif kinds/ant/deep/3.BMP kinds/bee/4.gif kinds/bee/noending kinds/cow/.hidden kinds/list.txt
 run 0 validate kinds --checkpoint out/names/last.safetensors
 err_has 'kinds: 4 images, 2 classes'
-err_has 'kinds: left out files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, others 1'
-err_has 'kinds: without any .jpg, .jpeg, .png or .webp and so no class: "bee" and 1 more'
+err_has 'kinds: skipped files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, others 1'
+err_has 'kinds: skipped folders without a .jpg, .jpeg, .png or .webp file: "bee" and 1 more'
 rmdir kinds/empty && tar cf kinds.tar kinds
 run 0 validate kinds.tar --checkpoint out/names/last.safetensors
-err_has 'kinds.tar: left out files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, others 1'
-err_has 'kinds.tar: without any .jpg, .jpeg, .png or .webp and so no class: "bee"'
+err_has 'kinds.tar: skipped files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, others 1'
+err_has 'kinds.tar: skipped folders without a .jpg, .jpeg, .png or .webp file: "bee"'
 run 0 validate names --split train --checkpoint out/names/last.safetensors
 ! grep -q 'left out\|without any' stderr || fail "$command_line: the note mentions files that do not exist"
 
 # predict also counts ignored files, and names a file of an unsupported format.
 run 0 predict $checkpoint kinds kinds.tar
-err_has 'kinds: left out files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, .txt 1, others 1'
-err_has 'kinds.tar: left out files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, .txt 1, others 1'
+err_has 'kinds: skipped files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, .txt 1, others 1'
+err_has 'kinds.tar: skipped files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, .txt 1, others 1'
 out_has 'kinds/cow/2.WebP'
 printf 'GIF89a' >kinds/ant/2.gif
 run 1 predict $checkpoint kinds/ant/2.gif
@@ -139,7 +139,7 @@ err_has 'alone.avif: an AVIF image; convert it'
 mkdir -p lone/train lone/val && cp -r data/train/dog data/train/cat lone/train && cp -r data/train/dog data/train/cat lone/val
 for split in train val; do cp "$images/420.jpg" lone/$split/cat/3.jpg; done
 run 0 validate lone --split test --checkpoint $checkpoint
-err_has 'warning: lone has no labelled images of the split "test"; "val" is taken instead'
+err_has 'warning: lone has no labelled images of the split "test"; using "val" instead'
 run 0 measure $checkpoint lone --split test --with accuracy --json split.json
 grep -q '"split": *"val"' split.json || fail 'measure records another split than it took'
 for split in val validation; do
@@ -154,5 +154,5 @@ err_has '2 images in 2 paths'
 
 mkdir empty
 run 1 predict $checkpoint empty
-err_has 'empty: no .jpg, .jpeg, .png or .webp lies in it'
+err_has 'empty: it contains no .jpg, .jpeg, .png or .webp file'
 finish

@@ -249,7 +249,7 @@ run 0 measure out/plain/last.safetensors three
 err_has 'accuracy is left out: the images have no classes, or others than the network'
 ! grep -q '"accuracy"' out/plain/measure.jsonl || fail 'the accuracy for other classes is recorded'
 run 1 measure out/plain/last.safetensors three --with accuracy,nsi
-err_has 'the network has 4 classes, the data 3, numbered by their sorted names: the evaluation would mean nothing'
+err_has 'the network has 4 classes, the data 3, numbered by their sorted names, so labels would not match'
 rm -f out/plain/measure*.jsonl
 
 # Images, folders and archives are measured in the order of their paths; the names of images with maps are those that
@@ -280,7 +280,7 @@ err_has 'loose/b.jpg: 1 image, without classes'
 usage 'accuracy needs classes: name one data set instead of 2 paths of images' \
     measure alone/some.safetensors loose loose/b.jpg --with accuracy
 run 1 measure alone/some.safetensors loose/b.jpg --with accuracy
-err_has 'loose/b.jpg is an image, not a data set: it has no class; name a folder of class folders'
+err_has 'loose/b.jpg is an image, not a data set with classes; expected a folder of class folders'
 run 1 measure alone/some.safetensors loose nowhere.jpg
 err_has 'attscope: nowhere.jpg does not exist'
 for wrong in 'zebra.jpg|no image is called "zebra.jpg"; the first is called "420.jpg"' \

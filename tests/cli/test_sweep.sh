@@ -212,7 +212,7 @@ pets='--seeds 1 --output out --experiment pets'
 for measure in accuracy,nsi nsi,accuracy; do
     # shellcheck disable=SC2086
     run 1 sweep pets.yaml folders $pets --measure $measure
-    err_has 'the network has 2 classes, the data 1, numbered by their sorted names: the evaluation would mean nothing'
+    err_has 'the network has 2 classes, the data 1, numbered by their sorted names, so labels would not match'
     [ ! -e out/pets ] || fail 'a refused sweep made a folder'
 done
 for measure in '' '--measure all'; do
@@ -375,7 +375,7 @@ for split in train val; do
 done
 run 0 sweep tiny.yaml photographs --set in-chans=3 --set num-classes=2 --set epochs=1 --set batch-size=4 --vary lr=0.1,0.2 \
     --seeds 1 --measure accuracy --output out --experiment photographs
-for warning in 'photographs/train: left out files' 'photographs/val: left out files' 'no labelled images of the split "test"'; do
+for warning in 'photographs/train: skipped files' 'photographs/val: skipped files' 'no labelled images of the split "test"'; do
     [ "$(grep -c "^warning: .*$warning" stderr)" = 1 ] || fail "$command_line: $(cat stderr)"
 done
 grep -q '^  "split": "val",$' out/photographs/sweep.json || fail "sweep.json: $(grep split out/photographs/sweep.json)"

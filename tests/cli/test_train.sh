@@ -465,7 +465,7 @@ run 0 predict out/whole/last.safetensors "$here/../goldens/images/420.jpg"
 err_has 'the images have colours, but the network takes grey images: they are converted'
 mkdir -p classes/a classes/b && cp "$picture" classes/a/1.jpg && cp "$picture" classes/b/1.jpg
 run 1 validate classes --checkpoint out/whole/last.safetensors
-err_has 'attscope: the network has 4 classes, the data 2, numbered by their sorted names: the evaluation would mean nothing;'
+err_has 'attscope: the network has 4 classes, the data 2, numbered by their sorted names, so labels would not match;'
 run 1 predict out/whole/last.safetensors names
 err_has 'names'
 

@@ -126,7 +126,7 @@ static void folders_of_splits_are_found(void **state)
     }
     said log;
     open_logged(self->folder, "test", false, 1, &log);
-    assert_said(&log, "has no labelled images of the split \"test\"; \"validation\" is taken instead");
+    assert_said(&log, "has no labelled images of the split \"test\"; using \"validation\" instead");
     open_logged(self->folder, "val", false, 1, &log);
     assert_int_equal(log.length, 0);
     expect_failure(self, self->folder, "tarin", NULL, ATT_ERR_ARGUMENT, "tarin");
@@ -206,9 +206,9 @@ static void images_beside_class_folders_cause_a_warning(void **state)
         const char *const *names;
         int count, kept;
         const char *warning;
-    } sets[] = {{beside, 3, 1, "left out 2 images beside the class folders, which have no class"},
-                {outer, 3, 2, "left out 1 image beside the class folders, which has no class"},
-                {splits, 4, 1, "left out 2 images beside the class folders, which have no class"}};
+    } sets[] = {{beside, 3, 1, "skipped 2 images outside of the class folders, which have no class"},
+                {outer, 3, 2, "skipped 1 image outside of the class folders, which has no class"},
+                {splits, 4, 1, "skipped 2 images outside of the class folders, which have no class"}};
     char command[128], archive[160];
     snprintf(archive, sizeof archive, "%s.archive", self->folder);
     snprintf(command, sizeof command, "rm -r '%s'/*", self->folder);
@@ -242,7 +242,7 @@ static void loops_of_links_and_deep_folders_are_left_out(void **state)
     assert_int_equal(symlink(".", path), 0);
     for (int unlabelled = 0; unlabelled < 2; unlabelled++) {
         open_logged(self->folder, NULL, unlabelled, 2, &log);
-        assert_said(&log, "links to a folder that they lie in are not followed, so that no image is taken twice: 2");
+        assert_said(&log, "did not follow links to a parent folder, so that no image is read twice: 2");
     }
     /* A link to another folder is another class. */
     snprintf(path, sizeof path, "%s/c", self->folder);
@@ -257,7 +257,7 @@ static void loops_of_links_and_deep_folders_are_left_out(void **state)
     strcpy(strrchr(name, '/'), "/e/2.png");
     picture_write(self, name, 3);
     open_logged(self->folder, NULL, false, 4, &log);
-    assert_said(&log, "left out folders that are nested more than 32 deep: 1");
+    assert_said(&log, "skipped folders that are nested more than 32 deep: 1");
 }
 
 static const char *const tiny_pictures[] = {"tiny/test/images/test_0.png",     "tiny/train/n02/images/n02_0.png",
@@ -320,7 +320,7 @@ static void the_layout_of_tiny_imagenet_is_read(void **state)
     write_text(self, "tiny/train/n01/n02_boxes.txt", "");
     write_text(self, "tiny/train/n01/01_boxes.txt", "");
     open_logged(inner, "train", false, 2, &log);
-    assert_said(&log, "left out files that are not .jpg, .jpeg, .png or .webp: .txt 2");
+    assert_said(&log, "skipped files that are not .jpg, .jpeg, .png or .webp: .txt 2");
     static const char *const kinds[] = {"zip", "pax.gz", "ustar"};
     for (int k = 0; k < 3; k++) {
         char archive[160];
@@ -375,7 +375,7 @@ static void a_list_of_annotations_must_name_a_class_for_each_image(void **state)
              self->folder);
     assert_int_equal(system(command), 0);
     open_logged(inner, "val", false, 3, &log);
-    assert_said(&log, "val/val_annotations.txt: not a regular file, so that no image has its class from it");
+    assert_said(&log, "val/val_annotations.txt: not a regular file, so no class is read from it");
     att_dataset *dataset = open_set(self, inner, "val", NULL);
     assert_string_equal(att_dataset_class_name(dataset, 0), "images");
     att_dataset_close(&dataset);

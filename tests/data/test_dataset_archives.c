@@ -87,7 +87,7 @@ static void an_archive_with_one_file_twice_is_refused(void **state)
         options.unlabelled = unlabelled;
         pictures_pack(self->path, "ustar", names, 4);
         assert_int_equal(att_dataset_open(self->context, self->path, &options, &dataset), ATT_ERR_FORMAT);
-        assert_message_has(self, "two files of one name, both \"cat/2.png\"");
+        assert_message_has(self, "two files have the same name, \"cat/2.png\"");
         pictures_pack(self->path, "ustar", names, 3);
         assert_int_equal(att_dataset_open(self->context, self->path, &options, &dataset), ATT_OK);
         att_dataset_close(&dataset);

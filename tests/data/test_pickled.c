@@ -397,7 +397,7 @@ static void malformed_batches_are_refused_with_the_reason(void **state)
     expect_failure(self, made, ATT_ERR_UNSUPPORTED, "asks for os.system to be called; attscope runs no code");
     made->size = 0;
     ops(made, "\x80\x02}.");
-    expect_failure(self, made, ATT_ERR_FORMAT, "expected a dictionary of Python's with \"data\"");
+    expect_failure(self, made, ATT_ERR_FORMAT, "expected a Python dictionary with \"data\"");
     write_file(self, ten_folder, "batches.meta", made);
     batch(made, &plain_form, 0);
     expect_failure(self, made, ATT_ERR_FORMAT, "with \"label_names\", a list of names");
