@@ -17,7 +17,7 @@
 static const char ema_slot[] = "ema", ema_prefix[] = "ema.";
 enum { NO_SLOT = -1, PREFIX_SIZE = 96 };
 
-/* What stands before a parameter's name: "", "ema.", "optimizer.exp_avg.". */
+/* Prefix of a parameter's tensors: "" for the weights, "ema." or "optimizer.exp_avg." for a slot. */
 static char *tensor_prefix(const char *slot, char prefix[PREFIX_SIZE])
 {
     if (!slot)
@@ -29,7 +29,8 @@ static char *tensor_prefix(const char *slot, char prefix[PREFIX_SIZE])
     return prefix;
 }
 
-/* ERR_MISMATCH where the parameter's tensor is missing or has another shape. name: scratch. */
+/* Finds the parameter's tensor in the file. name: scratch. Errors: ERR_MISMATCH if it is missing or has another
+ * shape. */
 static att_status find_tensor(att_context *context, const att_tensors *file, const char *prefix,
                               const att_parameter_info *parameter, att_text *name, int *index)
 {
@@ -93,7 +94,8 @@ const char *att_checkpoint_classes(const att_tensors *file)
     return att_metadata_text(file, "classes");
 }
 
-/* The texts that each_task_line() (metadata.c) joined. */
+/* Stores an option's value from text. Parses "HEIGHT WIDTH", which option_line() (metadata.c) writes for pairs of
+ * sides. */
 static bool store_joined(const att_option *option, const char *text, att_option_values *options)
 {
     char first[ATT_OPTION_TEXT_BYTES];
@@ -120,12 +122,13 @@ att_status att_checkpoint_task_options(att_context *context, const att_tensors *
     return ATT_OK;
 }
 
-/* --- whose classes ------------------------------------------------------------------------------------------------ */
+/* --- which data set the classes are from -------------------------------------------------------------------------- */
 
 static const char IMAGENET[] = "imagenet-1k";
 enum { PATH_ENDING = 256 };
 
-/* Small letters and digits of the last `count` parts of a path or name. */
+/* Writes the letters (in lower case) and digits of the last `count` components of a path, and drops other
+ * characters. */
 static void plain_ending(const char *path, int count, char ending[PATH_ENDING])
 {
     const char *from = path + strlen(path);
@@ -138,7 +141,8 @@ static void plain_ending(const char *path, int count, char ending[PATH_ENDING])
     ending[length] = '\0';
 }
 
-/* Whether the last parts of a path are called after the data set: "cifar10" is not in "cifar100". */
+/* Whether the last components of a path contain the data set's name and no digit follows: "cifar100" does not contain
+ * "cifar10". */
 static bool is_called_after(const char *path, int parts, const char *data_set)
 {
     char ending[PATH_ENDING], name[PATH_ENDING];
@@ -150,7 +154,7 @@ static bool is_called_after(const char *path, int parts, const char *data_set)
     return false;
 }
 
-/* The data set with that many classes after which a text is called; NULL: none. */
+/* Returns the known data set with that many classes whose name the text contains; NULL if there is none. */
 static const att_known_classes *called_after(const char *text, int parts, int classes)
 {
     for (int i = 0; i < att_known_classes_count(); i++) {
@@ -161,8 +165,8 @@ static const att_known_classes *called_after(const char *text, int parts, int cl
     return NULL;
 }
 
-/* Whether a part of a path, or of a name such as "tfds/imagenet2012:5.0", is the data set's name; with `and_more` also
- * where the part only begins with it ("imagenet-1k-wds"), unless a digit follows. */
+/* Whether a component of a path, or of a name such as "tfds/imagenet2012:5.0", equals the data set's name. with
+ * `and_more`: also if the component begins with the name ("imagenet-1k-wds") and no digit follows. */
 static bool has_part_called(const char *path, const char *data_set, bool and_more)
 {
     char part[PATH_ENDING], own[PATH_ENDING], name[PATH_ENDING];
@@ -179,8 +183,8 @@ static bool has_part_called(const char *path, const char *data_set, bool and_mor
     return false;
 }
 
-/* The data set with that many classes that a training's options name; ImageNet-1k has other names as well, which others
- * begin with. */
+/* Returns the known data set with that many classes that a training's option names. Alternative names of ImageNet-1k
+ * must match a whole component, because names of other data sets begin with them. */
 static const att_known_classes *trained_on(const char *said, int classes)
 {
     static const char *const names[] = {"imagenet", "imagenet2012", "ilsvrc", "ilsvrc2012", "imnet"};
@@ -196,8 +200,8 @@ static const att_known_classes *trained_on(const char *said, int classes)
     return NULL;
 }
 
-/* What the options of a training script say of its data set. *known: those of its classes, NULL: unknown. False where
- * they name no data set. */
+/* Looks for the data set in the options of a training script. *known: the data set with these classes, NULL if unknown.
+ * Returns false if the options name no data set. */
 static bool find_trained_on(const att_tensors *file, int classes, const att_known_classes **known)
 {
     static const char *const keys[] = {"dataset", "data_dir", "data", "data_set", "data_path"};
@@ -233,20 +237,19 @@ const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, i
     return classes == imagenet->count ? imagenet : NULL;
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------------
- */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 typedef struct content {
     att_context *context;
     const att_weights *weights;
-    const int *parameters; /* indices among the weights of those that are written */
-    int count;             /* of these */
-    int slots;             /* written beside the weights */
+    const int *parameters; /* indices among the weights of the parameters to write */
+    int count;             /* length of `parameters` */
+    int slots;             /* slots to write in addition to the weights */
     att_metadata metadata;
     att_safetensors_tensor *tensors; /* [slots + 1][count] */
 } content;
 
-/* Tensor index = (slot + 1) * count + place among the parameters. */
+/* Tensor index = (slot + 1) * count + index in `parameters`. Slot -1 is the weights. */
 static att_status fill_tensor(void *user, int index, void *out, size_t bytes)
 {
     const content *c = user;
@@ -295,7 +298,7 @@ static att_status write_content(content *c, const att_model *model, const char *
     return status;
 }
 
-/* Room for the list of written parameters. */
+/* Allocates `parameters` for `count` indices. */
 static int *make_room(content *c, int count)
 {
     int *parameters = att_arena_allocate(&c->metadata.arena, ((size_t)count + 1) * sizeof *parameters);
@@ -373,10 +376,12 @@ att_status att_checkpoint_export(const att_model *model, const att_weights *weig
     return status;
 }
 
-/* --- continuing ----------------------------------------------------------------------------------------------------
- */
+* /
+    /* --- resuming
+       ----------------------------------------------------------------------------------------------------- */
 
-att_status att_checkpoint_engine(att_context *context, const att_tensors *file, int *lanes, int *parts, int64_t *memory)
+    att_status
+    att_checkpoint_engine(att_context *context, const att_tensors *file, int *lanes, int *parts, int64_t *memory)
 {
     int64_t read, shared = 0, given = 0;
     ATT_TRY(att_metadata_check_version(context, file));
@@ -391,7 +396,8 @@ att_status att_checkpoint_engine(att_context *context, const att_tensors *file, 
     return ATT_OK;
 }
 
-/* Reads every tensor of weights and slots through `buffer`, or where that is NULL only looks whether all are there. */
+/* Reads all tensors of weights and slots through `buffer`. If `buffer` is NULL, only checks that they exist and have
+ * the right shapes. */
 static att_status read_slots(const att_train_run *run, const att_tensors *file, float *buffer, att_text *name)
 {
     for (int slot = NO_SLOT; slot < att_weights_slot_count(run->weights); slot++) {

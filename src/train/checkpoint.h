@@ -1,4 +1,4 @@
-/* train/checkpoint.h - the state of a training, into a file and out of it. */
+/* train/checkpoint.h - writes the state of a training to a file and reads it back. */
 #ifndef ATT_TRAIN_CHECKPOINT_H
 #define ATT_TRAIN_CHECKPOINT_H
 
@@ -7,52 +7,57 @@
 
 #include "train/history.h"
 
-/* What changes from update to update, weights and slots aside. */
+/* The state that changes with each update, except for weights and slots. */
 typedef struct att_train_state {
-    int epoch;       /* epochs finished */
-    int64_t batch;   /* batches finished in the epoch after those */
-    int64_t update;  /* updates made */
-    double loss_sum; /* over the images of the unfinished epoch */
+    int epoch;       /* finished epochs */
+    int64_t batch;   /* finished batches of the current epoch */
+    int64_t update;  /* finished updates */
+    double loss_sum; /* over the images of the current epoch */
     int64_t loss_count;
-    int64_t corrupt; /* images replaced in the unfinished epoch */
-    double metric;   /* of the last evaluated epoch; NaN: none */
+    int64_t corrupt; /* images replaced in the current epoch */
+    double metric;   /* of the last evaluated epoch; NaN if none was evaluated */
     att_history history;
 } att_train_state;
 
-/* What stays the same, and what a checkpoint is made of. All is only read, but for weights on a resume. */
+/* The constants of a training, from which checkpoints are written. Only a resume modifies them: it fills the
+ * weights. */
 typedef struct att_train_run {
     att_context *context;
     const att_model *model;
     att_weights *weights;
     const att_train_data *data;
     const att_train_options *options;
-    const char *metric;      /* decides which epoch is best */
-    const char *fingerprint; /* of the plan */
+    const char *metric;      /* name of the metric that selects the best epoch */
+    const char *fingerprint; /* the plan's fingerprint */
     int lanes, parts;
-    int64_t memory;                                                       /* as att_train_options.memory */
-    char listing[ATT_DATASET_LISTING], eval_listing[ATT_DATASET_LISTING]; /* of the images; "" without evaluation */
-    char sample[ATT_DATASET_LISTING], eval_sample[ATT_DATASET_LISTING];   /* of the pixels of some of them */
+    int64_t memory; /* as in att_train_options */
+    /* Digests of image names and classes, and of some images' pixels; eval_*: "" without evaluation. */
+    char listing[ATT_DATASET_LISTING], eval_listing[ATT_DATASET_LISTING];
+    char sample[ATT_DATASET_LISTING], eval_sample[ATT_DATASET_LISTING];
 } att_train_run;
 
-/* Replaces the file at `path` in one step. */
+/* Writes a checkpoint. Replaces the file at `path` atomically. */
 att_status att_checkpoint_write(const att_train_run *run, const att_train_state *state, const char *path);
 
-/* The lanes that the file's training had, the threads that shared each, and the memory that it was given: the latter
- * two are 0 in files that do not say. ERR_MISMATCH where the file holds no training, ERR_UNSUPPORTED where it holds one
- * of another version. */
+/* Reads the engine settings of the file's training: the lanes, the threads that share a lane (`parts`), and the memory
+ * limit. The latter two are 0 if the file lacks them. Errors: ERR_MISMATCH (the file holds no training),
+ * ERR_UNSUPPORTED (the training is of a version that cannot be resumed). */
 att_status att_checkpoint_engine(att_context *context, const att_tensors *file, int *lanes, int *parts,
                                  int64_t *memory);
 
-/* Fills weights, slots and state (history included, whose capacity stays). Before anything is changed, everything that
- * decides bits is compared: ERR_MISMATCH names the first difference. */
+/* Fills weights, slots and state, including the history, which keeps its capacity. First compares all settings that
+ * affect the results bit by bit: ERR_MISMATCH names the first difference, and nothing is changed. */
 att_status att_checkpoint_resume(const att_train_run *run, const att_tensors *file, att_train_state *state);
 
-/* Files of a run folder: `path` is freed by att_free(). name: "last", "model_best", "checkpoint-3". */
+/* Path of a checkpoint in a run's folder. name: "last", "model_best", "checkpoint-3". The caller frees *path with
+ * att_free(). */
 att_status att_checkpoint_path(att_context *context, const char *output, const char *name, char **path);
 
-/* After an epoch: writes `last`, gives it the further names that the history says, and removes what that displaced. */
+/* After an epoch: writes "last", links it as "checkpoint-N" and "model_best" where the history says so, and removes the
+ * checkpoint that was evicted. */
 att_status att_checkpoint_publish(const att_train_run *run, const att_train_state *state);
-/* The second half of it, again, from `source`: a process may have been killed before it. */
+/* The same without writing: links `source` and removes the evicted checkpoint. Repeats what a killed process may have
+ * left undone. */
 att_status att_checkpoint_settle(const att_train_run *run, const att_train_state *state, const char *source);
 
 #endif

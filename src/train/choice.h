@@ -1,4 +1,4 @@
-/* train/choice.h - picking a module by its name. */
+/* train/choice.h - finds an item of a list by its name. */
 #ifndef ATT_TRAIN_CHOICE_H
 #define ATT_TRAIN_CHOICE_H
 
@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 
-/* The index of `name` among at(0 .. count-1). `what` ("schedule") is for the message. ERR_NOT_FOUND names the nearest,
- * or all where none is near. */
+/* Finds the index of `name` among at(0 .. count-1). `what`: kind of item for the message, such as "schedule". Errors:
+ * ERR_NOT_FOUND, whose message suggests the most similar name, or lists all names. */
 att_status att_choice_find(att_context *context, const char *what, const char *name, att_choice (*at)(int), int count,
                            int *index);
 

@@ -1,4 +1,4 @@
-/* train/clock.h - time that only goes forward. */
+/* train/clock.h - the monotonic clock. */
 #ifndef ATT_TRAIN_CLOCK_H
 #define ATT_TRAIN_CLOCK_H
 
@@ -11,7 +11,7 @@ static inline double att_seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* part / whole, 0 where there is no whole yet. */
+/* part / whole; 0 if `whole` is 0. */
 static inline double att_share(double part, double whole)
 {
     return whole > 0 ? part / whole : 0;

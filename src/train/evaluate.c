@@ -23,7 +23,7 @@ att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
                                                                   : ATT_CROP_CENTER;
     options.crop_pct = preprocess->crop_pct;
     options.interpolation = strcmp(preprocess->interpolation, "bilinear") == 0 ? ATT_BILINEAR : ATT_BICUBIC;
-    /* A channel that images do not have is as the first, and not what a network for colours had there. */
+    /* Images with one channel use the first channel's values for all three. */
     for (int c = 0; c < 3; c++) {
         options.mean[c] = preprocess->mean[c < preprocess->in_chans ? c : 0];
         options.std[c] = preprocess->std[c < preprocess->in_chans ? c : 0];
@@ -37,11 +37,11 @@ typedef struct evaluator {
     const att_task *task;
     att_task_settings settings;
     att_field fields[ATT_MAX_TARGETS];
-    void *state; /* of the task's metrics */
+    void *state; /* state of the task's metrics */
     att_inference inference;
     att_loader *loader;
     double started;
-    int64_t count, not_finite; /* images; those with an output that is NaN or infinite */
+    int64_t count, not_finite; /* evaluated images; those with a NaN or infinite output */
 } evaluator;
 
 static att_status tally(evaluator *e, const att_batch *batch, const att_batch *answers)
@@ -52,7 +52,7 @@ static att_status tally(evaluator *e, const att_batch *batch, const att_batch *a
     return e->options->unlabelled ? ATT_OK : e->task->observe(e->context, e->state, &e->settings, batch, answers);
 }
 
-/* The mean loss so far, where that is one of the task's metrics; else NaN. */
+/* The mean loss so far; NaN if the task has no metric "loss". */
 static double loss_so_far(const evaluator *e)
 {
     double values[ATT_MAX_METRICS];

@@ -39,7 +39,7 @@ static bool better(const att_history *history, double a, double b)
     return history->smaller_is_better ? a < b : a > b;
 }
 
-/* Where an entry with this metric goes. */
+/* Position of a new entry with this metric. */
 static int position_of(const att_history *history, double metric)
 {
     int at = 0;
@@ -83,7 +83,8 @@ void att_history_write(const att_history *history, att_text *text)
                         att_bits_format(history->kept[i].metric, bits));
 }
 
-/* Reads "4:<bits>" and a space where more follows; NULL where that is not what stands there. */
+/* Parses "4:<bits>", and a space if another entry follows. Returns the position after it; NULL if the text is
+ * invalid. */
 static const char *read_entry(const char *text, att_kept *kept)
 {
     char *end;

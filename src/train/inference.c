@@ -14,7 +14,7 @@ const char *att_inference_image(const att_graph *graph)
     return graph->inputs.items[0].name;
 }
 
-/* The loss would need targets. */
+/* Probes are no answers, nor is the loss, which needs targets. */
 static bool is_answer(const att_named_value *output)
 {
     return !output->probe && strcmp(output->name, "loss") != 0;
@@ -45,7 +45,7 @@ static att_status describe_outputs(const att_graph *graph, const char *const *wa
     return ATT_OK;
 }
 
-/* names: room for all outputs and a NULL. */
+/* Lists the outputs and probes to compute. names: space for all outputs and a NULL. */
 static void choose_outputs(const att_graph *graph, const att_inference_options *options, const char **names)
 {
     int count = 0;

@@ -27,7 +27,7 @@ enum {
 
 typedef struct map_node {
     char patches_name[NAME_SIZE], prefix_name[NAME_SIZE], figures_name[NAME_SIZE], place_name[NAME_SIZE];
-    const char *scope; /* the graph's */
+    const char *scope; /* owned by the graph */
     int64_t heads, tokens, prefix_tokens;
     uint16_t *patches; /* [count][heads][tokens][tokens - prefix_tokens] */
     float *prefix;     /* [count][heads][tokens][prefix_tokens] */
@@ -35,10 +35,10 @@ typedef struct map_node {
     int32_t *place;    /* [count][heads + 1][tokens] */
 } map_node;
 
-/* An output of the network, for each image. */
+/* Values of one network output for all images. */
 typedef struct map_output {
-    const char *name; /* the tensor's */
-    float *values;    /* [count] and the output's shape */
+    const char *name; /* name of the tensor */
+    float *values;    /* [count][shape of the output] */
 } map_output;
 
 typedef struct mapper {
@@ -46,21 +46,21 @@ typedef struct mapper {
     const att_maps_options *options;
     const att_transform_options *transform;
     const att_model *model;
-    att_graph *graph; /* the model's, with probes */
+    att_graph *graph; /* copy of the model's graph, with probes */
     att_inference inference;
     const att_dataset *dataset;
-    att_answer_options names; /* of the network's classes */
+    att_answer_options names; /* names of the network's classes */
     att_arena arena;
     map_node *nodes;
     int node_count;
     map_output *outputs; /* [inference.output_count] */
-    int64_t count;       /* images made so far */
+    int64_t count;       /* images processed so far */
     int64_t most;
     uint8_t *images;
-    int64_t *indices, *labels; /* of each image: its number in the data set, its class */
+    int64_t *indices, *labels; /* per image: index in the data set, class */
     const char **captions;
-    float *pixels, *rows; /* of one image: what the network takes, a node's maps */
-    double *mean;         /* a row of weights, of one head or the mean of all */
+    float *pixels, *rows; /* scratch of one image: the network's input, a node's maps */
+    double *mean;         /* scratch: one row of attention weights, of a head or the mean over heads */
 } mapper;
 
 att_maps_options att_maps_options_defaults(void)
@@ -68,7 +68,7 @@ att_maps_options att_maps_options_defaults(void)
     return (att_maps_options){.nodes = "*", .count = 8, .backend = "cpu"};
 }
 
-/* --- getting ready ------------------------------------------------------------------------------------------------ */
+/* --- preparation -------------------------------------------------------------------------------------------------- */
 
 static att_status add_probes(mapper *m)
 {
@@ -183,7 +183,7 @@ static att_status reserve(mapper *m)
     return ATT_OK;
 }
 
-/* How many images are asked for, and that they exist. */
+/* Checks the requested images and sets `max_images`. */
 static att_status count_images(mapper *m)
 {
     const att_maps_options *o = m->options;
@@ -233,7 +233,7 @@ static uint8_t to_byte(double value)
     return value >= 255 ? 255 : value > 0 ? (uint8_t)lround(value) : 0; /* NaN: 0 */
 }
 
-/* As the network sees it, before normalisation. */
+/* Stores the image as the network sees it, with the normalisation undone. */
 static void keep_image(mapper *m)
 {
     const att_transform_options *t = m->transform;
@@ -244,7 +244,7 @@ static void keep_image(mapper *m)
     }
 }
 
-/* The figures of a query from its weights on all keys, in f64. */
+/* Computes the figures of a query from its attention weights on all keys, in f64. */
 static void describe(const map_node *node, const double *row, int64_t query, float figures[ATT_MAPS_FIGURES],
                      int32_t *place)
 {
@@ -256,14 +256,14 @@ static void describe(const map_node *node, const double *row, int64_t query, flo
         if (j > best && row[j] > row[best])
             best = j;
     }
-    figures[ATT_MAPS_ENTROPY] = entropy > 0 ? (float)entropy : 0; /* weights of 1 + 1e-7 would make it negative */
+    figures[ATT_MAPS_ENTROPY] = entropy > 0 ? (float)entropy : 0; /* negative if rounding makes a weight exceed 1 */
     figures[ATT_MAPS_SELF] = (float)row[query];
     figures[ATT_MAPS_PREFIX] = (float)prefix;
     figures[ATT_MAPS_LARGEST] = (float)row[best];
     *place = (int32_t)(best - node->prefix_tokens);
 }
 
-/* The weights of one head's query. */
+/* Stores the attention weights of one query of a head; those on patches are quantised relative to the largest. */
 static void keep_row(const map_node *node, const float *row, float largest, float *prefix, uint16_t *patches)
 {
     for (int64_t j = 0; j < node->prefix_tokens; j++)
@@ -274,7 +274,8 @@ static void keep_row(const map_node *node, const float *row, float largest, floa
     }
 }
 
-/* Query i of the mean over `count` heads: their maps lie at `maps`. False where these are no weights. */
+/* Averages the weights of query i over `count` heads, whose maps begin at `maps`. Returns false if a sum is negative or
+ * not finite. */
 static bool mean_row(const map_node *node, const float *maps, int64_t count, int64_t i, double *row)
 {
     int64_t n = node->tokens;
@@ -289,14 +290,14 @@ static bool mean_row(const map_node *node, const float *maps, int64_t count, int
     return fine;
 }
 
-/* maps: [heads][tokens][tokens] of the image that comes next. False where they are no weights. */
+/* Stores the maps of the current image, [heads][tokens][tokens]. Returns false if they are not valid weights. */
 static bool keep_maps(const mapper *m, const map_node *node, const float *maps)
 {
     int64_t heads = node->heads, n = node->tokens, prefix = node->prefix_tokens, row = 0;
     for (int64_t h = 0; h <= heads; h++)
         for (int64_t i = 0; i < n; i++, row++) {
             int64_t at = m->count * (heads + 1) * n + row, kept = m->count * heads * n + row;
-            bool single = h < heads; /* the last is the mean of all */
+            bool single = h < heads; /* the last entry is the mean over heads */
             if (!mean_row(node, single ? maps + h * n * n : maps, single ? 1 : heads, i, m->mean))
                 return false;
             float *figures = node->figures + at * ATT_MAPS_FIGURES;
@@ -331,7 +332,7 @@ static att_status keep_caption(mapper *m, const att_batch *answer, int64_t index
     return status;
 }
 
-/* Image `index` of the data set as the network takes it. */
+/* Reads and transforms image `index` of the data set. */
 static att_status read_image(mapper *m, int64_t index)
 {
     att_image image = {0};
@@ -388,7 +389,7 @@ static att_status add_images(mapper *m)
         int64_t index = o->images ? o->images[i] : i;
         att_status status = read_image(m, index);
         if (o->skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
-            continue; /* whoever evaluated the data set was told of it */
+            continue; /* the evaluation has reported this image */
         ATT_TRY(status);
         ATT_TRY(add_image(m, index));
         ATT_TRY(tell(m));
@@ -398,7 +399,7 @@ static att_status add_images(mapper *m)
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-/* Item `index` of a list; `room` may be used for the text. */
+/* Returns item `index` of a list of texts. room: buffer that may hold the text. */
 typedef const char *(*text_at)(const mapper *m, int index, char room[TEXT_SIZE]);
 
 static const char *node_at(const mapper *m, int index, char room[TEXT_SIZE])
@@ -418,7 +419,7 @@ static const char *caption_at(const mapper *m, int index, char room[TEXT_SIZE])
     return m->captions[index];
 }
 
-/* As a JSON array. */
+/* Writes `count` texts as a JSON array. The arena owns *list. */
 static att_status write_list(mapper *m, text_at text, int count, const char **list)
 {
     att_json_writer *json;
@@ -454,7 +455,7 @@ static int list_node(const map_node *n, int64_t k, att_safetensors_tensor *tenso
     return count;
 }
 
-/* [k] and the shape of a sample. */
+/* The shape [k][shape of a sample]. */
 static att_shape shape_of_images(int64_t k, att_shape sample)
 {
     att_shape shape = {.rank = sample.rank + 1, .dims = {k}};

@@ -14,8 +14,8 @@
 #include "train/options.h"
 
 enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 512, REASON_SIZE = 3 * VALUE_SIZE };
-/* The version of attscope since which trainings can be continued. Raise it with every change of what decides bits or of
- * the metadata that a resume reads. Files of attscope 0.1 say "1". */
+/* The oldest version of attscope whose trainings can be resumed. Raise it with every change that alters results bit by
+ * bit, or that alters the metadata that a resume reads. Files of attscope 0.1 have the version "1". */
 static const char version_key[] = "version", training_version[] = "0.2", version_in_0_1[] = "1";
 static const char images_line[] = "data.images", listing_line[] = "data.listing", eval_listing_line[] = "eval.listing",
                   sample_line[] = "data.sample", eval_sample_line[] = "eval.sample";
@@ -75,8 +75,8 @@ att_status att_metadata_identity(att_metadata *metadata, const att_model *model)
     return finish(metadata);
 }
 
-/* A line of what is compared on a resume: its key after "attscope.train." and its value; and what holds for files that
- * were written before there was such a line, NULL where there always was. */
+/* Called for each setting that a resume compares. what: the key after "attscope.train.". before: the value to assume
+ * for files that lack the key, because they are older than it; NULL if all files have it. */
 typedef void (*line_fn)(void *user, const char *what, const char *value, const char *before);
 
 static char *transform_text(const att_transform_options *options, char text[VALUE_SIZE])
@@ -97,7 +97,7 @@ static char *transform_text(const att_transform_options *options, char text[VALU
     return text;
 }
 
-/* What is random besides crop and flip; "" where nothing is. */
+/* Describes the random augmentations except for crop and horizontal flip; "" if there are none. */
 static char *augment_text(const att_transform_options *options, char text[VALUE_SIZE])
 {
     const att_rand_augment *how = &options->rand_augment;
@@ -127,7 +127,7 @@ static char *augment_text(const att_transform_options *options, char text[VALUE_
     return text;
 }
 
-/* of: what has the option, "task" or "model". */
+/* Passes one option to `line`. of: "task" or "model". */
 static void option_line(const char *of, const att_option *option, const att_option_values *options, line_fn line,
                         void *user)
 {
@@ -138,7 +138,7 @@ static void option_line(const char *of, const att_option *option, const att_opti
     line(user, what, value, NULL);
 }
 
-/* The identity holds the other options. */
+/* Passes the model's options that affect training only. The other options are in the model's identity. */
 static void each_training_option(const att_model *model, line_fn line, void *user)
 {
     const att_option_table *table = att_model_family(model)->options;
@@ -186,8 +186,8 @@ static void put_line(void *user, const char *what, const char *value, const char
     put_text(user, what, value);
 }
 
-/* One class a line. Names that are no text, or more than a line, are not kept, nor are those that only repeat the
- * number. */
+/* Stores the class names, one per line. Stores nothing if a name is not valid UTF-8 or contains a line break, or if all
+ * names are just their numbers. */
 static void put_classes(att_metadata *metadata, const att_dataset *dataset)
 {
     att_text lines = {.context = metadata->arena.context};
@@ -263,7 +263,8 @@ typedef struct comparison {
     att_status status;
 } comparison;
 
-/* The first words in which two texts differ; "" for the shorter one where it only ends earlier. */
+/* Moves *a and *b to the first words that differ between two texts, and sets the words' lengths. The word is empty for
+ * a text that ends earlier. */
 static void first_difference(const char **a, size_t *a_length, const char **b, size_t *b_length)
 {
     do {

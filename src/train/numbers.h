@@ -1,4 +1,4 @@
-/* train/numbers.h - the bits of a number as text, beside core/text.h's digits. */
+/* train/numbers.h - doubles as text, bit by bit. For decimal text see core/text.h. */
 #ifndef ATT_TRAIN_NUMBERS_H
 #define ATT_TRAIN_NUMBERS_H
 
@@ -6,9 +6,10 @@
 
 #include "core/text.h"
 
-/* The 64 bits as 16 hexadecimal digits, so that NaN too comes back as it was; returns `text`. */
+/* Writes the 64 bits as 16 hexadecimal digits, which preserves NaN as well. Returns `text`. */
 char *att_bits_format(double value, char text[ATT_NUMBER_TEXT]);
-/* Reads 16 lower-case digits; false for anything else, with *value unchanged. What follows them is not looked at. */
+/* Reads 16 lower-case hexadecimal digits and ignores what follows. Returns false if they are invalid; *value is then
+ * unchanged. */
 bool att_bits_parse(const char *text, double *value);
 
 #endif

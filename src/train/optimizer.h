@@ -1,4 +1,4 @@
-/* train/optimizer.h - optimisers by timm's names: which update op runs, and with which numbers. */
+/* train/optimizer.h - the optimisers by timm's names: their update operation and hyperparameters. */
 #ifndef ATT_TRAIN_OPTIMIZER_H
 #define ATT_TRAIN_OPTIMIZER_H
 
@@ -7,18 +7,19 @@
 
 typedef struct att_optimizer {
     const char *name, *summary;
-    const char *op; /* the update op of the plan */
+    const char *op; /* name of the update operation */
     bool nesterov;
-    bool adaptive; /* the default rate grows with the square root of the batch instead of linearly */
+    bool adaptive; /* the default learning rate is proportional to the square root of the batch size instead of the
+                      batch size */
 } att_optimizer;
 
-/* ERR_NOT_FOUND with the nearest name. */
+/* Errors: ERR_NOT_FOUND, whose message suggests a similar name. */
 att_status att_optimizer_find(att_context *context, const char *name, const att_optimizer **optimizer);
 
-/* The rate that the schedule starts from: options->lr, or timm's from the batch. */
+/* The base learning rate of the schedule: options->lr, or timm's default for the batch size. */
 double att_optimizer_lr(const att_optimizer *optimizer, const att_train_options *options);
 
-/* What the update after `update` finished ones needs. */
+/* Hyperparameters of the next update after `update` finished ones. */
 att_hyper att_optimizer_hyper(const att_optimizer *optimizer, const att_train_options *options, double lr,
                               int64_t update);
 

@@ -101,7 +101,7 @@ const char *att_train_option_name(int index)
     return table[index].name;
 }
 
-/* The texts of numbers up to a million fit. */
+/* ATT_MOST_MILESTONES numbers up to a million fit into the text. */
 static void write_milestones(const att_train_options *options, char text[ATT_TRAIN_OPTION_TEXT])
 {
     int length = 0;

@@ -42,7 +42,7 @@ static att_status check_data(const att_trainer *trainer)
     return att_task_check_data(run->context, trainer->task, &trainer->settings, data->eval);
 }
 
-/* A batch's statistics are those of at least two numbers a channel. */
+/* Batch norm needs at least two values per channel in a batch. */
 static att_status check_norms(const att_trainer *trainer)
 {
     const att_graph *graph = att_model_graph(trainer->run.model);
@@ -59,7 +59,7 @@ static att_status check_norms(const att_trainer *trainer)
     return ATT_OK;
 }
 
-/* The fields of a batch must be what the inputs of the loss take. */
+/* Checks that the targets have the types and shapes of the loss's inputs. */
 static att_status check_inputs(const att_trainer *trainer, const att_target_rules *targets)
 {
     const att_graph *graph = trainer->graph;
@@ -77,7 +77,7 @@ static att_status check_inputs(const att_trainer *trainer, const att_target_rule
     return ATT_OK;
 }
 
-/* The model's graph, probes included, with the task's loss. */
+/* Copies the model's graph, including probes, and adds the task's loss. */
 static att_status add_loss(att_trainer *trainer)
 {
     const att_graph *graph = att_model_graph(trainer->run.model);
@@ -119,7 +119,8 @@ static att_update_options update_options(const att_trainer *trainer)
                                 .ema = trainer->options->model_ema};
 }
 
-/* Weight decay applies to every parameter, or to those whose declarations want it. */
+/* Sets the factors of learning rate and weight decay: all parameters are decayed, or those whose declaration asks for
+ * it. */
 static att_status choose_rates(att_trainer *trainer)
 {
     const att_weights *weights = trainer->run.weights;
@@ -137,7 +138,8 @@ static att_status choose_rates(att_trainer *trainer)
     return ATT_OK;
 }
 
-/* An evaluation runs beside the training's session, on a copy of the averaged weights where there are any. */
+/* Bytes of memory that evaluations need. They run while the training's session exists, on a copy of the averaged
+ * weights if an average is kept. */
 static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
 {
     const att_train_options *options = trainer->options;
@@ -153,7 +155,7 @@ static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
     return ATT_OK;
 }
 
-/* What a training takes beside its session. */
+/* Memory that a training needs in addition to its session. */
 enum { PARTS = 3 };
 static att_status find_parts(const att_trainer *trainer, att_memory_part parts[PARTS])
 {
@@ -227,7 +229,7 @@ static att_status open_loader(att_trainer *trainer)
     return trainer->losses ? ATT_OK : att_fail_memory(trainer->context, bytes, "the losses of a batch");
 }
 
-/* Slots may hold what an earlier training left. */
+/* Clears the slots, which may hold values of an earlier training. */
 static att_status clear_slots(att_context *context, att_weights *weights)
 {
     for (int i = 0; i < att_weights_count(weights); i++) {
@@ -255,7 +257,7 @@ att_status att_trainer_remember(att_trainer *trainer, const char *path)
     return ATT_OK;
 }
 
-/* A place within the training, at an update's end. */
+/* Whether the state is consistent: a position within the training, at the end of an update. */
 static bool is_place(const att_trainer *trainer)
 {
     const att_train_state *state = &trainer->state;
@@ -283,8 +285,8 @@ static att_status resume(att_trainer *trainer, const att_tensors *file)
     return ATT_OK;
 }
 
-/* Writes a digest of a few images, which other images of the same names do not have. Those that cannot be decoded count
- * as nothing: whether they may be there is not said here. */
+/* Computes a digest of a few images' pixels, which detects different images with the same names. Images that cannot be
+ * decoded are skipped; the loader reports them. */
 static att_status take_sample(const att_trainer *trainer, const att_dataset *dataset, char text[ATT_DATASET_LISTING])
 {
     enum { IMAGES = 8 };
@@ -315,7 +317,7 @@ static att_status describe_data(att_trainer *trainer)
     return take_sample(trainer, run->data->eval, run->eval_sample);
 }
 
-/* Whether a resume has enough threads: as many share a lane as in the training that is continued. */
+/* A resume needs at least as many threads as shared a lane in the original training. */
 static att_status check_threads(const att_trainer *trainer, int parts)
 {
     int threads = att_context_threads(trainer->context);
@@ -326,8 +328,8 @@ static att_status check_threads(const att_trainer *trainer, int parts)
                     trainer->options->resume, parts, threads == 1 ? "is" : "are", threads, parts);
 }
 
-/* With the lanes, parts and memory of the training that is continued, unless the options give others. file: NULL
- * without a resume. */
+/* Compiles with the lanes, parts and memory of the checkpoint's training, unless the options set others. file: the
+ * checkpoint to resume from, or NULL. */
 static att_status compile_as(att_trainer *trainer, const att_tensors *file)
 {
     const att_train_options *options = trainer->options;

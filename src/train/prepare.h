@@ -1,23 +1,23 @@
-/* train/prepare.h - everything that a training needs before its first update. */
+/* train/prepare.h - prepares a training for its first update. */
 #ifndef ATT_TRAIN_PREPARE_H
 #define ATT_TRAIN_PREPARE_H
 
 #include "train/trainer.h"
 
-/* Checks the arguments, compiles, opens the loader, and starts from nothing or from options->resume. On failure too,
- * att_trainer_free() is to be called. */
+/* Checks the arguments, compiles, opens the loader, and initialises the state or loads it from options->resume. The
+ * caller calls att_trainer_free(), also after a failure. */
 att_status att_trainer_prepare(att_trainer *trainer);
 void att_trainer_free(att_trainer *trainer);
-/* Makes the checks of att_trainer_prepare() without allocating the training's memory and without reading or writing the
- * weights. The caller then frees the trainer, on failure too. */
+/* Dry run: makes the checks of att_trainer_prepare() without allocating the training's memory and without reading or
+ * writing the weights. The caller calls att_trainer_free(), also after a failure. */
 att_status att_trainer_rehearse(att_trainer *trainer);
 
-/* Remembers the path of a checkpoint that a later failure can point to. */
+/* Stores the path of a checkpoint, for the messages of later failures. */
 att_status att_trainer_remember(att_trainer *trainer, const char *path);
 
-/* Updates in each epoch. */
+/* Number of updates per epoch. */
 int64_t att_trainer_updates_per_epoch(const att_trainer *trainer);
-/* The rate of the update that follows `update` finished ones, in the epoch at hand. */
+/* Learning rate of the next update after `update` finished ones, in the current epoch. */
 double att_trainer_lr(const att_trainer *trainer, int64_t update);
 
 #endif

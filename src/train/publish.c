@@ -20,7 +20,8 @@ att_status att_checkpoint_path(att_context *context, const char *output, const c
     return ATT_OK;
 }
 
-/* Gives the file at `source` the further name `path`, in one step. False where the file system has no such names. */
+/* Makes `path` a hard link to `source`, atomically. Returns false if this fails, for example because the file system
+ * has no hard links. */
 static bool link_file(att_context *context, const char *source, const char *path)
 {
     att_text temporary = {.context = context};
@@ -29,7 +30,7 @@ static bool link_file(att_context *context, const char *source, const char *path
     if (!temporary.failed) {
         unlink(temporary.data);
         linked = link(source, temporary.data) == 0 && rename(temporary.data, path) == 0;
-        /* rename() does nothing where both names are the same file already. */
+        /* rename() does nothing if both names are links to the same file. */
         unlink(temporary.data);
     }
     att_text_free(&temporary);

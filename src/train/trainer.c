@@ -9,10 +9,9 @@
 #include "train/clock.h"
 #include "train/prepare.h"
 
-/* --- one update ----------------------------------------------------------------------------------------------------
- */
+/* --- one update --------------------------------------------------------------------------------------------------- */
 
-/* What there is to go back to. */
+/* Text that introduces the last checkpoint's path in a message. */
 static const char *describe_kept(const att_trainer *trainer)
 {
     return !trainer->kept    ? "no checkpoint was written before"
@@ -20,8 +19,8 @@ static const char *describe_kept(const att_trainer *trainer)
                              : "these are the weights of ";
 }
 
-/* The loss or the gradient is not finite: the weights are still those before the update. Messages count epochs from 1,
- * as the command does. */
+/* Reports a loss or gradient that is not finite. The weights are still those before the update. Messages count epochs
+ * from 1, as the command does. */
 static att_status explain_nonfinite(att_trainer *trainer)
 {
     char node[256] = "";
@@ -33,7 +32,8 @@ static att_status explain_nonfinite(att_trainer *trainer)
                     trainer->kept ? trainer->kept : "");
 }
 
-/* Neither the weights nor their average may answer so: no checkpoint is made of them. */
+/* Fails if an evaluation of the weights or their average gave outputs that are not finite, so that no checkpoint is
+ * written. */
 static att_status check_evaluation(const att_trainer *trainer)
 {
     if (trainer->plain.not_finite == 0 && trainer->evaluation.not_finite == 0)
@@ -52,7 +52,7 @@ static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *ba
                     (long long)number, trainer->state.epoch + 1, batch->count, trainer->options->batch_size);
 }
 
-/* Every input of the graph is a field of the batch. */
+/* Binds every input of the graph to the batch's field of the same name. */
 static att_status bind_batch(att_trainer *trainer, const att_batch *batch)
 {
     const att_graph *graph = trainer->graph;
@@ -66,7 +66,7 @@ static att_status bind_batch(att_trainer *trainer, const att_batch *batch)
     return ATT_OK;
 }
 
-/* Forward and backward of one batch among the `images` of the update. */
+/* Forward and backward pass of one batch. images: number of images in the whole update. */
 static att_status accumulate(att_trainer *trainer, int64_t images)
 {
     const att_train_options *options = trainer->options;
@@ -116,7 +116,7 @@ static bool is_due(int64_t update, int64_t interval)
     return interval > 0 && update % interval == 0;
 }
 
-/* Whether the update in progress is one that instruments observe. */
+/* Starts or stops observation for the next update. */
 static void start_measuring(att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
@@ -145,8 +145,7 @@ static att_status run_update(att_trainer *trainer)
     return ATT_OK;
 }
 
-/* --- epochs --------------------------------------------------------------------------------------------------------
- */
+/* --- epochs ------------------------------------------------------------------------------------------------------- */
 
 static att_status remember_last(att_trainer *trainer)
 {
@@ -157,7 +156,7 @@ static att_status remember_last(att_trainer *trainer)
     return status;
 }
 
-/* `last`, within an epoch. */
+/* Writes the checkpoint "last" within an epoch. */
 static att_status save(att_trainer *trainer)
 {
     char *path = NULL;
@@ -197,7 +196,7 @@ static att_status run_updates(att_trainer *trainer)
     return ATT_OK;
 }
 
-/* Speed and waiting, of the epoch into the result, and into the sums over the call. */
+/* Stores the epoch's speed and waiting time in the result, and adds them to the totals of this call. */
 static void count_epoch(att_trainer *trainer)
 {
     const att_pace *pace = &trainer->epoch_pace;
@@ -244,8 +243,8 @@ static att_status run_epoch(att_trainer *trainer)
     return finish_epoch(trainer);
 }
 
-/* Names what a run that was killed after an epoch could not name any more. Only now: whoever listens may have refused a
- * second training in one folder. */
+/* On a resume, links and removes checkpoints that a killed process may have left undone. Called after the begin event,
+ * because a sink may refuse a second training in the same folder. */
 static att_status settle(const att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
@@ -255,7 +254,7 @@ static att_status settle(const att_trainer *trainer)
     return att_checkpoint_settle(&trainer->run, state, options->resume);
 }
 
-/* `last` of a training without epochs. */
+/* Writes "last" for a training with 0 epochs. */
 static att_status save_untrained(att_trainer *trainer)
 {
     ATT_TRY(att_trainer_begin_average(trainer));

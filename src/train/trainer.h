@@ -1,4 +1,4 @@
-/* train/trainer.h - a training while it runs. */
+/* train/trainer.h - a training in progress. */
 #ifndef ATT_TRAIN_TRAINER_H
 #define ATT_TRAIN_TRAINER_H
 
@@ -10,7 +10,7 @@
 #include "train/optimizer.h"
 #include "train/schedule.h"
 
-/* Images, seconds and seconds spent waiting for data since some moment; the loader's count of corrupt images at it. */
+/* Measures speed from a start time on: images since then, and the loader's counters at that time. */
 typedef struct att_pace {
     int64_t images, corrupt;
     double started, waited;
@@ -26,36 +26,35 @@ typedef struct att_trainer {
     double base_lr;
     const att_task *task;
     att_task_settings settings;
-    att_field fields[ATT_MAX_TARGETS]; /* the targets of a sample */
-    int metric;                        /* of the task's, decides which epoch is best */
+    att_field fields[ATT_MAX_TARGETS]; /* target fields of a sample */
+    int metric;                        /* index of the task's metric that selects the best epoch */
 
-    att_graph *graph; /* the model's, with the loss */
+    att_graph *graph; /* copy of the model's graph, with the loss */
     att_plan *plan;
     att_session *session;
     att_gradient *gradient;
     att_update *update;
-    att_parameter_rates *rates; /* by parameter */
+    att_parameter_rates *rates; /* per parameter */
     att_loader *loader;
     float *losses;   /* [batch_size] */
-    int64_t batches; /* of an epoch */
-    char *kept;      /* path of the last checkpoint written or resumed from; NULL: none */
-    bool proven;     /* an evaluation or an update since found its weights' answers finite */
+    int64_t batches; /* per epoch */
+    char *kept;      /* path of the last checkpoint that was written or resumed from; NULL: none */
+    bool proven;     /* an update or evaluation with the weights of last_checkpoint gave finite results */
 
     double started;
     att_pace epoch_pace, update_pace;
-    int64_t images; /* trained on by this call, with the seconds and the waiting that took */
+    int64_t images; /* images trained on by this call; the time and waiting time for them */
     double seconds, waited;
-    double eval_seconds; /* of the last epoch's evaluation */
+    double eval_seconds; /* duration of the last evaluation */
     bool stop_asked;
-    bool measuring;  /* the update in progress, or just made, is observed */
-    bool eval_named; /* the evaluation set's corrupt images were told of */
+    bool measuring;  /* the current or last update is observed */
+    bool eval_named; /* the evaluation set's corrupt images have been reported */
 
-    int64_t partial_images; /* of the update in progress, with the sum of their losses */
+    int64_t partial_images; /* images in the current update so far, and the sum of their losses */
     double partial_loss;
-    double lr, grad_norm, update_loss; /* of the last update */
-    att_evaluation evaluation;         /* of the last epoch; of the averaged weights where there are any */
-    att_evaluation plain;              /* of the weights themselves, where `evaluation` is not */
-    const char *stage;                 /* of the evaluation in progress */
+    double lr, grad_norm, update_loss; /* values of the last update */
+    att_evaluation evaluation;         /* last evaluation; of the averaged weights if there is an average */
+    att_evaluation plain;              /* last evaluation of the plain weights */
     att_train_result result;
 } att_trainer;
 
@@ -65,23 +64,23 @@ double att_pace_speed(const att_pace *pace);
 int64_t att_pace_corrupt(const att_pace *pace, const att_loader *loader);
 double att_pace_wait_share(const att_pace *pace, const att_loader *loader);
 
-/* trainer_events.c: what others are told. */
+/* trainer_events.c: sends events to the sinks. */
 att_status att_trainer_emit_begin(att_trainer *trainer);
 att_status att_trainer_emit_step(att_trainer *trainer);
 att_status att_trainer_emit_epoch(att_trainer *trainer);
-/* What the instruments saw of the last update. */
+/* Sends what the instruments observed in the last update. */
 att_status att_trainer_emit_measure(att_trainer *trainer);
 /* As att_loader_options.corrupt_found; user: the trainer. */
 att_status att_trainer_train_corrupt(void *user, int64_t index, const char *reason);
 att_status att_trainer_eval_corrupt(void *user, int64_t index, const char *reason);
-/* Returns `status`, whose message stays, or where that is ATT_OK what a sink answers. */
+/* Returns `status` with its message unchanged; if that is ATT_OK, the status of the sinks. */
 att_status att_trainer_emit_end(att_trainer *trainer, att_status status);
-/* After a batch of the update in progress. */
+/* Reports progress after a batch. */
 void att_trainer_progress(att_trainer *trainer);
 
-/* trainer_evaluate.c: fills `evaluation`, `plain` and state.metric; needs an evaluation set. */
+/* trainer_evaluate.c: fills `evaluation`, `plain` and state.metric. Requires an evaluation set. */
 att_status att_trainer_evaluate(att_trainer *trainer);
-/* Makes the average of the weights, where one is kept, the weights themselves: before the first update it is zero. */
+/* Initialises the average with the weights, if an average is kept. It is zero before the first update. */
 att_status att_trainer_begin_average(att_trainer *trainer);
 
 #endif

@@ -45,7 +45,7 @@ static int find_slot(const att_weights *weights, const char *name)
     return slot;
 }
 
-/* Slot -1 is the parameters themselves. */
+/* Copies a slot of all parameters. Slot -1 is the weights. */
 static att_status copy_slot(att_context *context, const att_weights *from, int from_slot, att_weights *to, int to_slot)
 {
     for (int i = 0; i < att_weights_count(from); i++) {

@@ -105,9 +105,9 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
     char texts[FIELDS_MAX][ATT_TRAIN_OPTION_TEXT];
     for (int i = 0; i < att_train_option_count() && count < FIELDS_MAX; i++, count++) {
         fields[count].name = att_train_option_name(i);
-        fields[count].text = strcmp(fields[count].name, "lr") == 0
-                                 ? att_format_number(trainer->base_lr, texts[count]) /* left open: the automatic one */
-                                 : att_train_option_text(run->options, i, texts[count]);
+        bool is_lr = strcmp(fields[count].name, "lr") == 0; /* options->lr can be 0: automatic */
+        fields[count].text = is_lr ? att_format_number(trainer->base_lr, texts[count])
+                                   : att_train_option_text(run->options, i, texts[count]);
     }
     return emit(trainer, ATT_EVENT_RUN_BEGIN, fields, count);
 }
@@ -124,7 +124,7 @@ att_status att_trainer_emit_step(att_trainer *trainer)
     return emit(trainer, ATT_EVENT_STEP, fields, sizeof fields / sizeof *fields);
 }
 
-/* The names of an evaluation's fields. */
+/* Buffers for the names of an evaluation's event fields. */
 typedef char metric_names[ATT_MAX_METRICS][METRIC_NAME];
 
 static int put_evaluation(const att_task_info *task, const char *prefix, const att_evaluation *evaluation,
@@ -188,7 +188,7 @@ att_status att_trainer_emit_end(att_trainer *trainer, att_status status)
     return status == ATT_OK ? answer : att_fail(trainer->context, status, "%s", message);
 }
 
-/* Of the whole call: the rest of this epoch and the further ones, at the pace so far. */
+/* Estimated time until the end of the training, from the speed so far. */
 static double seconds_left(const att_trainer *trainer, int64_t batch)
 {
     int64_t images = trainer->images + trainer->epoch_pace.images;
