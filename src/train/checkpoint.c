@@ -125,17 +125,17 @@ att_status att_checkpoint_task_options(att_context *context, const att_tensors *
 /* --- which data set the classes are from -------------------------------------------------------------------------- */
 
 static const char IMAGENET[] = "imagenet-1k";
-enum { PATH_ENDING = 256 };
+enum { NORMALIZED_SIZE = 256 };
 
 /* Writes the letters (in lower case) and digits of the last `count` components of a path, and drops other
  * characters. */
-static void plain_ending(const char *path, int count, char ending[PATH_ENDING])
+static void normalize_suffix(const char *path, int count, char ending[NORMALIZED_SIZE])
 {
     const char *from = path + strlen(path);
     while (from > path && (from[-1] != '/' || --count > 0))
         from--;
     size_t length = 0;
-    for (; *from && length + 1 < PATH_ENDING; from++)
+    for (; *from && length + 1 < NORMALIZED_SIZE; from++)
         if (isalnum((unsigned char)*from))
             ending[length++] = (char)tolower((unsigned char)*from);
     ending[length] = '\0';
@@ -143,11 +143,11 @@ static void plain_ending(const char *path, int count, char ending[PATH_ENDING])
 
 /* Whether the last components of a path contain the data set's name and no digit follows: "cifar100" does not contain
  * "cifar10". */
-static bool is_called_after(const char *path, int parts, const char *data_set)
+static bool suffix_contains(const char *path, int parts, const char *data_set)
 {
-    char ending[PATH_ENDING], name[PATH_ENDING];
-    plain_ending(path, parts, ending);
-    plain_ending(data_set, 1, name);
+    char ending[NORMALIZED_SIZE], name[NORMALIZED_SIZE];
+    normalize_suffix(path, parts, ending);
+    normalize_suffix(data_set, 1, name);
     for (const char *at = ending; (at = strstr(at, name)); at++)
         if (!isdigit((unsigned char)at[strlen(name)]))
             return true;
@@ -155,29 +155,29 @@ static bool is_called_after(const char *path, int parts, const char *data_set)
 }
 
 /* Returns the known data set with that many classes whose name the text contains; NULL if there is none. */
-static const att_known_classes *called_after(const char *text, int parts, int classes)
+static const att_known_classes *known_classes_in_path(const char *text, int parts, int classes)
 {
     for (int i = 0; i < att_known_classes_count(); i++) {
         const att_known_classes *known = att_known_classes_at(i);
-        if (known->count == classes && is_called_after(text, parts, known->name))
+        if (known->count == classes && suffix_contains(text, parts, known->name))
             return known;
     }
     return NULL;
 }
 
 /* Whether a component of a path, or of a name such as "tfds/imagenet2012:5.0", equals the data set's name. with
- * `and_more`: also if the component begins with the name ("imagenet-1k-wds") and no digit follows. */
-static bool has_part_called(const char *path, const char *data_set, bool and_more)
+ * `allow_suffix`: also if the component begins with the name ("imagenet-1k-wds") and no digit follows. */
+static bool has_component(const char *path, const char *data_set, bool allow_suffix)
 {
-    char part[PATH_ENDING], own[PATH_ENDING], name[PATH_ENDING];
-    plain_ending(data_set, 1, name);
+    char part[NORMALIZED_SIZE], own[NORMALIZED_SIZE], name[NORMALIZED_SIZE];
+    normalize_suffix(data_set, 1, name);
     size_t length = strlen(name);
     for (; *path; path += strspn(path, "/:")) {
         size_t size = strcspn(path, "/:");
         snprintf(part, sizeof part, "%.*s", (int)size, path);
-        plain_ending(part, 1, own);
+        normalize_suffix(part, 1, own);
         path += size;
-        if (strncmp(own, name, length) == 0 && (!own[length] || (and_more && !isdigit((unsigned char)own[length]))))
+        if (strncmp(own, name, length) == 0 && (!own[length] || (allow_suffix && !isdigit((unsigned char)own[length]))))
             return true;
     }
     return false;
@@ -185,16 +185,16 @@ static bool has_part_called(const char *path, const char *data_set, bool and_mor
 
 /* Returns the known data set with that many classes that a training's option names. Alternative names of ImageNet-1k
  * must match a whole component, because names of other data sets begin with them. */
-static const att_known_classes *trained_on(const char *said, int classes)
+static const att_known_classes *known_classes_of_option(const char *value, int classes)
 {
     static const char *const names[] = {"imagenet", "imagenet2012", "ilsvrc", "ilsvrc2012", "imnet"};
     const att_known_classes *imagenet = att_known_classes_find(IMAGENET);
     for (size_t i = 0; classes == imagenet->count && i < sizeof names / sizeof *names; i++)
-        if (has_part_called(said, names[i], false))
+        if (has_component(value, names[i], false))
             return imagenet;
     for (int i = 0; i < att_known_classes_count(); i++) {
         const att_known_classes *known = att_known_classes_at(i);
-        if (known->count == classes && has_part_called(said, known->name, true))
+        if (known->count == classes && has_component(value, known->name, true))
             return known;
     }
     return NULL;
@@ -202,7 +202,7 @@ static const att_known_classes *trained_on(const char *said, int classes)
 
 /* Looks for the data set in the options of a training script. *known: the data set with these classes, NULL if unknown.
  * Returns false if the options name no data set. */
-static bool find_trained_on(const att_tensors *file, int classes, const att_known_classes **known)
+static bool known_classes_of_options(const att_tensors *file, int classes, const att_known_classes **known)
 {
     static const char *const keys[] = {"dataset", "data_dir", "data", "data_set", "data_path"};
     const char *text = att_tensors_metadata(file, ATT_TENSORS_OPTIONS);
@@ -210,11 +210,11 @@ static bool find_trained_on(const att_tensors *file, int classes, const att_know
     bool named = false;
     *known = NULL;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !*known; i++) {
-        const char *said = json_string_value(json_object_get(options, keys[i]));
-        if (!said || !*said)
+        const char *value = json_string_value(json_object_get(options, keys[i]));
+        if (!value || !*value)
             continue;
         named = true;
-        *known = trained_on(said, classes);
+        *known = known_classes_of_option(value, classes);
     }
     json_decref(options);
     return named;
@@ -222,16 +222,16 @@ static bool find_trained_on(const att_tensors *file, int classes, const att_know
 
 const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, int classes)
 {
-    const char *said = att_tensors_metadata(file, ATT_CLASSES_KEY);
+    const char *value = att_tensors_metadata(file, ATT_CLASSES_KEY);
     if (att_checkpoint_classes(file) || att_metadata_has_training(file))
         return NULL;
     const att_known_classes *known =
-        said ? att_known_classes_find(said) : called_after(att_tensors_path(file), 2, classes);
+        value ? att_known_classes_find(value) : known_classes_in_path(att_tensors_path(file), 2, classes);
     if (known && known->count == classes)
         return known;
     if (att_tensors_metadata(file, ATT_IDENTITY_KEY))
         return NULL;
-    if (find_trained_on(file, classes, &known))
+    if (known_classes_of_options(file, classes, &known))
         return known;
     const att_known_classes *imagenet = att_known_classes_find(IMAGENET);
     return classes == imagenet->count ? imagenet : NULL;
@@ -299,7 +299,7 @@ static att_status write_content(content *c, const att_model *model, const char *
 }
 
 /* Allocates `parameters` for `count` indices. */
-static int *make_room(content *c, int count)
+static int *allocate_parameters(content *c, int count)
 {
     int *parameters = att_arena_allocate(&c->metadata.arena, ((size_t)count + 1) * sizeof *parameters);
     c->parameters = parameters;
@@ -307,9 +307,9 @@ static int *make_room(content *c, int count)
     return parameters;
 }
 
-static att_status choose_all(content *c)
+static att_status select_all(content *c)
 {
-    int *parameters = make_room(c, att_weights_count(c->weights));
+    int *parameters = allocate_parameters(c, att_weights_count(c->weights));
     if (!parameters)
         return att_fail_memory(c->context, (size_t)c->count * sizeof *parameters, "the list of tensors");
     for (int i = 0; i < c->count; i++)
@@ -318,32 +318,33 @@ static att_status choose_all(content *c)
 }
 
 /* Finds the parameter of the model among the weights. */
-static att_status find_parameter(const content *c, const att_parameter_info *wanted, int *index)
+static att_status find_parameter(const content *c, const att_parameter_info *parameter, int *index)
 {
     char found[96], expected[96];
-    *index = att_weights_find(c->weights, wanted->name);
+    *index = att_weights_find(c->weights, parameter->name);
     if (*index < 0)
-        return att_fail(c->context, ATT_ERR_MISMATCH, "the weights lack \"%s\", which the network has", wanted->name);
+        return att_fail(c->context, ATT_ERR_MISMATCH, "the weights lack \"%s\", which the network has",
+                        parameter->name);
     att_shape shape = att_weights_at(c->weights, *index).shape;
-    if (att_shape_equal(shape, wanted->shape))
+    if (att_shape_equal(shape, parameter->shape))
         return ATT_OK;
     return att_fail(c->context, ATT_ERR_MISMATCH, "\"%s\" has shape %s in the weights and %s in the network",
-                    wanted->name, att_shape_format(shape, found, sizeof found),
-                    att_shape_format(wanted->shape, expected, sizeof expected));
+                    parameter->name, att_shape_format(shape, found, sizeof found),
+                    att_shape_format(parameter->shape, expected, sizeof expected));
 }
 
-static att_status choose_of_model(content *c, const att_model *model)
+static att_status select_of_model(content *c, const att_model *model)
 {
     const att_graph *graph = att_model_graph(model);
     if (c->weights->dtype != att_graph_dtype(graph))
         return att_fail(c->context, ATT_ERR_MISMATCH, "the weights are %s, the network computes in %s",
                         att_dtype_name(c->weights->dtype), att_dtype_name(att_graph_dtype(graph)));
-    int *parameters = make_room(c, att_graph_parameter_count(graph));
+    int *parameters = allocate_parameters(c, att_graph_parameter_count(graph));
     if (!parameters)
         return att_fail_memory(c->context, (size_t)c->count * sizeof *parameters, "the list of tensors");
     for (int i = 0; i < c->count; i++) {
-        att_parameter_info wanted = att_graph_parameter_at(graph, i);
-        ATT_TRY(find_parameter(c, &wanted, &parameters[i]));
+        att_parameter_info parameter = att_graph_parameter_at(graph, i);
+        ATT_TRY(find_parameter(c, &parameter, &parameters[i]));
     }
     return ATT_OK;
 }
@@ -356,7 +357,7 @@ att_status att_checkpoint_write(const att_train_run *run, const att_train_state 
                  .metadata = {.arena = {.context = run->context}}};
     att_status status = att_metadata_training(&c.metadata, run, state);
     if (status == ATT_OK)
-        status = choose_all(&c);
+        status = select_all(&c);
     if (status == ATT_OK)
         status = write_content(&c, run->model, path);
     att_metadata_free(&c.metadata);
@@ -369,19 +370,16 @@ att_status att_checkpoint_export(const att_model *model, const att_weights *weig
     content c = {.context = context, .weights = weights, .metadata = {.arena = {.context = context}}};
     att_status status = att_metadata_identity(&c.metadata, model);
     if (status == ATT_OK)
-        status = choose_of_model(&c, model);
+        status = select_of_model(&c, model);
     if (status == ATT_OK)
         status = write_content(&c, model, path);
     att_metadata_free(&c.metadata);
     return status;
 }
 
-* /
-    /* --- resuming
-       ----------------------------------------------------------------------------------------------------- */
+/* --- resuming ----------------------------------------------------------------------------------------------------- */
 
-    att_status
-    att_checkpoint_engine(att_context *context, const att_tensors *file, int *lanes, int *parts, int64_t *memory)
+att_status att_checkpoint_engine(att_context *context, const att_tensors *file, int *lanes, int *parts, int64_t *memory)
 {
     int64_t read, shared = 0, given = 0;
     ATT_TRY(att_metadata_check_version(context, file));

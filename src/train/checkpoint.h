@@ -58,6 +58,6 @@ att_status att_checkpoint_path(att_context *context, const char *output, const c
 att_status att_checkpoint_publish(const att_train_run *run, const att_train_state *state);
 /* The same without writing: links `source` and removes the evicted checkpoint. Repeats what a killed process may have
  * left undone. */
-att_status att_checkpoint_settle(const att_train_run *run, const att_train_state *state, const char *source);
+att_status att_checkpoint_link(const att_train_run *run, const att_train_state *state, const char *source);
 
 #endif

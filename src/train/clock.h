@@ -12,7 +12,7 @@ static inline double att_seconds_now(void)
 }
 
 /* part / whole; 0 if `whole` is 0. */
-static inline double att_share(double part, double whole)
+static inline double att_ratio(double part, double whole)
 {
     return whole > 0 ? part / whole : 0;
 }

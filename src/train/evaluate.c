@@ -44,7 +44,7 @@ typedef struct evaluator {
     int64_t count, not_finite; /* evaluated images; those with a NaN or infinite output */
 } evaluator;
 
-static att_status tally(evaluator *e, const att_batch *batch, const att_batch *answers)
+static att_status observe_batch(evaluator *e, const att_batch *batch, const att_batch *answers)
 {
     for (int i = 0; i < batch->count; i++)
         e->not_finite += !att_inference_is_finite(answers, i);
@@ -63,7 +63,7 @@ static double loss_so_far(const evaluator *e)
     return values[loss];
 }
 
-static att_status tell(const evaluator *e, const att_batch *batch)
+static att_status report_progress(const evaluator *e, const att_batch *batch)
 {
     if (!e->options->progress)
         return ATT_OK;
@@ -72,7 +72,7 @@ static att_status tell(const evaluator *e, const att_batch *batch)
     att_progress progress = {.stage = e->options->stage,
                              .batch = done,
                              .batches = batches,
-                             .images_per_second = att_share((double)e->count, elapsed),
+                             .images_per_second = att_ratio((double)e->count, elapsed),
                              .seconds_left = elapsed / (double)done * (double)(batches - done),
                              .loss = loss_so_far(e),
                              .lr = NAN};
@@ -95,8 +95,8 @@ static att_status run(evaluator *e)
         if (e->options->measure)
             ATT_TRY(att_measure_observe(e->options->measure, e->inference.session, batch.count,
                                         att_task_classes(e->task, &batch)));
-        ATT_TRY(tally(e, &batch, &answers));
-        ATT_TRY(tell(e, &batch));
+        ATT_TRY(observe_batch(e, &batch, &answers));
+        ATT_TRY(report_progress(e, &batch));
     }
 }
 
@@ -135,17 +135,17 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     return open_loader(e, dataset, transform);
 }
 
-static att_evaluation figures(const evaluator *e)
+static att_evaluation make_result(const evaluator *e)
 {
     double elapsed = att_seconds_now() - e->started;
     att_loader_stats stats = att_loader_describe(e->loader);
-    att_evaluation found = {.count = e->count,
-                            .not_finite = e->not_finite,
-                            .corrupt = stats.corrupt,
-                            .images_per_second = att_share((double)e->count, elapsed),
-                            .wait_share = att_share(stats.wait_seconds, elapsed)};
-    e->task->report(e->state, found.metrics);
-    return found;
+    att_evaluation evaluation = {.count = e->count,
+                                 .not_finite = e->not_finite,
+                                 .corrupt = stats.corrupt,
+                                 .images_per_second = att_ratio((double)e->count, elapsed),
+                                 .wait_share = att_ratio(stats.wait_seconds, elapsed)};
+    e->task->report(e->state, evaluation.metrics);
+    return evaluation;
 }
 
 att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
@@ -166,7 +166,7 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
         status = att_fail(e.context, ATT_ERR_FORMAT, "none of the %lld images can be decoded",
                           (long long)att_dataset_count(dataset));
     if (status == ATT_OK && result)
-        *result = figures(&e);
+        *result = make_result(&e);
     att_loader_destroy(&e.loader);
     if (e.state && e.task->end)
         e.task->end(e.context, e.state);

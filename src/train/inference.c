@@ -20,16 +20,16 @@ static bool is_answer(const att_named_value *output)
     return !output->probe && strcmp(output->name, "loss") != 0;
 }
 
-static bool is_wanted(const att_named_value *output, const char *const *wanted)
+static bool is_requested(const att_named_value *output, const char *const *requested)
 {
-    if (!wanted)
+    if (!requested)
         return is_answer(output);
-    while (*wanted && strcmp(*wanted, output->name) != 0)
-        wanted++;
-    return *wanted;
+    while (*requested && strcmp(*requested, output->name) != 0)
+        requested++;
+    return *requested;
 }
 
-static att_status describe_outputs(const att_graph *graph, const char *const *wanted, att_inference *inference)
+static att_status describe_outputs(const att_graph *graph, const char *const *requested, att_inference *inference)
 {
     size_t count = (size_t)graph->outputs.count;
     inference->outputs = att_allocate_array(inference->context, count, sizeof *inference->outputs);
@@ -38,7 +38,7 @@ static att_status describe_outputs(const att_graph *graph, const char *const *wa
         return att_fail_memory(inference->context, count * sizeof *inference->outputs, "a network's outputs");
     for (int i = 0; i < graph->outputs.count; i++) {
         const att_named_value *output = &graph->outputs.items[i];
-        if (is_wanted(output, wanted))
+        if (is_requested(output, requested))
             inference->outputs[inference->output_count++] =
                 (att_field){.name = output->name, .dtype = ATT_F32, .shape = att_value_shape(graph, output->value)};
     }
@@ -51,7 +51,7 @@ static void choose_outputs(const att_graph *graph, const att_inference_options *
     int count = 0;
     for (int i = 0; i < graph->outputs.count; i++) {
         const att_named_value *output = &graph->outputs.items[i];
-        if (is_wanted(output, options->outputs) ||
+        if (is_requested(output, options->outputs) ||
             (output->probe && options->probes && att_text_matches(options->probes, output->name)))
             names[count++] = output->name;
     }
@@ -80,7 +80,7 @@ static att_status compile(const att_graph *graph, const att_inference_options *o
     return status;
 }
 
-static att_status make_answers(att_inference *inference, int max_batch)
+static att_status allocate_answers(att_inference *inference, int max_batch)
 {
     for (int i = 0; i < inference->output_count; i++) {
         size_t bytes = att_size_product((size_t)max_batch, att_field_bytes(&inference->outputs[i]));
@@ -98,7 +98,7 @@ att_status att_inference_create(const att_graph *graph, att_weights *weights, co
     if (status == ATT_OK)
         status = att_session_create(inference->plan, weights, options->max_batch, &inference->session);
     if (status == ATT_OK)
-        status = make_answers(inference, options->max_batch);
+        status = allocate_answers(inference, options->max_batch);
     if (status != ATT_OK)
         att_inference_free(inference);
     return status;
@@ -163,12 +163,12 @@ bool att_inference_is_finite(const att_batch *answers, int sample)
 
 att_status att_inference_check_images(const att_model *model, const att_transform_options *transform)
 {
-    att_preprocess wanted = att_model_preprocess(model);
-    if (transform->height == wanted.height && transform->width == wanted.width &&
-        transform->channels == wanted.in_chans)
+    att_preprocess requested = att_model_preprocess(model);
+    if (transform->height == requested.height && transform->width == requested.width &&
+        transform->channels == requested.in_chans)
         return ATT_OK;
     return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_MISMATCH,
                     "images are made %d x %d with %d channels, but %s takes %d x %d with %d", transform->height,
-                    transform->width, transform->channels, att_model_name(model), wanted.height, wanted.width,
-                    wanted.in_chans);
+                    transform->width, transform->channels, att_model_name(model), requested.height, requested.width,
+                    requested.in_chans);
 }

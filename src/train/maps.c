@@ -16,13 +16,13 @@
 #include "train/inference.h"
 
 enum {
-    MOST_IMAGES = 65536,
+    MAX_IMAGES = 65536,
     NAME_SIZE = 256,
     NUMBER_SIZE = 16,
     TEXT_SIZE = 8192,
     OWN_TENSORS = 2,
     TENSORS_PER_NODE = 4,
-    MOST_LEVEL = 65535
+    MAX_LEVEL = 65535
 };
 
 typedef struct map_node {
@@ -55,7 +55,7 @@ typedef struct mapper {
     int node_count;
     map_output *outputs; /* [inference.output_count] */
     int64_t count;       /* images processed so far */
-    int64_t most;
+    int64_t max_images;
     uint8_t *images;
     int64_t *indices, *labels; /* per image: index in the data set, class */
     const char **captions;
@@ -80,7 +80,7 @@ static att_status add_probes(mapper *m)
     return att_ask_attention_map(m->graph, m->options->nodes);
 }
 
-static bool is_wanted(const mapper *m, const att_node *node)
+static bool is_requested(const mapper *m, const att_node *node)
 {
     return strcmp(node->op->name, "attention") == 0 && att_text_matches(m->options->nodes, node->scope);
 }
@@ -101,17 +101,17 @@ static att_status add_node(mapper *m, const att_node *node)
     snprintf(added->prefix_name, NAME_SIZE, "%s.prefix", node->scope);
     snprintf(added->figures_name, NAME_SIZE, "%s.figures", node->scope);
     snprintf(added->place_name, NAME_SIZE, "%s.place", node->scope);
-    size_t rows = att_size_product((size_t)m->most, (size_t)(added->heads * added->tokens));
-    size_t described = att_size_product((size_t)m->most, (size_t)((added->heads + 1) * added->tokens));
+    size_t rows = att_size_product((size_t)m->max_images, (size_t)(added->heads * added->tokens));
+    size_t described = att_size_product((size_t)m->max_images, (size_t)((added->heads + 1) * added->tokens));
     size_t patches = att_size_product(rows, (size_t)(added->tokens - added->prefix_tokens));
     size_t prefix = att_size_product(rows, (size_t)added->prefix_tokens);
     added->patches = allocate(m, patches, sizeof *added->patches);
     added->prefix = allocate(m, prefix > 0 ? prefix : 1, sizeof *added->prefix);
     added->figures = allocate(m, described, ATT_MAPS_FIGURES * sizeof *added->figures);
     added->place = allocate(m, described, sizeof *added->place);
-    bool fine = added->patches && added->prefix && added->figures && added->place;
-    return fine ? ATT_OK
-                : att_fail_memory(m->context, att_size_product(patches, sizeof *added->patches), "attention maps");
+    bool ok = added->patches && added->prefix && added->figures && added->place;
+    return ok ? ATT_OK
+              : att_fail_memory(m->context, att_size_product(patches, sizeof *added->patches), "attention maps");
 }
 
 static att_status find_nodes(mapper *m)
@@ -123,7 +123,7 @@ static att_status find_nodes(mapper *m)
     if (!m->nodes)
         return att_fail_memory(m->context, size, "attention maps");
     for (int i = 0; i < graph->nodes.count; i++) {
-        if (!is_wanted(m, &graph->nodes.items[i]))
+        if (!is_requested(m, &graph->nodes.items[i]))
             continue;
         ATT_TRY(add_node(m, &graph->nodes.items[i]));
         const map_node *added = &m->nodes[m->node_count - 1];
@@ -144,20 +144,20 @@ static size_t pixels(const mapper *m)
 
 static att_status reserve_images(mapper *m)
 {
-    size_t count = (size_t)m->most;
+    size_t count = (size_t)m->max_images;
     m->images = allocate(m, count, pixels(m));
     m->pixels = allocate(m, pixels(m), sizeof *m->pixels);
     m->indices = allocate(m, count, sizeof *m->indices);
     m->labels = allocate(m, count, sizeof *m->labels);
     m->captions = allocate(m, count, sizeof *m->captions);
-    bool fine = m->images && m->pixels && m->indices && m->labels && m->captions;
-    return fine ? ATT_OK
-                : att_fail_memory(m->context, att_size_product(count, pixels(m)), "the images of attention maps");
+    bool ok = m->images && m->pixels && m->indices && m->labels && m->captions;
+    return ok ? ATT_OK
+              : att_fail_memory(m->context, att_size_product(count, pixels(m)), "the images of attention maps");
 }
 
 static att_status reserve_output(mapper *m, const att_field *field, map_output *output)
 {
-    size_t bytes = att_size_product((size_t)m->most, att_field_bytes(field)), length = strlen(field->name);
+    size_t bytes = att_size_product((size_t)m->max_images, att_field_bytes(field)), length = strlen(field->name);
     if (field->shape.rank == ATT_MAX_RANK)
         return att_fail(m->context, ATT_ERR_UNSUPPORTED,
                         "the network's output \"%s\" has %d dimensions; a file of maps keeps outputs of at most %d",
@@ -188,14 +188,14 @@ static att_status count_images(mapper *m)
 {
     const att_maps_options *o = m->options;
     int64_t count = att_dataset_count(m->dataset);
-    if (o->count < 1 || o->count > MOST_IMAGES)
+    if (o->count < 1 || o->count > MAX_IMAGES)
         return att_fail(m->context, ATT_ERR_ARGUMENT, "attention maps of %d images, expected 1 to %d", o->count,
-                        (int)MOST_IMAGES);
+                        (int)MAX_IMAGES);
     for (int i = 0; o->images && i < o->count; i++)
         if (o->images[i] < 0 || o->images[i] >= count)
             return att_fail(m->context, ATT_ERR_ARGUMENT, "attention maps of image %lld of a data set of %lld images",
                             (long long)o->images[i], (long long)count);
-    m->most = o->images || o->count < count ? o->count : count;
+    m->max_images = o->images || o->count < count ? o->count : count;
     return ATT_OK;
 }
 
@@ -234,7 +234,7 @@ static uint8_t to_byte(double value)
 }
 
 /* Stores the image as the network sees it, with the normalisation undone. */
-static void keep_image(mapper *m)
+static void store_image(mapper *m)
 {
     const att_transform_options *t = m->transform;
     uint8_t *out = m->images + (size_t)m->count * pixels(m);
@@ -245,8 +245,8 @@ static void keep_image(mapper *m)
 }
 
 /* Computes the figures of a query from its attention weights on all keys, in f64. */
-static void describe(const map_node *node, const double *row, int64_t query, float figures[ATT_MAPS_FIGURES],
-                     int32_t *place)
+static void compute_figures(const map_node *node, const double *row, int64_t query, float figures[ATT_MAPS_FIGURES],
+                            int32_t *place)
 {
     double entropy = 0, prefix = 0;
     int64_t best = node->prefix_tokens;
@@ -264,13 +264,13 @@ static void describe(const map_node *node, const double *row, int64_t query, flo
 }
 
 /* Stores the attention weights of one query of a head; those on patches are quantised relative to the largest. */
-static void keep_row(const map_node *node, const float *row, float largest, float *prefix, uint16_t *patches)
+static void store_row(const map_node *node, const float *row, float largest, float *prefix, uint16_t *patches)
 {
     for (int64_t j = 0; j < node->prefix_tokens; j++)
         prefix[j] = row[j];
     for (int64_t j = node->prefix_tokens; j < node->tokens; j++) {
-        double share = largest > 0 ? (double)row[j] / (double)largest : 0;
-        *patches++ = (uint16_t)(share >= 1 ? MOST_LEVEL : lround(MOST_LEVEL * share));
+        double ratio = largest > 0 ? (double)row[j] / (double)largest : 0;
+        *patches++ = (uint16_t)(ratio >= 1 ? MAX_LEVEL : lround(MAX_LEVEL * ratio));
     }
 }
 
@@ -279,19 +279,19 @@ static void keep_row(const map_node *node, const float *row, float largest, floa
 static bool mean_row(const map_node *node, const float *maps, int64_t count, int64_t i, double *row)
 {
     int64_t n = node->tokens;
-    bool fine = true;
+    bool ok = true;
     for (int64_t j = 0; j < n; j++) {
         double sum = 0;
         for (int64_t h = 0; h < count; h++)
             sum += (double)maps[(h * n + i) * n + j];
         row[j] = sum / (double)count;
-        fine = fine && isfinite(sum) && sum >= 0;
+        ok = ok && isfinite(sum) && sum >= 0;
     }
-    return fine;
+    return ok;
 }
 
 /* Stores the maps of the current image, [heads][tokens][tokens]. Returns false if they are not valid weights. */
-static bool keep_maps(const mapper *m, const map_node *node, const float *maps)
+static bool store_maps(const mapper *m, const map_node *node, const float *maps)
 {
     int64_t heads = node->heads, n = node->tokens, prefix = node->prefix_tokens, row = 0;
     for (int64_t h = 0; h <= heads; h++)
@@ -301,15 +301,15 @@ static bool keep_maps(const mapper *m, const map_node *node, const float *maps)
             if (!mean_row(node, single ? maps + h * n * n : maps, single ? 1 : heads, i, m->mean))
                 return false;
             float *figures = node->figures + at * ATT_MAPS_FIGURES;
-            describe(node, m->mean, i, figures, node->place + at);
+            compute_figures(node, m->mean, i, figures, node->place + at);
             if (single)
-                keep_row(node, maps + row * n, figures[ATT_MAPS_LARGEST], node->prefix + kept * prefix,
-                         node->patches + kept * (n - prefix));
+                store_row(node, maps + row * n, figures[ATT_MAPS_LARGEST], node->prefix + kept * prefix,
+                          node->patches + kept * (n - prefix));
         }
     return true;
 }
 
-static void keep_answer(const mapper *m, const att_batch *answer)
+static void store_answer(const mapper *m, const att_batch *answer)
 {
     for (int i = 0; i < answer->field_count; i++) {
         int64_t width = att_shape_count(answer->fields[i].shape);
@@ -317,7 +317,7 @@ static void keep_answer(const mapper *m, const att_batch *answer)
     }
 }
 
-static att_status keep_caption(mapper *m, const att_batch *answer, int64_t index)
+static att_status store_caption(mapper *m, const att_batch *answer, int64_t index)
 {
     const att_task_image image = {.dataset = m->dataset, .index = index, .unlabelled = m->options->unlabelled};
     att_text text = {.context = m->context};
@@ -351,27 +351,27 @@ static att_status add_image(mapper *m, int64_t index)
         char probe[NAME_SIZE];
         snprintf(probe, sizeof probe, "%s.map", node->scope);
         ATT_TRY(att_session_output(m->inference.session, probe, 0, 1, m->rows));
-        if (!keep_maps(m, node, m->rows))
+        if (!store_maps(m, node, m->rows))
             return att_fail(m->context, ATT_ERR_NONFINITE,
                             "%s: NaN or infinity in the attention map; the weights are damaged", node->scope);
     }
     if (!att_inference_is_finite(&answer, 0))
         return att_fail(m->context, ATT_ERR_NONFINITE,
                         "the network answers with NaN or infinity; its weights are damaged");
-    keep_answer(m, &answer);
-    ATT_TRY(keep_caption(m, &answer, index));
-    keep_image(m);
+    store_answer(m, &answer);
+    ATT_TRY(store_caption(m, &answer, index));
+    store_image(m);
     m->indices[m->count] = index;
     m->labels[m->count] = m->options->unlabelled ? -1 : att_dataset_label(m->dataset, index);
     m->count++;
     return ATT_OK;
 }
 
-static att_status tell(const mapper *m)
+static att_status report_progress(const mapper *m)
 {
     att_progress progress = {.stage = "maps",
                              .batch = m->count,
-                             .batches = m->most,
+                             .batches = m->max_images,
                              .images_per_second = NAN,
                              .seconds_left = NAN,
                              .loss = NAN,
@@ -384,15 +384,15 @@ static att_status tell(const mapper *m)
 static att_status add_images(mapper *m)
 {
     const att_maps_options *o = m->options;
-    int64_t asked = o->images ? o->count : att_dataset_count(m->dataset);
-    for (int64_t i = 0; i < asked && m->count < m->most; i++) {
+    int64_t requested = o->images ? o->count : att_dataset_count(m->dataset);
+    for (int64_t i = 0; i < requested && m->count < m->max_images; i++) {
         int64_t index = o->images ? o->images[i] : i;
         att_status status = read_image(m, index);
         if (o->skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
             continue; /* the evaluation has reported this image */
         ATT_TRY(status);
         ATT_TRY(add_image(m, index));
-        ATT_TRY(tell(m));
+        ATT_TRY(report_progress(m));
     }
     return m->count > 0 ? ATT_OK : att_fail(m->context, ATT_ERR_FORMAT, "no image could be decoded for a map");
 }
@@ -400,22 +400,22 @@ static att_status add_images(mapper *m)
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
 /* Returns item `index` of a list of texts. room: buffer that may hold the text. */
-typedef const char *(*text_at)(const mapper *m, int index, char room[TEXT_SIZE]);
+typedef const char *(*text_at)(const mapper *m, int index, char buffer[TEXT_SIZE]);
 
-static const char *node_at(const mapper *m, int index, char room[TEXT_SIZE])
+static const char *node_at(const mapper *m, int index, char buffer[TEXT_SIZE])
 {
-    (void)room;
+    (void)buffer;
     return m->nodes[index].scope;
 }
 
-static const char *name_at(const mapper *m, int index, char room[TEXT_SIZE])
+static const char *name_at(const mapper *m, int index, char buffer[TEXT_SIZE])
 {
-    return att_dataset_short_name(m->dataset, m->indices[index], room, TEXT_SIZE);
+    return att_dataset_short_name(m->dataset, m->indices[index], buffer, TEXT_SIZE);
 }
 
-static const char *caption_at(const mapper *m, int index, char room[TEXT_SIZE])
+static const char *caption_at(const mapper *m, int index, char buffer[TEXT_SIZE])
 {
-    (void)room;
+    (void)buffer;
     return m->captions[index];
 }
 
@@ -423,17 +423,17 @@ static const char *caption_at(const mapper *m, int index, char room[TEXT_SIZE])
 static att_status write_list(mapper *m, text_at text, int count, const char **list)
 {
     att_json_writer *json;
-    const char *made = NULL;
+    const char *json_text = NULL;
     size_t length = 0;
     ATT_TRY(att_json_writer_create(m->context, false, &json));
     att_json_begin_array(json);
     for (int i = 0; i < count; i++) {
-        char room[TEXT_SIZE];
-        att_json_string(json, text(m, i, room));
+        char buffer[TEXT_SIZE];
+        att_json_string(json, text(m, i, buffer));
     }
     att_json_end_array(json);
-    att_status status = att_json_writer_finish(json, &made, &length);
-    if (status == ATT_OK && !(*list = att_arena_string(&m->arena, made)))
+    att_status status = att_json_writer_finish(json, &json_text, &length);
+    if (status == ATT_OK && !(*list = att_arena_string(&m->arena, json_text)))
         status = att_fail_memory(m->context, length, "a list of names");
     att_json_writer_destroy(&json);
     return status;
@@ -484,15 +484,15 @@ static const att_attention_attrs *first_attention(const mapper *m)
 {
     const att_graph *graph = m->graph;
     int i = 0;
-    while (!is_wanted(m, &graph->nodes.items[i]))
+    while (!is_requested(m, &graph->nodes.items[i]))
         i++;
     return graph->nodes.items[i].attrs;
 }
 
 static att_status write_file(mapper *m, const char *path)
 {
-    int most = OWN_TENSORS + m->inference.output_count + TENSORS_PER_NODE * m->node_count;
-    size_t size = (size_t)most * sizeof(att_safetensors_tensor);
+    int max_tensors = OWN_TENSORS + m->inference.output_count + TENSORS_PER_NODE * m->node_count;
+    size_t size = (size_t)max_tensors * sizeof(att_safetensors_tensor);
     att_safetensors_tensor *tensors = att_arena_allocate(&m->arena, size);
     if (!tensors)
         return att_fail_memory(m->context, size, "a list of maps");

@@ -75,9 +75,9 @@ att_status att_metadata_identity(att_metadata *metadata, const att_model *model)
     return finish(metadata);
 }
 
-/* Called for each setting that a resume compares. what: the key after "attscope.train.". before: the value to assume
+/* Called for each setting that a resume compares. what: the key after "attscope.train.". default_value: to assume
  * for files that lack the key, because they are older than it; NULL if all files have it. */
-typedef void (*line_fn)(void *user, const char *what, const char *value, const char *before);
+typedef void (*line_fn)(void *user, const char *what, const char *value, const char *default_value);
 
 static char *transform_text(const att_transform_options *options, char text[VALUE_SIZE])
 {
@@ -100,21 +100,22 @@ static char *transform_text(const att_transform_options *options, char text[VALU
 /* Describes the random augmentations except for crop and horizontal flip; "" if there are none. */
 static char *augment_text(const att_transform_options *options, char text[VALUE_SIZE])
 {
-    const att_rand_augment *how = &options->rand_augment;
+    const att_rand_augment *rand_augment = &options->rand_augment;
     const double reals[] = {options->vertical_flip,
                             options->color_jitter[0],
                             options->color_jitter[1],
                             options->color_jitter[2],
                             options->erase,
-                            how->layers > 0 ? how->magnitude : 0,
-                            how->layers > 0 ? how->deviation : 0,
-                            how->layers > 0 ? how->most : 0,
-                            how->layers > 0 ? how->probability : 0};
+                            rand_augment->layers > 0 ? rand_augment->magnitude : 0,
+                            rand_augment->layers > 0 ? rand_augment->deviation : 0,
+                            rand_augment->layers > 0 ? rand_augment->most : 0,
+                            rand_augment->layers > 0 ? rand_augment->probability : 0};
     enum { COUNT = sizeof reals / sizeof *reals };
-    bool any = how->layers > 0;
-    int length = snprintf(text, VALUE_SIZE, "layers=%d increasing=%d erasing=%d,%d numbers=", how->layers,
-                          (int)(how->layers > 0 && how->increasing), options->erase > 0 ? (int)options->erase_mode : 0,
-                          options->erase > 0 ? options->erase_count : 0);
+    bool any = rand_augment->layers > 0;
+    int length =
+        snprintf(text, VALUE_SIZE, "layers=%d increasing=%d erasing=%d,%d numbers=", rand_augment->layers,
+                 (int)(rand_augment->layers > 0 && rand_augment->increasing),
+                 options->erase > 0 ? (int)options->erase_mode : 0, options->erase > 0 ? options->erase_count : 0);
     for (int i = 0; i < COUNT; i++) {
         char number[ATT_NUMBER_TEXT];
         any |= reals[i] > 0;
@@ -180,9 +181,9 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
     line(user, "fingerprint", run->fingerprint, NULL);
 }
 
-static void put_line(void *user, const char *what, const char *value, const char *before)
+static void put_line(void *user, const char *what, const char *value, const char *default_value)
 {
-    (void)before;
+    (void)default_value;
     put_text(user, what, value);
 }
 
@@ -191,17 +192,17 @@ static void put_line(void *user, const char *what, const char *value, const char
 static void put_classes(att_metadata *metadata, const att_dataset *dataset)
 {
     att_text lines = {.context = metadata->arena.context};
-    bool plain = true, telling = false;
+    bool plain = true, informative = false;
     for (int c = 0; c < att_dataset_class_count(dataset); c++) {
         const char *name = att_dataset_class_name(dataset, c);
         char number[ATT_NUMBER_TEXT];
         snprintf(number, sizeof number, "%d", c);
-        telling = telling || strcmp(name, number) != 0;
+        informative = informative || strcmp(name, number) != 0;
         plain = plain && !strchr(name, '\n') && att_utf8_valid(name);
         att_text_append(&lines, "%s\n", name);
     }
     metadata->failed |= lines.failed;
-    if (plain && telling && lines.data)
+    if (plain && informative && lines.data)
         put_text(metadata, "classes", lines.data);
     att_text_free(&lines);
 }
@@ -277,10 +278,10 @@ static void first_difference(const char **a, size_t *a_length, const char **b, s
     } while (**a || **b);
 }
 
-static char *explain_difference(const char *what, const char *there, const char *here, char reason[REASON_SIZE])
+static char *explain_difference(const char *what, const char *stored, const char *current, char reason[REASON_SIZE])
 {
     if (strcmp(what, images_line) == 0) {
-        snprintf(reason, REASON_SIZE, "it was trained on %s images, the data here has %s", there, here);
+        snprintf(reason, REASON_SIZE, "it was trained on %s images, the data here has %s", stored, current);
     } else if (strcmp(what, listing_line) == 0) {
         snprintf(reason, REASON_SIZE,
                  "the names, order or classes of its training images are not those of the data here");
@@ -291,25 +292,25 @@ static char *explain_difference(const char *what, const char *there, const char 
         snprintf(reason, REASON_SIZE, "it was evaluated on other images than those here");
     } else {
         const char *dot = strchr(what, '.');
-        size_t there_length, here_length;
-        first_difference(&there, &there_length, &here, &here_length);
+        size_t stored_length, current_length;
+        first_difference(&stored, &stored_length, &current, &current_length);
         snprintf(reason, REASON_SIZE, "its %s is \"%.*s\", here it is \"%.*s\"%s", dot ? dot + 1 : what,
-                 (int)there_length, there, (int)here_length, here,
+                 (int)stored_length, stored, (int)current_length, current,
                  strcmp(what, "option.epochs") == 0 ? "; its learning rate follows from how many there are" : "");
     }
     return reason;
 }
 
-static void compare_line(void *user, const char *what, const char *here, const char *before)
+static void compare_line(void *user, const char *what, const char *current, const char *default_value)
 {
     comparison *c = user;
-    const char *there = att_metadata_text(c->file, what);
-    there = there ? there : before;
-    if (c->status != ATT_OK || (there && strcmp(there, here) == 0))
+    const char *stored = att_metadata_text(c->file, what);
+    stored = stored ? stored : default_value;
+    if (c->status != ATT_OK || (stored && strcmp(stored, current) == 0))
         return;
     char reason[REASON_SIZE];
     c->status = att_fail(c->context, ATT_ERR_MISMATCH, "%s cannot be continued exactly: %s", att_tensors_path(c->file),
-                         explain_difference(what, there ? there : "", here, reason));
+                         explain_difference(what, stored ? stored : "", current, reason));
 }
 
 att_status att_metadata_compare(const att_train_run *run, const att_tensors *file)

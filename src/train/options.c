@@ -190,13 +190,13 @@ static att_status check_milestones(att_context *context, const att_train_options
 {
     const int most = 1000000, *milestones = options->decay_milestones;
     int count = options->decay_milestone_count;
-    bool good = count >= 0 && count <= ATT_MOST_MILESTONES;
-    for (int i = 0; good && i < count; i++)
-        good = milestones[i] >= 1 && milestones[i] <= most && (i == 0 || milestones[i] > milestones[i - 1]);
-    return good ? ATT_OK
-                : att_fail(context, ATT_ERR_ARGUMENT,
-                           "decay_milestones are up to %d epochs from 1 to %d, each later than the one before",
-                           ATT_MOST_MILESTONES, most);
+    bool valid = count >= 0 && count <= ATT_MOST_MILESTONES;
+    for (int i = 0; valid && i < count; i++)
+        valid = milestones[i] >= 1 && milestones[i] <= most && (i == 0 || milestones[i] > milestones[i - 1]);
+    return valid ? ATT_OK
+                 : att_fail(context, ATT_ERR_ARGUMENT,
+                            "decay_milestones are up to %d epochs from 1 to %d, each later than the one before",
+                            ATT_MOST_MILESTONES, most);
 }
 
 typedef struct range {

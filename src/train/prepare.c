@@ -43,7 +43,7 @@ static att_status check_data(const att_trainer *trainer)
 }
 
 /* Batch norm needs at least two values per channel in a batch. */
-static att_status check_norms(const att_trainer *trainer)
+static att_status check_batch_norms(const att_trainer *trainer)
 {
     const att_graph *graph = att_model_graph(trainer->run.model);
     for (int i = 0; i < graph->nodes.count && trainer->options->batch_size == 1; i++) {
@@ -105,7 +105,7 @@ static att_status check(att_trainer *trainer)
                                   .mixed = att_train_mixes(options),
                                   .options = options->task_options};
     ATT_TRY(att_task_configure(trainer->context, trainer->task, &setup, &trainer->settings));
-    ATT_TRY(check_norms(trainer));
+    ATT_TRY(check_batch_norms(trainer));
     trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
     ATT_TRY(check_data(trainer));
     return add_loss(trainer);
@@ -157,7 +157,7 @@ static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
 
 /* Memory that a training needs in addition to its session. */
 enum { PARTS = 3 };
-static att_status find_parts(const att_trainer *trainer, att_memory_part parts[PARTS])
+static att_status list_memory(const att_trainer *trainer, att_memory_part parts[PARTS])
 {
     const att_weights *weights = trainer->run.weights;
     att_update_options update = update_options(trainer);
@@ -169,12 +169,12 @@ static att_status find_parts(const att_trainer *trainer, att_memory_part parts[P
 
 static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t memory)
 {
-    att_memory_part beside[PARTS];
+    att_memory_part other_memory[PARTS];
     size_t bytes = 0;
     ATT_TRY(choose_rates(trainer));
-    ATT_TRY(find_parts(trainer, beside));
+    ATT_TRY(list_memory(trainer, other_memory));
     for (int i = 0; i < PARTS; i++)
-        bytes = att_size_sum(bytes, beside[i].bytes);
+        bytes = att_size_sum(bytes, other_memory[i].bytes);
     const att_train_options *options = trainer->options;
     att_plan_options plan = att_plan_options_defaults();
     plan.purpose = ATT_TRAIN;
@@ -188,7 +188,7 @@ static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t me
     trainer->run.lanes = att_plan_describe(trainer->plan).lanes;
     trainer->run.parts = att_plan_describe(trainer->plan).parts;
     trainer->run.memory = memory;
-    return att_session_check_memory(trainer->plan, options->batch_size, beside, PARTS);
+    return att_session_check_memory(trainer->plan, options->batch_size, other_memory, PARTS);
 }
 
 static att_status create_sessions(att_trainer *trainer)
@@ -246,19 +246,19 @@ static att_status clear_slots(att_context *context, att_weights *weights)
     return ATT_OK;
 }
 
-att_status att_trainer_remember(att_trainer *trainer, const char *path)
+att_status att_trainer_set_checkpoint(att_trainer *trainer, const char *path)
 {
     char *copy = att_copy_string(trainer->context, path);
     if (!copy)
         return att_fail_memory(trainer->context, strlen(path), "a checkpoint's path");
-    att_free(trainer->context, trainer->kept);
-    trainer->kept = copy;
-    trainer->proven = false;
+    att_free(trainer->context, trainer->last_checkpoint);
+    trainer->last_checkpoint = copy;
+    trainer->checkpoint_finite = false;
     return ATT_OK;
 }
 
 /* Whether the state is consistent: a position within the training, at the end of an update. */
-static bool is_place(const att_trainer *trainer)
+static bool is_consistent(const att_trainer *trainer)
 {
     const att_train_state *state = &trainer->state;
     int64_t steps = trainer->options->grad_accum_steps;
@@ -275,11 +275,11 @@ static att_status resume(att_trainer *trainer, const att_tensors *file)
 {
     const char *path = att_tensors_path(file);
     ATT_TRY(att_checkpoint_resume(&trainer->run, file, &trainer->state));
-    if (!is_place(trainer))
+    if (!is_consistent(trainer))
         return att_fail(trainer->context, ATT_ERR_FORMAT,
                         "%s: its counters (epoch %d, batch %lld, update %lld) contradict each other", path,
                         trainer->state.epoch, (long long)trainer->state.batch, (long long)trainer->state.update);
-    ATT_TRY(att_trainer_remember(trainer, path));
+    ATT_TRY(att_trainer_set_checkpoint(trainer, path));
     if (trainer->state.batch > 0)
         trainer->lr = att_trainer_lr(trainer, trainer->state.update - 1);
     return ATT_OK;
@@ -287,7 +287,7 @@ static att_status resume(att_trainer *trainer, const att_tensors *file)
 
 /* Computes a digest of a few images' pixels, which detects different images with the same names. Images that cannot be
  * decoded are skipped; the loader reports them. */
-static att_status take_sample(const att_trainer *trainer, const att_dataset *dataset, char text[ATT_DATASET_LISTING])
+static att_status hash_sample(const att_trainer *trainer, const att_dataset *dataset, char text[ATT_DATASET_LISTING])
 {
     enum { IMAGES = 8 };
     uint64_t sum = att_random_hash("");
@@ -310,11 +310,11 @@ static att_status describe_data(att_trainer *trainer)
 {
     att_train_run *run = &trainer->run;
     att_dataset_listing(run->data->train, run->listing);
-    ATT_TRY(take_sample(trainer, run->data->train, run->sample));
+    ATT_TRY(hash_sample(trainer, run->data->train, run->sample));
     if (!run->data->eval)
         return ATT_OK;
     att_dataset_listing(run->data->eval, run->eval_listing);
-    return take_sample(trainer, run->data->eval, run->eval_sample);
+    return hash_sample(trainer, run->data->eval, run->eval_sample);
 }
 
 /* A resume needs at least as many threads as shared a lane in the original training. */
@@ -388,7 +388,7 @@ att_status att_trainer_prepare(att_trainer *trainer)
     return with_checkpoint(trainer, build);
 }
 
-att_status att_trainer_rehearse(att_trainer *trainer)
+att_status att_trainer_dry_run(att_trainer *trainer)
 {
     return with_checkpoint(trainer, rehearse);
 }
@@ -397,7 +397,7 @@ void att_trainer_free(att_trainer *trainer)
 {
     att_history_free(&trainer->state.history);
     att_free(trainer->context, trainer->losses);
-    att_free(trainer->context, trainer->kept);
+    att_free(trainer->context, trainer->last_checkpoint);
     att_loader_destroy(&trainer->loader);
     att_update_destroy(&trainer->update);
     att_gradient_destroy(&trainer->gradient);

@@ -37,8 +37,7 @@ static bool link_file(att_context *context, const char *source, const char *path
     return linked;
 }
 
-static att_status name_also(const att_train_run *run, const att_train_state *state, const char *source,
-                            const char *name)
+static att_status link_as(const att_train_run *run, const att_train_state *state, const char *source, const char *name)
 {
     char *path = NULL;
     ATT_TRY(att_checkpoint_path(run->context, run->options->output, name, &path));
@@ -65,16 +64,16 @@ static att_status remove_evicted(const att_train_run *run, int epoch)
     return ATT_OK;
 }
 
-att_status att_checkpoint_settle(const att_train_run *run, const att_train_state *state, const char *source)
+att_status att_checkpoint_link(const att_train_run *run, const att_train_state *state, const char *source)
 {
     char name[32];
     int epoch = state->epoch - 1;
     if (state->history.evicted >= 0)
         ATT_TRY(remove_evicted(run, state->history.evicted));
     if (att_history_keeps(&state->history, epoch))
-        ATT_TRY(name_also(run, state, source, epoch_name(epoch, name)));
+        ATT_TRY(link_as(run, state, source, epoch_name(epoch, name)));
     if (state->history.best_epoch == epoch)
-        ATT_TRY(name_also(run, state, source, "model_best"));
+        ATT_TRY(link_as(run, state, source, "model_best"));
     return ATT_OK;
 }
 
@@ -84,7 +83,7 @@ att_status att_checkpoint_publish(const att_train_run *run, const att_train_stat
     ATT_TRY(att_checkpoint_path(run->context, run->options->output, "last", &last));
     att_status status = att_checkpoint_write(run, state, last);
     if (status == ATT_OK)
-        status = att_checkpoint_settle(run, state, last);
+        status = att_checkpoint_link(run, state, last);
     att_free(run->context, last);
     return status;
 }

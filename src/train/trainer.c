@@ -12,24 +12,24 @@
 /* --- one update --------------------------------------------------------------------------------------------------- */
 
 /* Text that introduces the last checkpoint's path in a message. */
-static const char *describe_kept(const att_trainer *trainer)
+static const char *introduce_checkpoint(const att_trainer *trainer)
 {
-    return !trainer->kept    ? "no checkpoint was written before"
-           : trainer->proven ? "the last good checkpoint is "
-                             : "these are the weights of ";
+    return !trainer->last_checkpoint    ? "no checkpoint was written before"
+           : trainer->checkpoint_finite ? "the last good checkpoint is "
+                                        : "these are the weights of ";
 }
 
 /* Reports a loss or gradient that is not finite. The weights are still those before the update. Messages count epochs
  * from 1, as the command does. */
-static att_status explain_nonfinite(att_trainer *trainer)
+static att_status fail_nonfinite(att_trainer *trainer)
 {
     char node[256] = "";
     if (att_session_find_nonfinite(trainer->session, node, sizeof node) != ATT_OK || !node[0])
         snprintf(node, sizeof node, "no node of the last batch, so the sum of the gradients");
     return att_fail(trainer->context, ATT_ERR_NONFINITE,
                     "update %lld (epoch %d) was not made: NaN or infinity, first in %s; %s%s",
-                    (long long)trainer->state.update + 1, trainer->state.epoch + 1, node, describe_kept(trainer),
-                    trainer->kept ? trainer->kept : "");
+                    (long long)trainer->state.update + 1, trainer->state.epoch + 1, node, introduce_checkpoint(trainer),
+                    trainer->last_checkpoint ? trainer->last_checkpoint : "");
 }
 
 /* Fails if an evaluation of the weights or their average gave outputs that are not finite, so that no checkpoint is
@@ -40,7 +40,8 @@ static att_status check_evaluation(const att_trainer *trainer)
         return ATT_OK;
     return att_fail(trainer->context, ATT_ERR_NONFINITE,
                     "epoch %d was not finished: in its evaluation the network answers with NaN or infinity; %s%s",
-                    trainer->state.epoch + 1, describe_kept(trainer), trainer->kept ? trainer->kept : "");
+                    trainer->state.epoch + 1, introduce_checkpoint(trainer),
+                    trainer->last_checkpoint ? trainer->last_checkpoint : "");
 }
 
 static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *batch)
@@ -84,14 +85,14 @@ static att_status accumulate(att_trainer *trainer, int64_t images)
     trainer->partial_images += size;
     trainer->epoch_pace.images += size;
     trainer->update_pace.images += size;
-    return isfinite(trainer->partial_loss) ? ATT_OK : explain_nonfinite(trainer);
+    return isfinite(trainer->partial_loss) ? ATT_OK : fail_nonfinite(trainer);
 }
 
 static att_status apply(att_trainer *trainer)
 {
     att_status status = att_update_reduce(trainer->update, &trainer->grad_norm);
     if (status == ATT_ERR_NONFINITE)
-        return explain_nonfinite(trainer);
+        return fail_nonfinite(trainer);
     ATT_TRY(status);
     att_hyper hyper = att_optimizer_hyper(trainer->optimizer, trainer->options, trainer->lr, trainer->state.update);
     return att_update_apply(trainer->update, &hyper);
@@ -102,7 +103,7 @@ static void count_update(att_trainer *trainer)
     att_train_state *state = &trainer->state;
     state->batch += trainer->partial_images / trainer->options->batch_size;
     state->update++;
-    trainer->proven = true;
+    trainer->checkpoint_finite = true;
     state->loss_sum += trainer->partial_loss;
     state->loss_count += trainer->partial_images;
     state->corrupt += att_pace_corrupt(&trainer->update_pace, trainer->loader);
@@ -147,11 +148,11 @@ static att_status run_update(att_trainer *trainer)
 
 /* --- epochs ------------------------------------------------------------------------------------------------------- */
 
-static att_status remember_last(att_trainer *trainer)
+static att_status record_last(att_trainer *trainer)
 {
     char *path = NULL;
     ATT_TRY(att_checkpoint_path(trainer->context, trainer->options->output, "last", &path));
-    att_status status = att_trainer_remember(trainer, path);
+    att_status status = att_trainer_set_checkpoint(trainer, path);
     att_free(trainer->context, path);
     return status;
 }
@@ -166,16 +167,16 @@ static att_status save(att_trainer *trainer)
     att_status status = att_checkpoint_write(&trainer->run, &trainer->state, path);
     att_free(trainer->context, path);
     ATT_TRY(status);
-    return remember_last(trainer);
+    return record_last(trainer);
 }
 
 static att_status stop(att_trainer *trainer)
 {
     ATT_TRY(save(trainer));
-    return att_fail(trainer->context, ATT_ERR_STOPPED,
-                    "the training was asked to stop, after update %lld (epoch %d)%s%s",
-                    (long long)trainer->state.update, trainer->state.epoch + 1,
-                    trainer->options->output ? "; continue from " : "", trainer->options->output ? trainer->kept : "");
+    return att_fail(
+        trainer->context, ATT_ERR_STOPPED, "the training was asked to stop, after update %lld (epoch %d)%s%s",
+        (long long)trainer->state.update, trainer->state.epoch + 1, trainer->options->output ? "; continue from " : "",
+        trainer->options->output ? trainer->last_checkpoint : "");
 }
 
 static att_status run_updates(att_trainer *trainer)
@@ -188,7 +189,7 @@ static att_status run_updates(att_trainer *trainer)
             ATT_TRY(att_trainer_emit_measure(trainer));
         if (is_due(state->update, options->log_interval))
             ATT_TRY(att_trainer_emit_step(trainer));
-        if (trainer->stop_asked)
+        if (trainer->stop_requested)
             return stop(trainer);
         if (state->batch < trainer->batches && is_due(state->update, options->checkpoint_every_updates))
             ATT_TRY(save(trainer));
@@ -224,8 +225,8 @@ static att_status finish_epoch(att_trainer *trainer)
     if (!trainer->options->output)
         return ATT_OK;
     ATT_TRY(att_checkpoint_publish(&trainer->run, state));
-    ATT_TRY(remember_last(trainer));
-    trainer->proven = trainer->run.data->eval;
+    ATT_TRY(record_last(trainer));
+    trainer->checkpoint_finite = trainer->run.data->eval;
     return ATT_OK;
 }
 
@@ -245,13 +246,13 @@ static att_status run_epoch(att_trainer *trainer)
 
 /* On a resume, links and removes checkpoints that a killed process may have left undone. Called after the begin event,
  * because a sink may refuse a second training in the same folder. */
-static att_status settle(const att_trainer *trainer)
+static att_status finish_interrupted_epoch(const att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
     const att_train_state *state = &trainer->state;
     if (!options->resume || !options->output || state->epoch == 0 || state->batch > 0)
         return ATT_OK;
-    return att_checkpoint_settle(&trainer->run, state, options->resume);
+    return att_checkpoint_link(&trainer->run, state, options->resume);
 }
 
 /* Writes "last" for a training with 0 epochs. */
@@ -263,7 +264,7 @@ static att_status save_untrained(att_trainer *trainer)
 
 static att_status run_epochs(att_trainer *trainer)
 {
-    ATT_TRY(settle(trainer));
+    ATT_TRY(finish_interrupted_epoch(trainer));
     if (trainer->options->epochs == 0 && !trainer->options->resume)
         return save_untrained(trainer);
     while (trainer->state.epoch < trainer->options->epochs)
@@ -282,8 +283,8 @@ static att_train_result result_of(const att_trainer *trainer)
         result.eval[i] = evaluated ? trainer->evaluation.metrics[i] : NAN;
     result.best_metric = state->history.best_metric;
     result.best_epoch = state->history.best_epoch;
-    result.images_per_second = att_share((double)trainer->images, trainer->seconds);
-    result.wait_share = att_share(trainer->waited, trainer->seconds);
+    result.images_per_second = att_ratio((double)trainer->images, trainer->seconds);
+    result.wait_share = att_ratio(trainer->waited, trainer->seconds);
     return result;
 }
 
@@ -305,7 +306,7 @@ att_status att_train_check(const att_model *model, att_weights *weights, const a
                            const att_train_options *options)
 {
     att_trainer trainer = trainer_of(model, weights, data, options);
-    att_status status = att_trainer_rehearse(&trainer);
+    att_status status = att_trainer_dry_run(&trainer);
     att_trainer_free(&trainer);
     return status;
 }

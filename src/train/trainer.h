@@ -36,19 +36,19 @@ typedef struct att_trainer {
     att_update *update;
     att_parameter_rates *rates; /* per parameter */
     att_loader *loader;
-    float *losses;   /* [batch_size] */
-    int64_t batches; /* per epoch */
-    char *kept;      /* path of the last checkpoint that was written or resumed from; NULL: none */
-    bool proven;     /* an update or evaluation with the weights of last_checkpoint gave finite results */
+    float *losses;          /* [batch_size] */
+    int64_t batches;        /* per epoch */
+    char *last_checkpoint;  /* path of the last checkpoint that was written or resumed from; NULL: none */
+    bool checkpoint_finite; /* an update or evaluation with the weights of last_checkpoint gave finite results */
 
     double started;
     att_pace epoch_pace, update_pace;
     int64_t images; /* images trained on by this call; the time and waiting time for them */
     double seconds, waited;
     double eval_seconds; /* duration of the last evaluation */
-    bool stop_asked;
-    bool measuring;  /* the current or last update is observed */
-    bool eval_named; /* the evaluation set's corrupt images have been reported */
+    bool stop_requested;
+    bool measuring;             /* the current or last update is observed */
+    bool eval_corrupt_reported; /* the evaluation set's corrupt images have been reported */
 
     int64_t partial_images; /* images in the current update so far, and the sum of their losses */
     double partial_loss;

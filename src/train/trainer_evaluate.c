@@ -5,7 +5,7 @@
 #include "train/clock.h"
 #include "train/trainer.h"
 
-static bool pass_on(void *user, const att_progress *stage)
+static bool forward_progress(void *user, const att_progress *stage)
 {
     const att_trainer *trainer = user;
     if (!trainer->options->progress)
@@ -32,7 +32,7 @@ static att_status evaluate(att_trainer *trainer, att_weights *weights, const cha
                                     .corrupt_found = att_trainer_eval_corrupt,
                                     .corrupt_user = trainer,
                                     .stage = stage,
-                                    .progress = pass_on,
+                                    .progress = forward_progress,
                                     .progress_user = trainer};
     return att_evaluate(trainer->run.model, weights, data->eval, data->eval_transform, &options, evaluation);
 }
@@ -80,7 +80,7 @@ att_status att_trainer_evaluate(att_trainer *trainer)
 {
     double started = att_seconds_now();
     ATT_TRY(evaluate(trainer, trainer->run.weights, "evaluate", &trainer->plain));
-    trainer->eval_named = true;
+    trainer->eval_corrupt_reported = true;
     trainer->evaluation = trainer->plain;
     if (trainer->options->model_ema)
         ATT_TRY(evaluate_average(trainer));

@@ -23,7 +23,7 @@ double att_pace_seconds(const att_pace *pace)
 
 double att_pace_speed(const att_pace *pace)
 {
-    return att_share((double)pace->images, att_pace_seconds(pace));
+    return att_ratio((double)pace->images, att_pace_seconds(pace));
 }
 
 int64_t att_pace_corrupt(const att_pace *pace, const att_loader *loader)
@@ -33,7 +33,7 @@ int64_t att_pace_corrupt(const att_pace *pace, const att_loader *loader)
 
 double att_pace_wait_share(const att_pace *pace, const att_loader *loader)
 {
-    return att_share(att_loader_describe(loader).wait_seconds - pace->waited, att_pace_seconds(pace));
+    return att_ratio(att_loader_describe(loader).wait_seconds - pace->waited, att_pace_seconds(pace));
 }
 
 /* A sink of a program may return an error without a message. */
@@ -174,7 +174,7 @@ att_status att_trainer_eval_corrupt(void *user, int64_t index, const char *reaso
 {
     (void)index;
     const att_trainer *trainer = user;
-    return trainer->eval_named ? ATT_OK : emit_corrupt(user, "eval", "left out", reason);
+    return trainer->eval_corrupt_reported ? ATT_OK : emit_corrupt(user, "eval", "left out", reason);
 }
 
 att_status att_trainer_emit_end(att_trainer *trainer, att_status status)
@@ -184,8 +184,8 @@ att_status att_trainer_emit_end(att_trainer *trainer, att_status status)
         snprintf(message, sizeof message, "%s", att_context_message(trainer->context));
     const att_event_field fields[] = {{.name = "status", .text = att_status_name(status)},
                                       {.name = "message", .text = message}};
-    att_status answer = emit(trainer, ATT_EVENT_RUN_END, fields, 2);
-    return status == ATT_OK ? answer : att_fail(trainer->context, status, "%s", message);
+    att_status sink_status = emit(trainer, ATT_EVENT_RUN_END, fields, 2);
+    return status == ATT_OK ? sink_status : att_fail(trainer->context, status, "%s", message);
 }
 
 /* Estimated time until the end of the training, from the speed so far. */
@@ -217,5 +217,5 @@ void att_trainer_progress(att_trainer *trainer)
                                      (double)(state->loss_count + trainer->partial_images),
                              .lr = trainer->lr};
     if (!options->progress(options->progress_user, &progress))
-        trainer->stop_asked = true;
+        trainer->stop_requested = true;
 }
