@@ -18,7 +18,7 @@ static att_status ask(att_asking *asking)
 typedef struct state {
     att_scores scores;
     att_spread loss;
-    int64_t undefined; /* losses that are not finite */
+    int64_t undefined; /* number of losses that are not finite */
 } state;
 
 static size_t size(const att_observed *shape)
@@ -45,7 +45,7 @@ static void merge(void *accuracy, const void *later, const att_observed *shape)
     att_spread_merge(&s->loss, &more->loss);
 }
 
-/* Of hits that count 100 and misses that count 0. */
+/* Mean and deviation of a sample in which each hit counts 100 and each miss 0. */
 static att_figure percentage(int64_t hits, int64_t count)
 {
     double h = (double)hits, n = (double)count;

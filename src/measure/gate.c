@@ -4,12 +4,12 @@
 
 #include "measure/list.h"
 
-/* In the order of their series; each has one for every gate. */
+/* The statistics in the order of their series. Each statistic has one series per gate. */
 static const char *const statistics[] = {"mean",         "deviation", "minimum",     "quantile 0.1", "median",
                                          "quantile 0.9", "maximum",   "share < 0.5", "share < 1"};
 enum { MEAN, DEVIATION, MINIMUM, TENTH, MEDIAN, NINETIETH, MAXIMUM, BELOW_HALF, BELOW_ONE, STATISTICS };
 
-/* The next node that multiplies by a gate; -1: none. */
+/* Returns the next node after `after` that multiplies by a gate; -1 if there is none. */
 static int next_gate(const att_asking *asking, int after)
 {
     int of_channels = att_asking_node(asking, "gate", after), of_pixels = att_asking_node(asking, "pixel_gate", after);
@@ -18,8 +18,8 @@ static int next_gate(const att_asking *asking, int after)
     return of_channels < of_pixels ? of_channels : of_pixels;
 }
 
-/* The residual step whose branch is what this gate multiplies first, unless it begins a stage: such steps are left out
- * as in tns. */
+/* Finds the residual step whose branch (without gates) is the gate's input. Returns false if there is none, or if the
+ * step begins a stage: such steps are excluded, as in tns. */
 static bool step_of(const att_graph *graph, int gate, att_residual_step *step)
 {
     step->node = -1;
@@ -29,13 +29,14 @@ static bool step_of(const att_graph *graph, int gate, att_residual_step *step)
     return false;
 }
 
-/* Rows: every gate's values, with the number of the row of its step's norms or -1; then those norms. */
+/* Requests one row of values per gate, whose constant is the index of the row with the norms of the gate's step, or -1;
+ * then these rows of norms. */
 static att_status ask(att_asking *asking)
 {
     att_graph *graph = att_asking_graph(asking);
     att_residual_step step;
     int gates = 0, pairs = 0, number = 0;
-    /* Probes make nodes of their own; none of them is a gate. */
+    /* Adding probes adds nodes, but no gates. */
     for (int i = next_gate(asking, -1); i >= 0; i = next_gate(asking, i))
         gates++;
     for (int i = next_gate(asking, -1); number < gates; i = next_gate(asking, i), number++) {
@@ -60,7 +61,7 @@ static att_status ask(att_asking *asking)
 
 enum { BINS = 1024 };
 
-/* The bin where the k-th smallest lies, k = share of all rounded up. */
+/* Returns the bin of the k-th smallest value, where k is `fraction` of the count, rounded up. */
 static int quantile(const int64_t *bins, int64_t count, double share)
 {
     int64_t wanted = (int64_t)ceil(share * (double)count), seen = 0;
@@ -70,7 +71,8 @@ static int quantile(const int64_t *bins, int64_t count, double share)
     return bin;
 }
 
-/* Quantiles, by bins from 0 to 1, or to the extremes where gates lie outside; `of` has these already. */
+/* Computes quantiles from a histogram over 0..1, extended to the extremes if gates lie outside. `of` already has the
+ * minimum and maximum. */
 static void describe_order(const float *gate, int64_t count, double *of)
 {
     int64_t bins[BINS] = {0};
@@ -100,21 +102,21 @@ static void describe(const float *gate, int64_t count, double *of)
     describe_order(gate, count, of);
 }
 
-/* --- all gates against their steps' stiffness --------------------------------------------------------------------- */
+/* --- correlation of gates with the stiffness of their steps ------------------------------------------------------- */
 
 typedef struct pairs {
     const att_observed *observed;
-    const double *means; /* of gates */
+    const double *means; /* per gate */
     int gates;
 } pairs;
 
-/* The mean of gate i, or zeta of its step. */
+/* Returns the mean of gate i, or zeta of its step. */
 static double member(const pairs *p, int i, bool zeta)
 {
     return zeta ? att_nsi_attention(p->observed->rows[(int)p->observed->constants[i]]) : p->means[i];
 }
 
-/* Of gate i among those with a step, from 0, equal ones sharing their mean rank. */
+/* Rank of gate i among the gates with a step, from 0. Ties have their mean rank. */
 static double rank(const pairs *p, int i, bool zeta)
 {
     double own = member(p, i, zeta), below = 0, equal = 0;
@@ -127,7 +129,7 @@ static double rank(const pairs *p, int i, bool zeta)
     return below + (equal - 1) / 2;
 }
 
-/* Spearman's; 0 where one of the two is the same everywhere. */
+/* Spearman's rank correlation; 0 if one of the two variables is constant. */
 static double rank_correlation(const pairs *p, int count)
 {
     double middle = (count - 1) / 2.0, product = 0, squares[2] = {0};
@@ -143,7 +145,8 @@ static double rank_correlation(const pairs *p, int count)
     return norm > 0 ? product / norm : 0;
 }
 
-/* The first gate with a step names the first row of norms, which is behind all gates. */
+/* Number of gates. The constant of the first gate with a step is the index of the first row of norms, which follows the
+ * gates' rows. */
 static int gate_count(const att_observed *observed)
 {
     for (int i = 0; i < observed->count; i++)

@@ -1,4 +1,4 @@
-/* What instruments say about themselves, and how figures are called. */
+/* Descriptions of instruments as JSON, and names of figures. */
 #include <string.h>
 
 #include <attscope/measure.h>
@@ -75,7 +75,7 @@ void att_instrument_write_json(const att_instrument_info *info, att_json_writer 
 
 /* --- names of figures --------------------------------------------------------------------------------------------- */
 
-/* The rest of `name` behind `part`; NULL where it begins otherwise. */
+/* Returns the rest of `name` after the prefix `part`; NULL if `name` does not begin with it. */
 static const char *behind(const char *name, const char *part)
 {
     size_t length = strlen(part);

@@ -1,5 +1,5 @@
-/* measure/instrument.h - what the built-in instruments share. Each is one file here that ends in one
- * `const att_instrument` (attscope/measure.h), plus its line in list.h. */
+/* measure/instrument.h - functions shared by the built-in instruments. Each instrument is one file in this folder that
+ * ends in a `const att_instrument` (attscope/measure.h), with a line in list.h. */
 #ifndef ATT_MEASURE_INSTRUMENT_H
 #define ATT_MEASURE_INSTRUMENT_H
 
@@ -8,11 +8,12 @@
 #include "core/error.h"
 #include "graph/graph.h"
 
-/* ERR_ARGUMENT, in one sentence, where a member is missing or cannot be. The name is valid. */
+/* Returns ERR_ARGUMENT if a member is missing or invalid. The name has been checked already. */
 att_status att_instrument_check(att_context *context, const att_instrument *instrument);
 
-/* summaries.c: for instruments that read columns of attention summaries. `columns` are statistics in the order in which
- * they were declared. side: whether the constant is 1 / the grid's longer side (only nodes with a grid), or 1. */
+/* summaries.c: for instruments that read columns of attention summaries. `columns`: the statistics, in the order of
+ * their series. side: whether values are divided by the grid's longer side; only nodes with a grid are then
+ * observed. */
 typedef struct att_summary_column {
     int column;
     const char *statistic;
@@ -22,13 +23,13 @@ void att_summaries_observe(const att_observed *observed, const att_summary_colum
 
 /* steps.c */
 
-/* Makes the step's norms a probe, once, and wants its rows; their constant is 0 where the step begins a stage, else 1.
- */
+/* Adds a probe of the step's norms, unless the graph has it already, and requests its rows. Their constant is 0 if the
+ * step begins a stage, else 1. */
 void att_asking_step_norms(att_asking *asking, const att_residual_step *step);
-/* What dt is in NSI, and so in TNS. Without a gate on any branch both readings are the same. */
+/* Names of the two readings of dt in NSI, and therefore in TNS. Without gates on branches they are equal. */
 extern const char *const att_nsi_readings[];
 #define ATT_NSI_READINGS_AGREE "no gates here"
-/* Of a row of step norms: |branch| / |before|, |after - before| / |before|. */
+/* From a row of step norms: |branch| / |before|, and |after - before| / |before|. */
 double att_nsi_attention(const float *row);
 double att_nsi_unit(const float *row);
 

@@ -65,7 +65,7 @@ static att_status check_option(att_context *context, const att_instrument *instr
                : refuse(context, instrument, "it has an option, but no `info.options` that describes it");
 }
 
-/* Either of the two forms, and not a mixture. */
+/* An instrument has either `observe`, or all functions of `state`. */
 static att_status check_functions(att_context *context, const att_instrument *instrument)
 {
     const att_instrument_state *state = &instrument->state;

@@ -1,4 +1,4 @@
-/* measure/list.h - every instrument: one line each, in the order in which figures are shown. */
+/* measure/list.h - all built-in instruments, one line each, in the order in which figures are shown. */
 #ifndef ATT_MEASURE_LIST_H
 #define ATT_MEASURE_LIST_H
 

@@ -15,9 +15,9 @@
 typedef struct series {
     const char *node, *statistic;
     int head;
-    att_spread over; /* of the samples' numbers */
+    att_spread over; /* statistics over the samples' values */
     int64_t undefined;
-    double *samples; /* the first `kept` of them; NULL */
+    double *samples; /* values of the first `max_samples` samples; NULL if they are not recorded */
     bool excluded;
 } series;
 
@@ -27,41 +27,41 @@ typedef struct wanted_row {
     double constant;
 } wanted_row;
 
-/* An instrument with its rows and series: ranges of the measure's lists. */
+/* An instrument in use. Its rows and series are ranges of the measure's lists. */
 typedef struct worker {
     const att_instrument *instrument;
-    int choice; /* of its option */
+    int choice; /* index of its option's value */
     int first_row, row_count, first_series, series_count;
-    att_states states; /* of an instrument that keeps state */
+    att_states states; /* if the instrument keeps state */
 } worker;
 
 struct att_measure {
     att_context *context;
-    att_arena arena; /* of names */
+    att_arena arena; /* owns names and buffers */
     ATT_LIST(worker) workers;
     ATT_LIST(wanted_row) rows;
     ATT_LIST(series) series;
-    float **blocks; /* by row: the samples of one observation */
+    float **blocks; /* per row: the values of all samples of one observation */
     int64_t *block_sizes;
-    double *values; /* of one sample */
+    double *values; /* scratch: an instrument's values for one sample */
     const float **sample_rows;
     int64_t *lengths;
     double *constants;
-    att_figure *figures; /* by series: what instruments that keep state report */
+    att_figure *figures; /* per series: figures reported by instruments that keep state */
     att_measurement *all;
-    int kept; /* samples of a series, for the instruments that have it */
+    int kept; /* how many samples of a series are recorded, for instruments with by_sample */
 };
 
 struct att_asking {
     att_measure *measure;
     att_graph *graph;
-    const att_instrument *instrument; /* that asks */
+    const att_instrument *instrument; /* whose function `ask` is running */
     const char *nodes;
     int choice;
-    att_status status; /* the first failure to keep what was asked */
+    att_status status; /* first failure of an att_asking_...() call */
 };
 
-/* --- asking ------------------------------------------------------------------------------------------------------- */
+/* --- requests of instruments -------------------------------------------------------------------------------------- */
 
 att_graph *att_asking_graph(const att_asking *asking)
 {
@@ -83,7 +83,7 @@ int att_asking_node(const att_asking *asking, const char *op, int after)
     return -1;
 }
 
-/* Room for one more item of a list; false where memory is out. */
+/* Grows a list of the measure by one item if necessary. False if out of memory. */
 #define ROOM(asking, list)                                                                                           \
     att_list_grow((asking)->measure->context, (void *)&(asking)->measure->list.items, (asking)->measure->list.count, \
                   &(asking)->measure->list.capacity, sizeof *(asking)->measure->list.items)
@@ -96,7 +96,7 @@ static const char *keep(att_asking *asking, const char *text)
     return copy;
 }
 
-/* Of the output or probe of a sample; -1 where there is none of that name. */
+/* Number of elements per sample of the output or probe `name`; -1 if there is none. */
 static int64_t elements_of(const att_graph *graph, const char *name)
 {
     for (int i = 0; i < graph->outputs.count; i++)
@@ -164,7 +164,7 @@ att_status att_asking_fail(const att_asking *asking, const char *format, ...)
                     asking->instrument->info.name, reason);
 }
 
-/* After a failure nothing is left of what was asked but probes in the graph. */
+/* Calls the instrument's function `ask`. After a failure its rows and series are removed; probes stay in the graph. */
 static att_status ask(att_asking *asking, const att_instrument *instrument)
 {
     att_measure *measure = asking->measure;
@@ -200,7 +200,8 @@ static att_status engage(att_asking *asking, const att_instrument *instrument)
     return ATT_OK;
 }
 
-/* As engage(), but leaves out an instrument that has nothing to see in the whole network, whichever nodes are named. */
+/* As add_instrument(), but skips an instrument that finds nothing to observe in the whole network, whichever nodes are
+ * selected. */
 static att_status engage_where_it_fits(att_asking *asking, const att_instrument *instrument)
 {
     const char *nodes = asking->nodes;
@@ -213,7 +214,7 @@ static att_status engage_where_it_fits(att_asking *asking, const att_instrument 
     return fits ? engage(asking, instrument) : ATT_OK;
 }
 
-/* --- choosing ----------------------------------------------------------------------------------------------------- */
+/* --- selection of instruments ------------------------------------------------------------------------------------- */
 
 static att_status no_instrument(att_context *context, const char *name)
 {
@@ -231,7 +232,7 @@ static att_status no_instrument(att_context *context, const char *name)
     return status;
 }
 
-/* *choice: which value of the instrument's option `detail` names, "per=block"; NULL: the first. */
+/* Parses an option such as "per=block". *choice: index of the value; 0 if `detail` is NULL. */
 static att_status find_choice(att_context *context, const att_instrument *instrument, const char *detail, int *choice)
 {
     const att_instrument_option *option = &instrument->option;
@@ -251,11 +252,11 @@ static att_status find_choice(att_context *context, const att_instrument *instru
                     instrument->info.options, detail);
 }
 
-/* How an instrument was chosen. */
+/* Whether and how an instrument is selected. */
 typedef struct pick {
     bool is_chosen;
-    bool by_all; /* not by its own name: left out where it does not fit */
-    int choice;  /* of its option */
+    bool by_all; /* selected by "all": skipped if it finds nothing to observe */
+    int choice;  /* index of its option's value */
 } pick;
 
 static att_status leave_out(att_context *context, const char *name, pick *picks)
@@ -269,7 +270,7 @@ static att_status leave_out(att_context *context, const char *name, pick *picks)
     return no_instrument(context, name);
 }
 
-/* `name` may have an option's value behind a colon, which is cut off. */
+/* Selects the instrument `name`, or all. `name` may have an option after a colon, which is removed from it. */
 static att_status take(att_context *context, char *name, pick *picks)
 {
     const att_instrument *instrument;
@@ -307,7 +308,7 @@ static att_status check_choice(att_context *context, const char *with, const pic
     return att_fail(context, ATT_ERR_ARGUMENT, "\"%s\" leaves no instrument", with);
 }
 
-/* Marks the instruments that `with` names. They are engaged in the list's order. */
+/* Parses `with` and marks the selected instruments. They are added in the order of the catalog. */
 static att_status choose(att_context *context, const char *with, pick *picks)
 {
     char name[64] = "all";
@@ -346,7 +347,7 @@ static att_observed shape_of(const att_measure *measure, const worker *engaged)
                           .label = -1};
 }
 
-/* Brings the figures of an instrument that keeps state up to date. */
+/* Updates the figures of an instrument that keeps state. */
 static void tell(const att_measure *measure, worker *engaged)
 {
     att_states_report(&engaged->states, measure->figures + engaged->first_series);
@@ -430,7 +431,7 @@ void att_measure_destroy(att_measure **out)
 
 /* --- observing ---------------------------------------------------------------------------------------------------- */
 
-/* Brings every wanted row of `count` samples here. */
+/* Copies all requested rows of `count` samples from the session. */
 static att_status collect(att_measure *measure, att_session *session, int count)
 {
     for (int i = 0; i < measure->rows.count; i++) {

@@ -58,7 +58,7 @@ static att_status ask(att_asking *asking)
     return found ? ATT_OK : att_asking_found_nothing(asking, "residual addition of tokens");
 }
 
-/* sqrt(a_1 a_inf) / sqrt(b_1 b_inf), without leaving the range of f32's factors. */
+/* sqrt(a_1 a_inf) / sqrt(b_1 b_inf), computed without overflow of the products. */
 static double composite(const float *row)
 {
     const float *rest = row + KINDS;

@@ -31,7 +31,7 @@ void att_states_free(att_context *context, att_states *states)
     *states = (att_states){0};
 }
 
-/* Room for the states of so many chunks; that of the open chunk stays. */
+/* Grows the array to the states of `chunks` chunks. Keeps the state of the incomplete chunk. */
 static att_status reserve(att_context *context, att_states *states, int64_t chunks)
 {
     if (chunks <= states->room)
@@ -56,7 +56,7 @@ static att_status reserve(att_context *context, att_states *states, int64_t chun
 
 /* --- observing ---------------------------------------------------------------------------------------------------- */
 
-/* A run's samples, whose first has the number `states->seen`. */
+/* The samples of one call, shared among threads. The first sample has the number `states->seen`. */
 typedef struct sharing {
     att_states *states;
     int count, threads;
@@ -66,7 +66,7 @@ typedef struct sharing {
     void *user;
 } sharing;
 
-/* The number, in the run, of the first sample behind a chunk. */
+/* Index, within the call, of the first sample after a chunk. */
 static int64_t end_of(const sharing *s, int64_t chunk)
 {
     int64_t end = (s->states->seen / ATT_STATE_CHUNK + chunk + 1) * ATT_STATE_CHUNK - s->states->seen;
@@ -93,7 +93,7 @@ static void observe_share(void *user, int thread)
         observe_chunk(s, chunk);
 }
 
-/* Merges the chunks that are whole, and makes the last one, which may not be, the first. */
+/* Merges the complete chunks into the total. An incomplete last chunk becomes chunk 0. */
 static void close_chunks(att_states *states, int64_t chunks, bool last_is_whole)
 {
     int64_t whole = chunks - !last_is_whole;

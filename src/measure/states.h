@@ -1,4 +1,5 @@
-/* measure/states.h - an instrument's state over all samples, observed on several threads (attscope/measure.h). */
+/* measure/states.h - accumulates an instrument's state over samples on several threads (attscope/measure.h). The result
+ * does not depend on the number of threads. */
 #ifndef ATT_MEASURE_STATES_H
 #define ATT_MEASURE_STATES_H
 
@@ -8,27 +9,28 @@
 typedef struct att_states {
     const att_instrument_state *of;
     att_observed shape;
-    size_t size;        /* of a state, rounded up so that no two share a cache line */
-    char *total;        /* the samples of all whole chunks */
-    char *told;         /* what report() reads */
-    char *chunks;       /* `room` states; the first is that of the chunk that is not whole yet */
-    const float **rows; /* [room][shape.count] */
+    size_t size;        /* bytes of a state, rounded up so that no two states share a cache line */
+    char *total;        /* state of the samples of all complete chunks */
+    char *told;         /* scratch for att_states_report(): total merged with the incomplete chunk */
+    char *chunks;       /* `capacity` states; the first is that of the incomplete chunk */
+    const float **rows; /* [capacity][shape.count] */
     int64_t room;
-    int64_t seen; /* samples */
+    int64_t seen; /* samples observed so far */
 } att_states;
 
-/* Writes the rows of a sample of the run; called from several threads. */
+/* Sets rows[] to the rows of sample `sample` of the call. Called from several threads. */
 typedef void (*att_sample_fn)(void *user, int sample, const float **rows);
 
-/* shape: what ask() asked for; its arrays outlive the states. Freed by att_states_free(), after a failure too. */
+/* shape: the instrument's rows; its arrays must outlive the states. The caller calls att_states_free(), also after a
+ * failure. */
 att_status att_states_create(att_context *context, const att_instrument_state *of, const att_observed *shape,
                              att_states *states);
 void att_states_free(att_context *context, att_states *states);
-/* Adds samples 0..count-1 of a run. labels: NULL where there are none. */
+/* Observes samples 0..count-1 of this call. labels: NULL if there are none. */
 att_status att_states_observe(att_context *context, att_states *states, int count, const int32_t *labels,
                               att_sample_fn sample, void *user);
 void att_states_report(att_states *states, att_figure *figures);
-/* Forgets all samples. */
+/* Resets the states to no samples. */
 void att_states_clear(att_states *states);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "measure/instrument.h"
 
-/* Ops whose output is their first input, times something. */
+/* Whether the operation's output is its first input multiplied by a factor. */
 static bool is_gate(const att_node *node)
 {
     static const char *const gates[] = {"scale", "drop_path", "gate", "pixel_gate"};
@@ -28,7 +28,7 @@ static bool is_add(const att_node *node)
     return strcmp(node->op->name, "add") == 0;
 }
 
-/* x + gate (.) x: a gate of 1 + gate, and no step. */
+/* x + gate (.) x is a gate with the factor 1 + gate, not a residual step. */
 static bool is_gate_plus_one(const att_graph *graph, const att_node *node)
 {
     return is_add(node) && node->in[1] != node->in[0] && before_products(graph, node->in[1]) == node->in[0];
@@ -50,8 +50,8 @@ static bool is_step(const att_graph *graph, const att_node *node)
     return x->kind == ATT_SAMPLE && branch->kind == ATT_SAMPLE && x->shape.rank >= 2;
 }
 
-/* Whether the same branch is added to the same x a second time, through a gate: then this sum is StepNet's guess, which
- * only the gate sees. */
+/* Whether the same branch is added to the same x again, through a gate. This sum is then the prediction in StepNet that
+ * only the gate reads. */
 static bool is_guess(const att_graph *graph, const att_node *node)
 {
     for (int i = 0; i < graph->nodes.count; i++) {
@@ -63,7 +63,7 @@ static bool is_guess(const att_graph *graph, const att_node *node)
     return false;
 }
 
-/* What a ReLU makes of the sum; the sum where there is none. */
+/* Returns the output of the ReLU after a sum; the sum itself if there is no ReLU. */
 static att_value after_activation(const att_graph *graph, att_value sum)
 {
     for (int i = 0; i < graph->nodes.count; i++)
@@ -96,7 +96,7 @@ bool att_residual_step_next(const att_graph *graph, int after, att_residual_step
     return false;
 }
 
-/* "blocks.3" of "blocks.3.add1"; a name without a dot stays. */
+/* Truncates "blocks.3.add1" to "blocks.3". A name without a dot is unchanged. */
 static void drop_last_part(char *scope)
 {
     char *dot = strrchr(scope, '.');

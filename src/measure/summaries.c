@@ -10,7 +10,7 @@
 #include "ops/attention.h"
 #include "ops/attention_summary.h"
 
-/* 1 over the longer side of the area that the node's grid covers; 0 where it has no grid. */
+/* 1 / the longer side of the area that the node's grid covers; 0 if it has no grid. */
 static double one_side(const att_node *node)
 {
     const att_attention_attrs *attrs = node->attrs;
@@ -40,7 +40,7 @@ static const att_node *first_node(const att_graph *graph, const char *op)
     return NULL;
 }
 
-/* Whether the graph has a parameter of the module in the scope that is the first `length` bytes of `path`. */
+/* Whether the graph has a parameter of the module in the scope given by the first `length` bytes of `path`. */
 static bool has_parameter_of(const att_graph *graph, const att_module *module, const char *path, size_t length)
 {
     for (int i = 0; i < att_graph_parameter_count(graph); i++) {
@@ -52,8 +52,8 @@ static bool has_parameter_of(const att_graph *graph, const att_module *module, c
     return false;
 }
 
-/* The module that made the gate, found by its scope and parameters as in a checkpoint; NULL: no module. *length: the
- * bytes of the gate's scope that name the module's place ("layer1.0.se" of "layer1.0.se.channel.gate"). */
+/* Finds the module that the gate belongs to, by its scope and parameters, as in a checkpoint. Returns NULL if there is
+ * none. *length: bytes of the gate's scope that name the module ("layer1.0.se" of "layer1.0.se.channel.gate"). */
 static const att_module *module_of_gate(const att_graph *graph, const att_node *gate, size_t *length)
 {
     for (int i = 0; i < att_module_count(graph->context); i++) {
@@ -68,7 +68,8 @@ static const att_module *module_of_gate(const att_graph *graph, const att_node *
     return NULL;
 }
 
-/* Says what the network has in place of attention between tokens, and what measures that. */
+/* Fails with a message that says what the network has instead of attention between tokens, and which instruments
+ * measure that. */
 static att_status fail_without_attention(const att_asking *asking)
 {
     const att_graph *graph = att_asking_graph(asking);

@@ -2,7 +2,7 @@
 
 #include "measure/list.h"
 
-/* Of one sample, over its steps but the first of every stage. */
+/* Of one sample, over all steps except the first of each stage. */
 typedef struct stiffness {
     double largest, mean;
 } stiffness;
@@ -30,7 +30,7 @@ static stiffness stiffness_of(const att_observed *observed, double (*index)(cons
         if (observed->constants[t] == 0)
             continue;
         double zeta = index(observed->rows[t]);
-        if (!isnan(s.largest) && !(zeta <= s.largest)) /* one that is undefined leaves it undefined */
+        if (!isnan(s.largest) && !(zeta <= s.largest)) /* an undefined zeta makes the result undefined */
             s.largest = zeta;
         s.mean += zeta;
         count++;
