@@ -12,10 +12,11 @@ enum { MEAN, DEVIATION, MINIMUM, TENTH, MEDIAN, NINETIETH, MAXIMUM, BELOW_HALF, 
 /* Returns the next node after `after` that multiplies by a gate; -1 if there is none. */
 static int next_gate(const att_asking *asking, int after)
 {
-    int of_channels = att_asking_node(asking, "gate", after), of_pixels = att_asking_node(asking, "pixel_gate", after);
-    if (of_channels < 0 || of_pixels < 0)
-        return of_channels < 0 ? of_pixels : of_channels;
-    return of_channels < of_pixels ? of_channels : of_pixels;
+    int channel_gate = att_asking_node(asking, "gate", after),
+        pixel_gate = att_asking_node(asking, "pixel_gate", after);
+    if (channel_gate < 0 || pixel_gate < 0)
+        return channel_gate < 0 ? pixel_gate : channel_gate;
+    return channel_gate < pixel_gate ? channel_gate : pixel_gate;
 }
 
 /* Finds the residual step whose branch (without gates) is the gate's input. Returns false if there is none, or if the
@@ -62,18 +63,18 @@ static att_status ask(att_asking *asking)
 enum { BINS = 1024 };
 
 /* Returns the bin of the k-th smallest value, where k is `fraction` of the count, rounded up. */
-static int quantile(const int64_t *bins, int64_t count, double share)
+static int quantile(const int64_t *bins, int64_t count, double fraction)
 {
-    int64_t wanted = (int64_t)ceil(share * (double)count), seen = 0;
+    int64_t target = (int64_t)ceil(fraction * (double)count), seen = 0;
     int bin = 0;
-    while (bin < BINS - 1 && (seen += bins[bin]) < wanted)
+    while (bin < BINS - 1 && (seen += bins[bin]) < target)
         bin++;
     return bin;
 }
 
 /* Computes quantiles from a histogram over 0..1, extended to the extremes if gates lie outside. `of` already has the
  * minimum and maximum. */
-static void describe_order(const float *gate, int64_t count, double *of)
+static void compute_quantiles(const float *gate, int64_t count, double *of)
 {
     int64_t bins[BINS] = {0};
     double least = fmin(of[MINIMUM], 0), range = fmax(of[MAXIMUM], 1) - least;
@@ -84,7 +85,7 @@ static void describe_order(const float *gate, int64_t count, double *of)
     of[NINETIETH] = least + range * (quantile(bins, count, 0.9) + 0.5) / BINS;
 }
 
-static void describe(const float *gate, int64_t count, double *of)
+static void compute_statistics(const float *gate, int64_t count, double *of)
 {
     memset(of, 0, STATISTICS * sizeof *of);
     of[MINIMUM] = of[MAXIMUM] = gate[0];
@@ -99,7 +100,7 @@ static void describe(const float *gate, int64_t count, double *of)
     for (int64_t i = 0; i < count; i++)
         of[DEVIATION] += (gate[i] - of[MEAN]) * (gate[i] - of[MEAN]) / (double)count;
     of[DEVIATION] = sqrt(of[DEVIATION]);
-    describe_order(gate, count, of);
+    compute_quantiles(gate, count, of);
 }
 
 /* --- correlation of gates with the stiffness of their steps ------------------------------------------------------- */
@@ -111,7 +112,7 @@ typedef struct pairs {
 } pairs;
 
 /* Returns the mean of gate i, or zeta of its step. */
-static double member(const pairs *p, int i, bool zeta)
+static double value_at(const pairs *p, int i, bool zeta)
 {
     return zeta ? att_nsi_attention(p->observed->rows[(int)p->observed->constants[i]]) : p->means[i];
 }
@@ -119,10 +120,10 @@ static double member(const pairs *p, int i, bool zeta)
 /* Rank of gate i among the gates with a step, from 0. Ties have their mean rank. */
 static double rank(const pairs *p, int i, bool zeta)
 {
-    double own = member(p, i, zeta), below = 0, equal = 0;
+    double own = value_at(p, i, zeta), below = 0, equal = 0;
     for (int j = 0; j < p->gates; j++)
         if (p->observed->constants[j] >= 0) {
-            double other = member(p, j, zeta);
+            double other = value_at(p, j, zeta);
             below += other < own;
             equal += other == own;
         }
@@ -160,7 +161,7 @@ static void observe(const att_observed *observed, double *values)
     int gates = gate_count(observed), steps = observed->count - gates;
     double of[STATISTICS];
     for (int i = 0; i < gates; i++) {
-        describe(observed->rows[i], observed->lengths[i], of);
+        compute_statistics(observed->rows[i], observed->lengths[i], of);
         for (int s = 0; s < STATISTICS; s++)
             values[s * gates + i] = of[s];
     }

@@ -76,7 +76,7 @@ void att_instrument_write_json(const att_instrument_info *info, att_json_writer 
 /* --- names of figures --------------------------------------------------------------------------------------------- */
 
 /* Returns the rest of `name` after the prefix `part`; NULL if `name` does not begin with it. */
-static const char *behind(const char *name, const char *part)
+static const char *after_prefix(const char *name, const char *part)
 {
     size_t length = strlen(part);
     return name && strncmp(name, part, length) == 0 ? name + length : NULL;
@@ -84,8 +84,8 @@ static const char *behind(const char *name, const char *part)
 
 bool att_measurement_is_called(const att_measurement *m, const char *name)
 {
-    name = behind(behind(name, m->instrument), "/");
+    name = after_prefix(after_prefix(name, m->instrument), "/");
     if (*m->node)
-        name = behind(behind(name, m->node), "/");
+        name = after_prefix(after_prefix(name, m->node), "/");
     return m->head < 0 && name && strcmp(name, m->statistic) == 0;
 }

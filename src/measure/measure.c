@@ -15,31 +15,31 @@
 typedef struct series {
     const char *node, *statistic;
     int head;
-    att_spread over; /* statistics over the samples' values */
+    att_spread spread; /* statistics over the samples' values */
     int64_t undefined;
     double *samples; /* values of the first `max_samples` samples; NULL if they are not recorded */
     bool excluded;
 } series;
 
-typedef struct wanted_row {
+typedef struct requested_row {
     const char *output;
     int64_t elements;
     double constant;
-} wanted_row;
+} requested_row;
 
 /* An instrument in use. Its rows and series are ranges of the measure's lists. */
-typedef struct worker {
+typedef struct active_instrument {
     const att_instrument *instrument;
     int choice; /* index of its option's value */
     int first_row, row_count, first_series, series_count;
     att_states states; /* if the instrument keeps state */
-} worker;
+} active_instrument;
 
 struct att_measure {
     att_context *context;
     att_arena arena; /* owns names and buffers */
-    ATT_LIST(worker) workers;
-    ATT_LIST(wanted_row) rows;
+    ATT_LIST(active_instrument) active;
+    ATT_LIST(requested_row) rows;
     ATT_LIST(series) series;
     float **blocks; /* per row: the values of all samples of one observation */
     int64_t *block_sizes;
@@ -49,7 +49,7 @@ struct att_measure {
     double *constants;
     att_figure *figures; /* per series: figures reported by instruments that keep state */
     att_measurement *all;
-    int kept; /* how many samples of a series are recorded, for instruments with by_sample */
+    int max_samples; /* how many samples of a series are recorded, for instruments with by_sample */
 };
 
 struct att_asking {
@@ -84,11 +84,11 @@ int att_asking_node(const att_asking *asking, const char *op, int after)
 }
 
 /* Grows a list of the measure by one item if necessary. False if out of memory. */
-#define ROOM(asking, list)                                                                                           \
+#define GROW(asking, list)                                                                                           \
     att_list_grow((asking)->measure->context, (void *)&(asking)->measure->list.items, (asking)->measure->list.count, \
                   &(asking)->measure->list.capacity, sizeof *(asking)->measure->list.items)
 
-static const char *keep(att_asking *asking, const char *text)
+static const char *copy_text(att_asking *asking, const char *text)
 {
     const char *copy = att_arena_string(&asking->measure->arena, text);
     if (!copy && asking->status == ATT_OK)
@@ -108,11 +108,11 @@ static int64_t elements_of(const att_graph *graph, const char *name)
 void att_asking_row(att_asking *asking, const char *name, double constant)
 {
     att_measure *measure = asking->measure;
-    const char *copy = keep(asking, name);
+    const char *copy = copy_text(asking, name);
     if (asking->status != ATT_OK || asking->graph->status != ATT_OK)
         return;
-    if (!ROOM(asking, rows)) {
-        asking->status = att_fail_memory(measure->context, sizeof(wanted_row), "a measure");
+    if (!GROW(asking, rows)) {
+        asking->status = att_fail_memory(measure->context, sizeof(requested_row), "a measure");
         return;
     }
     int64_t elements = elements_of(asking->graph, name);
@@ -122,16 +122,16 @@ void att_asking_row(att_asking *asking, const char *name, double constant)
                                   asking->instrument->info.name, name);
         return;
     }
-    measure->rows.items[measure->rows.count++] = (wanted_row){copy, elements, constant};
+    measure->rows.items[measure->rows.count++] = (requested_row){copy, elements, constant};
 }
 
 void att_asking_series(att_asking *asking, const char *node, int head, const char *statistic)
 {
     att_measure *measure = asking->measure;
-    const char *copy = keep(asking, node);
+    const char *copy = copy_text(asking, node);
     if (asking->status != ATT_OK)
         return;
-    if (!ROOM(asking, series)) {
+    if (!GROW(asking, series)) {
         asking->status = att_fail_memory(measure->context, sizeof(series), "a measure");
         return;
     }
@@ -177,46 +177,46 @@ static att_status ask(att_asking *asking, const att_instrument *instrument)
     return status;
 }
 
-static att_status engage(att_asking *asking, const att_instrument *instrument)
+static att_status add_instrument(att_asking *asking, const att_instrument *instrument)
 {
     att_measure *measure = asking->measure;
-    for (int i = 0; i < measure->workers.count; i++)
-        if (measure->workers.items[i].instrument == instrument)
+    for (int i = 0; i < measure->active.count; i++)
+        if (measure->active.items[i].instrument == instrument)
             return att_fail(measure->context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice",
                             instrument->info.name);
-    if (!ROOM(asking, workers))
-        return att_fail_memory(measure->context, sizeof(worker), "a measure");
+    if (!GROW(asking, active))
+        return att_fail_memory(measure->context, sizeof(active_instrument), "a measure");
     asking->instrument = instrument;
-    worker engaged = {.instrument = instrument,
-                      .choice = asking->choice,
-                      .first_row = measure->rows.count,
-                      .first_series = measure->series.count};
+    active_instrument active = {.instrument = instrument,
+                                .choice = asking->choice,
+                                .first_row = measure->rows.count,
+                                .first_series = measure->series.count};
     ATT_TRY(ask(asking, instrument));
     ATT_TRY(asking->status);
     ATT_TRY(asking->graph->status);
-    engaged.row_count = measure->rows.count - engaged.first_row;
-    engaged.series_count = measure->series.count - engaged.first_series;
-    measure->workers.items[measure->workers.count++] = engaged;
+    active.row_count = measure->rows.count - active.first_row;
+    active.series_count = measure->series.count - active.first_series;
+    measure->active.items[measure->active.count++] = active;
     return ATT_OK;
 }
 
 /* As add_instrument(), but skips an instrument that finds nothing to observe in the whole network, whichever nodes are
  * selected. */
-static att_status engage_where_it_fits(att_asking *asking, const att_instrument *instrument)
+static att_status add_if_applicable(att_asking *asking, const att_instrument *instrument)
 {
     const char *nodes = asking->nodes;
-    att_status status = engage(asking, instrument);
+    att_status status = add_instrument(asking, instrument);
     if (status != ATT_ERR_NOT_FOUND)
         return status;
     asking->nodes = "*";
     bool fits = ask(asking, instrument) != ATT_ERR_NOT_FOUND;
     asking->nodes = nodes;
-    return fits ? engage(asking, instrument) : ATT_OK;
+    return fits ? add_instrument(asking, instrument) : ATT_OK;
 }
 
 /* --- selection of instruments ------------------------------------------------------------------------------------- */
 
-static att_status no_instrument(att_context *context, const char *name)
+static att_status unknown_instrument(att_context *context, const char *name)
 {
     const char *nearest = att_catalog_nearest(&att_instruments, context, name);
     if (nearest)
@@ -253,25 +253,25 @@ static att_status find_choice(att_context *context, const att_instrument *instru
 }
 
 /* Whether and how an instrument is selected. */
-typedef struct pick {
-    bool is_chosen;
+typedef struct selection {
+    bool selected;
     bool by_all; /* selected by "all": skipped if it finds nothing to observe */
     int choice;  /* index of its option's value */
-} pick;
+} selection;
 
-static att_status leave_out(att_context *context, const char *name, pick *picks)
+static att_status deselect(att_context *context, const char *name, selection *selections)
 {
     const att_instrument *instrument;
     for (int i = 0; (instrument = att_catalog_at(&att_instruments, context, i)); i++)
         if (strcmp(name, instrument->info.name) == 0) {
-            picks[i].is_chosen = false;
+            selections[i].selected = false;
             return ATT_OK;
         }
-    return no_instrument(context, name);
+    return unknown_instrument(context, name);
 }
 
 /* Selects the instrument `name`, or all. `name` may have an option after a colon, which is removed from it. */
-static att_status take(att_context *context, char *name, pick *picks)
+static att_status select_instrument(att_context *context, char *name, selection *selections)
 {
     const att_instrument *instrument;
     char *detail = strchr(name, ':');
@@ -281,16 +281,16 @@ static att_status take(att_context *context, char *name, pick *picks)
     for (int i = 0; (instrument = att_catalog_at(&att_instruments, context, i)); i++) {
         if (!all && strcmp(name, instrument->info.name) != 0)
             continue;
-        if (picks[i].is_chosen)
+        if (selections[i].selected)
             return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice", instrument->info.name);
-        picks[i].is_chosen = found = true;
-        picks[i].by_all = all;
-        ATT_TRY(find_choice(context, instrument, detail, &picks[i].choice));
+        selections[i].selected = found = true;
+        selections[i].by_all = all;
+        ATT_TRY(find_choice(context, instrument, detail, &selections[i].choice));
     }
-    return found ? ATT_OK : no_instrument(context, name);
+    return found ? ATT_OK : unknown_instrument(context, name);
 }
 
-static bool only_leaves_out(const char *with)
+static bool only_excludes(const char *with)
 {
     for (; *with == '-'; with++) {
         with += strcspn(with, ",");
@@ -300,60 +300,62 @@ static bool only_leaves_out(const char *with)
     return false;
 }
 
-static att_status check_choice(att_context *context, const char *with, const pick *picks)
+static att_status check_choice(att_context *context, const char *with, const selection *selections)
 {
     for (int i = 0; i < att_instrument_count(context); i++)
-        if (picks[i].is_chosen)
+        if (selections[i].selected)
             return ATT_OK;
     return att_fail(context, ATT_ERR_ARGUMENT, "\"%s\" leaves no instrument", with);
 }
 
 /* Parses `with` and marks the selected instruments. They are added in the order of the catalog. */
-static att_status choose(att_context *context, const char *with, pick *picks)
+static att_status parse_selection(att_context *context, const char *with, selection *selections)
 {
     char name[64] = "all";
     with = with ? with : "all";
-    if (only_leaves_out(with))
-        ATT_TRY(take(context, name, picks));
+    if (only_excludes(with))
+        ATT_TRY(select_instrument(context, name, selections));
     for (const char *at = with;; at++) {
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
-        ATT_TRY(name[0] == '-' ? leave_out(context, name + 1, picks) : take(context, name, picks));
+        ATT_TRY(name[0] == '-' ? deselect(context, name + 1, selections)
+                               : select_instrument(context, name, selections));
         at += length;
         if (!*at)
-            return check_choice(context, with, picks);
+            return check_choice(context, with, selections);
     }
 }
 
 att_status att_instruments_check(att_context *context, const char *with)
 {
-    pick *picks = att_allocate_array(context, (size_t)att_instrument_count(context), sizeof *picks);
-    att_status status = picks ? choose(context, with, picks) : att_fail_memory(context, sizeof *picks, "a list");
-    att_free(context, picks);
+    selection *selections = att_allocate_array(context, (size_t)att_instrument_count(context), sizeof *selections);
+    att_status status = selections ? parse_selection(context, with, selections)
+                                   : att_fail_memory(context, sizeof *selections, "a list");
+    att_free(context, selections);
     return status;
 }
 
-static bool keeps_state(const worker *engaged)
+static bool keeps_state(const active_instrument *active)
 {
-    return engaged->instrument->state.size != NULL;
+    return active->instrument->state.size != NULL;
 }
 
-static att_observed shape_of(const att_measure *measure, const worker *engaged)
+static att_observed shape_of(const att_measure *measure, const active_instrument *active)
 {
-    return (att_observed){.lengths = measure->lengths + engaged->first_row,
-                          .constants = measure->constants + engaged->first_row,
-                          .count = engaged->row_count,
-                          .choice = engaged->choice,
+    return (att_observed){.lengths = measure->lengths + active->first_row,
+                          .constants = measure->constants + active->first_row,
+                          .count = active->row_count,
+                          .choice = active->choice,
                           .label = -1};
 }
 
 /* Updates the figures of an instrument that keeps state. */
-static void tell(const att_measure *measure, worker *engaged)
+static void update_figures(const att_measure *measure, active_instrument *active)
 {
-    att_states_report(&engaged->states, measure->figures + engaged->first_series);
+    att_states_report(&active->states, measure->figures + active->first_series);
 }
 
-static att_status reserve(att_measure *measure)
+static att_status allocate_buffers(att_measure *measure)
 {
     size_t rows = (size_t)measure->rows.count, all = (size_t)measure->series.count;
     measure->blocks = att_arena_allocate(&measure->arena, rows * sizeof *measure->blocks);
@@ -371,13 +373,13 @@ static att_status reserve(att_measure *measure)
         measure->lengths[i] = measure->rows.items[i].elements;
         measure->constants[i] = measure->rows.items[i].constant;
     }
-    for (int i = 0; i < measure->workers.count; i++) {
-        worker *engaged = &measure->workers.items[i];
-        const att_observed shape = shape_of(measure, engaged);
-        if (!keeps_state(engaged))
+    for (int i = 0; i < measure->active.count; i++) {
+        active_instrument *active = &measure->active.items[i];
+        const att_observed shape = shape_of(measure, active);
+        if (!keeps_state(active))
             continue;
-        ATT_TRY(att_states_create(measure->context, &engaged->instrument->state, &shape, &engaged->states));
-        tell(measure, engaged);
+        ATT_TRY(att_states_create(measure->context, &active->instrument->state, &shape, &active->states));
+        update_figures(measure, active);
     }
     return ATT_OK;
 }
@@ -390,21 +392,21 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
         return att_fail(context, ATT_ERR_UNSUPPORTED, "instruments read graphs in F32, not in %s",
                         att_dtype_name(graph->dtype));
     att_measure *measure = att_allocate(context, sizeof *measure);
-    pick *picks = att_allocate_array(context, (size_t)att_instrument_count(context), sizeof *picks);
+    selection *selections = att_allocate_array(context, (size_t)att_instrument_count(context), sizeof *selections);
     if (measure)
         measure->context = measure->arena.context = context;
-    att_status status =
-        measure && picks ? choose(context, with, picks) : att_fail_memory(context, sizeof *measure, "a measure");
+    att_status status = measure && selections ? parse_selection(context, with, selections)
+                                              : att_fail_memory(context, sizeof *measure, "a measure");
     att_asking asking = {.measure = measure, .graph = graph, .nodes = nodes ? nodes : "*"};
     const att_instrument *instrument;
     for (int i = 0; status == ATT_OK && (instrument = att_catalog_at(&att_instruments, context, i)); i++)
-        if (picks[i].is_chosen) {
-            asking.choice = picks[i].choice;
-            status = (picks[i].by_all ? engage_where_it_fits : engage)(&asking, instrument);
+        if (selections[i].selected) {
+            asking.choice = selections[i].choice;
+            status = (selections[i].by_all ? add_if_applicable : add_instrument)(&asking, instrument);
         }
     if (status == ATT_OK)
-        status = reserve(measure);
-    att_free(context, picks);
+        status = allocate_buffers(measure);
+    att_free(context, selections);
     if (status != ATT_OK)
         att_measure_destroy(&measure);
     else
@@ -419,9 +421,9 @@ void att_measure_destroy(att_measure **out)
     att_measure *measure = *out;
     for (int i = 0; measure->blocks && i < measure->rows.count; i++)
         att_free(measure->context, measure->blocks[i]);
-    for (int i = 0; i < measure->workers.count; i++)
-        att_states_free(measure->context, &measure->workers.items[i].states);
-    att_free(measure->context, measure->workers.items);
+    for (int i = 0; i < measure->active.count; i++)
+        att_states_free(measure->context, &measure->active.items[i].states);
+    att_free(measure->context, measure->active.items);
     att_free(measure->context, measure->rows.items);
     att_free(measure->context, measure->series.items);
     att_arena_free(&measure->arena);
@@ -435,7 +437,7 @@ void att_measure_destroy(att_measure **out)
 static att_status collect(att_measure *measure, att_session *session, int count)
 {
     for (int i = 0; i < measure->rows.count; i++) {
-        const wanted_row *row = &measure->rows.items[i];
+        const requested_row *row = &measure->rows.items[i];
         int64_t elements = row->elements * count;
         if (measure->block_sizes[i] < elements) {
             att_free(measure->context, measure->blocks[i]);
@@ -450,65 +452,65 @@ static att_status collect(att_measure *measure, att_session *session, int count)
     return ATT_OK;
 }
 
-static void add(series *s, double value, int kept)
+static void add_value(series *s, double value, int max_samples)
 {
-    if (s->samples && s->over.count < kept)
-        s->samples[s->over.count] = value;
+    if (s->samples && s->spread.count < max_samples)
+        s->samples[s->spread.count] = value;
     s->undefined += !isfinite(value);
-    att_spread_add(&s->over, value);
+    att_spread_add(&s->spread, value);
 }
 
-static void rows_of_sample(const att_measure *measure, const worker *engaged, int sample, const float **rows)
+static void rows_of_sample(const att_measure *measure, const active_instrument *active, int sample, const float **rows)
 {
-    for (int i = 0; i < engaged->row_count; i++) {
-        int row = engaged->first_row + i;
+    for (int i = 0; i < active->row_count; i++) {
+        int row = active->first_row + i;
         rows[i] = measure->blocks[row] + sample * measure->lengths[row];
     }
 }
 
-static void observe_samples(att_measure *measure, const worker *engaged, int count, const int32_t *labels)
+static void observe_samples(att_measure *measure, const active_instrument *active, int count, const int32_t *labels)
 {
-    att_observed observed = shape_of(measure, engaged);
+    att_observed observed = shape_of(measure, active);
     observed.rows = measure->sample_rows;
     for (int sample = 0; sample < count; sample++) {
-        rows_of_sample(measure, engaged, sample, measure->sample_rows);
+        rows_of_sample(measure, active, sample, measure->sample_rows);
         observed.label = labels ? labels[sample] : -1;
-        engaged->instrument->observe(&observed, measure->values);
-        for (int i = 0; i < engaged->series_count; i++)
-            add(&measure->series.items[engaged->first_series + i], measure->values[i], measure->kept);
+        active->instrument->observe(&observed, measure->values);
+        for (int i = 0; i < active->series_count; i++)
+            add_value(&measure->series.items[active->first_series + i], measure->values[i], measure->max_samples);
     }
 }
 
-typedef struct sampling {
+typedef struct sample_source {
     const att_measure *measure;
-    const worker *engaged;
-} sampling;
+    const active_instrument *active;
+} sample_source;
 
 static void sample_rows(void *user, int sample, const float **rows)
 {
-    const sampling *s = user;
-    rows_of_sample(s->measure, s->engaged, sample, rows);
+    const sample_source *s = user;
+    rows_of_sample(s->measure, s->active, sample, rows);
 }
 
-static att_status observe_state(att_measure *measure, worker *engaged, int count, const int32_t *labels)
+static att_status observe_state(att_measure *measure, active_instrument *active, int count, const int32_t *labels)
 {
-    sampling s = {measure, engaged};
-    ATT_TRY(att_states_observe(measure->context, &engaged->states, count, labels, sample_rows, &s));
-    tell(measure, engaged);
+    sample_source s = {measure, active};
+    ATT_TRY(att_states_observe(measure->context, &active->states, count, labels, sample_rows, &s));
+    update_figures(measure, active);
     return ATT_OK;
 }
 
 att_status att_measure_observe(att_measure *measure, att_session *session, int count, const int32_t *labels)
 {
     ATT_TRY(collect(measure, session, count));
-    for (int i = 0; i < measure->workers.count; i++) {
-        worker *engaged = &measure->workers.items[i];
-        if (engaged->instrument->info.needs_labels && !labels)
+    for (int i = 0; i < measure->active.count; i++) {
+        active_instrument *active = &measure->active.items[i];
+        if (active->instrument->info.needs_labels && !labels)
             continue;
-        if (keeps_state(engaged))
-            ATT_TRY(observe_state(measure, engaged, count, labels));
+        if (keeps_state(active))
+            ATT_TRY(observe_state(measure, active, count, labels));
         else
-            observe_samples(measure, engaged, count, labels);
+            observe_samples(measure, active, count, labels);
     }
     return ATT_OK;
 }
@@ -516,13 +518,13 @@ att_status att_measure_observe(att_measure *measure, att_session *session, int c
 void att_measure_clear(att_measure *measure)
 {
     for (int i = 0; i < measure->series.count; i++) {
-        measure->series.items[i].over = (att_spread){0};
+        measure->series.items[i].spread = (att_spread){0};
         measure->series.items[i].undefined = 0;
     }
-    for (int i = 0; i < measure->workers.count; i++)
-        if (keeps_state(&measure->workers.items[i])) {
-            att_states_clear(&measure->workers.items[i].states);
-            tell(measure, &measure->workers.items[i]);
+    for (int i = 0; i < measure->active.count; i++)
+        if (keeps_state(&measure->active.items[i])) {
+            att_states_clear(&measure->active.items[i].states);
+            update_figures(measure, &measure->active.items[i]);
         }
 }
 
@@ -532,19 +534,19 @@ att_status att_measure_keep_samples(att_measure *measure, int count)
         return att_fail(measure->context, ATT_ERR_ARGUMENT, "%d samples of each figure; from 0 to %d can be kept",
                         count, (int)ATT_MEASURE_MOST_SAMPLES);
     att_measure_clear(measure);
-    measure->kept = 0;
-    for (int w = 0; w < measure->workers.count; w++) {
-        const worker *engaged = &measure->workers.items[w];
-        for (int i = 0; i < engaged->series_count; i++) {
-            series *s = &measure->series.items[engaged->first_series + i];
+    measure->max_samples = 0;
+    for (int w = 0; w < measure->active.count; w++) {
+        const active_instrument *active = &measure->active.items[w];
+        for (int i = 0; i < active->series_count; i++) {
+            series *s = &measure->series.items[active->first_series + i];
             size_t bytes = (size_t)count * sizeof *s->samples;
-            bool wanted = engaged->instrument->info.by_sample && !keeps_state(engaged) && count > 0;
-            s->samples = wanted ? att_arena_allocate(&measure->arena, bytes) : NULL;
-            if (wanted && !s->samples)
+            bool records = active->instrument->info.by_sample && !keeps_state(active) && count > 0;
+            s->samples = records ? att_arena_allocate(&measure->arena, bytes) : NULL;
+            if (records && !s->samples)
                 return att_fail_memory(measure->context, bytes, "samples of a figure");
         }
     }
-    measure->kept = count;
+    measure->max_samples = count;
     return ATT_OK;
 }
 
@@ -555,31 +557,31 @@ int att_measure_count(const att_measure *measure)
     return measure->series.count;
 }
 
-static const worker *worker_of(const att_measure *measure, int index)
+static const active_instrument *instrument_of(const att_measure *measure, int index)
 {
-    const worker *engaged = measure->workers.items;
-    while (index >= engaged->first_series + engaged->series_count)
-        engaged++;
-    return engaged;
+    const active_instrument *active = measure->active.items;
+    while (index >= active->first_series + active->series_count)
+        active++;
+    return active;
 }
 
-static att_figure figure_of(const att_measure *measure, const worker *engaged, int index)
+static att_figure figure_of(const att_measure *measure, const active_instrument *active, int index)
 {
     const series *s = &measure->series.items[index];
-    if (keeps_state(engaged))
+    if (keeps_state(active))
         return measure->figures[index];
-    return (att_figure){att_spread_mean(&s->over), att_spread_deviation(&s->over), s->over.count, s->undefined};
+    return (att_figure){att_spread_mean(&s->spread), att_spread_deviation(&s->spread), s->spread.count, s->undefined};
 }
 
 att_measurement att_measure_at(const att_measure *measure, int index)
 {
     const series *s = &measure->series.items[index];
-    const worker *engaged = worker_of(measure, index);
-    att_figure figure = figure_of(measure, engaged, index);
-    return (att_measurement){.instrument = engaged->instrument->info.name,
+    const active_instrument *active = instrument_of(measure, index);
+    att_figure figure = figure_of(measure, active, index);
+    return (att_measurement){.instrument = active->instrument->info.name,
                              .node = s->node,
                              .statistic = s->statistic,
-                             .unit = engaged->instrument->info.unit,
+                             .unit = active->instrument->info.unit,
                              .head = s->head,
                              .mean = figure.mean,
                              .deviation = figure.deviation,
@@ -587,9 +589,9 @@ att_measurement att_measure_at(const att_measure *measure, int index)
                              .undefined = figure.undefined,
                              .excluded = s->excluded,
                              .samples = s->samples,
-                             .sample_count = !s->samples                     ? 0
-                                             : s->over.count < measure->kept ? (int)s->over.count
-                                                                             : measure->kept};
+                             .sample_count = !s->samples                              ? 0
+                                             : s->spread.count < measure->max_samples ? (int)s->spread.count
+                                                                                      : measure->max_samples};
 }
 
 const att_measurement *att_measure_all(att_measure *measure)
@@ -612,10 +614,10 @@ const att_measurement *att_measure_observed(att_measure *measure, int *count)
 
 int att_measure_instrument_count(const att_measure *measure)
 {
-    return measure->workers.count;
+    return measure->active.count;
 }
 
 att_instrument_info att_measure_instrument_at(const att_measure *measure, int index)
 {
-    return measure->workers.items[index].instrument->info;
+    return measure->active.items[index].instrument->info;
 }

@@ -10,7 +10,7 @@ static bool next_step(const att_asking *asking, att_residual_step *step)
                                               : att_residual_step_next(graph, step->node, step);
 }
 
-static bool is_wanted(const att_asking *asking, const att_residual_step *step)
+static bool is_selected(const att_asking *asking, const att_residual_step *step)
 {
     return att_asking_node(asking, "add", step->node - 1) == step->node;
 }
@@ -19,7 +19,7 @@ static void add_series(att_asking *asking, const char *statistic)
 {
     att_residual_step step = {.node = -1};
     while (next_step(asking, &step)) {
-        if (!is_wanted(asking, &step))
+        if (!is_selected(asking, &step))
             continue;
         att_asking_series(asking, step.scope, -1, statistic);
         if (step.begins)
@@ -31,7 +31,7 @@ static att_status ask(att_asking *asking)
 {
     bool block = att_asking_choice(asking) == BLOCK, found = false;
     for (att_residual_step step = {.node = -1}; next_step(asking, &step);) {
-        if (!is_wanted(asking, &step))
+        if (!is_selected(asking, &step))
             continue;
         att_asking_step_norms(asking, &step);
         found = true;

@@ -8,7 +8,7 @@
 enum { ONE, INFINITE, FROBENIUS, KINDS };
 enum { MEAN, MEDIAN };
 
-static void want_norms(att_asking *asking, att_value x, const char *scope, const char *label)
+static void request_norms(att_asking *asking, att_value x, const char *scope, const char *label)
 {
     att_graph *graph = att_asking_graph(asking);
     char name[256];
@@ -18,7 +18,7 @@ static void want_norms(att_asking *asking, att_value x, const char *scope, const
     att_asking_row(asking, name, 1);
 }
 
-static bool is_wanted(const att_asking *asking, const att_graph *graph, const att_residual_step *step)
+static bool is_selected(const att_asking *asking, const att_graph *graph, const att_residual_step *step)
 {
     return att_value_shape(graph, step->before).rank == 2 &&
            att_asking_node(asking, "add", step->node - 1) == step->node;
@@ -29,7 +29,7 @@ static void add_series(att_asking *asking, const char *statistic)
     const att_graph *graph = att_asking_graph(asking);
     att_residual_step step = {.node = -1};
     for (bool first = true; att_residual_step_next(graph, step.node, &step);) {
-        if (!is_wanted(asking, graph, &step))
+        if (!is_selected(asking, graph, &step))
             continue;
         if (first)
             att_asking_series(asking, "input", -1, statistic);
@@ -44,12 +44,12 @@ static att_status ask(att_asking *asking)
     att_residual_step step = {.node = -1};
     bool found = false;
     while (att_residual_step_next(graph, step.node, &step)) {
-        if (!is_wanted(asking, graph, &step))
+        if (!is_selected(asking, graph, &step))
             continue;
         const char *scope = graph->nodes.items[step.node].scope;
         if (!found)
-            want_norms(asking, step.before, scope, "residual_before");
-        want_norms(asking, step.after, scope, "residual");
+            request_norms(asking, step.before, scope, "residual_before");
+        request_norms(asking, step.after, scope, "residual");
         found = true;
     }
     bool median = att_asking_choice(asking) == MEDIAN;
@@ -61,8 +61,8 @@ static att_status ask(att_asking *asking)
 /* sqrt(a_1 a_inf) / sqrt(b_1 b_inf), computed without overflow of the products. */
 static double composite(const float *row)
 {
-    const float *rest = row + KINDS;
-    return sqrt((double)rest[ONE] / (double)row[ONE]) * sqrt((double)rest[INFINITE] / (double)row[INFINITE]);
+    const float *residual = row + KINDS;
+    return sqrt((double)residual[ONE] / (double)row[ONE]) * sqrt((double)residual[INFINITE] / (double)row[INFINITE]);
 }
 
 static void observe(const att_observed *observed, double *values)

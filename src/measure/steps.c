@@ -52,7 +52,7 @@ static bool is_step(const att_graph *graph, const att_node *node)
 
 /* Whether the same branch is added to the same x again, through a gate. This sum is then the prediction in StepNet that
  * only the gate reads. */
-static bool is_guess(const att_graph *graph, const att_node *node)
+static bool is_prediction(const att_graph *graph, const att_node *node)
 {
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *other = &graph->nodes.items[i];
@@ -84,7 +84,7 @@ bool att_residual_step_next(const att_graph *graph, int after, att_residual_step
 {
     for (int i = after + 1; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
-        if (!is_step(graph, node) || is_guess(graph, node))
+        if (!is_step(graph, node) || is_prediction(graph, node))
             continue;
         att_value branch = before_gates(graph, node->in[1]), end = after_activation(graph, node->out[0]);
         bool differs = branch != node->in[1] || end != node->out[0];
@@ -97,7 +97,7 @@ bool att_residual_step_next(const att_graph *graph, int after, att_residual_step
 }
 
 /* Truncates "blocks.3.add1" to "blocks.3". A name without a dot is unchanged. */
-static void drop_last_part(char *scope)
+static void truncate_scope(char *scope)
 {
     char *dot = strrchr(scope, '.');
     if (dot)
@@ -109,10 +109,10 @@ bool att_residual_block_next(const att_graph *graph, int after, att_residual_ste
     att_residual_step next;
     if (!att_residual_step_next(graph, after, block))
         return false;
-    drop_last_part(block->scope);
+    truncate_scope(block->scope);
     block->branch = ATT_NONE;
     while (att_residual_step_next(graph, block->node, &next)) {
-        drop_last_part(next.scope);
+        truncate_scope(next.scope);
         if (strcmp(next.scope, block->scope) != 0)
             break;
         block->node = next.node;

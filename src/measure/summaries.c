@@ -11,7 +11,7 @@
 #include "ops/attention_summary.h"
 
 /* 1 / the longer side of the area that the node's grid covers; 0 if it has no grid. */
-static double one_side(const att_node *node)
+static double inverse_side(const att_node *node)
 {
     const att_attention_attrs *attrs = node->attrs;
     double side = fmax(attrs->grid_h * attrs->step_h, attrs->grid_w * attrs->step_w);
@@ -27,7 +27,7 @@ static void add_series(att_asking *asking, const char *scope, int heads, const c
 
 static bool is_usable(const att_node *node, bool side)
 {
-    return !side || one_side(node) > 0;
+    return !side || inverse_side(node) > 0;
 }
 
 /* --- networks without attention between tokens -------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ att_status att_summaries_ask(att_asking *asking, const att_summary_column *colum
         found = true;
         ATT_TRY(att_ask_attention_summary(graph, node.scope));
         snprintf(name, sizeof name, "%s.summary", node.scope);
-        att_asking_row(asking, name, side ? one_side(&node) : 1);
+        att_asking_row(asking, name, side ? inverse_side(&node) : 1);
     }
     for (int c = 0; c < count; c++)
         for (int i = att_asking_node(asking, "attention", -1); i >= 0; i = att_asking_node(asking, "attention", i))

@@ -39,7 +39,7 @@ static stiffness stiffness_of(const att_observed *observed, double (*index)(cons
     return s;
 }
 
-static void put(stiffness s, double *values)
+static void store(stiffness s, double *values)
 {
     values[0] = s.largest * (s.largest / s.mean - 1);
     values[1] = s.largest;
@@ -49,8 +49,8 @@ static void put(stiffness s, double *values)
 
 static void observe(const att_observed *observed, double *values)
 {
-    put(stiffness_of(observed, att_nsi_attention), values);
-    put(stiffness_of(observed, att_nsi_unit), values + 4);
+    store(stiffness_of(observed, att_nsi_attention), values);
+    store(stiffness_of(observed, att_nsi_unit), values + 4);
 }
 
 static const att_statistic_info statistics[] = {
