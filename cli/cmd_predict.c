@@ -87,7 +87,7 @@ static int answer_image(job *j, const char *name, const att_batch *answer, att_s
     if (status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED)
         return cli_check(j->cli, status);
     if (status == ATT_ERR_NONFINITE)
-        return cli_failure("%s: the network answers with NaN or infinity; its weights are damaged", name);
+        return cli_failure("%s: the network's outputs contain NaN or infinity; its weights are damaged", name);
     if (status != ATT_OK) {
         miss_image(j, name);
         return CLI_OK;

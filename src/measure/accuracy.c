@@ -80,7 +80,7 @@ const att_instrument att_instrument_accuracy = {
              .scores = true,
              .statistics = statistics,
              .score = "top1",
-             .reading = "of equal logits the lower class number comes first; NaN counts as wrong"},
+             .reading = "of equal logits, the one with the lower class number comes first; NaN counts as wrong"},
     .ask = ask,
     .state = {size, observe, merge, report},
 };

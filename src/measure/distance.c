@@ -18,13 +18,14 @@ static void observe(const att_observed *observed, double *values)
 const att_instrument att_instrument_distance = {
     .info = {.name = "distance",
              .title = "Attention distance",
-             .summary = "how far across the image queries look",
+             .summary = "mean distance between a query and the tokens it attends to",
              .unit = "image sides",
              .formula = "D = (1/N) sum_i sum_{j != i} a_ij |p_i - p_j|, i and j over the N tokens of the grid",
              .source = "Hyeon-Woo et al., ICCV 2023",
-             .reading = "p is the centre of a token's patch, in units of the image's longer side; mean: a_ij as it is, "
-                        "so that mass on the class token and on itself counts as distance 0; renormalised: a_ij over "
-                        "the mass on other grid tokens"},
+             .reading =
+                 "p is the centre of a token's patch, in units of the image's longer side; mean: attention to the "
+                 "class token and to the query itself counts as distance 0; renormalised: a_ij is divided by "
+                 "the attention to other grid tokens"},
     .ask = ask,
     .observe = observe,
 };

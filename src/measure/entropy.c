@@ -20,7 +20,7 @@ const att_instrument att_instrument_entropy = {
              .unit = "nats",
              .formula = "H = mean over queries i of -sum_j a_ij ln a_ij; between 0 (one token) and ln N (all alike)",
              .source = "Hyeon-Woo et al., ICCV 2023",
-             .reading = "all N queries and keys count, the class token among them; natural logarithm"},
+             .reading = "over all N queries and keys, including the class token; natural logarithm"},
     .ask = ask,
     .observe = observe,
 };

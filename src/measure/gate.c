@@ -172,17 +172,16 @@ static void observe(const att_observed *observed, double *values)
 const att_instrument att_instrument_gate = {
     .info = {.name = "gate",
              .title = "Gates",
-             .summary = "step sizes: what attention multiplies a residual branch by",
+             .summary = "step sizes: the factors by which attention multiplies residual branches",
              .unit = "1",
              .formula =
-                 "of a sample's gate, over channels (or pixels): mean, deviation, extremes, quantiles, the shares "
-                 "below 1/2 and below 1; rank correlation, over blocks, of the mean gate with zeta",
+                 "over the channels (or pixels) of a sample's gate: mean, deviation, extremes, quantiles, fractions "
+                 "below 1/2 and below 1; over blocks: rank correlation of the mean gate with zeta",
              .source = "definition of the step size: Huang et al., ICCV 2023; the statistics are ours",
              .reading =
-                 "a gate made by a sigmoid is below 1 but for rounding, so that share < 1 says little and share < "
-                 "0.5 more; quantiles to 1 / 1024, more coarsely where gates leave 0 .. 1; the correlation is "
-                 "Spearman's within a sample, zeta that of nsi's reading attention, steps as in tns; 0 where all gates "
-                 "have the same mean",
+                 "a sigmoid is below 1 except for rounding, so share < 0.5 says more than share < 1; quantiles are "
+                 "accurate to 1/1024, less if gates leave 0..1; the correlation is Spearman's within a sample, with "
+                 "zeta in nsi's reading attention and the steps of tns; it is 0 if all gates have the same mean",
              .by_block = true,
              .brief = "mean"},
     .ask = ask,

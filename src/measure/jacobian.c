@@ -17,13 +17,13 @@ static void observe(const att_observed *observed, double *values)
 const att_instrument att_instrument_jacobian = {
     .info = {.name = "jacobian",
              .title = "Softmax Jacobian",
-             .summary = "how steeply softmax passes gradients on: norms of its Jacobian diag(a) - a a'",
+             .summary = "sensitivity of softmax: norms of its Jacobian diag(a) - a a'",
              .unit = "1",
              .formula =
                  "mean over queries of: nuclear 1 - sum_j a_j^2; frobenius sqrt(sum a^2 - 2 sum a^3 + (sum a^2)^2)",
              .source = "claim: Hyeon-Woo et al., ICCV 2023; the formulas follow from the Jacobian",
-             .reading = "which row is steepest depends on the norm: a uniform row over N tokens has 1 - 1/N and "
-                        "sqrt(1/N - 1/N^2), one of two equal weights .5 and .5"},
+             .reading = "the two norms rank rows differently: a uniform row over N tokens has 1 - 1/N and "
+                        "sqrt(1/N - 1/N^2), a row with two equal weights has 0.5 and 0.5"},
     .ask = ask,
     .observe = observe,
 };

@@ -118,7 +118,7 @@ void att_asking_row(att_asking *asking, const char *name, double constant)
     int64_t elements = elements_of(asking->graph, name);
     if (elements < 0) {
         asking->status = att_fail(measure->context, ATT_ERR_ARGUMENT,
-                                  "instrument \"%s\" asks for \"%s\", which is no output or probe of the graph",
+                                  "instrument \"%s\" asks for \"%s\", which is not an output or probe of the graph",
                                   asking->instrument->info.name, name);
         return;
     }
@@ -149,7 +149,7 @@ att_status att_asking_found_nothing(const att_asking *asking, const char *what)
     if (strcmp(asking->nodes, "*") == 0)
         return att_asking_fail(asking, "the network has no %s", what);
     return att_fail(asking->measure->context, ATT_ERR_NOT_FOUND,
-                    "instrument \"%s\": the network has no %s that fits \"%s\"", asking->instrument->info.name, what,
+                    "instrument \"%s\": the network has no %s that matches \"%s\"", asking->instrument->info.name, what,
                     asking->nodes);
 }
 
@@ -160,7 +160,7 @@ att_status att_asking_fail(const att_asking *asking, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    return att_fail(asking->measure->context, ATT_ERR_NOT_FOUND, "instrument \"%s\" has nothing to see: %s",
+    return att_fail(asking->measure->context, ATT_ERR_NOT_FOUND, "instrument \"%s\" has nothing to observe: %s",
                     asking->instrument->info.name, reason);
 }
 
@@ -227,7 +227,7 @@ static att_status unknown_instrument(att_context *context, const char *name)
     att_status status = names.failed
                             ? att_fail_memory(context, 256, "a message")
                             : att_fail(context, ATT_ERR_NOT_FOUND,
-                                       "there is no instrument \"%s\"; there are %s, and \"all\"", name, names.data);
+                                       "there is no instrument \"%s\"; available: %s and \"all\"", name, names.data);
     att_text_free(&names);
     return status;
 }
@@ -248,7 +248,7 @@ static att_status find_choice(att_context *context, const att_instrument *instru
         for (; option->values[*choice]; (*choice)++)
             if (strcmp(value + 1, option->values[*choice]) == 0)
                 return ATT_OK;
-    return att_fail(context, ATT_ERR_NOT_FOUND, "instrument \"%s\" takes %s, not \"%s\"", name,
+    return att_fail(context, ATT_ERR_NOT_FOUND, "instrument \"%s\" has the option %s, not \"%s\"", name,
                     instrument->info.options, detail);
 }
 
@@ -305,7 +305,7 @@ static att_status check_choice(att_context *context, const char *with, const sel
     for (int i = 0; i < att_instrument_count(context); i++)
         if (selections[i].selected)
             return ATT_OK;
-    return att_fail(context, ATT_ERR_ARGUMENT, "\"%s\" leaves no instrument", with);
+    return att_fail(context, ATT_ERR_ARGUMENT, "\"%s\" selects no instrument", with);
 }
 
 /* Parses `with` and marks the selected instruments. They are added in the order of the catalog. */
@@ -531,7 +531,7 @@ void att_measure_clear(att_measure *measure)
 att_status att_measure_keep_samples(att_measure *measure, int count)
 {
     if (count < 0 || count > ATT_MEASURE_MOST_SAMPLES)
-        return att_fail(measure->context, ATT_ERR_ARGUMENT, "%d samples of each figure; from 0 to %d can be kept",
+        return att_fail(measure->context, ATT_ERR_ARGUMENT, "cannot record %d samples of each figure; expected 0 to %d",
                         count, (int)ATT_MEASURE_MOST_SAMPLES);
     att_measure_clear(measure);
     measure->max_samples = 0;

@@ -54,16 +54,16 @@ static void observe(const att_observed *observed, double *values)
 const att_instrument att_instrument_nsi = {
     .info = {.name = "nsi",
              .title = "Neural stiffness index",
-             .summary = "neural stiffness index: how large a residual step is beside what it changes",
+             .summary = "neural stiffness index: size of a residual step relative to its input",
              .unit = "1",
              .formula = "zeta(x_t) = |(x_{t+1} - x_t) / dt|_2 / |x_t|_2, t over the network's residual additions",
              .source = "Huang et al., ICCV 2023",
              .reading =
-                 "there are two. attention: dt is the gate on the branch (an attention module's, LayerScale, drop "
-                 "path), so the quotient is the branch before it; unit: dt = 1, x_{t+1} behind the ReLU where one "
-                 "follows; without gates and ReLUs both agree. Norms over all tokens and channels; a ViT has two steps "
-                 "a block; block, with nsi:per=block: one step from before a block's first addition to after its last, "
-                 "dt = 1; not defined where |x_t| = 0",
+                 "attention: dt is the gate on the branch (of an attention module, LayerScale or drop path), so the "
+                 "quotient is the branch before its gate; unit: dt = 1, and x_{t+1} is taken after the ReLU if one "
+                 "follows; the two agree without gates and ReLUs. Norms are over all tokens and channels. A ViT has "
+                 "two steps per block; with nsi:per=block, a block is one step, from before its first addition to "
+                 "after its last, with dt = 1. Not defined if |x_t| = 0",
              .options = "per=addition or block",
              .by_sample = true,
              .readings = att_nsi_readings,

@@ -77,14 +77,14 @@ static void observe(const att_observed *observed, double *values)
 const att_instrument att_instrument_residual = {
     .info = {.name = "residual",
              .title = "Rank residual",
-             .summary = "rank residual: how far tokens are from all being the same",
+             .summary = "rank residual: how far the tokens are from being identical",
              .unit = "1",
              .formula = "|res(X)| / |X|, res(X) = X - 1 m', |X| = sqrt(|X|_1 |X|_inf) (composite) or Frobenius; of the "
                         "tokens X before the first residual addition (input) and after each",
              .source = "Dong et al., ICML 2021",
-             .reading = "m is the mean token, which is the argmin for Frobenius and a stand-in within a factor of two "
-                        "for the composite norm; with residual:centre=median the median of each channel, which is the "
-                        "argmin for |X|_1",
+             .reading =
+                 "m is the mean token: it minimises the Frobenius norm, and the composite norm to within a factor "
+                 "of two; with residual:centre=median, m is the median of each channel, which minimises |X|_1",
              .options = "centre=mean or median"},
     .option = {"centre", {"mean", "median"}},
     .ask = ask,

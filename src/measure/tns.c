@@ -59,15 +59,15 @@ static const att_statistic_info statistics[] = {
 const att_instrument att_instrument_tns = {
     .info = {.name = "tns",
              .title = "Total neural stiffness",
-             .summary = "total neural stiffness of the whole network, with what it is made of",
+             .summary = "total neural stiffness of the whole network, and its components",
              .unit = "1",
              .formula = "TNS = zeta* (zeta* / mu - 1), zeta* = max_t zeta, mu = mean_t zeta: the integral of "
                         "1[exists t: zeta >= max(mu (1 + M1), M2)] over M1, M2 > 0",
              .source = "definition: Huang et al., ICCV 2023; the closed form follows from it",
              .reading =
-                 "of nsi in its readings, attention and unit; the first step of every stage is left out (a stage ends "
-                 "where shapes change; a ViT is one stage); mu of each sample; it grows with the square of zeta, so "
-                 "that scales must be compared beside it; not defined where zeta of a step is not",
+                 "computed from nsi in its readings attention and unit; the first step of each stage is excluded (a "
+                 "stage ends where shapes change; a ViT is one stage); mu is per sample; TNS grows with the square of "
+                 "zeta, so compare the scale of zeta as well; not defined if zeta of a step is not",
              .statistics = statistics,
              .readings = att_nsi_readings,
              .readings_agree = ATT_NSI_READINGS_AGREE,

@@ -259,7 +259,7 @@ att_status att_network_run(att_network *network, const float *pixels, int count,
     ATT_TRY(att_inference_run(&view->inference, pixels, count, answers));
     for (int i = 0; i < count; i++)
         if (!att_inference_is_finite(answers, i))
-            return att_fail(network->context, ATT_ERR_NONFINITE, "the network answers with NaN or infinity");
+            return att_fail(network->context, ATT_ERR_NONFINITE, "the network's outputs contain NaN or infinity");
     return ATT_OK;
 }
 
@@ -388,7 +388,7 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
         att_log(network->context, ATT_LOG_INFO, "skip_corrupt leaves such images out");
     if (status == ATT_OK && found.not_finite > 0)
         return att_fail(network->context, ATT_ERR_NONFINITE,
-                        "%s: the network answers with NaN or infinity; its weights are damaged",
+                        "%s: the network's outputs contain NaN or infinity; its weights are damaged",
                         *network->path ? network->path : network->identity.name);
     return status;
 }

@@ -115,7 +115,7 @@ att_status att_checkpoint_task_options(att_context *context, const att_tensors *
         snprintf(what, sizeof what, "task.%s", task->options[i].key);
         const char *text = att_metadata_text(file, what);
         if (text && !store_joined(&task->options[i], text, options))
-            return att_fail(context, ATT_ERR_FORMAT, "%s: its training's %s is \"%.40s\", expected %s",
+            return att_fail(context, ATT_ERR_FORMAT, "%s: the option %s of its training is \"%.40s\", expected %s",
                             att_tensors_path(file), task->options[i].key, text,
                             att_option_describe(&task->options[i], expected, sizeof expected));
     }

@@ -18,7 +18,7 @@ att_status att_choice_find(att_context *context, const char *what, const char *n
                            int *index)
 {
     if (!name)
-        return att_fail(context, ATT_ERR_ARGUMENT, "no %s was named", what);
+        return att_fail(context, ATT_ERR_ARGUMENT, "no %s was given", what);
     for (int i = 0; i < count; i++) {
         if (strcmp(at(i).name, name) == 0) {
             *index = i;
@@ -27,12 +27,12 @@ att_status att_choice_find(att_context *context, const char *what, const char *n
     }
     const char *nearest = att_text_nearest(name, name_at, &(choice_list){at}, count);
     if (nearest)
-        return att_fail(context, ATT_ERR_NOT_FOUND, "no %s is named \"%s\"; \"%s\" is near", what, name, nearest);
+        return att_fail(context, ATT_ERR_NOT_FOUND, "there is no %s \"%s\"; did you mean \"%s\"?", what, name, nearest);
     att_text names = {.context = context};
     for (int i = 0; i < count; i++)
         att_text_append(&names, "%s%s", i ? ", " : "", at(i).name);
     att_status status = names.failed ? att_fail_memory(context, names.length, "the list of names")
-                                     : att_fail(context, ATT_ERR_NOT_FOUND, "no %s is named \"%s\"; there are: %s",
+                                     : att_fail(context, ATT_ERR_NOT_FOUND, "there is no %s \"%s\"; available: %s",
                                                 what, name, names.data);
     att_text_free(&names);
     return status;

@@ -78,7 +78,7 @@ static att_status report_progress(const evaluator *e, const att_batch *batch)
                              .lr = NAN};
     if (e->options->progress(e->options->progress_user, &progress))
         return ATT_OK;
-    return att_fail(e->context, ATT_ERR_STOPPED, "the evaluation was asked to stop after %lld images",
+    return att_fail(e->context, ATT_ERR_STOPPED, "the evaluation was stopped on request after %lld images",
                     (long long)e->count);
 }
 

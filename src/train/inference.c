@@ -168,7 +168,7 @@ att_status att_inference_check_images(const att_model *model, const att_transfor
         transform->channels == requested.in_chans)
         return ATT_OK;
     return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_MISMATCH,
-                    "images are made %d x %d with %d channels, but %s takes %d x %d with %d", transform->height,
-                    transform->width, transform->channels, att_model_name(model), requested.height, requested.width,
-                    requested.in_chans);
+                    "the transform makes images of %d x %d with %d channels, but %s takes %d x %d with %d",
+                    transform->height, transform->width, transform->channels, att_model_name(model), requested.height,
+                    requested.width, requested.in_chans);
 }

@@ -160,7 +160,7 @@ static att_status reserve_output(mapper *m, const att_field *field, map_output *
     size_t bytes = att_size_product((size_t)m->max_images, att_field_bytes(field)), length = strlen(field->name);
     if (field->shape.rank == ATT_MAX_RANK)
         return att_fail(m->context, ATT_ERR_UNSUPPORTED,
-                        "the network's output \"%s\" has %d dimensions; a file of maps keeps outputs of at most %d",
+                        "the network's output \"%s\" has %d dimensions; a file of maps can store at most %d",
                         field->name, ATT_MAX_RANK, ATT_MAX_RANK - 1);
     char *name = allocate(m, length + sizeof ATT_MAPS_OUTPUT, 1);
     output->values = allocate(m, bytes, 1);
@@ -357,7 +357,7 @@ static att_status add_image(mapper *m, int64_t index)
     }
     if (!att_inference_is_finite(&answer, 0))
         return att_fail(m->context, ATT_ERR_NONFINITE,
-                        "the network answers with NaN or infinity; its weights are damaged");
+                        "the network's outputs contain NaN or infinity; its weights are damaged");
     store_answer(m, &answer);
     ATT_TRY(store_caption(m, &answer, index));
     store_image(m);
@@ -378,7 +378,8 @@ static att_status report_progress(const mapper *m)
                              .lr = NAN};
     if (!m->options->progress || m->options->progress(m->options->progress_user, &progress))
         return ATT_OK;
-    return att_fail(m->context, ATT_ERR_STOPPED, "the maps were asked to stop after %lld images", (long long)m->count);
+    return att_fail(m->context, ATT_ERR_STOPPED, "writing maps was stopped on request after %lld images",
+                    (long long)m->count);
 }
 
 static att_status add_images(mapper *m)

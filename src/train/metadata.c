@@ -249,11 +249,11 @@ att_status att_metadata_check_version(att_context *context, const att_tensors *f
 {
     const char *version = att_metadata_text(file, version_key), *path = att_tensors_path(file);
     if (!version)
-        return att_fail(context, ATT_ERR_MISMATCH, "%s holds weights, but no training that could be continued", path);
+        return att_fail(context, ATT_ERR_MISMATCH, "%s holds weights, but no training that can be resumed", path);
     if (strcmp(version, training_version) == 0)
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s holds a training by attscope %.40s, which attscope %s cannot continue; --initial-checkpoint %s "
+                    "%s holds a training by attscope %.40s, which attscope %s cannot resume; --initial-checkpoint %s "
                     "starts a new training from its weights",
                     path, strcmp(version, version_in_0_1) == 0 ? "0.1" : version, training_version, path);
 }
@@ -286,8 +286,7 @@ static char *explain_difference(const char *what, const char *stored, const char
         snprintf(reason, REASON_SIZE,
                  "the names, order or classes of its training images are not those of the data here");
     } else if (strcmp(what, sample_line) == 0) {
-        snprintf(reason, REASON_SIZE,
-                 "its training images are called as those here, but are others: their pixels differ");
+        snprintf(reason, REASON_SIZE, "its training images have the same names as those here, but different pixels");
     } else if (strcmp(what, eval_listing_line) == 0 || strcmp(what, eval_sample_line) == 0) {
         snprintf(reason, REASON_SIZE, "it was evaluated on other images than those here");
     } else {
@@ -296,7 +295,7 @@ static char *explain_difference(const char *what, const char *stored, const char
         first_difference(&stored, &stored_length, &current, &current_length);
         snprintf(reason, REASON_SIZE, "its %s is \"%.*s\", here it is \"%.*s\"%s", dot ? dot + 1 : what,
                  (int)stored_length, stored, (int)current_length, current,
-                 strcmp(what, "option.epochs") == 0 ? "; its learning rate follows from how many there are" : "");
+                 strcmp(what, "option.epochs") == 0 ? "; its learning rates depend on the number of epochs" : "");
     }
     return reason;
 }
@@ -309,7 +308,7 @@ static void compare_line(void *user, const char *what, const char *current, cons
     if (c->status != ATT_OK || (stored && strcmp(stored, current) == 0))
         return;
     char reason[REASON_SIZE];
-    c->status = att_fail(c->context, ATT_ERR_MISMATCH, "%s cannot be continued exactly: %s", att_tensors_path(c->file),
+    c->status = att_fail(c->context, ATT_ERR_MISMATCH, "%s cannot be resumed exactly: %s", att_tensors_path(c->file),
                          explain_difference(what, stored ? stored : "", current, reason));
 }
 
@@ -334,7 +333,7 @@ att_status att_metadata_integer(att_context *context, const att_tensors *file, c
     const char *text = att_metadata_text(file, what);
     int64_t read;
     if (!text || !att_text_to_i64(text, &read) || read < least || read > most)
-        return bad_value(context, file, what, "a whole number in its range");
+        return bad_value(context, file, what, "an integer in the valid range");
     *value = read;
     return ATT_OK;
 }

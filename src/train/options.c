@@ -195,7 +195,7 @@ static att_status check_milestones(att_context *context, const att_train_options
         valid = milestones[i] >= 1 && milestones[i] <= most && (i == 0 || milestones[i] > milestones[i - 1]);
     return valid ? ATT_OK
                  : att_fail(context, ATT_ERR_ARGUMENT,
-                            "decay_milestones are up to %d epochs from 1 to %d, each later than the one before",
+                            "decay_milestones must be at most %d epochs from 1 to %d in ascending order",
                             ATT_MOST_MILESTONES, most);
 }
 
@@ -255,6 +255,6 @@ att_status att_train_options_check(att_context *context, const att_train_options
         return att_fail(context, ATT_ERR_ARGUMENT, "weight_decay_on is \"%s\", expected weights or all",
                         decayed ? decayed : "");
     if (!options->backend)
-        return att_fail(context, ATT_ERR_ARGUMENT, "no backend was named");
+        return att_fail(context, ATT_ERR_ARGUMENT, "no backend was given");
     return ATT_OK;
 }

@@ -50,11 +50,10 @@ static att_status check_batch_norms(const att_trainer *trainer)
         const att_node *node = &graph->nodes.items[i];
         att_shape shape = att_value_shape(graph, node->out[0]);
         if (strcmp(node->op->name, "batch_norm") == 0 && att_shape_count(shape) == shape.dims[shape.rank - 1])
-            return att_fail(
-                trainer->context, ATT_ERR_ARGUMENT,
-                "batch_size 1: batch norm %s gets one number a channel from an image, and needs at least two "
-                "in a batch",
-                node->scope);
+            return att_fail(trainer->context, ATT_ERR_ARGUMENT,
+                            "batch_size 1: batch norm %s has one value per channel of an image, but needs at least two "
+                            "per batch",
+                            node->scope);
     }
     return ATT_OK;
 }
@@ -71,7 +70,7 @@ static att_status check_inputs(const att_trainer *trainer, const att_target_rule
                 (field->dtype != att_value_dtype(graph, input->value) ||
                  !att_shape_equal(field->shape, att_value_shape(graph, input->value))))
                 return att_fail(trainer->context, ATT_ERR_INTERNAL,
-                                "the task's target \"%s\" is not of its input's type and shape", field->name);
+                                "the task's target \"%s\" does not have its input's type and shape", field->name);
         }
     }
     return ATT_OK;

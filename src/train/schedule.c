@@ -34,8 +34,9 @@ static double constant_rate(const att_schedule_span *span, double t)
 
 static const att_schedule schedules[] = {
     {"cosine", "half a cosine from --lr down to --min-lr over all epochs, after a linear warm-up", true, cosine_rate},
-    {"step", "times --decay-rate every --decay-epochs, after a linear warm-up", true, step_rate},
-    {"multistep", "times --decay-rate at each of --decay-milestones, after a linear warm-up", true, multistep_rate},
+    {"step", "multiplied by --decay-rate every --decay-epochs epochs, after a linear warm-up", true, step_rate},
+    {"multistep", "multiplied by --decay-rate at each of --decay-milestones, after a linear warm-up", true,
+     multistep_rate},
     {"constant", "--lr, after a linear warm-up", true, constant_rate},
     {"none", "--lr from the first update on", false, constant_rate},
 };

@@ -14,9 +14,9 @@
 /* Text that introduces the last checkpoint's path in a message. */
 static const char *introduce_checkpoint(const att_trainer *trainer)
 {
-    return !trainer->last_checkpoint    ? "no checkpoint was written before"
+    return !trainer->last_checkpoint    ? "no checkpoint has been written"
            : trainer->checkpoint_finite ? "the last good checkpoint is "
-                                        : "these are the weights of ";
+                                        : "the weights are those of ";
 }
 
 /* Reports a loss or gradient that is not finite. The weights are still those before the update. Messages count epochs
@@ -25,9 +25,9 @@ static att_status fail_nonfinite(att_trainer *trainer)
 {
     char node[256] = "";
     if (att_session_find_nonfinite(trainer->session, node, sizeof node) != ATT_OK || !node[0])
-        snprintf(node, sizeof node, "no node of the last batch, so the sum of the gradients");
+        snprintf(node, sizeof node, "the sum of the gradients, but in no node of the last batch");
     return att_fail(trainer->context, ATT_ERR_NONFINITE,
-                    "update %lld (epoch %d) was not made: NaN or infinity, first in %s; %s%s",
+                    "update %lld (epoch %d) was not applied: NaN or infinity, first in %s; %s%s",
                     (long long)trainer->state.update + 1, trainer->state.epoch + 1, node, introduce_checkpoint(trainer),
                     trainer->last_checkpoint ? trainer->last_checkpoint : "");
 }
@@ -39,9 +39,8 @@ static att_status check_evaluation(const att_trainer *trainer)
     if (trainer->plain.not_finite == 0 && trainer->evaluation.not_finite == 0)
         return ATT_OK;
     return att_fail(trainer->context, ATT_ERR_NONFINITE,
-                    "epoch %d was not finished: in its evaluation the network answers with NaN or infinity; %s%s",
-                    trainer->state.epoch + 1, introduce_checkpoint(trainer),
-                    trainer->last_checkpoint ? trainer->last_checkpoint : "");
+                    "epoch %d was not finished: its evaluation gave NaN or infinity; %s%s", trainer->state.epoch + 1,
+                    introduce_checkpoint(trainer), trainer->last_checkpoint ? trainer->last_checkpoint : "");
 }
 
 static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *batch)
@@ -61,7 +60,7 @@ static att_status bind_batch(att_trainer *trainer, const att_batch *batch)
         const char *name = graph->inputs.items[i].name;
         const void *rows = att_batch_field(batch, name);
         if (!rows)
-            return att_fail(trainer->context, ATT_ERR_INTERNAL, "the input \"%s\" is no field of a batch", name);
+            return att_fail(trainer->context, ATT_ERR_INTERNAL, "the input \"%s\" is not a field of the batch", name);
         ATT_TRY(att_session_bind(trainer->session, name, rows));
     }
     return ATT_OK;
@@ -174,8 +173,8 @@ static att_status stop(att_trainer *trainer)
 {
     ATT_TRY(save(trainer));
     return att_fail(
-        trainer->context, ATT_ERR_STOPPED, "the training was asked to stop, after update %lld (epoch %d)%s%s",
-        (long long)trainer->state.update, trainer->state.epoch + 1, trainer->options->output ? "; continue from " : "",
+        trainer->context, ATT_ERR_STOPPED, "the training was stopped on request after update %lld (epoch %d)%s%s",
+        (long long)trainer->state.update, trainer->state.epoch + 1, trainer->options->output ? "; resume from " : "",
         trainer->options->output ? trainer->last_checkpoint : "");
 }
 

@@ -67,24 +67,24 @@ entropy: how evenly queries spread their attention [nats]
  formula H = mean over queries i of -sum_j a_ij ln a_ij; between 0 (one
  token) and ln N (all alike)
  source Hyeon-Woo et al., ICCV 2023
- reading all N queries and keys count, the class token among them; natural
+ reading over all N queries and keys, including the class token; natural
  logarithm
  bound ln N = X, N = 5 tokens
 
  mean mean ± deviation n of each head
  blocks.0.attn X ± X 32 X X
 
-tns: total neural stiffness of the whole network, with what it is made of
+tns: total neural stiffness of the whole network, and its components
  formula TNS = zeta* (zeta* / mu - 1), zeta* = max_t zeta, mu = mean_t zeta:
  the integral of 1[exists t: zeta >= max(mu (1 + M1), M2)] over M1,
  M2 > 0
  source definition: Huang et al., ICCV 2023; the closed form follows from
  it
- reading of nsi in its readings, attention and unit; the first step of every
- stage is left out (a stage ends where shapes change; a ViT is one
- stage); mu of each sample; it grows with the square of zeta, so
- that scales must be compared beside it; not defined where zeta of a
- step is not
+ reading computed from nsi in its readings attention and unit; the first
+ step of each stage is excluded (a stage ends where shapes change; a
+ ViT is one stage); mu is per sample; TNS grows with the square of
+ zeta, so compare the scale of zeta as well; not defined if zeta of
+ a step is not
 
  statistic mean ± deviation n
  tns attention X ± X 32
@@ -334,7 +334,7 @@ run 0 measure alone/dead.safetensors data --with nsi,tns --json dead.json
     fail "$command_line: $(cat stdout)"
 ! grep -q 'nan' stdout || fail "$command_line: NaN in the table: $(cat stdout)"
 out_has '  not defined in 32 of 32 images'
-out_has 'not defined where |x_t| = 0'
+out_has 'Not defined if |x_t| = 0'
 
 # A list with only exceptions means all other instruments.
 named() { grep -o '"name": "[a-z_]*"' "$1" | cut -d'"' -f4; }
@@ -345,7 +345,7 @@ run 0 measure alone/some.safetensors data --with -accuracy,-nsi --json some.json
 run 0 measure alone/some.safetensors data --with -nsi
 out_has 'accuracy: how often'
 run 2 measure alone/some.safetensors data --with accuracy,-accuracy
-err_is <<<'attscope: "accuracy,-accuracy" leaves no instrument'
+err_is <<<'attscope: "accuracy,-accuracy" selects no instrument'
 
 # Wrong arguments are refused with one message.
 usage 'measure needs CHECKPOINT and DATA; see attscope measure --help' measure alone/some.safetensors
@@ -379,9 +379,9 @@ err_has 'kept beside them, from earlier: nsi'
 [ "$(grep -o '"statistic":"[a-z]*"' out/plain/measure.jsonl | sort -u | cut -d'"' -f4 | tr '\n' ' ')" = 'attention block unit ' ] ||
     fail 'one reading of an instrument does not keep the others'
 run 2 measure absent.safetensors data --with nsi:block
-err_has 'attscope: instrument "nsi" takes per=addition or block, not "block"'
+err_has 'attscope: instrument "nsi" has the option per=addition or block, not "block"'
 run 2 measure alone/some.safetensors data --nodes 'blocks.7.*'
-err_has 'fits "blocks.7.*"'
+err_has 'matches "blocks.7.*"'
 run 1 measure absent.safetensors data --json nowhere/x.json
 err_is <<'TEXT'
 attscope: nowhere/x.json: No such file or directory

@@ -58,7 +58,7 @@ err_is <<<'attscope: nowhere does not exist'
 run 2 sweep tiny.yaml data --vary train-split=train,absent
 err_has 'of the setting train-split=absent; no run was started'
 run 2 sweep tiny.yaml data --vary depth=2,1 --measure accuracy,gate
-err_has 'instrument "gate" has nothing to see'
+err_has 'instrument "gate" has nothing to observe'
 err_has 'of the setting depth=2, measured with --measure accuracy,gate; no run was started'
 cat >short.yaml <<'YAML'
 model: resnet20
@@ -82,9 +82,9 @@ head -n 5 stderr >stdout && same stdout <<'TEXT'
   attn-blocks=layer3:0,1
 TEXT
 run 2 sweep short.yaml data --measure tns
-err_has 'instrument "tns" has nothing to see'
+err_has 'instrument "tns" has nothing to observe'
 run 2 sweep short.yaml data --vary attn=none,se --measure gate,accuracy,tns
-err_has 'instrument "tns" has nothing to see'
+err_has 'instrument "tns" has nothing to observe'
 run 2 sweep short.yaml data --vary attn=none,se --measure gate
 err_has 'of the setting attn=none, measured with --measure gate; no run was started'
 run 2 sweep tiny.yaml data --measure nsi:per=blok

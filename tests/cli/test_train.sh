@@ -174,7 +174,7 @@ run 2 train --resume out/cut/last.safetensors --epochs 60.5
 cp -r out/cut before
 run 1 train --resume out/cut/last.safetensors --epochs 61
 err_has 'its epochs is "60", here it is "61"'
-err_has 'its epochs is "60", here it is "61"; its learning rate follows from how many there are'
+err_has 'its epochs is "60", here it is "61"; its learning rates depend on the number of epochs'
 err_has 'it continues with the options and the data that out/cut/args.yaml names; to train its weights on, with a'
 err_has 'new schedule: attscope train DATA --initial-checkpoint out/cut/last.safetensors --experiment NAME --epochs MORE'
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
@@ -189,7 +189,7 @@ diff -r before out/cut >difference || fail "a refused training changes its folde
 
 # Weights that give NaN end a training, whether an update or an evaluation detects them, and write no checkpoint.
 train 1 burst --epochs 1 --lr 1000 --opt sgd --val-split ''
-err_has '(epoch 1) was not made: NaN or infinity'
+err_has '(epoch 1) was not applied: NaN or infinity'
 err_has 'a training that diverges may need a lower --lr, or --clip-grad'
 train 0 good --epochs 1
 # At this rate, weights overflow within the first epochs, whose only update is finite.
@@ -208,7 +208,7 @@ few='--model vit_tiny_patch16_224 --img-size 8 --patch-size 4 --embed-dim 16 --d
 run 0 train pictures --val-split "" $few --epochs 1 --output out --experiment listed
 mv pictures/train/a/1.jpg pictures/train/a/9.jpg
 run 1 train --resume out/listed/last.safetensors
-err_has 'continued exactly: the names, order or classes of its training images are not those of the data here'
+err_has 'resumed exactly: the names, order or classes of its training images are not those of the data here'
 rm pictures/train/a/9.jpg
 run 1 train --resume out/listed/last.safetensors
 err_has 'it was trained on 8 images, the data here has 7'
@@ -220,7 +220,7 @@ cp -r pictures/train/* pictures/val
 cp "$here/../goldens/images/420.jpg" pictures/train/a/1.jpg
 cp "$here/../goldens/images/422.jpg" pictures/val/a/1.jpg
 run 1 train --resume out/listed/last.safetensors --train-split val
-err_has 'its training images are called as those here, but are others: their pixels differ'
+err_has 'its training images have the same names as those here, but different pixels'
 rm -r pictures/val
 # The same images are accepted elsewhere and in an archive.
 cp "$here/../goldens/images/420.jpg" pictures/train/a/1.jpg
@@ -445,10 +445,10 @@ picture=$here/../goldens/images/422.jpg
 cp alone/last.safetensors nan.safetensors
 printf '\0\0\300\177' | dd of=nan.safetensors bs=1 seek=$(($(wc -c <nan.safetensors) - 4)) conv=notrunc status=none
 run 1 predict nan.safetensors "$picture"
-err_has "attscope: $picture: the network answers with NaN or infinity; its weights are damaged"
+err_has "attscope: $picture: the network's outputs contain NaN or infinity; its weights are damaged"
 printf '' | out_is
 run 1 validate data --checkpoint nan.safetensors --json nan.json
-err_has 'attscope: nan.safetensors: the network answers with NaN or infinity; its weights are damaged'
+err_has "attscope: nan.safetensors: the network's outputs contain NaN or infinity; its weights are damaged"
 [ ! -e nan.json ] || fail "$command_line: a result was written although the command failed"
 header='{"a\u001b[31m":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
 { printf '%b' "\\0$(printf '%o' ${#header})"'\0\0\0\0\0\0\0'; printf '%s\0\0\0\0' "$header"; } >steering.safetensors

@@ -356,11 +356,11 @@ static void a_list_of_annotations_must_name_a_class_for_each_image(void **state)
         att_status status;
         const char *reason;
     } wrong[] = {
-        {"val_0.png\t.n01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \".n01\" cannot be a class"},
-        {"val_0.png\t..\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \"..\" cannot be a class"},
-        {"val_0.png\tn/01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \"n/01\" cannot be a class"},
-        {"val_0.png\t/n01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \"/n01\" cannot be a class"},
-        {"val_0.png\t../n01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \"../n01\" cannot be a class"},
+        {"val_0.png\t.n01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \".n01\" is not a valid class"},
+        {"val_0.png\t..\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \"..\" is not a valid class"},
+        {"val_0.png\tn/01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \"n/01\" is not a valid class"},
+        {"val_0.png\t/n01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \"/n01\" is not a valid class"},
+        {"val_0.png\t../n01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \"../n01\" is not a valid class"},
         {"val_0.png\tn01\nval_10.png\n", ATT_ERR_FORMAT, "line 2 of val_annotations.txt names no class"},
         {"val_0.png\tn01\nval_0.png\tn02\n", ATT_ERR_FORMAT, "gives val_0.png two classes, n0"},
         {"val_0.png\tn01\nval_10.png n01\n", ATT_ERR_MISMATCH, "no line for the image val/images/val_1.png"},

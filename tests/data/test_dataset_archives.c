@@ -33,7 +33,7 @@ static void class_folders_are_read_from_archives(void **state)
     }
     static const char *const train_only[] = {"train/dog/1.png", "train/cat/1.png"};
     pictures_pack(self->path, "ustar", train_only, 2);
-    expect_failure(self, self->path, "val", NULL, ATT_ERR_NOT_FOUND, "but \"train\"");
+    expect_failure(self, self->path, "val", NULL, ATT_ERR_NOT_FOUND, "only \"train\"");
     static const char *const a_class_called_train[] = {"train/1.png", "bus/1.png"};
     pictures_pack(self->path, "ustar", a_class_called_train, 2);
     att_dataset *dataset = open_set(self, self->path, "val", NULL);

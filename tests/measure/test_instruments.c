@@ -608,18 +608,18 @@ static void wrong_names_are_refused(void **state)
 {
     (void)state;
     refused("entorpy", "*", ATT_ERR_NOT_FOUND, "did you mean \"entropy\"?");
-    refused("entropy,", "*", ATT_ERR_NOT_FOUND, "there are accuracy");
+    refused("entropy,", "*", ATT_ERR_NOT_FOUND, "available: accuracy");
     refused("", "*", ATT_ERR_NOT_FOUND, "there is no instrument \"\"");
     refused("nsi,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
     refused("all,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
-    refused("accuracy,-accuracy", "*", ATT_ERR_ARGUMENT, "\"accuracy,-accuracy\" leaves no instrument");
+    refused("accuracy,-accuracy", "*", ATT_ERR_ARGUMENT, "\"accuracy,-accuracy\" selects no instrument");
     refused("nsi:per=blocks", "*", ATT_ERR_NOT_FOUND,
-            "instrument \"nsi\" takes per=addition or block, not \"per=blocks\"");
-    refused("nsi:block", "*", ATT_ERR_NOT_FOUND, "takes per=addition or block");
+            "instrument \"nsi\" has the option per=addition or block, not \"per=blocks\"");
+    refused("nsi:block", "*", ATT_ERR_NOT_FOUND, "has the option per=addition or block");
     refused("entropy:per=block", "*", ATT_ERR_NOT_FOUND, "instrument \"entropy\" has no options");
     refused("nsi:per=block,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
-    refused("entropy", "layers.*", ATT_ERR_NOT_FOUND, "no attention that fits \"layers.*\"");
-    refused("nsi", "blocks.9.*", ATT_ERR_NOT_FOUND, "no residual addition that fits");
+    refused("entropy", "layers.*", ATT_ERR_NOT_FOUND, "no attention that matches \"layers.*\"");
+    refused("nsi", "blocks.9.*", ATT_ERR_NOT_FOUND, "no residual addition that matches");
 }
 
 static void patterns_choose_nodes(void **state)

@@ -456,7 +456,7 @@ static void attention_over_channels_is_named(void **state)
 {
     (void)state;
     refused_without_tokens("entropy", "se:ratio=4",
-                           "instrument \"entropy\" has nothing to see: it needs attention between tokens, and this "
+                           "instrument \"entropy\" has nothing to observe: it needs attention between tokens, and this "
                            "network has attention over channels only (module se, first in layer1.0.se); \"gate\" "
                            "measures that; \"nsi\" and \"tns\" measure the residual steps");
     refused_without_tokens("distance", "eca", "over channels only (module eca, first in layer1.0.se)");

@@ -304,7 +304,7 @@ static void wrong_sweeps_are_refused_before_the_first_run(void **state)
     wrong[5].measure = "gate";
     wrong[6].measure = "entropie";
     static const char *const parts[] = {"--depth: \"0\" is not", "did you mean --depth", "a sweep says --seed",
-                                        "share the folder",      "3 is named twice",     "has nothing to see",
+                                        "share the folder",      "3 is named twice",     "has nothing to observe",
                                         "did you mean"};
     for (int i = 0; i < 7; i++) {
         att_sweep_plan *plan = NULL;

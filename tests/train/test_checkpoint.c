@@ -190,7 +190,8 @@ static void checkpoints_tell_the_options_of_the_task(void **state)
     task = att_model_task(f->model);
     assert_int_equal(att_checkpoint_task_options(f->context, file, &task, &found), ATT_ERR_FORMAT);
     assert_message_has(
-        f, "edited.safetensors: its training's smoothing is \"2.25\", expected a number from 0 to 0.999999");
+        f,
+        "edited.safetensors: the option smoothing of its training is \"2.25\", expected a number from 0 to 0.999999");
     att_tensors_close(&file);
 }
 

@@ -427,7 +427,7 @@ static void damaged_weights_are_refused(void **state)
     att_maps_options options = att_maps_options_defaults();
     damage(f, "head.bias");
     assert_int_equal(write_maps(f, &options), ATT_ERR_NONFINITE);
-    assert_message_has(f, "the network answers with NaN or infinity");
+    assert_message_has(f, "the network's outputs contain NaN or infinity");
     damage(f, "blocks.1.attn.qkv.weight");
     assert_int_equal(write_maps(f, &options), ATT_ERR_NONFINITE);
     assert_message_has(f, "blocks.1.attn");

@@ -461,7 +461,7 @@ static void nan_stops_before_the_update(void **state)
     assert_message_has(f, "update 4 ");
     assert_message_has(f, "head.bias");
     /* These weights were written after the third update, so there is no good checkpoint. */
-    assert_message_has(f, "these are the weights of ");
+    assert_message_has(f, "the weights are those of ");
     assert_message_has(f, "run/last.safetensors");
     assert_int_equal(result.updates, 3);
     float *values = values_of(f->weights, "exp_avg", &count);
@@ -482,7 +482,7 @@ static void nan_in_the_evaluation_leaves_no_checkpoint(void **state)
     options.progress_user = &p;
     att_train_result result;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, &result), ATT_ERR_NONFINITE);
-    assert_message_has(f, "epoch 2 was not finished: in its evaluation the network answers with NaN or infinity");
+    assert_message_has(f, "epoch 2 was not finished: its evaluation gave NaN or infinity");
     assert_message_has(f, "the last good checkpoint is ");
     assert_message_has(f, "run/last.safetensors");
     assert_int_equal(result.epochs, 1);
