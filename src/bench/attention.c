@@ -24,16 +24,17 @@ att_bench_attention_options att_bench_attention_options_defaults(void)
 typedef struct bench {
     att_context *context;
     const att_bench_attention_options *options;
-    att_graph *graph, *products; /* products: as far as the GEMM rate is measured */
+    att_graph *graph, *products; /* products: graph whose matrix products give the GEMM rate */
     att_timed timed;
     att_gemm *gemm;
     int images;
     double seconds[ATT_BENCH_REPEATS], gemm_seconds[ATT_BENCH_REPEATS];
 } bench;
 
-/* --- making ------------------------------------------------------------------------------------------------------- */
+/* --- creation ----------------------------------------------------------------------------------------------------- */
 
-/* Patches on a grid of rows of 64 where it fills, and of one row where not: the expected distance needs places. */
+/* Builds a graph with one attention. The grid, which the expected distance needs, has rows of 64 tokens if these fill
+ * it, else a single row. */
 static att_status build(const bench *b, int64_t tokens, att_graph **out)
 {
     const att_bench_attention_options *options = b->options;
@@ -63,7 +64,7 @@ static att_status make(bench *b)
     plan.purpose = options->training ? ATT_TRAIN : ATT_INFER;
     plan.backend = options->backend;
     plan.precision = options->precision;
-    plan.group = 1; /* as in a network of about 200 tokens or more */
+    plan.group = 1; /* as in networks with about 200 tokens or more */
     return att_timed_create(b->graph, &plan, NULL, b->images, options->heads * options->width, &b->timed);
 }
 

@@ -17,14 +17,14 @@ struct att_bench {
     att_context *context;
     att_bench_options options;
     att_model *model;
-    att_measure *measure; /* NULL: none */
+    att_measure *measure; /* NULL if no instruments are requested */
     att_timed timed;
     att_gemm *gemm;
     att_triad *triad;
     double network_seconds[ATT_BENCH_REPEATS], gemm_seconds[ATT_BENCH_REPEATS], triad_seconds[ATT_BENCH_REPEATS];
 };
 
-/* --- making ------------------------------------------------------------------------------------------------------- */
+/* --- creation ----------------------------------------------------------------------------------------------------- */
 
 att_bench_options att_bench_options_defaults(void)
 {
@@ -39,7 +39,7 @@ att_status att_bench_check_repeats(att_context *context, int repeats, int warmup
     return ATT_OK;
 }
 
-/* A model that ends without a head is trained with as many classes as ImageNet has. */
+/* Gives a model without a head ImageNet's 1000 classes, so that it can be trained. */
 static att_status give_classes(att_context *context, const char *name, att_option_values *options)
 {
     att_model *model;
@@ -133,7 +133,7 @@ static att_status time_both(att_bench *b)
     return ATT_OK;
 }
 
-/* Not in turns with the others: its arrays would drive theirs out of the caches. */
+/* Runs after the other measurements, because its arrays would evict theirs from the caches. */
 static att_status time_triad(att_bench *b)
 {
     ATT_TRY(att_triad_create(b->context, &b->triad));

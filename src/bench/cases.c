@@ -6,8 +6,8 @@
         name "/train", model, attn, true \
     }
 
-/* The two ends of what small machines train at 224 pixels, and residual networks: CIFAR's smallest, a deep one without
- * and with attention, and everybody's. */
+/* The smallest and the largest ViT that small machines train at 224 pixels, and residual networks: the smallest one for
+ * CIFAR, a deep one without and with attention, and ResNet-50. */
 static const att_bench_case cases[] = {
     BOTH("vit_tiny_patch16_224", "vit_tiny_patch16_224", ""),
     BOTH("vit_small_patch16_224", "vit_small_patch16_224", ""),

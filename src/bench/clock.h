@@ -1,14 +1,14 @@
-/* bench/clock.h - what every measurement needs. */
+/* bench/clock.h - time, median and peak memory. */
 #ifndef ATT_BENCH_CLOCK_H
 #define ATT_BENCH_CLOCK_H
 
 #include <stdint.h>
 
-/* Seconds from some fixed instant. */
+/* Seconds of the monotonic clock. */
 double att_clock_now(void);
-/* Sorts the values. count 1 or more; an even count gives the mean of the middle two. */
+/* Returns the median; for an even count, the mean of the middle two. Sorts the values. count: at least 1. */
 double att_clock_median(double *values, int count);
-/* The most memory this process has had at a time (VmHWM); 0 where the system does not say. */
+/* Peak resident memory of this process (VmHWM); 0 if unknown. */
 int64_t att_clock_peak_bytes(void);
 
 #endif

@@ -57,7 +57,7 @@ static att_status load_all(att_loader *loader, int64_t epoch)
     return ATT_OK;
 }
 
-/* loader: NULL decodes only. */
+/* Times passes over the data set. loader: NULL only decodes images. */
 static att_status time_passes(att_context *context, const att_dataset *dataset, const att_bench_data_options *options,
                               att_loader *loader, double *rates)
 {

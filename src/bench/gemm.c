@@ -11,19 +11,19 @@
 #include "graph/graph.h"
 #include "kernels/cpu/onednn.h"
 
-/* `items` products of one shape, `layers` times in a pass. A linear layer is one product, its rows cut into blocks, one
- * for each thread; of attention's small ones each thread computes whole ones. */
+/* `items` products of one shape, computed `layers` times per pass. A linear layer is one product, whose rows are split
+ * into one block per thread. Attention has many small products; each thread computes whole products. */
 typedef struct shape {
     int64_t layers, items, rows, inner, columns;
     bool is_linear, b_transposed;
-    int64_t block; /* rows of a thread's share */
+    int64_t block; /* rows per thread */
     att_product *product, *last;
     void *packed;
 } shape;
 
 struct att_gemm {
     att_context *context;
-    att_dtype dtype; /* of operands and results */
+    att_dtype dtype; /* type of operands and results */
     ATT_LIST(shape) shapes;
     void *a, *b, *to;
     char *scratch; /* per thread */
@@ -72,7 +72,8 @@ static att_status add_linear(att_gemm *gemm, const att_graph *graph, const att_n
     return add_shape(gemm, &found);
 }
 
-/* As a product on columns: each pixel's window, C / groups times the kernel's area, with the weights of a group. */
+/* Adds a convolution as a product on columns: the window of each pixel (C / groups times the kernel's area) by the
+ * weights of a group. */
 static att_status add_convolution(att_gemm *gemm, const att_graph *graph, const att_node *node, int64_t batch)
 {
     att_shape weight = att_value_shape(graph, node->in[1]), y = att_value_shape(graph, node->out[0]);
@@ -112,7 +113,7 @@ static att_status find_shapes(att_gemm *gemm, const att_graph *graph, int64_t ba
     return ATT_OK;
 }
 
-/* --- making ------------------------------------------------------------------------------------------------------- */
+/* --- creation ----------------------------------------------------------------------------------------------------- */
 
 static size_t larger(size_t a, size_t b)
 {
@@ -147,7 +148,7 @@ static att_status make_products(att_gemm *gemm, shape *s)
     return ATT_OK;
 }
 
-/* Numbers of the size that activations have; zeros could be faster than those. */
+/* Fills a buffer with numbers in the range of activations; multiplying zeros could be faster. */
 static void fill(att_dtype dtype, void *to, size_t count)
 {
     uint32_t state = 1;

@@ -1,4 +1,4 @@
-/* bench/gemm.h - what the machine's matrix products reach on a network's own shapes. */
+/* bench/gemm.h - measures the rate of matrix products with the shapes of a network. */
 #ifndef ATT_BENCH_GEMM_H
 #define ATT_BENCH_GEMM_H
 
@@ -6,17 +6,17 @@
 
 typedef struct att_gemm att_gemm;
 
-/* The matrix products of one forward pass of `graph` over `batch` samples: linear layers and convolutions (as
- * products on columns) on all rows of the batch with packed weights, Q K' and P V of each head and sample; ATT_MIXED:
- * operands and results in bf16. On success *gemm is the caller's, freed by att_gemm_destroy(). Errors: ERR_MEMORY,
- * ERR_INTERNAL with oneDNN's reason. */
+/* Prepares the matrix products of one forward pass of `graph` over `batch` samples: linear layers and convolutions (as
+ * products on columns) over all rows of the batch with packed weights, and Q K' and P V of each head and sample.
+ * ATT_MIXED: operands and results are bf16. On success the caller destroys *gemm with att_gemm_destroy(). Errors:
+ * ERR_MEMORY, ERR_INTERNAL with oneDNN's reason. */
 att_status att_gemm_create(const att_graph *graph, int batch, att_precision precision, att_gemm **gemm);
 void att_gemm_destroy(att_gemm **gemm);
 
-/* Operations of one pass: two for each multiply-add. */
+/* Floating-point operations of one pass, two per multiply-add. */
 double att_gemm_flops(const att_gemm *gemm);
-/* Computes every product once per layer, one after another, each by all of the context's threads: rows, or heads and
- * samples, are divided among them. */
+/* Computes every product once per layer, one after another. Each product uses all threads of the context, which share
+ * its rows, or heads and samples. */
 att_status att_gemm_run(att_gemm *gemm);
 
 #endif

@@ -11,10 +11,10 @@
 #include "core/random.h"
 #include "graph/registry.h"
 
-/* A timed run lasts so long at least: as many calls as that takes. */
+/* Minimum duration of a timed run; a run repeats the call until it lasts that long. */
 static const double LEAST_SECONDS = 1e-3;
 
-/* One case's problem, its operands and one kernel prepared for it. */
+/* The problem of one case, its operands, and the kernel that is being timed. */
 typedef struct bench {
     att_context *context;
     const att_bench_kernel_options *options;
@@ -99,7 +99,7 @@ static att_status make_operands(bench *b)
         ATT_TRY(reserve(b->context, count, att_dtype_size(b->in[i].dtype), &b->operands[i]));
         draw(&b->definition->in[i], b->in[i], b->operands[i]);
     }
-    /* As where nobody asks for statistics or maps: only the first output is always read. */
+    /* Optional outputs, such as statistics and maps, are absent: only the first output is always computed. */
     for (int i = 0; i < b->problem.out_count; i++) {
         bool optional = b->out[i].kind == ATT_SAMPLE && i > 0;
         if (optional)
@@ -208,7 +208,7 @@ static void report(bench *b, const att_kernel *kernel, bool taken)
     b->options->row(b->options->row_user, &row);
 }
 
-/* Those of the backend that take the problem, the one that plans take first. */
+/* Times all kernels of the backend that accept the problem. The first one is the kernel that plans use. */
 static att_status run_kernels(bench *b, const att_backend *backend)
 {
     bool taken = true;

@@ -51,7 +51,7 @@ att_status att_timed_create(const att_graph *graph, const att_plan_options *opti
     ATT_TRY(att_plan_compile(graph, options, &timed->plan));
     ATT_TRY(att_session_create(timed->plan, timed->weights, batch, &timed->session));
     ATT_TRY(make_update(timed, options->backend, optimizer));
-    ATT_TRY(att_weights_initialise(timed->weights, 1)); /* last: what is too large is refused at once */
+    ATT_TRY(att_weights_initialise(timed->weights, 1)); /* last, so that graphs that are too large fail early */
     return make_inputs(timed, graph, batch, classes);
 }
 

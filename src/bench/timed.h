@@ -1,4 +1,4 @@
-/* bench/timed.h - a graph on random inputs, ready to be run and timed. */
+/* bench/timed.h - runs a graph on random inputs for timing. */
 #ifndef ATT_BENCH_TIMED_H
 #define ATT_BENCH_TIMED_H
 
@@ -9,22 +9,22 @@ typedef struct att_timed {
     att_weights *weights;
     att_plan *plan;
     att_session *session;
-    att_gradient *gradient; /* training */
-    att_update *update;     /* NULL: gradients only */
-    void **inputs;          /* one for each of the graph's */
+    att_gradient *gradient; /* NULL for inference */
+    att_update *update;     /* NULL without an optimiser */
+    void **inputs;          /* one per input of the graph */
     int input_count;
     bool training;
     int64_t step;
 } att_timed;
 
-/* Weights at their start; inputs for `batch` samples: uniform in [-1, 1), whole numbers in [0, classes). The graph may
- * be freed after. optimizer: of training plans; NULL: gradients only. Whatever comes back, *timed is to be freed by
- * att_timed_destroy(). Errors: ERR_MEMORY and what making weights, plan and session gives. */
+/* Compiles the graph, with initial weights and inputs for `batch` samples: reals uniform in [-1, 1), integers in [0,
+ * classes). The graph may be freed afterwards. optimizer: for training plans; NULL computes gradients only. The caller
+ * calls att_timed_destroy(), also after a failure. Errors: ERR_MEMORY, those of creating weights, plan and session. */
 att_status att_timed_create(const att_graph *graph, const att_plan_options *options, const char *optimizer, int batch,
                             int classes, att_timed *timed);
 void att_timed_destroy(att_timed *timed);
 
-/* One run of `batch` samples; in training forward, backward and, where there is an optimiser, its update. */
+/* Runs `batch` samples. In training: forward, backward and, with an optimiser, its update. */
 att_status att_timed_run(att_timed *timed, int batch);
 
 #endif

@@ -7,13 +7,13 @@
 #include "core/memory.h"
 #include "core/threads.h"
 
-/* Of the three arrays together. */
+/* Limits of the size of all three arrays together. */
 static const size_t LEAST_BYTES = (size_t)96 << 20, MOST_BYTES = (size_t)1 << 30;
 
 struct att_triad {
     att_context *context;
     float *arrays[3];
-    int64_t count; /* of one array */
+    int64_t count; /* elements per array */
 };
 
 static size_t all_bytes(void)

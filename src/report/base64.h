@@ -4,7 +4,7 @@
 
 #include "core/text.h"
 
-/* Appends `count` bytes to `text`, padded. */
+/* Appends the encoding of `count` bytes to `text`, with padding. */
 void att_base64_append(att_text *text, const uint8_t *bytes, size_t count);
 
 #endif

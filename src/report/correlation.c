@@ -8,9 +8,9 @@
 #include "core/memory.h"
 #include "core/random.h"
 
-enum { MEASURES = 2, FEWEST = 3, FEWEST_RESAMPLED = 5 }; /* tau and rho; pairs for a p, for an interval */
+enum { MEASURES = 2, FEWEST = 3, FEWEST_RESAMPLED = 5 }; /* tau and rho; minimum of pairs for p, for an interval */
 
-/* Pairs at work: values stand for themselves in tau and as ranks in rho. */
+/* The pairs (x, y) and their ranks. tau uses the values, rho the ranks. */
 typedef struct pairs {
     int count;
     const double *x, *y;
@@ -37,7 +37,7 @@ static double tau_b(const double *x, const double *y, int count)
     return apart_x > 0 && apart_y > 0 ? (double)balance / sqrt((double)apart_x * (double)apart_y) : NAN;
 }
 
-/* Twice the mean rank, so that ties stay whole numbers. */
+/* Computes twice the ranks, so that the mean ranks of ties are integers. */
 static void rank(const double *values, int count, double *ranks)
 {
     for (int i = 0; i < count; i++) {
@@ -50,7 +50,7 @@ static void rank(const double *values, int count, double *ranks)
     }
 }
 
-/* Of such ranks, whose mean is count + 1. */
+/* Pearson's correlation of doubled ranks, whose mean is count + 1. */
 static double pearson(const double *x, const double *y, int count)
 {
     double xy = 0, xx = 0, yy = 0;
@@ -67,12 +67,12 @@ static double pearson(const double *x, const double *y, int count)
 
 typedef struct permuting {
     const pairs *observed;
-    double size[MEASURES]; /* of the observed correlations */
-    double *y, *rank_y;    /* permuted alike */
+    double size[MEASURES]; /* absolute values of the observed correlations */
+    double *y, *rank_y;    /* permuted together */
     int64_t all, as_large[MEASURES];
 } permuting;
 
-/* Equal correlations may differ in their last bits. */
+/* Tolerates rounding: equal correlations may differ in their last bits. */
 static bool reaches(double correlation, double size)
 {
     return fabs(correlation) >= size * (1 - 1e-12);
@@ -133,7 +133,7 @@ static void permute(const pairs *o, double *room, uint64_t seed, att_correlation
         look_at_all(&p, 0);
     else
         look_at_some(&p, seed);
-    double observed = c->exact ? 0 : 1; /* which is one of all, but none of those that were drawn */
+    double observed = c->exact ? 0 : 1; /* all permutations include the observed order */
     c->permutations = p.all;
     c->kendall.p = ((double)p.as_large[0] + observed) / ((double)p.all + observed);
     c->spearman.p = ((double)p.as_large[1] + observed) / ((double)p.all + observed);
@@ -147,7 +147,7 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Linear between neighbours, as most programs do it (Hyndman and Fan's type 7). */
+/* Linear interpolation between neighbours (Hyndman and Fan's type 7). */
 static double quantile(const double *sorted, int count, double share)
 {
     double place = share * (count - 1);

@@ -1,23 +1,23 @@
-/* report/downsample.h - a bounded choice of a long row of records: every stride-th, and the last. */
+/* report/downsample.h - keeps a bounded sample of a long sequence of records: every stride-th record, and the last. */
 #ifndef ATT_REPORT_DOWNSAMPLE_H
 #define ATT_REPORT_DOWNSAMPLE_H
 
 #include <attscope/context.h>
 
-/* Zero-initialise, then set the first three. */
+/* Zero-initialise, then set the first three members. */
 typedef struct att_downsampled {
     att_context *context;
-    int most; /* records kept, the last not counted; even */
+    int most; /* maximum of kept records, without the last one; an even number */
     void (*release)(att_context *context, void *record);
-    void **records; /* number 0, stride, 2 stride ... of those that came, then the last where it is none of these */
+    void **records; /* records 0, stride, 2 stride, ... of those that were added, and the last one */
     int count;
     int64_t stride, seen;
-    bool last_extra; /* the last of `records` is there only because it is the last */
+    bool last_extra; /* the last record is not a multiple of `stride` */
 } att_downsampled;
 
-/* Takes `record` over, whatever comes back. ERR_MEMORY. */
+/* Adds a record. Takes ownership of `record`, also on failure. Errors: ERR_MEMORY. */
 att_status att_downsampled_add(att_downsampled *rows, void *record);
-/* Empties it. */
+/* Releases all records. */
 void att_downsampled_free(att_downsampled *rows);
 
 #endif

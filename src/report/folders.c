@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "io/file.h"
 
-/* The first of the folders that is the same one; NULL: none is. */
+/* Returns the first of the folders that is the same folder on disk; NULL if there is none. */
 static const char *find_same(const char *const *folders, int count, const char *folder)
 {
     for (int i = 0; i < count; i++)

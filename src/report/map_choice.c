@@ -5,12 +5,12 @@
 
 #include "core/error.h"
 
-/* An image of a run. A picture is all images of one name in one collection. */
+/* An image of a run. All images with the same name in one collection are one picture. */
 typedef struct candidate {
     const char *name;
     int64_t collection, run, image;
-    int64_t sharing; /* images of the picture */
-    int64_t place;   /* of the picture: the earliest in a file */
+    int64_t sharing; /* number of images of the picture */
+    int64_t place;   /* smallest index of the picture in any file */
 } candidate;
 
 static int compare_numbers(int64_t a, int64_t b)
@@ -40,7 +40,7 @@ static int by_importance(const void *one, const void *other)
     return order != 0 ? order : by_picture(one, other);
 }
 
-/* Where the picture that begins at `begin` ends. */
+/* Returns the end of the picture that begins at `begin`. */
 static size_t end_of_picture(const candidate *all, size_t count, size_t begin)
 {
     size_t end = begin + 1;
@@ -84,7 +84,7 @@ static void take_pictures(const candidate *all, size_t count, const att_map_file
     }
 }
 
-/* Room for the choice of every run, and all their images. */
+/* Allocates the choice of each run and lists all images. */
 static att_status list_candidates(att_context *context, const att_map_file *maps, const int *collections, int runs,
                                   att_map_choice *chosen, candidate **all, size_t *count)
 {

@@ -16,7 +16,7 @@ enum {
     MOST_TOKENS = 1 << 16,
     MOST_HEADS = 1 << 10,
     MOST_NODES = 1 << 10,
-    LEVELS = 65535 / 255 /* of the file for one of the page */
+    LEVELS = 65535 / 255 /* file levels per page level */
 };
 
 static const char patches_suffix[] = ".patches";
@@ -56,7 +56,7 @@ static bool is_version(const att_map_file *maps, const char *wanted)
     return version != NULL && strcmp(version, wanted) == 0;
 }
 
-/* Version 1 has no entry "maps", but tensors <scope>.map and <scope>.max. */
+/* Version 1 has no metadata "maps", but has tensors <scope>.map and <scope>.max. */
 static att_status check_version(const att_map_file *maps)
 {
     const char *version = att_tensors_metadata(maps->file, "maps");
@@ -100,8 +100,8 @@ static att_status read_image(att_map_file *maps)
     return ATT_OK;
 }
 
-/* "blocks.0.attn" and `suffix` of "blocks.0.attn.patches". NULL with a message where memory is out; the caller frees.
- */
+/* Returns "blocks.0.attn<suffix>" for "blocks.0.attn.patches". The caller frees it. NULL with a message if out of
+ * memory. */
 static char *name_beside(const att_map_file *maps, const char *patches, const char *suffix)
 {
     att_text text = {.context = maps->context};
@@ -113,7 +113,7 @@ static char *name_beside(const att_map_file *maps, const char *patches, const ch
     return NULL;
 }
 
-/* The tensor <scope><suffix>, which has to be of this type and shape. */
+/* Finds the tensor <scope><suffix> and checks its type and shape. */
 static att_status find_beside(const att_map_file *maps, const char *patches, const char *suffix,
                               att_safetensors_dtype dtype, att_shape shape, int *index)
 {
@@ -152,7 +152,7 @@ static att_status read_node(att_map_file *maps, int index)
     return ATT_OK;
 }
 
-/* Numbers in names count as numbers: blocks.2 comes before blocks.10. */
+/* Compares numbers in names by value: blocks.2 comes before blocks.10. */
 static int compare_names(const char *a, const char *b)
 {
     while (*a != '\0' && *b != '\0') {
@@ -177,7 +177,7 @@ static void sort_nodes(att_map_file *maps)
     }
 }
 
-/* Whether a tensor has the weights of an attention node. */
+/* Whether a tensor holds the attention weights of a node. */
 static bool is_node(const char *name)
 {
     return has_suffix(name, patches_suffix) && strncmp(name, ATT_MAPS_OUTPUT, strlen(ATT_MAPS_OUTPUT)) != 0;
@@ -279,14 +279,15 @@ const char *att_map_file_caption(const att_map_file *maps, int64_t image)
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-/* Which images of a file are written. */
+/* The images of a file that are written. */
 typedef struct choice {
     const att_map_file *maps;
     const int64_t *images;
     int64_t count;
 } choice;
 
-/* The chosen images' slices of a tensor, `*bytes` in all. The caller frees *slices; it is NULL after a failure. */
+/* Reads the slices of the selected images from a tensor, `*bytes` in total. The caller frees *slices; it is NULL after
+ * a failure. */
 static att_status read_slices(const choice *chosen, int index, uint8_t **slices, size_t *bytes)
 {
     const att_map_file *maps = chosen->maps;
@@ -320,7 +321,7 @@ static att_status write_bytes(att_json_writer *json, const att_map_file *maps, c
     return failed ? att_fail_memory(maps->context, count, "attention maps") : ATT_OK;
 }
 
-/* From U16 to the U8 of the page, in place. */
+/* Converts levels from U16 to U8 in place. Returns the new number of bytes. */
 static size_t round_levels(uint8_t *data, size_t bytes)
 {
     for (size_t i = 0; i < bytes / 2; i++) {
@@ -331,7 +332,7 @@ static size_t round_levels(uint8_t *data, size_t bytes)
     return bytes / 2;
 }
 
-/* Numbers of four bytes. */
+/* Converts numbers of four bytes to little endian. */
 static void to_little_endian(uint8_t *data, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += 4) {
@@ -342,7 +343,7 @@ static void to_little_endian(uint8_t *data, size_t bytes)
     }
 }
 
-/* Weights that were rounded to bf16 are off by up to 2^-9 each, and so is their sum. */
+/* Rounding weights to bf16 changes each weight, and therefore their sum, by a relative error of up to 2^-9. */
 static const double rounding = 0.01;
 
 bool att_map_file_is_share(float value)
@@ -350,7 +351,7 @@ bool att_map_file_is_share(float value)
     return value >= 0 && (double)value <= 1 + rounding;
 }
 
-/* index: of the value in its tensor, whose last dimension is that of the figures. */
+/* Whether a figure is in range. index: of the value in its tensor, whose last dimension is the kind of figure. */
 static bool is_figure(const att_map_file *maps, size_t index, const uint8_t *bytes)
 {
     float value;
@@ -367,7 +368,7 @@ static bool is_place(const att_map_file *maps, const uint8_t *bytes)
     return value >= 0 && value < maps->tokens - maps->prefix;
 }
 
-/* Makes a tensor's bytes those of the page. */
+/* Checks a tensor's values and converts them to the format of the page. */
 static att_status convert(const att_map_file *maps, att_tensors_info info, uint8_t *data, size_t *bytes)
 {
     if (info.dtype == ATT_SAFETENSORS_U8)
@@ -385,7 +386,7 @@ static att_status convert(const att_map_file *maps, att_tensors_info info, uint8
     return ATT_OK;
 }
 
-/* A tensor's slices under a key, as the page takes them. */
+/* Writes the slices of a tensor under a key, in the format of the page. */
 static att_status write_slices(att_json_writer *json, const choice *chosen, const char *key, int index)
 {
     const att_map_file *maps = chosen->maps;

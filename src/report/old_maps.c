@@ -12,15 +12,15 @@ typedef struct old_maps {
     int64_t *labels;       /* [images] */
     int64_t *top;          /* [images][top_count] */
     float *probabilities;  /* [images][top_count] */
-    att_ranked *ranked;    /* [top_count], of one image */
+    att_ranked *ranked;    /* [top_count], scratch of one image */
     int64_t top_count;     /* 0: the network has no classes */
-    json_t *own, *classes; /* texts: each image's class, the network's classes */
-    const char **names;    /* those of `classes` */
+    json_t *own, *classes; /* arrays of strings: class of each image; classes of the network */
+    const char **names;    /* the strings of `classes` */
 } old_maps;
 
 /* --- tensors ------------------------------------------------------------------------------------------------------ */
 
-/* Numbers of classes are ints. */
+/* Whether a class number is valid; class numbers are ints. */
 static bool is_class(int64_t number)
 {
     return number >= 0 && number < INT_MAX;
@@ -32,7 +32,7 @@ static bool is_tensor(const att_map_file *maps, int index, att_safetensors_dtype
            att_shape_equal(att_tensors_at(maps->file, index).shape, shape);
 }
 
-/* *data is the caller's after success. */
+/* Reads a tensor. On success the caller owns *data. */
 static att_status read_tensor(const att_map_file *maps, int index, void **data)
 {
     att_tensors_info info = att_tensors_at(maps->file, index);

@@ -1,5 +1,5 @@
-/* report/old_maps.h - version 2 of maps.safetensors, which attscope 0.1 wrote (attscope/maps.h): it has classes in
- * place of captions. */
+/* report/old_maps.h - version 2 of maps.safetensors, written by attscope 0.1 (attscope/maps.h). It has classes instead
+ * of captions. */
 #ifndef ATT_REPORT_OLD_MAPS_H
 #define ATT_REPORT_OLD_MAPS_H
 
@@ -7,8 +7,8 @@
 
 #define ATT_OLD_MAPS_FORMAT "2"
 
-/* *captions: a JSON array of a text for each image, the caller's. maps: `file` and `images` are read. Errors:
- * ERR_FORMAT, ERR_MEMORY, and what reading says. */
+/* Makes captions from the classes. *captions: a JSON array with one string per image, owned by the caller. Reads
+ * maps->file and maps->images. Errors: ERR_FORMAT, ERR_MEMORY, those of reading. */
 att_status att_old_maps_captions(const att_map_file *maps, json_t **captions);
 
 #endif

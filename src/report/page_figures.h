@@ -1,4 +1,4 @@
-/* report/page_figures.h - figures of instruments, as the page has them. */
+/* report/page_figures.h - writes figures of instruments as JSON for the page. */
 #ifndef ATT_REPORT_PAGE_FIGURES_H
 #define ATT_REPORT_PAGE_FIGURES_H
 
@@ -6,11 +6,12 @@
 
 #include "store/measured_figures.h"
 
-/* {epoch, step, split, nodes, images, figures: [[instrument, node, head, statistic, mean, deviation, n], ...]}, with an
- * eighth item, the array of samples, where the record has them. */
+/* Writes {epoch, step, split, nodes, images, figures: [[instrument, node, head, statistic, mean, deviation, n,
+ * excluded], ...]}. A figure with recorded samples has a ninth item, the array of samples. */
 void att_figures_write(att_json_writer *json, const att_figures *figures);
-/* Of `count` events, {step: [...], epoch: [...], images: [...], series: [{instrument, node, statistic, mean: [...],
- * deviation: [...], n: [...]}, ...]}: one series for each figure of all heads together that the last event has. */
+/* Writes the figures of `count` events: {step: [...], epoch: [...], images: [...], series: [{instrument, node,
+ * statistic, excluded, mean: [...], deviation: [...], n: [...]}, ...]}. There is one series per figure of the last
+ * event that is not of a single head. */
 void att_figures_write_series(att_json_writer *json, att_figures *const *events, int count);
 
 #endif

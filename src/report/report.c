@@ -19,17 +19,17 @@ enum { DEFAULT_MAP_BYTES = 16 << 20 };
 
 typedef struct report {
     att_context *context;
-    att_arena arena;        /* of the sources */
-    att_sweep_run *sources; /* setting: NULL where it is not of a sweep's folder */
+    att_arena arena;        /* owns the strings of the members below */
+    att_sweep_run *sources; /* one per run; its `setting` is NULL if it is not from a sweep's folder */
     int source_count;
-    att_sweep_failure *failures; /* runs of the sweeps that are not here */
+    att_sweep_failure *failures; /* failed runs of the sweeps */
     int failure_count;
-    att_sweep_pair pairs[ATT_SWEEP_MOST_PAIRS]; /* rank correlations that the sweeps were asked for */
+    att_sweep_pair pairs[ATT_SWEEP_MOST_PAIRS]; /* rank correlations requested in the sweeps */
     int pair_count;
-    const char *sweep;     /* what the sweep is called that the page is of; NULL: it is of other runs, too */
-    att_report_run *runs;  /* of each source */
-    att_map_file *maps;    /* one a run; without a file where it has none */
-    att_map_choice *shown; /* of each, the images that the page has room for */
+    const char *sweep;     /* name of the sweep, if the page shows exactly one sweep; else NULL */
+    att_report_run *runs;  /* one per source */
+    att_map_file *maps;    /* one per run; without a file if the run has no maps */
+    att_map_choice *shown; /* one per run: the images to show */
     int count;
     att_report_result result;
 } report;
@@ -39,9 +39,9 @@ att_report_options att_report_options_defaults(void)
     return (att_report_options){.map_bytes = DEFAULT_MAP_BYTES};
 }
 
-/* --- which runs --------------------------------------------------------------------------------------------------- */
+/* --- list of runs ------------------------------------------------------------------------------------------------- */
 
-/* The last name of the path, as the folder is called where that is "." or ".."; NULL where memory is out. */
+/* Returns the folder's name: the last component of its real path. NULL if out of memory. */
 static const char *last_part(report *r, const char *path)
 {
     char *whole = realpath(path, NULL);
@@ -51,7 +51,7 @@ static const char *last_part(report *r, const char *path)
     return kept;
 }
 
-/* Several sweeps may call different settings by one name. */
+/* Prefixes the setting with the sweep's name if there are several sweeps, which may use the same names for settings. */
 static const char *setting_of(report *r, const char *folder, const char *setting, bool alone)
 {
     att_text name = {.context = r->context};
@@ -103,7 +103,7 @@ static bool has_pair(const report *r, const att_sweep_pair *pair)
     return false;
 }
 
-/* Those of several sweeps together, each once. */
+/* Adds the correlations of a sweep that are not listed yet. */
 static att_status add_pairs(report *r, const char *folder, const att_sweep_file *file)
 {
     for (int i = 0; i < file->pair_count && r->pair_count < ATT_SWEEP_MOST_PAIRS; i++) {
@@ -133,7 +133,7 @@ static att_status add_sweep(report *r, const char *folder, const att_sweep_file 
     return add_failures(r, folder, file, alone);
 }
 
-/* A folder is a run's or a sweep's. */
+/* Lists the runs of all folders. Each folder is that of a run or of a sweep. */
 static att_status find_sources(report *r, const char *const *folders, int count)
 {
     r->sources = att_arena_allocate(&r->arena, ATT_REPORT_MAX_RUNS * sizeof(*r->sources));
@@ -173,7 +173,7 @@ static void leave_maps_out(report *r, int index, const char *reason)
     r->runs[index].maps_left_out = reason;
 }
 
-/* Maps and figures of one folder may be of different checkpoints; maps beside figures of others would mislead. */
+/* Drops maps that are of other weights than the run's figures: showing both together would mislead. */
 static void leave_out_others(report *r, int index)
 {
     const att_report_run *run = &r->runs[index];
@@ -254,7 +254,7 @@ static void write_metric(att_json_writer *json, const att_metric *metric)
     att_json_end_object(json);
 }
 
-/* [{name, best, metrics: [{name, label, unit}]}]; the first is the task of records that name none. */
+/* Writes [{name, best, metrics: [{name, label, unit}]}]. The first task applies to records without a task. */
 static void write_tasks(const att_context *context, att_json_writer *json)
 {
     att_json_key(json, "tasks");
@@ -276,7 +276,7 @@ static void write_tasks(const att_context *context, att_json_writer *json)
     att_json_end_array(json);
 }
 
-/* A run is called by its folder's last part; where two would share it, by the folder. */
+/* A run is named by the last component of its folder, or by the whole path if another run has the same name. */
 static const char *name_of(const report *r, int index)
 {
     for (int i = 0; i < r->count; i++)
@@ -298,8 +298,8 @@ static att_status write_maps(att_json_writer *json, report *r, int index)
     return att_map_file_write(json, maps, r->shown[index].images, r->shown[index].count);
 }
 
-/* {name, settings, correlations}, all but the name as sweep.json has them; a run that is of no sweep is a setting of
- * its own. */
+/* Writes {name, settings, correlations, methods}; all but the name are as in sweep.json. A run that is not from a sweep
+ * is a setting of its own. */
 static att_status write_sweep(att_json_writer *json, const report *r)
 {
     att_sweep_member members[ATT_REPORT_MAX_RUNS];
@@ -335,14 +335,14 @@ static void write_failures(att_json_writer *json, const report *r)
     att_json_end_array(json);
 }
 
-/* Whether two records have equal texts under the key, or no text either. */
+/* Whether two records have equal strings under the key, or both have none. */
 static bool have_same_text(const json_t *one, const json_t *other, const char *key)
 {
     const char *a = json_string_value(json_object_get(one, key)), *b = json_string_value(json_object_get(other, key));
     return a != NULL && b != NULL ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Whether images of one name in both runs are one image: the rule of the page (web/maps.js). */
+/* Whether images with the same name in both runs are the same image. The page uses the same rule (web/maps.js). */
 static bool have_same_images(const att_report_run *one, const att_report_run *other)
 {
     const json_t *a = one->measured_begin, *b = other->measured_begin;
@@ -394,7 +394,8 @@ static att_status write_data(att_json_writer *json, report *r, const att_report_
     return ATT_OK;
 }
 
-/* JSON has '<' in strings only: escaped, no text can end the element that the data stand in. */
+/* Writes JSON with '<' escaped, so that no text can close the HTML element that contains the data. In JSON, '<' occurs
+ * in strings only. */
 static att_status write_escaped(att_file_writer *file, const char *text, size_t length, size_t *written)
 {
     static const char escape[] = "\\u003c";

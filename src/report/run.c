@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "io/file.h"
 
-/* How many of each the page shows: more than a chart has pixels for serves nobody. */
+/* Maximum number of records that the page shows; a chart has no more pixels. */
 enum { MOST_STEPS = 1000, MOST_EPOCHS = 1000, MOST_MEASURES = 100, MOST_WARNINGS = 200 };
 
 static void release_json(att_context *context, void *record)
@@ -64,7 +64,7 @@ static att_status visit_measured(void *user, const att_line_event *event)
     return keep_figures(run, event);
 }
 
-/* Gives the path to read() if the file is there. */
+/* Calls read() with the file's path if the file exists. */
 static att_status read_file(att_report_run *run, const char *name, bool *found,
                             att_status (*read)(att_report_run *run, const char *path))
 {
@@ -96,7 +96,7 @@ static att_status read_settings(att_report_run *run, const char *path)
     return att_yaml_read(run->context, path, &run->settings);
 }
 
-/* The last part of the path that is a name. */
+/* Copies the last component of the path, without trailing slashes. */
 static char *copy_name(att_context *context, const char *folder)
 {
     size_t end = strlen(folder);

@@ -1,4 +1,4 @@
-/* report/run.h - what a run's folder says, in memory. */
+/* report/run.h - the records of a run's folder, in memory. */
 #ifndef ATT_REPORT_RUN_H
 #define ATT_REPORT_RUN_H
 
@@ -9,25 +9,25 @@
 
 typedef struct att_report_run {
     att_context *context;
-    const char *folder;            /* the caller's */
-    char *name;                    /* the folder's last part */
-    json_t *begin, *end;           /* events of metrics.jsonl; NULL */
+    const char *folder;            /* owned by the caller */
+    char *name;                    /* last component of the folder */
+    json_t *begin, *end;           /* events of metrics.jsonl, or NULL */
     att_downsampled steps, epochs; /* of json_t */
-    att_downsampled development;   /* of att_figures: "measure" events of the training, without single heads */
-    json_t *measured_begin;        /* event of measure.jsonl; NULL */
-    att_downsampled measured;      /* of att_figures: each "measure" of measure.jsonl, else the training's last */
-    bool measured_apart;           /* they are measure.jsonl's */
-    const char *maps_left_out;     /* why its maps are not shown though there are some, static; NULL */
-    att_downsampled warnings;      /* of json_t: events of metrics.jsonl */
-    att_yaml *settings;            /* args.yaml; NULL */
+    att_downsampled development;   /* att_figures: "measure" events of the training, without those of single heads */
+    json_t *measured_begin;        /* event of measure.jsonl, or NULL */
+    att_downsampled measured;      /* att_figures: "measure" events of measure.jsonl, or the training's last */
+    bool measured_apart;           /* `measured` is from measure.jsonl */
+    const char *maps_left_out;     /* reason why existing maps are not shown, a static string; or NULL */
+    att_downsampled warnings;      /* json_t: events of metrics.jsonl */
+    att_yaml *settings;            /* args.yaml, or NULL */
 } att_report_run;
 
-/* Errors as att_report_write() says them. After success *run is the caller's, freed by att_report_run_free(). */
+/* Reads a run's folder. On success the caller frees *run with att_report_run_free(). Errors: as att_report_write(). */
 att_status att_report_run_read(att_context *context, const char *folder, att_report_run *run);
 void att_report_run_free(att_report_run *run);
 
-/* Members of the object that is open: folder, begin, end, settings, steps, epochs, measured_begin, measured,
- * measured_apart, maps_left_out, development, warnings. */
+/* Writes members of the current JSON object: folder, begin, end, settings, steps, epochs, measured_begin,
+ * measured_apart, maps_left_out, measured, development, warning_count, warnings. */
 void att_report_run_write(att_json_writer *json, const att_report_run *run);
 
 #endif

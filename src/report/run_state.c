@@ -11,8 +11,8 @@
 typedef struct reading {
     const char *with;
     att_run_state state;
-    int64_t end;                                         /* the step at which the training ended */
-    char contents[sizeof((att_run_state *)0)->contents]; /* of the measurement being read */
+    int64_t end;                                         /* step at which the training ended */
+    char contents[sizeof((att_run_state *)0)->contents]; /* `contents` of the current measurement */
 } reading;
 
 static bool says(const att_line_event *event, const char *member, const char *text)
@@ -21,7 +21,7 @@ static bool says(const att_line_event *event, const char *member, const char *te
     return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
 }
 
-/* Keeps the text of a member that may be missing. */
+/* Copies a string member; "" if it is missing. */
 static void keep(const att_line_event *event, const char *member, char *text, size_t size)
 {
     const json_t *value = json_object_get(event->object, member);

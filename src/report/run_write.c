@@ -5,7 +5,7 @@
 
 enum { MOST_FIELDS = 200, LONGEST_TEXT = 500 };
 
-/* As much of a text as the page has use for, cut between characters. */
+/* Writes a string, truncated to LONGEST_TEXT bytes between UTF-8 characters. */
 static void write_text(att_json_writer *json, const char *text)
 {
     size_t length = strlen(text);
@@ -36,7 +36,7 @@ static void write_scalar(att_json_writer *json, const json_t *value)
         att_json_string(json, NULL);
 }
 
-/* An event's members but lists and objects. */
+/* Writes an event's members except lists and objects. */
 static void write_event(att_json_writer *json, json_t *object)
 {
     const char *key;
@@ -62,7 +62,7 @@ static void write_event_or_null(att_json_writer *json, const char *key, json_t *
         att_json_string(json, NULL);
 }
 
-/* A list as a measurement writes one: "0.485 0.456 0.406". */
+/* Writes a list as text, as measurements do: "0.485 0.456 0.406". */
 static void write_values(att_json_writer *json, const att_yaml_entry *entry)
 {
     char text[2 * LONGEST_TEXT] = "";
@@ -86,7 +86,7 @@ static void write_settings(att_json_writer *json, const att_yaml *settings)
     att_json_end_object(json);
 }
 
-/* {stride, step: [...], loss: [...], ...} */
+/* Writes {stride, step: [...], epoch: [...], loss: [...], ...}. */
 static void write_steps(att_json_writer *json, const att_downsampled *steps)
 {
     static const char *const columns[] = {"step", "epoch", "loss", "lr", "grad_norm"};

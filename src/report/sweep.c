@@ -26,7 +26,7 @@ typedef struct setting {
 
 struct att_sweep {
     att_context *context;
-    att_arena arena; /* of everything below */
+    att_arena arena; /* owns everything below */
     setting *settings;
     int setting_count;
     att_sweep_pair *pairs;
@@ -35,7 +35,7 @@ struct att_sweep {
     int correlation_count;
 };
 
-/* --- what one run says -------------------------------------------------------------------------------------------- */
+/* --- one run ------------------------------------------------------------------------------------------------------ */
 
 static double number_of(const json_t *object, const char *member)
 {
@@ -43,7 +43,7 @@ static double number_of(const json_t *object, const char *member)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* Clocks begin anew where a training was continued. */
+/* Total seconds of the training. The clock of the records restarts from 0 on a resume. */
 static double seconds_of(const att_report_run *run)
 {
     double all = 0, before = 0;
@@ -58,7 +58,7 @@ static double seconds_of(const att_report_run *run)
     return all;
 }
 
-/* Of the run's training. Records of the first versions name no task: they are of the first one. */
+/* Finds the task of the run's training. Records without a task are from versions that had the first task only. */
 static bool find_task(const att_context *context, const att_report_run *run, att_task_info *task)
 {
     const char *name = json_string_value(json_object_get(run->begin, "task"));
@@ -70,7 +70,7 @@ static bool find_task(const att_context *context, const att_report_run *run, att
     return false;
 }
 
-/* The metric after the last epoch that was evaluated; NaN: none was. */
+/* The metric of the last evaluated epoch; NaN if none was evaluated. */
 static double score_of(const att_report_run *run, const att_metric *metric)
 {
     char key[64];
@@ -81,7 +81,8 @@ static double score_of(const att_report_run *run, const att_metric *metric)
     return score;
 }
 
-/* Of a checkpoint on a data set: what was seen while training is of moving weights. */
+/* Finds a figure measured on a checkpoint. Figures observed during training do not count, because the weights were
+ * changing. */
 static const att_measurement *figure_of(const att_report_run *run, const att_measurement *wanted)
 {
     const att_measurement *found = NULL;
@@ -90,7 +91,7 @@ static const att_measurement *figure_of(const att_report_run *run, const att_mea
     return found;
 }
 
-/* The mean of the figure called `name`; NaN where the run has none. */
+/* The mean of the figure `name` of a checkpoint; NaN if the run has none. */
 static double value_of(const att_report_run *run, const char *name)
 {
     for (int e = 0; run->measured_apart && e < run->measured.count; e++) {
@@ -109,7 +110,8 @@ static att_status out_of_memory(const att_sweep *sweep)
     return att_fail_memory(sweep->context, sizeof(setting), "a sweep's figures");
 }
 
-/* Runs of one setting have one task; where records say otherwise, it is the first one's. */
+/* Adds the run's score to its setting. Runs of one setting have the same task; a run with another task than the first
+ * one is ignored. */
 static void add_score(const att_context *context, setting *s, const att_report_run *run)
 {
     att_task_info task;
@@ -157,7 +159,7 @@ static const char *unit_of(const att_context *context, const char *instrument)
     return att_instrument_find(context, instrument, &info) ? info.unit : "";
 }
 
-/* Over the runs of the setting; false where memory is out. */
+/* Computes a figure's mean and deviation over the runs of a setting. Returns false if out of memory. */
 static bool take_together(att_sweep *sweep, const att_sweep_member *members, int count, const setting *s,
                           const att_measurement *wanted, att_measurement *figure)
 {
@@ -207,7 +209,7 @@ static att_status fill_setting(att_sweep *sweep, const att_sweep_member *members
 
 /* --- correlations ------------------------------------------------------------------------------------------------- */
 
-/* "instrument/statistic" or, with a reading, "instrument/statistic reading"; NULL where memory is out. */
+/* Returns "instrument/statistic", or "instrument/statistic reading" with a reading; NULL if out of memory. */
 static const char *name_figure(att_sweep *sweep, const char *instrument, const char *statistic, const char *reading)
 {
     att_text name = {.context = sweep->context};
@@ -217,7 +219,7 @@ static const char *name_figure(att_sweep *sweep, const char *instrument, const c
     return kept;
 }
 
-/* Adds the predictor, in one reading, with the score of every instrument. */
+/* Adds the pairs of a predictor, in one reading, with the score of each instrument that has one. */
 static att_status add_pairs(att_sweep *sweep, const att_instrument_info *predicts, const char *reading)
 {
     for (int i = 0; i < att_instrument_count(sweep->context); i++) {
@@ -291,7 +293,7 @@ static att_status correlate_all(att_sweep *sweep, const att_sweep_member *member
     return ATT_OK;
 }
 
-/* --- making one --------------------------------------------------------------------------------------------------- */
+/* --- creation ----------------------------------------------------------------------------------------------------- */
 
 att_status att_sweep_of(att_context *context, const att_sweep_member *members, int count, const att_sweep_pair *pairs,
                         int pair_count, uint64_t seed, att_sweep **out)
@@ -370,7 +372,7 @@ void att_sweep_destroy(att_sweep **sweep)
     *sweep = NULL;
 }
 
-/* --- asking it ---------------------------------------------------------------------------------------------------- */
+/* --- access ------------------------------------------------------------------------------------------------------- */
 
 int att_sweep_setting_count(const att_sweep *sweep)
 {

@@ -1,4 +1,4 @@
-/* report/sweep.h - taking runs together that are in memory already, and which runs a sweep's folder has. */
+/* report/sweep.h - statistics over runs that are in memory, and the list of runs in a sweep's folder. */
 #ifndef ATT_REPORT_SWEEP_H
 #define ATT_REPORT_SWEEP_H
 
@@ -12,18 +12,19 @@ typedef struct att_sweep_member {
     uint64_t seed;
 } att_sweep_member;
 
-/* att_sweep_read() of runs that were read; counts within their limits. All may be freed before *sweep. */
+/* As att_sweep_read(), for runs that have been read. The counts have been checked. All arguments may be freed before
+ * *sweep. */
 att_status att_sweep_of(att_context *context, const att_sweep_member *members, int count, const att_sweep_pair *pairs,
                         int pair_count, uint64_t seed, att_sweep **sweep);
 
-/* A run that failed; reason: "" where sweep.json names none. */
+/* A failed run. reason: "" if sweep.json has none. */
 typedef struct att_sweep_failure {
     const char *setting, *reason;
 } att_sweep_failure;
 
-/* The runs of sweep.json that are measured, and those that failed; the correlations that were asked. */
+/* The measured and the failed runs of sweep.json, and the requested correlations. */
 typedef struct att_sweep_file {
-    att_arena arena; /* of everything below */
+    att_arena arena; /* owns everything below */
     att_sweep_run *runs;
     int count;
     att_sweep_failure *failures;
@@ -32,8 +33,8 @@ typedef struct att_sweep_file {
     int pair_count;
 } att_sweep_file;
 
-/* Where `folder` has a sweep.json: its runs, *found true. On success *file is the caller's, to be zeroed by
- * att_sweep_file_free(). Errors: ERR_FORMAT where it is something else; ERR_IO, ERR_MEMORY. */
+/* Reads sweep.json in `folder`. *found: false if there is none. On success the caller frees *file with
+ * att_sweep_file_free(). Errors: ERR_FORMAT, ERR_IO, ERR_MEMORY. */
 att_status att_sweep_file_read(att_context *context, const char *folder, bool *found, att_sweep_file *file);
 void att_sweep_file_free(att_sweep_file *file);
 

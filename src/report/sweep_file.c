@@ -14,7 +14,7 @@ static const char *text_of(const json_t *object, const char *member)
     return json_is_string(value) ? json_string_value(value) : NULL;
 }
 
-/* A folder of the sweep's own, nothing above it or beside it. */
+/* Whether a name is that of a folder directly within the sweep's folder. */
 static bool is_name(const char *name)
 {
     return name && *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
@@ -77,7 +77,7 @@ static att_status keep_all(att_sweep_file *file, const char *path, const char *f
     return ATT_OK;
 }
 
-/* Correlations that were asked in place of the default ones. */
+/* Reads the correlations that were requested instead of the default ones. */
 static att_status keep_pairs(att_sweep_file *file, const char *path, const json_t *root)
 {
     const json_t *list = json_object_get(root, "correlate");
