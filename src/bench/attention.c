@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 
-enum { MOST_TOKENS = 1 << 20, SHARE_TOKENS = 2048, GEMM_TOKENS = 1024 };
+enum { MAX_TOKENS = 1 << 20, TOKENS_PER_THREAD = 2048, GEMM_TOKENS = 1024 };
 
 att_bench_attention_options att_bench_attention_options_defaults(void)
 {
@@ -54,10 +54,10 @@ static att_status build(const bench *b, int64_t tokens, att_graph **out)
     return options->statistics ? att_ask_attention_stats(graph, "attn") : att_graph_status(graph);
 }
 
-static att_status make(bench *b)
+static att_status prepare(bench *b)
 {
     const att_bench_attention_options *options = b->options;
-    int64_t images = options->tokens < SHARE_TOKENS ? SHARE_TOKENS / options->tokens : 1;
+    int64_t images = options->tokens < TOKENS_PER_THREAD ? TOKENS_PER_THREAD / options->tokens : 1;
     b->images = (int)images * att_context_threads(b->context);
     ATT_TRY(build(b, options->tokens, &b->graph));
     att_plan_options plan = att_plan_options_defaults();
@@ -70,8 +70,8 @@ static att_status make(bench *b)
 
 static att_status check(att_context *context, const att_bench_attention_options *options)
 {
-    if (options->tokens < 1 || options->tokens > MOST_TOKENS)
-        return att_fail(context, ATT_ERR_ARGUMENT, "bench: tokens must be in 1..%d, not %lld", MOST_TOKENS,
+    if (options->tokens < 1 || options->tokens > MAX_TOKENS)
+        return att_fail(context, ATT_ERR_ARGUMENT, "bench: tokens must be in 1..%d, not %lld", MAX_TOKENS,
                         (long long)options->tokens);
     if (options->heads < 1 || options->heads > 1024 || options->width < 1 || options->width > 1024)
         return att_fail(context, ATT_ERR_ARGUMENT, "bench: heads and their width must be in 1..1024, not %d and %d",
@@ -84,7 +84,7 @@ static att_status check(att_context *context, const att_bench_attention_options 
 static att_status run(bench *b, att_bench_attention_result *result)
 {
     const att_bench_attention_options *options = b->options;
-    ATT_TRY(make(b));
+    ATT_TRY(prepare(b));
     for (int i = 0; i < options->warmup; i++)
         ATT_TRY(att_timed_run(&b->timed, b->images));
     result->peak_bytes = att_clock_peak_bytes();
@@ -123,11 +123,11 @@ att_status att_bench_attention(att_context *context, const att_bench_attention_o
         return att_fail_memory(context, sizeof *b, "a benchmark");
     b->context = context;
     b->options = options;
-    att_bench_attention_result found = {0};
-    att_status status = run(b, &found);
+    att_bench_attention_result measured = {0};
+    att_status status = run(b, &measured);
     if (status == ATT_OK) {
-        summarise(b, &found);
-        *result = found;
+        summarise(b, &measured);
+        *result = measured;
     }
     att_gemm_destroy(&b->gemm);
     att_timed_destroy(&b->timed);

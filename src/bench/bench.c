@@ -40,7 +40,7 @@ att_status att_bench_check_repeats(att_context *context, int repeats, int warmup
 }
 
 /* Gives a model without a head ImageNet's 1000 classes, so that it can be trained. */
-static att_status give_classes(att_context *context, const char *name, att_option_values *options)
+static att_status ensure_classes(att_context *context, const char *name, att_option_values *options)
 {
     att_model *model;
     ATT_TRY(att_model_create(context, name, options, ATT_F32, &model));
@@ -55,7 +55,7 @@ static att_status make_network(att_bench *b)
     const att_bench_options *options = &b->options;
     att_option_values network = options->network ? *options->network : att_options_none();
     if (options->training && !att_options_find(&network, "num_classes"))
-        ATT_TRY(give_classes(b->context, options->model, &network));
+        ATT_TRY(ensure_classes(b->context, options->model, &network));
     ATT_TRY(att_model_create(b->context, options->model, &network, ATT_F32, &b->model));
     int classes = att_model_classes(b->model);
     const att_task_setup setup = {.classes = classes};
@@ -122,7 +122,7 @@ att_bench_size att_bench_size_of(const att_bench *b)
                             .peak_bytes = att_clock_peak_bytes()};
 }
 
-static att_status time_both(att_bench *b)
+static att_status time_network(att_bench *b)
 {
     for (int i = 0; i < b->options.repeats; i++) {
         ATT_TRY(att_bench_time(b, b->options.batch_size, &b->network_seconds[i]));
@@ -169,7 +169,7 @@ static att_status run_case(att_bench *b, att_bench_result *result)
     ATT_TRY(att_gemm_run(b->gemm));
     if (options->profile)
         ATT_TRY(start_profile(b));
-    ATT_TRY(time_both(b));
+    ATT_TRY(time_network(b));
     return time_triad(b);
 }
 
@@ -208,7 +208,7 @@ static int compare_rows(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static att_status give_profile(att_bench *b)
+static att_status report_profile(att_bench *b)
 {
     const att_session *session = b->timed.session;
     const att_update *update = b->timed.update;
@@ -234,13 +234,13 @@ att_status att_bench_run(att_context *context, const att_bench_options *options,
     ATT_TRY(att_bench_check_repeats(context, options->repeats, options->warmup));
     att_bench *b;
     ATT_TRY(att_bench_create(context, options, &b));
-    att_bench_result found = {0};
-    att_status status = run_case(b, &found);
+    att_bench_result measured = {0};
+    att_status status = run_case(b, &measured);
     if (status == ATT_OK)
-        status = give_profile(b);
+        status = report_profile(b);
     if (status == ATT_OK) {
-        summarise(b, &found);
-        *result = found;
+        summarise(b, &measured);
+        *result = measured;
     }
     att_bench_destroy(&b);
     return status;

@@ -73,13 +73,13 @@ static att_status time_passes(att_context *context, const att_dataset *dataset, 
 static att_status make_loader(att_context *context, const att_dataset *dataset, const att_bench_data_options *options,
                               att_loader **loader)
 {
-    att_loader_options made = att_loader_options_defaults(options->height, options->width, 3);
-    made.transform = transform_of(options);
-    made.batch_size = BATCH;
-    made.workers = options->what == ATT_BENCH_LOADER ? options->workers : 0;
-    made.shuffle = options->what != ATT_BENCH_EVALUATE;
-    made.seed = SEED;
-    return att_loader_create(context, dataset, &made, loader);
+    att_loader_options loader_options = att_loader_options_defaults(options->height, options->width, 3);
+    loader_options.transform = transform_of(options);
+    loader_options.batch_size = BATCH;
+    loader_options.workers = options->what == ATT_BENCH_LOADER ? options->workers : 0;
+    loader_options.shuffle = options->what != ATT_BENCH_EVALUATE;
+    loader_options.seed = SEED;
+    return att_loader_create(context, dataset, &loader_options, loader);
 }
 
 att_status att_bench_data(att_context *context, const att_dataset *dataset, const att_bench_data_options *options,

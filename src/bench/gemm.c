@@ -28,20 +28,20 @@ struct att_gemm {
     void *a, *b, *to;
     char *scratch; /* per thread */
     size_t scratch_bytes;
-    const shape *now;
+    const shape *current;
     atomic_int status;
 };
 
 /* --- the network's shapes ----------------------------------------------------------------------------------------- */
 
-static att_status add_shape(att_gemm *gemm, const shape *found)
+static att_status add_shape(att_gemm *gemm, const shape *added)
 {
     for (int i = 0; i < gemm->shapes.count; i++) {
         shape *s = &gemm->shapes.items[i];
-        if (s->items == found->items && s->rows == found->rows && s->inner == found->inner &&
-            s->columns == found->columns && s->is_linear == found->is_linear &&
-            s->b_transposed == found->b_transposed) {
-            s->layers += found->layers;
+        if (s->items == added->items && s->rows == added->rows && s->inner == added->inner &&
+            s->columns == added->columns && s->is_linear == added->is_linear &&
+            s->b_transposed == added->b_transposed) {
+            s->layers += added->layers;
             return ATT_OK;
         }
     }
@@ -50,7 +50,7 @@ static att_status add_shape(att_gemm *gemm, const shape *found)
     if (!grown)
         return att_fail_memory(gemm->context, bytes, "the shapes of matrix products");
     gemm->shapes.items = grown;
-    grown[gemm->shapes.count++] = *found;
+    grown[gemm->shapes.count++] = *added;
     return ATT_OK;
 }
 
@@ -62,14 +62,14 @@ static int64_t last_dim(att_shape s)
 static att_status add_linear(att_gemm *gemm, const att_graph *graph, const att_node *node, int64_t batch)
 {
     att_shape x = att_value_shape(graph, node->in[0]), y = att_value_shape(graph, node->out[0]);
-    shape found = {.layers = 1,
+    shape added = {.layers = 1,
                    .items = 1,
                    .rows = batch * (att_shape_count(x) / last_dim(x)),
                    .inner = last_dim(x),
                    .columns = last_dim(y),
                    .is_linear = true,
                    .b_transposed = true};
-    return add_shape(gemm, &found);
+    return add_shape(gemm, &added);
 }
 
 /* Adds a convolution as a product on columns: the window of each pixel (C / groups times the kernel's area) by the
@@ -78,14 +78,14 @@ static att_status add_convolution(att_gemm *gemm, const att_graph *graph, const 
 {
     att_shape weight = att_value_shape(graph, node->in[1]), y = att_value_shape(graph, node->out[0]);
     int64_t groups = ATT_ATTRS(node, conv)->groups;
-    shape found = {.layers = groups,
+    shape added = {.layers = groups,
                    .items = 1,
                    .rows = batch * (att_shape_count(y) / last_dim(y)),
                    .inner = att_shape_count(weight) / weight.dims[0],
                    .columns = weight.dims[0] / groups,
                    .is_linear = true,
                    .b_transposed = true};
-    return add_shape(gemm, &found);
+    return add_shape(gemm, &added);
 }
 
 static att_status add_attention(att_gemm *gemm, const att_graph *graph, const att_node *node, int64_t batch)
@@ -212,16 +212,16 @@ static att_status make_all(att_gemm *gemm, const att_graph *graph, int batch)
 att_status att_gemm_create(const att_graph *graph, int batch, att_precision precision, att_gemm **gemm)
 {
     att_context *context = att_graph_context(graph);
-    att_gemm *made = att_allocate(context, sizeof *made);
-    if (!made)
-        return att_fail_memory(context, sizeof *made, "matrix products");
-    made->context = context;
-    made->dtype = precision == ATT_MIXED ? ATT_BF16 : ATT_F32;
-    att_status status = make_all(made, graph, batch);
+    att_gemm *created = att_allocate(context, sizeof *created);
+    if (!created)
+        return att_fail_memory(context, sizeof *created, "matrix products");
+    created->context = context;
+    created->dtype = precision == ATT_MIXED ? ATT_BF16 : ATT_F32;
+    att_status status = make_all(created, graph, batch);
     if (status == ATT_OK)
-        *gemm = made;
+        *gemm = created;
     else
-        att_gemm_destroy(&made);
+        att_gemm_destroy(&created);
     return status;
 }
 
@@ -286,7 +286,7 @@ static att_status run_items(const att_gemm *gemm, const shape *s, int thread, vo
 static void work(void *user, int thread)
 {
     att_gemm *gemm = user;
-    const shape *s = gemm->now;
+    const shape *s = gemm->current;
     void *scratch = gemm->scratch + (size_t)thread * gemm->scratch_bytes;
     att_status status = s->is_linear ? run_rows(gemm, s, thread, scratch) : run_items(gemm, s, thread, scratch);
     if (status != ATT_OK)
@@ -297,8 +297,8 @@ att_status att_gemm_run(att_gemm *gemm)
 {
     atomic_store(&gemm->status, ATT_OK);
     for (int i = 0; i < gemm->shapes.count; i++) {
-        gemm->now = &gemm->shapes.items[i];
-        for (int64_t layer = 0; layer < gemm->now->layers; layer++)
+        gemm->current = &gemm->shapes.items[i];
+        for (int64_t layer = 0; layer < gemm->current->layers; layer++)
             att_threads_run(gemm->context, att_context_threads(gemm->context), work, gemm);
     }
     return (att_status)atomic_load(&gemm->status);

@@ -12,7 +12,7 @@
 #include "graph/registry.h"
 
 /* Minimum duration of a timed run; a run repeats the call until it lasts that long. */
-static const double LEAST_SECONDS = 1e-3;
+static const double MIN_SECONDS = 1e-3;
 
 /* The problem of one case, its operands, and the kernel that is being timed. */
 typedef struct bench {
@@ -30,14 +30,14 @@ typedef struct bench {
 
 /* --- operands ----------------------------------------------------------------------------------------------------- */
 
-static void is_bf16(att_desc *descs, int count, unsigned which)
+static void use_bf16(att_desc *descs, int count, unsigned which)
 {
     for (int i = 0; i < count; i++)
         if (which >> i & 1 && descs[i].dtype == ATT_F32)
             descs[i].dtype = ATT_BF16;
 }
 
-static att_status describe(bench *b)
+static att_status describe_problem(bench *b)
 {
     const att_op_case *definition = b->definition;
     for (int i = 0; i < definition->in_count; i++)
@@ -50,8 +50,8 @@ static att_status describe(bench *b)
                        .room = ATT_CASE_OUTPUTS};
     ATT_TRY(b->op->infer(&infer));
     if (b->options->precision == ATT_MIXED) {
-        is_bf16(b->in, definition->in_count, b->op->autocast_in);
-        is_bf16(b->out, infer.out_count, b->op->autocast_out);
+        use_bf16(b->in, definition->in_count, b->op->autocast_in);
+        use_bf16(b->out, infer.out_count, b->op->autocast_out);
     }
     b->problem = (att_problem){.context = b->context,
                                .op = b->op->name,
@@ -65,7 +65,7 @@ static att_status describe(bench *b)
     return ATT_OK;
 }
 
-static void draw(const att_case_input *input, att_desc desc, void *block)
+static void fill_random(const att_case_input *input, att_desc desc, void *block)
 {
     att_random random = att_random_from(att_random_key(1, 0, 0));
     int64_t count = att_shape_count(desc.shape);
@@ -82,7 +82,7 @@ static void draw(const att_case_input *input, att_desc desc, void *block)
     }
 }
 
-static att_status reserve(att_context *context, size_t count, size_t size, void **block)
+static att_status allocate_block(att_context *context, size_t count, size_t size, void **block)
 {
     if (count == 0)
         return ATT_OK;
@@ -96,8 +96,8 @@ static att_status make_operands(bench *b)
         if (!att_desc_present(&b->in[i]))
             continue;
         size_t count = (size_t)att_shape_count(b->in[i].shape);
-        ATT_TRY(reserve(b->context, count, att_dtype_size(b->in[i].dtype), &b->operands[i]));
-        draw(&b->definition->in[i], b->in[i], b->operands[i]);
+        ATT_TRY(allocate_block(b->context, count, att_dtype_size(b->in[i].dtype), &b->operands[i]));
+        fill_random(&b->definition->in[i], b->in[i], b->operands[i]);
     }
     /* Optional outputs, such as statistics and maps, are absent: only the first output is always computed. */
     for (int i = 0; i < b->problem.out_count; i++) {
@@ -105,8 +105,8 @@ static att_status make_operands(bench *b)
         if (optional)
             b->out[i].shape.rank = -1;
         else
-            ATT_TRY(reserve(b->context, (size_t)att_shape_count(b->out[i].shape), att_dtype_size(b->out[i].dtype),
-                            &b->results[i]));
+            ATT_TRY(allocate_block(b->context, (size_t)att_shape_count(b->out[i].shape),
+                                   att_dtype_size(b->out[i].dtype), &b->results[i]));
     }
     return ATT_OK;
 }
@@ -125,8 +125,8 @@ static void free_operands(bench *b)
 
 static att_status pack(bench *b, const att_kernel *kernel)
 {
-    ATT_TRY(reserve(b->context, b->prepared.scratch_bytes, 1, &b->scratch));
-    ATT_TRY(reserve(b->context, b->prepared.packed_bytes, 1, &b->packed));
+    ATT_TRY(allocate_block(b->context, b->prepared.scratch_bytes, 1, &b->scratch));
+    ATT_TRY(allocate_block(b->context, b->prepared.packed_bytes, 1, &b->packed));
     if (!b->packed)
         return ATT_OK;
     return kernel->pack(&b->problem, b->prepared.state, (const void *const *)b->operands, b->packed);
@@ -165,7 +165,7 @@ static att_status time_prepared(bench *b, const att_kernel *kernel)
     ATT_TRY(pack(b, kernel));
     ATT_TRY(time_calls(b, kernel, 1, &once));
     ATT_TRY(time_calls(b, kernel, 1, &once));
-    int calls = once < LEAST_SECONDS ? (int)(LEAST_SECONDS / (once + 1e-7)) + 1 : 1;
+    int calls = once < MIN_SECONDS ? (int)(MIN_SECONDS / (once + 1e-7)) + 1 : 1;
     for (int i = 0; i < b->options->repeats; i++)
         ATT_TRY(time_calls(b, kernel, calls, &b->seconds[i]));
     return ATT_OK;
@@ -227,7 +227,7 @@ static att_status run_kernels(bench *b, const att_backend *backend)
 
 static att_status run_case(bench *b, const att_backend *backend)
 {
-    ATT_TRY(describe(b));
+    ATT_TRY(describe_problem(b));
     att_status status = make_operands(b);
     if (status == ATT_OK)
         status = run_kernels(b, backend);

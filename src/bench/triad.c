@@ -8,7 +8,7 @@
 #include "core/threads.h"
 
 /* Limits of the size of all three arrays together. */
-static const size_t LEAST_BYTES = (size_t)96 << 20, MOST_BYTES = (size_t)1 << 30;
+static const size_t MIN_BYTES = (size_t)96 << 20, MAX_BYTES = (size_t)1 << 30;
 
 struct att_triad {
     att_context *context;
@@ -18,13 +18,13 @@ struct att_triad {
 
 static size_t all_bytes(void)
 {
-    size_t bytes = LEAST_BYTES;
+    size_t bytes = MIN_BYTES;
 #ifdef _SC_LEVEL3_CACHE_SIZE
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     if (cache > 0 && 4 * (size_t)cache > bytes)
         bytes = 4 * (size_t)cache;
 #endif
-    return bytes < MOST_BYTES ? bytes : MOST_BYTES;
+    return bytes < MAX_BYTES ? bytes : MAX_BYTES;
 }
 
 static void pass(const att_triad *triad, int thread)

@@ -8,7 +8,11 @@
 #include "core/memory.h"
 #include "core/random.h"
 
-enum { MEASURES = 2, FEWEST = 3, FEWEST_RESAMPLED = 5 }; /* tau and rho; minimum of pairs for p, for an interval */
+enum {
+    MEASURES = 2,
+    MIN_PAIRS = 3,
+    MIN_RESAMPLED_PAIRS = 5
+}; /* tau and rho; minimum of pairs for p, for an interval */
 
 /* The pairs (x, y) and their ranks. tau uses the values, rho the ranks. */
 typedef struct pairs {
@@ -26,15 +30,15 @@ static int sign_of(double value)
 
 static double tau_b(const double *x, const double *y, int count)
 {
-    int64_t balance = 0, apart_x = 0, apart_y = 0;
+    int64_t balance = 0, untied_x = 0, untied_y = 0;
     for (int i = 1; i < count; i++)
         for (int j = 0; j < i; j++) {
             int a = sign_of(x[i] - x[j]), b = sign_of(y[i] - y[j]);
             balance += a * b;
-            apart_x += a != 0;
-            apart_y += b != 0;
+            untied_x += a != 0;
+            untied_y += b != 0;
         }
-    return apart_x > 0 && apart_y > 0 ? (double)balance / sqrt((double)apart_x * (double)apart_y) : NAN;
+    return untied_x > 0 && untied_y > 0 ? (double)balance / sqrt((double)untied_x * (double)untied_y) : NAN;
 }
 
 /* Computes twice the ranks, so that the mean ranks of ties are integers. */
@@ -65,78 +69,80 @@ static double pearson(const double *x, const double *y, int count)
 
 /* --- p ------------------------------------------------------------------------------------------------------------ */
 
-typedef struct permuting {
+typedef struct permutation_test {
     const pairs *observed;
     double size[MEASURES]; /* absolute values of the observed correlations */
     double *y, *rank_y;    /* permuted together */
-    int64_t all, as_large[MEASURES];
-} permuting;
+    int64_t all, extreme[MEASURES];
+} permutation_test;
 
 /* Tolerates rounding: equal correlations may differ in their last bits. */
-static bool reaches(double correlation, double size)
+static bool is_at_least(double correlation, double size)
 {
     return fabs(correlation) >= size * (1 - 1e-12);
 }
 
-static void look(permuting *p)
+static void count_permutation(permutation_test *p)
 {
     const pairs *o = p->observed;
     p->all++;
-    p->as_large[0] += reaches(tau_b(o->x, p->y, o->count), p->size[0]);
-    p->as_large[1] += reaches(pearson(o->rank_x, p->rank_y, o->count), p->size[1]);
+    p->extreme[0] += is_at_least(tau_b(o->x, p->y, o->count), p->size[0]);
+    p->extreme[1] += is_at_least(pearson(o->rank_x, p->rank_y, o->count), p->size[1]);
 }
 
 static void swap(double *values, int a, int b)
 {
-    double kept = values[a];
+    double temporary = values[a];
     values[a] = values[b];
-    values[b] = kept;
+    values[b] = temporary;
 }
 
-static void swap_both(permuting *p, int a, int b)
+static void swap_both(permutation_test *p, int a, int b)
 {
     swap(p->y, a, b);
     swap(p->rank_y, a, b);
 }
 
-static void look_at_all(permuting *p, int fixed)
+static void try_all_permutations(permutation_test *p, int fixed)
 {
     if (fixed == p->observed->count) {
-        look(p);
+        count_permutation(p);
         return;
     }
     for (int i = fixed; i < p->observed->count; i++) {
         swap_both(p, fixed, i);
-        look_at_all(p, fixed + 1);
+        try_all_permutations(p, fixed + 1);
         swap_both(p, fixed, i);
     }
 }
 
-static void look_at_some(permuting *p, uint64_t seed)
+static void try_random_permutations(permutation_test *p, uint64_t seed)
 {
     att_random random = att_random_from(att_random_key(seed, att_random_hash("permutation"), 0));
     for (int i = 0; i < ATT_CORRELATE_PERMUTATIONS; i++) {
         for (int last = p->observed->count - 1; last > 0; last--)
             swap_both(p, last, (int)att_random_below(&random, last + 1));
-        look(p);
+        count_permutation(p);
     }
 }
 
-static void permute(const pairs *o, double *room, uint64_t seed, att_correlation *c)
+static void permute(const pairs *o, double *scratch, uint64_t seed, att_correlation *c)
 {
-    permuting p = {
-        .observed = o, .size = {fabs(c->kendall.value), fabs(c->spearman.value)}, .y = room, .rank_y = room + o->count};
+    permutation_test p = {.observed = o,
+                          .size = {fabs(c->kendall.value), fabs(c->spearman.value)},
+                          .y = scratch,
+                          .rank_y = scratch + o->count};
     memcpy(p.y, o->y, (size_t)o->count * sizeof *p.y);
     memcpy(p.rank_y, o->rank_y, (size_t)o->count * sizeof *p.rank_y);
     c->exact = o->count <= ATT_CORRELATE_EXACT;
     if (c->exact)
-        look_at_all(&p, 0);
+        try_all_permutations(&p, 0);
     else
-        look_at_some(&p, seed);
+        try_random_permutations(&p, seed);
     double observed = c->exact ? 0 : 1; /* all permutations include the observed order */
     c->permutations = p.all;
-    c->kendall.p = ((double)p.as_large[0] + observed) / ((double)p.all + observed);
-    c->spearman.p = ((double)p.as_large[1] + observed) / ((double)p.all + observed);
+    c->kendall.p = ((double)p.extreme[0] + observed) / ((double)p.all + observed);
+    c->spearman.p = ((double)p.extreme[1] + observed) / ((double)p.all + observed);
 }
 
 /* --- intervals ---------------------------------------------------------------------------------------------------- */
@@ -148,11 +154,11 @@ static int compare(const void *left, const void *right)
 }
 
 /* Linear interpolation between neighbours (Hyndman and Fan's type 7). */
-static double quantile(const double *sorted, int count, double share)
+static double quantile(const double *sorted, int count, double fraction)
 {
-    double place = share * (count - 1);
-    int below = (int)place, above = below + 1 < count ? below + 1 : below;
-    return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
+    double position = fraction * (count - 1);
+    int below = (int)position, above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (position - below) * (sorted[above] - sorted[below]);
 }
 
 static void interval(double *values, int count, att_rank_correlation *correlation)
@@ -164,28 +170,28 @@ static void interval(double *values, int count, att_rank_correlation *correlatio
     correlation->high = quantile(values, count, 0.975);
 }
 
-static void resample(const pairs *o, double *room, uint64_t seed, att_correlation *c)
+static void resample(const pairs *o, double *scratch, uint64_t seed, att_correlation *c)
 {
-    int n = o->count, kept = 0;
-    double *x = room, *y = x + n, *rank_x = y + n, *rank_y = rank_x + n;
+    int n = o->count, valid = 0;
+    double *x = scratch, *y = x + n, *rank_x = y + n, *rank_y = rank_x + n;
     double *tau = rank_y + n, *rho = tau + ATT_CORRELATE_RESAMPLES;
     att_random random = att_random_from(att_random_key(seed, att_random_hash("bootstrap"), 0));
     for (int i = 0; i < ATT_CORRELATE_RESAMPLES; i++) {
         for (int k = 0; k < n; k++) {
-            int64_t drawn = att_random_below(&random, n);
-            x[k] = o->x[drawn];
-            y[k] = o->y[drawn];
+            int64_t index = att_random_below(&random, n);
+            x[k] = o->x[index];
+            y[k] = o->y[index];
         }
-        tau[kept] = tau_b(x, y, n);
-        if (isnan(tau[kept]))
+        tau[valid] = tau_b(x, y, n);
+        if (isnan(tau[valid]))
             continue;
         rank(x, n, rank_x);
         rank(y, n, rank_y);
-        rho[kept++] = pearson(rank_x, rank_y, n);
+        rho[valid++] = pearson(rank_x, rank_y, n);
     }
-    c->resamples = kept;
-    interval(tau, kept, &c->kendall);
-    interval(rho, kept, &c->spearman);
+    c->resamples = valid;
+    interval(tau, valid, &c->kendall);
+    interval(rho, valid, &c->spearman);
 }
 
 /* --- together ----------------------------------------------------------------------------------------------------- */
@@ -207,19 +213,19 @@ att_status att_correlate(att_context *context, const double *x, const double *y,
 {
     const att_rank_correlation none = {NAN, NAN, NAN, NAN};
     ATT_TRY(check(context, x, y, count));
-    size_t n = (size_t)count, room = 6 * n + MEASURES * ATT_CORRELATE_RESAMPLES;
-    double *values = att_allocate_array(context, room, sizeof *values);
+    size_t n = (size_t)count, size = 6 * n + MEASURES * ATT_CORRELATE_RESAMPLES;
+    double *values = att_allocate_array(context, size, sizeof *values);
     if (!values)
-        return att_fail_memory(context, room * sizeof *values, "a correlation");
+        return att_fail_memory(context, size * sizeof *values, "a correlation");
     pairs o = {count, x, y, values, values + n};
     rank(x, count, o.rank_x);
     rank(y, count, o.rank_y);
     att_correlation c = {.count = count, .kendall = none, .spearman = none};
     c.kendall.value = tau_b(x, y, count);
     c.spearman.value = pearson(o.rank_x, o.rank_y, count);
-    if (count >= FEWEST && !isnan(c.kendall.value))
+    if (count >= MIN_PAIRS && !isnan(c.kendall.value))
         permute(&o, values + 2 * n, seed, &c);
-    if (count >= FEWEST_RESAMPLED && !isnan(c.kendall.value))
+    if (count >= MIN_RESAMPLED_PAIRS && !isnan(c.kendall.value))
         resample(&o, values + 2 * n, seed, &c);
     att_free(context, values);
     *correlation = c;

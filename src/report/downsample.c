@@ -19,16 +19,16 @@ static void halve(att_downsampled *rows)
 att_status att_downsampled_add(att_downsampled *rows, void *record)
 {
     if (rows->records == NULL) {
-        rows->records = att_allocate_array(rows->context, (size_t)rows->most + 1, sizeof(*rows->records));
+        rows->records = att_allocate_array(rows->context, (size_t)rows->capacity + 1, sizeof(*rows->records));
         rows->stride = 1;
     }
     if (rows->records == NULL) {
         rows->release(rows->context, record);
-        return att_fail_memory(rows->context, ((size_t)rows->most + 1) * sizeof(*rows->records), "a run's records");
+        return att_fail_memory(rows->context, ((size_t)rows->capacity + 1) * sizeof(*rows->records), "a run's records");
     }
     if (rows->last_extra)
         rows->release(rows->context, rows->records[--rows->count]);
-    if (rows->count == rows->most)
+    if (rows->count == rows->capacity)
         halve(rows);
     rows->last_extra = rows->seen++ % rows->stride != 0;
     rows->records[rows->count++] = record;

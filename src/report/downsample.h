@@ -7,7 +7,7 @@
 /* Zero-initialise, then set the first three members. */
 typedef struct att_downsampled {
     att_context *context;
-    int most; /* maximum of kept records, without the last one; an even number */
+    int capacity; /* maximum of kept records, without the last one; an even number */
     void (*release)(att_context *context, void *record);
     void **records; /* records 0, stride, 2 stride, ... of those that were added, and the last one */
     int count;

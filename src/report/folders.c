@@ -29,7 +29,7 @@ int att_report_distinct(att_context *context, const char *const *folders, int co
     return kept;
 }
 
-static bool holds_records(const char *folder)
+static bool has_records(const char *folder)
 {
     return att_file_exists_in(folder, "metrics.jsonl") || att_file_exists_in(folder, "measure.jsonl");
 }
@@ -38,7 +38,7 @@ static void log_run(att_context *context, const char *folder, const char *name)
 {
     att_text path = {.context = context};
     att_text_append(&path, "%s/%s", folder, name);
-    if (!path.failed && name[0] != '.' && holds_records(path.data))
+    if (!path.failed && name[0] != '.' && has_records(path.data))
         att_log(context, ATT_LOG_INFO, "a run in it: %s", path.data);
     att_text_free(&path);
 }
@@ -46,7 +46,7 @@ static void log_run(att_context *context, const char *folder, const char *name)
 void att_report_log_runs_in(att_context *context, const char *folder)
 {
     struct dirent **entries;
-    const int found = holds_records(folder) ? 0 : scandir(folder, &entries, NULL, alphasort);
+    const int found = has_records(folder) ? 0 : scandir(folder, &entries, NULL, alphasort);
     for (int i = 0; i < found; i++) {
         log_run(context, folder, entries[i]->d_name);
         free(entries[i]);

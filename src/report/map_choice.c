@@ -9,8 +9,8 @@
 typedef struct candidate {
     const char *name;
     int64_t collection, run, image;
-    int64_t sharing; /* number of images of the picture */
-    int64_t place;   /* smallest index of the picture in any file */
+    int64_t image_count; /* number of images of the picture */
+    int64_t first_index; /* smallest index of the picture in any file */
 } candidate;
 
 static int compare_numbers(int64_t a, int64_t b)
@@ -24,7 +24,7 @@ static int compare_pictures(const candidate *a, const candidate *b)
     return order != 0 ? order : compare_numbers(a->collection, b->collection);
 }
 
-static int by_picture(const void *one, const void *other)
+static int compare_candidates(const void *one, const void *other)
 {
     const candidate *a = one, *b = other;
     int order = compare_pictures(a, b);
@@ -32,12 +32,12 @@ static int by_picture(const void *one, const void *other)
     return order != 0 ? order : compare_numbers(a->image, b->image);
 }
 
-static int by_importance(const void *one, const void *other)
+static int compare_priority(const void *one, const void *other)
 {
     const candidate *a = one, *b = other;
-    int order = compare_numbers(b->sharing, a->sharing);
-    order = order != 0 ? order : compare_numbers(a->place, b->place);
-    return order != 0 ? order : by_picture(one, other);
+    int order = compare_numbers(b->image_count, a->image_count);
+    order = order != 0 ? order : compare_numbers(a->first_index, b->first_index);
+    return order != 0 ? order : compare_candidates(one, other);
 }
 
 /* Returns the end of the picture that begins at `begin`. */
@@ -51,48 +51,48 @@ static size_t end_of_picture(const candidate *all, size_t count, size_t begin)
 
 static void find_pictures(candidate *all, size_t count)
 {
-    qsort(all, count, sizeof(*all), by_picture);
+    qsort(all, count, sizeof(*all), compare_candidates);
     for (size_t begin = 0, end; begin < count; begin = end) {
-        int64_t place = all[begin].image;
+        int64_t first_index = all[begin].image;
         end = end_of_picture(all, count, begin);
         for (size_t i = begin; i < end; i++)
-            place = all[i].image < place ? all[i].image : place;
+            first_index = all[i].image < first_index ? all[i].image : first_index;
         for (size_t i = begin; i < end; i++) {
-            all[i].sharing = (int64_t)(end - begin);
-            all[i].place = place;
+            all[i].image_count = (int64_t)(end - begin);
+            all[i].first_index = first_index;
         }
     }
 }
 
 static void take_pictures(const candidate *all, size_t count, const att_map_file *maps, size_t bytes,
-                          att_map_choice *chosen)
+                          att_map_choice *choices)
 {
-    bool whole = true;
-    for (size_t begin = 0, end; begin < count && whole; begin = end) {
+    bool fits = true;
+    for (size_t begin = 0, end; begin < count && fits; begin = end) {
         size_t needed = 0;
         end = end_of_picture(all, count, begin);
         for (size_t i = begin; i < end; i++)
             needed += maps[all[i].run].bytes_per_image;
-        whole = needed <= bytes;
-        for (size_t i = begin; i < end && (whole || begin == 0); i++) {
-            size_t own = maps[all[i].run].bytes_per_image;
-            if (own > bytes)
+        fits = needed <= bytes;
+        for (size_t i = begin; i < end && (fits || begin == 0); i++) {
+            size_t size = maps[all[i].run].bytes_per_image;
+            if (size > bytes)
                 continue;
-            bytes -= own;
-            chosen[all[i].run].images[chosen[all[i].run].count++] = all[i].image;
+            bytes -= size;
+            choices[all[i].run].images[choices[all[i].run].count++] = all[i].image;
         }
     }
 }
 
 /* Allocates the choice of each run and lists all images. */
 static att_status list_candidates(att_context *context, const att_map_file *maps, const int *collections, int runs,
-                                  att_map_choice *chosen, candidate **all, size_t *count)
+                                  att_map_choice *choices, candidate **all, size_t *count)
 {
     for (int r = 0; r < runs; r++) {
         size_t images = (size_t)maps[r].images;
         *count += images;
-        if (images > 0 && !(chosen[r].images = att_allocate_array(context, images, sizeof(*chosen[r].images))))
-            return att_fail_memory(context, images * sizeof(*chosen[r].images), "the images of a report");
+        if (images > 0 && !(choices[r].images = att_allocate_array(context, images, sizeof(*choices[r].images))))
+            return att_fail_memory(context, images * sizeof(*choices[r].images), "the images of a report");
     }
     if (*count == 0)
         return ATT_OK;
@@ -108,15 +108,15 @@ static att_status list_candidates(att_context *context, const att_map_file *maps
 }
 
 att_status att_map_choices_make(att_context *context, const att_map_file *maps, const int *collections, int runs,
-                                size_t bytes, att_map_choice *chosen)
+                                size_t bytes, att_map_choice *choices)
 {
     candidate *all = NULL;
     size_t count = 0;
-    att_status status = list_candidates(context, maps, collections, runs, chosen, &all, &count);
+    att_status status = list_candidates(context, maps, collections, runs, choices, &all, &count);
     if (status == ATT_OK && count > 0) {
         find_pictures(all, count);
-        qsort(all, count, sizeof(*all), by_importance);
-        take_pictures(all, count, maps, bytes, chosen);
+        qsort(all, count, sizeof(*all), compare_priority);
+        take_pictures(all, count, maps, bytes, choices);
     }
     att_free(context, all);
     return status;

@@ -12,10 +12,10 @@
 #include "tasks/caption.h"
 
 enum {
-    MOST_SIDE = 4096,
-    MOST_TOKENS = 1 << 16,
-    MOST_HEADS = 1 << 10,
-    MOST_NODES = 1 << 10,
+    MAX_SIDE = 4096,
+    MAX_TOKENS = 1 << 16,
+    MAX_HEADS = 1 << 10,
+    MAX_NODES = 1 << 10,
     LEVELS = 65535 / 255 /* file levels per page level */
 };
 
@@ -50,10 +50,10 @@ static att_status read_number(const att_map_file *maps, const char *key, int64_t
     return ATT_OK;
 }
 
-static bool is_version(const att_map_file *maps, const char *wanted)
+static bool is_version(const att_map_file *maps, const char *expected)
 {
     const char *version = att_tensors_metadata(maps->file, "maps");
-    return version != NULL && strcmp(version, wanted) == 0;
+    return version != NULL && strcmp(version, expected) == 0;
 }
 
 /* Version 1 has no metadata "maps", but has tensors <scope>.map and <scope>.max. */
@@ -75,13 +75,13 @@ static att_status check_version(const att_map_file *maps)
 
 static att_status read_grid(att_map_file *maps)
 {
-    ATT_TRY(read_number(maps, "grid_h", 1, MOST_SIDE, &maps->grid_h));
-    ATT_TRY(read_number(maps, "grid_w", 1, MOST_SIDE, &maps->grid_w));
-    ATT_TRY(read_number(maps, "prefix", 0, MOST_SIDE, &maps->prefix));
+    ATT_TRY(read_number(maps, "grid_h", 1, MAX_SIDE, &maps->grid_h));
+    ATT_TRY(read_number(maps, "grid_w", 1, MAX_SIDE, &maps->grid_w));
+    ATT_TRY(read_number(maps, "prefix", 0, MAX_SIDE, &maps->prefix));
     maps->tokens = maps->prefix + maps->grid_h * maps->grid_w;
-    if (maps->tokens > MOST_TOKENS)
+    if (maps->tokens > MAX_TOKENS)
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s: %lld tokens, at most %d are read",
-                        att_tensors_path(maps->file), (long long)maps->tokens, (int)MOST_TOKENS);
+                        att_tensors_path(maps->file), (long long)maps->tokens, (int)MAX_TOKENS);
     return ATT_OK;
 }
 
@@ -91,8 +91,8 @@ static att_status read_image(att_map_file *maps)
     att_tensors_info info =
         maps->image >= 0 ? att_tensors_at(maps->file, maps->image) : (att_tensors_info){.name = ATT_MAPS_IMAGE};
     const int64_t *dims = info.shape.dims;
-    if (info.dtype != ATT_SAFETENSORS_U8 || info.shape.rank != 4 || dims[0] < 1 || dims[1] < 1 || dims[1] > MOST_SIDE ||
-        dims[2] < 1 || dims[2] > MOST_SIDE || (dims[3] != 1 && dims[3] != 3))
+    if (info.dtype != ATT_SAFETENSORS_U8 || info.shape.rank != 4 || dims[0] < 1 || dims[1] < 1 || dims[1] > MAX_SIDE ||
+        dims[2] < 1 || dims[2] > MAX_SIDE || (dims[3] != 1 && dims[3] != 3))
         return att_map_file_fail_tensor(maps, ATT_MAPS_IMAGE, "U8 [K, h, w, 1 or 3]");
     maps->images = dims[0];
     maps->image_shape = info.shape;
@@ -102,7 +102,7 @@ static att_status read_image(att_map_file *maps)
 
 /* Returns "blocks.0.attn<suffix>" for "blocks.0.attn.patches". The caller frees it. NULL with a message if out of
  * memory. */
-static char *name_beside(const att_map_file *maps, const char *patches, const char *suffix)
+static char *sibling_name(const att_map_file *maps, const char *patches, const char *suffix)
 {
     att_text text = {.context = maps->context};
     att_text_append(&text, "%.*s%s", (int)(strlen(patches) - strlen(patches_suffix)), patches, suffix);
@@ -114,10 +114,10 @@ static char *name_beside(const att_map_file *maps, const char *patches, const ch
 }
 
 /* Finds the tensor <scope><suffix> and checks its type and shape. */
-static att_status find_beside(const att_map_file *maps, const char *patches, const char *suffix,
-                              att_safetensors_dtype dtype, att_shape shape, int *index)
+static att_status find_sibling(const att_map_file *maps, const char *patches, const char *suffix,
+                               att_safetensors_dtype dtype, att_shape shape, int *index)
 {
-    char *name = name_beside(maps, patches, suffix);
+    char *name = sibling_name(maps, patches, suffix);
     if (name == NULL)
         return ATT_ERR_MEMORY;
     *index = att_tensors_find(maps->file, name);
@@ -137,15 +137,15 @@ static att_status read_node(att_map_file *maps, int index)
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s names no scope; <scope>.patches is expected",
                         att_tensors_path(maps->file), patches.name);
     int64_t n = maps->tokens, grid = n - maps->prefix, heads = patches.shape.rank == 4 ? patches.shape.dims[1] : 0;
-    if (patches.dtype != ATT_SAFETENSORS_U16 || heads < 1 || heads > MOST_HEADS ||
+    if (patches.dtype != ATT_SAFETENSORS_U16 || heads < 1 || heads > MAX_HEADS ||
         !att_shape_equal(patches.shape, att_shape_of(maps->images, heads, n, grid)))
         return att_map_file_fail_tensor(maps, patches.name,
                                         "U16 [K, heads, N, patches] with the K of image and the N of the metadata");
     att_map_node node = {.name = patches.name, .patches = index, .heads = heads};
     att_shape place = att_shape_of(maps->images, heads + 1, n);
     att_shape figures = att_shape_of(maps->images, heads + 1, n, ATT_MAPS_FIGURES);
-    ATT_TRY(find_beside(maps, node.name, ".figures", ATT_SAFETENSORS_F32, figures, &node.figures));
-    ATT_TRY(find_beside(maps, node.name, ".place", ATT_SAFETENSORS_I32, place, &node.place));
+    ATT_TRY(find_sibling(maps, node.name, ".figures", ATT_SAFETENSORS_F32, figures, &node.figures));
+    ATT_TRY(find_sibling(maps, node.name, ".place", ATT_SAFETENSORS_I32, place, &node.place));
     maps->nodes[maps->node_count++] = node;
     maps->bytes_per_image +=
         (size_t)(heads * n * grid) + (size_t)((heads + 1) * n) * (ATT_MAPS_FIGURES * sizeof(float) + sizeof(int32_t));
@@ -188,10 +188,10 @@ static att_status read_nodes(att_map_file *maps)
     int count = 0;
     for (int i = 0; i < att_tensors_count(maps->file); i++)
         count += is_node(att_tensors_at(maps->file, i).name);
-    if (count < 1 || count > MOST_NODES)
+    if (count < 1 || count > MAX_NODES)
         return att_fail(maps->context, ATT_ERR_FORMAT,
                         "%s: %d tensors named <scope>.patches; from 1 to %d are expected", att_tensors_path(maps->file),
-                        count, (int)MOST_NODES);
+                        count, (int)MAX_NODES);
     maps->nodes = att_allocate_array(maps->context, (size_t)count, sizeof(*maps->nodes));
     if (maps->nodes == NULL)
         return att_fail_memory(maps->context, (size_t)count * sizeof(*maps->nodes), "attention maps");
@@ -218,12 +218,12 @@ att_status att_map_file_texts(const att_map_file *maps, const char *key, int64_t
     const char *text = att_tensors_metadata(maps->file, key);
     if (text != NULL)
         ATT_TRY(parse_metadata(maps, key, text, list));
-    bool fine = json_is_array(*list) && (count < 0 || json_array_size(*list) == (size_t)count);
-    for (size_t i = 0; fine && i < json_array_size(*list); i++)
-        fine = json_is_string(json_array_get(*list, i));
-    return fine ? ATT_OK
-                : att_fail(maps->context, ATT_ERR_FORMAT, "%s: its metadata need %s, a JSON array of %s",
-                           att_tensors_path(maps->file), key, count < 0 ? "texts" : "one text for each image");
+    bool valid = json_is_array(*list) && (count < 0 || json_array_size(*list) == (size_t)count);
+    for (size_t i = 0; valid && i < json_array_size(*list); i++)
+        valid = json_is_string(json_array_get(*list, i));
+    return valid ? ATT_OK
+                 : att_fail(maps->context, ATT_ERR_FORMAT, "%s: its metadata need %s, a JSON array of %s",
+                            att_tensors_path(maps->file), key, count < 0 ? "texts" : "one text for each image");
 }
 
 static att_status read_captions(att_map_file *maps)
@@ -280,28 +280,28 @@ const char *att_map_file_caption(const att_map_file *maps, int64_t image)
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
 /* The images of a file that are written. */
-typedef struct choice {
+typedef struct selection {
     const att_map_file *maps;
     const int64_t *images;
     int64_t count;
-} choice;
+} selection;
 
 /* Reads the slices of the selected images from a tensor, `*bytes` in total. The caller frees *slices; it is NULL after
  * a failure. */
-static att_status read_slices(const choice *chosen, int index, uint8_t **slices, size_t *bytes)
+static att_status read_slices(const selection *selected, int index, uint8_t **slices, size_t *bytes)
 {
-    const att_map_file *maps = chosen->maps;
+    const att_map_file *maps = selected->maps;
     att_context *context = maps->context;
     att_tensors_info info = att_tensors_at(maps->file, index);
     size_t all = (size_t)info.count * att_safetensors_dtype_size(info.dtype), slice = all / (size_t)maps->images;
-    *bytes = slice * (size_t)chosen->count;
+    *bytes = slice * (size_t)selected->count;
     uint8_t *data = att_allocate(context, all);
     *slices = att_allocate(context, *bytes);
     att_status status = data != NULL && *slices != NULL
                             ? att_tensors_read(maps->file, index, info.dtype, data, info.count)
                             : att_fail_memory(context, all, info.name);
-    for (int64_t i = 0; status == ATT_OK && i < chosen->count; i++)
-        memcpy(*slices + (size_t)i * slice, data + (size_t)chosen->images[i] * slice, slice);
+    for (int64_t i = 0; status == ATT_OK && i < selected->count; i++)
+        memcpy(*slices + (size_t)i * slice, data + (size_t)selected->images[i] * slice, slice);
     att_free(context, data);
     if (status != ATT_OK) {
         att_free(context, *slices);
@@ -346,7 +346,7 @@ static void to_little_endian(uint8_t *data, size_t bytes)
 /* Rounding weights to bf16 changes each weight, and therefore their sum, by a relative error of up to 2^-9. */
 static const double rounding = 0.01;
 
-bool att_map_file_is_share(float value)
+bool att_map_file_is_fraction(float value)
 {
     return value >= 0 && (double)value <= 1 + rounding;
 }
@@ -357,7 +357,7 @@ static bool is_figure(const att_map_file *maps, size_t index, const uint8_t *byt
     float value;
     memcpy(&value, bytes, sizeof(value));
     if (index % ATT_MAPS_FIGURES != ATT_MAPS_ENTROPY)
-        return att_map_file_is_share(value);
+        return att_map_file_is_fraction(value);
     return value >= 0 && (double)value <= log((double)maps->tokens) * (1 + rounding) + rounding;
 }
 
@@ -387,12 +387,12 @@ static att_status convert(const att_map_file *maps, att_tensors_info info, uint8
 }
 
 /* Writes the slices of a tensor under a key, in the format of the page. */
-static att_status write_slices(att_json_writer *json, const choice *chosen, const char *key, int index)
+static att_status write_slices(att_json_writer *json, const selection *selected, const char *key, int index)
 {
-    const att_map_file *maps = chosen->maps;
+    const att_map_file *maps = selected->maps;
     uint8_t *data = NULL;
     size_t bytes = 0;
-    ATT_TRY(read_slices(chosen, index, &data, &bytes));
+    ATT_TRY(read_slices(selected, index, &data, &bytes));
     att_status status = convert(maps, att_tensors_at(maps->file, index), data, &bytes);
     att_json_key(json, key);
     if (status == ATT_OK)
@@ -413,47 +413,47 @@ static void write_integer(att_json_writer *json, const char *key, int64_t value)
     att_json_integer(json, value);
 }
 
-static void write_pictures(att_json_writer *json, const choice *chosen)
+static void write_pictures(att_json_writer *json, const selection *selected)
 {
     att_json_key(json, "pictures");
     att_json_begin_array(json);
-    for (int64_t i = 0; i < chosen->count; i++) {
+    for (int64_t i = 0; i < selected->count; i++) {
         att_json_begin_object(json);
-        write_text(json, "name", att_map_file_name(chosen->maps, chosen->images[i]));
-        write_text(json, "caption", att_map_file_caption(chosen->maps, chosen->images[i]));
+        write_text(json, "name", att_map_file_name(selected->maps, selected->images[i]));
+        write_text(json, "caption", att_map_file_caption(selected->maps, selected->images[i]));
         att_json_end_object(json);
     }
     att_json_end_array(json);
 }
 
-static att_status write_node(att_json_writer *json, const choice *chosen, const att_map_node *node)
+static att_status write_node(att_json_writer *json, const selection *selected, const att_map_node *node)
 {
-    const att_map_file *maps = chosen->maps;
-    char *name = name_beside(maps, node->name, "");
+    const att_map_file *maps = selected->maps;
+    char *name = sibling_name(maps, node->name, "");
     if (name == NULL)
         return ATT_ERR_MEMORY;
     att_json_begin_object(json);
     write_text(json, "node", name);
     att_free(maps->context, name);
     write_integer(json, "heads", node->heads);
-    ATT_TRY(write_slices(json, chosen, "levels", node->patches));
-    ATT_TRY(write_slices(json, chosen, "figures", node->figures));
-    ATT_TRY(write_slices(json, chosen, "place", node->place));
+    ATT_TRY(write_slices(json, selected, "levels", node->patches));
+    ATT_TRY(write_slices(json, selected, "figures", node->figures));
+    ATT_TRY(write_slices(json, selected, "place", node->place));
     att_json_end_object(json);
     return ATT_OK;
 }
 
-static att_status write_images(att_json_writer *json, const choice *chosen)
+static att_status write_images(att_json_writer *json, const selection *selected)
 {
-    const int64_t *dims = chosen->maps->image_shape.dims;
+    const int64_t *dims = selected->maps->image_shape.dims;
     att_json_key(json, ATT_MAPS_IMAGE);
     att_json_begin_object(json);
     write_integer(json, "h", dims[1]);
     write_integer(json, "w", dims[2]);
     write_integer(json, "c", dims[3]);
-    ATT_TRY(write_slices(json, chosen, "data", chosen->maps->image));
+    ATT_TRY(write_slices(json, selected, "data", selected->maps->image));
     att_json_end_object(json);
-    write_pictures(json, chosen);
+    write_pictures(json, selected);
     return ATT_OK;
 }
 
@@ -472,7 +472,7 @@ static void write_figure_names(att_json_writer *json)
 
 att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, const int64_t *shown, int64_t count)
 {
-    const choice chosen = {maps, shown, count};
+    const selection selected = {maps, shown, count};
     att_json_begin_object(json);
     write_integer(json, "grid_h", maps->grid_h);
     write_integer(json, "grid_w", maps->grid_w);
@@ -482,11 +482,11 @@ att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, c
     write_integer(json, "count", count);
     write_figure_names(json);
     if (count > 0) {
-        ATT_TRY(write_images(json, &chosen));
+        ATT_TRY(write_images(json, &selected));
         att_json_key(json, "nodes");
         att_json_begin_array(json);
         for (int i = 0; i < maps->node_count; i++)
-            ATT_TRY(write_node(json, &chosen, &maps->nodes[i]));
+            ATT_TRY(write_node(json, &selected, &maps->nodes[i]));
         att_json_end_array(json);
     }
     att_json_end_object(json);

@@ -54,6 +54,6 @@ att_status att_map_file_texts(const att_map_file *maps, const char *key, int64_t
 att_status att_map_file_fail_tensor(const att_map_file *maps, const char *name, const char *expected);
 att_status att_map_file_fail_value(const att_map_file *maps, const char *name, const char *expected);
 /* Whether a value is from 0 to 1, except for rounding. */
-bool att_map_file_is_share(float value);
+bool att_map_file_is_fraction(float value);
 
 #endif

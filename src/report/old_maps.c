@@ -5,17 +5,17 @@
 #include "core/error.h"
 #include "tasks/caption.h"
 
-enum { MOST_TOP = 100 };
+enum { MAX_TOP = 100 };
 
 typedef struct old_maps {
     const att_map_file *maps;
-    int64_t *labels;       /* [images] */
-    int64_t *top;          /* [images][top_count] */
-    float *probabilities;  /* [images][top_count] */
-    att_ranked *ranked;    /* [top_count], scratch of one image */
-    int64_t top_count;     /* 0: the network has no classes */
-    json_t *own, *classes; /* arrays of strings: class of each image; classes of the network */
-    const char **names;    /* the strings of `classes` */
+    int64_t *labels;                 /* [images] */
+    int64_t *top;                    /* [images][top_count] */
+    float *probabilities;            /* [images][top_count] */
+    att_ranked *ranked;              /* [top_count], scratch of one image */
+    int64_t top_count;               /* 0: the network has no classes */
+    json_t *image_classes, *classes; /* arrays of strings: class of each image; classes of the network */
+    const char **names;              /* the strings of `classes` */
 } old_maps;
 
 /* --- tensors ------------------------------------------------------------------------------------------------------ */
@@ -37,14 +37,14 @@ static att_status read_tensor(const att_map_file *maps, int index, void **data)
 {
     att_tensors_info info = att_tensors_at(maps->file, index);
     size_t size = att_safetensors_dtype_size(info.dtype);
-    void *made = att_allocate_array(maps->context, (size_t)info.count, size);
-    if (made == NULL)
+    void *values = att_allocate_array(maps->context, (size_t)info.count, size);
+    if (values == NULL)
         return att_fail_memory(maps->context, att_size_product((size_t)info.count, size), "the classes of maps");
-    att_status status = att_tensors_read(maps->file, index, info.dtype, made, info.count);
+    att_status status = att_tensors_read(maps->file, index, info.dtype, values, info.count);
     if (status == ATT_OK)
-        *data = made;
+        *data = values;
     else
-        att_free(maps->context, made);
+        att_free(maps->context, values);
     return status;
 }
 
@@ -68,7 +68,7 @@ static att_status check_top(const old_maps *o)
     for (int64_t i = 0; i < o->maps->images * o->top_count; i++) {
         if (!is_class(o->top[i]))
             return att_map_file_fail_value(o->maps, "top", "class number");
-        if (!att_map_file_is_share(o->probabilities[i]))
+        if (!att_map_file_is_fraction(o->probabilities[i]))
             return att_map_file_fail_value(o->maps, "probability", "number from 0 to 1");
     }
     return ATT_OK;
@@ -81,7 +81,7 @@ static att_status read_top(old_maps *o)
     if (top < 0 && probability < 0)
         return ATT_OK;
     att_shape shape = top >= 0 ? att_tensors_at(maps->file, top).shape : (att_shape){.rank = 0};
-    if (shape.rank != 2 || shape.dims[1] < 1 || shape.dims[1] > MOST_TOP ||
+    if (shape.rank != 2 || shape.dims[1] < 1 || shape.dims[1] > MAX_TOP ||
         !is_tensor(maps, top, ATT_SAFETENSORS_I64, att_shape_of(maps->images, shape.dims[1])))
         return att_map_file_fail_tensor(maps, "top", "I64 [K, T]");
     if (!is_tensor(maps, probability, ATT_SAFETENSORS_F32, shape))
@@ -102,7 +102,7 @@ static att_status read_top(old_maps *o)
 
 static att_status read_names(old_maps *o)
 {
-    ATT_TRY(att_map_file_texts(o->maps, "label_names", o->maps->images, &o->own));
+    ATT_TRY(att_map_file_texts(o->maps, "label_names", o->maps->images, &o->image_classes));
     ATT_TRY(att_map_file_texts(o->maps, "classes", -1, &o->classes));
     size_t count = json_array_size(o->classes);
     if (count == 0)
@@ -123,12 +123,13 @@ static att_status add_caption(const old_maps *o, int64_t image, json_t *captions
         int64_t at = image * o->top_count + t;
         o->ranked[t] = (att_ranked){.class_number = (int)o->top[at], .probability = (double)o->probabilities[at]};
     }
-    att_caption_classes(&text, &names, (int)o->labels[image], json_string_value(json_array_get(o->own, (size_t)image)),
-                        o->ranked, (int)o->top_count);
+    att_caption_classes(&text, &names, (int)o->labels[image],
+                        json_string_value(json_array_get(o->image_classes, (size_t)image)), o->ranked,
+                        (int)o->top_count);
     att_caption_truncate(&text);
-    bool fine = !text.failed && json_array_append_new(captions, json_string(text.data ? text.data : "")) == 0;
+    bool valid = !text.failed && json_array_append_new(captions, json_string(text.data ? text.data : "")) == 0;
     att_text_free(&text);
-    return fine ? ATT_OK : att_fail_memory(o->maps->context, ATT_CAPTION_BYTES, "the caption of an image");
+    return valid ? ATT_OK : att_fail_memory(o->maps->context, ATT_CAPTION_BYTES, "the caption of an image");
 }
 
 static att_status make_captions(old_maps *o, json_t *captions)
@@ -146,18 +147,18 @@ static att_status make_captions(old_maps *o, json_t *captions)
 att_status att_old_maps_captions(const att_map_file *maps, json_t **captions)
 {
     old_maps o = {.maps = maps};
-    json_t *made = json_array();
-    att_status status = make_captions(&o, made);
+    json_t *array = json_array();
+    att_status status = make_captions(&o, array);
     att_free(maps->context, o.labels);
     att_free(maps->context, o.top);
     att_free(maps->context, o.probabilities);
     att_free(maps->context, o.ranked);
     att_free(maps->context, o.names);
-    json_decref(o.own);
+    json_decref(o.image_classes);
     json_decref(o.classes);
     if (status == ATT_OK)
-        *captions = made;
+        *captions = array;
     else
-        json_decref(made);
+        json_decref(array);
     return status;
 }

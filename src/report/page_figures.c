@@ -45,24 +45,24 @@ void att_figures_write(att_json_writer *json, const att_figures *figures)
     att_json_end_object(json);
 }
 
-static void write_series(att_json_writer *json, att_figures *const *events, int count, int place)
+static void write_series(att_json_writer *json, att_figures *const *events, int count, int index)
 {
-    const att_measurement *wanted = &events[count - 1]->items[place];
+    const att_measurement *figure = &events[count - 1]->items[index];
     static const char *const columns[] = {"mean", "deviation", "n"};
     att_json_begin_object(json);
     att_json_key(json, "instrument");
-    att_json_string(json, wanted->instrument);
+    att_json_string(json, figure->instrument);
     att_json_key(json, "node");
-    att_json_string(json, wanted->node);
+    att_json_string(json, figure->node);
     att_json_key(json, "statistic");
-    att_json_string(json, wanted->statistic);
+    att_json_string(json, figure->statistic);
     att_json_key(json, "excluded");
-    att_json_bool(json, wanted->excluded);
+    att_json_bool(json, figure->excluded);
     for (int column = 0; column < 3; column++) {
         att_json_key(json, columns[column]);
         att_json_begin_array(json);
         for (int i = 0; i < count; i++) {
-            const att_measurement *m = att_figures_find(events[i], wanted);
+            const att_measurement *m = att_figures_find(events[i], figure);
             att_json_number(json, m == NULL     ? NAN
                                   : column == 0 ? m->mean
                                   : column == 1 ? m->deviation

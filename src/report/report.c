@@ -42,7 +42,7 @@ att_report_options att_report_options_defaults(void)
 /* --- list of runs ------------------------------------------------------------------------------------------------- */
 
 /* Returns the folder's name: the last component of its real path. NULL if out of memory. */
-static const char *last_part(report *r, const char *path)
+static const char *folder_name(report *r, const char *path)
 {
     char *whole = realpath(path, NULL);
     const char *slash = whole != NULL ? strrchr(whole, '/') : NULL;
@@ -52,13 +52,13 @@ static const char *last_part(report *r, const char *path)
 }
 
 /* Prefixes the setting with the sweep's name if there are several sweeps, which may use the same names for settings. */
-static const char *setting_of(report *r, const char *folder, const char *setting, bool alone)
+static const char *setting_name(report *r, const char *folder, const char *setting, bool single_sweep)
 {
     att_text name = {.context = r->context};
-    const char *sweep = alone ? "" : last_part(r, folder);
+    const char *sweep = single_sweep ? "" : folder_name(r, folder);
     if (sweep == NULL)
         return NULL;
-    if (!alone)
+    if (!single_sweep)
         att_text_append(&name, "%s: ", sweep);
     att_text_append(&name, "%s", setting);
     const char *kept = name.failed ? NULL : att_arena_string(&r->arena, name.data);
@@ -75,7 +75,7 @@ static att_status add_source(report *r, const char *folder, const char *setting,
     return source->folder != NULL ? ATT_OK : att_fail_memory(r->context, strlen(folder), folder);
 }
 
-static att_status add_failures(report *r, const char *folder, const att_sweep_file *file, bool alone)
+static att_status add_failures(report *r, const char *folder, const att_sweep_file *file, bool single_sweep)
 {
     size_t bytes = ((size_t)(r->failure_count + file->failure_count) + 1) * sizeof(*r->failures);
     att_sweep_failure *all = att_arena_allocate(&r->arena, bytes);
@@ -86,7 +86,7 @@ static att_status add_failures(report *r, const char *folder, const att_sweep_fi
     r->failures = all;
     for (int i = 0; i < file->failure_count; i++) {
         const att_sweep_failure *failed = &file->failures[i];
-        all[r->failure_count] = (att_sweep_failure){setting_of(r, folder, failed->setting, alone),
+        all[r->failure_count] = (att_sweep_failure){setting_name(r, folder, failed->setting, single_sweep),
                                                     att_arena_string(&r->arena, failed->reason)};
         if (all[r->failure_count].setting == NULL || all[r->failure_count].reason == NULL)
             return att_fail_memory(r->context, bytes, folder);
@@ -119,18 +119,18 @@ static att_status add_pairs(report *r, const char *folder, const att_sweep_file 
     return ATT_OK;
 }
 
-static att_status add_sweep(report *r, const char *folder, const att_sweep_file *file, bool alone)
+static att_status add_sweep(report *r, const char *folder, const att_sweep_file *file, bool single_sweep)
 {
     if (file->count == 0)
         return att_fail(r->context, ATT_ERR_NOT_FOUND, "%s/sweep.json names no run that is measured", folder);
     for (int i = 0; i < file->count; i++) {
-        const char *setting = setting_of(r, folder, file->runs[i].setting, alone);
+        const char *setting = setting_name(r, folder, file->runs[i].setting, single_sweep);
         if (setting == NULL)
             return att_fail_memory(r->context, strlen(file->runs[i].setting), folder);
         ATT_TRY(add_source(r, file->runs[i].folder, setting, file->runs[i].seed));
     }
     ATT_TRY(add_pairs(r, folder, file));
-    return add_failures(r, folder, file, alone);
+    return add_failures(r, folder, file, single_sweep);
 }
 
 /* Lists the runs of all folders. Each folder is that of a run or of a sweep. */
@@ -143,7 +143,7 @@ static att_status find_sources(report *r, const char *const *folders, int count)
         att_sweep_file file = {.count = 0};
         bool sweep = false;
         ATT_TRY(att_sweep_file_read(r->context, folders[i], &sweep, &file));
-        if (sweep && count == 1 && (r->sweep = last_part(r, folders[i])) == NULL) {
+        if (sweep && count == 1 && (r->sweep = folder_name(r, folders[i])) == NULL) {
             att_sweep_file_free(&file);
             return att_fail_memory(r->context, strlen(folders[i]), folders[i]);
         }
@@ -167,14 +167,14 @@ static att_status read_maps(report *r, const char *folder, att_map_file *maps)
     return status;
 }
 
-static void leave_maps_out(report *r, int index, const char *reason)
+static void drop_maps(report *r, int index, const char *reason)
 {
     att_map_file_close(&r->maps[index]);
     r->runs[index].maps_left_out = reason;
 }
 
 /* Drops maps that are of other weights than the run's figures: showing both together would mislead. */
-static void leave_out_others(report *r, int index)
+static void drop_mismatched_maps(report *r, int index)
 {
     const att_report_run *run = &r->runs[index];
     const att_map_file *maps = &r->maps[index];
@@ -184,7 +184,7 @@ static void leave_out_others(report *r, int index)
         return;
     att_log(r->context, ATT_LOG_WARNING, "%s shows other weights than the figures, and is left out",
             att_tensors_path(maps->file));
-    leave_maps_out(r, index, "of other weights than the figures");
+    drop_maps(r, index, "of other weights than the figures");
 }
 
 static att_status read_runs(report *r)
@@ -206,12 +206,12 @@ static att_status read_runs(report *r)
         status = read_maps(r, folder, &r->maps[r->count]);
         if (status == ATT_ERR_UNSUPPORTED) {
             att_log(r->context, ATT_LOG_WARNING, "%s; they are left out", att_context_message(r->context));
-            leave_maps_out(r, r->count, "in a version of the format that is not read");
+            drop_maps(r, r->count, "in a version of the format that is not read");
         } else if (status != ATT_OK) {
             att_report_run_free(&r->runs[r->count]);
             return status;
         }
-        leave_out_others(r, r->count);
+        drop_mismatched_maps(r, r->count);
     }
     return ATT_OK;
 }
@@ -309,7 +309,7 @@ static att_status write_sweep(att_json_writer *json, const report *r)
         members[i] =
             (att_sweep_member){&r->runs[i], source->setting != NULL ? source->setting : name_of(r, i), source->seed};
     }
-    ATT_TRY(att_sweep_of(r->context, members, r->count, r->pairs, r->pair_count, 0, &sweep));
+    ATT_TRY(att_sweep_from_runs(r->context, members, r->count, r->pairs, r->pair_count, 0, &sweep));
     att_json_key(json, "sweep");
     att_json_begin_object(json);
     att_json_key(json, "name");

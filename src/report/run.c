@@ -8,7 +8,7 @@
 #include "io/file.h"
 
 /* Maximum number of records that the page shows; a chart has no more pixels. */
-enum { MOST_STEPS = 1000, MOST_EPOCHS = 1000, MOST_MEASURES = 100, MOST_WARNINGS = 200 };
+enum { MAX_STEPS = 1000, MAX_EPOCHS = 1000, MAX_MEASURES = 100, MAX_WARNINGS = 200 };
 
 static void release_json(att_context *context, void *record)
 {
@@ -16,13 +16,13 @@ static void release_json(att_context *context, void *record)
     json_decref(record);
 }
 
-static void keep(json_t **place, json_t *object)
+static void store_event(json_t **place, json_t *object)
 {
     json_decref(*place);
     *place = json_incref(object);
 }
 
-static att_status keep_figures(att_report_run *run, const att_line_event *event)
+static att_status add_figures(att_report_run *run, const att_line_event *event)
 {
     att_figures *figures = NULL;
     ATT_TRY(att_figures_read(run->context, event, true, &figures));
@@ -33,9 +33,9 @@ static att_status visit_training(void *user, const att_line_event *event)
 {
     att_report_run *run = user;
     if (strcmp(event->kind, "run_begin") == 0)
-        keep(&run->begin, event->object);
+        store_event(&run->begin, event->object);
     else if (strcmp(event->kind, "run_end") == 0)
-        keep(&run->end, event->object);
+        store_event(&run->end, event->object);
     else if (strcmp(event->kind, "step") == 0)
         return att_downsampled_add(&run->steps, json_incref(event->object));
     else if (strcmp(event->kind, "epoch") == 0)
@@ -48,20 +48,20 @@ static att_status visit_training(void *user, const att_line_event *event)
     ATT_TRY(att_figures_read(run->context, event, false, &figures));
     ATT_TRY(att_downsampled_add(&run->development, figures));
     att_downsampled_free(&run->measured);
-    return keep_figures(run, event);
+    return add_figures(run, event);
 }
 
 static att_status visit_measured(void *user, const att_line_event *event)
 {
     att_report_run *run = user;
     if (strcmp(event->kind, "run_begin") == 0)
-        keep(&run->measured_begin, event->object);
+        store_event(&run->measured_begin, event->object);
     if (strcmp(event->kind, "measure") != 0)
         return ATT_OK;
     if (!run->measured_apart)
         att_downsampled_free(&run->measured);
     run->measured_apart = true;
-    return keep_figures(run, event);
+    return add_figures(run, event);
 }
 
 /* Calls read() with the file's path if the file exists. */
@@ -137,11 +137,11 @@ att_status att_report_run_read(att_context *context, const char *folder, att_rep
     *run = (att_report_run){
         .context = context,
         .folder = folder,
-        .steps = {.context = context, .most = MOST_STEPS, .release = release_json},
-        .epochs = {.context = context, .most = MOST_EPOCHS, .release = release_json},
-        .development = {.context = context, .most = MOST_MEASURES, .release = att_figures_free},
-        .measured = {.context = context, .most = MOST_MEASURES, .release = att_figures_free},
-        .warnings = {.context = context, .most = MOST_WARNINGS, .release = release_json},
+        .steps = {.context = context, .capacity = MAX_STEPS, .release = release_json},
+        .epochs = {.context = context, .capacity = MAX_EPOCHS, .release = release_json},
+        .development = {.context = context, .capacity = MAX_MEASURES, .release = att_figures_free},
+        .measured = {.context = context, .capacity = MAX_MEASURES, .release = att_figures_free},
+        .warnings = {.context = context, .capacity = MAX_WARNINGS, .release = release_json},
     };
     att_status status = read_run(run);
     if (status != ATT_OK)

@@ -3,23 +3,23 @@
 
 #include "report/run.h"
 
-enum { MOST_FIELDS = 200, LONGEST_TEXT = 500 };
+enum { MAX_FIELDS = 200, MAX_TEXT = 500 };
 
-/* Writes a string, truncated to LONGEST_TEXT bytes between UTF-8 characters. */
+/* Writes a string, truncated to MAX_TEXT bytes between UTF-8 characters. */
 static void write_text(att_json_writer *json, const char *text)
 {
     size_t length = strlen(text);
-    if (length <= LONGEST_TEXT) {
+    if (length <= MAX_TEXT) {
         att_json_string(json, text);
         return;
     }
-    char shown[LONGEST_TEXT + sizeof("\u2026")];
-    size_t end = LONGEST_TEXT;
+    char truncated[MAX_TEXT + sizeof("\u2026")];
+    size_t end = MAX_TEXT;
     while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80)
         end--;
-    memcpy(shown, text, end);
-    strcpy(shown + end, "\u2026");
-    att_json_string(json, shown);
+    memcpy(truncated, text, end);
+    strcpy(truncated + end, "\u2026");
+    att_json_string(json, truncated);
 }
 
 static void write_scalar(att_json_writer *json, const json_t *value)
@@ -45,7 +45,7 @@ static void write_event(att_json_writer *json, json_t *object)
     att_json_begin_object(json);
     json_object_foreach(object, key, value)
     {
-        if (json_is_array(value) || json_is_object(value) || count++ >= MOST_FIELDS || strlen(key) > LONGEST_TEXT)
+        if (json_is_array(value) || json_is_object(value) || count++ >= MAX_FIELDS || strlen(key) > MAX_TEXT)
             continue;
         att_json_key(json, key);
         write_scalar(json, value);
@@ -65,7 +65,7 @@ static void write_event_or_null(att_json_writer *json, const char *key, json_t *
 /* Writes a list as text, as measurements do: "0.485 0.456 0.406". */
 static void write_values(att_json_writer *json, const att_yaml_entry *entry)
 {
-    char text[2 * LONGEST_TEXT] = "";
+    char text[2 * MAX_TEXT] = "";
     size_t length = 0;
     for (int i = 0; i < entry->value_count && length < sizeof text; i++)
         length +=
@@ -76,9 +76,9 @@ static void write_values(att_json_writer *json, const att_yaml_entry *entry)
 static void write_settings(att_json_writer *json, const att_yaml *settings)
 {
     att_json_begin_object(json);
-    for (int i = 0; settings != NULL && i < att_yaml_count(settings) && i < MOST_FIELDS; i++) {
+    for (int i = 0; settings != NULL && i < att_yaml_count(settings) && i < MAX_FIELDS; i++) {
         att_yaml_entry entry = att_yaml_at(settings, i);
-        if (entry.kind == ATT_YAML_NULL || strlen(entry.key) > LONGEST_TEXT)
+        if (entry.kind == ATT_YAML_NULL || strlen(entry.key) > MAX_TEXT)
             continue;
         att_json_key(json, entry.key);
         write_values(json, &entry);

@@ -125,7 +125,7 @@ static void add_score(const att_context *context, setting *s, const att_report_r
     att_spread_add(&s->score, score);
 }
 
-static att_status name_settings(att_sweep *sweep, const att_sweep_member *members, int count)
+static att_status collect_settings(att_sweep *sweep, const att_sweep_member *members, int count)
 {
     sweep->settings = att_arena_allocate(&sweep->arena, ((size_t)count + 1) * sizeof *sweep->settings);
     if (!sweep->settings)
@@ -160,24 +160,24 @@ static const char *unit_of(const att_context *context, const char *instrument)
 }
 
 /* Computes a figure's mean and deviation over the runs of a setting. Returns false if out of memory. */
-static bool take_together(att_sweep *sweep, const att_sweep_member *members, int count, const setting *s,
-                          const att_measurement *wanted, att_measurement *figure)
+static bool aggregate_figure(att_sweep *sweep, const att_sweep_member *members, int count, const setting *s,
+                             const att_measurement *wanted, att_measurement *figure)
 {
-    att_spread over = {0};
+    att_spread spread = {0};
     for (int i = 0; i < count; i++) {
         const att_measurement *found =
             strcmp(members[i].setting, s->name) == 0 ? figure_of(members[i].run, wanted) : NULL;
         if (found && !isnan(found->mean))
-            att_spread_add(&over, found->mean);
+            att_spread_add(&spread, found->mean);
     }
     *figure = (att_measurement){.instrument = att_arena_string(&sweep->arena, wanted->instrument),
                                 .node = att_arena_string(&sweep->arena, wanted->node),
                                 .statistic = att_arena_string(&sweep->arena, wanted->statistic),
                                 .unit = unit_of(sweep->context, wanted->instrument),
                                 .head = -1,
-                                .mean = att_spread_mean(&over),
-                                .deviation = att_spread_deviation(&over),
-                                .count = over.count,
+                                .mean = att_spread_mean(&spread),
+                                .deviation = att_spread_deviation(&spread),
+                                .count = spread.count,
                                 .excluded = wanted->excluded};
     return figure->instrument && figure->node && figure->statistic;
 }
@@ -199,7 +199,7 @@ static att_status fill_setting(att_sweep *sweep, const att_sweep_member *members
         for (int i = 0; i < figures->count; i++) {
             if (figures->items[i].head >= 0)
                 continue;
-            if (!take_together(sweep, members, count, s, &figures->items[i], &s->figures[s->figure_count]))
+            if (!aggregate_figure(sweep, members, count, s, &figures->items[i], &s->figures[s->figure_count]))
                 return out_of_memory(sweep);
             s->figure_count++;
         }
@@ -220,14 +220,14 @@ static const char *name_figure(att_sweep *sweep, const char *instrument, const c
 }
 
 /* Adds the pairs of a predictor, in one reading, with the score of each instrument that has one. */
-static att_status add_pairs(att_sweep *sweep, const att_instrument_info *predicts, const char *reading)
+static att_status add_pairs(att_sweep *sweep, const att_instrument_info *predictor_info, const char *reading)
 {
     for (int i = 0; i < att_instrument_count(sweep->context); i++) {
         att_instrument_info info = att_instrument_at(sweep->context, i);
         if (!info.score || sweep->pair_count == ATT_SWEEP_MOST_PAIRS)
             continue;
         att_sweep_pair *pair = &sweep->pairs[sweep->pair_count++];
-        pair->x = name_figure(sweep, predicts->name, predicts->predictor, reading);
+        pair->x = name_figure(sweep, predictor_info->name, predictor_info->predictor, reading);
         pair->y = name_figure(sweep, info.name, info.score, NULL);
         if (!pair->x || !pair->y)
             return out_of_memory(sweep);
@@ -247,7 +247,7 @@ static att_status add_default_pairs(att_sweep *sweep)
     return ATT_OK;
 }
 
-static att_status keep_pairs(att_sweep *sweep, const att_sweep_pair *pairs, int count)
+static att_status copy_pairs(att_sweep *sweep, const att_sweep_pair *pairs, int count)
 {
     sweep->pairs = att_arena_allocate(&sweep->arena, ATT_SWEEP_MOST_PAIRS * sizeof *sweep->pairs);
     if (!sweep->pairs)
@@ -295,18 +295,18 @@ static att_status correlate_all(att_sweep *sweep, const att_sweep_member *member
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 
-att_status att_sweep_of(att_context *context, const att_sweep_member *members, int count, const att_sweep_pair *pairs,
-                        int pair_count, uint64_t seed, att_sweep **out)
+att_status att_sweep_from_runs(att_context *context, const att_sweep_member *members, int count,
+                               const att_sweep_pair *pairs, int pair_count, uint64_t seed, att_sweep **out)
 {
     att_sweep *sweep = att_allocate(context, sizeof *sweep);
     if (!sweep)
         return att_fail_memory(context, sizeof *sweep, "a sweep");
     sweep->context = sweep->arena.context = context;
-    att_status status = name_settings(sweep, members, count);
+    att_status status = collect_settings(sweep, members, count);
     for (int i = 0; status == ATT_OK && i < sweep->setting_count; i++)
         status = fill_setting(sweep, members, count, &sweep->settings[i]);
     if (status == ATT_OK)
-        status = keep_pairs(sweep, pairs, pair_count);
+        status = copy_pairs(sweep, pairs, pair_count);
     if (status == ATT_OK)
         status = correlate_all(sweep, members, count, seed);
     if (status != ATT_OK)
@@ -354,7 +354,7 @@ att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int c
         done += status == ATT_OK;
     }
     if (status == ATT_OK)
-        status = att_sweep_of(context, members, count, pairs, pair_count, seed, sweep);
+        status = att_sweep_from_runs(context, members, count, pairs, pair_count, seed, sweep);
     for (int i = 0; i < done; i++)
         att_report_run_free(&read[i]);
     att_free(context, members);

@@ -14,8 +14,8 @@ typedef struct att_sweep_member {
 
 /* As att_sweep_read(), for runs that have been read. The counts have been checked. All arguments may be freed before
  * *sweep. */
-att_status att_sweep_of(att_context *context, const att_sweep_member *members, int count, const att_sweep_pair *pairs,
-                        int pair_count, uint64_t seed, att_sweep **sweep);
+att_status att_sweep_from_runs(att_context *context, const att_sweep_member *members, int count,
+                               const att_sweep_pair *pairs, int pair_count, uint64_t seed, att_sweep **sweep);
 
 /* A failed run. reason: "" if sweep.json has none. */
 typedef struct att_sweep_failure {

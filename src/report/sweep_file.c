@@ -6,7 +6,7 @@
 #include "io/json.h"
 #include "report/sweep.h"
 
-enum { MOST_BYTES = 64 << 20 };
+enum { MAX_BYTES = 64 << 20 };
 
 static const char *text_of(const json_t *object, const char *member)
 {
@@ -15,7 +15,7 @@ static const char *text_of(const json_t *object, const char *member)
 }
 
 /* Whether a name is that of a folder directly within the sweep's folder. */
-static bool is_name(const char *name)
+static bool is_folder_name(const char *name)
 {
     return name && *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
@@ -23,11 +23,11 @@ static bool is_name(const char *name)
 static bool is_run(const json_t *object)
 {
     const json_t *seed = json_object_get(object, "seed");
-    return is_name(text_of(object, "name")) && text_of(object, "setting") && text_of(object, "status") &&
+    return is_folder_name(text_of(object, "name")) && text_of(object, "setting") && text_of(object, "status") &&
            json_is_integer(seed) && json_integer_value(seed) >= 0;
 }
 
-static att_status keep(att_sweep_file *file, const char *folder, const json_t *object)
+static att_status add_run(att_sweep_file *file, const char *folder, const json_t *object)
 {
     att_context *context = file->arena.context;
     att_text path = {.context = context};
@@ -40,7 +40,7 @@ static att_status keep(att_sweep_file *file, const char *folder, const json_t *o
     return run->folder && run->setting ? ATT_OK : att_fail_memory(context, strlen(folder), folder);
 }
 
-static att_status keep_failure(att_sweep_file *file, const json_t *object)
+static att_status add_failure(att_sweep_file *file, const json_t *object)
 {
     const char *reason = text_of(object, "failure");
     att_sweep_failure *failure = &file->failures[file->failure_count++];
@@ -50,7 +50,7 @@ static att_status keep_failure(att_sweep_file *file, const json_t *object)
                                                : att_fail_memory(file->arena.context, sizeof *failure, "a sweep");
 }
 
-static att_status keep_all(att_sweep_file *file, const char *path, const char *folder, const json_t *root)
+static att_status read_run_list(att_sweep_file *file, const char *path, const char *folder, const json_t *root)
 {
     const json_t *list = json_object_get(root, "runs");
     size_t count = json_array_size(list);
@@ -70,15 +70,15 @@ static att_status keep_all(att_sweep_file *file, const char *path, const char *f
                             "%s: expected run %zu to have the name of a folder in %s, a setting, a seed and a status",
                             path, i, folder);
         if (strcmp(text_of(object, "status"), "measured") == 0)
-            ATT_TRY(keep(file, folder, object));
+            ATT_TRY(add_run(file, folder, object));
         if (strcmp(text_of(object, "status"), "failed") == 0)
-            ATT_TRY(keep_failure(file, object));
+            ATT_TRY(add_failure(file, object));
     }
     return ATT_OK;
 }
 
 /* Reads the correlations that were requested instead of the default ones. */
-static att_status keep_pairs(att_sweep_file *file, const char *path, const json_t *root)
+static att_status read_pairs(att_sweep_file *file, const char *path, const json_t *root)
 {
     const json_t *list = json_object_get(root, "correlate");
     size_t count = json_array_size(list);
@@ -106,13 +106,13 @@ static att_status read_path(att_context *context, const char *path, const char *
     char *bytes = NULL;
     size_t size;
     json_t *root = NULL;
-    ATT_TRY(att_file_read(context, path, MOST_BYTES, &bytes, &size));
+    ATT_TRY(att_file_read(context, path, MAX_BYTES, &bytes, &size));
     att_status status = att_json_parse(context, path, bytes, size, &root);
     att_free(context, bytes);
     if (status == ATT_OK)
-        status = keep_all(file, path, folder, root);
+        status = read_run_list(file, path, folder, root);
     if (status == ATT_OK)
-        status = keep_pairs(file, path, root);
+        status = read_pairs(file, path, root);
     json_decref(root);
     return status;
 }
@@ -123,15 +123,15 @@ att_status att_sweep_file_read(att_context *context, const char *folder, bool *f
     att_text path = {.context = context};
     att_text_append(&path, "%s/sweep.json", folder);
     att_status status = path.failed ? att_fail_memory(context, strlen(folder), folder) : ATT_OK;
-    bool there = status == ATT_OK && att_file_exists(path.data);
-    if (there)
+    bool exists = status == ATT_OK && att_file_exists(path.data);
+    if (exists)
         status = read_path(context, path.data, folder, &read);
     att_text_free(&path);
     if (status != ATT_OK) {
         att_arena_free(&read.arena);
         return status;
     }
-    *found = there;
+    *found = exists;
     *file = read;
     return ATT_OK;
 }
