@@ -199,7 +199,7 @@ static void resample(const pairs *o, double *scratch, uint64_t seed, att_correla
 static att_status check(att_context *context, const double *x, const double *y, int count)
 {
     if (count < 0 || count > ATT_CORRELATE_MOST)
-        return att_fail(context, ATT_ERR_ARGUMENT, "a correlation of %d pairs; from 0 to %d are possible", count,
+        return att_fail(context, ATT_ERR_ARGUMENT, "a correlation of %d pairs, expected 0 to %d", count,
                         (int)ATT_CORRELATE_MOST);
     for (int i = 0; i < count; i++)
         if (!isfinite(x[i]) || !isfinite(y[i]))
@@ -239,8 +239,8 @@ static const att_correlation_method methods[] = {
      "Kendall, Biometrika 1945"},
     {"rho", "Pearson's correlation of the ranks; ties have their mean rank", "Spearman 1904"},
     {"p",
-     "share of the permutations of y whose |correlation| is at least the observed one: of all n! for n <= 8, else (1 + "
-     "such) / (1 + 10,000) of 10,000 drawn ones",
+     "fraction of the permutations of y whose |correlation| is at least the observed one: all n! for n <= 8, else "
+     "(1 + k) / (1 + 10,000) if k of 10,000 random ones qualify",
      "Phipson and Smyth 2010"},
     {"interval",
      "percentiles 2.5 and 97.5 of 2,000 resamples of the points with replacement; none for fewer than 5 points",

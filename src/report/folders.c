@@ -22,7 +22,7 @@ int att_report_distinct(att_context *context, const char *const *folders, int co
     for (int i = 0; i < count; i++) {
         const char *earlier = find_same(distinct, kept, folders[i]);
         if (earlier != NULL)
-            att_log(context, ATT_LOG_INFO, "%s is the same folder as %s and counts once", folders[i], earlier);
+            att_log(context, ATT_LOG_INFO, "%s is the same folder as %s and is read once", folders[i], earlier);
         else
             distinct[kept++] = folders[i];
     }
@@ -39,7 +39,7 @@ static void log_run(att_context *context, const char *folder, const char *name)
     att_text path = {.context = context};
     att_text_append(&path, "%s/%s", folder, name);
     if (!path.failed && name[0] != '.' && has_records(path.data))
-        att_log(context, ATT_LOG_INFO, "a run in it: %s", path.data);
+        att_log(context, ATT_LOG_INFO, "it contains the run %s", path.data);
     att_text_free(&path);
 }
 

@@ -35,7 +35,7 @@ att_status att_map_file_fail_tensor(const att_map_file *maps, const char *name, 
 
 att_status att_map_file_fail_value(const att_map_file *maps, const char *name, const char *expected)
 {
-    return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s has a value that is no %s",
+    return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s has a value that is not a valid %s",
                     att_tensors_path(maps->file), name, expected);
 }
 
@@ -45,7 +45,7 @@ static att_status read_number(const att_map_file *maps, const char *key, int64_t
 {
     const char *text = att_tensors_metadata(maps->file, key);
     if (text == NULL || !att_text_to_i64(text, value) || *value < low || *value > high)
-        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: its metadata need %s, a number from %lld to %lld",
+        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: expected metadata %s, a number from %lld to %lld",
                         att_tensors_path(maps->file), key, (long long)low, (long long)high);
     return ATT_OK;
 }
@@ -69,7 +69,7 @@ static att_status check_version(const att_map_file *maps)
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s holds no attention maps", att_tensors_path(maps->file));
     return att_fail(maps->context, ATT_ERR_UNSUPPORTED,
                     "%s has attention maps in version %.20s of the format; only versions " ATT_OLD_MAPS_FORMAT
-                    " and " ATT_MAPS_FORMAT " are read (attscope measure --maps writes the latter)",
+                    " and " ATT_MAPS_FORMAT " are supported (attscope measure --maps writes the latter)",
                     att_tensors_path(maps->file), version);
 }
 
@@ -80,7 +80,7 @@ static att_status read_grid(att_map_file *maps)
     ATT_TRY(read_number(maps, "prefix", 0, MAX_SIDE, &maps->prefix));
     maps->tokens = maps->prefix + maps->grid_h * maps->grid_w;
     if (maps->tokens > MAX_TOKENS)
-        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: %lld tokens, at most %d are read",
+        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: %lld tokens, expected at most %d",
                         att_tensors_path(maps->file), (long long)maps->tokens, (int)MAX_TOKENS);
     return ATT_OK;
 }
@@ -134,7 +134,7 @@ static att_status read_node(att_map_file *maps, int index)
 {
     att_tensors_info patches = att_tensors_at(maps->file, index);
     if (strcmp(patches.name, patches_suffix) == 0)
-        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s names no scope; <scope>.patches is expected",
+        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s has no scope; expected <scope>.patches",
                         att_tensors_path(maps->file), patches.name);
     int64_t n = maps->tokens, grid = n - maps->prefix, heads = patches.shape.rank == 4 ? patches.shape.dims[1] : 0;
     if (patches.dtype != ATT_SAFETENSORS_U16 || heads < 1 || heads > MAX_HEADS ||
@@ -189,9 +189,8 @@ static att_status read_nodes(att_map_file *maps)
     for (int i = 0; i < att_tensors_count(maps->file); i++)
         count += is_node(att_tensors_at(maps->file, i).name);
     if (count < 1 || count > MAX_NODES)
-        return att_fail(maps->context, ATT_ERR_FORMAT,
-                        "%s: %d tensors named <scope>.patches; from 1 to %d are expected", att_tensors_path(maps->file),
-                        count, (int)MAX_NODES);
+        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: %d tensors named <scope>.patches, expected 1 to %d",
+                        att_tensors_path(maps->file), count, (int)MAX_NODES);
     maps->nodes = att_allocate_array(maps->context, (size_t)count, sizeof(*maps->nodes));
     if (maps->nodes == NULL)
         return att_fail_memory(maps->context, (size_t)count * sizeof(*maps->nodes), "attention maps");
@@ -222,8 +221,8 @@ att_status att_map_file_texts(const att_map_file *maps, const char *key, int64_t
     for (size_t i = 0; valid && i < json_array_size(*list); i++)
         valid = json_is_string(json_array_get(*list, i));
     return valid ? ATT_OK
-                 : att_fail(maps->context, ATT_ERR_FORMAT, "%s: its metadata need %s, a JSON array of %s",
-                            att_tensors_path(maps->file), key, count < 0 ? "texts" : "one text for each image");
+                 : att_fail(maps->context, ATT_ERR_FORMAT, "%s: expected metadata %s, a JSON array of %s",
+                            att_tensors_path(maps->file), key, count < 0 ? "strings" : "one string per image");
 }
 
 static att_status read_captions(att_map_file *maps)

@@ -59,7 +59,7 @@ static att_status read_labels(old_maps *o)
     o->labels = data;
     for (int64_t i = 0; i < maps->images; i++)
         if (o->labels[i] != -1 && !is_class(o->labels[i]))
-            return att_map_file_fail_value(maps, "label", "class number, nor -1 for an unknown class");
+            return att_map_file_fail_value(maps, "label", "class number, or -1 for an unknown class");
     return ATT_OK;
 }
 

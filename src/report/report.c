@@ -122,7 +122,7 @@ static att_status add_pairs(report *r, const char *folder, const att_sweep_file 
 static att_status add_sweep(report *r, const char *folder, const att_sweep_file *file, bool single_sweep)
 {
     if (file->count == 0)
-        return att_fail(r->context, ATT_ERR_NOT_FOUND, "%s/sweep.json names no run that is measured", folder);
+        return att_fail(r->context, ATT_ERR_NOT_FOUND, "%s/sweep.json lists no measured run", folder);
     for (int i = 0; i < file->count; i++) {
         const char *setting = setting_name(r, folder, file->runs[i].setting, single_sweep);
         if (setting == NULL)
@@ -182,7 +182,7 @@ static void drop_mismatched_maps(report *r, int index)
     const char *figures = json_string_value(json_object_get(run->measured_begin, "weights"));
     if (of == NULL || figures == NULL || strcmp(of, figures) == 0)
         return;
-    att_log(r->context, ATT_LOG_WARNING, "%s shows other weights than the figures, and is left out",
+    att_log(r->context, ATT_LOG_WARNING, "%s is of other weights than the figures, so the report omits it",
             att_tensors_path(maps->file));
     drop_maps(r, index, "of other weights than the figures");
 }
@@ -205,8 +205,8 @@ static att_status read_runs(report *r)
         r->maps[r->count].context = r->context;
         status = read_maps(r, folder, &r->maps[r->count]);
         if (status == ATT_ERR_UNSUPPORTED) {
-            att_log(r->context, ATT_LOG_WARNING, "%s; they are left out", att_context_message(r->context));
-            drop_maps(r, r->count, "in a version of the format that is not read");
+            att_log(r->context, ATT_LOG_WARNING, "%s; the report omits them", att_context_message(r->context));
+            drop_maps(r, r->count, "in an unsupported version of the format");
         } else if (status != ATT_OK) {
             att_report_run_free(&r->runs[r->count]);
             return status;
@@ -451,7 +451,7 @@ att_status att_report_write(att_context *context, const char *const *folders, in
 {
     att_report_options defaults = att_report_options_defaults();
     if (count < 1 || count > ATT_REPORT_MAX_RUNS)
-        return att_fail(context, ATT_ERR_ARGUMENT, "a report of %d runs; from 1 to %d are possible", count,
+        return att_fail(context, ATT_ERR_ARGUMENT, "a report of %d runs, expected 1 to %d", count,
                         (int)ATT_REPORT_MAX_RUNS);
     ATT_TRY(att_require_texts(context, folders, count, "the folder of a run"));
     ATT_TRY(att_require(context, path, "the path of the page"));

@@ -120,7 +120,7 @@ static att_status read_run(att_report_run *run)
     if (stat(run->folder, &info) != 0)
         return att_fail(run->context, ATT_ERR_NOT_FOUND, "%s: there is no such folder", run->folder);
     if (!S_ISDIR(info.st_mode))
-        return att_fail(run->context, ATT_ERR_FORMAT, "%s is a file; a run is given by its folder", run->folder);
+        return att_fail(run->context, ATT_ERR_FORMAT, "%s is a file, expected a run's folder", run->folder);
     run->name = copy_name(run->context, run->folder);
     if (run->name == NULL)
         return att_fail_memory(run->context, strlen(run->folder), run->folder);
@@ -128,7 +128,7 @@ static att_status read_run(att_report_run *run)
     ATT_TRY(read_file(run, "measure.jsonl", &found, read_measure));
     if (!found)
         return att_fail(run->context, ATT_ERR_FORMAT,
-                        "%s holds neither metrics.jsonl nor measure.jsonl: it is no folder of a run", run->folder);
+                        "%s holds neither metrics.jsonl nor measure.jsonl: it is not a run's folder", run->folder);
     return read_file(run, "args.yaml", &settings, read_settings);
 }
 

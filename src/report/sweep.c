@@ -338,10 +338,10 @@ att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int c
                           int pair_count, uint64_t seed, att_sweep **sweep)
 {
     if (count < 0 || count > ATT_SWEEP_MOST_RUNS)
-        return att_fail(context, ATT_ERR_ARGUMENT, "a sweep of %d runs; from 0 to %d are possible", count,
+        return att_fail(context, ATT_ERR_ARGUMENT, "a sweep of %d runs, expected 0 to %d", count,
                         (int)ATT_SWEEP_MOST_RUNS);
     if (pair_count < 0 || pair_count > ATT_SWEEP_MOST_PAIRS)
-        return att_fail(context, ATT_ERR_ARGUMENT, "%d correlations of a sweep; from 0 to %d can be asked", pair_count,
+        return att_fail(context, ATT_ERR_ARGUMENT, "%d correlations of a sweep, expected 0 to %d", pair_count,
                         (int)ATT_SWEEP_MOST_PAIRS);
     ATT_TRY(check_lists(context, runs, count, pairs, pair_count));
     att_report_run *read = att_allocate_array(context, (size_t)count + 1, sizeof *read);

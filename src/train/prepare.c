@@ -360,7 +360,7 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
 }
 
 /* What build() does without sessions, files and reading weights. */
-static att_status rehearse(att_trainer *trainer, const att_tensors *file)
+static att_status dry_run(att_trainer *trainer, const att_tensors *file)
 {
     ATT_TRY(compile_as(trainer, file));
     ATT_TRY(open_loader(trainer));
@@ -389,7 +389,7 @@ att_status att_trainer_prepare(att_trainer *trainer)
 
 att_status att_trainer_dry_run(att_trainer *trainer)
 {
-    return with_checkpoint(trainer, rehearse);
+    return with_checkpoint(trainer, dry_run);
 }
 
 void att_trainer_free(att_trainer *trainer)

@@ -195,7 +195,7 @@ err_has 'moved/maps.safetensors shows other weights: a report leaves it out; new
 if cmp -s moved/checkpoint-0.safetensors moved/last.safetensors; then fail 'the test needs two checkpoints'; fi
 mkdir two && cp moved/maps.safetensors two/ && cp moved/measure.jsonl two/
 run 0 report two -o two.html
-err_has 'two/maps.safetensors shows other weights than the figures, and is left out'
+err_has 'two/maps.safetensors is of other weights than the figures, so the report omits it'
 grep -q '"maps":null' two.html || fail 'the report shows maps of other weights than the figures'
 
 # The accuracy equals that of validate: the counts exactly, the loss, summed in another order, up to rounding.

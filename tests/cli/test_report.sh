@@ -17,7 +17,7 @@ grep -qF '"name":"broadcast"' report.html || fail "$command_line: the report lac
 ! grep -qE '(src|href)="?(https?:)?//' report.html || fail "$command_line: the report loads external resources"
 
 run 0 report out/plain ./out/plain out/broadcast
-err_has './out/plain is the same folder as out/plain and counts once'
+err_has './out/plain is the same folder as out/plain and is read once'
 out_has 'report.html: 2 runs, '
 
 run 0 report out/plain -o pages.html --title '<script>boom()</script>'
@@ -30,9 +30,9 @@ run 1 report out/plain absent
 printf 'attscope: absent: there is no such folder\n' | err_is
 run 1 report out
 err_is <<'TEXT'
-a run in it: out/broadcast
-a run in it: out/plain
-attscope: out holds neither metrics.jsonl nor measure.jsonl: it is no folder of a run
+it contains the run out/broadcast
+it contains the run out/plain
+attscope: out holds neither metrics.jsonl nor measure.jsonl: it is not a run's folder
 TEXT
 cp report.html before.html
 echo 'nonsense' >>out/plain/metrics.jsonl

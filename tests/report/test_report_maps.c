@@ -184,9 +184,13 @@ static void damaged_maps_are_refused(void **state)
         {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), share}, "weight from 0 to 1"},
         {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), infinite}, "weight from 0 to 1"},
         {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), no_entropy}, "entropy from 0"},
-        {1, {"label", ATT_SAFETENSORS_I64, att_shape_of(1), low}, "tensor label has a value that is no class number"},
-        {1, {"label", ATT_SAFETENSORS_I64, att_shape_of(1), high}, "tensor label has a value that is no class number"},
-        {2, {".patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 1), outside}, "tensor .patches names no scope"},
+        {1,
+         {"label", ATT_SAFETENSORS_I64, att_shape_of(1), low},
+         "tensor label has a value that is not a valid class number"},
+        {1,
+         {"label", ATT_SAFETENSORS_I64, att_shape_of(1), high},
+         "tensor label has a value that is not a valid class number"},
+        {2, {".patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 1), outside}, "tensor .patches has no scope"},
         {4, {"blocks.10.attn.place", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1), negative}, "I32 [K, heads + 1, N]"},
         {4, {"blocks.10.attn.place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), outside}, "place in the grid"},
         {4, {"blocks.10.attn.place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), before}, "place in the grid"},
@@ -260,12 +264,12 @@ static void impossible_classes_and_probabilities_are_refused(void **state)
     } cases[] = {
         {0, 1.0000001F, NULL},
         {0, 0, NULL},
-        {-7, 0.5F, "maps.safetensors: tensor top has a value that is no class number"},
-        {(int64_t)1 << 62, 0.5F, "maps.safetensors: tensor top has a value that is no class number"},
-        {0, NAN, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
-        {0, -5e30F, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
-        {0, 1.02F, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
-        {0, INFINITY, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
+        {-7, 0.5F, "maps.safetensors: tensor top has a value that is not a valid class number"},
+        {(int64_t)1 << 62, 0.5F, "maps.safetensors: tensor top has a value that is not a valid class number"},
+        {0, NAN, "maps.safetensors: tensor probability has a value that is not a valid number from 0 to 1"},
+        {0, -5e30F, "maps.safetensors: tensor probability has a value that is not a valid number from 0 to 1"},
+        {0, 1.02F, "maps.safetensors: tensor probability has a value that is not a valid number from 0 to 1"},
+        {0, INFINITY, "maps.safetensors: tensor probability has a value that is not a valid number from 0 to 1"},
     };
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -352,7 +356,7 @@ static void maps_of_other_versions_are_left_out(void **state)
         json_t *data = page_data(self);
         assert_true(json_is_null(json_object_get(run_of(data, 0), "maps")));
         assert_string_equal(json_string_value(json_object_get(run_of(data, 0), "maps_left_out")),
-                            "in a version of the format that is not read");
+                            "in an unsupported version of the format");
         json_decref(data);
     }
     /* Version 1 has no version number. */
