@@ -1,4 +1,4 @@
-/* answer.h - flags that say how a task's predictions are shown. */
+/* answer.h - flags that control how predictions of a task are shown. */
 #ifndef CLI_ANSWER_H
 #define CLI_ANSWER_H
 
@@ -7,10 +7,10 @@
 typedef struct cli_answer {
     int most;           /* as in att_answer_options */
     bool outputs;       /* as in att_answer_options */
-    const char *labels; /* as cli_classes_name() takes it */
+    const char *labels; /* the argument of cli_classes_name() */
 } cli_answer;
 
-/* The flags of one task, in cli/task_<name>.c. */
+/* The flags of a task, defined in cli/task_<name>.c. */
 extern const att_flag_group cli_group_answer;
 
 #endif

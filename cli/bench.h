@@ -1,4 +1,4 @@
-/* bench.h - the parts of attscope bench: what there is to measure, and the processes that measure. */
+/* bench.h - the parts of attscope bench: the benchmarks, and the child processes that measure. */
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
@@ -9,12 +9,12 @@
 
 typedef struct bench_measure {
     const char *filter;
-    int batch_size; /* 0: of each case its own */
+    int batch_size; /* 0: the default of each case */
     int repeats, warmup;
     const char *points;
     bool profile;
-    int report_to;    /* a child's end of the pipe */
-    const char *only; /* a child's job; NULL: this is the parent */
+    int report_to;    /* in a child: file descriptor of the pipe to the parent */
+    const char *only; /* in a child: its job; NULL in the parent */
 } bench_measure;
 
 typedef struct bench_settings {
@@ -28,18 +28,18 @@ typedef struct bench_settings {
 typedef struct bench_call {
     cli_app *cli;
     const bench_settings *settings;
-    const char *const *operands; /* behind the name of what is measured */
-    bool prints;                 /* figures for people go to stdout */
-    att_json_writer *writer;     /* an array is open; NULL: no JSON */
+    const char *const *operands; /* the operands after the benchmark's name */
+    bool prints;                 /* whether to print tables to stdout */
+    att_json_writer *writer;     /* a JSON array is open; NULL: no JSON */
 } bench_call;
 
-/* Something to measure: a file that ends in one of these, and its line below. */
+/* A benchmark. The source file of a benchmark ends in a constant of this type; the list below names it. */
 typedef struct bench_what {
-    const char *name;     /* the first operand; without one it is the first of the list */
-    const char *operands; /* that follow; "" */
+    const char *name;     /* the first operand; without operands, the first benchmark of the list runs */
+    const char *operands; /* the operands that follow, as usage shows them; "" */
     int least_operands, most_operands;
-    int (*run)(const bench_call *call);                  /* shows and writes what the jobs' processes find */
-    int (*job)(const bench_call *call, const char *job); /* in a process of its own: sends records */
+    int (*run)(const bench_call *call);                  /* parent: runs the jobs, shows the results */
+    int (*job)(const bench_call *call, const char *job); /* child: measures, sends records */
 } bench_what;
 
 #define BENCH_WHAT_LIST(X) \
@@ -62,28 +62,28 @@ BENCH_WHAT_LIST(BENCH_WHAT_DECLARE)
 typedef struct bench_case {
     char name[96];
     const char *model;
-    att_option_values network; /* as the flags say, and the case where they do not */
+    att_option_values network; /* the flags' options, completed by those of the case */
     bool training;
-    int batch_size; /* the flag's, or 128 for images below 64 pixels, 32 for others */
+    int batch_size; /* --batch-size, or 128 for images below 64 pixels, 32 for others */
 } bench_case;
 
-/* Whether --filter lets the name through; `standard` in its place where neither it nor --model is given (NULL: all). */
+/* Whether the name matches --filter. Without --filter and --model it must match `standard` (NULL: all match). */
 bool bench_wants(const bench_settings *settings, const char *standard, const char *name);
-/* Those of networks with attention of tokens, which some sweeps visit. */
+/* Pattern of networks with attention between tokens. */
 #define BENCH_TRANSFORMERS "vit_*"
-/* Wanted case `index`, of --model or else of the standard ones; false past the last. */
+/* Finds selected case `index`, of --model, or else of the standard cases. Returns false past the last. */
 bool bench_case_at(const bench_settings *settings, const char *standard, int index, bench_case *found);
-/* One of `model`, without a name; `attn`: where the flags say nothing of it. */
+/* Makes a case of `model`, without a name. modules: used unless the flags give modules. */
 void bench_case_of(const bench_settings *settings, const char *model, const char *modules, bool training,
                    bench_case *made);
-/* Makes the context with `threads` threads and says in *options, whose network stays in *c, what the flags say of the
- * case. CLI_OK or a code. */
+/* Makes the context with `threads` threads and fills *options from the flags and the case. *options points to
+ * c->network. Returns CLI_OK or an exit code. */
 int bench_open(const bench_call *call, const bench_case *c, int threads, att_bench_options *options);
-/* The same for the case called `name`, which *c becomes. */
+/* As bench_open(), for the case `name`, which is stored in *c. */
 int bench_case_open(const bench_call *call, const char *name, int threads, bench_case *c, att_bench_options *options);
-/* Where nothing fits --filter; `first` is a name that would. */
+/* Reports that nothing matches --filter. first: an example of a name that would match. */
 int bench_nothing(const bench_settings *settings, const char *first);
-/* Writes the members that say which case it is. */
+/* Writes the members that identify the case. */
 void bench_write_case(const bench_call *call, const bench_case *c);
 
 /* --- jobs: bench_job.c -------------------------------------------------------------------------------------------- */
@@ -92,22 +92,23 @@ enum { BENCH_POINTS = 64, BENCH_REPEATS = 1000 };
 
 typedef struct bench_row {
     char op[48], kernel[48];
-    att_profile_row figures; /* op and kernel are NULL */
+    att_profile_row figures; /* its op and kernel are NULL */
 } bench_row;
 
-/* Instants of a start, seconds from a fixed one, the same in parent and child. */
+/* Times during a start, in seconds of a clock that parent and child share. */
 typedef struct bench_instants {
     double begun, context, loaded, image, first, second;
 } bench_instants;
 
-/* Of a module on a network beside the same without it, and what it took alone. */
+/* Cost of a module in a network, relative to the same network without modules. */
 typedef struct bench_price {
-    double seconds, over, least, most; /* over: those of none in the same turn; medians, and over's range */
+    /* Medians. over: ratio to the run without modules in the same turn; least, most: its range. */
+    double seconds, over, least, most;
     att_bench_size size;
     int64_t none_parameters;
 } bench_price;
 
-/* What a child sends. Both ends are the same program. */
+/* What a child sends to its parent, which is the same program. */
 typedef struct bench_record {
     bool is_row;
     union {
@@ -126,23 +127,23 @@ typedef struct bench_records {
     int count;
 } bench_records;
 
-/* Runs `job` in a new process of this program, with the same flags. quiet: its remarks go nowhere. *records holds what
- * it sent. CLI_OK or a code. */
+/* Runs `job` in a child process of this program with the same flags. quiet: discard its stderr. *records: the records
+ * that it sent. Returns CLI_OK or an exit code. */
 int bench_run_job(const char *job, bool quiet, bench_records *records);
-/* In the child. */
+/* In a child: sends a record to the parent. */
 void bench_send(const bench_call *call, const bench_record *record);
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
-/* Sorts the values. */
+/* Returns the median. Sorts the values. */
 double bench_median(double *values, int count);
-/* Numbers of --points, or `standard` (0 behind the last) where it is not given, each 1..most. The count, or -1 after a
- * message. */
+/* Reads the numbers of --points, each in 1..most; without the flag, `standard`, which ends with 0. Returns their count,
+ * or -1 after a message. */
 int bench_points(const bench_settings *settings, const int *standard, int most, int points[BENCH_POINTS]);
-/* rates[i] over what its neighbours suggest: the line through them on logarithmic scales, at points[i]. 0 for the first
- * and the last. */
+/* rates[i] divided by the value interpolated between its neighbours, linearly on logarithmic scales, at points[i].
+ * Returns 0 for the first and the last point. */
 double bench_beside(const int *points, const double *rates, int count, int i);
-/* " 1.02 ", " 0.71 <" below 0.8, blank where it is 0. */
+/* Prints " 1.02 ", " 0.71 <" if below 0.8, or blanks for 0. */
 void bench_print_beside(double beside);
 
 #endif

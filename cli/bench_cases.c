@@ -7,14 +7,15 @@
 #include "bench.h"
 #include "network.h"
 
-/* --- which cases there are ---------------------------------------------------------------------------------------- */
+/* --- list of cases ------------------------------------------------------------------------------------------------ */
 
 static double longer(double height, double width)
 {
     return height > width ? height : width;
 }
 
-/* Of an image, in pixels. Names with a pretrained tag and deprecated ones are of networks for ImageNet. */
+/* Longer side of the network's images, in pixels. Names with a pretrained tag and deprecated names are of networks for
+ * ImageNet. */
 static double longer_side(const char *model, const att_option_values *network)
 {
     enum { IMAGENET = 224 };
@@ -37,7 +38,7 @@ void bench_case_of(const bench_settings *s, const char *model, const char *modul
     made->batch_size = s->measure.batch_size ? s->measure.batch_size : size < SMALL_IMAGE ? MANY : FEW;
 }
 
-/* The standard ones, or those of --model; false past the last. */
+/* Case `index` of the standard cases, or of --model, without regard to --filter. Returns false past the last. */
 static bool any_case(const bench_settings *s, int index, bench_case *found)
 {
     if (s->network.model) {
@@ -129,9 +130,9 @@ static int run_job(const bench_call *call, const char *job)
     return code;
 }
 
-/* --- what is shown ------------------------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
-/* What a child sent: rows, and the result last. */
+/* What a child sent: the rows of the profile, then the result. */
 typedef struct found {
     const bench_case *c;
     const att_bench_result *result;

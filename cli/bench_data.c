@@ -1,4 +1,4 @@
-/* bench_data.c - attscope bench data: how fast images get to the network. */
+/* bench_data.c - attscope bench data: speed of decoding, transforming and loading images. */
 #include "bench.h"
 #include "network.h"
 #include "stop.h"

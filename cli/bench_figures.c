@@ -1,4 +1,4 @@
-/* bench_figures.c - numbers that the sweeps share: which points, medians, and what neighbours suggest. */
+/* bench_figures.c - helpers of the benchmarks: points to visit, medians, interpolation between neighbours. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

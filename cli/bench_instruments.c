@@ -1,11 +1,11 @@
-/* bench_instruments.c - attscope bench instruments: what looking on costs. A network alone and the same network with
- * instruments live in one process and take turns, so that each meets the same machine. */
+/* bench_instruments.c - attscope bench instruments: the cost of observation. The network alone and with instruments run
+ * in one process in turns, so that all variants see the same machine state. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 
-/* What observes; the first is nothing. */
+/* Sets of instruments; the first is empty. */
 typedef struct observer {
     const char *name, *instruments;
 } observer;
@@ -19,8 +19,8 @@ enum { OBSERVERS = sizeof observers / sizeof *observers };
 /* --- the child ---------------------------------------------------------------------------------------------------- */
 
 typedef struct station {
-    att_bench *bench;                                   /* NULL: these instruments have nothing to see in the network */
-    double seconds[BENCH_REPEATS], over[BENCH_REPEATS]; /* over: those of the network alone in the same turn */
+    att_bench *bench;                                   /* NULL: these instruments cannot observe the network */
+    double seconds[BENCH_REPEATS], over[BENCH_REPEATS]; /* over: ratio to the network alone in the same turn */
 } station;
 
 static int open_stations(const bench_call *call, const char *job, bench_case *c, station *stations)
@@ -58,8 +58,8 @@ static int take_turns(const bench_call *call, int batch, station *stations)
     return CLI_OK;
 }
 
-/* For each in order: the median of its seconds, and of how many times those of the network alone they were; 0 where
- * there is nothing to see. */
+/* Sends for each set of instruments: the median of the seconds, and the median of their ratio to the network alone;
+ * both are 0 if the instruments cannot observe the network. */
 static int run_job(const bench_call *call, const char *job)
 {
     station *stations = calloc(OBSERVERS, sizeof *stations);
@@ -81,7 +81,7 @@ static int run_job(const bench_call *call, const char *job)
     return code;
 }
 
-/* --- what is shown ------------------------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
 static void show_observe(const bench_call *call, const bench_case *c, int index, double seconds, double over)
 {

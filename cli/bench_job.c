@@ -1,4 +1,4 @@
-/* bench_job.c - children of attscope bench: this program again, with a pipe to send figures through. */
+/* bench_job.c - child processes of attscope bench: this program again, with a pipe to send results through. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { MOST_ARGUMENTS = 512 };
 
-/* The pipe takes whole records: they are shorter than PIPE_BUF. */
+/* Records are shorter than PIPE_BUF, so the pipe never splits them. */
 void bench_send(const bench_call *call, const bench_record *record)
 {
     if (write(call->settings->measure.report_to, record, sizeof *record) != (ssize_t)sizeof *record)
@@ -32,7 +32,7 @@ static void receive(int fd, bench_records *records)
     }
 }
 
-/* "attscope", "bench", the job and the pipe's end, and then what the user said. */
+/* Executes "attscope bench" with the flags of the job and the pipe, followed by the user's arguments. */
 static void exec_child(const char *job, int fd)
 {
     char report[32], self[] = "/proc/self/exe";

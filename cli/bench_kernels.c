@@ -1,4 +1,4 @@
-/* bench_kernels.c - attscope bench kernels: each kernel alone, on the cases that its op calls benchmarks. */
+/* bench_kernels.c - attscope bench kernels: each kernel alone, on the benchmark cases of its operation. */
 #include "bench.h"
 
 typedef struct list {

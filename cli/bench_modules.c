@@ -1,5 +1,5 @@
-/* bench_modules.c - attscope bench modules: the price of attention. A network with a module in its residual blocks and
- * the same network without live in one process and take turns, so that both meet the same machine. */
+/* bench_modules.c - attscope bench modules: the cost of attention modules. The network with a module in its residual
+ * blocks and the same network without run in one process in turns, so that both see the same machine state. */
 #include <attscope/nn.h>
 
 #include <math.h>
@@ -16,16 +16,15 @@ typedef struct priced {
     bench_case with;
 } priced;
 
-/* --- which there are ---------------------------------------------------------------------------------------------- */
+/* --- list of cases ------------------------------------------------------------------------------------------------ */
 
 static bool fits_blocks(const att_module *module)
 {
     return module->place == ATT_ON_MAPS;
 }
 
-/* --modules, or none, whose price says how far to trust the others', and each module for feature maps; NULL past the
- * last.
- */
+/* Case `index`: --modules if given; else "none", whose result shows the measurement noise, then each module for feature
+ * maps. NULL past the last. */
 static const char *module_text(const bench_settings *s, int index)
 {
     const char *attn = att_options_text(&s->network.options, "modules");
@@ -70,7 +69,7 @@ static int run_once(const bench_call *call, const priced *p, station *s, int tur
     return code;
 }
 
-/* The network with the module is made and run first, so that the process's peak is its own. */
+/* Creates and runs the network with the module first, so that the process's peak memory is that of this network. */
 static int price(const bench_call *call, const priced *p, station *with, station *without, bench_price *found)
 {
     const bench_measure *m = &call->settings->measure;
@@ -129,7 +128,7 @@ static int run_job(const bench_call *call, const char *job)
     return code;
 }
 
-/* --- what is shown ------------------------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
 static void print_head(const bench_call *call, const priced *p)
 {

@@ -1,5 +1,5 @@
-/* bench_start.c - attscope bench start: from the start of a process to the first logits, as attscope predict gets
- * there, each time in a new process. The files are in the system's cache after the first. */
+/* bench_start.c - attscope bench start: time from the start of a process to the first logits, with the same steps as
+ * attscope predict. Each run is a new process. After the first run, the files are in the system's cache. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,7 +16,7 @@ static double now(void)
 
 /* --- the child ---------------------------------------------------------------------------------------------------- */
 
-/* Image to answer; *read is the instant when it was decoded, *done when its answer was there. */
+/* Predicts an image. *read: time when it was decoded; *done: time when the logits were computed. */
 static int predict(cli_app *cli, const char *path, const cli_loaded *loaded, double *read, double *done)
 {
     att_batch outputs;

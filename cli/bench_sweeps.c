@@ -1,18 +1,18 @@
-/* bench_sweeps.c - attscope bench batch and threads: one network against the images of a run, and against threads. All
- * points of a sweep live in one process and take turns, so that each meets the same machine. */
+/* bench_sweeps.c - attscope bench batch and bench threads: speed of a network by batch size and by number of threads.
+ * All points run in one process in turns, so that all see the same machine state. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 
-/* One network at a number of threads. */
+/* A network with a given number of threads. */
 typedef struct station {
-    cli_app app; /* with a context of its own */
+    cli_app app; /* has its own context */
     att_bench *bench;
-    int batch; /* the most images of a run */
+    int batch; /* maximum images per run */
 } station;
 
-/* What is timed in turn: runs of `batch` images. */
+/* A point of the sweep: runs of `batch` images. */
 typedef struct point {
     att_bench *bench;
     cli_app *app;
@@ -24,7 +24,7 @@ enum { MOST_BATCH = 65536, MOST_THREADS = 1024, SHORT_IMAGES = 8 };
 
 static const char STANDARD_CASES[] = "vit_tiny*";
 
-/* most_batch 0: the case's own. */
+/* most_batch: 0 means the case's batch size. */
 static int open_station(const bench_call *call, const char *job, int threads, int most_batch, station *s)
 {
     bench_case c;
@@ -42,7 +42,7 @@ static void close_station(station *s)
     att_context_destroy(&s->app.context);
 }
 
-/* The mean of several runs where they are short. */
+/* Times a point; short runs are repeated and averaged. */
 static int time_point(point *p, double *seconds)
 {
     int runs = p->batch < SHORT_IMAGES ? SHORT_IMAGES / p->batch : 1;
@@ -57,7 +57,7 @@ static int time_point(point *p, double *seconds)
     return CLI_OK;
 }
 
-/* Times all points turn by turn and sends their medians in order. */
+/* Times all points in turns and sends their medians, in order. */
 static int take_turns(const bench_call *call, point *points, int count)
 {
     const bench_measure *m = &call->settings->measure;
@@ -77,7 +77,7 @@ static int take_turns(const bench_call *call, point *points, int count)
     return CLI_OK;
 }
 
-/* Runs the job of each wanted case and shows what it sent. */
+/* Runs the job of each selected case and shows its results. */
 static int run_jobs(const bench_call *call, int (*show)(const bench_call *, const bench_case *, const bench_records *))
 {
     bench_case c;
@@ -187,7 +187,7 @@ static int thread_numbers(const bench_call *call, int all, int numbers[BENCH_POI
     return bench_points(call->settings, standard, MOST_THREADS, numbers);
 }
 
-/* How many threads there are to visit is the parent's: a context says what "all" means. */
+/* Reads the thread counts to visit. A context tells how many threads "all" means. */
 static int count_threads(const bench_call *call, int numbers[BENCH_POINTS])
 {
     cli_app app = {.context = NULL};
@@ -217,7 +217,7 @@ static int threads_job(const bench_call *call, const char *job)
     return code;
 }
 
-/* Seconds of a batch and of one image, and the same at the first number of threads. */
+/* Seconds of a batch, and of one image. */
 typedef struct pair {
     double batch, one;
 } pair;

@@ -1,4 +1,4 @@
-/* bench_tokens.c - attscope bench tokens: what attention costs against tokens, each point in a process of its own. */
+/* bench_tokens.c - attscope bench tokens: cost of attention by number of tokens. Each point runs in its own process. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static int run_job(const bench_call *call, const char *job)
     return code;
 }
 
-/* --- what is shown ------------------------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
 static void print_head(const bench_call *call)
 {

@@ -22,7 +22,7 @@ int cli_flush(void)
     return first;
 }
 
-/* Everything that the command prints about what came from outside passes through here. */
+/* Prints text that may contain parts of files or arguments: att_text_printable() removes control characters. */
 static void put(FILE *out, bool keep_lines, const char *format, va_list arguments)
 {
     va_list again;
@@ -110,8 +110,8 @@ void cli_note(cli_app *cli, const char *format, ...)
     fputc('\n', stderr);
 }
 
-/* The warnings that are not to be repeated, one a line. They are in the environment so that processes started from here
- * know them. */
+/* Warnings that have been given, one per line. They are in the environment so that child processes do not repeat
+ * them. */
 static const char warned_variable[] = "ATTSCOPE_WARNED";
 
 static const char *warned(void)
@@ -132,7 +132,7 @@ static bool is_warned(const char *line)
     return false;
 }
 
-/* The size of an environment is limited. Warnings that do not fit are repeated. */
+/* The size of the environment is limited. Warnings that do not fit are repeated. */
 static void remember_warning(const char *line)
 {
     enum { MOST = 1 << 16 };
@@ -200,7 +200,7 @@ static bool is_regular_or_new(const char *path)
     return lstat(path, &info) != 0 || S_ISREG(info.st_mode);
 }
 
-/* The one place where the command opens something for writing that may be a link: the user named it. */
+/* The only place where the command follows links when it writes: the user named the path. */
 static int write_through(const char *path, const char *text, size_t length)
 {
     bool standard = strcmp(path, "-") == 0;
@@ -210,7 +210,7 @@ static int write_through(const char *path, const char *text, size_t length)
     bool fine = fwrite(text, 1, length, out) == length && fflush(out) == 0;
     int reason = errno;
     if (!fine && standard && reason == EPIPE)
-        return CLI_OK; /* nobody reads any more */
+        return CLI_OK; /* the reader has closed the pipe */
     if (!standard && fclose(out) != 0 && fine) {
         fine = false;
         reason = errno;

@@ -1,4 +1,4 @@
-/* attscope bench: how fast networks and their parts run here. */
+/* attscope bench: speed of networks and their parts on this machine. */
 #include <string.h>
 
 #include "bench.h"
@@ -55,7 +55,7 @@ static const char *what_name(const void *user, int index)
     return whats[index]->name;
 }
 
-/* The first of the list where nothing is named. */
+/* Finds a benchmark by its name. name: NULL means the first of the list. */
 static int find_what(const char *name, const bench_what **found)
 {
     *found = whats[0];

@@ -1,4 +1,4 @@
-/* attscope convert: a checkpoint's weights as safetensors. */
+/* attscope convert: writes a checkpoint's weights as safetensors. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,26 +32,26 @@ static const att_flag_use uses[] = {
     {&cli_group_output, offsetof(settings, output)},
 };
 
-/* From a file to a file. */
+/* One conversion. */
 typedef struct job {
     cli_app *cli;
     const settings *settings;
     const char *said, *out;
-    char path[CLI_PATH]; /* of the file that is read; `said` may be its folder */
+    char path[CLI_PATH]; /* path of the input file; `checkpoint` may be its folder */
     att_tensors *file;
     bool identified;
     att_identity identity;
     att_safetensors_tensor *tensors;
-    int *indices; /* of each tensor in `file` */
+    int *indices; /* index of each tensor in `file` */
     att_safetensors_pair *metadata;
     int count, metadata_count;
-    int dropped; /* tensors of the file that are not written */
+    int dropped; /* number of tensors that are not written */
     int64_t elements, bytes;
 } job;
 
-/* --- what is written ---------------------------------------------------------------------------------------------- */
+/* --- tensors ------------------------------------------------------------------------------------------------------ */
 
-/* The name under which a tensor is written, NULL where it is not. */
+/* Returns the tensor's name in the output; NULL if the tensor is not written. */
 static const char *name_of(const job *j, const char *name)
 {
     bool beside = att_checkpoint_owns(j->file, name);
@@ -92,14 +92,14 @@ static att_status fill(void *user, int index, void *out, size_t bytes)
     return att_tensors_read(j->file, j->indices[index], tensor->dtype, out, count);
 }
 
-/* --- what is said beside it --------------------------------------------------------------------------------------- */
+/* --- metadata ----------------------------------------------------------------------------------------------------- */
 
 static void say(job *j, const char *key, const char *value)
 {
     j->metadata[j->metadata_count++] = (att_safetensors_pair){key, value};
 }
 
-/* What others said of the file stays, of ours what is true of weights alone. */
+/* Keeps the metadata of other programs; of attscope's, keeps only what describes weights, not the training. */
 static int choose_metadata(job *j, const char *origin, const char *identity)
 {
     enum { OWN = 4 };
@@ -124,7 +124,7 @@ static int choose_metadata(job *j, const char *origin, const char *identity)
     return CLI_OK;
 }
 
-/* Loads the weights into the network that they are said to be of, only to see whether they fit it. */
+/* Loads the weights into the identified network, only to check that they fit. */
 static att_status try_network(job *j)
 {
     att_model *model = NULL;
@@ -140,7 +140,7 @@ static att_status try_network(job *j)
     return status;
 }
 
-/* Which network it is, where that is known: it need not be. */
+/* Identifies the network. It may remain unknown, unless --model is given. */
 static int identify(job *j)
 {
     const att_recipe_network *network = &j->settings->network;
@@ -155,7 +155,7 @@ static int identify(job *j)
     return CLI_OK;
 }
 
-/* --- results ------------------------------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
 static void print_result(const job *j, const char *origin)
 {

@@ -1,4 +1,4 @@
-/* attscope inspect: what a checkpoint holds. */
+/* attscope inspect: shows the contents of a checkpoint. */
 #include <math.h>
 #include <string.h>
 
@@ -17,23 +17,23 @@ static const att_flag_use uses[] = {
     {&cli_group_output, offsetof(settings, output)},
 };
 
-/* What the file says, found once and shown as text or JSON. */
+/* The file's contents, for output as text or JSON. */
 typedef struct facts {
     const att_tensors *file;
     bool identified;
     att_identity identity;
     att_checkpoint_info training;
-    int64_t parameters; /* elements of the tensors that are weights */
+    int64_t parameters; /* number of elements in weights */
 } facts;
 
-/* As much of a text from the file as goes into `shown`, without what would steer a terminal. Returns `shown`. */
+/* Copies text from the file, truncated to fit and without control characters. Returns `shown`. */
 static char *plain(const char *text, char shown[SHOWN])
 {
     snprintf(shown, SHOWN, "%.*s", SHOWN - 1, text);
     return att_text_printable(shown, false);
 }
 
-/* Neither part of a training nor what a batch norm has counted up. */
+/* Whether a tensor is a parameter: not a training's slot nor a buffer of batch norm. */
 static bool is_parameter(const att_tensors *file, const char *name)
 {
     static const char *const counted[] = {".running_mean", ".running_var", ".num_batches_tracked"};
@@ -62,7 +62,7 @@ static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
-/* The width of the column of keys: those of most families need no more than 14. */
+/* Width of the column of keys; 14 is enough for most families. */
 static int key_width(const att_family_info *family)
 {
     int width = 14;
@@ -73,7 +73,7 @@ static int key_width(const att_family_info *family)
     return width;
 }
 
-/* Every option of the network's family. */
+/* Prints all options of the network's family. */
 static void print_options(const facts *f)
 {
     const char *title = "options";
@@ -107,7 +107,7 @@ static void print_network(const facts *f)
 
 static const char train_prefix[] = "attscope.train.";
 
-/* What continues a training to the bit, in bits; of what is worth reading the lines above tell. */
+/* Metadata that only a resume needs, mostly as bit patterns. The lines above show the readable values. */
 static bool is_internal(const char *what)
 {
     static const char *const internal[] = {"epoch",       "batch",      "update",  "loss_sum", "loss_count", "metric",

@@ -1,4 +1,4 @@
-/* attscope measure: what attention and residual steps of a checkpoint do on a data set. */
+/* attscope measure: observes attention and residual steps of a checkpoint on a data set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 typedef struct instruments {
     const char *with, *nodes, *map_images;
     int maps, samples;
-    const char *labels; /* NULL: not given */
+    const char *labels; /* NULL if not given */
 } instruments;
 
 typedef struct files {
@@ -24,17 +24,17 @@ typedef struct settings {
     cli_evaluation on;
     files files;
     cli_output output;
-    const char *const *more; /* further paths of images. No flag */
+    const char *const *more; /* further image paths; not a flag */
     int more_count;
 } settings;
 
 typedef struct job {
     cli_app *cli;
     settings *settings;
-    const char **paths; /* of images */
+    const char **paths; /* paths of images */
     att_measuring_options options;
     cli_loaded loaded;
-    char checkpoint[CLI_PATH]; /* where it was named by its folder */
+    char checkpoint[CLI_PATH]; /* path of the checkpoint's file */
     att_measured found;
 } job;
 
@@ -104,7 +104,7 @@ static bool wants_maps(const job *j)
     return j->options.maps > 0 || j->options.map_images;
 }
 
-/* A few images only: nothing to draw a bar for. */
+/* Draws no progress bar for maps, which are of a few images only. */
 static bool show_progress(void *user, const att_progress *progress)
 {
     return strcmp(progress->stage, "maps") == 0 ? !cli_stop_asked() : cli_progress_show(user, progress);
@@ -159,7 +159,7 @@ static int write_json(const job *j)
     return cli_json_write(j->cli, writer, j->settings->output.json);
 }
 
-/* code: of the measurement, whose records may have failed. */
+/* Shows the figures. code: result of the measurement; the figures exist even if writing records failed. */
 static int show(const job *j, int code)
 {
     const char *json = j->settings->output.json;
@@ -186,7 +186,7 @@ static int measure(job *j)
     return j->found.measure ? show(j, code) : code;
 }
 
-/* Operands are what flags did not name: CHECKPOINT, then DATA, then more paths of images. */
+/* Takes from the operands what the flags did not give: CHECKPOINT, then DATA, then more paths of images. */
 static int take_operands(settings *s, const char *const *operands, int count)
 {
     cli_evaluation_data *d = &s->on.data;
@@ -205,7 +205,7 @@ static int take_operands(settings *s, const char *const *operands, int count)
     return CLI_OK;
 }
 
-/* What can be refused before anything is read. */
+/* Checks the arguments before anything is read. */
 static int check(job *j)
 {
     const settings *s = j->settings;
@@ -235,7 +235,7 @@ static int list_paths(job *j)
     return CLI_OK;
 }
 
-/* Names that do not fit are refused before the work. */
+/* Sets the class names before the work, so that a mismatch fails early. */
 static int name_classes(const job *j)
 {
     const char *labels = j->settings->instruments.labels;

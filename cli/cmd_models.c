@@ -1,4 +1,4 @@
-/* attscope models: which networks there are. */
+/* attscope models: lists the networks. */
 #include <fnmatch.h>
 #include <string.h>
 
@@ -29,9 +29,9 @@ enum { MOST_PATTERNS = 64 };
 typedef struct listing {
     cli_app *cli;
     const settings *settings;
-    att_json_writer *writer; /* NULL: none */
+    att_json_writer *writer; /* NULL: no JSON */
     const char *names[MOST_PATTERNS];
-    att_network_name found[MOST_PATTERNS]; /* of a name with a tag and of a deprecated one, which the list lacks */
+    att_network_name found[MOST_PATTERNS]; /* resolved names with tags and deprecated names, which the list lacks */
     int count;
 } listing;
 

@@ -1,4 +1,4 @@
-/* attscope modules: what can be put on residual branches, with its options. */
+/* attscope modules: lists the modules for residual branches and their options. */
 #include <stdio.h>
 
 #include "cli.h"
@@ -48,7 +48,7 @@ static void print_places(void)
     }
 }
 
-/* The places that the module fits. */
+/* Writes the places where the module can be put. */
 static void write_places(att_json_writer *writer, const att_module *module)
 {
     att_json_key(writer, "at");

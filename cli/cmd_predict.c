@@ -1,4 +1,4 @@
-/* attscope predict: what a checkpoint sees in images. */
+/* attscope predict: predictions of a checkpoint for images. */
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -40,9 +40,9 @@ typedef struct job {
     att_network *network;
     att_answer_options shown;
     att_json_writer *writer; /* NULL: no JSON */
-    int channels;            /* of the network's images */
-    bool compared;           /* the first image was looked at for colours */
-    int64_t seen, missed;    /* images; those without an answer */
+    int channels;            /* channels of the network's images */
+    bool compared;           /* the first image was checked for colours */
+    int64_t seen, missed;    /* number of images; number of images without a prediction */
 } job;
 
 static void print_line(void *user, const char *text)
@@ -67,7 +67,7 @@ static att_status show_answer(const job *j, const char *path, const att_batch *a
     return status;
 }
 
-/* An image that gave no answer; its reason is said, and the others follow. */
+/* Reports an image that cannot be read. The other images are still processed. */
 static void miss_image(job *j, const char *name)
 {
     j->missed++;
@@ -80,7 +80,7 @@ static void miss_image(job *j, const char *name)
     att_json_end_object(j->writer);
 }
 
-/* What the network says of the image with this name, or why it says nothing. */
+/* Shows the prediction for the image `name`, or the reason why there is none. */
 static int answer_image(job *j, const char *name, const att_batch *answer, att_status status)
 {
     j->seen++;
@@ -115,7 +115,7 @@ static void say_colours(job *j, const att_dataset *dataset)
     j->compared = true;
 }
 
-/* The same of the first single file. */
+/* As note_colours(), for the first single file. */
 static void say_colours_of_file(job *j, const char *path)
 {
     att_image image;

@@ -1,4 +1,4 @@
-/* attscope report: runs as one page that can be shown. */
+/* attscope report: shows runs on one HTML page. */
 #include <attscope/lab/report.h>
 
 #include "cli.h"

@@ -1,9 +1,8 @@
-/* attscope sweep: a recipe over seeds and settings.
+/* attscope sweep: runs a recipe over seeds and settings.
  *
- * Every step of a run, attscope train and then attscope measure, is a process of its own: a sweep's run is by
- * definition what that command line gives, memory starts anew each time, and one that crashes, is killed or does not
- * fit costs this run only. What stands between two calls is in the runs' folders: nothing else is to be kept to go on.
- */
+ * Each step of a run, attscope train and then attscope measure, is a separate process. So a run of a sweep is by
+ * definition what that command line gives, memory is fresh each time, and a crash or an out-of-memory kill affects a
+ * single run. The runs' folders hold all state between two calls. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@ enum { FIGURE = 400 };
 typedef struct settings {
     const char *recipe, *data, *seeds, *output, *experiment;
     att_texts vary, set;
-    const char *measure; /* NULL: not given */
+    const char *measure; /* NULL if not given */
     att_texts correlate; /* "X,Y" each */
     cli_output output_to;
 } settings;
@@ -31,7 +30,7 @@ typedef struct job {
     uint64_t seeds[ATT_SWEEP_MOST_RUNS];
     int seed_count;
     char figures[ATT_SWEEP_MOST_PAIRS][FIGURE];
-    att_sweep_pair pairs[ATT_SWEEP_MOST_PAIRS]; /* what --correlate names */
+    att_sweep_pair pairs[ATT_SWEEP_MOST_PAIRS]; /* pairs of --correlate */
     int pair_count;
     att_sweep_plan *plan;
 } job;
@@ -86,7 +85,7 @@ static const char *measure_of(const settings *s)
     return s->measure ? s->measure : ATT_SWEEP_MEASURE;
 }
 
-/* --- what was asked ----------------------------------------------------------------------------------------------- */
+/* --- arguments ---------------------------------------------------------------------------------------------------- */
 
 static int read_seeds(job *j)
 {
@@ -106,7 +105,7 @@ static int read_seeds(job *j)
     }
 }
 
-/* Options of attscope train that are no options of a sweep. */
+/* Explains options of attscope train that are not options of a sweep. */
 static bool explain_unknown(att_context *context, const char *name, char *text, size_t size)
 {
     static const char *const ours[] = {"seed", "output", "experiment", "resume", "json", "data-dir", "data"};
@@ -128,7 +127,7 @@ static bool explain_unknown(att_context *context, const char *name, char *text, 
 
 /* --- one run ------------------------------------------------------------------------------------------------------ */
 
-/* What the exit status of a step means. */
+/* Converts the exit status of a step. */
 static att_status status_of(int code, char reason[ATT_SWEEP_REASON])
 {
     if (code == CLI_STOPPED)
@@ -151,7 +150,7 @@ static void read_failure(att_context *context, const att_planned_run *run, char 
 static att_status train(void *user, const att_planned_run *run, const att_recipe *recipe, char reason[ATT_SWEEP_REASON])
 {
     char path[CLI_PATH];
-    (void)recipe; /* the file has it */
+    (void)recipe; /* the child reads it from the file */
     cli_join(run->folder, "recipe.yaml", path, sizeof path);
     const char *const arguments[] = {"attscope", "train", "--config", path, "--resume", "auto", NULL};
     att_status status = status_of(sweep_child(arguments), reason);
@@ -160,8 +159,8 @@ static att_status train(void *user, const att_planned_run *run, const att_recipe
     return status;
 }
 
-/* The last checkpoint: the best one would be chosen by the images that it is measured on, where there is no third
- * split. */
+/* Measures the last checkpoint. If the data set has no third split, the best one was selected on the images that are
+ * measured. */
 static att_status measure(void *user, const att_planned_run *run, const att_recipe *recipe,
                           char reason[ATT_SWEEP_REASON])
 {
@@ -215,7 +214,7 @@ static void say_failed(const att_sweep_plan *plan)
             cli_say_item("%s", att_sweep_plan_at(plan, i).folder);
 }
 
-/* Settings with failed runs, which the table lacks or has fewer of. */
+/* Lists the settings with failed runs, which are missing from the table. */
 static void print_failed(const job *j)
 {
     for (int first = 0; first < att_sweep_plan_count(j->plan); first += j->seed_count) {
@@ -239,7 +238,7 @@ static const char *instrument_name(const void *user, int index)
     return att_instrument_at(NULL, index).name;
 }
 
-/* Their names; the plan sees the rest. */
+/* Checks the instruments' names. The plan checks their options. */
 static int check_instruments(const char *list)
 {
     for (const char *at = list;; at++) {
@@ -262,7 +261,7 @@ static int check_instruments(const char *list)
 
 /* --- correlations ------------------------------------------------------------------------------------------------- */
 
-/* Whether the figure is of an instrument that there is and that --measure names. */
+/* Checks that the figure's instrument exists and is selected by --measure. */
 static int check_figure(const char *figure, const char *measure)
 {
     char name[64];
@@ -308,8 +307,8 @@ static int take_pairs(job *j)
     return CLI_OK;
 }
 
-/* Whether a run has the figure. Where not, `other` becomes another figure of its instrument, as an example of their
- * names; "": there is none. */
+/* Whether a run has the figure. If not, `other` is set to another figure of the same instrument, as an example of a
+ * name, or to "". */
 static bool has_figure(const att_sweep *sweep, const char *figure, char other[FIGURE])
 {
     *other = '\0';
@@ -325,8 +324,8 @@ static bool has_figure(const att_sweep *sweep, const char *figure, char other[FI
     return false;
 }
 
-/* Names of figures are known only after a measurement. The same command with another --correlate trains nothing again.
- */
+/* Checks --correlate again: names of figures are known only after a measurement. Another call with a corrected
+ * --correlate trains nothing again. */
 static int check_figures_found(const job *j)
 {
     for (int i = 0; i < j->pair_count; i++)

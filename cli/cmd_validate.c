@@ -1,4 +1,4 @@
-/* attscope validate: accuracy of a checkpoint on a data set. */
+/* attscope validate: evaluates a checkpoint on a data set. */
 #include <errno.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ static int write_csv(cli_app *cli, const char *path, const cli_loaded *loaded, c
     return cli_file_write(cli, path, text, (size_t)length);
 }
 
-/* Shares, with the error that is left; or the other metrics. */
+/* Writes the metrics in per cent, with their errors (100 - metric); or the other metrics. */
 static void write_metrics(att_json_writer *writer, const att_task_info *task, bool shares, const att_evaluation *e)
 {
     for (int i = 0; i < task->metric_count; i++) {

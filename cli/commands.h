@@ -1,4 +1,4 @@
-/* commands.h - the list of commands, in the order help shows them. A new one is a line here. */
+/* commands.h - the list of commands, in the order of the help. A new command is one line here. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
@@ -21,10 +21,10 @@
 CLI_COMMAND_LIST(CLI_COMMAND_DECLARE)
 #undef CLI_COMMAND_DECLARE
 
-/* What the whole does, in one line. */
+/* The purpose of the program, in one line. */
 #define CLI_SUMMARY "trains vision networks with attention and measures what attention does"
 
-/* Command `index` of the list; NULL past the last. */
+/* Returns command `index` of the list; NULL past the last. */
 const cli_command *cli_command_at(int index);
 
 #endif

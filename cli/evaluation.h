@@ -1,4 +1,4 @@
-/* evaluation.h - for commands that show a checkpoint a data set. */
+/* evaluation.h - for commands that run a checkpoint on a data set. */
 #ifndef CLI_EVALUATION_H
 #define CLI_EVALUATION_H
 
@@ -15,25 +15,26 @@ typedef struct cli_evaluation_data {
 } cli_evaluation_data;
 extern const att_flag_group cli_group_evaluation_data;
 
-/* Options, each part a group of its own. */
+/* Options in groups. */
 typedef struct cli_evaluation {
     cli_evaluation_data data;
     att_recipe_network network;
     att_recipe_preprocess preprocess;
     att_recipe_engine engine;
-    bool test_images; /* no flag: as in cli_load_options */
+    bool test_images; /* not a flag; see cli_load_options */
 } cli_evaluation;
 
-/* Loads data.checkpoint, which is not NULL, into the context of cli_engine_open(). *loaded is zero before, and the
- * caller's whatever comes back: CLI_OK or a code. */
+/* Loads data.checkpoint, which is not NULL, into the context of cli_engine_open(). *loaded is zeroed before the call.
+ * The caller calls cli_unload(), also after a failure. Returns CLI_OK or an exit code. */
 int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded);
-/* Then opens data.data_dir, which is not NULL, for that network. *dataset is NULL before, and the caller's as above. */
+/* Opens data.data_dir, which is not NULL, for the loaded network. *dataset is NULL before the call. The caller closes
+ * it, also after a failure. Returns CLI_OK or an exit code. */
 int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset);
 
-/* Every image once. Says how fast it was, and why there is no result. CLI_OK or a code. */
+/* Evaluates all images. Prints the speed, or why there is no result. Returns CLI_OK or an exit code. */
 int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const att_dataset *dataset,
                  att_evaluation *result);
-/* Says which images were left out, and how fast it was. */
+/* Prints how many images were skipped, and the speed. */
 void cli_evaluation_say(cli_app *cli, const att_evaluation *evaluation);
 
 #endif

@@ -1,4 +1,4 @@
-/* help.h - flags as help. */
+/* help.h - help text of flags. */
 #ifndef CLI_HELP_H
 #define CLI_HELP_H
 
@@ -6,20 +6,21 @@
 
 #include <attscope/lab/flags.h>
 
-/* The table of a command's flags. CLI_OK or a code. */
+/* Creates the table of a command's flags. */
 struct cli_command;
 att_status cli_flags_create(att_context *context, const struct cli_command *command, att_flags **flags);
 
 enum { CLI_FLAG_TEXT = 64, CLI_ABOUT_TEXT = 512 };
-/* "-b, --batch-size N" */
+/* Writes "-b, --batch-size N". */
 void cli_flag_text(const att_flag *flag, char text[CLI_FLAG_TEXT]);
-/* What help says beside it: what it is, its choices where they are few, its default. The row must have help. */
+/* Writes the help text of a flag: its meaning, its choices if they are few, its default. The flag must have help. */
 void cli_about_text(const att_flags *flags, const att_flag_place *place, char text[CLI_ABOUT_TEXT]);
 
-/* Every flag with its default, one group after another. */
+/* Prints all flags with their defaults, group by group. */
 void cli_flags_help(const att_flags *flags, FILE *out);
 
-/* Prints words to the end of a line on which `indent` columns are taken, and to further lines of 80, indented alike. */
+/* Prints text, wrapped at 80 columns. The first line has `indent` columns already; further lines are indented by as
+ * many. */
 void cli_print_wrapped(FILE *out, const char *text, int indent);
 
 #endif

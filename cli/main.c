@@ -1,4 +1,4 @@
-/* attscope - the command. */
+/* attscope - the command-line program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -57,7 +57,7 @@ static bool asks_for_help(int argc, char **argv)
     return false;
 }
 
-/* A call of a command. */
+/* One call of a command. */
 typedef struct call {
     const cli_command *command;
     int argc;
@@ -66,7 +66,7 @@ typedef struct call {
     const char **operands;
     int operand_count;
     att_ignored_flags ignored;
-    att_yaml *config; /* texts of settings lie in it */
+    att_yaml *config; /* owns strings of the settings */
 } call;
 
 static int parse(cli_app *cli, call *c)
@@ -75,7 +75,7 @@ static int parse(cli_app *cli, call *c)
         cli, att_flags_parse(cli->flags, c->argc, c->argv, c->settings, c->operands, &c->operand_count, &c->ignored));
 }
 
-/* Reads the config file that the settings name and lays the command line over it. */
+/* Reads the config file that the settings name, then applies the command line again on top. */
 static int apply_config(cli_app *cli, call *c)
 {
     char path[CLI_PATH] = "";
@@ -98,7 +98,7 @@ static int refuse_operand(const cli_command *command, const char *operand)
                      command->name);
 }
 
-/* Reads what the command line and the config file say. */
+/* Reads the command line and the config file. */
 static int read_settings(cli_app *cli, call *c)
 {
     int code = parse(cli, c);
@@ -116,7 +116,7 @@ static int read_settings(cli_app *cli, call *c)
     return code;
 }
 
-/* The settings are read with a context of their own, since they say how many threads the command's has. */
+/* Settings are parsed with a separate context, since they determine the number of threads of the command's context. */
 static int run_with(cli_app *cli, call *c)
 {
     int code = cli_open(cli, 1);
@@ -155,7 +155,7 @@ static int run_command(const cli_command *command, int argc, char **argv)
     return code;
 }
 
-/* NULL: there is no such command. */
+/* Returns NULL if there is no such command. */
 static const cli_command *find_command(const char *name)
 {
     for (int i = 0; i < command_count(); i++)
@@ -192,8 +192,9 @@ static int run_named(int argc, char **argv)
     return cli_usage("unknown command \"%s\"; see attscope --help", name);
 }
 
-/* A file that is opened must not get the number of a standard stream that the caller closed: what is printed would land
- * in it. These streams fail as closed ones do. */
+/* Opens /dev/null for standard streams that the caller has closed. Otherwise an opened file could get the number of
+ * such a stream, and output would be written into it. The modes are reversed so that these streams fail, as closed ones
+ * do. */
 static bool occupy_standard_streams(void)
 {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
@@ -202,20 +203,21 @@ static bool occupy_standard_streams(void)
     return true;
 }
 
-/* Nobody reads any more: "attscope ... | head". */
+/* Whether the reader of stdout has closed the pipe, as in "attscope ... | head". */
 static bool reader_has_left(void)
 {
     struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
     return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
-/* A command whose reader has left ends as ever: its files are whole, and what nobody reads is no failure. */
+/* If the reader has left, the exit code is that of the command: its files are complete, and unread output is not a
+ * failure. */
 int main(int argc, char **argv)
 {
     if (!occupy_standard_streams())
         return CLI_FAILURE;
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* beyond the caller's limit (ulimit -f), writing fails as on a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* beyond the limit of ulimit -f, write() then fails like on a full disk */
     int code = run_named(argc, argv);
     if (reader_has_left())
         return code;

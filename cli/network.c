@@ -116,7 +116,7 @@ int cli_identity_check(cli_app *cli, const char *name, att_status status)
     return code != CLI_OK && name && att_model_resolve(cli->context, name, &found) != ATT_OK ? CLI_USAGE : code;
 }
 
-/* Where images are taken as timm's validate.py takes them. */
+/* Notes that images have the size and crop of timm's validate.py. */
 static void say_test_images(cli_app *cli, const att_recipe_preprocess *flags, const att_network *network)
 {
     const att_preprocess own = att_network_trained_preprocess(network);
@@ -131,7 +131,7 @@ static void say_test_images(cli_app *cli, const att_recipe_preprocess *flags, co
                  cli_sides_text(own.height, own.width, own_size), own.crop_pct);
 }
 
-/* Lays the flags over what the network wants, and says what it is. */
+/* Applies the flags to the network's preprocessing, and prints a description of the network. */
 static int take_flags(cli_app *cli, const att_recipe_preprocess *flags, att_network *network)
 {
     const att_identity identity = *att_network_identity(network);
@@ -144,7 +144,7 @@ static int take_flags(cli_app *cli, const att_recipe_preprocess *flags, att_netw
     return cli_check(cli, att_network_set_preprocess(network, &taken));
 }
 
-/* The training's own figures were of the others. */
+/* Notes that the file has averaged weights, which the training evaluated. */
 static void mention_average(cli_app *cli, const att_network *network)
 {
     att_checkpoint_info info;

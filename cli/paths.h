@@ -4,9 +4,9 @@
 
 #include "cli.h"
 
-/* "FOLDER/NAME"; "", which no file is called, where that does not fit. Returns `path`. */
+/* Writes "FOLDER/NAME", or "" if that does not fit. Returns `path`. */
 char *cli_join(const char *folder, const char *name, char *path, size_t size);
-/* The folder that a file lies in; "." where its path has none. Returns `folder`. */
+/* Writes the folder of a file; "." if its path has none. Returns `folder`. */
 char *cli_folder_of(const char *path, char *folder, size_t size);
 bool cli_exists(const char *path);
 

@@ -18,7 +18,7 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Columns to draw in: one less than there are, so that the cursor stays on the line. */
+/* Columns to draw in: one less than the terminal has, so that the cursor stays on the line. */
 static int terminal_width(void)
 {
     struct winsize size;
@@ -108,7 +108,7 @@ static void print_line(const att_progress *p)
     fprintf(stderr, "%s  %lld/%lld%s\n", stage, (long long)p->batch, (long long)p->batches, figures);
 }
 
-/* A training's first line comes after its first update: the last one of an epoch may have fewer batches. */
+/* The first line of a training comes after its first update. The last update of an epoch may have fewer batches. */
 static bool training_line_is_due(const cli_progress *progress, const att_progress *p)
 {
     bool first = !progress->shown && (p->batch % progress->first == 0 || p->batch == p->batches);

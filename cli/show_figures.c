@@ -38,7 +38,7 @@ double cli_entropy_bound(const att_model *model)
     return tokens > 0 ? log((double)tokens) : NAN;
 }
 
-/* --- for people --------------------------------------------------------------------------------------------------- */
+/* --- tables ------------------------------------------------------------------------------------------------------- */
 
 static void print_instrument(const att_model *model, const att_instrument_info *info, bool first)
 {
@@ -56,7 +56,7 @@ static void print_instrument(const att_model *model, const att_instrument_info *
 
 enum { LABEL = 256 };
 
-/* What a line is called: its node, or for figures of the whole network the statistic. */
+/* Label of a line: the node, or the statistic for figures of the whole network. */
 static const char *label_of(const att_measurement *m, char label[LABEL])
 {
     snprintf(label, LABEL, "%s%s", *m->node ? m->node : m->statistic, m->excluded ? CLI_EXCLUDED_MARK : "");
@@ -68,7 +68,7 @@ static bool in_one_table(const att_measurement *a, const att_measurement *b)
     return strcmp(a->instrument, b->instrument) == 0 && *a->node && *b->node && strcmp(a->statistic, b->statistic) == 0;
 }
 
-/* The column of labels, over a whole instrument. */
+/* Width of an instrument's column of labels. */
 static int label_width(const att_measure *measure, const char *instrument)
 {
     size_t width = strlen("statistic");
@@ -82,13 +82,13 @@ static int label_width(const att_measure *measure, const char *instrument)
     return (int)width;
 }
 
-/* What stands beside a figure's mean. */
+/* The uncertainty printed next to the mean: standard error for scores, else deviation. */
 static double spread_of(const att_instrument_info *info, const att_measurement *m)
 {
     return info->scores ? m->deviation / sqrt((double)m->count) : m->deviation;
 }
 
-/* Four decimals, or four digits of what is small. */
+/* Formats four decimals, or four significant digits of small values. */
 static const char *digits_of(double value, char text[24])
 {
     double size = fabs(value);
@@ -102,7 +102,7 @@ static const char *digits_of(double value, char text[24])
     return text;
 }
 
-/* The line that ends with figure `index`, whose heads come before it. */
+/* Prints the line of figure `index`; the figures of its heads precede it. */
 static void print_line(const att_measure *measure, const att_instrument_info *info, int index, int width)
 {
     att_measurement m = att_measure_at(measure, index);
@@ -134,7 +134,7 @@ void cli_excluded_print(const att_instrument_info *info)
     cli_print("\n  *%s%s\n", info->excluded ? " " : "", info->excluded ? info->excluded : "");
 }
 
-/* Behind the last figure of an instrument. */
+/* Prints the explanation of the mark, if a figure of the instrument has it. */
 static void print_note(const att_measure *measure, const att_instrument_info *info)
 {
     for (int i = 0; i < att_measure_count(measure); i++) {

@@ -1,26 +1,27 @@
-/* show_figures.h - instruments and what they found, for people and as JSON. */
+/* show_figures.h - prints instruments and their figures, and writes them as JSON. */
 #ifndef CLI_FIGURES_H
 #define CLI_FIGURES_H
 
 #include "cli.h"
 
-/* Every instrument there is: name, meaning, formula, source. */
+/* Prints all instruments: name, summary, formula, source. */
 void cli_figures_explain(FILE *out);
 
-/* Whether --with or --measure names instruments that there are. CLI_OK or a code, CLI_USAGE where not. */
+/* Checks the instruments of --with or --measure. Returns CLI_OK or an exit code, CLI_USAGE for unknown instruments. */
 int cli_instruments_check(cli_app *cli, const char *with);
 
-/* The most that attention's entropy can be in this network: ln of its tokens; NaN where nothing attends. */
+/* Maximum entropy of attention in this network: ln of its tokens; NaN without attention. */
 double cli_entropy_bound(const att_model *model);
 
-/* Each instrument with formula, source and reading, then a line a node: mean and deviation over images, n, heads. */
+/* Prints each instrument with formula, source and reading, then one line per node: mean and deviation over images, n,
+ * heads. */
 void cli_figures_print(const att_model *model, const att_measure *measure);
 
-/* The mark behind the name of a figure that another instrument leaves out, and the line that says so. */
+/* Mark after the name of a figure that another instrument excludes, and the line that explains it. */
 #define CLI_EXCLUDED_MARK " *"
 void cli_excluded_print(const att_instrument_info *info);
 
-/* Members "instruments" and "measurements" of the object that is open. */
+/* Writes the members "instruments" and "measurements" of the current JSON object. */
 void cli_figures_json(att_json_writer *writer, const att_measure *measure);
 
 #endif

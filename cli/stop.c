@@ -17,9 +17,9 @@ void cli_stop_on_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    /* Whoever started this with nohup wants it to go on. */
+    /* Under nohup, SIGHUP stays ignored. */
     struct sigaction hangup;
-    action.sa_flags = 0; /* a shell and the system may both tell of the same terminal */
+    action.sa_flags = 0; /* the shell and the kernel may both send SIGHUP for the same terminal */
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
 }

@@ -1,5 +1,5 @@
-/* stop.h - Ctrl-C, SIGTERM or a hangup (a terminal that is closed) asks a long command to stop in an orderly way; a
- * second Ctrl-C or SIGTERM ends it at once. */
+/* stop.h - orderly stop: Ctrl-C, SIGTERM or a hangup (a closed terminal) asks a long command to stop. A second Ctrl-C
+ * or SIGTERM ends it immediately. */
 #ifndef CLI_STOP_H
 #define CLI_STOP_H
 

@@ -11,7 +11,7 @@ enum { LABEL = 26, LINE = 110, LONG_NAME = 18, CELL = 64, EXPLAIN = 13, FEW = 10
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
-/* printf counts bytes; "±" and its like are two of them. */
+/* Width in characters: printf counts bytes, and "±" has two. */
 static int width_of(const char *text)
 {
     int width = 0;
@@ -46,7 +46,8 @@ static void format_number(double value, char *text, size_t size)
         snprintf(text, size, fabs(value) >= 1000 && fabs(value) < 1e6 ? "%.0f" : "%.4g", value);
 }
 
-/* Two significant digits of the deviation, and the mean to the last of them, as on the page. */
+/* Formats the deviation with two significant digits, and the mean to the same precision. The page of a report does the
+ * same. */
 static void format_spread(double mean, double deviation, char *text, size_t size)
 {
     char rounded[32];
@@ -70,7 +71,7 @@ static void format_spread(double mean, double deviation, char *text, size_t size
         snprintf(text, size, "(%.*f ± %.*f)e%d", decimals, mean, decimals, spread / unit, power);
 }
 
-/* Where names are too long for columns to be called by, settings are numbered. */
+/* Whether columns are headed by numbers, because the settings' names are too long. */
 static bool is_numbered(const att_sweep *sweep)
 {
     int longest = 0, count = att_sweep_setting_count(sweep);
@@ -104,7 +105,7 @@ static void format_seeds(const att_sweep_setting *s, char *text, size_t size)
 
 enum { NAME, RUNS, SEEDS, PARAMETERS, SECONDS, SCORE, COLUMNS };
 
-/* Whether an instrument measured the metric by which the setting's task is judged. */
+/* Whether an instrument measured the main metric of the setting's task. */
 static bool is_score_measured(const att_sweep *sweep, int setting, const att_metric *metric)
 {
     for (int i = 0; i < att_instrument_count(NULL); i++) {
@@ -116,7 +117,7 @@ static bool is_score_measured(const att_sweep *sweep, int setting, const att_met
     return false;
 }
 
-/* The table has the scores of the trainings' last evaluations where a setting has none that was measured. */
+/* Whether to show the scores of the last evaluations: if a setting has no measured score. */
 static bool shows_scores(const att_sweep *sweep)
 {
     for (int i = 0; i < att_sweep_setting_count(sweep); i++) {
@@ -127,7 +128,7 @@ static bool shows_scores(const att_sweep *sweep)
     return false;
 }
 
-/* "91.5 ± 0.3 % top-1" */
+/* Writes "91.5 ± 0.3 % top-1". */
 static void format_score(const att_sweep_setting *s, char text[256])
 {
     char spread[CELL];
@@ -157,7 +158,7 @@ static void format_setting(const att_sweep *sweep, int setting, int column, char
         format_score(&s, text);
 }
 
-/* A row a setting. */
+/* Prints one row per setting. */
 static void print_settings(const att_sweep *sweep)
 {
     static const char *const labels[COLUMNS] = {
@@ -187,17 +188,18 @@ static void print_settings(const att_sweep *sweep)
 typedef struct row {
     const char *instrument, *statistic;
     char label[96];
-    bool excluded; /* another instrument leaves it out */
+    bool excluded; /* another instrument excludes it */
 } row;
 
-/* Of some instruments the table has one statistic; sweep.json and the page have the rest. */
+/* Whether the table shows the figure. Some instruments show one statistic only; sweep.json and the page have the
+ * rest. */
 static bool is_told(const att_measurement *m)
 {
     att_instrument_info info;
     return !att_instrument_find(NULL, m->instrument, &info) || !info.brief || strcmp(m->statistic, info.brief) == 0;
 }
 
-/* Up to the end of its last number: "layer1.0" of "layer1.0.se.gate". */
+/* Length of a node's name up to its last number: "layer1.0" of "layer1.0.se.gate". */
 static size_t block_length(const char *node)
 {
     size_t length = 0;
@@ -210,8 +212,8 @@ static size_t block_length(const char *node)
     return length > 0 ? length : strlen(node);
 }
 
-/* The node is called as its block, so that modules stand beside each other; of a block with several the later ones have
- * their number. */
+/* Labels a figure by its block, so that different modules of a block share a row. Further figures of the same block get
+ * a number. */
 static void label_by_block(const att_sweep *sweep, int setting, int figure, const char *node, row *r)
 {
     size_t length = block_length(node);
@@ -242,7 +244,7 @@ static bool same_row(const row *a, const row *b)
            strcmp(a->label, b->label) == 0;
 }
 
-/* The setting's figure in that row; a mean of NaN where it has none. */
+/* The setting's figure in a row; its mean is NaN if the setting has none. */
 static att_measurement figure_in(const att_sweep *sweep, int setting, const row *r)
 {
     for (int f = 0; f < att_sweep_setting_at(sweep, setting).figure_count; f++) {
@@ -256,8 +258,8 @@ static att_measurement figure_in(const att_sweep *sweep, int setting, const row 
     return (att_measurement){.mean = NAN, .deviation = NAN};
 }
 
-/* Puts what is new of a setting behind what stands before it there, so that blocks come in the network's order
- * whichever setting has them. */
+/* Adds a setting's new rows after their predecessors in that setting, so that blocks are in the network's order even if
+ * some settings lack them. */
 static int merge_rows(const att_sweep *sweep, int setting, const char *instrument, row *rows, int count)
 {
     int place = 0;
@@ -297,7 +299,7 @@ static const char *name_of_row(const row *r, char text[ROW_NAME])
     return text;
 }
 
-/* A column a setting; `cells`: room for count times as many as there are settings. */
+/* Prints rows with one column per setting. cells: [count][settings], scratch. */
 static void print_rows(const att_sweep *sweep, const att_instrument_info *info, const row *rows, int count,
                        char (*cells)[CELL])
 {
@@ -347,7 +349,7 @@ static void print_instrument(const att_sweep *sweep, const att_instrument_info *
     print_rows(sweep, info, rows, count, cells);
 }
 
-/* No more rows than figures. */
+/* Upper bound of the number of rows: the number of figures. */
 static size_t most_rows(const att_sweep *sweep)
 {
     size_t most = 0;
@@ -371,7 +373,7 @@ static int print_instruments(const att_sweep *sweep)
     return code;
 }
 
-/* --- what the table leaves out ------------------------------------------------------------------------------------ */
+/* --- omitted figures ---------------------------------------------------------------------------------------------- */
 
 static bool leaves_out(const att_sweep *sweep, const char *instrument)
 {
@@ -412,7 +414,7 @@ static void print_ranks(const att_rank_correlation *c)
             cli_print(" %*.*f", widths[i], digits[i], values[i]);
 }
 
-/* What a correlation is over. */
+/* Name of the runs that a correlation is over: a setting, or all. */
 static const char *name_of(const att_sweep *sweep, const char *setting, char number[16])
 {
     for (int i = 0; setting && i < att_sweep_setting_count(sweep); i++)
@@ -448,7 +450,7 @@ static void print_correlation(const att_sweep *sweep, const att_sweep_correlatio
     putchar('\n');
 }
 
-/* A table for each y. */
+/* Prints one table per y. */
 static void print_tables(const att_sweep *sweep)
 {
     ranks_widths widths = find_widths(sweep);

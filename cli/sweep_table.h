@@ -1,12 +1,13 @@
-/* sweep_table.h - what the runs of a sweep found, for people and as JSON. */
+/* sweep_table.h - prints the results of a sweep. */
 #ifndef CLI_SWEEP_TABLE_H
 #define CLI_SWEEP_TABLE_H
 
 #include "cli.h"
 
-/* A row for each setting: runs, parameters, seconds. Then a column for each setting, by its number where names are
- * long, and a row for each figure that was measured, of some instruments one statistic only; then rank correlations;
- * formulas and readings beside them. Last, what the table leaves out and the sweep's folder has. */
+/* Prints: one row per setting with runs, parameters and seconds; a table of figures with one column per setting (headed
+ * by numbers if names are long), one statistic only for some instruments, with formulas and readings; rank
+ * correlations; which figures the table omits. folder: the sweep's folder, for a hint. Returns CLI_OK or an exit
+ * code. */
 int sweep_table_print(const att_sweep *sweep, const char *folder);
 
 #endif

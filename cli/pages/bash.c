@@ -41,8 +41,8 @@ static void put_value(FILE *out, const att_flag *option)
     }
 }
 
-/* Options that have values of one kind each; flags have none, and what follows them is completed as if they were not
- * there. */
+/* Lists options by the kind of their values. Switches are not listed: the word after a switch is completed as if the
+ * switch were not there. */
 static void put_command(FILE *out, const page *p)
 {
     const cli_command *command = p->command;

@@ -3,7 +3,7 @@
 
 #include "pages/pages.h"
 
-/* Text as groff prints it: hyphens that can be copied, nothing taken for a request. */
+/* Escapes text for groff: hyphens stay ASCII hyphens, and nothing is taken for a request. */
 static void put(FILE *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -28,7 +28,7 @@ static void put_text(FILE *out, const char *text)
     put(out, text, strlen(text));
 }
 
-/* Capital letters, of which groff's titles consist. */
+/* Writes text in upper case, as titles in man pages are. */
 static void put_title(FILE *out, const char *name)
 {
     fputs(".TH \"ATTSCOPE", out);
@@ -39,7 +39,7 @@ static void put_title(FILE *out, const char *name)
     fprintf(out, "\" 1 \"\" \"attscope %s\" \"attscope\"\n", att_version());
 }
 
-/* Lines are filled; those that begin with a space stay as they are, and an empty one ends a paragraph. */
+/* Writes filled paragraphs. Lines that begin with a space are kept as they are; an empty line ends a paragraph. */
 static void put_paragraphs(FILE *out, const char *text)
 {
     bool kept = false;
@@ -73,7 +73,7 @@ static void put_see_also(FILE *out, const char *own)
     for (int i = 0; (command = cli_command_at(i)); i++) {
         if (strcmp(command->name, own) == 0)
             continue;
-        /* The comma stands after the section of the page before. */
+        /* a comma follows the section of the previous page */
         fprintf(out, "%s.BR attscope\\-%s (1)", comma, command->name);
         comma = ",\n";
     }

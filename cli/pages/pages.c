@@ -1,4 +1,4 @@
-/* pages FOLDER - writes the manual pages and the completion scripts as they lie below share/. */
+/* pages FOLDER - writes the manual pages and completion scripts to FOLDER, in the layout of share/. */
 #include "pages/pages.h"
 
 #include <errno.h>

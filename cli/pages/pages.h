@@ -1,4 +1,4 @@
-/* pages.h - what the build makes of the commands' descriptors: manual pages, and completion for shells. */
+/* pages.h - generates manual pages and shell completion from the commands' descriptors, at build time. */
 #ifndef CLI_PAGES_PAGES_H
 #define CLI_PAGES_PAGES_H
 
@@ -13,18 +13,18 @@ typedef struct page {
     att_flags *flags;
 } page;
 
-/* attscope(1), and the page of a command. In man(7). */
+/* Write attscope(1), and the page of a command, in man(7) format. */
 void page_overview(FILE *out);
 void page_command(const page *p, FILE *out);
 
-/* A script to be sourced by bash, and a function to be found by zsh, of all commands. */
+/* Write the completion of all commands: a script to source in bash, and a function for zsh. */
 void page_bash(const page *pages, FILE *out);
 void page_zsh(const page *pages, FILE *out);
 
-/* What a value of an option can be, for completion. */
+/* Kinds of option values, for completion. */
 typedef enum page_value { PAGE_NOTHING, PAGE_CHOICE, PAGE_FILE, PAGE_FOLDER } page_value;
 page_value page_value_of(const att_flag *option);
-/* Option `index` of a command, options without help left out; NULL past the last. */
+/* Option `index` of a command, without options that have no help; NULL past the last. */
 const att_flag *page_option(const page *p, int index);
 /* Whether the command's operands are models' names rather than files. */
 bool page_takes_models(const cli_command *command);

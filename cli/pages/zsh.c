@@ -3,7 +3,7 @@
 
 #include "pages/pages.h"
 
-/* Inside single quotes, where _arguments gives brackets, colons and backslashes a meaning. */
+/* Escapes text for single quotes, and the brackets, colons and backslashes that _arguments interprets. */
 static void put_quoted(FILE *out, const char *text)
 {
     for (; *text; text++) {
@@ -40,7 +40,7 @@ static void put_value(FILE *out, const att_flag *option)
     }
 }
 
-/* One way of giving the option: "--name", "--no-name", "-n". */
+/* Writes one spelling of the option: "--name", "--no-name" or "-n". */
 static void put_way(FILE *out, const att_flag *option, const char *dashes, const char *name, const char *joint)
 {
     bool valued = option->kind != ATT_FLAG_SWITCH && !att_flag_is_declared_switch(option);

@@ -342,7 +342,7 @@ static att_status compile_as(att_trainer *trainer, const att_tensors *file)
     return compile(trainer, lanes, lanes == file_lanes ? parts : 0, options->memory ? options->memory : file_memory);
 }
 
-/* file: NULL without a resume. */
+/* file: the checkpoint to resume from, or NULL. */
 static att_status build(att_trainer *trainer, const att_tensors *file)
 {
     const att_train_options *options = trainer->options;
@@ -359,7 +359,7 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     return file ? resume(trainer, file) : clear_slots(trainer->context, trainer->run.weights);
 }
 
-/* What build() does without sessions, files and reading weights. */
+/* As build(), but creates no session, writes no files and reads no weights. */
 static att_status dry_run(att_trainer *trainer, const att_tensors *file)
 {
     ATT_TRY(compile_as(trainer, file));
@@ -370,7 +370,7 @@ static att_status dry_run(att_trainer *trainer, const att_tensors *file)
     return att_metadata_compare(&trainer->run, file);
 }
 
-/* step: receives the checkpoint to resume from, NULL without one. */
+/* Runs build() or dry_run() with the checkpoint to resume from, or NULL. */
 static att_status with_checkpoint(att_trainer *trainer, att_status (*step)(att_trainer *, const att_tensors *))
 {
     att_tensors *file = NULL;
