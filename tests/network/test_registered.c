@@ -623,7 +623,7 @@ static void registered_instruments_measure(void **state)
     att_measure_destroy(&all);
     att_network_close(&network);
     assert_refused(f->context, att_instruments_check(f->context, "features:in=miles"), ATT_ERR_NOT_FOUND,
-                   "takes in=one or per_cent");
+                   "has the option in=one or per_cent");
     assert_refused(other, att_instruments_check(other, "most"), ATT_ERR_NOT_FOUND, "no instrument \"most\"");
     att_context_destroy(&other);
 }

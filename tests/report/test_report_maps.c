@@ -199,19 +199,19 @@ static void damaged_maps_are_refused(void **state)
         int version, at;
         const char *value, *message;
     } texts[] = {
-        {3, 4, "[]", "names, a JSON array of one text for each image"},
-        {3, 4, "[1]", "names, a JSON array of one text for each image"},
+        {3, 4, "[]", "names, a JSON array of one string per image"},
+        {3, 4, "[1]", "names, a JSON array of one string per image"},
         {3, 4, "[", "names of its metadata"},
-        {3, 5, "[]", "captions, a JSON array of one text for each image"},
-        {3, 5, "[\"a\",\"b\"]", "captions, a JSON array of one text for each image"},
-        {3, 5, "[7]", "captions, a JSON array of one text for each image"},
-        {3, 5, "{}", "captions, a JSON array of one text for each image"},
+        {3, 5, "[]", "captions, a JSON array of one string per image"},
+        {3, 5, "[\"a\",\"b\"]", "captions, a JSON array of one string per image"},
+        {3, 5, "[7]", "captions, a JSON array of one string per image"},
+        {3, 5, "{}", "captions, a JSON array of one string per image"},
         {3, 5, "[\"\\ud800\"]", "captions of its metadata: not valid JSON"}, /* not a character, so not valid UTF-8 */
         {3, 5, "[\"\\u0000\"]", "captions of its metadata: not valid JSON"},
-        {2, 4, "[]", "names, a JSON array of one text for each image"},
-        {2, 5, "{}", "label_names, a JSON array of one text"},
-        {2, 5, "[]", "label_names, a JSON array of one text"},
-        {2, 6, "[null]", "classes, a JSON array of texts"},
+        {2, 4, "[]", "names, a JSON array of one string per image"},
+        {2, 5, "{}", "label_names, a JSON array of one string"},
+        {2, 5, "[]", "label_names, a JSON array of one string"},
+        {2, 6, "[null]", "classes, a JSON array of strings"},
     };
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     for (size_t i = 0; i < VERSIONS * sizeof(tensors) / sizeof(*tensors); i++) {
