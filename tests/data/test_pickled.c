@@ -383,7 +383,8 @@ static void malformed_batches_are_refused_with_the_reason(void **state)
     for (int i = 0; i < 8; i++) {
         print_message("%s\n", damaged[i]);
         batch(made, &forms[i], 0);
-        expect_failure(self, made, ATT_ERR_FORMAT, "a numpy uint8 matrix with one row of 3072 bytes per image, and \"labels\", a list");
+        expect_failure(self, made, ATT_ERR_FORMAT,
+                       "a numpy uint8 matrix with one row of 3072 bytes per image, and \"labels\", a list");
         assert_message_has(self, expected);
     }
     batch(made, &plain_form, 9);
