@@ -13,7 +13,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def find():
-    """The browser's path, None where there is none."""
+    """Returns the path of the browser, None if there is none."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -103,7 +103,7 @@ class Browser:
                 self.events.append(answer)
 
     def open(self, path, width=1440, height=900, dark=False, scale=1):
-        """A tab with the file at `path`, once its script is done."""
+        """Opens a tab with the file `path` and waits until its script is done."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session)
@@ -124,7 +124,7 @@ class Browser:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{path} does not load")
             time.sleep(0.05)
-        page.settle()
+        page.wait_for_layout()
         return page
 
 
@@ -145,19 +145,20 @@ class Page:
         )
 
     def evaluate(self, expression):
-        """The value of a JavaScript expression, which must be JSON."""
+        """Returns the value of a JavaScript expression, which must be representable in JSON."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:
             details = result["exceptionDetails"]
             raise RuntimeError(details.get("exception", {}).get("description", details["text"]))
         return result["result"].get("value")
 
-    def settle(self):
-        """Waits until layout and what watches it are done."""
+    def wait_for_layout(self):
+        """Waits until layout and its observers are done."""
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def complaints(self):
-        """What the page wrote to its console as an error or a warning, exceptions, and errors that only it hears of."""
+        """Returns errors and warnings in the console, exceptions, and errors that only the page's own handler
+        received."""
         found = [f"error event: {message}" for message in self.evaluate("window.errors")]
         for event in self.browser.events:
             if event.get("sessionId") != self.session:
@@ -173,7 +174,7 @@ class Page:
         return found
 
     def requests(self):
-        """Addresses that the page asked for."""
+        """Returns the URLs that the page requested."""
         return [
             event["params"]["request"]["url"]
             for event in self.browser.events
@@ -188,7 +189,7 @@ class Page:
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def click(self, expression):
-        """Presses the mouse on the element that the JavaScript expression gives."""
+        """Clicks on the element that the JavaScript expression returns."""
         x, y = self.evaluate(f"""(node => {{
             node.scrollIntoView({{block: "center", behavior: "instant"}});
             const {{left, top, width, height}} = node.getBoundingClientRect();
@@ -198,16 +199,16 @@ class Page:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def touch(self, kind, x=None, y=None):
-        """kind: touchStart, touchMove or, without a place, touchEnd."""
+        """kind: touchStart, touchMove, or touchEnd, which has no position."""
         self.call("Input.dispatchTouchEvent", type=kind, touchPoints=[] if x is None else [{"x": x, "y": y}])
-        self.settle()
+        self.wait_for_layout()
 
     def tap(self, x, y):
         self.touch("touchStart", x, y)
         self.touch("touchEnd")
 
     def screenshot(self, path, whole=False, clip=None):
-        """whole: the page to its end; clip: {x, y, width, height} of it."""
+        """Saves a PNG. whole: of the whole page; clip: of the part {x, y, width, height}."""
         if whole:
             size = self.call("Page.getLayoutMetrics")["cssContentSize"]
             clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"]}

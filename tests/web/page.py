@@ -1,4 +1,4 @@
-"""page.py ATTSCOPE FOLDER: reports on the runs that make_runs put into FOLDER, opened and read."""
+"""page.py ATTSCOPE FOLDER: makes reports of the runs that make_runs wrote to FOLDER, opens them and checks them."""
 
 import array
 import csv
@@ -66,7 +66,7 @@ READ_TABLES = """
 
 
 def read_tables(page):
-    """Every mean, deviation and n of the files is in a table, to the last bit."""
+    """Checks that every mean, deviation and n of the files is in a table, exactly."""
     tables = page.evaluate(READ_TABLES)
     compared = 0
     for name in NAMES:
@@ -137,7 +137,7 @@ DEPTHS = {
 
 
 def on_axis(chart, y):
-    """The value that the axis' labels give to a height. Their four digits bound the error."""
+    """Returns the value that the labels of the axis give to a height, with an error limited by their four digits."""
     measure = math.log if chart["section"] == "residual" else float
     (low, at_low), (high, at_high) = chart["ticks"][0], chart["ticks"][-1]
     share = (y - at_low) / (at_high - at_low)
@@ -146,7 +146,7 @@ def on_axis(chart, y):
 
 
 def read_charts(page):
-    """Marks stand at the height that the axis gives to their value, and the values are the files'."""
+    """Checks that marks are at the height of their value on the axis, and that the values are those of the files."""
     charts = page.evaluate(READ_CHARTS)
     for instrument, statistics in DEPTHS.items():
         drawn = [c for c in charts if c["section"] == instrument]
@@ -167,7 +167,7 @@ def read_charts(page):
                     )
             if instrument == "nsi":
                 least = min(x for _, x, *_ in chart["marks"])
-                check(all(hollow == (x == least) for _, x, _, _, hollow in chart["marks"]), "t = 0 is hollow, it alone")
+                check(all(hollow == (x == least) for _, x, _, _, hollow in chart["marks"]), "not exactly t = 0 is hollow")
                 check(least == -0.25 and chart["blocks"] == ["0", "1", "2"], f"places of a ViT's steps: {chart}")
                 check(chart["title"] == f"NSI, reading {statistic}", f"a reading is called {chart['title']}")
             if instrument in ("entropy", "distance", "jacobian"):
@@ -176,12 +176,12 @@ def read_charts(page):
                 ((text, y),) = chart["references"]
                 check("ln 5" in text and near(on_axis(chart, y), math.log(5), 2e-3), f"reference {text} at {y}")
     loss = next(c for c in charts if c["section"] == "training" and c["title"].startswith("Training loss"))
-    check(loss["lines"][0].count("M") == 2, "the loss that is NaN is a gap in the line")
-    check(len(loss["ticks"]) > 2, "the loss has an axis")
+    check(loss["lines"][0].count("M") == 2, "a loss of NaN must be a gap in the line")
+    check(len(loss["ticks"]) > 2, "the loss has no axis")
 
 
 def read_numbers(page):
-    """Mantissas lose the zeros at their end, exponents do not."""
+    """Trailing zeros of mantissas are removed, those of exponents are not."""
     asked = {3.542e-10: "3.542e-10", 1.2346e20: "1.235e+20", 1e-100: "1e-100", 2.5e-5: "2.5e-5", 0.00012: "0.00012", 0: "0"}
     told = page.evaluate(f"{json.dumps(list(asked))}.map((value) => number(value))")
     check(told == list(asked.values()), f"numbers {told}, wanted {list(asked.values())}")
@@ -221,24 +221,24 @@ def read_overview(page):
         check(float(top1) == wanted, f"{name}: top-1 {top1}, wanted {wanted}")
         check("12,345" in facts and "3 of 3" in facts, f"{name}: {facts}")
     text = page.evaluate("document.getElementById('overview').textContent")
-    check("4 runs of 3 configurations" in text and "no verdict" in text, "the page says what seeds allow")
+    check("4 runs of 3 configurations" in text and "no verdict" in text, "the page does not state what the seeds allow")
     rows = page.evaluate(
         "[...document.querySelectorAll('#overview .whole tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     )
     check(rows[0][:2] == ["plain-1, plain-2", "1, 2"] and rows[0][3] == "2", f"seeds: {rows}")
-    check(all(row[3] == "1" and "±" not in row[2] for row in rows[1:]), "one seed has no deviation")
+    check(all(row[3] == "1" and "±" not in row[2] for row in rows[1:]), "one seed must have no deviation")
 
 
 def read_one_seed(browser):
     page = browser.open(report(["plain-1", "cb-1"], "two.html"))
     verdict = page.evaluate("document.getElementById('verdict').textContent")
     check("one seed each" in verdict and "gives no verdict" in verdict, verdict)
-    check(page.evaluate("document.title") == "plain-1 · cb-1 – attscope", "the title names the runs")
+    check(page.evaluate("document.title") == "plain-1 · cb-1 – attscope", "the title does not name the runs")
     check(not page.complaints(), f"two runs: {page.complaints()}")
 
 
 def read_two_seeds(browser):
-    """That one of them was measured makes no other configuration of it."""
+    """Two runs have the same configuration, although only one of them was measured."""
     half = os.path.join(folder, "half")
     shutil.copytree(os.path.join(folder, "plain-2"), half)
     os.remove(os.path.join(half, "measure.jsonl"))
@@ -250,7 +250,7 @@ def read_two_seeds(browser):
 
 
 def read_repeated_seed(browser):
-    """One seed twice is shown twice and counts once; a mean is of accuracies of one kind only."""
+    """A repeated seed is shown twice and counts once; means combine accuracies of one kind only."""
     shutil.copytree(os.path.join(folder, "plain-1"), os.path.join(folder, "again"))
     page = browser.open(report(["plain-1", "again", "half"], "repeated.html"))
     row = page.evaluate("[...document.querySelector('#overview .whole tbody tr').cells].map(c => c.textContent)")
@@ -259,12 +259,12 @@ def read_repeated_seed(browser):
     note = page.evaluate("document.getElementById('repeated')?.textContent ?? ''")
     check("again repeats the seed of plain-1: shown, not averaged" in note, f"a repeated seed: {note}")
     page = browser.open(report(["plain-1", "again"], "one-seed.html"))
-    check(page.evaluate("!document.querySelector('#overview .whole')"), "one seed twice has no mean")
+    check(page.evaluate("!document.querySelector('#overview .whole')"), "a repeated seed must have no mean")
     check(not page.complaints(), f"repeated seeds: {page.complaints()}")
 
 
 def read_few_updates(browser):
-    """Fewer updates than are logged: the learning rate is that of epochs."""
+    """With fewer updates than the logging interval, the chart of the learning rate shows epochs."""
     few = os.path.join(folder, "few")
     shutil.copytree(os.path.join(folder, "plain-1"), few)
     path = os.path.join(few, "metrics.jsonl")
@@ -284,8 +284,8 @@ def read_few_updates(browser):
 
 
 def read_measured_beside_trained(browser):
-    """A run that was only measured takes no row away, and its measurement's settings are shown; the training's figures of
-    another stand in charts of their own, with its warnings."""
+    """A run that was only measured removes no row, and the settings of its measurement are shown. Figures from the
+    training of another run are in charts of their own, with its warnings."""
     apart, training = os.path.join(folder, "apart"), os.path.join(folder, "training")
     for made, name in ((apart, "plain-1"), (training, "plain-2")):
         shutil.copytree(os.path.join(folder, name), made)
@@ -319,13 +319,13 @@ def read_measured_beside_trained(browser):
 
 
 def use_scale(page):
-    """Every chart by depth or over time has both scales."""
+    """Every chart by depth or over time has a linear and a logarithmic scale."""
     for name in ("training", "entropy", "residual", "development"):
         inputs = f"document.querySelectorAll('#{name} [aria-label=Scale] input')"
         for log in (True, False):
             page.evaluate(f"{inputs}[{int(log)}].click()")
-            page.settle()
-            page.settle()
+            page.wait_for_layout()
+            page.wait_for_layout()
             ticks = page.evaluate(
                 f"[...document.querySelector('#{name} figure').querySelectorAll('.axis.y .tick')].map(t =>"
                 "[Number(t.textContent.replace('−', '-')), t.transform.baseVal.consolidate().matrix.f])"
@@ -338,7 +338,7 @@ def use_scale(page):
 
 
 def copy(name, to, changes=()):
-    """A run's folder again, with texts of its records replaced."""
+    """Copies the folder of a run, and replaces texts in its records."""
     made = os.path.join(folder, to)
     shutil.copytree(os.path.join(folder, name), made)
     for file, old, new in changes:
@@ -375,7 +375,8 @@ READ_LOOKS = """
 
 
 def agree(looks, page):
-    """One look a run, the same in legend, cards and charts, and no two runs share it. Returns them in runs' order."""
+    """Checks that each run has a style of its own, the same in legend, cards and charts. Returns the styles of the
+    runs."""
     of_runs = [look for _, _, look in looks["chips"]]
     check(len(set(map(tuple, of_runs))) == len(of_runs), f"{page}: two runs look alike: {of_runs}")
     check(looks["cards"] == [look[:2] for look in of_runs], f"{page}: cards {looks['cards']}")
@@ -386,7 +387,7 @@ def agree(looks, page):
 
 
 def read_many_runs(browser):
-    """Colours begin again after eight runs; what has one again has another marker and another dash."""
+    """Colours are repeated after eight runs; runs with the same colour have other markers and dashes."""
     names = [f"many{i}" for i in range(18)]
     for name in names:
         copy("plain-1", name)
@@ -406,7 +407,7 @@ def read_many_runs(browser):
 
 
 def read_swept_looks(browser):
-    """On a sweep's page a colour is a setting and a marker with its dash a seed, in every chart."""
+    """In the report of a sweep, the colour shows the setting, and marker and dash show the seed, in every chart."""
     runs = []
     for setting in ("none", "cb"):
         for seed in (1, 2, 3):
@@ -419,7 +420,7 @@ def read_swept_looks(browser):
     page = browser.open(report(["looks/"], "looks.html"))
     found = page.evaluate(READ_LOOKS)
     looks = agree(found, "a sweep")
-    check(page.evaluate("document.querySelector('h1').textContent") == "looks", "the sweep's name is the heading")
+    check(page.evaluate("document.querySelector('h1').textContent") == "looks", "the heading is not the sweep's name")
     check(found["groups"] == [["look=none", 2], ["look=cb", 3]], f"the legend's groups {found['groups']}")
     check([text for _, text, _ in found["chips"]] == [f"seed {s}" for s in (1, 3, 1, 2, 3)], f"{found['chips']}")
     colours = [look[0] for look in looks]
@@ -450,8 +451,8 @@ def measured_run(name, figures):
 
 
 def read_several_gates(browser):
-    """Gates of different things in one block have a chart each; shares have no axis above 1; names of blocks do not
-    touch; a table that is wider than the page says so."""
+    """Different gates of one block have a chart each; the axis of shares ends at 1; names of blocks do not overlap; a
+    table that is wider than the page has a hint."""
     blocks = [f"layer{s}.{b}" for s in (1, 2, 3) for b in range(18)]
     twice, once = [], []
     for i, block in enumerate(blocks):
@@ -482,16 +483,16 @@ def read_several_gates(browser):
         gaps = [b[0] - a[1] for a, b in zip(chart["names"], chart["names"][1:])]
         check(len(gaps) > 3 and min(gaps) > 3, f"names of blocks are {min(gaps)} pixels apart")
     page.evaluate(READ_TABLES)
-    page.settle()
+    page.wait_for_layout()
     hints = page.evaluate("""[...document.querySelectorAll(".scrolling")].map(part => [
         part.firstChild.scrollWidth > part.firstChild.clientWidth, !part.lastChild.hidden])""")
-    check(any(wider for wider, _ in hints), "a table is wider than the page")
-    check(all(wider == said for wider, said in hints), f"what scrolls sideways says so: {hints}")
+    check(any(wider for wider, _ in hints), "no table is wider than the page")
+    check(all(wider == said for wider, said in hints), f"hints of wide tables: {hints}")
     check(not page.complaints(), f"console, gates: {page.complaints()}")
 
 
 def read_spreads(page):
-    """A deviation has two digits, and its mean those that it leaves."""
+    """A deviation has two digits, and its mean has as many decimals."""
     for mean, deviation, text in (
         (8.93333, 1.2, "8.9 ± 1.2"),
         (0.074543, 0.0238, "0.075 ± 0.024"),
@@ -510,7 +511,7 @@ def read_spreads(page):
 
 
 def read_counts(page):
-    """Updates are whole, however few there are."""
+    """The ticks of updates are whole numbers, however few updates there are."""
     ticks = page.evaluate(
         "[...new Set([...document.querySelectorAll('#training .axis.x .tick')].map(tick => tick.textContent))]"
     )
@@ -518,7 +519,7 @@ def read_counts(page):
 
 
 def read_tasks(browser):
-    """Titles and units are those of the task's metrics; metrics of a task that this build lacks have their names alone."""
+    """Titles and units are those of the task's metrics; metrics of an unknown task are shown by name."""
     counted = os.path.join(folder, "counted")
     shutil.copytree(os.path.join(folder, "plain-1"), counted)
     os.remove(os.path.join(counted, "measure.jsonl"))
@@ -548,7 +549,7 @@ def read_tasks(browser):
 
 
 def read_little(browser):
-    """Runs that have almost nothing: a training just begun, figures without numbers."""
+    """Runs with almost no records: a training that just began, figures without numbers."""
     os.makedirs(os.path.join(folder, "begun"))
     with open(os.path.join(folder, "begun", "metrics.jsonl"), "w", encoding="utf-8") as file:
         file.write('{"event":"run_begin","epoch":0,"step":0}\n{"event":"step","epoch":0,"step":1,"loss":null}\n')
@@ -571,7 +572,7 @@ def read_little(browser):
             check(names == ["begun"] or unknown in text, f"{names}: {unknown}, an unknown instrument, is left out")
         check(
             not any(word in text for word in ("NaN", "undefined", "null")),
-            f"{names}: what is not there is shown as NaN, undefined or null",
+            f"{names}: missing values are shown as NaN, undefined or null",
         )
 
 
@@ -579,10 +580,10 @@ def read_hostile(page):
     check(page.evaluate("typeof boom") == "undefined", "boom")
     check(
         page.evaluate("document.querySelectorAll('img, main script, [onload], [onerror]').length") == 0,
-        "texts became elements",
+        "hostile texts became elements",
     )
     text = page.evaluate("document.body.innerText")
-    check(HOSTILE in text and "</script><script>boom()</script>" in text, "hostile texts are shown as they are")
+    check(HOSTILE in text and "</script><script>boom()</script>" in text, "hostile texts are not shown literally")
 
 
 # --- maps -------------------------------------------------------------------------------------------------------------
@@ -592,7 +593,7 @@ TOKENS, HEADS = 5, 2
 
 
 def weights(image, head, query):
-    """What tests/report/fixture.h writes; head -1: the mean of all."""
+    """Returns the attention weights that tests/report/fixture.h writes; head -1: the mean of all heads."""
     if head < 0:
         of_heads = [weights(image, h, query) for h in range(HEADS)]
         return [sum(column) / HEADS for column in zip(*of_heads)]
@@ -620,7 +621,7 @@ WORDS = re.compile(
 
 
 def correct(printed, true):
-    """Whether the true value, as far as f32 has it, is what is printed, to three significant digits."""
+    """Whether the printed value is the true one to three significant digits, within the precision of f32."""
     value = float(printed.replace("−", "-"))
     return any(value == float(f"{true * (1 + error):.3g}") for error in (-2e-7, 0, 2e-7))
 
@@ -637,7 +638,8 @@ def check_readout(words, row, query, side, what):
 
 
 def check_mean_entropy(words, image, head, query):
-    """For the mean map the mean of the heads' entropies stands beside the entropy of the mean, and says which it is."""
+    """For the mean map, the mean of the heads' entropies is shown beside the entropy of the mean map, both with
+    labels."""
     found = re.search(rf"mean of the heads' entropies: {NUMBER}\)", words)
     check((found is not None) == (head < 0), f"head {head}: {words}")
     check(("Entropy of the mean map" in words) == (head < 0), f"head {head}: {words}")
@@ -666,7 +668,7 @@ def read_maps(page):
     words = "document.querySelector('#maps .readout').textContent"
     for query, (x, y) in {1: (0.25, 0.25), 2: (0.75, 0.25), 3: (0.25, 0.75), 4: (0.75, 0.75)}.items():
         page.move(box[0] + x * box[2], box[1] + y * box[3])
-        page.settle()
+        page.wait_for_layout()
         told = page.evaluate(words)
         check(f"row {(query - 1) // 2 + 1}, column {(query - 1) % 2 + 1}" in told, f"query {query}: {told}")
         check_readout(told, weights(0, -1, query), query, 2, f"query {query} pointed at")
@@ -674,7 +676,7 @@ def read_maps(page):
     query = "document.querySelector('#maps .view canvas').dataset.query"
     page.move(1, 1)
     page.key("c")
-    check(page.evaluate(query) == "0" and "the class token" in page.evaluate(words), "C chooses the class token")
+    check(page.evaluate(query) == "0" and "the class token" in page.evaluate(words), "C does not choose the class token")
     page.key("ArrowRight")
     page.key("ArrowDown")
     check(page.evaluate(query) == "3", f"arrow keys move the query: {page.evaluate(query)}")
@@ -712,7 +714,7 @@ def read_maps(page):
         const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
         return new Set(new Uint32Array(data.buffer)).size;
     })()""")
-    check(seen > 10, "the view is drawn")
+    check(seen > 10, "the view is not drawn")
     shades = """(strength => {
         const slider = document.querySelector("#maps input[type=range]");
         slider.value = strength;
@@ -727,7 +729,7 @@ def read_maps(page):
     })"""
     alone, covered = page.evaluate(f"{shades}(0)"), page.evaluate(f"{shades}(100)")
     between = page.evaluate(f"{shades}(40)")
-    check(alone != covered and min(alone, covered) < between < max(alone, covered), "the slider mixes image and attention")
+    check(alone != covered and min(alone, covered) < between < max(alone, covered), "the slider does not mix image and attention")
 
 
 # Shows the maps of the first run as if its images and its grid had other sides. Returns the boxes of the large image
@@ -748,7 +750,7 @@ SHOW_OBLONG = """((h, w, grid_h, grid_w) => {
 
 
 def read_oblong_maps(page):
-    """Images of 4 x 16 and 16 x 4 pixels; patches of 4 x 4, 1 x 16, 2 x 8 and so on."""
+    """Shows images of 4 x 16 and 16 x 4 pixels with patches of 4 x 4, 1 x 16, 2 x 8 and others."""
     for (h, w), (rows, columns) in itertools.product(((4, 16), (16, 4)), ((1, 4), (2, 2), (4, 1))):
         what = f"{rows} x {columns} patches of an image of {h} x {w}"
         view, boxes, width = page.evaluate(f"{SHOW_OBLONG}({h}, {w}, {rows}, {columns})")
@@ -756,13 +758,14 @@ def read_oblong_maps(page):
         check(near(max(view[2:]), width, 0.01), f"{what}: the view is {view[2:]} in a column of {width}")
         for row, column in itertools.product(range(rows), range(columns)):
             page.move(view[0] + (column + 0.5) / columns * view[2], view[1] + (row + 0.5) / rows * view[3])
-            page.settle()
+            page.wait_for_layout()
             told = page.evaluate("document.querySelector('#maps .readout').textContent")
             check(f"From the patch in row {row + 1}, column {column + 1} " in told, f"{what}: {told}")
 
 
 def read_deit(browser):
-    """Every query of DeiT-Tiny on a photograph, against the whole maps, which make_runs leaves beside the rounded ones."""
+    """Compares every query of DeiT-Tiny on a photograph with the exact maps, which make_runs writes beside the rounded
+    ones."""
     layers, heads, tokens = 12, 3, 197
     path = os.path.join(folder, "deit", "maps.f32")
     if not os.path.exists(path):
@@ -791,23 +794,23 @@ def use_legend(page):
     ticks = "[...document.querySelectorAll('.axis.y')].map(a => a.textContent).join('|')"
     all_runs = page.evaluate(ticks)
     page.evaluate(f"{chip}.click()")
-    check(page.evaluate(ticks) != all_runs, "axes are those of the runs that are shown")
+    check(page.evaluate(ticks) != all_runs, "the axes do not follow the shown runs")
     check(
         page.evaluate(
             "[...document.querySelectorAll('.series')]"
             ".every(s => s.classList.contains('off') === (s.dataset.run === '1'))"
         ),
-        "a click on the legend hides its run, and no other",
+        "a click on the legend must hide its run, and no other",
     )
     page.evaluate(f"{chip}.click()")
-    check(page.evaluate("document.querySelectorAll('.series.off').length") == 0, "another click shows it again")
+    check(page.evaluate("document.querySelectorAll('.series.off').length") == 0, "another click does not show the run again")
     page.evaluate(f"{chip}.focus()")
     check(
         page.evaluate(
             "[...document.querySelectorAll('.series')]"
             ".every(s => s.classList.contains('dim') === (s.dataset.run !== '1'))"
         ),
-        "the legend's focus dims the other runs",
+        "the legend's focus must dim the other runs only",
     )
     page.evaluate(f"{chip}.blur()")
 
@@ -818,7 +821,7 @@ def use_keys(page):
     told = page.evaluate("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
     check("blocks.0.attn" in told and "n = 9" in told, f"keys on a chart: {told}")
     page.key("Escape")
-    check(page.evaluate("document.getElementById('tip').hidden"), "Escape takes the tip away")
+    check(page.evaluate("document.getElementById('tip').hidden"), "Escape does not hide the tip")
 
 
 def use_development(page):
@@ -839,7 +842,7 @@ def use_development(page):
             check(s["mean"] == means, f"{name}: development of {s['instrument']} {s['node']} {s['statistic']}")
     for choice in range(page.evaluate("document.querySelectorAll('#development .choice input').length")):
         page.evaluate(f"document.querySelectorAll('#development .choice input')[{choice}].click()")
-        page.settle()
+        page.wait_for_layout()
         drawn = page.evaluate(
             "[...document.querySelectorAll('#development .line')].filter(l => l.getAttribute('d')).length"
         )
@@ -855,7 +858,7 @@ def use_development(page):
 
 def use_theme(page, dark):
     shade = "Number(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0])"
-    check((page.evaluate(shade) < 60) == dark, "the system's theme is taken")
+    check((page.evaluate(shade) < 60) == dark, "the system's theme is not used")
     for wanted in (False, True, dark):  # light, dark, the system's
         page.evaluate("document.getElementById('theme').click()")
         check((page.evaluate(shade) < 60) == wanted, f"theme {page.evaluate('document.documentElement.dataset.theme')}")
@@ -919,7 +922,7 @@ READ_CONTRAST = """
 
 
 def read_contrast(page, where):
-    """Every text has a contrast of at least 4.5 : 1 with what is behind it, in charts, tables, captions and tips."""
+    """Every text has a contrast of at least 4.5 : 1 with its background: in charts, tables, captions and tips."""
     page.evaluate("document.querySelectorAll('#legend .chip')[1].click()")  # one that is switched off
     page.evaluate("document.querySelector('#entropy svg.chart').focus()")
     page.key("ArrowRight")
@@ -949,7 +952,7 @@ def chart_box(page, section):
 
 
 def mark_at(page, section, node):
-    """Where the first run's mark of this place stands in the window."""
+    """Returns the position in the window of the first run's mark at this node."""
     return page.evaluate(f"""(() => {{
         const marks = document.querySelectorAll("#{section} svg.chart .series[data-run='0'] .mark");
         const {{left, top, width, height}} = marks[{node}].getBoundingClientRect();
@@ -958,22 +961,22 @@ def mark_at(page, section, node):
 
 
 def use_touch(page):
-    """A tap shows a tip and leaves it there; a finger that moves across takes it along; what scrolls the page, and a tap
-    elsewhere, take it away."""
+    """A tap shows a tip, which stays; moving the finger moves the tip; scrolling the page, or a tap elsewhere, hides
+    it."""
     page.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=1)
     page.evaluate("document.activeElement.blur()")
     for section in ("entropy", "nsi", "training"):
         left, top, width, height = chart_box(page, section)
-        page.settle()
+        page.wait_for_layout()
         page.tap(left + width / 2, top + height / 2)
         told = page.evaluate(TOLD)
-        check(told, f"{section}: a tap on a chart tells nothing")
-        page.settle()
-        check(page.evaluate(TOLD) == told, f"{section}: the tip goes when the finger does")
+        check(told, f"{section}: a tap on a chart shows no tip")
+        page.wait_for_layout()
+        check(page.evaluate(TOLD) == told, f"{section}: the tip disappears with the finger")
         page.tap(5, 400)
         check(not page.evaluate(TOLD), f"{section}: a tap elsewhere leaves {page.evaluate(TOLD)}")
     chart_box(page, "entropy")
-    page.settle()
+    page.wait_for_layout()
     first, last = mark_at(page, "entropy", 0), mark_at(page, "entropy", 2)
     page.touch("touchStart", *first)
     check("blocks.0.attn" in page.evaluate(TOLD), f"the first block: {page.evaluate(TOLD)}")
@@ -990,11 +993,11 @@ def use_touch(page):
     page.evaluate("document.querySelector('#entropy svg.chart').dispatchEvent(new PointerEvent('pointercancel'))")
     check(not page.evaluate(TOLD), "the tip stays while the page is scrolled")
     page.tap(*mark_at(page, "entropy", 1))
-    check(page.evaluate(TOLD), "a tap after that tells nothing")
+    check(page.evaluate(TOLD), "a tap after that shows no tip")
     page.resize(740, 360)
-    page.settle()
-    page.settle()
-    check(not page.evaluate(TOLD), "the tip of a chart that is drawn anew stays")
+    page.wait_for_layout()
+    page.wait_for_layout()
+    check(not page.evaluate(TOLD), "the tip of a redrawn chart stays")
     page.call("Emulation.setTouchEmulationEnabled", enabled=False)
 
 
@@ -1002,7 +1005,7 @@ def use_touch(page):
 
 
 def take_file(where, seconds=30):
-    """(name, text) of the one file that is being saved there, once it is whole; it is removed."""
+    """Waits for the one file that is being saved in the folder, removes it, and returns (name, text)."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         names = os.listdir(where)
@@ -1018,7 +1021,8 @@ def take_file(where, seconds=30):
 
 
 def saved(page, where, selector):
-    """{file name: text} of what the buttons save; the first is pressed and its file read, which is slow."""
+    """Returns {file name: text} of the files that the buttons save. Only the first button is really pressed, because
+    reading a saved file is slow."""
     page.click(f"document.querySelector('{selector}')")
     first = take_file(where)
     files = page.evaluate(f"""(() => {{
@@ -1034,7 +1038,7 @@ def saved(page, where, selector):
 
 
 def read_csv(text):
-    check(text.endswith("\r\n") and "\n" not in text.replace("\r\n", ""), "lines of a CSV end in CR LF")
+    check(text.endswith("\r\n") and "\n" not in text.replace("\r\n", ""), "lines of a CSV must end in CR LF")
     rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     check(len({len(row) for row in rows}) == 1, f"a CSV with rows of {set(map(len, rows))} fields")
     check(len(set(rows[0])) == len(rows[0]), f"a CSV has a name twice: {rows[0]}")
@@ -1042,7 +1046,7 @@ def read_csv(text):
 
 
 def check_values(files):
-    """The values of an instrument, to the last bit, under their names and units."""
+    """Checks that the CSV files have the exact values of an instrument, with names and units."""
     for instrument, unit in (("entropy", ", nats"), ("distance", ", image sides"), ("nsi", "")):
         rows = read_csv(files[f"4-runs-{instrument}-table.csv"])
         mark = ["mark"] if instrument == "nsi" else []
@@ -1063,7 +1067,7 @@ def check_values(files):
 
 
 def check_whole(files):
-    """Cells with a deviation become two columns; names from outside keep their quotes and commas."""
+    """Cells with a deviation become two columns; hostile names keep their quotes and commas."""
     accuracy = read_csv(files["4-runs-accuracy-table.csv"])
     head = ["run", "top-1, %", "top-1, %, standard error", "top-5, %", "top-5, %, standard error", "loss, nats",
             "loss, nats, standard error", "n", "measured on"]
@@ -1080,14 +1084,15 @@ def check_whole(files):
     check([float(row[3]) for row in training[1:4]] == [e["train_loss"] for e in losses], "losses of epochs")
     settings = [text for name, text in files.items() if name.startswith("4-runs-overview-table")]
     check(len(settings) == 2 and any(f'"{HOSTILE}' not in text and HOSTILE in text for text in settings), "settings")
-    check(any('""' in text and "onload" in text for text in settings), "a quote in a value is doubled")
+    check(any('""' in text and "onload" in text for text in settings), "a quote in a value is not doubled")
 
 
 NUMBERS = re.compile(r"-?\d+(\.\d+)?")
 
 
 def check_drawing(name, text, chart):
-    """An SVG that stands alone: it parses, says what it is, and has the chart's axes, lines and marks with their looks."""
+    """Checks a saved SVG: it parses without the page, has a title, and has the chart's axes, lines and marks with their
+    styles."""
     root = xml.etree.ElementTree.fromstring(text)
     space = "{http://www.w3.org/2000/svg}"
     check(root.tag == space + "svg" and root.get("width") and root.get("height"), f"{name}: {root.attrib}")
@@ -1113,7 +1118,7 @@ def check_drawing(name, text, chart):
 
 
 def inherited(node, given):
-    """Writes the fill that a renderer finds as all-fill."""
+    """Stores the inherited fill of each node in the attribute all-fill."""
     fill = node.get("fill", given.get("fill"))
     node.set("all-fill", fill or "black")
     for child in node:
@@ -1164,7 +1169,7 @@ def save_files(browser):
     with open(alone, "w", encoding="utf-8") as file:
         file.write(next(text for name, text in drawings.items() if "entropy" in name))
     opened = browser.open(alone)
-    check(opened.evaluate("document.documentElement.getBBox().width") > 300, "an SVG alone shows nothing")
+    check(opened.evaluate("document.documentElement.getBBox().width") > 300, "a saved SVG shows nothing")
     named = page.evaluate("fileName('n'.repeat(90) + '/../x', 'nsi', '<NSI>, %', '2')")
     check(named == 48 * "n" + "-nsi-NSI-2", f"a file's name: {named}")
     quoted = page.evaluate("[`a`, `a,b`, `\"`, `a\\nb`, ``].map(csvField)")
@@ -1176,13 +1181,13 @@ def save_files(browser):
 
 
 def read_old_records(browser):
-    """Records that do not say which steps TNS leaves out are marked by the names of steps."""
+    """In records that do not mark the steps that TNS leaves out, the steps' names decide."""
     made = os.path.join(folder, "old")
     shutil.copytree(os.path.join(folder, "plain-1"), made)
     path = os.path.join(made, "measure.jsonl")
     with open(path, encoding="utf-8") as lines:
         text = lines.read()
-    check('"excluded_from_tns":true,' in text, "the record marks no step")
+    check('"excluded_from_tns":true,' in text, "the record has no marked step")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text.replace('"excluded_from_tns":true,', ""))
     page = browser.open(report(["old"], "old.html"))
@@ -1235,8 +1240,8 @@ def read(browser):
     use_touch(phone)
     for width in (360, 768):
         phone.resize(width, 740)
-        phone.settle()
-        phone.settle()
+        phone.wait_for_layout()
+        phone.wait_for_layout()
         fits(phone, width)
     phone.call("Emulation.setEmulatedMedia", media="print")
     check(
@@ -1303,8 +1308,8 @@ Object.fromEntries([...document.querySelectorAll("#gate figure, #nsi figure")].m
 
 
 def read_placed(browser):
-    """Gates stand at the block they are in, whichever their module and however few there are; a network's one number is
-    in a table."""
+    """Gates are drawn at the position of their block, for any module and any number of gates; a single number of a
+    network is in a table."""
     values = {}
     for run, (name, gated) in enumerate(PLACED.items()):
         os.makedirs(os.path.join(folder, name))
@@ -1340,7 +1345,7 @@ def read_placed(browser):
 
 
 def read_sweep(browser):
-    """A sweep's folder: its settings, a line an image, and accuracy against stiffness."""
+    """Checks the report of a sweep: its settings, one line per image, and accuracy against stiffness."""
     names, settings = NAMES[:3], ["none", "none", "cb"]
     runs = [
         {"name": name, "setting": setting, "seed": seed, "status": "measured"}
@@ -1369,7 +1374,7 @@ def read_sweep(browser):
     hollow = page.evaluate("""[...document.querySelectorAll("#trajectories figure")].map(figure =>
         [...figure.querySelectorAll(".series .mark")].map(mark => [mark.classList.contains("hollow"),
             Number(mark.dataset.x)]))""")
-    check(hollow == 2 * [2 * [[True, -0.25]]], f"marks of what TNS leaves out along the network: {hollow}")
+    check(hollow == 2 * [2 * [[True, -0.25]]], f"marks of steps that TNS leaves out: {hollow}")
     check("Hollow: the first step of its stage" in found["charts"][0][3], found["charts"][0][3])
     for reading, marks in zip(("attention", "unit"), found["scatter"]):
         pairs = [(figure_of(name, "tns", f"tns {reading}"), score) for name, score in zip(names, scores)]
@@ -1382,7 +1387,7 @@ def read_sweep(browser):
 
 
 def read_asked(browser, runs, names):
-    """Rank correlations that a sweep was asked for take the place of the usual ones."""
+    """Requested rank correlations replace the default ones."""
     pairs = [("entropy/blocks.1.attn/mean", "accuracy/loss"), ("tns/zeta*/mu unit", "accuracy/loss")]
     with open(os.path.join(folder, "sweep.json"), "w", encoding="utf-8") as file:
         json.dump({"runs": runs, "correlate": [{"x": x, "y": y} for x, y in pairs]}, file)
@@ -1392,7 +1397,7 @@ def read_asked(browser, runs, names):
     titles = page.evaluate("[...document.querySelectorAll('#correlation h2, #correlation h3')].map(h => h.textContent)")
     wanted = ["Figures against each other", "Loss nats against entropy mean of blocks.1.attn",
               "Loss nats against ζ*/μ, reading unit"]
-    check(titles == wanted, f"titles of what was asked: {titles}")
+    check(titles == wanted, f"titles of requested correlations: {titles}")
     losses = [figure_of(name, "accuracy", "loss") for name in names]
     stiffness = [figure_of(name, "tns", "zeta*/mu unit") for name in names]
     check(sorted(map(tuple, found["scatter"][1])) == sorted(zip(stiffness, losses)), f"asked: {found['scatter'][1]}")
@@ -1400,7 +1405,7 @@ def read_asked(browser, runs, names):
 
 
 def read_entropies(browser):
-    """The table of settings has the columns of what was measured: here no stiffness."""
+    """The table of settings has columns for the measured figures only: here no stiffness."""
     values, sweep = {"one": (1.0, 2.0), "two": (2.0, 4.0)}, os.path.join(folder, "entropies")
     for name, means in values.items():
         os.makedirs(os.path.join(sweep, name))
