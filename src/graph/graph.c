@@ -148,8 +148,8 @@ static bool dtype_is_valid(att_graph *graph, const char *name, att_dtype dtype)
 {
     if (att_dtype_size(dtype) > 0)
         return true;
-    att_graph_fail(graph,
-                   att_fail(graph->context, ATT_ERR_ARGUMENT, "\"%s\": %d is no element type", name, (int)dtype));
+    att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT, "\"%s\": the element type %d does not exist", name,
+                                   (int)dtype));
     return false;
 }
 
@@ -446,8 +446,8 @@ static bool make_outputs(att_graph *graph, att_node *node)
     att_status status = infer_outputs(graph, node, &work, &infer);
     if (status == ATT_OK && infer.derived && needs_samples(node, &infer))
         status = att_fail(graph->context, ATT_ERR_UNSUPPORTED,
-                          "%s%sop \"%s\" needs samples, and got values that are the same for all of them", graph->scope,
-                          att_scope_colon(graph->scope), node->op->name);
+                          "%s%sop \"%s\" needs a sample input, but all its inputs are shared by all samples",
+                          graph->scope, att_scope_colon(graph->scope), node->op->name);
     node->out_count = status == ATT_OK ? infer.out_count : 0;
     node->out = att_graph_values(graph, node->out_count);
     for (int i = 0; node->out && i < node->out_count; i++)

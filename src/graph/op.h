@@ -87,10 +87,11 @@ typedef struct att_op {
      * other operands to its inputs, and returns true. The producer then yields the consumer's out[0]. NULL: the op
      * absorbs nothing. */
     bool (*absorb)(struct att_node *producer, const struct att_node *consumer);
-    /* Mixed precision, one bit per input or output. autocast_in: inputs that may be bf16. autocast_wanted: inputs that
+    /* Mixed precision, one bit per input or output. autocast_in: inputs that may be bf16. autocast_cast: inputs that
      * are cast to bf16 (operands of matrix products). autocast_out: outputs that may be bf16 if every reader accepts
-     * bf16. autocast_with: while one of these inputs is f32, outputs stay f32 (a sum is as wide as its widest term). */
-    unsigned autocast_in, autocast_wanted, autocast_out, autocast_with;
+     * bf16. autocast_promote: inputs that keep the outputs f32 while they are f32 themselves (a sum is as wide as its
+     * widest term). */
+    unsigned autocast_in, autocast_cast, autocast_out, autocast_promote;
     const att_op_case *cases;
     int case_count;
     /* Optimisers: names of the slots kept for each parameter, NULL after the last. Slot i is output out[1 + i] of the
@@ -145,8 +146,8 @@ att_desc att_backward_in_desc(const att_backward *backward, int i);
 /* The gradient of output i; ATT_NONE if there is none (never for i = 0). */
 att_value att_backward_gradient(att_backward *backward, int i);
 /* Whether input i needs a gradient. A rule emits nothing for other inputs. */
-bool att_backward_wants(const att_backward *backward, int i);
+bool att_backward_needs_gradient(const att_backward *backward, int i);
 /* Adds `gradient` to the gradient of input i. Kind SAMPLE for sample inputs, SUMMED for shared inputs. */
-void att_backward_give(att_backward *backward, int i, att_value gradient);
+void att_backward_add_gradient(att_backward *backward, int i, att_value gradient);
 
 #endif

@@ -25,7 +25,7 @@ static att_status adaptive_infer(att_infer *infer)
     static const char op[] = "adaptive_avg_pool";
     const att_adaptive_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "x", ATT_SAMPLE, 3));
     ATT_TRY(check_size(infer, op));
     const int64_t *x = infer->in[0].shape.dims;
     att_shape shape = att_shape_of(attrs->out_h, attrs->out_w, x[2]);
@@ -42,8 +42,8 @@ static void adaptive_backward(att_backward *backward)
     attrs.height = (int32_t)x.dims[0];
     attrs.width = (int32_t)x.dims[1];
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0,
-                      att_emit(att_backward_graph(backward), "adaptive_avg_pool_grad", &attrs, &dy, 1, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "adaptive_avg_pool_grad", &attrs, &dy, 1, NULL));
 }
 
 static void adaptive_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -78,13 +78,13 @@ static att_status grad_infer(att_infer *infer)
     static const char op[] = "adaptive_avg_pool_grad";
     const att_adaptive_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
     ATT_TRY(check_size(infer, op));
     const int64_t *dy = infer->in[0].shape.dims;
     att_shape x = att_shape_of(attrs->height, attrs->width, dy[2]);
     if (dy[0] != attrs->out_h || dy[1] != attrs->out_w || att_shape_count(x) < 1)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s is no pool of %d x %d to %d x %d", op,
-                        ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->out_h, attrs->out_w);
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s is not the output of a pool of %d x %d to %d x %d",
+                        op, ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->out_h, attrs->out_w);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
     return ATT_OK;
 }

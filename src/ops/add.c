@@ -7,7 +7,7 @@
 #include "ops/rule.h"
 
 /* The shape without leading axes of size 1, but with at least one axis. */
-static att_shape spanned(att_shape shape)
+static att_shape without_leading_ones(att_shape shape)
 {
     int ones = 0;
     while (ones + 1 < shape.rank && shape.dims[ones] == 1)
@@ -23,7 +23,7 @@ att_value att_add(att_graph *graph, att_value a, att_value b)
 {
     att_add_attrs attrs = {0};
     if (b != ATT_NONE && att_value_kind(graph, b) == ATT_SHARED)
-        attrs.axes = spanned(att_value_shape(graph, b)).rank;
+        attrs.axes = without_leading_ones(att_value_shape(graph, b)).rank;
     att_value in[2] = {a, b};
     return att_emit(graph, "add", &attrs, in, 2, NULL);
 }
@@ -42,13 +42,13 @@ static att_status add_infer(att_infer *infer)
 {
     const att_add_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, "add", 2));
-    ATT_TRY(att_rule_take(infer, "add", 0, "a", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "add", 0, "a", ATT_SAMPLE));
     const att_desc *a = &infer->in[0], *b = &infer->in[1];
     if (attrs->axes == 0) {
-        ATT_TRY(att_rule_take_like(infer, "add", 1, "b", ATT_SAMPLE, 0));
+        ATT_TRY(att_rule_require_like(infer, "add", 1, "b", ATT_SAMPLE, 0));
     } else {
-        ATT_TRY(att_rule_take(infer, "add", 1, "b", ATT_SHARED));
-        if (!ends_with(a->shape, spanned(b->shape)))
+        ATT_TRY(att_rule_require(infer, "add", 1, "b", ATT_SHARED));
+        if (!ends_with(a->shape, without_leading_ones(b->shape)))
             return att_fail(infer->context, ATT_ERR_MISMATCH,
                             "add: shared b %s must have the shape of the last axes of a %s", ATT_SHOWN(b),
                             ATT_SHOWN(a));
@@ -62,14 +62,14 @@ static void add_backward(att_backward *backward)
 {
     int axes = ((const att_add_attrs *)att_backward_attrs(backward))->axes;
     att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_wants(backward, 0))
-        att_backward_give(backward, 0, dy);
-    if (!att_backward_wants(backward, 1))
+    if (att_backward_needs_gradient(backward, 0))
+        att_backward_add_gradient(backward, 0, dy);
+    if (!att_backward_needs_gradient(backward, 1))
         return;
     if (axes == 0)
-        att_backward_give(backward, 1, dy);
+        att_backward_add_gradient(backward, 1, dy);
     else
-        att_rule_give_sum(backward, 1, dy, axes);
+        att_rule_add_sum(backward, 1, dy, axes);
 }
 
 static bool add_absorb(att_node *producer, const att_node *consumer)
@@ -119,7 +119,7 @@ const att_op att_op_add = {
     .help = "y = act(a + b); a shared b is repeated over the leading axes of a",
     .autocast_in = 3,
     .autocast_out = 1,
-    .autocast_with = 3,
+    .autocast_promote = 3,
     .infer = add_infer,
     .backward = add_backward,
     .absorb = add_absorb,

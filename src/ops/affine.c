@@ -12,25 +12,25 @@ enum { DY, DATA_MATRIX, DATA_GATE, DATA_RESIDUAL, DATA_IN_COUNT };
 enum { SUMS_X = 1, SUMS_MATRIX, SUMS_GATE, SUMS_RESIDUAL, SUMS_IN_COUNT };
 
 /* Checks the matrix for rows of `inputs` elements; any number if `inputs` is 0. */
-static att_status take_matrix(const att_infer *infer, const char *op, int matrix, int64_t inputs)
+static att_status require_matrix(const att_infer *infer, const char *op, int matrix, int64_t inputs)
 {
-    ATT_TRY(att_rule_take_rank(infer, op, matrix, "matrix", ATT_BATCH, 2));
+    ATT_TRY(att_rule_require_rank(infer, op, matrix, "matrix", ATT_BATCH, 2));
     const int64_t *dims = infer->in[matrix].shape.dims;
-    return att_rule_take_shape(infer, op, matrix, "matrix", ATT_BATCH,
-                               att_shape_of(inputs ? inputs + 1 : dims[0], dims[1]));
+    return att_rule_require_shape(infer, op, matrix, "matrix", ATT_BATCH,
+                                  att_shape_of(inputs ? inputs + 1 : dims[0], dims[1]));
 }
 
-static att_status take_gate(const att_infer *infer, const char *op, int gate, int64_t outputs)
+static att_status require_gate(const att_infer *infer, const char *op, int gate, int64_t outputs)
 {
     return att_desc_present(&infer->in[gate])
-               ? att_rule_take_shape(infer, op, gate, "gate", ATT_SAMPLE, att_shape_of(outputs))
+               ? att_rule_require_shape(infer, op, gate, "gate", ATT_SAMPLE, att_shape_of(outputs))
                : ATT_OK;
 }
 
-static att_status take_residual(const att_infer *infer, const char *op, int residual, att_shape shape)
+static att_status require_residual(const att_infer *infer, const char *op, int residual, att_shape shape)
 {
     return att_desc_present(&infer->in[residual])
-               ? att_rule_take_shape(infer, op, residual, "residual", ATT_SAMPLE, shape)
+               ? att_rule_require_shape(infer, op, residual, "residual", ATT_SAMPLE, shape)
                : ATT_OK;
 }
 
@@ -46,12 +46,12 @@ static att_status affine_infer(att_infer *infer)
 {
     static const char op[] = "affine";
     ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
-    ATT_TRY(take_matrix(infer, op, MATRIX, att_rule_columns(&infer->in[X])));
+    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
+    ATT_TRY(require_matrix(infer, op, MATRIX, att_rule_columns(&infer->in[X])));
     int64_t outputs = infer->in[MATRIX].shape.dims[1];
     att_shape shape = with_columns(infer->in[X].shape, outputs);
-    ATT_TRY(take_gate(infer, op, GATE, outputs));
-    ATT_TRY(take_residual(infer, op, RESIDUAL, shape));
+    ATT_TRY(require_gate(infer, op, GATE, outputs));
+    ATT_TRY(require_residual(infer, op, RESIDUAL, shape));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, shape);
     return ATT_OK;
 }
@@ -63,19 +63,19 @@ static void affine_backward(att_backward *backward)
     att_value gate = att_backward_in(backward, GATE), sums[2];
     if (((const att_gate_attrs *)att_backward_attrs(backward))->activation == ATT_ACT_RELU)
         dy = att_emit(graph, "relu_grad", NULL, (att_value[]){dy, att_backward_out(backward, 0)}, 2, NULL);
-    if (att_backward_wants(backward, RESIDUAL))
-        att_backward_give(backward, RESIDUAL, dy);
-    if (att_backward_wants(backward, MATRIX) || att_backward_wants(backward, GATE)) {
+    if (att_backward_needs_gradient(backward, RESIDUAL))
+        att_backward_add_gradient(backward, RESIDUAL, dy);
+    if (att_backward_needs_gradient(backward, MATRIX) || att_backward_needs_gradient(backward, GATE)) {
         att_value in[SUMS_IN_COUNT] = {dy, att_backward_in(backward, X), matrix, gate, ATT_NONE};
         att_emit(graph, "affine_sums", NULL, in, SUMS_IN_COUNT, sums);
     }
-    if (att_backward_wants(backward, MATRIX))
-        att_backward_give(backward, MATRIX, sums[0]);
-    if (att_backward_wants(backward, GATE))
-        att_backward_give(backward, GATE, sums[1]);
-    if (att_backward_wants(backward, X)) {
+    if (att_backward_needs_gradient(backward, MATRIX))
+        att_backward_add_gradient(backward, MATRIX, sums[0]);
+    if (att_backward_needs_gradient(backward, GATE))
+        att_backward_add_gradient(backward, GATE, sums[1]);
+    if (att_backward_needs_gradient(backward, X)) {
         att_value in[DATA_IN_COUNT] = {dy, matrix, gate, ATT_NONE};
-        att_backward_give(backward, X, att_emit(graph, "affine_data_grad", NULL, in, DATA_IN_COUNT, NULL));
+        att_backward_add_gradient(backward, X, att_emit(graph, "affine_data_grad", NULL, in, DATA_IN_COUNT, NULL));
     }
 }
 
@@ -139,11 +139,11 @@ static const att_op_case affine_cases[] = {
 const att_op att_op_affine = {
     .name = "affine",
     .attrs_size = sizeof(att_gate_attrs),
-    .help = "y = act((x B + b) (.) gate + residual): B and, in its last row, b of the batch",
+    .help = "y = act((x B + b) (.) gate + residual), with the matrix [B; b] of the batch",
     .flags = ATT_OP_ABSORBS_FIRST,
     .autocast_in = 1u << X | 1u << RESIDUAL,
     .autocast_out = 1,
-    .autocast_with = 1u << RESIDUAL,
+    .autocast_promote = 1u << RESIDUAL,
     .infer = affine_infer,
     .backward = affine_backward,
     .cost = affine_cost,
@@ -157,13 +157,13 @@ static att_status data_grad_infer(att_infer *infer)
 {
     static const char op[] = "affine_data_grad";
     ATT_TRY(att_rule_count(infer, op, DATA_IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, DY, "dy"));
-    ATT_TRY(take_matrix(infer, op, DATA_MATRIX, 0));
+    ATT_TRY(att_rule_require_rows(infer, op, DY, "dy"));
+    ATT_TRY(require_matrix(infer, op, DATA_MATRIX, 0));
     const int64_t *matrix = infer->in[DATA_MATRIX].shape.dims;
     att_shape shape = with_columns(infer->in[DY].shape, matrix[0] - 1);
-    ATT_TRY(att_rule_take_shape(infer, op, DY, "dy", ATT_SAMPLE, with_columns(shape, matrix[1])));
-    ATT_TRY(take_gate(infer, op, DATA_GATE, matrix[1]));
-    ATT_TRY(take_residual(infer, op, DATA_RESIDUAL, shape));
+    ATT_TRY(att_rule_require_shape(infer, op, DY, "dy", ATT_SAMPLE, with_columns(shape, matrix[1])));
+    ATT_TRY(require_gate(infer, op, DATA_GATE, matrix[1]));
+    ATT_TRY(require_residual(infer, op, DATA_RESIDUAL, shape));
     att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, shape);
     return ATT_OK;
 }
@@ -197,7 +197,7 @@ const att_op att_op_affine_data_grad = {
     .help = "dx = (dy (.) gate) B' + residual",
     .autocast_in = 1u << DY | 1u << DATA_RESIDUAL,
     .autocast_out = 1,
-    .autocast_with = 1u << DATA_RESIDUAL,
+    .autocast_promote = 1u << DATA_RESIDUAL,
     .infer = data_grad_infer,
     .cost = affine_cost,
     .absorb = data_grad_absorb,
@@ -210,13 +210,13 @@ static att_status sums_infer(att_infer *infer)
 {
     static const char op[] = "affine_sums";
     ATT_TRY(att_rule_count(infer, op, SUMS_IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, DY, "dy"));
-    ATT_TRY(att_rule_take_rows(infer, op, SUMS_X, "x"));
-    ATT_TRY(take_matrix(infer, op, SUMS_MATRIX, att_rule_columns(&infer->in[SUMS_X])));
+    ATT_TRY(att_rule_require_rows(infer, op, DY, "dy"));
+    ATT_TRY(att_rule_require_rows(infer, op, SUMS_X, "x"));
+    ATT_TRY(require_matrix(infer, op, SUMS_MATRIX, att_rule_columns(&infer->in[SUMS_X])));
     int64_t outputs = infer->in[SUMS_MATRIX].shape.dims[1];
-    ATT_TRY(att_rule_take_shape(infer, op, DY, "dy", ATT_SAMPLE, with_columns(infer->in[SUMS_X].shape, outputs)));
-    ATT_TRY(take_gate(infer, op, SUMS_GATE, outputs));
-    ATT_TRY(take_residual(infer, op, SUMS_RESIDUAL, infer->in[SUMS_MATRIX].shape));
+    ATT_TRY(att_rule_require_shape(infer, op, DY, "dy", ATT_SAMPLE, with_columns(infer->in[SUMS_X].shape, outputs)));
+    ATT_TRY(require_gate(infer, op, SUMS_GATE, outputs));
+    ATT_TRY(require_residual(infer, op, SUMS_RESIDUAL, infer->in[SUMS_MATRIX].shape));
     att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, infer->in[SUMS_MATRIX].shape);
     att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, att_shape_of(outputs));
     return ATT_OK;
@@ -254,8 +254,7 @@ static const att_op_case sums_cases[] = {
 
 const att_op att_op_affine_sums = {
     .name = "affine_sums",
-    .help =
-        "of each sample [x 1]' (dy (.) gate) + residual, and the gate's gradient: columns' sums of ([x 1]' dy) (.) B",
+    .help = "d[B; b] of each sample = [x 1]' (dy (.) gate) + residual; dgate = column sums of ([x 1]' dy) (.) [B; b]",
     .autocast_in = 1u << DY | 1u << SUMS_X,
     .infer = sums_infer,
     .cost = sums_cost,

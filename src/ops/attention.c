@@ -37,7 +37,7 @@ att_value att_attention(att_graph *graph, att_value qkv, const att_attention_opt
 static att_status check_qkv(const att_infer *infer, const char *op, int i)
 {
     const att_attention_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_take_rank(infer, op, i, "qkv", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_rank(infer, op, i, "qkv", ATT_SAMPLE, 2));
     if (attrs->heads < 1 || infer->in[i].shape.dims[1] % (3 * (int64_t)attrs->heads))
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: rows of qkv %s do not divide into q, k, v of %d heads",
                         op, ATT_SHOWN(&infer->in[i]), attrs->heads);
@@ -90,9 +90,9 @@ static void attention_backward(att_backward *backward)
 {
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, OUT), att_backward_in(backward, 0),
                                    att_backward_out(backward, OUT), att_backward_out(backward, LSE)};
-    att_backward_give(backward, 0,
-                      att_emit(att_backward_graph(backward), "attention_grad", att_backward_attrs(backward), in,
-                               GRAD_IN_COUNT, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "attention_grad", att_backward_attrs(backward), in,
+                                       GRAD_IN_COUNT, NULL));
 }
 
 /* `products` matrix products of N x N x d per head, and about 10 operations per score. */
@@ -151,15 +151,15 @@ static att_status grad_infer(att_infer *infer)
     const att_attention_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
     ATT_TRY(check_qkv(infer, op, GRAD_QKV));
-    ATT_TRY(att_rule_take(infer, op, GRAD_DO, "do", ATT_SAMPLE));
-    ATT_TRY(att_rule_take_like(infer, op, GRAD_O, "o", ATT_SAMPLE, GRAD_DO));
-    ATT_TRY(att_rule_take(infer, op, GRAD_LSE, "lse", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, op, GRAD_DO, "do", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_O, "o", ATT_SAMPLE, GRAD_DO));
+    ATT_TRY(att_rule_require(infer, op, GRAD_LSE, "lse", ATT_SAMPLE));
     const att_desc *in = infer->in, *qkv = &in[GRAD_QKV];
     int64_t n = qkv->shape.dims[0], c = qkv->shape.dims[1] / 3;
     if (!att_shape_equal(in[GRAD_DO].shape, att_shape_of(n, c)) ||
         !att_shape_equal(in[GRAD_LSE].shape, att_shape_of(attrs->heads, n)))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: do %s and lse %s do not belong to qkv %s with %d heads",
-                        op, ATT_SHOWN(&in[GRAD_DO]), ATT_SHOWN(&in[GRAD_LSE]), ATT_SHOWN(qkv), attrs->heads);
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: do %s and lse %s do not fit qkv %s with %d heads", op,
+                        ATT_SHOWN(&in[GRAD_DO]), ATT_SHOWN(&in[GRAD_LSE]), ATT_SHOWN(qkv), attrs->heads);
     att_rule_out(infer, qkv->dtype, ATT_SAMPLE, qkv->shape);
     return ATT_OK;
 }
@@ -215,10 +215,10 @@ static bool is_output(const att_graph *graph, const char *name)
 }
 
 /* A probe of attention nodes: the end of its name, and the function that returns its value. */
-typedef struct question {
+typedef struct attention_probe {
     const char *name;
-    att_value (*answer)(att_graph *graph, const att_node *node);
-} question;
+    att_value (*value)(att_graph *graph, const att_node *node);
+} attention_probe;
 
 static att_value stats_of(att_graph *graph, const att_node *node)
 {
@@ -238,20 +238,20 @@ static att_value summary_of(att_graph *graph, const att_node *node)
     return att_attention_summary(graph, node->out[STATS], ATT_ATTRS(node, attention)->prefix);
 }
 
-static const question stats = {"stats", stats_of}, map = {"map", map_of}, summary = {"summary", summary_of};
+static const attention_probe stats = {"stats", stats_of}, map = {"map", map_of}, summary = {"summary", summary_of};
 
-static void ask_node(att_graph *graph, att_node node, const question *asked)
+static void add_probe(att_graph *graph, att_node node, const attention_probe *probe)
 {
     att_text name = {.context = graph->context};
-    att_text_append(&name, "%s.%s", node.scope, asked->name);
+    att_text_append(&name, "%s.%s", node.scope, probe->name);
     if (name.failed)
         att_graph_fail(graph, att_fail_memory(graph->context, name.length, "the name of an output"));
     else if (!is_output(graph, name.data))
-        att_graph_probe(graph, name.data, asked->answer(graph, &node));
+        att_graph_probe(graph, name.data, probe->value(graph, &node));
     att_text_free(&name);
 }
 
-static att_status ask(att_graph *graph, const char *pattern, const question *asked)
+static att_status add_probes(att_graph *graph, const char *pattern, const attention_probe *probe)
 {
     ATT_TRY(graph->status);
     bool found = false;
@@ -261,24 +261,24 @@ static att_status ask(att_graph *graph, const char *pattern, const question *ask
         if (node.op != &att_op_attention || !att_text_matches(pattern, node.scope))
             continue;
         found = true;
-        ask_node(graph, node, asked);
+        add_probe(graph, node, probe);
     }
     if (!found)
-        return att_fail(graph->context, ATT_ERR_NOT_FOUND, "no attention is named \"%s\"", pattern);
+        return att_fail(graph->context, ATT_ERR_NOT_FOUND, "no attention layer matches \"%s\"", pattern);
     return graph->status;
 }
 
 att_status att_ask_attention_stats(att_graph *graph, const char *pattern)
 {
-    return ask(graph, pattern, &stats);
+    return add_probes(graph, pattern, &stats);
 }
 
 att_status att_ask_attention_map(att_graph *graph, const char *pattern)
 {
-    return ask(graph, pattern, &map);
+    return add_probes(graph, pattern, &map);
 }
 
 att_status att_ask_attention_summary(att_graph *graph, const char *pattern)
 {
-    return ask(graph, pattern, &summary);
+    return add_probes(graph, pattern, &summary);
 }

@@ -18,7 +18,7 @@ static att_status summary_infer(att_infer *infer)
 {
     static const char op[] = "attention_summary";
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "stats", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "stats", ATT_SAMPLE, 3));
     att_shape stats = infer->in[0].shape;
     int32_t prefix = ((const att_attention_summary_attrs *)infer->attrs)->prefix;
     if (stats.dims[2] != ATT_STAT_COUNT)
@@ -52,7 +52,7 @@ static const att_op_case summary_cases[] = {
 const att_op att_op_attention_summary = {
     .name = "attention_summary",
     .attrs_size = sizeof(att_attention_summary_attrs),
-    .help = "means over queries of an attention's statistics, a row for each head",
+    .help = "means over queries of attention statistics, one row per head",
     .autocast_in = 0,
     .infer = summary_infer,
     .cost = summary_cost,

@@ -9,15 +9,15 @@ static att_status check_rows(const att_infer *infer, const char *op)
 {
     const att_moments_attrs *attrs = infer->attrs;
     if (attrs->rows < 1)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: samples have %lld rows, must have some", op,
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: samples have %lld rows, must have at least 1", op,
                         (long long)attrs->rows);
     return ATT_OK;
 }
 
-static att_status take_pairs(const att_infer *infer, const char *op, const char *name, att_kind kind)
+static att_status require_pairs(const att_infer *infer, const char *op, const char *name, att_kind kind)
 {
-    ATT_TRY(att_rule_take_rank(infer, op, 0, name, kind, 2));
-    return att_rule_take_shape(infer, op, 0, name, kind, att_shape_of(2, infer->in[0].shape.dims[1]));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, name, kind, 2));
+    return att_rule_require_shape(infer, op, 0, name, kind, att_shape_of(2, infer->in[0].shape.dims[1]));
 }
 
 /* --- channel_moments ---------------------------------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ static att_status take_pairs(const att_infer *infer, const char *op, const char 
 static att_status moments_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "channel_moments", 1));
-    ATT_TRY(att_rule_take_rows(infer, "channel_moments", 0, "x"));
+    ATT_TRY(att_rule_require_rows(infer, "channel_moments", 0, "x"));
     const att_desc *x = &infer->in[0];
     att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(2, att_rule_columns(x)));
     return ATT_OK;
@@ -57,7 +57,7 @@ static const att_op_case moments_cases[] = {
 
 const att_op att_op_channel_moments = {
     .name = "channel_moments",
-    .help = "of each channel of a sample the mean and the sum of (x - mean)^2",
+    .help = "mean and sum of (x - mean)^2 of each channel of a sample",
     .autocast_in = 1,
     .infer = moments_infer,
     .cost = moments_cost,
@@ -69,7 +69,7 @@ const att_op att_op_channel_moments = {
 static att_status merge_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "merge_moments", 1));
-    ATT_TRY(take_pairs(infer, "merge_moments", "moments", ATT_SAMPLE));
+    ATT_TRY(require_pairs(infer, "merge_moments", "moments", ATT_SAMPLE));
     ATT_TRY(check_rows(infer, "merge_moments"));
     att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
     return ATT_OK;
@@ -106,9 +106,9 @@ static att_status running_infer(att_infer *infer)
 {
     static const char op[] = "running_stats";
     ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(take_pairs(infer, op, "stats", ATT_BATCH));
-    ATT_TRY(att_rule_take_vector(infer, op, 1, "mean", 0));
-    ATT_TRY(att_rule_take_vector(infer, op, 2, "variance", 0));
+    ATT_TRY(require_pairs(infer, op, "stats", ATT_BATCH));
+    ATT_TRY(att_rule_require_vector(infer, op, 1, "mean", 0));
+    ATT_TRY(att_rule_require_vector(infer, op, 2, "variance", 0));
     ATT_TRY(check_rows(infer, op));
     att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[1].shape);
     att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[2].shape);
@@ -126,7 +126,7 @@ static const att_op_case running_cases[] = {
 const att_op att_op_running_stats = {
     .name = "running_stats",
     .attrs_size = sizeof(att_moments_attrs),
-    .help = "(1 - momentum) old + momentum new: mean, and variance, whose new one is the unbiased",
+    .help = "running mean and variance = (1 - momentum) old + momentum new, with the unbiased variance of the batch",
     .infer = running_infer,
     ATT_CASES(running_cases),
 };
@@ -136,7 +136,7 @@ const att_op att_op_running_stats = {
 static att_status batch_mean_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "batch_mean", 1));
-    ATT_TRY(att_rule_take(infer, "batch_mean", 0, "sums", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "batch_mean", 0, "sums", ATT_SAMPLE));
     ATT_TRY(check_rows(infer, "batch_mean"));
     att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
     return ATT_OK;
@@ -152,7 +152,7 @@ static const att_op_case batch_mean_cases[] = {
 const att_op att_op_batch_mean = {
     .name = "batch_mean",
     .attrs_size = sizeof(att_moments_attrs),
-    .help = "the mean over all rows of a batch, of sums over each sample's rows",
+    .help = "the mean over all rows of a batch, from sums over each sample's rows",
     .infer = batch_mean_infer,
     ATT_CASES(batch_mean_cases),
 };

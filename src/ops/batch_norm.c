@@ -38,11 +38,11 @@ static att_status batch_norm_infer(att_infer *infer)
 {
     static const char op[] = "batch_norm";
     ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
-    ATT_TRY(att_rule_take_vector(infer, op, GAMMA, "gamma", X));
-    ATT_TRY(att_rule_take_vector(infer, op, BETA, "beta", X));
-    ATT_TRY(att_rule_take_vector(infer, op, MEAN, "mean", X));
-    ATT_TRY(att_rule_take_vector(infer, op, VARIANCE, "variance", X));
+    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_require_vector(infer, op, GAMMA, "gamma", X));
+    ATT_TRY(att_rule_require_vector(infer, op, BETA, "beta", X));
+    ATT_TRY(att_rule_require_vector(infer, op, MEAN, "mean", X));
+    ATT_TRY(att_rule_require_vector(infer, op, VARIANCE, "variance", X));
     ATT_TRY(check_attrs(infer, op));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
@@ -58,8 +58,8 @@ static void batch_norm_backward(att_backward *backward)
     att_value out[3];
     att_emit(att_backward_graph(backward), "batch_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
     for (int i = X; i <= BETA; i++)
-        if (att_backward_wants(backward, i))
-            att_backward_give(backward, i, out[i]);
+        if (att_backward_needs_gradient(backward, i))
+            att_backward_add_gradient(backward, i, out[i]);
 }
 
 void att_batch_norm_follow(att_graph *graph, const att_node *node, att_value stats, int64_t rows)
@@ -72,9 +72,9 @@ void att_batch_norm_follow(att_graph *graph, const att_node *node, att_value sta
 }
 
 /* Computes moments per sample, merges them over the batch, and updates the running statistics. */
-static att_value batch_norm_in_training(att_graph *graph, const att_node *asked)
+static att_value batch_norm_in_training(att_graph *graph, const att_node *original)
 {
-    att_node node = *asked; /* a copy, because emitting may move nodes */
+    att_node node = *original; /* a copy, because emitting may move nodes */
     if (ATT_ATTRS(&node, batch_norm)->frozen)
         return ATT_NONE;
     att_shape shape = att_value_shape(graph, node.in[X]);
@@ -130,7 +130,7 @@ static const att_op_case batch_norm_cases[] = {
 const att_op att_op_batch_norm = {
     .name = "batch_norm",
     .attrs_size = sizeof(att_batch_norm_attrs),
-    .help = "y = act((x - mean) / sqrt(variance + eps) gamma + beta), a number each for every channel",
+    .help = "y = act((x - mean) / sqrt(variance + eps) gamma + beta) per channel",
     .flags = ATT_OP_RECOMPUTE,
     .autocast_in = 1u << X,
     .autocast_out = 1,
@@ -146,11 +146,11 @@ static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "batch_norm_grad";
     ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_take_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
-    ATT_TRY(att_rule_take_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
-    ATT_TRY(att_rule_take_vector(infer, op, GRAD_MEAN, "mean", GRAD_X));
-    ATT_TRY(att_rule_take_vector(infer, op, GRAD_VARIANCE, "variance", GRAD_X));
+    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
+    ATT_TRY(att_rule_require_vector(infer, op, GRAD_MEAN, "mean", GRAD_X));
+    ATT_TRY(att_rule_require_vector(infer, op, GRAD_VARIANCE, "variance", GRAD_X));
     ATT_TRY(check_attrs(infer, op));
     const att_desc *x = &infer->in[GRAD_X];
     att_shape vector = att_shape_of(att_rule_columns(x));

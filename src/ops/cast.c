@@ -6,7 +6,7 @@
 static att_status cast_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "cast", 1));
-    ATT_TRY(att_rule_take(infer, "cast", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "cast", 0, "x", ATT_SAMPLE));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -14,7 +14,7 @@ static att_status cast_infer(att_infer *infer)
 /* Differentiation runs while both types are still equal. */
 static void cast_backward(att_backward *backward)
 {
-    att_backward_give(backward, 0, att_backward_gradient(backward, 0));
+    att_backward_add_gradient(backward, 0, att_backward_gradient(backward, 0));
 }
 
 static const att_op_case cases[] = {

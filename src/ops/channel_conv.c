@@ -26,8 +26,8 @@ static att_status conv_infer(att_infer *infer)
 {
     static const char op[] = "channel_conv";
     ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_take_rank(infer, op, X, "x", ATT_SAMPLE, 1));
-    ATT_TRY(att_rule_take(infer, op, WEIGHT, "weight", ATT_SHARED));
+    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require(infer, op, WEIGHT, "weight", ATT_SHARED));
     ATT_TRY(check_weight(infer, op, infer->in[WEIGHT].shape));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
@@ -38,14 +38,14 @@ static void conv_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
     att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_wants(backward, X)) {
+    if (att_backward_needs_gradient(backward, X)) {
         att_channel_conv_attrs attrs = {.flipped = true};
         att_value in[2] = {dy, att_backward_in(backward, WEIGHT)};
-        att_backward_give(backward, X, att_emit(graph, "channel_conv", &attrs, in, 2, NULL));
+        att_backward_add_gradient(backward, X, att_emit(graph, "channel_conv", &attrs, in, 2, NULL));
     }
-    if (att_backward_wants(backward, WEIGHT)) {
+    if (att_backward_needs_gradient(backward, WEIGHT)) {
         att_value in[3] = {dy, att_backward_in(backward, X), att_backward_in(backward, WEIGHT)};
-        att_backward_give(backward, WEIGHT, att_emit(graph, "channel_conv_weight_grad", NULL, in, 3, NULL));
+        att_backward_add_gradient(backward, WEIGHT, att_emit(graph, "channel_conv_weight_grad", NULL, in, 3, NULL));
     }
 }
 
@@ -83,9 +83,9 @@ static att_status weight_infer(att_infer *infer)
 {
     static const char op[] = "channel_conv_weight_grad";
     ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
-    ATT_TRY(att_rule_take_like(infer, op, 1, "x", ATT_SAMPLE, 0));
-    ATT_TRY(att_rule_take(infer, op, 2, "weight", ATT_SHARED));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require_like(infer, op, 1, "x", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require(infer, op, 2, "weight", ATT_SHARED));
     ATT_TRY(check_weight(infer, op, infer->in[2].shape));
     att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, infer->in[2].shape);
     return ATT_OK;

@@ -13,11 +13,11 @@
  * The smallest ratio of the variance to (sum_c |w_c| deviation_c)^2 observed in training is 5e-3.
  */
 
-static att_status take_gram(const att_infer *infer, const char *op, int i, att_kind kind)
+static att_status require_gram(const att_infer *infer, const char *op, int i, att_kind kind)
 {
-    ATT_TRY(att_rule_take_rank(infer, op, i, "gram", kind, 2));
+    ATT_TRY(att_rule_require_rank(infer, op, i, "gram", kind, 2));
     int64_t columns = infer->in[i].shape.dims[1];
-    return att_rule_take_shape(infer, op, i, "gram", kind, att_shape_of(columns + 1, columns));
+    return att_rule_require_shape(infer, op, i, "gram", kind, att_shape_of(columns + 1, columns));
 }
 
 /* --- channel_gram ------------------------------------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ static att_status take_gram(const att_infer *infer, const char *op, int i, att_k
 static att_status gram_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "channel_gram", 1));
-    ATT_TRY(att_rule_take_rows(infer, "channel_gram", 0, "x"));
+    ATT_TRY(att_rule_require_rows(infer, "channel_gram", 0, "x"));
     const att_desc *x = &infer->in[0];
     int64_t columns = att_rule_columns(x);
     att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(columns + 1, columns));
@@ -36,7 +36,7 @@ static att_status gram_infer(att_infer *infer)
 static void gram_backward(att_backward *backward)
 {
     att_value in[] = {att_backward_in(backward, 0), att_backward_gradient(backward, 0), ATT_NONE, ATT_NONE};
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "affine", NULL, in, 4, NULL));
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "affine", NULL, in, 4, NULL));
 }
 
 /* Half of a symmetric product. */
@@ -79,9 +79,9 @@ static att_status merge_infer(att_infer *infer)
 {
     const att_moments_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, "merge_gram", 1));
-    ATT_TRY(take_gram(infer, "merge_gram", 0, ATT_SAMPLE));
+    ATT_TRY(require_gram(infer, "merge_gram", 0, ATT_SAMPLE));
     if (attrs->rows < 1)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "merge_gram: samples have %lld rows, must have some",
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "merge_gram: samples have %lld rows, must have at least 1",
                         (long long)attrs->rows);
     att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
     return ATT_OK;
@@ -90,7 +90,7 @@ static att_status merge_infer(att_infer *infer)
 /* T applies to the rows of all samples alike. */
 static void merge_backward(att_backward *backward)
 {
-    att_backward_give(backward, 0, att_backward_gradient(backward, 0));
+    att_backward_add_gradient(backward, 0, att_backward_gradient(backward, 0));
 }
 
 static void merge_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -124,21 +124,21 @@ enum { GRAM, WEIGHT, GAMMA, BETA, NORM_IN_COUNT };
 enum { DMATRIX, GRAD_GRAM, GRAD_WEIGHT, GRAD_GAMMA, GRAD_STATS, GRAD_IN_COUNT };
 
 /* Checks the weight of a 1 x 1 convolution, and a vector of its output channels. */
-static att_status take_weight(const att_infer *infer, const char *op, int gram, int weight, int gamma)
+static att_status require_weight(const att_infer *infer, const char *op, int gram, int weight, int gamma)
 {
-    ATT_TRY(att_rule_take_rank(infer, op, weight, "weight", ATT_SHARED, 4));
+    ATT_TRY(att_rule_require_rank(infer, op, weight, "weight", ATT_SHARED, 4));
     int64_t outputs = infer->in[weight].shape.dims[0], inputs = infer->in[gram].shape.dims[1];
-    ATT_TRY(att_rule_take_shape(infer, op, weight, "weight", ATT_SHARED, att_shape_of(outputs, inputs, 1, 1)));
-    return att_rule_take_shape(infer, op, gamma, "gamma", ATT_SHARED, att_shape_of(outputs));
+    ATT_TRY(att_rule_require_shape(infer, op, weight, "weight", ATT_SHARED, att_shape_of(outputs, inputs, 1, 1)));
+    return att_rule_require_shape(infer, op, gamma, "gamma", ATT_SHARED, att_shape_of(outputs));
 }
 
 static att_status norm_infer(att_infer *infer)
 {
     static const char op[] = "gram_norm";
     ATT_TRY(att_rule_count(infer, op, NORM_IN_COUNT));
-    ATT_TRY(take_gram(infer, op, GRAM, ATT_BATCH));
-    ATT_TRY(take_weight(infer, op, GRAM, WEIGHT, GAMMA));
-    ATT_TRY(att_rule_take_like(infer, op, BETA, "beta", ATT_SHARED, GAMMA));
+    ATT_TRY(require_gram(infer, op, GRAM, ATT_BATCH));
+    ATT_TRY(require_weight(infer, op, GRAM, WEIGHT, GAMMA));
+    ATT_TRY(att_rule_require_like(infer, op, BETA, "beta", ATT_SHARED, GAMMA));
     int64_t outputs = infer->in[WEIGHT].shape.dims[0];
     att_rule_out(infer, infer->in[GRAM].dtype, ATT_BATCH, att_shape_of(infer->in[GRAM].shape.dims[0], outputs));
     att_rule_out(infer, infer->in[GRAM].dtype, ATT_BATCH, att_shape_of(2, outputs));
@@ -156,14 +156,14 @@ static void norm_backward(att_backward *backward)
     att_value in[GRAD_IN_COUNT] = {mean, att_backward_in(backward, GRAM), att_backward_in(backward, WEIGHT),
                                    att_backward_in(backward, GAMMA), att_backward_out(backward, 1)};
     att_emit(graph, "gram_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
-    if (att_backward_wants(backward, GRAM))
-        att_backward_give(backward, GRAM, out[DGRAM]);
-    if (att_backward_wants(backward, WEIGHT))
-        att_rule_give_sum(backward, WEIGHT, out[DWEIGHT], 4);
-    if (att_backward_wants(backward, GAMMA))
-        att_rule_give_sum(backward, GAMMA, out[DGAMMA], 1);
-    if (att_backward_wants(backward, BETA))
-        att_rule_give_sum(backward, BETA, out[DBETA], 1);
+    if (att_backward_needs_gradient(backward, GRAM))
+        att_backward_add_gradient(backward, GRAM, out[DGRAM]);
+    if (att_backward_needs_gradient(backward, WEIGHT))
+        att_rule_add_sum(backward, WEIGHT, out[DWEIGHT], 4);
+    if (att_backward_needs_gradient(backward, GAMMA))
+        att_rule_add_sum(backward, GAMMA, out[DGAMMA], 1);
+    if (att_backward_needs_gradient(backward, BETA))
+        att_rule_add_sum(backward, BETA, out[DBETA], 1);
 }
 
 static void norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -203,12 +203,12 @@ static att_status norm_grad_infer(att_infer *infer)
 {
     static const char op[] = "gram_norm_grad";
     ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_take(infer, op, DMATRIX, "dmatrix", ATT_BATCH));
-    ATT_TRY(take_gram(infer, op, GRAD_GRAM, ATT_BATCH));
-    ATT_TRY(take_weight(infer, op, GRAD_GRAM, GRAD_WEIGHT, GRAD_GAMMA));
+    ATT_TRY(att_rule_require(infer, op, DMATRIX, "dmatrix", ATT_BATCH));
+    ATT_TRY(require_gram(infer, op, GRAD_GRAM, ATT_BATCH));
+    ATT_TRY(require_weight(infer, op, GRAD_GRAM, GRAD_WEIGHT, GRAD_GAMMA));
     int64_t outputs = infer->in[GRAD_WEIGHT].shape.dims[0], rows = infer->in[GRAD_GRAM].shape.dims[0];
-    ATT_TRY(att_rule_take_shape(infer, op, DMATRIX, "dmatrix", ATT_BATCH, att_shape_of(rows, outputs)));
-    ATT_TRY(att_rule_take_shape(infer, op, GRAD_STATS, "stats", ATT_BATCH, att_shape_of(2, outputs)));
+    ATT_TRY(att_rule_require_shape(infer, op, DMATRIX, "dmatrix", ATT_BATCH, att_shape_of(rows, outputs)));
+    ATT_TRY(att_rule_require_shape(infer, op, GRAD_STATS, "stats", ATT_BATCH, att_shape_of(2, outputs)));
     for (int i = GRAD_GRAM; i <= GRAD_GAMMA; i++)
         att_rule_out(infer, infer->in[i].dtype, ATT_BATCH, infer->in[i].shape);
     att_rule_out(infer, infer->in[GRAD_GAMMA].dtype, ATT_BATCH, infer->in[GRAD_GAMMA].shape);
@@ -236,8 +236,8 @@ const att_op att_op_gram_norm_grad = {
     .name = "gram_norm_grad",
     .attrs_size = sizeof(att_gram_norm_attrs),
     .help =
-        "of gram_norm's inputs, from the mean over samples of [B; b]'s: T, by way of the gram, of which dx = [x 1] T, "
-        "and each sample's share of those of W, gamma and beta",
+        "gradients of gram_norm's inputs from the mean over samples of d[B; b]: T, the gradient of the gram, with dx = "
+        "[x 1] T; each sample's share of the gradients of W, gamma and beta",
     .infer = norm_grad_infer,
     .cost = norm_grad_cost,
     ATT_CASES(norm_grad_cases),

@@ -16,8 +16,8 @@ static att_status linear_infer(att_infer *infer)
 {
     static const char op[] = "channel_linear";
     ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_take_rank(infer, op, X, "x", ATT_SAMPLE, 2));
-    ATT_TRY(att_rule_take_like(infer, op, WEIGHT, "weight", ATT_SHARED, X));
+    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_like(infer, op, WEIGHT, "weight", ATT_SHARED, X));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, att_shape_of(infer->in[X].shape.dims[0]));
     return ATT_OK;
 }
@@ -26,13 +26,13 @@ static void linear_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
     att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_wants(backward, X)) {
+    if (att_backward_needs_gradient(backward, X)) {
         att_value in[2] = {dy, att_backward_in(backward, WEIGHT)};
-        att_backward_give(backward, X, att_emit(graph, "channel_linear_grad", NULL, in, 2, NULL));
+        att_backward_add_gradient(backward, X, att_emit(graph, "channel_linear_grad", NULL, in, 2, NULL));
     }
-    if (att_backward_wants(backward, WEIGHT)) {
+    if (att_backward_needs_gradient(backward, WEIGHT)) {
         att_value in[2] = {dy, att_backward_in(backward, X)};
-        att_backward_give(backward, WEIGHT, att_emit(graph, "channel_linear_weight_grad", NULL, in, 2, NULL));
+        att_backward_add_gradient(backward, WEIGHT, att_emit(graph, "channel_linear_weight_grad", NULL, in, 2, NULL));
     }
 }
 
@@ -58,17 +58,17 @@ const att_op att_op_channel_linear = {
     ATT_CASES(linear_cases),
 };
 
-static att_status take_gradient(const att_infer *infer, const char *op, const char *name, att_kind kind)
+static att_status require_gradient(const att_infer *infer, const char *op, const char *name, att_kind kind)
 {
     ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 1, name, kind, 2));
-    return att_rule_take_shape(infer, op, 0, "dy", ATT_SAMPLE, att_shape_of(infer->in[1].shape.dims[0]));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 1, name, kind, 2));
+    return att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, att_shape_of(infer->in[1].shape.dims[0]));
 }
 
 static att_status grad_infer(att_infer *infer)
 {
-    ATT_TRY(take_gradient(infer, "channel_linear_grad", "weight", ATT_SHARED));
+    ATT_TRY(require_gradient(infer, "channel_linear_grad", "weight", ATT_SHARED));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }
@@ -87,7 +87,7 @@ const att_op att_op_channel_linear_grad = {
 
 static att_status weight_infer(att_infer *infer)
 {
-    ATT_TRY(take_gradient(infer, "channel_linear_weight_grad", "x", ATT_SAMPLE));
+    ATT_TRY(require_gradient(infer, "channel_linear_weight_grad", "x", ATT_SAMPLE));
     att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, infer->in[1].shape);
     return ATT_OK;
 }

@@ -19,7 +19,7 @@ static att_shape pool_shape(const att_desc *x)
 static att_status pool_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "channel_pool", 1));
-    ATT_TRY(att_rule_take_rows(infer, "channel_pool", 0, "x"));
+    ATT_TRY(att_rule_require_rows(infer, "channel_pool", 0, "x"));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, pool_shape(&infer->in[0]));
     return ATT_OK;
 }
@@ -27,7 +27,8 @@ static att_status pool_infer(att_infer *infer)
 static void pool_backward(att_backward *backward)
 {
     att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_out(backward, 0)};
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "channel_pool_grad", NULL, in, 3, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "channel_pool_grad", NULL, in, 3, NULL));
 }
 
 static void pool_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -48,7 +49,7 @@ static const att_op_case pool_cases[] = {
 
 const att_op att_op_channel_pool = {
     .name = "channel_pool",
-    .help = "of each row the mean and the maximum over channels",
+    .help = "mean and maximum of each row over channels",
     .autocast_in = 1,
     .infer = pool_infer,
     .backward = pool_backward,
@@ -60,10 +61,10 @@ static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "channel_pool_grad";
     ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(att_rule_take(infer, op, 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_take_rows(infer, op, 1, "x"));
-    ATT_TRY(att_rule_take_shape(infer, op, 0, "dy", ATT_SAMPLE, pool_shape(&infer->in[1])));
-    ATT_TRY(att_rule_take_shape(infer, op, 2, "y", ATT_SAMPLE, pool_shape(&infer->in[1])));
+    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_rows(infer, op, 1, "x"));
+    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, pool_shape(&infer->in[1])));
+    ATT_TRY(att_rule_require_shape(infer, op, 2, "y", ATT_SAMPLE, pool_shape(&infer->in[1])));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }
@@ -81,7 +82,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_channel_pool_grad = {
     .name = "channel_pool_grad",
-    .help = "dx = dmean / C, and dmax more at each row's first channel whose x is the maximum",
+    .help = "dx = dmean / C, plus dmax at the first channel of each row whose x is the maximum",
     .autocast_in = 1u << 1,
     .autocast_out = 1,
     .infer = grad_infer,

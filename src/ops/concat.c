@@ -16,8 +16,8 @@ att_value att_concat(att_graph *graph, att_value a, att_value b)
 static att_status concat_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "concat", 2));
-    ATT_TRY(att_rule_take(infer, "concat", A, "a", ATT_SAMPLE));
-    ATT_TRY(att_rule_take(infer, "concat", B, "b", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "concat", A, "a", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "concat", B, "b", ATT_SAMPLE));
     const att_desc *a = &infer->in[A], *b = &infer->in[B];
     att_shape shape = a->shape;
     bool fits = a->shape.rank > 0 && b->shape.rank == a->shape.rank;
@@ -39,8 +39,8 @@ static void concat_backward(att_backward *backward)
     att_value dy = att_backward_gradient(backward, 0), out[2];
     att_emit(att_backward_graph(backward), "concat_grad", &attrs, &dy, 1, out);
     for (int i = 0; i < 2; i++)
-        if (att_backward_wants(backward, i))
-            att_backward_give(backward, i, out[i]);
+        if (att_backward_needs_gradient(backward, i))
+            att_backward_add_gradient(backward, i, out[i]);
 }
 
 static const att_op_case concat_cases[] = {
@@ -54,7 +54,7 @@ const att_op att_op_concat = {
     .help = "y [.., A + B]: a [.., A] and b [.., B] side by side",
     .infer = concat_infer,
     .backward = concat_backward,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(concat_cases),
 };
 
@@ -62,7 +62,7 @@ static att_status grad_infer(att_infer *infer)
 {
     int64_t width = ((const att_concat_attrs *)infer->attrs)->first;
     ATT_TRY(att_rule_count(infer, "concat_grad", 1));
-    ATT_TRY(att_rule_take(infer, "concat_grad", 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "concat_grad", 0, "dy", ATT_SAMPLE));
     att_shape shape = infer->in[0].shape;
     if (shape.rank < 1 || width < 1 || width >= att_rule_columns(&infer->in[0]))
         return att_fail(infer->context, ATT_ERR_MISMATCH, "concat_grad: dy %s does not begin with %lld columns of a",
@@ -90,6 +90,6 @@ const att_op att_op_concat_grad = {
     .attrs_size = sizeof(att_concat_attrs),
     .help = "da, db: the columns of dy that came from a, and those from b",
     .infer = grad_infer,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(grad_cases),
 };

@@ -21,11 +21,11 @@ static att_status broadcast_infer(att_infer *infer)
     static const char op[] = "context_broadcast";
     const att_broadcast_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_take_rank(infer, op, X, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 2));
     if (att_desc_present(&infer->in[SCALE]))
-        ATT_TRY(att_rule_take_vector(infer, op, SCALE, "scale", X));
+        ATT_TRY(att_rule_require_vector(infer, op, SCALE, "scale", X));
     if (att_desc_present(&infer->in[RESIDUAL]))
-        ATT_TRY(att_rule_take_like(infer, op, RESIDUAL, "residual", ATT_SAMPLE, X));
+        ATT_TRY(att_rule_require_like(infer, op, RESIDUAL, "residual", ATT_SAMPLE, X));
     if (!isfinite(attrs->keep) || !isfinite(attrs->share))
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: keep is %g and share is %g, must be finite", op,
                         attrs->keep, attrs->share);
@@ -38,14 +38,14 @@ static void broadcast_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
     att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_wants(backward, X)) {
+    if (att_backward_needs_gradient(backward, X)) {
         att_value in[IN_COUNT] = {dy, att_backward_in(backward, SCALE), ATT_NONE};
-        att_backward_give(backward, X,
-                          att_emit(graph, "context_broadcast", att_backward_attrs(backward), in, IN_COUNT, NULL));
+        att_backward_add_gradient(
+            backward, X, att_emit(graph, "context_broadcast", att_backward_attrs(backward), in, IN_COUNT, NULL));
     }
-    if (att_backward_wants(backward, SCALE)) {
+    if (att_backward_needs_gradient(backward, SCALE)) {
         att_value in[2] = {dy, att_backward_in(backward, X)};
-        att_backward_give(backward, SCALE, att_emit(graph, "context_broadcast_scale_grad", NULL, in, 2, NULL));
+        att_backward_add_gradient(backward, SCALE, att_emit(graph, "context_broadcast_scale_grad", NULL, in, 2, NULL));
     }
 }
 
@@ -110,8 +110,8 @@ static att_status scale_grad_infer(att_infer *infer)
 {
     static const char op[] = "context_broadcast_scale_grad";
     ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "dy", ATT_SAMPLE, 2));
-    ATT_TRY(att_rule_take_like(infer, op, 1, "x", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_like(infer, op, 1, "x", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, att_shape_of(infer->in[1].shape.dims[1]));
     return ATT_OK;
 }

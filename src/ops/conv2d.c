@@ -36,7 +36,7 @@ static att_status check_channels(const att_infer *infer)
 }
 
 /* Checks the bias, and the vectors of an absorbed norm (all or none): one element per output channel. */
-static att_status take_vectors(const att_infer *infer, int64_t channels)
+static att_status require_vectors(const att_infer *infer, int64_t channels)
 {
     static const char *const names[IN_COUNT] = {
         [BIAS] = "bias", [GAMMA] = "gamma", [BETA] = "beta", [MEAN] = "mean", [VARIANCE] = "variance"};
@@ -45,7 +45,7 @@ static att_status take_vectors(const att_infer *infer, int64_t channels)
         bool wanted = i == BIAS ? att_desc_present(&infer->in[BIAS]) : normed;
         if (i == RESIDUAL || !wanted)
             continue;
-        ATT_TRY(att_rule_take(infer, "conv2d", i, names[i], ATT_SHARED));
+        ATT_TRY(att_rule_require(infer, "conv2d", i, names[i], ATT_SHARED));
         if (att_shape_count(infer->in[i].shape) != channels)
             return att_fail(infer->context, ATT_ERR_MISMATCH, "conv2d: %s %s must have %lld elements for weight %s",
                             names[i], ATT_SHOWN(&infer->in[i]), (long long)channels, ATT_SHOWN(&infer->in[WEIGHT]));
@@ -53,11 +53,11 @@ static att_status take_vectors(const att_infer *infer, int64_t channels)
     return ATT_OK;
 }
 
-static att_status take_residual(const att_infer *infer)
+static att_status require_residual(const att_infer *infer)
 {
     if (!att_desc_present(&infer->in[RESIDUAL]))
         return ATT_OK;
-    ATT_TRY(att_rule_take(infer, "conv2d", RESIDUAL, "residual", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "conv2d", RESIDUAL, "residual", ATT_SAMPLE));
     if (!att_shape_equal(infer->in[RESIDUAL].shape, infer->out[0].shape))
         return att_fail(infer->context, ATT_ERR_MISMATCH, "conv2d: residual %s must have the result's shape %s",
                         ATT_SHOWN(&infer->in[RESIDUAL]), ATT_SHOWN(&infer->out[0]));
@@ -67,8 +67,8 @@ static att_status take_residual(const att_infer *infer)
 static att_status conv2d_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "conv2d", IN_COUNT));
-    ATT_TRY(att_rule_take_rank(infer, "conv2d", X, "x", ATT_SAMPLE, 3));
-    ATT_TRY(att_rule_take_rank(infer, "conv2d", WEIGHT, "weight", ATT_SHARED, 4));
+    ATT_TRY(att_rule_require_rank(infer, "conv2d", X, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, "conv2d", WEIGHT, "weight", ATT_SHARED, 4));
     const int64_t *x = infer->in[X].shape.dims, *weight = infer->in[WEIGHT].shape.dims;
     int64_t to[2];
     ATT_TRY(att_conv_size(infer, "conv2d", x, weight + 2, to));
@@ -78,8 +78,8 @@ static att_status conv2d_infer(att_infer *infer)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "conv2d: the result of x %s and weight %s is too large",
                         ATT_SHOWN(&infer->in[X]), ATT_SHOWN(&infer->in[WEIGHT]));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, shape);
-    ATT_TRY(take_vectors(infer, weight[0]));
-    return take_residual(infer);
+    ATT_TRY(require_vectors(infer, weight[0]));
+    return require_residual(infer);
 }
 
 /* For the plain form that att_conv2d() emits; runs before anything is absorbed. */
@@ -93,16 +93,16 @@ static void conv2d_backward(att_backward *backward)
     attrs.width = (int32_t)x.dims[1];
     attrs.kernel_h = (int32_t)weight.dims[2];
     attrs.kernel_w = (int32_t)weight.dims[3];
-    if (att_backward_wants(backward, X)) {
+    if (att_backward_needs_gradient(backward, X)) {
         att_value in[] = {dy, att_backward_in(backward, WEIGHT), ATT_NONE, ATT_NONE, ATT_NONE};
-        att_backward_give(backward, X, att_emit(graph, "conv2d_data_grad", &attrs, in, 5, NULL));
+        att_backward_add_gradient(backward, X, att_emit(graph, "conv2d_data_grad", &attrs, in, 5, NULL));
     }
-    if (att_backward_wants(backward, WEIGHT)) {
+    if (att_backward_needs_gradient(backward, WEIGHT)) {
         att_value in[] = {dy, att_backward_in(backward, X)};
-        att_backward_give(backward, WEIGHT, att_emit(graph, "conv2d_weight_grad", &attrs, in, 2, NULL));
+        att_backward_add_gradient(backward, WEIGHT, att_emit(graph, "conv2d_weight_grad", &attrs, in, 2, NULL));
     }
-    if (att_backward_wants(backward, BIAS))
-        att_rule_give_sum(backward, BIAS, dy, 1);
+    if (att_backward_needs_gradient(backward, BIAS))
+        att_rule_add_sum(backward, BIAS, dy, 1);
 }
 
 static void conv2d_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -332,9 +332,9 @@ const att_op att_op_conv2d = {
     .attrs_size = sizeof(att_conv_attrs),
     .help = "y = act(norm(x * W + b) + r): a convolution; norm the identity or (. - m) / sqrt(v + eps) gamma + beta",
     .autocast_in = 1 << X | 1 << RESIDUAL,
-    .autocast_wanted = 1 << X,
+    .autocast_cast = 1 << X,
     .autocast_out = 1,
-    .autocast_with = 1 << RESIDUAL,
+    .autocast_promote = 1 << RESIDUAL,
     .infer = conv2d_infer,
     .backward = conv2d_backward,
     .cost = conv2d_cost,

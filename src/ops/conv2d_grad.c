@@ -26,8 +26,8 @@ static att_status data_grad_infer(att_infer *infer)
     static const char op[] = "conv2d_data_grad";
     const att_conv_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, DATA_IN_COUNT));
-    ATT_TRY(att_rule_take_rank(infer, op, DY, "dy", ATT_SAMPLE, 3));
-    ATT_TRY(att_rule_take_rank(infer, op, WEIGHT, "weight", ATT_SHARED, 4));
+    ATT_TRY(att_rule_require_rank(infer, op, DY, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, WEIGHT, "weight", ATT_SHARED, 4));
     const int64_t *weight = infer->in[WEIGHT].shape.dims, size[2] = {attrs->height, attrs->width};
     ATT_TRY(check_dy(infer, op, size, weight + 2, weight[0]));
     int64_t channels = weight[1] <= INT32_MAX ? weight[1] * attrs->groups : -1;
@@ -37,11 +37,11 @@ static att_status data_grad_infer(att_infer *infer)
                         ATT_SHOWN(&infer->in[WEIGHT]), attrs->groups);
     att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, shape);
     if (att_desc_present(&infer->in[RESIDUAL]))
-        ATT_TRY(att_rule_take_shape(infer, op, RESIDUAL, "residual", ATT_SAMPLE, shape));
+        ATT_TRY(att_rule_require_shape(infer, op, RESIDUAL, "residual", ATT_SAMPLE, shape));
     if (att_desc_present(&infer->in[PASSED]))
-        ATT_TRY(att_rule_take_shape(infer, op, PASSED, "passed", ATT_SAMPLE, shape));
+        ATT_TRY(att_rule_require_shape(infer, op, PASSED, "passed", ATT_SAMPLE, shape));
     return att_desc_present(&infer->in[POOLED])
-               ? att_rule_take_shape(infer, op, POOLED, "pooled", ATT_SAMPLE, att_shape_of(channels))
+               ? att_rule_require_shape(infer, op, POOLED, "pooled", ATT_SAMPLE, att_shape_of(channels))
                : ATT_OK;
 }
 
@@ -187,9 +187,9 @@ const att_op att_op_conv2d_data_grad = {
         "dx [h, w, C]: dy, spread by the weight to where the convolution read x (+ residual + pooled / (h w)); 0 where "
         "passed is not > 0",
     .autocast_in = 1u << DY | 1u << RESIDUAL | 1u << PASSED,
-    .autocast_wanted = 1u << DY,
+    .autocast_cast = 1u << DY,
     .autocast_out = 1,
-    .autocast_with = 1u << RESIDUAL,
+    .autocast_promote = 1u << RESIDUAL,
     .infer = data_grad_infer,
     .cost = data_grad_cost,
     .absorb = data_grad_absorb,
@@ -201,8 +201,8 @@ static att_status weight_grad_infer(att_infer *infer)
     static const char op[] = "conv2d_weight_grad";
     const att_conv_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, WEIGHT_IN_COUNT));
-    ATT_TRY(att_rule_take_rank(infer, op, DY, "dy", ATT_SAMPLE, 3));
-    ATT_TRY(att_rule_take_rank(infer, op, X, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, DY, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 3));
     const int64_t *x = infer->in[X].shape.dims, kernel[2] = {attrs->kernel_h, attrs->kernel_w};
     int64_t outputs = infer->in[DY].shape.dims[2];
     ATT_TRY(check_dy(infer, op, x, kernel, outputs));
@@ -326,7 +326,7 @@ const att_op att_op_conv2d_weight_grad = {
     .help =
         "dW [O, C / groups, kernel_h, kernel_w]: products of dy and what of x it came from, over samples and places",
     .autocast_in = 3,
-    .autocast_wanted = 3,
+    .autocast_cast = 3,
     .infer = weight_grad_infer,
     .cost = weight_grad_cost,
     ATT_CASES(weight_grad_cases),

@@ -13,7 +13,7 @@ att_value att_cross_entropy(att_graph *graph, att_value logits, att_value target
     return att_emit(graph, "cross_entropy", &attrs, in, 2, NULL);
 }
 
-static att_status take_target(const att_infer *infer, const char *op, int logits)
+static att_status require_target(const att_infer *infer, const char *op, int logits)
 {
     const att_desc *target = &infer->in[logits + 1];
     double smoothing = ((const att_cross_entropy_attrs *)infer->attrs)->smoothing;
@@ -21,10 +21,10 @@ static att_status take_target(const att_infer *infer, const char *op, int logits
     if (!(smoothing >= 0 && smoothing < 1))
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: smoothing is %g, must be in [0, 1)", op, smoothing);
     if (!is_class)
-        ATT_TRY(att_rule_take_like(infer, op, logits + 1, "target", ATT_SAMPLE, logits));
+        ATT_TRY(att_rule_require_like(infer, op, logits + 1, "target", ATT_SAMPLE, logits));
     else if (target->kind != ATT_SAMPLE || target->shape.rank != 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: target %s of whole numbers must be one number for each sample", op, ATT_SHOWN(target));
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: integer target %s must be one number per sample", op,
+                        ATT_SHOWN(target));
     if (!is_class && smoothing != 0)
         return att_fail(infer->context, ATT_ERR_ARGUMENT,
                         "%s: smoothing is %g, must be 0 with a target that is a distribution", op, smoothing);
@@ -35,8 +35,8 @@ static att_status loss_infer(att_infer *infer)
 {
     static const char op[] = "cross_entropy";
     ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "logits", ATT_SAMPLE, 1));
-    ATT_TRY(take_target(infer, op, 0));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "logits", ATT_SAMPLE, 1));
+    ATT_TRY(require_target(infer, op, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, (att_shape){.rank = 0});
     return ATT_OK;
 }
@@ -44,13 +44,14 @@ static att_status loss_infer(att_infer *infer)
 static void loss_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
-    if (att_backward_wants(backward, 1)) {
+    if (att_backward_needs_gradient(backward, 1)) {
         att_graph_fail(graph, att_fail(graph->context, ATT_ERR_UNSUPPORTED,
                                        "cross_entropy: the target depends on parameters; it has no gradient here"));
         return;
     }
     att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_in(backward, 1)};
-    att_backward_give(backward, 0, att_emit(graph, "cross_entropy_grad", att_backward_attrs(backward), in, 3, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(graph, "cross_entropy_grad", att_backward_attrs(backward), in, 3, NULL));
 }
 
 /* Maximum, exponential (10), sum, product with the target. */
@@ -97,9 +98,9 @@ static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "cross_entropy_grad";
     ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "dloss", ATT_SAMPLE, 0));
-    ATT_TRY(att_rule_take_rank(infer, op, 1, "logits", ATT_SAMPLE, 1));
-    ATT_TRY(take_target(infer, op, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dloss", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require_rank(infer, op, 1, "logits", ATT_SAMPLE, 1));
+    ATT_TRY(require_target(infer, op, 1));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }

@@ -51,12 +51,12 @@ static att_status check_attrs(const att_infer *infer, const char *op, int64_t ch
 static att_status pool_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "dct_pool", 1));
-    ATT_TRY(att_rule_take_rank(infer, "dct_pool", 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, "dct_pool", 0, "x", ATT_SAMPLE, 3));
     const att_desc *x = &infer->in[0];
     ATT_TRY(check_attrs(infer, "dct_pool", x->shape.dims[2]));
     const att_dct_attrs *attrs = infer->attrs;
     att_shape map = att_shape_of(attrs->map_height, attrs->map_width, x->shape.dims[2]);
-    ATT_TRY(att_rule_take_shape(infer, "dct_pool", 0, "x", ATT_SAMPLE, map));
+    ATT_TRY(att_rule_require_shape(infer, "dct_pool", 0, "x", ATT_SAMPLE, map));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(x->shape.dims[2]));
     return ATT_OK;
 }
@@ -64,7 +64,7 @@ static att_status pool_infer(att_infer *infer)
 static void pool_backward(att_backward *backward)
 {
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(
+    att_backward_add_gradient(
         backward, 0,
         att_emit(att_backward_graph(backward), "dct_pool_grad", att_backward_attrs(backward), &dy, 1, NULL));
 }
@@ -103,7 +103,7 @@ static att_status grad_infer(att_infer *infer)
     static const char op[] = "dct_pool_grad";
     const att_dct_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
     int64_t channels = infer->in[0].shape.dims[0];
     ATT_TRY(check_attrs(infer, op, channels));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->map_height, attrs->map_width, channels));
@@ -119,7 +119,7 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_dct_pool_grad = {
     .name = "dct_pool_grad",
     .attrs_size = sizeof(att_dct_attrs),
-    .help = "dx[i, j, c] = dy[c] times what x[i, j, c] counts in y[c]",
+    .help = "dx[i, j, c] = dy[c] times the weight of x[i, j, c] in y[c]",
     .autocast_out = 1,
     .infer = grad_infer,
     ATT_CASES(grad_cases),

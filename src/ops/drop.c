@@ -44,7 +44,7 @@ static att_status infer_drop(att_infer *infer, const char *op)
 {
     double rate = ((const att_drop_attrs *)infer->attrs)->rate;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take(infer, op, 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, op, 0, "x", ATT_SAMPLE));
     if (!(rate >= 0 && rate < 1))
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: rate is %g, must be in [0, 1)", op, rate);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
@@ -55,8 +55,8 @@ static att_status infer_drop(att_infer *infer, const char *op)
 static void drop_backward(att_backward *backward, const char *op)
 {
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0,
-                      att_emit(att_backward_graph(backward), op, att_backward_attrs(backward), &dy, 1, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), op, att_backward_attrs(backward), &dy, 1, NULL));
 }
 
 static att_status dropout_infer(att_infer *infer)

@@ -11,7 +11,7 @@ att_value att_embed(att_graph *graph, att_value table, att_value indices)
     return att_emit(graph, "embed", NULL, in, 2, NULL);
 }
 
-static att_status take_indices(const att_infer *infer, const char *op)
+static att_status require_indices(const att_infer *infer, const char *op)
 {
     const att_desc *indices = &infer->in[1];
     if (!att_desc_present(indices))
@@ -36,8 +36,8 @@ static att_shape rows_shape(const att_infer *infer, int64_t columns)
 static att_status embed_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "embed", 2));
-    ATT_TRY(att_rule_take_rank(infer, "embed", 0, "table", ATT_SHARED, 2));
-    ATT_TRY(take_indices(infer, "embed"));
+    ATT_TRY(att_rule_require_rank(infer, "embed", 0, "table", ATT_SHARED, 2));
+    ATT_TRY(require_indices(infer, "embed"));
     att_shape shape = rows_shape(infer, infer->in[0].shape.dims[1]);
     if (att_shape_count(shape) < 0)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "embed: the result of table %s and indices %s is too large",
@@ -50,7 +50,7 @@ static void embed_backward(att_backward *backward)
 {
     att_embed_attrs attrs = {.rows = att_backward_in_desc(backward, 0).shape.dims[0]};
     att_value in[2] = {att_backward_gradient(backward, 0), att_backward_in(backward, 1)};
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "embed_grad", &attrs, in, 2, NULL));
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "embed_grad", &attrs, in, 2, NULL));
 }
 
 static const att_op_case embed_cases[] = {
@@ -72,7 +72,7 @@ const att_op att_op_embed = {
     .help = "y [.., C]: for each index [..] that row of the table [V, C]; NaN for an index outside [0, V)",
     .infer = embed_infer,
     .backward = embed_backward,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(embed_cases),
 };
 
@@ -81,10 +81,10 @@ static att_status grad_infer(att_infer *infer)
     static const char op[] = "embed_grad";
     const att_embed_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_take_rows(infer, op, 0, "dy"));
-    ATT_TRY(take_indices(infer, op));
+    ATT_TRY(att_rule_require_rows(infer, op, 0, "dy"));
+    ATT_TRY(require_indices(infer, op));
     int64_t columns = att_rule_columns(&infer->in[0]);
-    ATT_TRY(att_rule_take_shape(infer, op, 0, "dy", ATT_SAMPLE, rows_shape(infer, columns)));
+    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, rows_shape(infer, columns)));
     att_shape table = att_shape_of(attrs->rows, columns);
     if (att_shape_count(table) < 1)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: a table of %lld rows of %lld is empty or too large", op,

@@ -18,11 +18,11 @@ static att_status gate_infer(att_infer *infer)
 {
     static const char op[] = "gate";
     ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
     att_shape vector = att_shape_of(att_rule_columns(&infer->in[X]));
-    ATT_TRY(att_rule_take_shape(infer, op, GATE, "gate", ATT_SAMPLE, vector));
+    ATT_TRY(att_rule_require_shape(infer, op, GATE, "gate", ATT_SAMPLE, vector));
     if (att_desc_present(&infer->in[RESIDUAL]))
-        ATT_TRY(att_rule_take_like(infer, op, RESIDUAL, "residual", ATT_SAMPLE, X));
+        ATT_TRY(att_rule_require_like(infer, op, RESIDUAL, "residual", ATT_SAMPLE, X));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
 }
@@ -32,11 +32,11 @@ static void gate_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
     att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_wants(backward, X))
-        att_backward_give(backward, X, att_gate(graph, dy, att_backward_in(backward, GATE)));
-    if (att_backward_wants(backward, GATE)) {
+    if (att_backward_needs_gradient(backward, X))
+        att_backward_add_gradient(backward, X, att_gate(graph, dy, att_backward_in(backward, GATE)));
+    if (att_backward_needs_gradient(backward, GATE)) {
         att_value in[2] = {dy, att_backward_in(backward, X)};
-        att_backward_give(backward, GATE, att_emit(graph, "channel_dot", NULL, in, 2, NULL));
+        att_backward_add_gradient(backward, GATE, att_emit(graph, "channel_dot", NULL, in, 2, NULL));
     }
 }
 
@@ -65,11 +65,11 @@ static const att_op_case gate_cases[] = {
 const att_op att_op_gate = {
     .name = "gate",
     .attrs_size = sizeof(att_gate_attrs),
-    .help = "y = act(x (.) gate (+ residual)), gate a sample's factor for each channel",
+    .help = "y = act(x (.) gate (+ residual)), with one factor per channel and sample",
     .flags = ATT_OP_RECOMPUTE,
     .autocast_in = 1u << X | 1u << RESIDUAL,
     .autocast_out = 1,
-    .autocast_with = 1u << RESIDUAL,
+    .autocast_promote = 1u << RESIDUAL,
     .infer = gate_infer,
     .backward = gate_backward,
     .absorb = gate_absorb,
@@ -79,8 +79,8 @@ const att_op att_op_gate = {
 static att_status dot_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "channel_dot", 2));
-    ATT_TRY(att_rule_take_rows(infer, "channel_dot", 0, "dy"));
-    ATT_TRY(att_rule_take_like(infer, "channel_dot", 1, "x", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require_rows(infer, "channel_dot", 0, "dy"));
+    ATT_TRY(att_rule_require_like(infer, "channel_dot", 1, "x", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, att_shape_of(att_rule_columns(&infer->in[1])));
     return ATT_OK;
 }
@@ -105,7 +105,7 @@ static const att_op_case dot_cases[] = {
 
 const att_op att_op_channel_dot = {
     .name = "channel_dot",
-    .help = "of each channel of a sample the sum over rows of dy (.) x",
+    .help = "sum of dy (.) x over rows, for each channel of a sample",
     .autocast_in = 3,
     .infer = dot_infer,
     .cost = dot_cost,

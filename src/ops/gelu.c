@@ -12,7 +12,7 @@ att_value att_gelu(att_graph *graph, att_value x)
 static att_status gelu_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "gelu", 1));
-    ATT_TRY(att_rule_take(infer, "gelu", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "gelu", 0, "x", ATT_SAMPLE));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -20,7 +20,7 @@ static att_status gelu_infer(att_infer *infer)
 static void gelu_backward(att_backward *backward)
 {
     att_value in[2] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0)};
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "gelu_grad", NULL, in, 2, NULL));
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "gelu_grad", NULL, in, 2, NULL));
 }
 
 /* About the same for forward and gradient; an error function costs about 15 operations. */
@@ -55,8 +55,8 @@ const att_op att_op_gelu = {
 static att_status grad_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "gelu_grad", 2));
-    ATT_TRY(att_rule_take(infer, "gelu_grad", 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_take_like(infer, "gelu_grad", 1, "x", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require(infer, "gelu_grad", 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, "gelu_grad", 1, "x", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }

@@ -12,7 +12,7 @@ att_value att_global_max(att_graph *graph, att_value x)
 static att_status max_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "global_max", 1));
-    ATT_TRY(att_rule_take_rows(infer, "global_max", 0, "x"));
+    ATT_TRY(att_rule_require_rows(infer, "global_max", 0, "x"));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(att_rule_columns(&infer->in[0])));
     return ATT_OK;
 }
@@ -20,7 +20,8 @@ static att_status max_infer(att_infer *infer)
 static void max_backward(att_backward *backward)
 {
     att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_out(backward, 0)};
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "global_max_grad", NULL, in, 3, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "global_max_grad", NULL, in, 3, NULL));
 }
 
 static void max_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -41,7 +42,7 @@ static const att_op_case max_cases[] = {
 
 const att_op att_op_global_max = {
     .name = "global_max",
-    .help = "of each channel the maximum over rows",
+    .help = "maximum of each channel over rows",
     .autocast_in = 1,
     .infer = max_infer,
     .backward = max_backward,
@@ -53,11 +54,11 @@ static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "global_max_grad";
     ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
-    ATT_TRY(att_rule_take_rows(infer, op, 1, "x"));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require_rows(infer, op, 1, "x"));
     att_shape vector = att_shape_of(att_rule_columns(&infer->in[1]));
-    ATT_TRY(att_rule_take_shape(infer, op, 0, "dy", ATT_SAMPLE, vector));
-    ATT_TRY(att_rule_take_shape(infer, op, 2, "y", ATT_SAMPLE, vector));
+    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, vector));
+    ATT_TRY(att_rule_require_shape(infer, op, 2, "y", ATT_SAMPLE, vector));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }

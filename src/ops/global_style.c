@@ -23,7 +23,7 @@ static att_status style_infer(att_infer *infer)
     static const char op[] = "global_style";
     double eps = ((const att_style_attrs *)infer->attrs)->eps;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rows(infer, op, 0, "x"));
+    ATT_TRY(att_rule_require_rows(infer, op, 0, "x"));
     const att_desc *x = &infer->in[0];
     if (att_rule_rows(x) < 2)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: x %s must have more than one row", op, ATT_SHOWN(x));
@@ -36,7 +36,8 @@ static att_status style_infer(att_infer *infer)
 static void style_backward(att_backward *backward)
 {
     att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_out(backward, 0)};
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "global_style_grad", NULL, in, 3, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "global_style_grad", NULL, in, 3, NULL));
 }
 
 static void style_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -60,7 +61,7 @@ static const att_op_case style_cases[] = {
 const att_op att_op_global_style = {
     .name = "global_style",
     .attrs_size = sizeof(att_style_attrs),
-    .help = "of each channel the mean and sqrt(unbiased variance + eps) over rows",
+    .help = "mean and sqrt(unbiased variance + eps) of each channel over rows",
     .autocast_in = 1,
     .infer = style_infer,
     .backward = style_backward,
@@ -72,10 +73,10 @@ static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "global_style_grad";
     ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(att_rule_take(infer, op, 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_take_rows(infer, op, 1, "x"));
-    ATT_TRY(att_rule_take_shape(infer, op, 0, "dy", ATT_SAMPLE, style_shape(&infer->in[1])));
-    ATT_TRY(att_rule_take_shape(infer, op, 2, "y", ATT_SAMPLE, style_shape(&infer->in[1])));
+    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_rows(infer, op, 1, "x"));
+    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, style_shape(&infer->in[1])));
+    ATT_TRY(att_rule_require_shape(infer, op, 2, "y", ATT_SAMPLE, style_shape(&infer->in[1])));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }

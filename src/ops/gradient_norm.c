@@ -5,7 +5,7 @@
 static att_status infer_one(att_infer *infer, const char *op, const char *name, att_dtype dtype)
 {
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, name, ATT_SHARED, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, name, ATT_SHARED, 1));
     att_rule_out(infer, dtype, ATT_SHARED, att_shape_of(1));
     return ATT_OK;
 }

@@ -34,9 +34,9 @@ static att_status check_attrs(const att_infer *infer, const char *op, const att_
     return ATT_OK;
 }
 
-static att_status take_optional_vector(const att_infer *infer, const char *op, int i, const char *name, int j)
+static att_status require_optional_vector(const att_infer *infer, const char *op, int i, const char *name, int j)
 {
-    return att_desc_present(&infer->in[i]) ? att_rule_take_vector(infer, op, i, name, j) : ATT_OK;
+    return att_desc_present(&infer->in[i]) ? att_rule_require_vector(infer, op, i, name, j) : ATT_OK;
 }
 
 static att_shape moments_shape(const att_desc *x)
@@ -49,11 +49,11 @@ static att_status group_norm_infer(att_infer *infer)
     static const char op[] = "group_norm";
     const att_desc *x = &infer->in[X];
     ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
     ATT_TRY(check_attrs(infer, op, x));
-    ATT_TRY(att_rule_take_shape(infer, op, MOMENTS, "moments", ATT_SAMPLE, moments_shape(x)));
-    ATT_TRY(take_optional_vector(infer, op, GAMMA, "gamma", X));
-    ATT_TRY(take_optional_vector(infer, op, BETA, "beta", X));
+    ATT_TRY(att_rule_require_shape(infer, op, MOMENTS, "moments", ATT_SAMPLE, moments_shape(x)));
+    ATT_TRY(require_optional_vector(infer, op, GAMMA, "gamma", X));
+    ATT_TRY(require_optional_vector(infer, op, BETA, "beta", X));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
 }
@@ -67,16 +67,16 @@ static void group_norm_backward(att_backward *backward)
                                    att_backward_in(backward, MOMENTS)};
     att_value sums[2];
     att_emit(graph, "group_norm_sums", attrs, in, SUMS_IN_COUNT, sums);
-    if (att_backward_wants(backward, GAMMA))
-        att_rule_give_sum(backward, GAMMA, sums[SUM_DY_NORMAL], 1);
-    if (att_backward_wants(backward, BETA))
-        att_rule_give_sum(backward, BETA, sums[SUM_DY], 1);
-    if (!att_backward_wants(backward, X))
+    if (att_backward_needs_gradient(backward, GAMMA))
+        att_rule_add_sum(backward, GAMMA, sums[SUM_DY_NORMAL], 1);
+    if (att_backward_needs_gradient(backward, BETA))
+        att_rule_add_sum(backward, BETA, sums[SUM_DY], 1);
+    if (!att_backward_needs_gradient(backward, X))
         return;
     att_value grad[GRAD_IN_COUNT] = {
         in[GRAD_DY], in[GRAD_X], in[GRAD_MOMENTS], att_backward_in(backward, GAMMA), sums[SUM_DY], sums[SUM_DY_NORMAL],
     };
-    att_backward_give(backward, X, att_emit(graph, "group_norm_grad", attrs, grad, GRAD_IN_COUNT, NULL));
+    att_backward_add_gradient(backward, X, att_emit(graph, "group_norm_grad", attrs, grad, GRAD_IN_COUNT, NULL));
 }
 
 /* Subtract the mean; scale and shift. */
@@ -133,19 +133,19 @@ const att_op att_op_group_norm = {
     ATT_CASES(group_norm_cases),
 };
 
-static att_status take_gradient(const att_infer *infer, const char *op, int count)
+static att_status require_gradient(const att_infer *infer, const char *op, int count)
 {
     const att_desc *x = &infer->in[GRAD_X];
     ATT_TRY(att_rule_count(infer, op, count));
-    ATT_TRY(att_rule_take_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_take_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
     ATT_TRY(check_attrs(infer, op, x));
-    return att_rule_take_shape(infer, op, GRAD_MOMENTS, "moments", ATT_SAMPLE, moments_shape(x));
+    return att_rule_require_shape(infer, op, GRAD_MOMENTS, "moments", ATT_SAMPLE, moments_shape(x));
 }
 
 static att_status sums_infer(att_infer *infer)
 {
-    ATT_TRY(take_gradient(infer, "group_norm_sums", SUMS_IN_COUNT));
+    ATT_TRY(require_gradient(infer, "group_norm_sums", SUMS_IN_COUNT));
     const att_desc *x = &infer->in[GRAD_X];
     att_shape vector = att_shape_of(att_rule_columns(x));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, vector);
@@ -185,12 +185,12 @@ const att_op att_op_group_norm_sums = {
 static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "group_norm_grad";
-    ATT_TRY(take_gradient(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(take_optional_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
+    ATT_TRY(require_gradient(infer, op, GRAD_IN_COUNT));
+    ATT_TRY(require_optional_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
     const att_desc *x = &infer->in[GRAD_X];
     att_shape vector = att_shape_of(att_rule_columns(x));
-    ATT_TRY(att_rule_take_shape(infer, op, GRAD_SUM_DY, "the sum of dy", ATT_SAMPLE, vector));
-    ATT_TRY(att_rule_take_shape(infer, op, GRAD_SUM_DY_NORMAL, "the sum of dy n", ATT_SAMPLE, vector));
+    ATT_TRY(att_rule_require_shape(infer, op, GRAD_SUM_DY, "the sum of dy", ATT_SAMPLE, vector));
+    ATT_TRY(att_rule_require_shape(infer, op, GRAD_SUM_DY_NORMAL, "the sum of dy n", ATT_SAMPLE, vector));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
 }

@@ -20,11 +20,11 @@ static att_status l2_norm_infer(att_infer *infer)
     static const char op[] = "l2_norm";
     const att_l2_norm_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rows(infer, op, 0, "x"));
+    ATT_TRY(att_rule_require_rows(infer, op, 0, "x"));
     if (!isfinite(attrs->eps) || attrs->eps <= 0)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_rule_one_a_row(&infer->in[0]));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_rule_reduced_shape(&infer->in[0]));
     return ATT_OK;
 }
 
@@ -32,7 +32,7 @@ static void l2_norm_backward(att_backward *backward)
 {
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0),
                                    att_backward_out(backward, 1)};
-    att_backward_give(
+    att_backward_add_gradient(
         backward, 0,
         att_emit(att_backward_graph(backward), "l2_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, NULL));
 }
@@ -74,10 +74,10 @@ static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "l2_norm_grad";
     ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_take_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
     const att_desc *x = &infer->in[GRAD_X];
-    ATT_TRY(att_rule_take_shape(infer, op, GRAD_NORM, "norm", ATT_SAMPLE, att_rule_one_a_row(x)));
+    ATT_TRY(att_rule_require_shape(infer, op, GRAD_NORM, "norm", ATT_SAMPLE, att_rule_reduced_shape(x)));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
 }

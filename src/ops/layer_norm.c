@@ -29,9 +29,9 @@ static att_status layer_norm_infer(att_infer *infer)
     static const char op[] = "layer_norm";
     const att_layer_norm_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
-    ATT_TRY(att_rule_take_vector(infer, op, GAMMA, "gamma", X));
-    ATT_TRY(att_rule_take_vector(infer, op, BETA, "beta", X));
+    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_require_vector(infer, op, GAMMA, "gamma", X));
+    ATT_TRY(att_rule_require_vector(infer, op, BETA, "beta", X));
     if (!isfinite(attrs->eps) || attrs->eps <= 0)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
     const att_desc *x = &infer->in[X];
@@ -47,8 +47,8 @@ static void layer_norm_backward(att_backward *backward)
     att_value out[3];
     att_emit(att_backward_graph(backward), "layer_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
     for (int i = X; i <= BETA; i++)
-        if (att_backward_wants(backward, i))
-            att_backward_give(backward, i, out[i]);
+        if (att_backward_needs_gradient(backward, i))
+            att_backward_add_gradient(backward, i, out[i]);
 }
 
 /* Mean: 1 operation per element; variance: 3; normalise, scale, shift: 4. */
@@ -96,16 +96,16 @@ static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "layer_norm_grad";
     ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_take_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
-    ATT_TRY(att_rule_take_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
-    ATT_TRY(att_rule_take(infer, op, GRAD_STATS, "stats", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
+    ATT_TRY(att_rule_require(infer, op, GRAD_STATS, "stats", ATT_SAMPLE));
     const att_desc *x = &infer->in[GRAD_X], *stats = &infer->in[GRAD_STATS];
     if (!att_shape_equal(stats->shape, stats_shape(x)))
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: stats %s must hold two numbers for each row of x %s", op,
                         ATT_SHOWN(stats), ATT_SHOWN(x));
     if (att_desc_present(&infer->in[GRAD_ADDEND]))
-        ATT_TRY(att_rule_take_like(infer, op, GRAD_ADDEND, "addend", ATT_SAMPLE, GRAD_X));
+        ATT_TRY(att_rule_require_like(infer, op, GRAD_ADDEND, "addend", ATT_SAMPLE, GRAD_X));
     att_shape vector = att_shape_of(att_rule_columns(x));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     att_rule_out(infer, x->dtype, ATT_SUMMED, vector);

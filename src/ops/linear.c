@@ -14,10 +14,10 @@ att_value att_linear(att_graph *graph, att_value x, att_value weight, att_value 
     return att_emit(graph, "linear", NULL, in, IN_COUNT, NULL);
 }
 
-static att_status take_weight(const att_infer *infer, int64_t *outputs)
+static att_status require_weight(const att_infer *infer, int64_t *outputs)
 {
     const att_linear_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_take(infer, "linear", WEIGHT, "weight", ATT_SHARED));
+    ATT_TRY(att_rule_require(infer, "linear", WEIGHT, "weight", ATT_SHARED));
     const att_desc *x = &infer->in[X], *weight = &infer->in[WEIGHT];
     if (weight->shape.rank < 2)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: weight %s must have at least 2 axes",
@@ -34,12 +34,12 @@ static att_status take_weight(const att_infer *infer, int64_t *outputs)
 static att_status linear_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "linear", IN_COUNT));
-    ATT_TRY(att_rule_take(infer, "linear", X, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "linear", X, "x", ATT_SAMPLE));
     const att_desc *in = infer->in;
     if (in[X].shape.rank < 1)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: x is a scalar, must have rows");
     int64_t outputs = 0;
-    ATT_TRY(take_weight(infer, &outputs));
+    ATT_TRY(require_weight(infer, &outputs));
     att_shape shape = in[X].shape;
     shape.dims[shape.rank - 1] = outputs;
     if (att_shape_count(shape) < 0)
@@ -47,13 +47,13 @@ static att_status linear_infer(att_infer *infer)
                         ATT_SHOWN(&in[X]), ATT_SHOWN(&in[WEIGHT]));
     att_rule_out(infer, in[X].dtype, ATT_SAMPLE, shape);
     if (att_desc_present(&in[BIAS])) {
-        ATT_TRY(att_rule_take(infer, "linear", BIAS, "bias", ATT_SHARED));
+        ATT_TRY(att_rule_require(infer, "linear", BIAS, "bias", ATT_SHARED));
         if (att_shape_count(in[BIAS].shape) != outputs)
             return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: bias %s must have %lld elements for weight %s",
                             ATT_SHOWN(&in[BIAS]), (long long)outputs, ATT_SHOWN(&in[WEIGHT]));
     }
     if (att_desc_present(&in[RESIDUAL])) {
-        ATT_TRY(att_rule_take(infer, "linear", RESIDUAL, "residual", ATT_SAMPLE));
+        ATT_TRY(att_rule_require(infer, "linear", RESIDUAL, "residual", ATT_SAMPLE));
         if (!att_shape_equal(in[RESIDUAL].shape, shape))
             return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: residual %s must have the result's shape %s",
                             ATT_SHOWN(&in[RESIDUAL]), ATT_SHOWN(&infer->out[0]));
@@ -61,30 +61,31 @@ static att_status linear_infer(att_infer *infer)
     return ATT_OK;
 }
 
-static void give_weight_gradients(att_backward *backward, att_value dy)
+static void add_weight_gradients(att_backward *backward, att_value dy)
 {
-    if (!att_backward_wants(backward, WEIGHT)) {
-        if (att_backward_wants(backward, BIAS))
-            att_rule_give_sum(backward, BIAS, dy, 1);
+    if (!att_backward_needs_gradient(backward, WEIGHT)) {
+        if (att_backward_needs_gradient(backward, BIAS))
+            att_rule_add_sum(backward, BIAS, dy, 1);
         return;
     }
     att_value in[2] = {dy, att_backward_in(backward, X)}, out[2];
     att_emit(att_backward_graph(backward), "linear_weight_grad", NULL, in, 2, out);
-    att_backward_give(backward, WEIGHT, out[0]);
-    if (att_backward_wants(backward, BIAS))
-        att_backward_give(backward, BIAS, out[1]);
+    att_backward_add_gradient(backward, WEIGHT, out[0]);
+    if (att_backward_needs_gradient(backward, BIAS))
+        att_backward_add_gradient(backward, BIAS, out[1]);
 }
 
 /* For the plain form that att_linear() emits; runs before anything is absorbed. */
 static void linear_backward(att_backward *backward)
 {
     att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_wants(backward, X)) {
+    if (att_backward_needs_gradient(backward, X)) {
         att_linear_attrs attrs = {.transposed = true};
         att_value in[IN_COUNT] = {dy, att_backward_in(backward, WEIGHT), ATT_NONE, ATT_NONE};
-        att_backward_give(backward, X, att_emit(att_backward_graph(backward), "linear", &attrs, in, IN_COUNT, NULL));
+        att_backward_add_gradient(backward, X,
+                                  att_emit(att_backward_graph(backward), "linear", &attrs, in, IN_COUNT, NULL));
     }
-    give_weight_gradients(backward, dy);
+    add_weight_gradients(backward, dy);
 }
 
 static void linear_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -201,7 +202,7 @@ const att_op att_op_linear = {
     .attrs_size = sizeof(att_linear_attrs),
     .help = "y = act(x W' + b) + r; act the identity or GELU",
     .autocast_in = 1,
-    .autocast_wanted = 1,
+    .autocast_cast = 1,
     .autocast_out = 1,
     .infer = linear_infer,
     .backward = linear_backward,
@@ -214,8 +215,8 @@ static att_status weight_grad_infer(att_infer *infer)
 {
     static const char op[] = "linear_weight_grad";
     ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_take(infer, op, 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_take(infer, op, 1, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, op, 1, "x", ATT_SAMPLE));
     const att_desc *dy = &infer->in[0], *x = &infer->in[1];
     if (dy->shape.rank < 1 || x->shape.rank < 1 || att_rule_rows(dy) != att_rule_rows(x))
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s and x %s must have equally many rows", op,
@@ -252,7 +253,7 @@ const att_op att_op_linear_weight_grad = {
     .name = "linear_weight_grad",
     .help = "dW = dy' x, db = column sums of dy, over samples and rows",
     .autocast_in = 3,
-    .autocast_wanted = 3,
+    .autocast_cast = 3,
     .infer = weight_grad_infer,
     .cost = weight_grad_cost,
     ATT_CASES(weight_grad_cases),

@@ -5,7 +5,7 @@
 static att_status infer_seed(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "loss_seed", 1));
-    ATT_TRY(att_rule_take_rank(infer, "loss_seed", 0, "loss", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require_rank(infer, "loss_seed", 0, "loss", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -16,8 +16,8 @@ static const att_op_case cases[] = {
 
 const att_op att_op_loss_seed = {
     .name = "loss_seed",
-    .help = "dloss = the weight of each sample's loss in this run",
+    .help = "dloss = the factor of each sample's loss in this run",
     .infer = infer_seed,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(cases),
 };

@@ -35,9 +35,9 @@ static bool same_leading_axes(const att_shape *a, const att_shape *b)
     return same;
 }
 
-static att_status take_matrices(const att_infer *infer, int i, const char *name)
+static att_status require_matrices(const att_infer *infer, int i, const char *name)
 {
-    ATT_TRY(att_rule_take(infer, "matmul", i, name, ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "matmul", i, name, ATT_SAMPLE));
     if (infer->in[i].shape.rank < 2)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "matmul: %s %s must have at least 2 axes", name,
                         ATT_SHOWN(&infer->in[i]));
@@ -49,8 +49,8 @@ static att_status matmul_infer(att_infer *infer)
     const att_matmul_attrs *attrs = infer->attrs;
     const att_desc *a = &infer->in[A], *b = &infer->in[B];
     ATT_TRY(att_rule_count(infer, "matmul", IN_COUNT));
-    ATT_TRY(take_matrices(infer, A, "a"));
-    ATT_TRY(take_matrices(infer, B, "b"));
+    ATT_TRY(require_matrices(infer, A, "a"));
+    ATT_TRY(require_matrices(infer, B, "b"));
     if (!isfinite(attrs->scale))
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "matmul: scale is %g, must be a finite number", attrs->scale);
     if (!same_leading_axes(&a->shape, &b->shape) ||
@@ -70,12 +70,14 @@ static att_status matmul_infer(att_infer *infer)
     return ATT_OK;
 }
 
-static void give_product(att_backward *backward, int i, att_value a, bool a_transposed, att_value b, bool b_transposed)
+static void add_product_gradient(att_backward *backward, int i, att_value a, bool a_transposed, att_value b,
+                                 bool b_transposed)
 {
     const att_matmul_attrs attrs = {((const att_matmul_attrs *)att_backward_attrs(backward))->scale, a_transposed,
                                     b_transposed};
     att_value in[IN_COUNT] = {a, b};
-    att_backward_give(backward, i, att_emit(att_backward_graph(backward), "matmul", &attrs, in, IN_COUNT, NULL));
+    att_backward_add_gradient(backward, i,
+                              att_emit(att_backward_graph(backward), "matmul", &attrs, in, IN_COUNT, NULL));
 }
 
 /* With A and B after transposition: dA = scale dy B', dB = scale A' dy, transposed if a or b is stored transposed. */
@@ -83,19 +85,19 @@ static void matmul_backward(att_backward *backward)
 {
     const att_matmul_attrs attrs = *(const att_matmul_attrs *)att_backward_attrs(backward);
     att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_wants(backward, A)) {
+    if (att_backward_needs_gradient(backward, A)) {
         att_value b = att_backward_in(backward, B);
         if (attrs.a_transposed)
-            give_product(backward, A, b, attrs.b_transposed, dy, true);
+            add_product_gradient(backward, A, b, attrs.b_transposed, dy, true);
         else
-            give_product(backward, A, dy, false, b, !attrs.b_transposed);
+            add_product_gradient(backward, A, dy, false, b, !attrs.b_transposed);
     }
-    if (att_backward_wants(backward, B)) {
+    if (att_backward_needs_gradient(backward, B)) {
         att_value a = att_backward_in(backward, A);
         if (attrs.b_transposed)
-            give_product(backward, B, dy, true, a, attrs.a_transposed);
+            add_product_gradient(backward, B, dy, true, a, attrs.a_transposed);
         else
-            give_product(backward, B, a, !attrs.a_transposed, dy, false);
+            add_product_gradient(backward, B, a, !attrs.a_transposed, dy, false);
     }
 }
 
@@ -182,7 +184,7 @@ const att_op att_op_matmul = {
     .attrs_size = sizeof(att_matmul_attrs),
     .help = "y = scale a b, a product for each index of the leading axes; a, b as they lie or transposed",
     .autocast_in = 3,
-    .autocast_wanted = 3,
+    .autocast_cast = 3,
     .autocast_out = 1,
     .infer = matmul_infer,
     .backward = matmul_backward,

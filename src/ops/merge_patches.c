@@ -19,7 +19,7 @@ static att_status merge_infer(att_infer *infer)
 {
     static const char op[] = "merge_patches";
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "x", ATT_SAMPLE, 3));
     const int64_t *x = infer->in[0].shape.dims;
     if (x[0] > INT32_MAX || x[1] > INT32_MAX || x[2] > INT32_MAX)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: x %s is too large", op, ATT_SHOWN(&infer->in[0]));
@@ -36,7 +36,8 @@ static void merge_backward(att_backward *backward)
     att_shape x = att_backward_in_desc(backward, 0).shape;
     att_merge_attrs attrs = {.height = (int32_t)x.dims[0], .width = (int32_t)x.dims[1]};
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "merge_patches_grad", &attrs, &dy, 1, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "merge_patches_grad", &attrs, &dy, 1, NULL));
 }
 
 static const att_op_case merge_cases[] = {
@@ -53,7 +54,7 @@ const att_op att_op_merge_patches = {
     .autocast_out = 1,
     .infer = merge_infer,
     .backward = merge_backward,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(merge_cases),
 };
 
@@ -62,7 +63,7 @@ static att_status grad_infer(att_infer *infer)
     static const char op[] = "merge_patches_grad";
     const att_merge_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
     int64_t channels = infer->in[0].shape.dims[2];
     if (attrs->height < 1 || attrs->width < 1 || channels % 4 ||
         !att_shape_equal(infer->in[0].shape, merged_of(attrs->height, attrs->width, channels)))
@@ -83,10 +84,10 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_merge_patches_grad = {
     .name = "merge_patches_grad",
     .attrs_size = sizeof(att_merge_attrs),
-    .help = "dx [H, W, C]: dy put back where it came from",
+    .help = "dx [H, W, C]: the inverse of merge_patches on dy",
     .autocast_in = 1,
     .autocast_out = 1,
     .infer = grad_infer,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(grad_cases),
 };

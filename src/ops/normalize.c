@@ -23,15 +23,15 @@ static att_status normalize_infer(att_infer *infer)
 {
     static const char op[] = "normalize";
     ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
-    ATT_TRY(att_rule_take_shape(infer, op, STATS, "stats", ATT_BATCH, stats_shape(&infer->in[X])));
-    ATT_TRY(att_rule_take_vector(infer, op, GAMMA, "gamma", X));
-    ATT_TRY(att_rule_take_vector(infer, op, BETA, "beta", X));
+    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_require_shape(infer, op, STATS, "stats", ATT_BATCH, stats_shape(&infer->in[X])));
+    ATT_TRY(att_rule_require_vector(infer, op, GAMMA, "gamma", X));
+    ATT_TRY(att_rule_require_vector(infer, op, BETA, "beta", X));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
 }
 
-static void give_x(att_backward *backward, const att_value *in, const att_value *sums)
+static void add_x_gradient(att_backward *backward, const att_value *in, const att_value *sums)
 {
     att_graph *graph = att_backward_graph(backward);
     att_desc x = att_backward_in_desc(backward, X);
@@ -45,8 +45,8 @@ static void give_x(att_backward *backward, const att_value *in, const att_value 
                                      att_emit(graph, "batch_mean", &rows, &sums[SUM_DY_NORMAL], 1, NULL),
                                      ATT_NONE,
                                      ATT_NONE};
-    att_backward_give(backward, X,
-                      att_emit(graph, "normalize_grad", att_backward_attrs(backward), grad, GRAD_IN_COUNT, NULL));
+    att_backward_add_gradient(
+        backward, X, att_emit(graph, "normalize_grad", att_backward_attrs(backward), grad, GRAD_IN_COUNT, NULL));
 }
 
 /* The gradient of x includes the path through the statistics, so these receive no gradient. */
@@ -57,12 +57,12 @@ static void normalize_backward(att_backward *backward)
                                    att_backward_in(backward, BETA)};
     att_value sums[2];
     att_emit(att_backward_graph(backward), "normalize_sums", att_backward_attrs(backward), in, SUMS_IN_COUNT, sums);
-    if (att_backward_wants(backward, GAMMA))
-        att_rule_give_sum(backward, GAMMA, sums[SUM_DY_NORMAL], 1);
-    if (att_backward_wants(backward, BETA))
-        att_rule_give_sum(backward, BETA, sums[SUM_DY], 1);
-    if (att_backward_wants(backward, X))
-        give_x(backward, in, sums);
+    if (att_backward_needs_gradient(backward, GAMMA))
+        att_rule_add_sum(backward, GAMMA, sums[SUM_DY_NORMAL], 1);
+    if (att_backward_needs_gradient(backward, BETA))
+        att_rule_add_sum(backward, BETA, sums[SUM_DY], 1);
+    if (att_backward_needs_gradient(backward, X))
+        add_x_gradient(backward, in, sums);
 }
 
 static void normalize_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -109,19 +109,19 @@ const att_op att_op_normalize = {
     ATT_CASES(normalize_cases),
 };
 
-static att_status take_gradient(const att_infer *infer, const char *op, int count)
+static att_status require_gradient(const att_infer *infer, const char *op, int count)
 {
     ATT_TRY(att_rule_count(infer, op, count));
-    ATT_TRY(att_rule_take_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_take_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
-    ATT_TRY(att_rule_take_shape(infer, op, GRAD_STATS, "stats", ATT_BATCH, stats_shape(&infer->in[GRAD_X])));
-    ATT_TRY(att_rule_take_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
-    return att_rule_take_vector(infer, op, GRAD_BETA, "beta", GRAD_X);
+    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_shape(infer, op, GRAD_STATS, "stats", ATT_BATCH, stats_shape(&infer->in[GRAD_X])));
+    ATT_TRY(att_rule_require_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
+    return att_rule_require_vector(infer, op, GRAD_BETA, "beta", GRAD_X);
 }
 
 static att_status sums_infer(att_infer *infer)
 {
-    ATT_TRY(take_gradient(infer, "normalize_sums", SUMS_IN_COUNT));
+    ATT_TRY(require_gradient(infer, "normalize_sums", SUMS_IN_COUNT));
     att_shape vector = att_shape_of(att_rule_columns(&infer->in[GRAD_X]));
     att_rule_out(infer, infer->in[GRAD_X].dtype, ATT_SAMPLE, vector);
     att_rule_out(infer, infer->in[GRAD_X].dtype, ATT_SAMPLE, vector);
@@ -164,15 +164,15 @@ const att_op att_op_normalize_sums = {
 static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "normalize_grad";
-    ATT_TRY(take_gradient(infer, op, GRAD_IN_COUNT));
+    ATT_TRY(require_gradient(infer, op, GRAD_IN_COUNT));
     const att_desc *x = &infer->in[GRAD_X];
     att_shape vector = att_shape_of(att_rule_columns(x));
-    ATT_TRY(att_rule_take_shape(infer, op, GRAD_MEAN_DY, "the mean of dy", ATT_BATCH, vector));
-    ATT_TRY(att_rule_take_shape(infer, op, GRAD_MEAN_DY_NORMAL, "the mean of dy n", ATT_BATCH, vector));
+    ATT_TRY(att_rule_require_shape(infer, op, GRAD_MEAN_DY, "the mean of dy", ATT_BATCH, vector));
+    ATT_TRY(att_rule_require_shape(infer, op, GRAD_MEAN_DY_NORMAL, "the mean of dy n", ATT_BATCH, vector));
     if (att_desc_present(&infer->in[GRAD_FACTOR]))
-        ATT_TRY(att_rule_take_shape(infer, op, GRAD_FACTOR, "factor", ATT_SAMPLE, vector));
+        ATT_TRY(att_rule_require_shape(infer, op, GRAD_FACTOR, "factor", ATT_SAMPLE, vector));
     if (att_desc_present(&infer->in[GRAD_POOLED]))
-        ATT_TRY(att_rule_take_shape(infer, op, GRAD_POOLED, "pooled", ATT_SAMPLE, vector));
+        ATT_TRY(att_rule_require_shape(infer, op, GRAD_POOLED, "pooled", ATT_SAMPLE, vector));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
 }

@@ -26,7 +26,7 @@ static att_status patches_of(const att_infer *infer, const char *op, att_shape i
 static att_status patchify_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "patchify", 1));
-    ATT_TRY(att_rule_take_rank(infer, "patchify", 0, "image", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, "patchify", 0, "image", ATT_SAMPLE, 3));
     att_shape patches;
     ATT_TRY(patches_of(infer, "patchify", infer->in[0].shape, &patches));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, patches);
@@ -41,7 +41,8 @@ static void patchify_backward(att_backward *backward)
     attrs.width = (int32_t)image.dims[1];
     attrs.channels = (int32_t)image.dims[2];
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "patchify_grad", &attrs, &dy, 1, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "patchify_grad", &attrs, &dy, 1, NULL));
 }
 
 #define PATCHES(ph, pw, h, w, c) ATT_CASE_ATTRS(patch, {(ph), (pw)}, (h), (w), (c))
@@ -64,7 +65,7 @@ const att_op att_op_patchify = {
     .autocast_out = 1,
     .infer = patchify_infer,
     .backward = patchify_backward,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(patchify_cases),
 };
 
@@ -73,7 +74,7 @@ static att_status grad_infer(att_infer *infer)
     static const char op[] = "patchify_grad";
     const att_patch_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take(infer, op, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
     att_shape image = att_shape_of(attrs->height, attrs->width, attrs->channels), patches;
     ATT_TRY(patches_of(infer, op, image, &patches));
     if (!att_shape_equal(infer->in[0].shape, patches))
@@ -94,8 +95,8 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_patchify_grad = {
     .name = "patchify_grad",
     .attrs_size = sizeof(att_patch_attrs),
-    .help = "dimage [h, w, c]: patches put back where they were cut out",
+    .help = "dimage [h, w, c]: the inverse of patchify on dy",
     .infer = grad_infer,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(grad_cases),
 };

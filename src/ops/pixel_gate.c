@@ -18,10 +18,10 @@ static att_status gate_infer(att_infer *infer)
 {
     static const char op[] = "pixel_gate";
     ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
-    ATT_TRY(att_rule_take_shape(infer, op, GATE, "gate", ATT_SAMPLE, att_rule_one_a_row(&infer->in[X])));
+    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_require_shape(infer, op, GATE, "gate", ATT_SAMPLE, att_rule_reduced_shape(&infer->in[X])));
     if (att_desc_present(&infer->in[RESIDUAL]))
-        ATT_TRY(att_rule_take_like(infer, op, RESIDUAL, "residual", ATT_SAMPLE, X));
+        ATT_TRY(att_rule_require_like(infer, op, RESIDUAL, "residual", ATT_SAMPLE, X));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
 }
@@ -31,11 +31,11 @@ static void gate_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
     att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_wants(backward, X))
-        att_backward_give(backward, X, att_pixel_gate(graph, dy, att_backward_in(backward, GATE)));
-    if (att_backward_wants(backward, GATE)) {
+    if (att_backward_needs_gradient(backward, X))
+        att_backward_add_gradient(backward, X, att_pixel_gate(graph, dy, att_backward_in(backward, GATE)));
+    if (att_backward_needs_gradient(backward, GATE)) {
         att_value in[2] = {dy, att_backward_in(backward, X)};
-        att_backward_give(backward, GATE, att_emit(graph, "pixel_dot", NULL, in, 2, NULL));
+        att_backward_add_gradient(backward, GATE, att_emit(graph, "pixel_dot", NULL, in, 2, NULL));
     }
 }
 
@@ -62,11 +62,11 @@ static const att_op_case gate_cases[] = {
 const att_op att_op_pixel_gate = {
     .name = "pixel_gate",
     .attrs_size = sizeof(att_gate_attrs),
-    .help = "y = act(x (.) gate (+ residual)), gate a factor for each row",
+    .help = "y = act(x (.) gate (+ residual)), with one factor per row",
     .flags = ATT_OP_RECOMPUTE,
     .autocast_in = 1u << X | 1u << RESIDUAL,
     .autocast_out = 1,
-    .autocast_with = 1u << RESIDUAL,
+    .autocast_promote = 1u << RESIDUAL,
     .infer = gate_infer,
     .backward = gate_backward,
     .absorb = gate_absorb,
@@ -76,9 +76,9 @@ const att_op att_op_pixel_gate = {
 static att_status dot_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "pixel_dot", 2));
-    ATT_TRY(att_rule_take_rows(infer, "pixel_dot", 0, "dy"));
-    ATT_TRY(att_rule_take_like(infer, "pixel_dot", 1, "x", ATT_SAMPLE, 0));
-    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, att_rule_one_a_row(&infer->in[1]));
+    ATT_TRY(att_rule_require_rows(infer, "pixel_dot", 0, "dy"));
+    ATT_TRY(att_rule_require_like(infer, "pixel_dot", 1, "x", ATT_SAMPLE, 0));
+    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, att_rule_reduced_shape(&infer->in[1]));
     return ATT_OK;
 }
 
@@ -99,7 +99,7 @@ static const att_op_case dot_cases[] = {
 
 const att_op att_op_pixel_dot = {
     .name = "pixel_dot",
-    .help = "of each row the sum over channels of dy (.) x",
+    .help = "sum of dy (.) x over channels, for each row",
     .autocast_in = 3,
     .infer = dot_infer,
     .cost = dot_cost,

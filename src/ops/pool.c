@@ -30,7 +30,7 @@ att_value att_avg_pool(att_graph *graph, att_value x, const att_pool_options *op
 static att_status infer_pool(att_infer *infer, const char *op)
 {
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "x", ATT_SAMPLE, 3));
     const att_shape *x = &infer->in[0].shape;
     int64_t to[2];
     ATT_TRY(att_pool_size(infer, op, x->dims, to));
@@ -80,7 +80,7 @@ static att_status max_pool_infer(att_infer *infer)
 static void max_pool_backward(att_backward *backward)
 {
     att_value in[] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0)};
-    att_backward_give(
+    att_backward_add_gradient(
         backward, 0,
         att_emit(att_backward_graph(backward), "max_pool_grad", att_backward_attrs(backward), in, 2, NULL));
 }
@@ -116,8 +116,8 @@ static att_status max_pool_grad_infer(att_infer *infer)
 {
     static const char op[] = "max_pool_grad";
     ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
-    ATT_TRY(att_rule_take_rank(infer, op, 1, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 1, "x", ATT_SAMPLE, 3));
     ATT_TRY(infer_pool_grad(infer, op, infer->in[1].shape.dims));
     if (!att_shape_equal(infer->out[0].shape, infer->in[1].shape))
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s and x %s must have equally many channels", op,
@@ -166,7 +166,8 @@ static void avg_pool_backward(att_backward *backward)
     attrs.height = (int32_t)x.dims[0];
     attrs.width = (int32_t)x.dims[1];
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "avg_pool_grad", &attrs, &dy, 1, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "avg_pool_grad", &attrs, &dy, 1, NULL));
 }
 
 #define COUNTED(k, s, p) ATT_CASE_ATTRS(pool, POOL(k, s, p), .ceil = true, .count_padding = true)
@@ -197,7 +198,7 @@ static att_status avg_pool_grad_infer(att_infer *infer)
     const att_pool_attrs *attrs = infer->attrs;
     const int64_t size[2] = {attrs->height, attrs->width};
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
     return infer_pool_grad(infer, op, size);
 }
 

@@ -14,8 +14,8 @@ static att_status infer_tokens(att_infer *infer)
 {
     static const char op[] = "prepend_tokens";
     ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_take(infer, op, 0, "tokens", ATT_SHARED));
-    ATT_TRY(att_rule_take_rank(infer, op, 1, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require(infer, op, 0, "tokens", ATT_SHARED));
+    ATT_TRY(att_rule_require_rank(infer, op, 1, "x", ATT_SAMPLE, 2));
     int64_t n = infer->in[1].shape.dims[0], c = infer->in[1].shape.dims[1];
     int64_t count = att_shape_count(infer->in[0].shape);
     if (count % c)
@@ -31,10 +31,10 @@ static void backward_of_tokens(att_backward *backward)
     att_value dy = att_backward_gradient(backward, 0);
     att_shape x = att_backward_in_desc(backward, 1).shape;
     int count = (int)(att_shape_count(att_backward_in_desc(backward, 0).shape) / x.dims[1]);
-    if (att_backward_wants(backward, 0))
-        att_rule_give_sum(backward, 0, att_slice_tokens(graph, dy, 0, count), 2);
-    if (att_backward_wants(backward, 1))
-        att_backward_give(backward, 1, att_slice_tokens(graph, dy, count, (int)x.dims[0]));
+    if (att_backward_needs_gradient(backward, 0))
+        att_rule_add_sum(backward, 0, att_slice_tokens(graph, dy, 0, count), 2);
+    if (att_backward_needs_gradient(backward, 1))
+        att_backward_add_gradient(backward, 1, att_slice_tokens(graph, dy, count, (int)x.dims[0]));
 }
 
 static const att_op_case cases[] = {
@@ -49,6 +49,6 @@ const att_op att_op_prepend_tokens = {
     .help = "y [T + N, C]: shared tokens before those of x [N, C]",
     .infer = infer_tokens,
     .backward = backward_of_tokens,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(cases),
 };

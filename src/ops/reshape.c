@@ -17,7 +17,7 @@ static att_status reshape_infer(att_infer *infer)
 {
     const att_reshape_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, "reshape", 1));
-    ATT_TRY(att_rule_take(infer, "reshape", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "reshape", 0, "x", ATT_SAMPLE));
     if (attrs->rank < 0 || attrs->rank > ATT_MAX_RANK)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "reshape: the shape has %lld axes, must have 0 to %d",
                         (long long)attrs->rank, ATT_MAX_RANK);
@@ -34,8 +34,8 @@ static att_status reshape_infer(att_infer *infer)
 static void reshape_backward(att_backward *backward)
 {
     att_shape shape = att_backward_in_desc(backward, 0).shape;
-    att_backward_give(backward, 0,
-                      att_reshape(att_backward_graph(backward), att_backward_gradient(backward, 0), shape));
+    att_backward_add_gradient(backward, 0,
+                              att_reshape(att_backward_graph(backward), att_backward_gradient(backward, 0), shape));
 }
 
 #define TO(n, ...) ATT_CASE_ATTRS(reshape, .rank = (n), .dims = {__VA_ARGS__})
@@ -55,6 +55,6 @@ const att_op att_op_reshape = {
     .autocast_out = 1,
     .infer = reshape_infer,
     .backward = reshape_backward,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(reshape_cases),
 };

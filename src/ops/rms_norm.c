@@ -22,13 +22,13 @@ static att_status rms_norm_infer(att_infer *infer)
     static const char op[] = "rms_norm";
     const att_rms_norm_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
-    ATT_TRY(att_rule_take_vector(infer, op, GAMMA, "gamma", X));
+    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_require_vector(infer, op, GAMMA, "gamma", X));
     if (!isfinite(attrs->eps) || attrs->eps <= 0)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
     const att_desc *x = &infer->in[X];
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, att_rule_one_a_row(x));
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, att_rule_reduced_shape(x));
     return ATT_OK;
 }
 
@@ -39,8 +39,8 @@ static void rms_norm_backward(att_backward *backward)
     att_value out[2];
     att_emit(att_backward_graph(backward), "rms_norm_grad", NULL, in, GRAD_IN_COUNT, out);
     for (int i = X; i <= GAMMA; i++)
-        if (att_backward_wants(backward, i))
-            att_backward_give(backward, i, out[i]);
+        if (att_backward_needs_gradient(backward, i))
+            att_backward_add_gradient(backward, i, out[i]);
 }
 
 /* Mean square: 2 operations per element; normalise and scale: 2. */
@@ -87,11 +87,11 @@ static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "rms_norm_grad";
     ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_take_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_take_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
-    ATT_TRY(att_rule_take_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
+    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
     const att_desc *x = &infer->in[GRAD_X];
-    ATT_TRY(att_rule_take_shape(infer, op, GRAD_RSTD, "rstd", ATT_SAMPLE, att_rule_one_a_row(x)));
+    ATT_TRY(att_rule_require_shape(infer, op, GRAD_RSTD, "rstd", ATT_SAMPLE, att_rule_reduced_shape(x)));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(att_rule_columns(x)));
     return ATT_OK;

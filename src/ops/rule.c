@@ -32,7 +32,7 @@ bool att_rule_is(const att_infer *infer, int i, att_kind kind)
     return infer->in[i].kind == kind || (infer->derived && kind == ATT_SAMPLE && infer->in[i].kind == ATT_SHARED);
 }
 
-att_status att_rule_take(const att_infer *infer, const char *op, int i, const char *name, att_kind kind)
+att_status att_rule_require(const att_infer *infer, const char *op, int i, const char *name, att_kind kind)
 {
     const att_desc *in = &infer->in[i];
     if (!att_desc_present(in))
@@ -51,41 +51,42 @@ att_status att_rule_take(const att_infer *infer, const char *op, int i, const ch
     return ATT_OK;
 }
 
-att_status att_rule_take_rank(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int rank)
+att_status att_rule_require_rank(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
+                                 int rank)
 {
-    ATT_TRY(att_rule_take(infer, op, i, name, kind));
+    ATT_TRY(att_rule_require(infer, op, i, name, kind));
     if (infer->in[i].shape.rank != rank)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s must have %d axes", op, name,
                         ATT_SHOWN(&infer->in[i]), rank);
     return ATT_OK;
 }
 
-att_status att_rule_take_rows(const att_infer *infer, const char *op, int i, const char *name)
+att_status att_rule_require_rows(const att_infer *infer, const char *op, int i, const char *name)
 {
-    ATT_TRY(att_rule_take(infer, op, i, name, ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, op, i, name, ATT_SAMPLE));
     if (infer->in[i].shape.rank < 1)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s is a scalar, must have rows", op, name);
     return ATT_OK;
 }
 
-att_status att_rule_take_shape(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
-                               att_shape shape)
+att_status att_rule_require_shape(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
+                                  att_shape shape)
 {
-    ATT_TRY(att_rule_take(infer, op, i, name, kind));
+    ATT_TRY(att_rule_require(infer, op, i, name, kind));
     if (!att_shape_equal(infer->in[i].shape, shape))
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s must have the shape %s", op, name,
                         ATT_SHOWN(&infer->in[i]), att_shape_format(shape, (char[96]){0}, 96));
     return ATT_OK;
 }
 
-att_status att_rule_take_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j)
+att_status att_rule_require_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j)
 {
-    return att_rule_take_shape(infer, op, i, name, kind, infer->in[j].shape);
+    return att_rule_require_shape(infer, op, i, name, kind, infer->in[j].shape);
 }
 
-att_status att_rule_take_vector(const att_infer *infer, const char *op, int i, const char *name, int j)
+att_status att_rule_require_vector(const att_infer *infer, const char *op, int i, const char *name, int j)
 {
-    ATT_TRY(att_rule_take(infer, op, i, name, ATT_SHARED));
+    ATT_TRY(att_rule_require(infer, op, i, name, ATT_SHARED));
     int64_t columns = att_rule_columns(&infer->in[j]);
     if (att_shape_count(infer->in[i].shape) != columns)
         return att_fail(infer->context, ATT_ERR_MISMATCH,
@@ -104,7 +105,7 @@ int64_t att_rule_rows(const att_desc *desc)
     return att_shape_count(desc->shape) / att_rule_columns(desc);
 }
 
-att_shape att_rule_one_a_row(const att_desc *desc)
+att_shape att_rule_reduced_shape(const att_desc *desc)
 {
     att_shape shape = desc->shape;
     shape.dims[shape.rank - 1] = 1;
@@ -123,21 +124,21 @@ void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape sh
 att_status att_rule_update(att_infer *infer, const char *op, int slots)
 {
     ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "the gradient", ATT_SHARED, 1));
-    ATT_TRY(att_rule_take_shape(infer, op, 1, "the scale", ATT_SHARED, att_shape_of(1)));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "the gradient", ATT_SHARED, 1));
+    ATT_TRY(att_rule_require_shape(infer, op, 1, "the scale", ATT_SHARED, att_shape_of(1)));
     for (int i = 0; i < slots; i++)
         att_rule_out(infer, infer->in[0].dtype, ATT_SHARED, infer->in[0].shape);
     return ATT_OK;
 }
 
-void att_rule_give_sum(att_backward *backward, int i, att_value gradient, int axes)
+void att_rule_add_sum(att_backward *backward, int i, att_value gradient, int axes)
 {
     att_graph *graph = att_backward_graph(backward);
     att_sum_attrs attrs = {.axes = att_value_shape(graph, gradient).rank - axes};
-    att_backward_give(backward, i, att_emit(graph, "sum_samples", &attrs, &gradient, 1, NULL));
+    att_backward_add_gradient(backward, i, att_emit(graph, "sum_samples", &attrs, &gradient, 1, NULL));
 }
 
-void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+void att_rule_copy_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)in, (void)out, (void)attrs;
     cost->flops = 0;

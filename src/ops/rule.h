@@ -14,26 +14,27 @@
 /* The node has exactly `count` inputs, absent ones included. */
 att_status att_rule_count(const att_infer *infer, const char *op, int count);
 /* Input i (`name` in messages) is present, of `kind`, of the same float type as input 0, and not empty. */
-att_status att_rule_take(const att_infer *infer, const char *op, int i, const char *name, att_kind kind);
+att_status att_rule_require(const att_infer *infer, const char *op, int i, const char *name, att_kind kind);
 /* Whether input i is of that kind. In a derived node a shared input also counts as a sample value. */
 bool att_rule_is(const att_infer *infer, int i, att_kind kind);
-/* Like take, and the input has `rank` axes. */
-att_status att_rule_take_rank(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int rank);
-/* Like take, and input i has the shape of input j. */
-att_status att_rule_take_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j);
-/* Like take, and the input has at least one axis. */
-att_status att_rule_take_rows(const att_infer *infer, const char *op, int i, const char *name);
-/* Like take, and the input has this shape. */
-att_status att_rule_take_shape(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
-                               att_shape shape);
-/* Like take, for a shared vector with as many elements as the last axis of input j. */
-att_status att_rule_take_vector(const att_infer *infer, const char *op, int i, const char *name, int j);
+/* Like att_rule_require(), and the input has `rank` axes. */
+att_status att_rule_require_rank(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
+                                 int rank);
+/* Like att_rule_require(), and input i has the shape of input j. */
+att_status att_rule_require_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j);
+/* Like att_rule_require(), and the input has at least one axis. */
+att_status att_rule_require_rows(const att_infer *infer, const char *op, int i, const char *name);
+/* Like att_rule_require(), and the input has this shape. */
+att_status att_rule_require_shape(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
+                                  att_shape shape);
+/* Like att_rule_require(), for a shared vector with as many elements as the last axis of input j. */
+att_status att_rule_require_vector(const att_infer *infer, const char *op, int i, const char *name, int j);
 
 /* Size of the last axis, and product of all other axes. The rank must be at least 1. */
 int64_t att_rule_columns(const att_desc *desc);
 int64_t att_rule_rows(const att_desc *desc);
 /* The shape with the last axis reduced to 1. */
-att_shape att_rule_one_a_row(const att_desc *desc);
+att_shape att_rule_reduced_shape(const att_desc *desc);
 
 /* Adds an output. */
 void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape);
@@ -43,10 +44,10 @@ void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape sh
 att_status att_rule_update(att_infer *infer, const char *op, int slots);
 
 /* Adds the sum of `gradient` over samples and over all but its last `axes` axes to the gradient of input i. */
-void att_rule_give_sum(att_backward *backward, int i, att_value gradient, int axes);
+void att_rule_add_sum(att_backward *backward, int i, att_value gradient, int axes);
 
 /* Cost of an op that copies without arithmetic. */
-void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
+void att_rule_copy_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
 
 /* For absorb(): if the consumer only adds a sample value to the producer's out[0], and the producer's input i is
  * absent, makes that value the producer's input i and returns true. */

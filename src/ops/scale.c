@@ -13,8 +13,8 @@ att_value att_scale(att_graph *graph, att_value x, att_value gamma)
 static att_status scale_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "scale", 2));
-    ATT_TRY(att_rule_take_rows(infer, "scale", 0, "x"));
-    ATT_TRY(att_rule_take_vector(infer, "scale", 1, "gamma", 0));
+    ATT_TRY(att_rule_require_rows(infer, "scale", 0, "x"));
+    ATT_TRY(att_rule_require_vector(infer, "scale", 1, "gamma", 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -23,11 +23,11 @@ static void scale_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
     att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_wants(backward, 0))
-        att_backward_give(backward, 0, att_scale(graph, dy, att_backward_in(backward, 1)));
-    if (att_backward_wants(backward, 1)) {
+    if (att_backward_needs_gradient(backward, 0))
+        att_backward_add_gradient(backward, 0, att_scale(graph, dy, att_backward_in(backward, 1)));
+    if (att_backward_needs_gradient(backward, 1)) {
         att_value in[2] = {dy, att_backward_in(backward, 0)};
-        att_backward_give(backward, 1, att_emit(graph, "scale_grad", NULL, in, 2, NULL));
+        att_backward_add_gradient(backward, 1, att_emit(graph, "scale_grad", NULL, in, 2, NULL));
     }
 }
 
@@ -52,8 +52,8 @@ const att_op att_op_scale = {
 static att_status grad_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "scale_grad", 2));
-    ATT_TRY(att_rule_take(infer, "scale_grad", 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_take_like(infer, "scale_grad", 1, "x", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require(infer, "scale_grad", 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, "scale_grad", 1, "x", ATT_SAMPLE, 0));
     const att_desc *x = &infer->in[1];
     if (x->shape.rank < 1)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "scale_grad: x is a scalar, must have rows");

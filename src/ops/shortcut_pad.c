@@ -34,7 +34,7 @@ static att_status pad_infer(att_infer *infer)
 {
     att_shape to;
     ATT_TRY(att_rule_count(infer, "shortcut_pad", 1));
-    ATT_TRY(att_rule_take_rank(infer, "shortcut_pad", 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, "shortcut_pad", 0, "x", ATT_SAMPLE, 3));
     ATT_TRY(padded_of(infer, "shortcut_pad", infer->in[0].shape.dims, &to));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, to);
     return ATT_OK;
@@ -48,7 +48,8 @@ static void pad_backward(att_backward *backward)
     attrs.width = (int32_t)x.dims[1];
     attrs.from = (int32_t)x.dims[2];
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "shortcut_pad_grad", &attrs, &dy, 1, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "shortcut_pad_grad", &attrs, &dy, 1, NULL));
 }
 
 #define PAD(s, c, b) .stride = (s), .channels = (c), .before = (b)
@@ -74,7 +75,7 @@ const att_op att_op_shortcut_pad = {
     .autocast_out = 1,
     .infer = pad_infer,
     .backward = pad_backward,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(pad_cases),
 };
 
@@ -85,7 +86,7 @@ static att_status grad_infer(att_infer *infer)
     const int64_t from[3] = {attrs->height, attrs->width, attrs->from};
     att_shape to;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take(infer, op, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
     ATT_TRY(padded_of(infer, op, from, &to));
     att_shape x = att_shape_of(from[0], from[1], from[2]);
     if (!att_shape_equal(infer->in[0].shape, to) || att_shape_count(x) < 0)
@@ -119,6 +120,6 @@ const att_op att_op_shortcut_pad_grad = {
     .autocast_in = 1,
     .autocast_out = 1,
     .infer = grad_infer,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(grad_cases),
 };

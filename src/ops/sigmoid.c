@@ -12,7 +12,7 @@ att_value att_sigmoid(att_graph *graph, att_value x)
 static att_status sigmoid_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "sigmoid", 1));
-    ATT_TRY(att_rule_take(infer, "sigmoid", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "sigmoid", 0, "x", ATT_SAMPLE));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -20,7 +20,7 @@ static att_status sigmoid_infer(att_infer *infer)
 static void sigmoid_backward(att_backward *backward)
 {
     att_value in[2] = {att_backward_gradient(backward, 0), att_backward_out(backward, 0)};
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "sigmoid_grad", NULL, in, 2, NULL));
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "sigmoid_grad", NULL, in, 2, NULL));
 }
 
 /* An exponential costs about 8 operations. */
@@ -50,8 +50,8 @@ const att_op att_op_sigmoid = {
 static att_status grad_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "sigmoid_grad", 2));
-    ATT_TRY(att_rule_take(infer, "sigmoid_grad", 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_take_like(infer, "sigmoid_grad", 1, "y", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require(infer, "sigmoid_grad", 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, "sigmoid_grad", 1, "y", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }

@@ -24,7 +24,7 @@ static att_status slice_infer(att_infer *infer)
 {
     const att_slice_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, "slice_tokens", 1));
-    ATT_TRY(att_rule_take_rank(infer, "slice_tokens", 0, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_rank(infer, "slice_tokens", 0, "x", ATT_SAMPLE, 2));
     att_shape x = infer->in[0].shape;
     ATT_TRY(check_range(infer, "slice_tokens", x.dims[0]));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->count, x.dims[1]));
@@ -36,7 +36,8 @@ static void slice_backward(att_backward *backward)
     att_slice_attrs attrs = *(const att_slice_attrs *)att_backward_attrs(backward);
     attrs.total = (int32_t)att_backward_in_desc(backward, 0).shape.dims[0];
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "slice_tokens_grad", &attrs, &dy, 1, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "slice_tokens_grad", &attrs, &dy, 1, NULL));
 }
 
 #define SLICE(f, c, t) ATT_CASE_ATTRS(slice, (f), (c), (t))
@@ -54,7 +55,7 @@ const att_op att_op_slice_tokens = {
     .help = "y [count, C]: tokens first .. first + count - 1 of x [N, C]",
     .infer = slice_infer,
     .backward = slice_backward,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(slice_cases),
 };
 
@@ -63,7 +64,7 @@ static att_status grad_infer(att_infer *infer)
     static const char op[] = "slice_tokens_grad";
     const att_slice_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "dy", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 2));
     ATT_TRY(check_range(infer, op, attrs->total));
     att_shape dy = infer->in[0].shape;
     if (dy.dims[0] != attrs->count)
@@ -84,6 +85,6 @@ const att_op att_op_slice_tokens_grad = {
     .attrs_size = sizeof(att_slice_attrs),
     .help = "dx [total, C]: dy at tokens first .. first + count - 1, zero elsewhere",
     .infer = grad_infer,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(grad_cases),
 };

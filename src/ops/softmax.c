@@ -12,7 +12,7 @@ att_value att_softmax(att_graph *graph, att_value x)
 static att_status softmax_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "softmax", 1));
-    ATT_TRY(att_rule_take_rows(infer, "softmax", 0, "x"));
+    ATT_TRY(att_rule_require_rows(infer, "softmax", 0, "x"));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -20,7 +20,7 @@ static att_status softmax_infer(att_infer *infer)
 static void softmax_backward(att_backward *backward)
 {
     att_value in[2] = {att_backward_gradient(backward, 0), att_backward_out(backward, 0)};
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "softmax_grad", NULL, in, 2, NULL));
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "softmax_grad", NULL, in, 2, NULL));
 }
 
 /* Maximum: 1 operation per element; difference, exponential, sum: 10; division: 1. */
@@ -55,8 +55,8 @@ const att_op att_op_softmax = {
 static att_status grad_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "softmax_grad", 2));
-    ATT_TRY(att_rule_take_rows(infer, "softmax_grad", 0, "dy"));
-    ATT_TRY(att_rule_take_like(infer, "softmax_grad", 1, "y", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require_rows(infer, "softmax_grad", 0, "dy"));
+    ATT_TRY(att_rule_require_like(infer, "softmax_grad", 1, "y", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }

@@ -16,10 +16,10 @@ static att_status norms_infer(att_infer *infer)
 {
     static const char op[] = "step_norms";
     ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_take(infer, op, BEFORE, "before", ATT_SAMPLE));
-    ATT_TRY(att_rule_take_like(infer, op, AFTER, "after", ATT_SAMPLE, BEFORE));
+    ATT_TRY(att_rule_require(infer, op, BEFORE, "before", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, op, AFTER, "after", ATT_SAMPLE, BEFORE));
     if (att_desc_present(&infer->in[BRANCH]))
-        ATT_TRY(att_rule_take_like(infer, op, BRANCH, "branch", ATT_SAMPLE, BEFORE));
+        ATT_TRY(att_rule_require_like(infer, op, BRANCH, "branch", ATT_SAMPLE, BEFORE));
     att_rule_out(infer, infer->in[BEFORE].dtype, ATT_SAMPLE, att_shape_of(ATT_STEP_NORMS));
     return ATT_OK;
 }

@@ -7,7 +7,7 @@ static att_status infer_sum(att_infer *infer)
 {
     const att_sum_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, "sum_samples", 1));
-    ATT_TRY(att_rule_take(infer, "sum_samples", 0, "dy", infer->in->kind == ATT_BATCH ? ATT_BATCH : ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "sum_samples", 0, "dy", infer->in->kind == ATT_BATCH ? ATT_BATCH : ATT_SAMPLE));
     att_shape in = infer->in[0].shape;
     if (attrs->axes < 0 || attrs->axes > in.rank)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "sum_samples: %d axes cannot be summed of %s", attrs->axes,
@@ -50,7 +50,7 @@ static const att_op_case cases[] = {
 const att_op att_op_sum_samples = {
     .name = "sum_samples",
     .attrs_size = sizeof(att_sum_attrs),
-    .help = "the sum over samples and the first `axes` axes; a value of the batch counts once a sample",
+    .help = "the sum over samples and the first `axes` axes; a value of the batch counts once per sample",
     .infer = infer_sum,
     .cost = cost_of_sum,
     ATT_CASES(cases),

@@ -12,7 +12,7 @@ att_value att_tanh(att_graph *graph, att_value x)
 static att_status tanh_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "tanh", 1));
-    ATT_TRY(att_rule_take(infer, "tanh", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "tanh", 0, "x", ATT_SAMPLE));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -20,7 +20,7 @@ static att_status tanh_infer(att_infer *infer)
 static void tanh_backward(att_backward *backward)
 {
     att_value in[2] = {att_backward_gradient(backward, 0), att_backward_out(backward, 0)};
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "tanh_grad", NULL, in, 2, NULL));
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "tanh_grad", NULL, in, 2, NULL));
 }
 
 /* A rational function with degrees 11 and 10. */
@@ -52,8 +52,8 @@ const att_op att_op_tanh = {
 static att_status grad_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "tanh_grad", 2));
-    ATT_TRY(att_rule_take(infer, "tanh_grad", 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_take_like(infer, "tanh_grad", 1, "y", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require(infer, "tanh_grad", 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, "tanh_grad", 1, "y", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }

@@ -28,7 +28,7 @@ static att_status check_first(const att_infer *infer, const char *op, int64_t to
 static att_status mean_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "token_mean", 1));
-    ATT_TRY(att_rule_take_rows(infer, "token_mean", 0, "x"));
+    ATT_TRY(att_rule_require_rows(infer, "token_mean", 0, "x"));
     const att_desc *x = &infer->in[0];
     if (x->shape.rank < 2 || x->shape.rank > 3)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "token_mean: x %s must be tokens [N, C] or a map [h, w, C]",
@@ -47,7 +47,8 @@ static void mean_backward(att_backward *backward)
     attrs.total = (int32_t)att_rule_rows(&x);
     attrs.width = x.shape.rank == 3 ? (int32_t)x.shape.dims[1] : 0;
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "token_mean_grad", &attrs, &dy, 1, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "token_mean_grad", &attrs, &dy, 1, NULL));
 }
 
 static void mean_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -87,12 +88,12 @@ static att_status grad_infer(att_infer *infer)
     static const char op[] = "token_mean_grad";
     const att_mean_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
     ATT_TRY(check_first(infer, op, attrs->total));
     int64_t width = attrs->width, columns = infer->in[0].shape.dims[0];
     if (width < 0 || (width > 0 && attrs->total % width != 0))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d rows are no map %d wide", op, attrs->total,
-                        attrs->width);
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d rows do not divide into a map of width %d", op,
+                        attrs->total, attrs->width);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE,
                  width ? att_shape_of(attrs->total / width, width, columns) : att_shape_of(attrs->total, columns));
     return ATT_OK;

@@ -39,7 +39,7 @@ static att_status transpose_infer(att_infer *infer)
 {
     const att_transpose_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, "transpose", 1));
-    ATT_TRY(att_rule_take(infer, "transpose", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "transpose", 0, "x", ATT_SAMPLE));
     ATT_TRY(check_axes(infer));
     att_shape shape = {.rank = attrs->rank};
     for (int i = 0; i < attrs->rank; i++)
@@ -56,7 +56,7 @@ static void transpose_backward(att_backward *backward)
     for (int i = 0; i < attrs.rank; i++)
         attrs.axes[forward->axes[i]] = i;
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "transpose", &attrs, &dy, 1, NULL));
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "transpose", &attrs, &dy, 1, NULL));
 }
 
 #define AXES(n, ...) ATT_CASE_ATTRS(transpose, .rank = (n), .axes = {__VA_ARGS__})
@@ -87,6 +87,6 @@ const att_op att_op_transpose = {
     .autocast_out = 1,
     .infer = transpose_infer,
     .backward = transpose_backward,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(transpose_cases),
 };

@@ -16,7 +16,7 @@ static att_status infer_as(att_infer *infer, const char *op, const char *name)
 {
     const att_upsample_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, name, ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, name, ATT_SAMPLE, 3));
     const int64_t *from = infer->in[0].shape.dims;
     if (attrs->height < 1 || attrs->width < 1)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: the result is %d x %d, must be at least 1 x 1", op,
@@ -39,8 +39,8 @@ static void upsample_backward(att_backward *backward)
     att_shape x = att_backward_in_desc(backward, 0).shape;
     att_upsample_attrs attrs = {.height = (int32_t)x.dims[0], .width = (int32_t)x.dims[1]};
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0,
-                      att_emit(att_backward_graph(backward), "upsample_bilinear_grad", &attrs, &dy, 1, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "upsample_bilinear_grad", &attrs, &dy, 1, NULL));
 }
 
 /* Two products and a sum along each axis. */
@@ -87,7 +87,7 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_upsample_bilinear_grad = {
     .name = "upsample_bilinear_grad",
     .attrs_size = sizeof(att_upsample_attrs),
-    .help = "dx [H, W, C]: dy, each element with the shares that its result had in x",
+    .help = "dx [H, W, C]: the transpose of upsample_bilinear on dy",
     .infer = grad_infer,
     .cost = upsample_cost,
     ATT_CASES(grad_cases),

@@ -49,7 +49,7 @@ static att_status windows_of(const att_infer *infer, const char *op, int64_t row
 static att_status windows_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "windows", 1));
-    ATT_TRY(att_rule_take_rank(infer, "windows", 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, "windows", 0, "x", ATT_SAMPLE, 3));
     const int64_t *x = infer->in[0].shape.dims;
     att_shape windows;
     ATT_TRY(windows_of(infer, "windows", x[0], x[1], x[2], &windows));
@@ -64,7 +64,8 @@ static void windows_backward(att_backward *backward)
     attrs.map_height = (int32_t)x.dims[0];
     attrs.map_width = (int32_t)x.dims[1];
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "windows_back", &attrs, &dy, 1, NULL));
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "windows_back", &attrs, &dy, 1, NULL));
 }
 
 #define WINDOW(h, w, y, x) .height = (h), .width = (w), .shift_y = (y), .shift_x = (x)
@@ -105,7 +106,7 @@ const att_op att_op_windows = {
     .autocast_out = 1,
     .infer = windows_infer,
     .backward = windows_backward,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(windows_cases),
 };
 
@@ -114,11 +115,11 @@ static att_status back_infer(att_infer *infer)
     static const char op[] = "windows_back";
     const att_windows_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "windows", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "windows", ATT_SAMPLE, 3));
     int64_t channels = infer->in[0].shape.dims[2];
     att_shape windows;
     ATT_TRY(windows_of(infer, op, attrs->map_height, attrs->map_width, channels, &windows));
-    ATT_TRY(att_rule_take_shape(infer, op, 0, "windows", ATT_SAMPLE, windows));
+    ATT_TRY(att_rule_require_shape(infer, op, 0, "windows", ATT_SAMPLE, windows));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->map_height, attrs->map_width, channels));
     return ATT_OK;
 }
@@ -126,8 +127,8 @@ static att_status back_infer(att_infer *infer)
 static void back_backward(att_backward *backward)
 {
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0,
-                      att_emit(att_backward_graph(backward), "windows", att_backward_attrs(backward), &dy, 1, NULL));
+    att_backward_add_gradient(
+        backward, 0, att_emit(att_backward_graph(backward), "windows", att_backward_attrs(backward), &dy, 1, NULL));
 }
 
 static const att_op_case back_cases[] = {
@@ -155,11 +156,11 @@ static const att_op_case back_cases[] = {
 const att_op att_op_windows_back = {
     .name = "windows_back",
     .attrs_size = sizeof(att_windows_attrs),
-    .help = "y [H, W, C]: windows [windows, h w, C] put back where they were cut out",
+    .help = "y [H, W, C]: the map from its windows [windows, h w, C]; the inverse of windows",
     .autocast_in = 1,
     .autocast_out = 1,
     .infer = back_infer,
     .backward = back_backward,
-    .cost = att_rule_cost_of_moving,
+    .cost = att_rule_copy_cost,
     ATT_CASES(back_cases),
 };

@@ -8,41 +8,41 @@ static bool is_float32(const att_graph *graph, att_value value)
     return desc->dtype == ATT_F32 && desc->kind == ATT_SAMPLE;
 }
 
-/* takes[value]: the value has a reader, every reader accepts bf16, and it is no output of the graph. Observers are
+/* accepts[value]: the value has a reader, every reader accepts bf16, and it is no output of the graph. Observers are
  * ignored. */
-static void find_takers(const att_graph *graph, const bool *observers, bool *takes)
+static void find_bf16_values(const att_graph *graph, const bool *observers, bool *accepts)
 {
-    bool *refused = takes + graph->values.count;
+    bool *refused = accepts + graph->values.count;
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
         for (int j = 0; j < node->in_count && !observers[i]; j++) {
             if (node->in[j] == ATT_NONE)
                 continue;
             bool fits = (node->op->autocast_in >> j & 1) != 0;
-            takes[node->in[j]] |= fits;
+            accepts[node->in[j]] |= fits;
             refused[node->in[j]] |= !fits;
         }
     }
     for (int i = 0; i < graph->outputs.count; i++)
         refused[graph->outputs.items[i].value] = true;
     for (int i = 0; i < graph->values.count; i++)
-        takes[i] &= !refused[i];
+        accepts[i] &= !refused[i];
 }
 
 static bool has_wide_term(const att_graph *graph, const att_node *node)
 {
     for (int j = 0; j < node->in_count; j++)
-        if ((node->op->autocast_with >> j & 1) && node->in[j] != ATT_NONE && is_float32(graph, node->in[j]))
+        if ((node->op->autocast_promote >> j & 1) && node->in[j] != ATT_NONE && is_float32(graph, node->in[j]))
             return true;
     return false;
 }
 
-static void cast_outputs(att_graph *graph, const bool *takes)
+static void cast_outputs(att_graph *graph, const bool *accepts)
 {
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
         for (int j = 0; j < node->out_count && !has_wide_term(graph, node); j++)
-            if ((node->op->autocast_out >> j & 1) && takes[node->out[j]] && is_float32(graph, node->out[j]))
+            if ((node->op->autocast_out >> j & 1) && accepts[node->out[j]] && is_float32(graph, node->out[j]))
                 graph->values.items[node->out[j]].desc.dtype = ATT_BF16;
     }
 }
@@ -67,12 +67,12 @@ static att_value cast_of(const casting *c, att_value value, att_dtype dtype, att
 }
 
 /* The value that input j of the node reads: the original or its cast. */
-static att_value fitting(const casting *c, const att_node *node, int j, bool observer)
+static att_value cast_input(const casting *c, const att_node *node, int j, bool observer)
 {
     att_value value = node->in[j];
     if (value == ATT_NONE)
         return value;
-    if ((node->op->autocast_wanted >> j & 1) && is_float32(c->graph, value))
+    if ((node->op->autocast_cast >> j & 1) && is_float32(c->graph, value))
         return cast_of(c, value, ATT_BF16, observer ? c->observer_casts : c->casts);
     bool is_bf16 = c->graph->values.items[value].desc.dtype == ATT_BF16;
     if (observer && is_bf16 && !(node->op->autocast_in >> j & 1))
@@ -90,8 +90,8 @@ static void add_casts(const casting *c, att_order *order)
         graph->scope = node.scope;
         graph->segment = node.segment;
         for (int j = 0; j < node.in_count; j++)
-            node.in[j] = fitting(c, &node, j, c->observers[i]);
-        att_order_take(order, count);
+            node.in[j] = cast_input(c, &node, j, c->observers[i]);
+        att_order_move(order, count);
         att_order_append(order, node);
     }
 }
@@ -103,16 +103,16 @@ att_status att_graph_autocast(att_graph *graph, const bool *observers)
                         att_dtype_name(graph->dtype));
     att_arena work = {.context = graph->context};
     size_t values = (size_t)graph->values.count;
-    bool *takes = att_arena_allocate(&work, 2 * values * sizeof *takes);
+    bool *accepts = att_arena_allocate(&work, 2 * values * sizeof *accepts);
     att_value *casts = att_arena_allocate(&work, 2 * values * sizeof *casts);
-    if (!takes || !casts) {
+    if (!accepts || !casts) {
         att_arena_free(&work);
         return att_fail_memory(graph->context, 2 * values * sizeof *casts, "a plan");
     }
     for (size_t i = 0; i < 2 * values; i++)
         casts[i] = ATT_NONE;
-    find_takers(graph, observers, takes);
-    cast_outputs(graph, takes);
+    find_bf16_values(graph, observers, accepts);
+    cast_outputs(graph, accepts);
     att_order order = {.graph = graph};
     casting c = {.graph = graph, .observers = observers, .casts = casts, .observer_casts = casts + values};
     add_casts(&c, &order);

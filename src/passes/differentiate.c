@@ -6,22 +6,22 @@
 
 /* A summed value, and the parameter or total that it contributes to. owner: index of the parameter, or parameter count
  * + index of the total. */
-typedef struct given {
+typedef struct contribution {
     att_value value;
     int owner;
-} given;
+} contribution;
 
 /* The state of the walk over the forward nodes, last to first. Arrays indexed by value cover the forward values only.
  */
 struct att_backward {
     att_graph *graph;
     int forward_nodes, forward_values;
-    bool *wanted;        /* by forward value: it, or a value that it depends on, needs a gradient */
-    att_value *gradient; /* by forward value; ATT_NONE until there is one */
-    int *total;          /* by forward value: index of the total that sums its gradient over the samples; -1: none */
-    int *again;          /* by forward node: the node that recomputes it in the backward pass; -1: none yet */
-    int node;            /* the forward node whose backward rule runs */
-    ATT_LIST(given) given;
+    bool *needs_gradient; /* by forward value: it, or a value that it depends on, needs a gradient */
+    att_value *gradient;  /* by forward value; ATT_NONE until there is one */
+    int *total;           /* by forward value: index of the total that sums its gradient over the samples; -1: none */
+    int *recomputed;      /* by forward node: the node that recomputes it in the backward pass; -1: none yet */
+    int node;             /* the forward node whose backward rule runs */
+    ATT_LIST(contribution) contributions;
 };
 
 static const att_node *rule_node(const att_backward *backward)
@@ -39,48 +39,48 @@ const void *att_backward_attrs(const att_backward *backward)
     return rule_node(backward)->attrs;
 }
 
-static bool is_computed_again(const att_graph *graph, int node)
+static bool is_recomputed(const att_graph *graph, int node)
 {
     const att_node *of = &graph->nodes.items[node];
     if (of->stage != ATT_BODY)
         return false;
     if (!(of->op->flags & ATT_OP_RECOMPUTE_WITH_INPUT))
         return (of->op->flags & ATT_OP_RECOMPUTE) != 0;
-    int made_by = graph->values.items[of->in[0]].node;
-    return made_by >= 0 && is_computed_again(graph, made_by);
+    int maker = graph->values.items[of->in[0]].node;
+    return maker >= 0 && is_recomputed(graph, maker);
 }
 
 /* The value itself or, if it is cheap to compute, its copy from a recomputed node, so that the original need not be
  * kept for the backward pass. */
-static att_value available(att_backward *backward, att_value value)
+static att_value available_value(att_backward *backward, att_value value)
 {
     att_graph *graph = backward->graph;
-    int made_by = value == ATT_NONE ? -1 : graph->values.items[value].node;
-    if (made_by < 0 || made_by >= backward->forward_nodes || !is_computed_again(graph, made_by))
+    int maker = value == ATT_NONE ? -1 : graph->values.items[value].node;
+    if (maker < 0 || maker >= backward->forward_nodes || !is_recomputed(graph, maker))
         return value;
-    att_node node = graph->nodes.items[made_by];
-    if (backward->again[made_by] < 0) {
+    att_node node = graph->nodes.items[maker];
+    if (backward->recomputed[maker] < 0) {
         att_value *in = att_graph_values(graph, node.in_count);
         for (int i = 0; in && i < node.in_count; i++)
-            in[i] = available(backward, node.in[i]);
+            in[i] = available_value(backward, node.in[i]);
         if (!in || att_emit(graph, node.op->name, node.attrs, in, node.in_count, NULL) == ATT_NONE)
             return ATT_NONE;
-        backward->again[made_by] = graph->nodes.count - 1;
+        backward->recomputed[maker] = graph->nodes.count - 1;
     }
     for (int i = 0; i < node.out_count; i++)
         if (node.out[i] == value)
-            return graph->nodes.items[backward->again[made_by]].out[i];
+            return graph->nodes.items[backward->recomputed[maker]].out[i];
     return ATT_NONE;
 }
 
 att_value att_backward_in(att_backward *backward, int i)
 {
-    return i < rule_node(backward)->in_count ? available(backward, rule_node(backward)->in[i]) : ATT_NONE;
+    return i < rule_node(backward)->in_count ? available_value(backward, rule_node(backward)->in[i]) : ATT_NONE;
 }
 
 att_value att_backward_out(att_backward *backward, int i)
 {
-    return available(backward, rule_node(backward)->out[i]);
+    return available_value(backward, rule_node(backward)->out[i]);
 }
 
 att_desc att_backward_in_desc(const att_backward *backward, int i)
@@ -93,17 +93,18 @@ att_value att_backward_gradient(att_backward *backward, int i)
     return backward->gradient[rule_node(backward)->out[i]];
 }
 
-bool att_backward_wants(const att_backward *backward, int i)
+bool att_backward_needs_gradient(const att_backward *backward, int i)
 {
     const att_node *node = rule_node(backward);
-    return i < node->in_count && node->in[i] != ATT_NONE && backward->wanted[node->in[i]];
+    return i < node->in_count && node->in[i] != ATT_NONE && backward->needs_gradient[node->in[i]];
 }
 
-static void give_summed(att_backward *backward, att_value gradient, int owner)
+static void add_summed(att_backward *backward, att_value gradient, int owner)
 {
-    if (att_list_reserve(backward->graph, (void *)&backward->given.items, backward->given.count,
-                         &backward->given.capacity, sizeof *backward->given.items))
-        backward->given.items[backward->given.count++] = (given){.value = gradient, .owner = owner};
+    if (att_list_reserve(backward->graph, (void *)&backward->contributions.items, backward->contributions.count,
+                         &backward->contributions.capacity, sizeof *backward->contributions.items))
+        backward->contributions.items[backward->contributions.count++] =
+            (contribution){.value = gradient, .owner = owner};
 }
 
 /* A gradient that the epilogue computes exists once, not per sample. It is converted so that it can be added to the
@@ -115,14 +116,14 @@ static att_value as_summed(att_graph *graph, att_value gradient)
 }
 
 /* The gradient of a derived value is summed over the samples before the backward rule of its maker is applied. */
-static void give_total(att_backward *backward, att_value value, att_value gradient)
+static void add_to_total(att_backward *backward, att_value value, att_value gradient)
 {
     att_graph *graph = backward->graph;
     if (backward->total[value] < 0) {
         att_graph_add_total(graph, graph->values.items[value].desc);
         backward->total[value] = graph->totals.count - 1;
     }
-    give_summed(backward, gradient, graph->parameters.count + backward->total[value]);
+    add_summed(backward, gradient, graph->parameters.count + backward->total[value]);
 }
 
 static void add_gradient(att_backward *backward, att_value value, att_value gradient)
@@ -131,7 +132,7 @@ static void add_gradient(att_backward *backward, att_value value, att_value grad
     *sum = *sum == ATT_NONE ? gradient : att_emit(backward->graph, "add", NULL, terms, 2, NULL);
 }
 
-void att_backward_give(att_backward *backward, int i, att_value gradient)
+void att_backward_add_gradient(att_backward *backward, int i, att_value gradient)
 {
     att_graph *graph = backward->graph;
     if (graph->status != ATT_OK || gradient == ATT_NONE)
@@ -139,34 +140,34 @@ void att_backward_give(att_backward *backward, int i, att_value gradient)
     att_value value = rule_node(backward)->in[i];
     int parameter = att_graph_parameter_of(graph, value);
     if (parameter >= 0)
-        give_summed(backward, as_summed(graph, gradient), parameter);
+        add_summed(backward, as_summed(graph, gradient), parameter);
     else if (graph->values.items[gradient].desc.kind == ATT_SUMMED)
-        give_total(backward, value, gradient);
+        add_to_total(backward, value, gradient);
     else
         add_gradient(backward, value, gradient);
 }
 
-static void find_wanted(att_backward *backward, const att_gradient_request *request)
+static void mark_needs_gradient(att_backward *backward, const att_gradient_request *request)
 {
     const bool *frozen = request->frozen;
     att_graph *graph = backward->graph;
     for (int i = 0; i < graph->parameters.count; i++)
-        backward->wanted[graph->parameters.items[i].value] =
+        backward->needs_gradient[graph->parameters.items[i].value] =
             !graph->parameters.items[i].buffer && !(frozen && frozen[i]);
     for (int i = 0; i < request->value_count; i++)
-        backward->wanted[request->values[i]] = true;
+        backward->needs_gradient[request->values[i]] = true;
     for (int i = 0; i < backward->forward_nodes; i++) {
         const att_node *node = &graph->nodes.items[i];
-        bool wanted = false;
+        bool needs_gradient = false;
         for (int j = 0; j < node->in_count; j++)
-            wanted |= node->in[j] != ATT_NONE && backward->wanted[node->in[j]];
+            needs_gradient |= node->in[j] != ATT_NONE && backward->needs_gradient[node->in[j]];
         for (int j = 0; j < node->out_count; j++)
-            backward->wanted[node->out[j]] |= wanted;
+            backward->needs_gradient[node->out[j]] |= needs_gradient;
     }
 }
 
 /* Adds the sum over samples to the gradients that other derived values contributed. The gradient is complete then. */
-static void take_totals(att_backward *backward, const att_node *node)
+static void add_total_gradients(att_backward *backward, const att_node *node)
 {
     for (int i = 0; i < node->out_count; i++) {
         int total = backward->total[node->out[i]];
@@ -179,8 +180,8 @@ static void apply_rule(att_backward *backward, int i)
 {
     att_graph *graph = backward->graph;
     att_node node = graph->nodes.items[i];
-    take_totals(backward, &node);
-    if (backward->gradient[node.out[0]] == ATT_NONE || !backward->wanted[node.out[0]])
+    add_total_gradients(backward, &node);
+    if (backward->gradient[node.out[0]] == ATT_NONE || !backward->needs_gradient[node.out[0]])
         return;
     backward->node = i;
     graph->scope = node.scope;
@@ -200,8 +201,8 @@ static att_status make_owner(att_backward *backward, int **out)
         return att_fail_memory(graph->context, (size_t)graph->values.count * sizeof *owner, "a plan");
     for (int i = 0; i < graph->values.count; i++)
         owner[i] = -1;
-    for (int i = 0; i < backward->given.count; i++)
-        owner[backward->given.items[i].value] = backward->given.items[i].owner;
+    for (int i = 0; i < backward->contributions.count; i++)
+        owner[backward->contributions.items[i].value] = backward->contributions.items[i].owner;
     *out = owner;
     return ATT_OK;
 }
@@ -234,19 +235,19 @@ static att_status differentiate(att_backward *backward, att_value loss, const at
     att_graph *graph = backward->graph;
     att_context *context = graph->context;
     size_t values = (size_t)backward->forward_values, nodes = (size_t)backward->forward_nodes;
-    backward->wanted = att_allocate_array(context, values, sizeof *backward->wanted);
+    backward->needs_gradient = att_allocate_array(context, values, sizeof *backward->needs_gradient);
     backward->gradient = att_allocate_array(context, values, sizeof *backward->gradient);
     backward->total = att_allocate_array(context, values, sizeof *backward->total);
-    backward->again = att_allocate_array(context, nodes, sizeof *backward->again);
-    if (!backward->wanted || !backward->gradient || !backward->total || !backward->again)
+    backward->recomputed = att_allocate_array(context, nodes, sizeof *backward->recomputed);
+    if (!backward->needs_gradient || !backward->gradient || !backward->total || !backward->recomputed)
         return att_fail_memory(context, values * sizeof *backward->gradient, "a plan");
     for (size_t i = 0; i < values; i++) {
         backward->gradient[i] = ATT_NONE;
         backward->total[i] = -1;
     }
     for (size_t i = 0; i < nodes; i++)
-        backward->again[i] = -1;
-    find_wanted(backward, request);
+        backward->recomputed[i] = -1;
+    mark_needs_gradient(backward, request);
     backward->gradient[loss] = att_emit(graph, "loss_seed", NULL, &loss, 1, NULL);
     for (int i = backward->forward_nodes - 1; i >= 0 && graph->status == ATT_OK; i--)
         apply_rule(backward, i);
@@ -260,10 +261,10 @@ att_status att_graph_differentiate(att_graph *graph, att_value loss, const att_g
     att_backward backward = {
         .graph = graph, .forward_nodes = graph->nodes.count, .forward_values = graph->values.count};
     att_status status = differentiate(&backward, loss, request, owner);
-    att_free(graph->context, backward.wanted);
+    att_free(graph->context, backward.needs_gradient);
     att_free(graph->context, backward.gradient);
     att_free(graph->context, backward.total);
-    att_free(graph->context, backward.again);
-    att_free(graph->context, backward.given.items);
+    att_free(graph->context, backward.recomputed);
+    att_free(graph->context, backward.contributions.items);
     return status;
 }

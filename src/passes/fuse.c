@@ -18,7 +18,7 @@ typedef struct fusing {
     bool *observers, *observed;
 } fusing;
 
-static void leave_observers_out(const fusing *f)
+static void exclude_observers(const fusing *f)
 {
     const att_graph *graph = f->graph;
     for (int i = 0; i < graph->nodes.count; i++)
@@ -74,7 +74,7 @@ static att_status fuse(const fusing *f, const int *owner, unsigned flags)
 {
     att_graph *graph = f->graph;
     ATT_TRY(att_graph_find_observers(graph, owner, f->observers));
-    leave_observers_out(f);
+    exclude_observers(f);
     int count = graph->nodes.count;
     for (int i = 0; i < count; i++)
         if (graph->nodes.items[i].op && (graph->nodes.items[i].op->flags & flags) == flags)

@@ -12,7 +12,7 @@ enum { SMALL_BYTES = 2048, ALIGN = 64, WORD = 64 };
 
 /* Default rule: a value is recomputed if that takes at most this many seconds per byte saved, about the time of writing
  * and reading one byte. ResNet-50 then recomputes no matrix product and takes 0.58 of PyTorch's memory. */
-static const double WORTH = 0.2e-9;
+static const double MOST_SECONDS_PER_BYTE = 0.2e-9;
 
 /* A value, and a segment that needs it. */
 typedef struct need {
@@ -27,15 +27,15 @@ typedef struct choice {
     double *seconds; /* time of each node */
     /* By value. needed: one bit for each later segment that reads the value, in `words` words. last: the last segment
      * that reads the value, -1 if none does. fixed: the value is kept regardless of cost. */
-    att_fate *fates;
+    att_retention *retention;
     bool *fixed, *reduced;
     uint64_t *needed;
     int *last;
-    ATT_LIST(need) news; /* entries that the current trial added to `needed` */
-    double *live;        /* bytes kept, by segment */
-    int peak;            /* the segment that keeps most bytes */
-    double once, again;  /* seconds of all nodes, each run once, and of all recomputations */
-    bool failed;         /* memory is exhausted */
+    ATT_LIST(need) added_needs;                /* entries that the current trial added to `needed` */
+    double *live;                              /* bytes kept, by segment */
+    int peak;                                  /* the segment that keeps most bytes */
+    double compute_seconds, recompute_seconds; /* seconds of all nodes, each run once, and of all recomputations */
+    bool failed;                               /* memory is exhausted */
 } choice;
 
 static double bytes_of(const choice *c, att_value value)
@@ -78,43 +78,44 @@ static int last_needed(const choice *c, att_value value)
 }
 
 /* Whether the segment recomputes the node anyway, for an output other than `value`. */
-static bool has_copy(const choice *c, const att_node *node, att_value value, int segment)
+static bool is_recomputed_in(const choice *c, const att_node *node, att_value value, int segment)
 {
     for (int j = 0; j < node->out_count; j++)
-        if (node->out[j] != value && c->fates[node->out[j]] != ATT_FATE_KEPT && is_needed(c, node->out[j], segment))
+        if (node->out[j] != value && c->retention[node->out[j]] != ATT_RETAIN_KEPT &&
+            is_needed(c, node->out[j], segment))
             return true;
     return false;
 }
 
-static double seconds_of_need(choice *c, att_value value, int segment);
+static double seconds_to_provide(choice *c, att_value value, int segment);
 
 /* Seconds that the segment takes to recompute the node and the inputs that it lacks. */
-static double seconds_of_copy(choice *c, const att_node *node, int segment)
+static double seconds_to_recompute(choice *c, const att_node *node, int segment)
 {
     double sum = c->seconds[node - c->graph->nodes.items];
     for (int j = 0; j < node->in_count; j++)
         if (is_sample(c, node->in[j]))
-            sum += seconds_of_need(c, node->in[j], segment);
+            sum += seconds_to_provide(c, node->in[j], segment);
     return sum;
 }
 
 /* Seconds that the segment takes to read or recompute the value; 0 if it has the value already. Records new needs in
- * `needed` and `news`. */
-static double seconds_of_need(choice *c, att_value value, int segment)
+ * `needed` and `added_needs`. */
+static double seconds_to_provide(choice *c, att_value value, int segment)
 {
     const att_node *node = att_graph_maker(c->graph, value);
     if (!node || node->segment >= segment || is_needed(c, value, segment))
         return 0;
-    if (!att_list_grow(c->graph->context, (void *)&c->news.items, c->news.count, &c->news.capacity,
-                       sizeof *c->news.items)) {
+    if (!att_list_grow(c->graph->context, (void *)&c->added_needs.items, c->added_needs.count, &c->added_needs.capacity,
+                       sizeof *c->added_needs.items)) {
         c->failed = true;
         return 0;
     }
-    c->news.items[c->news.count++] = (need){value, segment};
+    c->added_needs.items[c->added_needs.count++] = (need){value, segment};
     set_needed(c, value, segment, true);
-    if (c->fates[value] == ATT_FATE_KEPT)
+    if (c->retention[value] == ATT_RETAIN_KEPT)
         return att_memory_seconds(bytes_of(c, value));
-    return has_copy(c, node, value, segment) ? 0 : seconds_of_copy(c, node, segment);
+    return is_recomputed_in(c, node, value, segment) ? 0 : seconds_to_recompute(c, node, segment);
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
@@ -129,7 +130,7 @@ static void find_live(choice *c)
     memset(c->live, 0, (size_t)(c->segments + 1) * sizeof *c->live);
     for (att_value value = 0; value < c->graph->values.count; value++) {
         const att_node *node = att_graph_maker(c->graph, value);
-        if (!node || c->fates[value] != ATT_FATE_KEPT)
+        if (!node || c->retention[value] != ATT_RETAIN_KEPT)
             continue;
         int last = last_needed(c, value);
         c->last[value] = last < 0 && c->reduced[value] ? node->segment : last;
@@ -146,17 +147,18 @@ static void find_live(choice *c)
 }
 
 /* Bytes saved in the peak segment if `value` is not kept, less the bytes of kept values that must live longer because
- * of the needs in `news`. */
+ * of the needs in `added_needs`. */
 static double bytes_freed(choice *c, att_value value)
 {
     double freed = lives_in(c, value, c->last[value], c->peak) ? bytes_of(c, value) : 0;
-    for (int i = 0; i < c->news.count; i++) {
-        need n = c->news.items[i];
-        if (c->fates[n.value] != ATT_FATE_KEPT || lives_in(c, n.value, c->last[n.value], c->peak) ||
-            !lives_in(c, n.value, n.segment, c->peak))
+    for (int i = 0; i < c->added_needs.count; i++) {
+        need entry = c->added_needs.items[i];
+        if (c->retention[entry.value] != ATT_RETAIN_KEPT || lives_in(c, entry.value, c->last[entry.value], c->peak) ||
+            !lives_in(c, entry.value, entry.segment, c->peak))
             continue;
-        freed -= bytes_of(c, n.value);
-        c->last[n.value] = n.segment; /* so that the value counts once; find_live() or take_back() restores it */
+        freed -= bytes_of(c, entry.value);
+        c->last[entry.value] =
+            entry.segment; /* so that the value counts once; find_live() or undo_trial() restores it */
     }
     return freed;
 }
@@ -164,89 +166,90 @@ static double bytes_freed(choice *c, att_value value)
 /* --- trying and choosing ------------------------------------------------------------------------------------------ */
 
 /* The effect of recomputing a value: additional seconds per sample, and bytes saved. */
-typedef struct offer {
+typedef struct candidate {
     att_value value;
     double seconds, freed;
-} offer;
+} candidate;
 
-static offer accept(choice *c, att_value value)
+static candidate try_recompute(choice *c, att_value value)
 {
     const att_node *node = att_graph_maker(c->graph, value);
     double moving = att_memory_seconds(bytes_of(c, value));
-    offer o = {.value = value, .seconds = -moving}; /* saves writing it */
-    c->news.count = 0;
-    c->fates[value] = ATT_FATE_COMPUTED;
+    candidate trial = {.value = value, .seconds = -moving}; /* saves writing it */
+    c->added_needs.count = 0;
+    c->retention[value] = ATT_RETAIN_RECOMPUTED;
     for (int segment = node->segment + 1; segment <= c->last[value]; segment++) {
         if (!is_needed(c, value, segment))
             continue;
-        o.seconds -= moving;
-        if (!has_copy(c, node, value, segment))
-            o.seconds += seconds_of_copy(c, node, segment);
+        trial.seconds -= moving;
+        if (!is_recomputed_in(c, node, value, segment))
+            trial.seconds += seconds_to_recompute(c, node, segment);
     }
-    o.freed = bytes_freed(c, value);
-    return o;
+    trial.freed = bytes_freed(c, value);
+    return trial;
 }
 
-static void take_back(choice *c, att_value value)
+static void undo_trial(choice *c, att_value value)
 {
-    c->fates[value] = ATT_FATE_KEPT;
-    for (int i = 0; i < c->news.count; i++)
-        set_needed(c, c->news.items[i].value, c->news.items[i].segment, false);
-    for (int i = 0; i < c->news.count; i++) {
-        att_value other = c->news.items[i].value;
+    c->retention[value] = ATT_RETAIN_KEPT;
+    for (int i = 0; i < c->added_needs.count; i++)
+        set_needed(c, c->added_needs.items[i].value, c->added_needs.items[i].segment, false);
+    for (int i = 0; i < c->added_needs.count; i++) {
+        att_value other = c->added_needs.items[i].value;
         int last = last_needed(c, other);
         c->last[other] = last < 0 && c->reduced[other] ? att_graph_maker(c->graph, other)->segment : last;
     }
 }
 
 /* Seconds per byte saved. -1 if recomputing costs neither time nor memory, INFINITY if it saves no memory. */
-static double price(offer o)
+static double seconds_per_byte(candidate trial)
 {
-    if (o.seconds <= 0 && o.freed >= 0)
+    if (trial.seconds <= 0 && trial.freed >= 0)
         return -1;
-    return o.freed > 0 ? o.seconds / o.freed : INFINITY;
+    return trial.freed > 0 ? trial.seconds / trial.freed : INFINITY;
 }
 
-static offer cheapest(choice *c)
+static candidate cheapest(choice *c)
 {
-    offer best = {.value = ATT_NONE};
+    candidate best = {.value = ATT_NONE};
     for (att_value value = 0; value < c->graph->values.count; value++) {
-        if (c->fates[value] != ATT_FATE_KEPT || c->fixed[value] || c->last[value] < 0)
+        if (c->retention[value] != ATT_RETAIN_KEPT || c->fixed[value] || c->last[value] < 0)
             continue;
-        offer o = accept(c, value);
-        take_back(c, value);
-        if (isfinite(price(o)) && (best.value == ATT_NONE || price(o) < price(best)))
-            best = o;
+        candidate trial = try_recompute(c, value);
+        undo_trial(c, value);
+        if (isfinite(seconds_per_byte(trial)) &&
+            (best.value == ATT_NONE || seconds_per_byte(trial) < seconds_per_byte(best)))
+            best = trial;
     }
     return best;
 }
 
 /* Recomputing never takes more time than the nodes themselves, whatever the budget. */
-static bool is_wanted(const choice *c, offer o)
+static bool is_worthwhile(const choice *c, candidate trial)
 {
-    if (o.value == ATT_NONE || c->failed)
+    if (trial.value == ATT_NONE || c->failed)
         return false;
-    if (price(o) < 0)
+    if (seconds_per_byte(trial) < 0)
         return true;
-    if (c->again + o.seconds > c->once)
+    if (c->recompute_seconds + trial.seconds > c->compute_seconds)
         return false;
-    return c->most_bytes > 0 ? c->live[c->peak] > c->most_bytes : price(o) <= WORTH;
+    return c->most_bytes > 0 ? c->live[c->peak] > c->most_bytes : seconds_per_byte(trial) <= MOST_SECONDS_PER_BYTE;
 }
 
 static void choose(choice *c)
 {
     find_live(c);
-    for (offer o = cheapest(c); is_wanted(c, o); o = cheapest(c)) {
+    for (candidate trial = cheapest(c); is_worthwhile(c, trial); trial = cheapest(c)) {
         double most = c->live[c->peak];
-        accept(c, o.value);
-        c->again += o.seconds;
+        try_recompute(c, trial.value);
+        c->recompute_seconds += trial.seconds;
         find_live(c);
         if (c->live[c->peak] <= most)
             continue;
-        c->again -= o.seconds; /* Undo: the inputs of the recomputation must be kept longer and raise the peak of
-                                  another segment. */
-        c->fixed[o.value] = true;
-        take_back(c, o.value);
+        /* The inputs of the recomputation must be kept longer and raise the peak of another segment. */
+        c->recompute_seconds -= trial.seconds;
+        c->fixed[trial.value] = true;
+        undo_trial(c, trial.value);
         find_live(c);
     }
 }
@@ -255,7 +258,7 @@ static void choose(choice *c)
 
 static void keep_fixed(choice *c, att_value value)
 {
-    c->fates[value] = ATT_FATE_KEPT;
+    c->retention[value] = ATT_RETAIN_KEPT;
     c->fixed[value] = true;
 }
 
@@ -272,16 +275,16 @@ static void read_node(choice *c, const att_node *node)
             c->reduced[value] = true;
         }
         if (from->segment < node->segment) {
-            c->fates[value] = ATT_FATE_KEPT;
+            c->retention[value] = ATT_RETAIN_KEPT;
             set_needed(c, value, node->segment, true);
         }
     }
 }
 
 /* Initial state: every value that crosses segments is kept. */
-static void begin(choice *c, const bool *observers)
+static void init_choice(choice *c, const bool *observers)
 {
-    memset(c->fates, 0, (size_t)c->graph->values.count * sizeof *c->fates);
+    memset(c->retention, 0, (size_t)c->graph->values.count * sizeof *c->retention);
     for (att_value value = 0; value < c->graph->values.count; value++)
         if (is_sample(c, value) && bytes_of(c, value) <= SMALL_BYTES)
             keep_fixed(c, value);
@@ -291,12 +294,13 @@ static void begin(choice *c, const bool *observers)
         c->seconds[i] = att_node_seconds(c->graph, &c->graph->nodes.items[i]);
         if (observers[i])
             continue;
-        c->once += c->seconds[i];
+        c->compute_seconds += c->seconds[i];
         read_node(c, &c->graph->nodes.items[i]);
     }
 }
 
-att_status att_graph_choose_fates(const att_graph *graph, const bool *observers, size_t most_bytes, att_fate *fates)
+att_status att_graph_choose_kept(const att_graph *graph, const bool *observers, size_t most_bytes,
+                                 att_retention *retention)
 {
     att_arena work = {.context = graph->context};
     size_t values = (size_t)graph->values.count, nodes = (size_t)graph->nodes.count;
@@ -305,7 +309,7 @@ att_status att_graph_choose_fates(const att_graph *graph, const bool *observers,
                 .most_bytes = (double)most_bytes,
                 .segments = segments,
                 .words = words,
-                .fates = fates,
+                .retention = retention,
                 .seconds = att_arena_allocate(&work, nodes * sizeof *c.seconds),
                 .fixed = att_arena_allocate(&work, values * sizeof *c.fixed),
                 .reduced = att_arena_allocate(&work, values * sizeof *c.reduced),
@@ -314,10 +318,10 @@ att_status att_graph_choose_fates(const att_graph *graph, const bool *observers,
                 .live = att_arena_allocate(&work, (size_t)(segments + 1) * sizeof *c.live)};
     c.failed = !c.seconds || !c.fixed || !c.reduced || !c.needed || !c.last || !c.live;
     if (!c.failed) {
-        begin(&c, observers);
+        init_choice(&c, observers);
         choose(&c);
     }
-    att_free(graph->context, c.news.items);
+    att_free(graph->context, c.added_needs.items);
     att_arena_free(&work);
     return c.failed ? att_fail_memory(graph->context, values * (size_t)words * sizeof *c.needed, "a plan") : ATT_OK;
 }

@@ -14,15 +14,16 @@
 
 #include "graph/graph.h"
 
-typedef enum att_fate {
-    ATT_FATE_LOCAL,   /* no later segment reads the value directly; recomputed nodes or observers may */
-    ATT_FATE_KEPT,    /* for the whole batch */
-    ATT_FATE_COMPUTED /* recomputed by each later segment that reads the value */
-} att_fate;
+typedef enum att_retention {
+    ATT_RETAIN_LOCAL,     /* no later segment reads the value directly; recomputed nodes or observers may */
+    ATT_RETAIN_KEPT,      /* for the whole batch */
+    ATT_RETAIN_RECOMPUTED /* recomputed by each later segment that reads the value */
+} att_retention;
 
-/* Writes the fate of each sample value to fates[value]. Other values are available in every segment; theirs is LOCAL.
- * most_bytes: as att_plan_options.keep_bytes. observers[node]: the node is an observer; reads of observers do not
- * count. */
-att_status att_graph_choose_fates(const att_graph *graph, const bool *observers, size_t most_bytes, att_fate *fates);
+/* Writes the retention of each sample value to retention[value]. Other values are available in every segment; theirs is
+ * LOCAL. most_bytes: as att_plan_options.keep_bytes. observers[node]: the node is an observer; reads of observers do
+ * not count. */
+att_status att_graph_choose_kept(const att_graph *graph, const bool *observers, size_t most_bytes,
+                                 att_retention *retention);
 
 #endif

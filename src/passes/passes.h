@@ -28,7 +28,7 @@ void att_graph_drop_dead(att_graph *graph, const int *owner);
 /* Merges equal nodes of a segment that compute sample values from the same inputs; the first stays. This merges
  * recomputations that att_graph_differentiate() emitted with their originals, so that att_graph_rematerialize() alone
  * decides what is recomputed. If one of the two nodes is an observer, the other one stays, at its position. Observers
- * may then precede a node that they read, until att_graph_settle_probes() moves them. */
+ * may then precede a node that they read, until att_graph_place_observers() moves them. */
 att_status att_graph_merge_copies(att_graph *graph, const int *owner);
 /* Removes the nodes whose op is NULL and updates the maker of each value. */
 void att_graph_compact(att_graph *graph);
@@ -55,6 +55,6 @@ void att_graph_detach_probes(att_graph *graph, const bool *observers);
 att_status att_graph_find_observers(const att_graph *graph, const int *owner, bool *observers);
 /* Moves every observer directly behind the last node that it reads from, so that nothing is kept longer for an
  * observer. Writes (*observers)[node], which the caller frees. Runs after all passes that move nodes. */
-att_status att_graph_settle_probes(att_graph *graph, const int *owner, bool **observers);
+att_status att_graph_place_observers(att_graph *graph, const int *owner, bool **observers);
 
 #endif

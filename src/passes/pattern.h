@@ -16,10 +16,10 @@ typedef struct att_pattern {
     const char *name;
     const char *help; /* one line with the identity */
     att_pattern_stage stage;
-    /* Emits nodes that replace `node` and writes the replacement of each of its outputs to `instead`. If the pattern
-     * does not match, returns false and emits nothing. Must not replace nodes with outputs of kind ATT_SUMMED, because
-     * plans find gradients of parameters by these values. */
-    bool (*apply)(att_graph *graph, const att_node *node, att_value *instead);
+    /* Emits nodes that replace `node` and writes the replacement of each of its outputs to `replacements`. If the
+     * pattern does not match, returns false and emits nothing. Must not replace nodes with outputs of kind ATT_SUMMED,
+     * because plans find gradients of parameters by these values. */
+    bool (*apply)(att_graph *graph, const att_node *node, att_value *replacements);
 } att_pattern;
 
 /* passes/replace.c: visits the nodes once, in order, and applies the first pattern of `stage` that matches. Emitted

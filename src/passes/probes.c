@@ -23,16 +23,16 @@ static void find_needed(const att_graph *graph, const int *owner, bool *needed, 
     }
 }
 
-/* behind[i]: the last node that observer i depends on and that is no observer itself; -1: none. */
-static void find_places(const att_graph *graph, const bool *observers, int *behind)
+/* after[i]: the last node that observer i depends on and that is no observer itself; -1: none. */
+static void find_places(const att_graph *graph, const bool *observers, int *after)
 {
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
-        behind[i] = -1;
+        after[i] = -1;
         for (int j = 0; j < node->in_count && observers[i]; j++) {
             int maker = node->in[j] == ATT_NONE ? -1 : graph->values.items[node->in[j]].node;
-            int place = maker >= 0 && observers[maker] ? behind[maker] : maker;
-            behind[i] = place > behind[i] ? place : behind[i];
+            int place = maker >= 0 && observers[maker] ? after[maker] : maker;
+            after[i] = place > after[i] ? place : after[i];
         }
     }
 }
@@ -40,7 +40,7 @@ static void find_places(const att_graph *graph, const bool *observers, int *behi
 typedef struct ordering {
     const att_graph *graph;
     const bool *observers;
-    const int *behind;
+    const int *after;
     att_node *nodes;
     bool *marks;
     int count;
@@ -52,10 +52,10 @@ static void append(ordering *ordered, int i)
     ordered->nodes[ordered->count++] = ordered->graph->nodes.items[i];
 }
 
-static void append_observers(ordering *ordered, int behind)
+static void append_observers(ordering *ordered, int after)
 {
-    for (int i = behind + 1; i < ordered->graph->nodes.count; i++)
-        if (ordered->observers[i] && ordered->behind[i] == behind)
+    for (int i = after + 1; i < ordered->graph->nodes.count; i++)
+        if (ordered->observers[i] && ordered->after[i] == after)
             append(ordered, i);
 }
 
@@ -97,24 +97,24 @@ void att_graph_detach_probes(att_graph *graph, const bool *observers)
     }
 }
 
-att_status att_graph_settle_probes(att_graph *graph, const int *owner, bool **out)
+att_status att_graph_place_observers(att_graph *graph, const int *owner, bool **out)
 {
     size_t nodes = (size_t)graph->nodes.count + 1;
     att_arena work = {.context = graph->context};
     bool *needed = att_arena_allocate(&work, (size_t)graph->values.count + 1);
-    int *behind = att_arena_allocate(&work, nodes * sizeof *behind);
-    ordering ordered = {.graph = graph, .behind = behind};
+    int *after = att_arena_allocate(&work, nodes * sizeof *after);
+    ordering ordered = {.graph = graph, .after = after};
     ordered.nodes = att_arena_allocate(&work, nodes * sizeof *ordered.nodes);
     ordered.marks = att_arena_allocate(&work, nodes);
     bool *observers = att_allocate(graph->context, nodes);
     ordered.observers = observers;
-    if (!needed || !behind || !ordered.nodes || !ordered.marks || !observers) {
+    if (!needed || !after || !ordered.nodes || !ordered.marks || !observers) {
         att_arena_free(&work);
         att_free(graph->context, observers);
         return att_fail_memory(graph->context, nodes * sizeof *ordered.nodes, "a plan");
     }
     find_needed(graph, owner, needed, observers);
-    find_places(graph, observers, behind);
+    find_places(graph, observers, after);
     reorder(graph, observers, &ordered);
     att_arena_free(&work);
     *out = observers;

@@ -59,7 +59,7 @@ void att_graph_drop_train_only(att_graph *graph)
     att_graph_compact(graph);
 }
 
-static bool node_is_wanted(const att_node *node, const int *readers, const int *owner)
+static bool node_is_used(const att_node *node, const int *readers, const int *owner)
 {
     for (int i = 0; i < node->out_count; i++)
         if (readers[node->out[i]] > 0 || (owner && owner[node->out[i]] >= 0))
@@ -93,7 +93,7 @@ void att_graph_drop_dead(att_graph *graph, const int *owner)
     }
     for (int i = graph->nodes.count - 1; i >= 0; i--) {
         att_node *node = &graph->nodes.items[i];
-        if (node_is_wanted(node, readers, owner))
+        if (node_is_used(node, readers, owner))
             continue;
         for (int j = 0; j < node->in_count; j++)
             if (node->in[j] != ATT_NONE)
@@ -126,14 +126,14 @@ static bool makes_output(const att_graph *graph, const att_node *node)
 /* Removes the second node, or the first if only that one is an observer. */
 static void merge_pair(att_graph *graph, const bool *observers, int first, int second)
 {
-    bool first_goes = observers[first] && !observers[second];
-    att_node *goes = &graph->nodes.items[first_goes ? first : second];
-    const att_node *stays = &graph->nodes.items[first_goes ? second : first];
-    if (makes_output(graph, goes))
+    bool remove_first = observers[first] && !observers[second];
+    att_node *removed = &graph->nodes.items[remove_first ? first : second];
+    const att_node *kept = &graph->nodes.items[remove_first ? second : first];
+    if (makes_output(graph, removed))
         return;
-    for (int k = 0; k < goes->out_count; k++)
-        replace_everywhere(graph, goes->out[k], stays->out[k]);
-    goes->op = NULL;
+    for (int k = 0; k < removed->out_count; k++)
+        replace_everywhere(graph, removed->out[k], kept->out[k]);
+    removed->op = NULL;
 }
 
 att_status att_graph_merge_copies(att_graph *graph, const int *owner)

@@ -9,13 +9,13 @@ typedef struct rewriting {
     att_graph *graph;
     const bool *observers;
     int node_count;
-    att_fate *fates;
+    att_retention *retention;
     att_value *copy;
     int *copy_of;
     att_order order;
 } rewriting;
 
-static att_value available(rewriting *r, att_value value, int segment, bool observer);
+static att_value value_for_segment(rewriting *r, att_value value, int segment, bool observer);
 
 /* Copies shapes and types from the original, which may be bf16. Shape rules would yield f32. */
 static void copy_node(rewriting *r, att_node node, int segment)
@@ -25,7 +25,7 @@ static void copy_node(rewriting *r, att_node node, int segment)
         return;
     copy.segment = segment;
     for (int j = 0; j < node.in_count; j++)
-        copy.in[j] = available(r, node.in[j], segment, false);
+        copy.in[j] = value_for_segment(r, node.in[j], segment, false);
     for (int j = 0; j < node.out_count; j++) {
         copy.out[j] = att_graph_add_value(r->graph, r->graph->values.items[node.out[j]].desc, -1);
         r->copy[node.out[j]] = copy.out[j];
@@ -36,11 +36,11 @@ static void copy_node(rewriting *r, att_node node, int segment)
 
 /* The value that a node of `segment` reads in place of `value`: the original or a copy. An observer reads a copy if the
  * value is recomputed for other nodes; a value that only observers read in later segments is kept for them. */
-static att_value available(rewriting *r, att_value value, int segment, bool observer)
+static att_value value_for_segment(rewriting *r, att_value value, int segment, bool observer)
 {
     const att_node *from = att_graph_maker(r->graph, value);
     if (!from || r->graph->values.items[value].desc.kind != ATT_SAMPLE || from->segment >= segment ||
-        r->fates[value] == ATT_FATE_KEPT || (observer && r->fates[value] == ATT_FATE_LOCAL))
+        r->retention[value] == ATT_RETAIN_KEPT || (observer && r->retention[value] == ATT_RETAIN_LOCAL))
         return value;
     if (r->copy_of[value] != segment)
         copy_node(r, *from, segment);
@@ -48,7 +48,7 @@ static att_value available(rewriting *r, att_value value, int segment, bool obse
 }
 
 /* Observers are written after all other nodes of their segment, so that the order of the others, copies included, does
- * not depend on observers. att_graph_settle_probes() moves them later. */
+ * not depend on observers. att_graph_place_observers() moves them later. */
 static void rewrite_segment(rewriting *r, int segment, bool observers)
 {
     for (int i = 0; i < r->node_count && r->graph->status == ATT_OK; i++) {
@@ -57,7 +57,7 @@ static void rewrite_segment(rewriting *r, int segment, bool observers)
             !att_node_own(r->graph, &node))
             continue;
         for (int j = 0; j < node.in_count; j++)
-            node.in[j] = available(r, node.in[j], segment, observers);
+            node.in[j] = value_for_segment(r, node.in[j], segment, observers);
         att_order_append(&r->order, node);
     }
 }
@@ -72,7 +72,7 @@ static void append_stage(rewriting *r, att_stage stage)
 static att_status rewrite(rewriting *r, size_t most_bytes)
 {
     att_graph *graph = r->graph;
-    ATT_TRY(att_graph_choose_fates(graph, r->observers, most_bytes, r->fates));
+    ATT_TRY(att_graph_choose_kept(graph, r->observers, most_bytes, r->retention));
     int segments = att_graph_segments(graph);
     r->order.graph = graph;
     append_stage(r, ATT_PROLOGUE);
@@ -92,10 +92,10 @@ att_status att_graph_rematerialize(att_graph *graph, const bool *observers, size
     att_arena work = {.context = graph->context};
     size_t values = (size_t)graph->values.count;
     rewriting r = {.graph = graph, .observers = observers, .node_count = graph->nodes.count};
-    r.fates = att_arena_allocate(&work, values * sizeof *r.fates);
+    r.retention = att_arena_allocate(&work, values * sizeof *r.retention);
     r.copy = att_arena_allocate(&work, values * sizeof *r.copy);
     r.copy_of = att_arena_allocate(&work, values * sizeof *r.copy_of);
-    att_status status = r.fates && r.copy && r.copy_of
+    att_status status = r.retention && r.copy && r.copy_of
                             ? rewrite(&r, most_bytes)
                             : att_fail_memory(graph->context, values * sizeof *r.copy, "a plan");
     att_arena_free(&work);

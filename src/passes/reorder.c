@@ -8,7 +8,7 @@ void att_order_append(att_order *order, att_node node)
         order->nodes.items[order->nodes.count++] = node;
 }
 
-void att_order_take(att_order *order, int count)
+void att_order_move(att_order *order, int count)
 {
     att_graph *graph = order->graph;
     for (int i = count; i < graph->nodes.count; i++)

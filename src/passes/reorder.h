@@ -13,7 +13,7 @@ typedef struct att_order {
 
 void att_order_append(att_order *order, att_node node);
 /* Appends the graph's nodes from index `count` on, and removes them from the graph. */
-void att_order_take(att_order *order, int count);
+void att_order_move(att_order *order, int count);
 /* Replaces the graph's nodes by those of the order, unless the graph has failed. Frees the order in either case. */
 att_status att_order_finish(att_order *order);
 

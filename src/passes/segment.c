@@ -19,7 +19,7 @@ int att_graph_segments(const att_graph *graph)
 }
 
 /* The first segment in which a node can read `value`. A reduction can read batch values of its own segment. */
-static int ready(const att_graph *graph, att_value value, bool reduces)
+static int first_readable(const att_graph *graph, att_value value, bool reduces)
 {
     const att_value_info *info = value == ATT_NONE ? NULL : &graph->values.items[value];
     if (!info || info->node < 0)
@@ -35,7 +35,7 @@ void att_graph_split_segments(att_graph *graph)
         bool reduces = att_node_reduces(graph, node);
         node->segment = 0;
         for (int j = 0; j < node->in_count && node->stage == ATT_BODY; j++) {
-            int segment = ready(graph, node->in[j], reduces);
+            int segment = first_readable(graph, node->in[j], reduces);
             node->segment = segment > node->segment ? segment : node->segment;
         }
     }

@@ -6,7 +6,7 @@
  * recomputed there.
  *
  * Order of calls: att_graph_split_segments() once, after fusion; att_graph_rematerialize() after autocasting, which
- * adds casts that later segments read; att_graph_sort_segments() last. For observers see att_graph_settle_probes()
+ * adds casts that later segments read; att_graph_sort_segments() last. For observers see att_graph_place_observers()
  * (passes/passes.h).
  */
 #ifndef ATT_PASSES_SEGMENT_H

@@ -25,19 +25,19 @@ static bool is_pointwise(const att_graph *graph, const att_node *conv)
 
 /* Whether the rewriting saves memory: the convolution at least doubles the channels, so that its output y is the larger
  * map; and x has no more channels than pixels, so that its second moments are no larger than x. */
-static bool pays(att_shape x, att_shape y)
+static bool is_worthwhile(att_shape x, att_shape y)
 {
     int64_t pixels = x.dims[0] * x.dims[1], channels = x.dims[2];
     return y.dims[2] >= 2 * channels && channels <= pixels && pixels > 1;
 }
 
-static bool apply(att_graph *graph, const att_node *node, att_value *instead)
+static bool apply(att_graph *graph, const att_node *node, att_value *replacements)
 {
     if (node->op != &att_op_batch_norm || ATT_ATTRS(node, batch_norm)->frozen)
         return false;
     const att_node *conv = att_match(graph, node->in[NORM_X], &att_op_conv2d);
     if (!conv || !is_pointwise(graph, conv) ||
-        !pays(att_value_shape(graph, conv->in[CONV_X]), att_value_shape(graph, conv->out[0])))
+        !is_worthwhile(att_value_shape(graph, conv->in[CONV_X]), att_value_shape(graph, conv->out[0])))
         return false;
     att_value x = conv->in[CONV_X], weight = conv->in[CONV_WEIGHT], out[2];
     att_shape shape = att_value_shape(graph, x);
@@ -48,7 +48,7 @@ static bool apply(att_graph *graph, const att_node *node, att_value *instead)
     att_value in[] = {gram, weight, node->in[NORM_GAMMA], node->in[NORM_BETA]};
     att_emit(graph, "gram_norm", &norm, in, 4, out);
     att_batch_norm_follow(graph, node, out[1], merged.rows);
-    instead[0] = att_emit_affine(graph, x, out[0]);
+    replacements[0] = att_emit_affine(graph, x, out[0]);
     return true;
 }
 

@@ -9,7 +9,7 @@
 
 enum { DOT_DY, DOT_X };
 
-static bool apply(att_graph *graph, const att_node *node, att_value *instead)
+static bool apply(att_graph *graph, const att_node *node, att_value *replacements)
 {
     att_node norm;
     if (node->op != &att_op_channel_dot || !att_match_norm(graph, node->in[DOT_X], &norm))
@@ -17,7 +17,7 @@ static bool apply(att_graph *graph, const att_node *node, att_value *instead)
     att_value sums[2];
     att_emit_norm_sums(graph, norm.attrs, node->in[DOT_DY], norm.in[NORMALIZE_X], &norm.in[NORMALIZE_STATS], sums);
     att_value by_beta = att_scale(graph, sums[0], norm.in[NORMALIZE_BETA]);
-    instead[0] = att_add(graph, att_scale(graph, sums[1], norm.in[NORMALIZE_GAMMA]), by_beta);
+    replacements[0] = att_add(graph, att_scale(graph, sums[1], norm.in[NORMALIZE_GAMMA]), by_beta);
     return true;
 }
 

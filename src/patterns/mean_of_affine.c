@@ -8,13 +8,13 @@
 enum { AFFINE_X, AFFINE_MATRIX };
 
 /* At this stage no affine node has absorbed anything. */
-static bool apply(att_graph *graph, const att_node *node, att_value *instead)
+static bool apply(att_graph *graph, const att_node *node, att_value *replacements)
 {
     const att_node *affine = att_match(graph, node->in[0], &att_op_affine);
     if (node->op != &att_op_token_mean || !affine)
         return false;
     att_value x = affine->in[AFFINE_X], matrix = affine->in[AFFINE_MATRIX];
-    instead[0] = att_emit_affine(graph, att_emit(graph, "token_mean", node->attrs, &x, 1, NULL), matrix);
+    replacements[0] = att_emit_affine(graph, att_emit(graph, "token_mean", node->attrs, &x, 1, NULL), matrix);
     return true;
 }
 

@@ -28,7 +28,7 @@ static bool emit_with_pooled(att_graph *graph, att_value gradient, att_value poo
     return true;
 }
 
-static bool apply(att_graph *graph, const att_node *node, att_value *instead)
+static bool apply(att_graph *graph, const att_node *node, att_value *replacements)
 {
     if (node->op != &att_op_add || ATT_ATTRS(node, add)->axes != 0)
         return false;
@@ -36,7 +36,7 @@ static bool apply(att_graph *graph, const att_node *node, att_value *instead)
     for (int i = 0; i < 2; i++)
         if (att_match_broadcast_sum(graph, node->in[i], &rest, &pooled) &&
             emit_with_pooled(graph, node->in[1 - i], pooled, &sum)) {
-            instead[0] = att_add(graph, rest, sum);
+            replacements[0] = att_add(graph, rest, sum);
             return true;
         }
     return false;

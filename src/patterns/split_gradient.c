@@ -31,28 +31,28 @@ static bool split_of(const att_graph *graph, att_value dy, split *s)
     return true;
 }
 
-static void split_sums(att_graph *graph, const att_node *node, const split *s, att_value *instead)
+static void split_sums(att_graph *graph, const att_node *node, const split *s, att_value *replacements)
 {
     const att_value *vectors = &node->in[NORMALIZE_GRAD_STATS];
     att_value x = node->in[NORMALIZE_GRAD_X], pooled[2];
-    att_emit_norm_sums(graph, node->attrs, s->rest, x, vectors, instead);
+    att_emit_norm_sums(graph, node->attrs, s->rest, x, vectors, replacements);
     for (int i = 0; s->factor != ATT_NONE && i < 2; i++)
-        instead[i] = att_gate(graph, instead[i], s->factor);
+        replacements[i] = att_gate(graph, replacements[i], s->factor);
     if (s->pooled == ATT_NONE)
         return;
     att_emit_norm_sums(graph, node->attrs, s->pooled, att_global_mean(graph, x), vectors, pooled);
     for (int i = 0; i < 2; i++)
-        instead[i] = att_add(graph, instead[i], pooled[i]);
+        replacements[i] = att_add(graph, replacements[i], pooled[i]);
 }
 
-static void split_grad(att_graph *graph, const att_node *node, const split *s, att_value *instead)
+static void split_grad(att_graph *graph, const att_node *node, const split *s, att_value *replacements)
 {
     att_value in[NORMALIZE_GRAD_IN_COUNT];
     memcpy(in, node->in, sizeof in);
     in[NORMALIZE_GRAD_DY] = s->rest;
     in[NORMALIZE_GRAD_FACTOR] = s->factor;
     in[NORMALIZE_GRAD_POOLED] = s->pooled;
-    instead[0] = att_emit(graph, "normalize_grad", node->attrs, in, NORMALIZE_GRAD_IN_COUNT, NULL);
+    replacements[0] = att_emit(graph, "normalize_grad", node->attrs, in, NORMALIZE_GRAD_IN_COUNT, NULL);
 }
 
 static bool is_whole(const att_node *node)
@@ -63,16 +63,16 @@ static bool is_whole(const att_node *node)
 }
 
 /* Does not match with a ReLU, where pooled counts only in the rows that the ReLU passes. */
-static bool apply(att_graph *graph, const att_node *node, att_value *instead)
+static bool apply(att_graph *graph, const att_node *node, att_value *replacements)
 {
     split s;
     if (!is_whole(node) || ATT_ATTRS(node, batch_norm)->activation != ATT_ACT_NONE ||
         !split_of(graph, node->in[NORMALIZE_GRAD_DY], &s))
         return false;
     if (node->op == &att_op_normalize_sums)
-        split_sums(graph, node, &s, instead);
+        split_sums(graph, node, &s, replacements);
     else
-        split_grad(graph, node, &s, instead);
+        split_grad(graph, node, &s, replacements);
     return true;
 }
 

@@ -4,7 +4,7 @@
 #include "plan/plan.h"
 
 /* Marks the gradients (indices into att_plan.sums) that the segment's nodes add to. False if there are none. */
-static bool find_gradients(const att_rewritten *from, const att_segment *segment, bool *made)
+static bool find_gradients(const att_rewritten *from, const att_segment *segment, bool *used)
 {
     bool any = false;
     for (int i = segment->first; i < segment->end; i++) {
@@ -13,7 +13,7 @@ static bool find_gradients(const att_rewritten *from, const att_segment *segment
             int owner = from->owner[node->out[j]];
             if (owner < 0)
                 continue;
-            made[owner] = true;
+            used[owner] = true;
             any = true;
         }
     }
@@ -54,18 +54,18 @@ static void place_gradients(const att_rewritten *from, const att_segment *segmen
     }
 }
 
-static att_status place_segment(att_plan *plan, const att_rewritten *from, att_segment *segment, bool *made,
+static att_status place_segment(att_plan *plan, const att_rewritten *from, att_segment *segment, bool *used,
                                 att_ref *refs)
 {
     size_t room = (size_t)plan->sum_count * sizeof *segment->sums, bytes = 0;
-    memset(made, 0, (size_t)plan->sum_count * sizeof *made);
-    if (!find_gradients(from, segment, made))
+    memset(used, 0, (size_t)plan->sum_count * sizeof *used);
+    if (!find_gradients(from, segment, used))
         return ATT_OK;
     segment->sums = att_arena_allocate(&plan->arena, room);
     if (!segment->sums)
         return att_fail_memory(plan->context, room, "a plan");
     for (int i = 0; i < plan->sum_count; i++)
-        if (made[i])
+        if (used[i])
             ATT_TRY(add_sum(plan, segment, i, &bytes));
     plan->spare_bytes = bytes > plan->spare_bytes ? bytes : plan->spare_bytes;
     place_gradients(from, segment, refs);
@@ -76,12 +76,12 @@ att_status att_place_lanes(att_plan *plan, const att_rewritten *from, att_ref *r
 {
     if (!from->owner || plan->lanes == 1 || plan->sum_count == 0)
         return ATT_OK;
-    bool *made = att_allocate_array(plan->context, (size_t)plan->sum_count, sizeof *made);
-    if (!made)
+    bool *used = att_allocate_array(plan->context, (size_t)plan->sum_count, sizeof *used);
+    if (!used)
         return att_fail_memory(plan->context, (size_t)plan->sum_count, "a plan");
     att_status status = ATT_OK;
     for (int i = 0; i < plan->segment_count && status == ATT_OK; i++)
-        status = place_segment(plan, from, &plan->segments[i], made, refs);
-    att_free(plan->context, made);
+        status = place_segment(plan, from, &plan->segments[i], used, refs);
+    att_free(plan->context, used);
     return status;
 }

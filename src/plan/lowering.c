@@ -61,7 +61,7 @@ att_status att_prepare_step(att_plan *plan, const att_rewritten *from, int node,
     return unit->prepared.packed_bytes > 0 ? add_pack(plan, of->stage != ATT_BODY, step) : ATT_OK;
 }
 
-void att_widen_scratch(size_t *scratch, const att_unit *unit)
+void att_grow_scratch(size_t *scratch, const att_unit *unit)
 {
     size_t bytes = (unit->prepared.scratch_bytes + 63) / 64 * 64;
     *scratch = bytes > *scratch ? bytes : *scratch;
@@ -82,7 +82,7 @@ static att_status add_program(att_plan *plan, const att_rewritten *from, att_seg
     ATT_TRY(att_place_local(plan, from, segment, refs, program));
     for (int i = 0; i < count; i++) {
         ATT_TRY(att_prepare_step(plan, from, segment->first + i, group, parts, &program->steps[i]));
-        att_widen_scratch(&program->scratch_bytes, program->steps[i].unit);
+        att_grow_scratch(&program->scratch_bytes, program->steps[i].unit);
     }
     segment->program_count++;
     return ATT_OK;
@@ -117,7 +117,7 @@ static att_status add_reductions(att_plan *plan, const att_rewritten *from, att_
         ATT_TRY(att_place_node(plan, &from->graph->nodes.items[node], refs, step));
         step->observer = from->observers[node];
         ATT_TRY(att_prepare_step(plan, from, node, 1, plan->teams * plan->parts, step));
-        att_widen_scratch(&plan->scratch_bytes, step->unit);
+        att_grow_scratch(&plan->scratch_bytes, step->unit);
     }
     return ATT_OK;
 }
@@ -141,7 +141,7 @@ att_status att_plan_lower(att_plan *plan, const att_rewritten *from)
             status = add_reductions(plan, from, &plan->segments[i], refs);
     }
     if (status == ATT_OK)
-        status = att_make_once(plan, from, refs);
+        status = att_lower_once(plan, from, refs);
     att_free(plan->context, refs);
     return status;
 }

@@ -123,7 +123,7 @@ static void place_fixed(att_plan *plan, const att_rewritten *from, att_ref *refs
             refs[value] = (att_ref){.place = ATT_AT_BATCH, .offset = offset};
             plan->batch_bytes += (size_t)aligned_bytes(graph, value, 1);
         } else
-            refs[value] = (att_ref){.place = from->readers[value] ? ATT_AT_ARENA : ATT_AT_NOTHING};
+            refs[value] = (att_ref){.place = from->readers[value] ? ATT_AT_ARENA : ATT_AT_NONE};
     }
     for (int i = 0; i < graph->parameters.count; i++)
         refs[graph->parameters.items[i].value] = (att_ref){.place = ATT_AT_WEIGHTS, .offset = i};
@@ -160,9 +160,9 @@ static void find_kept(const att_rewritten *from, const att_ref *refs, int *last,
             att_value value = node->in[j];
             if (value == ATT_NONE || refs[value].place != ATT_AT_ARENA)
                 continue;
-            int made = graph->nodes.items[graph->values.items[value].node].segment;
+            int maker_segment = graph->nodes.items[graph->values.items[value].node].segment;
             last[value] = node->segment > last[value] ? node->segment : last[value];
-            kept[value] |= reduces || made < node->segment;
+            kept[value] |= reduces || maker_segment < node->segment;
         }
     }
 }
@@ -235,8 +235,8 @@ att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref *
 
 /* Collects a segment's local values with their lifetimes. Values that nothing reads have last = -1; if `observed` is
  * false, observers are left out, reads and outputs both. buffer_of[value] is -1 for all values on entry. */
-static int collect(const att_rewritten *from, const att_segment *segment, const att_ref *refs, bool observed, int group,
-                   buffer *buffers, int *buffer_of)
+static int collect_buffers(const att_rewritten *from, const att_segment *segment, const att_ref *refs, bool observed,
+                           int group, buffer *buffers, int *buffer_of)
 {
     const att_graph *graph = from->graph;
     int count = 0;
@@ -273,7 +273,7 @@ static att_status plan_segment(const att_rewritten *from, const att_segment *seg
         buffers && buffer_of ? ATT_OK : att_fail_memory(graph->context, most * sizeof *buffers, "a plan");
     if (status == ATT_OK) {
         memset(buffer_of, -1, (size_t)graph->values.count * sizeof *buffer_of);
-        int count = collect(from, segment, refs, observed, group, buffers, buffer_of);
+        int count = collect_buffers(from, segment, refs, observed, group, buffers, buffer_of);
         *kept = 0;
         for (int i = 0; i < count; i++)
             if (buffers[i].last >= 0)
@@ -288,7 +288,7 @@ static att_status plan_segment(const att_rewritten *from, const att_segment *seg
     return status;
 }
 
-att_status att_place_measure(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
+att_status att_measure_arena(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
                              const att_ref *refs, int group, size_t *arena_bytes)
 {
     buffer *buffers;

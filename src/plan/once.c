@@ -14,15 +14,15 @@ typedef struct chaining {
     int sum_count;
 } chaining;
 
-/* Merges chain `gone` into chain `keep`. */
-static void unite(const chaining *c, int keep, int gone)
+/* Merges chain `removed` into chain `kept`. */
+static void merge_chains(const chaining *c, int kept, int removed)
 {
     for (int i = 0; i < c->count; i++)
-        if (c->of_node[i] == gone)
-            c->of_node[i] = keep;
+        if (c->of_node[i] == removed)
+            c->of_node[i] = kept;
     for (int i = 0; i < c->sum_count; i++)
-        if (c->of_sum[i] == gone)
-            c->of_sum[i] = keep;
+        if (c->of_sum[i] == removed)
+            c->of_sum[i] = kept;
 }
 
 static void join(const chaining *c, int node, int *other)
@@ -30,7 +30,7 @@ static void join(const chaining *c, int node, int *other)
     if (*other < 0)
         *other = c->of_node[node];
     else if (*other != c->of_node[node])
-        unite(c, *other, c->of_node[node]);
+        merge_chains(c, *other, c->of_node[node]);
 }
 
 /* Index of the sum that `value` contributes to, or that it is; -1: none. */
@@ -64,7 +64,7 @@ static void find_chains(const chaining *c)
     }
 }
 
-static att_status make_steps(att_plan *plan, const chaining *c, const att_ref *refs, att_once *once)
+static att_status lower_steps(att_plan *plan, const chaining *c, const att_ref *refs, att_once_steps *once)
 {
     size_t count = (size_t)c->count;
     once->steps = att_arena_allocate(&plan->arena, (count + 1) * sizeof *once->steps);
@@ -76,12 +76,13 @@ static att_status make_steps(att_plan *plan, const chaining *c, const att_ref *r
         once->chains[i] = c->of_node[i];
         ATT_TRY(att_place_node(plan, &c->from->graph->nodes.items[c->first + i], refs, step));
         ATT_TRY(att_prepare_step(plan, c->from, c->first + i, 1, 1, step));
-        att_widen_scratch(&plan->scratch_bytes, step->unit);
+        att_grow_scratch(&plan->scratch_bytes, step->unit);
     }
     return ATT_OK;
 }
 
-static att_status make_stage(att_plan *plan, const att_rewritten *from, int first, const att_ref *refs, att_once *once)
+static att_status lower_stage(att_plan *plan, const att_rewritten *from, int first, const att_ref *refs,
+                              att_once_steps *once)
 {
     att_arena work = {.context = plan->context};
     chaining c = {.from = from, .first = first, .count = once->count, .sum_count = plan->sum_count};
@@ -94,13 +95,13 @@ static att_status make_stage(att_plan *plan, const att_rewritten *from, int firs
         for (int i = 0; i < c.sum_count; i++)
             c.of_sum[i] = -1;
         find_chains(&c);
-        status = make_steps(plan, &c, refs, once);
+        status = lower_steps(plan, &c, refs, once);
     }
     att_arena_free(&work);
     return status;
 }
 
-static att_status make_uploads(att_plan *plan, const att_rewritten *from, const att_ref *refs)
+static att_status copy_constants(att_plan *plan, const att_rewritten *from, const att_ref *refs)
 {
     const att_graph *graph = from->graph;
     plan->upload_count = graph->constants.count;
@@ -147,11 +148,11 @@ static att_status find_assigned(att_plan *plan, const att_graph *graph)
     return ATT_OK;
 }
 
-att_status att_make_once(att_plan *plan, const att_rewritten *from, const att_ref *refs)
+att_status att_lower_once(att_plan *plan, const att_rewritten *from, const att_ref *refs)
 {
     int nodes = from->graph->nodes.count;
-    ATT_TRY(make_uploads(plan, from, refs));
-    ATT_TRY(make_stage(plan, from, 0, refs, &plan->prologue));
-    ATT_TRY(make_stage(plan, from, nodes - plan->epilogue.count, refs, &plan->epilogue));
+    ATT_TRY(copy_constants(plan, from, refs));
+    ATT_TRY(lower_stage(plan, from, 0, refs, &plan->prologue));
+    ATT_TRY(lower_stage(plan, from, nodes - plan->epilogue.count, refs, &plan->epilogue));
     return find_assigned(plan, from->graph);
 }

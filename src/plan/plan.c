@@ -36,14 +36,14 @@ static att_status find_values(const att_graph *graph, const char *const *names, 
     for (int i = 0; i < *count; i++) {
         (*values)[i] = find_named(graph, names[i]);
         if ((*values)[i] == ATT_NONE)
-            return att_fail(graph->context, ATT_ERR_NOT_FOUND, "there is no input or output \"%s\" to have a gradient",
+            return att_fail(graph->context, ATT_ERR_NOT_FOUND, "there is no input or output \"%s\" to differentiate by",
                             names[i]);
         for (int j = 0; j < i; j++)
             if (strcmp(names[i], names[j]) == 0)
-                return att_fail(graph->context, ATT_ERR_ARGUMENT, "the gradient of \"%s\" is asked for twice",
+                return att_fail(graph->context, ATT_ERR_ARGUMENT, "the gradient of \"%s\" is requested twice",
                                 names[i]);
         if (graph->values.items[(*values)[i]].desc.dtype == ATT_I32)
-            return att_fail(graph->context, ATT_ERR_ARGUMENT, "\"%s\" holds whole numbers, which have no gradient",
+            return att_fail(graph->context, ATT_ERR_ARGUMENT, "\"%s\" holds integers, which have no gradient",
                             names[i]);
     }
     return ATT_OK;
@@ -95,11 +95,11 @@ typedef struct work {
     bool *observers;
 } work;
 
-static att_status settle_probes(att_graph *graph, work *w)
+static att_status place_observers(att_graph *graph, work *w)
 {
     att_free(graph->context, w->observers);
     w->observers = NULL;
-    return att_graph_settle_probes(graph, w->owner, &w->observers);
+    return att_graph_place_observers(graph, w->owner, &w->observers);
 }
 
 static att_status detach_probes(att_graph *graph)
@@ -193,7 +193,7 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
     att_graph_split_segments(graph);
     if (att_graph_segments(graph) > 1)
         ATT_TRY(att_graph_merge_copies(graph, w->owner));
-    return settle_probes(graph, w);
+    return place_observers(graph, w);
 }
 
 /* Counts readers as kernels need them: a value that contributes to a gradient counts as read. */
@@ -209,14 +209,14 @@ static att_status count_readers(const att_graph *graph, work *w)
 }
 
 /* Recomputes values, and brings nodes into their final order. */
-static att_status arrange(att_graph *graph, work *w, size_t keep_bytes)
+static att_status order_nodes(att_graph *graph, work *w, size_t keep_bytes)
 {
     int before = graph->values.count;
     ATT_TRY(att_graph_rematerialize(graph, w->observers, keep_bytes));
     ATT_TRY(grow_owner(graph, before, &w->owner));
     att_graph_drop_dead(graph, w->owner);
     ATT_TRY(graph->status);
-    ATT_TRY(settle_probes(graph, w));
+    ATT_TRY(place_observers(graph, w));
     ATT_TRY(att_graph_sort_segments(graph, w->observers));
     return count_readers(graph, w);
 }
@@ -226,7 +226,7 @@ static att_status autocast(att_graph *graph, work *w)
     int before = graph->values.count;
     ATT_TRY(att_graph_autocast(graph, w->observers));
     ATT_TRY(grow_owner(graph, before, &w->owner));
-    return settle_probes(graph, w);
+    return place_observers(graph, w);
 }
 
 /* --- ports ------------------------------------------------------------------------------------------------------- */
@@ -372,10 +372,10 @@ static att_status copy_owner(const att_graph *graph, const work *from, work *to)
     return ATT_OK;
 }
 
-static att_status choose_sizes_of(att_plan *plan, att_graph *graph, work *w, const att_plan_options *options)
+static att_status choose_sizes_on(att_plan *plan, att_graph *graph, work *w, const att_plan_options *options)
 {
-    ATT_TRY(settle_probes(graph, w));
-    ATT_TRY(arrange(graph, w, 0));
+    ATT_TRY(place_observers(graph, w));
+    ATT_TRY(order_nodes(graph, w, 0));
     ATT_TRY(split_segments(plan, graph));
     att_rewritten from = as_rewritten(graph, w);
     return att_choose_sizes(plan, &from, options);
@@ -391,7 +391,7 @@ static att_status choose_sizes(att_plan *plan, const att_graph *graph, const wor
     work own = {0};
     att_status status = copy_owner(graph, w, &own);
     if (status == ATT_OK)
-        status = choose_sizes_of(plan, copy, &own, options);
+        status = choose_sizes_on(plan, copy, &own, options);
     free_work(plan->context, &own);
     att_graph_destroy(&copy);
     return status;
@@ -416,7 +416,7 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
     if (plan->precision == ATT_MIXED)
         ATT_TRY(autocast(graph, w));
     ATT_TRY(hash(plan, graph, w));
-    ATT_TRY(arrange(graph, w, options->keep_bytes));
+    ATT_TRY(order_nodes(graph, w, options->keep_bytes));
     ATT_TRY(split_segments(plan, graph));
     att_rewritten from = as_rewritten(graph, w);
     ATT_TRY(att_plan_lower(plan, &from));
@@ -426,9 +426,9 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
 static att_status check_options(att_context *context, const att_plan_options *options)
 {
     if ((unsigned)options->purpose > ATT_GRADIENT)
-        return att_fail(context, ATT_ERR_ARGUMENT, "%d is no purpose of a plan", (int)options->purpose);
+        return att_fail(context, ATT_ERR_ARGUMENT, "%d is not a purpose of a plan", (int)options->purpose);
     if ((unsigned)options->precision >= sizeof precisions / sizeof *precisions)
-        return att_fail(context, ATT_ERR_ARGUMENT, "%d is no precision of a plan", (int)options->precision);
+        return att_fail(context, ATT_ERR_ARGUMENT, "%d is not a precision of a plan", (int)options->precision);
     return ATT_OK;
 }
 

@@ -11,7 +11,7 @@
 #include "plan/units.h"
 
 typedef enum att_place {
-    ATT_AT_NOTHING,  /* an absent input, or an output that nobody reads */
+    ATT_AT_NONE,     /* an absent input, or an output that nobody reads */
     ATT_AT_ARENA,    /* offset in bytes */
     ATT_AT_STORE,    /* kept for the batch: offset in bytes per sample of the largest batch */
     ATT_AT_BATCH,    /* offset in bytes */
@@ -56,11 +56,11 @@ typedef struct att_program {
 
 /* Steps that run once, on values that are the same for all samples. Steps of one chain run in order; different chains
  * are independent. */
-typedef struct att_once {
+typedef struct att_once_steps {
     att_step *steps;
     int *chains; /* chain of each step */
     int count;
-} att_once;
+} att_once_steps;
 
 /* A constant's contents, which each session copies. */
 typedef struct att_upload {
@@ -127,7 +127,7 @@ struct att_plan {
     int *assigned; /* indices of the parameters (buffers) that a run changes */
     int assigned_count;
     bool prologue_reads_assigned;
-    att_once prologue, epilogue;
+    att_once_steps prologue, epilogue;
     size_t derived_bytes, total_bytes; /* derived: values of prologue, epilogue and constants; total: sums of the
                                           gradients of derived values */
     att_upload *uploads;
@@ -165,11 +165,11 @@ att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att
 /* plan/lowering.c: places values, chooses and prepares kernels, for all segments, the prologue and the epilogue. */
 att_status att_plan_lower(att_plan *plan, const att_rewritten *from);
 /* plan/once.c: lowers the prologue and the epilogue. refs: of all values. */
-att_status att_make_once(att_plan *plan, const att_rewritten *from, const att_ref *refs);
+att_status att_lower_once(att_plan *plan, const att_rewritten *from, const att_ref *refs);
 /* plan/lowering.c: prepares the kernel of a node. The step's refs must be set before. */
 att_status att_prepare_step(att_plan *plan, const att_rewritten *from, int node, int group, int parts, att_step *step);
 /* Grows *scratch to the needs of the unit. */
-void att_widen_scratch(size_t *scratch, const att_unit *unit);
+void att_grow_scratch(size_t *scratch, const att_unit *unit);
 /* plan/fingerprint.c: att_hash_graph() sets plan->graph_hash, before values are recomputed. att_write_fingerprint()
  * writes the text. */
 att_status att_hash_graph(att_plan *plan, const att_rewritten *from);
@@ -187,7 +187,7 @@ att_status att_place_lanes(att_plan *plan, const att_rewritten *from, att_ref *r
 /* Sets the refs of one step. */
 att_status att_place_node(att_plan *plan, const att_node *node, const att_ref *refs, att_step *step);
 /* The arena_bytes of the segment without its observers, for groups of `group`. */
-att_status att_place_measure(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
+att_status att_measure_arena(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
                              const att_ref *refs, int group, size_t *arena_bytes);
 
 #endif

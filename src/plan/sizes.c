@@ -40,7 +40,7 @@ static int64_t rows_of(const att_rewritten *from, const att_segment *segment)
     return rows > 1 ? rows : most_rows(from, segment, false);
 }
 
-static int power_of_two_within(int64_t limit, int most)
+static int power_of_two_at_most(int64_t limit, int most)
 {
     int power = 1;
     while (power * 2 <= limit && power * 2 <= most)
@@ -50,19 +50,19 @@ static int power_of_two_within(int64_t limit, int most)
 
 /* Halves the group until the activations fit into the backend's arena_bytes. Uses the graph before it is cast to bf16,
  * so that mixed precision has the same groups as full precision, and ignores observers. */
-static att_status keep_within_budget(const att_plan *plan, const att_rewritten *from, const att_ref *refs,
-                                     att_segment *segment)
+static att_status shrink_group(const att_plan *plan, const att_rewritten *from, const att_ref *refs,
+                               att_segment *segment)
 {
     for (; segment->group > 1; segment->group /= 2) {
         size_t bytes;
-        ATT_TRY(att_place_measure(plan, from, segment, refs, segment->group, &bytes));
+        ATT_TRY(att_measure_arena(plan, from, segment, refs, segment->group, &bytes));
         if (bytes <= plan->units.backend->grouping->arena_bytes)
             break;
     }
     return ATT_OK;
 }
 
-static att_status choose_groups(att_plan *plan, const att_rewritten *from, int wanted)
+static att_status choose_groups(att_plan *plan, const att_rewritten *from, int requested)
 {
     const att_grouping *by = plan->units.backend->grouping;
     int64_t rows = plan->purpose != ATT_INFER ? by->train_rows : by->infer_rows;
@@ -71,9 +71,9 @@ static att_status choose_groups(att_plan *plan, const att_rewritten *from, int w
     att_status status = ATT_OK;
     for (int i = 0; i < plan->segment_count && status == ATT_OK; i++) {
         att_segment *segment = &plan->segments[i];
-        segment->group = power_of_two_within(wanted ? wanted : rows / rows_of(from, segment), by->most);
-        if (!wanted)
-            status = keep_within_budget(plan, from, refs, segment);
+        segment->group = power_of_two_at_most(requested ? requested : rows / rows_of(from, segment), by->most);
+        if (!requested)
+            status = shrink_group(plan, from, refs, segment);
     }
     att_free(plan->context, refs);
     return status;

@@ -38,7 +38,7 @@ static const att_kernel *choose_kernel(const att_units *units, const att_problem
     return NULL;
 }
 
-static att_status no_kernel(const att_units *units, const att_problem *problem)
+static att_status fail_no_kernel(const att_units *units, const att_problem *problem)
 {
     char shape[96] = "nothing";
     att_dtype dtype = ATT_F32;
@@ -85,7 +85,7 @@ static double problem_bytes(const att_problem *problem)
 }
 
 /* Copies the problem's descriptions and attributes into the units' arena. */
-static att_status keep_problem(att_units *units, const att_op *op, att_problem *problem)
+static att_status copy_problem(att_units *units, const att_op *op, att_problem *problem)
 {
     size_t ins = (size_t)problem->in_count * sizeof(att_desc), outs = (size_t)problem->out_count * sizeof(att_desc);
     att_desc *descs = att_arena_allocate(units->arena, ins + outs);
@@ -102,7 +102,7 @@ static att_status keep_problem(att_units *units, const att_op *op, att_problem *
 }
 
 /* Finds or creates the unit of a problem. The problem's pointers are copied. */
-static att_status find_or_make_unit(att_units *units, const att_op *op, const att_problem *problem, att_unit **out)
+static att_status find_or_create_unit(att_units *units, const att_op *op, const att_problem *problem, att_unit **out)
 {
     att_unit *unit = find_equal(units, op, problem);
     if (unit) {
@@ -113,10 +113,10 @@ static att_status find_or_make_unit(att_units *units, const att_op *op, const at
     if (!unit)
         return att_fail_memory(units->context, sizeof *unit, "a plan");
     unit->problem = *problem;
-    ATT_TRY(keep_problem(units, op, &unit->problem));
+    ATT_TRY(copy_problem(units, op, &unit->problem));
     unit->kernel = choose_kernel(units, &unit->problem);
     if (!unit->kernel)
-        return no_kernel(units, &unit->problem);
+        return fail_no_kernel(units, &unit->problem);
     if (unit->kernel->prepare)
         ATT_TRY(unit->kernel->prepare(&unit->problem, &unit->prepared));
     unit->profile_row = profile_row(units, unit->kernel);
@@ -160,7 +160,7 @@ att_status att_prepare_unit(att_units *units, const att_graph *graph, const att_
                            .out_count = node->out_count,
                            .group = group,
                            .parts = parts};
-    att_status status = find_or_make_unit(units, node->op, &problem, unit);
+    att_status status = find_or_create_unit(units, node->op, &problem, unit);
     att_free(units->context, in);
     return status;
 }
@@ -180,7 +180,7 @@ att_status att_prepare_flat(att_units *units, const char *name, const void *attr
                            .out_count = out_count,
                            .group = 1,
                            .parts = parts};
-    return find_or_make_unit(units, op, &problem, unit);
+    return find_or_create_unit(units, op, &problem, unit);
 }
 
 att_status att_units_init(att_units *units, att_arena *arena, const att_backend *backend)

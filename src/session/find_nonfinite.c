@@ -28,7 +28,7 @@ typedef struct nonfinite_search {
     bool found;
 } nonfinite_search;
 
-static int64_t larger(int64_t most, const att_step *steps, int count)
+static int64_t max_elements(int64_t most, const att_step *steps, int count)
 {
     for (int i = 0; i < count; i++) {
         const att_problem *problem = &steps[i].unit->problem;
@@ -45,11 +45,11 @@ static int64_t largest_value(const att_session *session)
     for (int i = 0; i < session->plan->segment_count; i++) {
         const att_segment *segment = &session->plan->segments[i];
         for (int j = 0; j < segment->program_count; j++)
-            largest = larger(largest, segment->programs[j].steps, segment->programs[j].step_count);
-        largest = larger(largest, segment->reductions, segment->reduction_count);
+            largest = max_elements(largest, segment->programs[j].steps, segment->programs[j].step_count);
+        largest = max_elements(largest, segment->reductions, segment->reduction_count);
     }
-    largest = larger(largest, session->plan->prologue.steps, session->plan->prologue.count);
-    largest = larger(largest, session->plan->epilogue.steps, session->plan->epilogue.count);
+    largest = max_elements(largest, session->plan->prologue.steps, session->plan->prologue.count);
+    largest = max_elements(largest, session->plan->epilogue.steps, session->plan->epilogue.count);
     for (int i = 0; i < session->plan->input_count; i++)
         if (att_shape_count(session->plan->inputs[i].desc.shape) > largest)
             largest = att_shape_count(session->plan->inputs[i].desc.shape);
@@ -101,7 +101,7 @@ static void check_weights(nonfinite_search *search)
     }
 }
 
-static const char *place_of(const att_session *session, const att_ref *ref, int64_t row)
+static const char *address_of(const att_session *session, const att_ref *ref, int64_t row)
 {
     if (ref->observed)
         return NULL;
@@ -135,11 +135,11 @@ static void check_step(nonfinite_search *search, const att_step *step, int64_t r
     att_runner_wait(&session->runner);
     const att_problem *problem = &step->unit->problem;
     for (int i = 0; i < problem->out_count && !search->found; i++) {
-        const char *place = place_of(session, &step->out[i], row);
-        if (!place || !att_desc_present(&problem->out[i]))
+        const char *address = address_of(session, &step->out[i], row);
+        if (!address || !att_desc_present(&problem->out[i]))
             continue;
         int64_t count = att_problem_count(problem, &problem->out[i]);
-        session->memory->copy_out(search->host, place, (size_t)count * att_dtype_size(problem->out[i].dtype));
+        session->memory->copy_out(search->host, address, (size_t)count * att_dtype_size(problem->out[i].dtype));
         int64_t at = first_nonfinite(search->host, problem->out[i].dtype, count);
         if (at < 0)
             continue;
@@ -186,7 +186,7 @@ static att_status replay_reductions(nonfinite_search *search, const att_segment 
     return ATT_OK;
 }
 
-static att_status replay_once(nonfinite_search *search, const att_once *once)
+static att_status replay_once(nonfinite_search *search, const att_once_steps *once)
 {
     for (int i = 0; i < once->count && !search->found; i++) {
         att_session_once(search->session, &once->steps[i], 0);
@@ -248,7 +248,8 @@ static att_status replay_and_restore(nonfinite_search *search)
 att_status att_session_find_nonfinite(att_session *session, char *text, size_t size)
 {
     if (session->plan->purpose == ATT_INFER || session->batch.count == 0)
-        return att_fail(session->context, ATT_ERR_ARGUMENT, "nothing was accumulated that could be replayed");
+        return att_fail(session->context, ATT_ERR_ARGUMENT,
+                        "there is no accumulation to replay; call att_session_accumulate() first");
     nonfinite_search search = {.session = session, .text = text, .size = size};
     size_t bytes = (size_t)largest_value(session) * sizeof(double);
     search.host = att_allocate(session->context, bytes);

@@ -7,13 +7,13 @@ typedef struct fitting {
     att_plan_options options;
     const att_weights *weights;
     int max_batch;
-    size_t memory, beside;
+    size_t memory, extra;
 } fitting;
 
 static size_t bytes_of(const fitting *f, const att_plan *plan)
 {
     size_t held = att_size_product((size_t)att_weights_slot_count(f->weights) + 1, att_weights_bytes(f->weights));
-    return att_size_sum(att_size_sum(att_session_bytes(plan, f->max_batch), held), f->beside);
+    return att_size_sum(att_size_sum(att_session_bytes(plan, f->max_batch), held), f->extra);
 }
 
 /* Replaces *plan by a new one. On failure *plan is NULL. */
@@ -25,18 +25,18 @@ static att_status compile(const fitting *f, size_t keep_bytes, att_plan **plan)
     return att_plan_compile(f->graph, &options, plan);
 }
 
-static att_status refuse(const fitting *f, size_t least)
+static att_status fail_too_small(const fitting *f, size_t least)
 {
     char needed[24], given[24];
     return att_fail(f->graph->context, ATT_ERR_MEMORY,
-                    "training takes at least %s (%zu bytes) of memory, more than the %s it may take; less with smaller "
-                    "batches or images, a smaller network or fewer threads",
+                    "training needs at least %s (%zu bytes) of memory, but may use only %s; smaller batches or images, "
+                    "a smaller network or fewer threads need less",
                     att_size_format(least, needed, sizeof needed), least,
                     att_size_format(f->memory, given, sizeof given));
 }
 
 /* Finds the largest keep_bytes whose session fits, by bisection. *plan fits and was compiled with keep_bytes. */
-static att_status fill(const fitting *f, size_t keep_bytes, att_plan **plan)
+static att_status keep_most(const fitting *f, size_t keep_bytes, att_plan **plan)
 {
     size_t low = att_plan_describe(*plan).kept_bytes, high = f->memory / (size_t)f->max_batch + 1;
     if (att_plan_describe(*plan).segments == 1)
@@ -54,21 +54,21 @@ static att_status fill(const fitting *f, size_t keep_bytes, att_plan **plan)
 
 static att_status fit(const fitting *f, att_plan **plan)
 {
-    const size_t least = 1, by_rule = 0;
+    const size_t least = 1, default_rule = 0;
     ATT_TRY(compile(f, least, plan));
     size_t bytes = bytes_of(f, *plan);
     if (bytes <= f->memory)
-        return fill(f, least, plan);
+        return keep_most(f, least, plan);
     /* Recomputing takes memory, too; for a small batch, more than it saves. */
-    ATT_TRY(compile(f, by_rule, plan));
-    size_t rule_bytes = bytes_of(f, *plan);
-    if (rule_bytes <= f->memory)
-        return fill(f, by_rule, plan);
-    return refuse(f, rule_bytes < bytes ? rule_bytes : bytes);
+    ATT_TRY(compile(f, default_rule, plan));
+    size_t default_bytes = bytes_of(f, *plan);
+    if (default_bytes <= f->memory)
+        return keep_most(f, default_rule, plan);
+    return fail_too_small(f, default_bytes < bytes ? default_bytes : bytes);
 }
 
 att_status att_session_fit(const att_graph *graph, const att_plan_options *options, const att_weights *weights,
-                           int max_batch, size_t memory, size_t beside, att_plan **out)
+                           int max_batch, size_t memory, size_t extra, att_plan **out)
 {
     if (memory == 0)
         return att_plan_compile(graph, options, out);
@@ -77,7 +77,7 @@ att_status att_session_fit(const att_graph *graph, const att_plan_options *optio
                  .weights = weights,
                  .max_batch = max_batch,
                  .memory = memory,
-                 .beside = beside};
+                 .extra = extra};
     att_plan *plan = NULL;
     att_status status = fit(&f, &plan);
     if (status != ATT_OK)

@@ -28,7 +28,7 @@ static char *resolve(const att_session *session, const att_ref *ref, int team, i
         return (char *)(uintptr_t)session->bound[ref->offset] + row * ref->row_bytes;
     case ATT_AT_OUTPUT:
         return session->outputs[ref->offset] + row * ref->row_bytes;
-    case ATT_AT_NOTHING:
+    case ATT_AT_NONE:
         break;
     }
     return NULL;
@@ -96,9 +96,9 @@ int att_session_group(int count, int group, int index, int64_t *row)
         return group;
     }
     *row = (int64_t)full * group;
-    int left = count - full * group;
+    int remainder = count - full * group;
     for (int size = group / 2; size >= 1; size /= 2) {
-        if (!(left & size))
+        if (!(remainder & size))
             continue;
         if (index-- == full)
             return size;
@@ -174,7 +174,7 @@ static void run_reductions(att_session *session, const att_segment *segment, int
         if (step->observer && !session->observing)
             continue;
         att_session_reduction(session, step, thread);
-        att_barrier_wait(&session->meeting);
+        att_barrier_wait(&session->all_threads);
     }
 }
 
@@ -184,38 +184,38 @@ static void train_thread(void *user, int thread)
     const att_plan *plan = session->plan;
     for (int i = 0; i < plan->segment_count; i++) {
         if (i > 0)
-            att_barrier_wait(&session->meeting);
+            att_barrier_wait(&session->all_threads);
         run_lanes(session, &plan->segments[i], thread);
         if (plan->segments[i].reduction_count == 0 && plan->segments[i].sum_count == 0)
             continue;
-        att_barrier_wait(&session->meeting);
+        att_barrier_wait(&session->all_threads);
         sum_lanes(session, &plan->segments[i], thread);
         run_reductions(session, &plan->segments[i], thread);
     }
 }
 
-/* Whether to split each of the `rest` leftover samples across all threads. Otherwise each runs on one thread, which
+/* Whether to split each of the `leftover` samples across all threads. Otherwise each runs on one thread, which
  * takes the time of one sample. A split sample takes about 1 / threads + 1 / 16 of that time, and they run one after
  * the other. */
-static bool shares_rest(int rest, int threads)
+static bool splits_leftover(int leftover, int threads)
 {
-    return rest * (16 + threads) < 16 * threads;
+    return leftover * (16 + threads) < 16 * threads;
 }
 
-static void infer_rest(att_session *session, int thread)
+static void infer_leftover(att_session *session, int thread)
 {
     const att_segment *body = &session->plan->segments[0];
-    int teams = session->plan->teams, count = session->batch.count, rest = count % teams;
-    if (rest == 0)
+    int teams = session->plan->teams, count = session->batch.count, leftover = count % teams;
+    if (leftover == 0)
         return;
-    if (!shares_rest(rest, teams)) {
-        if (thread < rest)
-            run_group(session, body, 1, 1, thread, 0, count - rest + thread, 0);
+    if (!splits_leftover(leftover, teams)) {
+        if (thread < leftover)
+            run_group(session, body, 1, 1, thread, 0, count - leftover + thread, 0);
         return;
     }
     /* Split samples use the first team's memory: wait until its thread has finished its own group. */
     att_barrier_wait(&session->teams[0].barrier);
-    for (int row = count - rest; row < count; row++)
+    for (int row = count - leftover; row < count; row++)
         run_group(session, body, 1, teams, 0, thread, row, 0);
 }
 
@@ -234,7 +234,7 @@ static void infer_thread(void *user, int thread)
             break;
         run_group(session, body, size, 1, thread, 0, row * plan->teams + (int64_t)team * size, 0);
     }
-    infer_rest(session, thread);
+    infer_leftover(session, thread);
 }
 
 /* --- steps that run once ----------------------------------------------------------------------------------------- */
@@ -279,7 +279,7 @@ static int once_threads(const att_session *session)
     return session->plan->teams * session->plan->parts;
 }
 
-static void run_once(att_session *session, const att_once *once, int thread)
+static void run_once(att_session *session, const att_once_steps *once, int thread)
 {
     for (int i = 0; i < once->count; i++)
         if (once->chains[i] % once_threads(session) == thread)
@@ -337,7 +337,7 @@ att_status att_session_body(att_session *session)
     stage_inputs(session);
     run_prologue(session);
     bool single = plan->purpose == ATT_INFER && plan->parts == 1; /* teams of one thread */
-    att_barrier_init(&session->meeting, plan->teams * plan->parts);
+    att_barrier_init(&session->all_threads, plan->teams * plan->parts);
     att_barrier_init(&session->teams[0].barrier, single ? plan->teams : plan->parts);
     if (plan->total_bytes > 0)
         session->memory->clear(session->totals, plan->total_bytes);

@@ -164,22 +164,21 @@ static int list_parts(char *text, size_t room, const att_memory_part *parts, int
     return length;
 }
 
-att_status att_session_check_memory(const att_plan *plan, int max_batch, const att_memory_part *beside,
-                                    int beside_count)
+att_status att_session_check_memory(const att_plan *plan, int max_batch, const att_memory_part *extra, int extra_count)
 {
     att_memory_part parts[OWN_PARTS];
     size_t sum = own_parts(plan, max_batch, parts);
-    for (int i = 0; i < beside_count; i++)
-        sum = att_size_sum(sum, beside[i].bytes);
+    for (int i = 0; i < extra_count; i++)
+        sum = att_size_sum(sum, extra[i].bytes);
     if (sum <= plan->units.backend->memory->left(plan->context))
         return ATT_OK;
     char what[640];
     int length = snprintf(what, sizeof what, "a session on %d threads", att_context_threads(plan->context));
     int own = list_parts(what + length, sizeof what - (size_t)length, parts, OWN_PARTS, sum, " (");
     length += own;
-    length += list_parts(what + length, sizeof what - (size_t)length, beside, beside_count, sum, own > 0 ? ", " : " (");
+    length += list_parts(what + length, sizeof what - (size_t)length, extra, extra_count, sum, own > 0 ? ", " : " (");
     snprintf(what + length, sizeof what - (size_t)length,
-             "; less with smaller images, a smaller network, fewer threads or samples)");
+             "; smaller images, a smaller network, fewer threads or samples need less)");
     return att_fail_memory(plan->context, sum, what);
 }
 
@@ -285,8 +284,8 @@ static const char *port_name(const void *user, int index)
     return ((const att_port *)user)[index].name;
 }
 
-static att_status no_port(const att_session *session, const char *what, const att_port *ports, int count,
-                          const char *name)
+static att_status fail_no_port(const att_session *session, const char *what, const att_port *ports, int count,
+                               const char *name)
 {
     const char *nearest = att_text_nearest(name, port_name, ports, count);
     return att_fail(session->context, ATT_ERR_NOT_FOUND, "the plan has no %s \"%s\"%s%s%s", what, name,
@@ -298,7 +297,7 @@ att_status att_session_bind(att_session *session, const char *input, const void 
     const att_plan *plan = session->plan;
     int port = find_port(plan->inputs, plan->input_count, input);
     if (port < 0)
-        return no_port(session, "input", plan->inputs, plan->input_count, input);
+        return fail_no_port(session, "input", plan->inputs, plan->input_count, input);
     session->bound[port] = rows;
     return ATT_OK;
 }
@@ -308,16 +307,16 @@ att_status att_session_output(att_session *session, const char *output, int firs
     const att_plan *plan = session->plan;
     int port = find_port(plan->outputs, plan->output_count, output);
     if (port < 0)
-        return no_port(session, "output", plan->outputs, plan->output_count, output);
+        return fail_no_port(session, "output", plan->outputs, plan->output_count, output);
     if (first < 0 || count < 0 || first > session->batch.count - count)
         return att_fail(session->context, ATT_ERR_ARGUMENT, "%d rows of \"%s\" from row %d on: the last run had %d",
                         count, output, first, session->batch.count);
     if (plan->outputs[port].probe && !session->batch.observed)
         return att_fail(session->context, ATT_ERR_ARGUMENT,
-                        "the session observed nothing in its last run: \"%s\" was left out", output);
+                        "\"%s\" is a probe, and probes were off in the last run (att_session_observe())", output);
     size_t row = (size_t)plan->outputs[port].row_bytes;
-    const char *held = session->outputs[plan->outputs[port].holder];
-    session->memory->copy_out(rows, held + (size_t)first * row, (size_t)count * row);
+    const char *block = session->outputs[plan->outputs[port].holder];
+    session->memory->copy_out(rows, block + (size_t)first * row, (size_t)count * row);
     return ATT_OK;
 }
 
@@ -344,7 +343,7 @@ att_status att_session_run(att_session *session, int batch)
 {
     if (session->plan->purpose != ATT_INFER)
         return att_fail(session->context, ATT_ERR_ARGUMENT,
-                        "a plan with gradients accumulates; it does not run forward alone");
+                        "the plan computes gradients; use att_session_accumulate() instead of att_session_run()");
     ATT_TRY(check_batch(session, batch));
     session->batch = (att_body_batch){.count = batch, .observed = session->observing};
     return att_session_body(session);
@@ -370,7 +369,7 @@ static att_status bind_gradient(att_session *session, att_gradient *gradient)
 
 /* The run has assigned buffers. Other sessions over the weights must run their prologue again, and so must this one if
  * its prologue reads the buffers. */
-static void note_assigned(att_session *session)
+static void mark_assigned_changed(att_session *session)
 {
     const att_plan *plan = session->plan;
     for (int i = 0; i < plan->assigned_count; i++) {
@@ -398,7 +397,7 @@ att_status att_session_accumulate(att_session *session, att_gradient *gradient, 
     if (gradient)
         att_gradient_changed(gradient);
     att_status status = att_session_body(session);
-    note_assigned(session);
+    mark_assigned_changed(session);
     return status;
 }
 

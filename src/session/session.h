@@ -39,7 +39,7 @@ struct att_session {
     char *store;             /* values that are kept for the batch, for the largest batch */
     char *batch_values;      /* values of kind ATT_BATCH */
     char *scratch;           /* of reductions and steps that run once, per part or thread */
-    att_barrier meeting;     /* of all threads, between segments */
+    att_barrier all_threads; /* where all threads meet between segments */
     const void **bound;      /* by input: the caller's rows */
     char **staged;           /* by input: a copy in the backend's memory; NULL if kernels read the caller's memory */
     char **outputs;
@@ -62,14 +62,13 @@ typedef struct att_memory_part {
 /* Bytes that a session of that batch size needs. */
 size_t att_session_bytes(const att_plan *plan, int max_batch);
 /* session/fit.c: compiles the plan that keeps the most values (att_plan_options.keep_bytes) such that its session, the
- * weights with their slots, and `beside` additional bytes take at most `memory` bytes. memory 0: the default rule, no
+ * weights with their slots, and `extra` more bytes take at most `memory` bytes. memory 0: the default rule, no
  * limit. ERR_MEMORY with the least memory in the message if no plan fits. */
 att_status att_session_fit(const att_graph *graph, const att_plan_options *options, const att_weights *weights,
-                           int max_batch, size_t memory, size_t beside, att_plan **plan);
-/* Checks all memory before the first of many allocations. ERR_MEMORY if a session and the parts in `beside` together
+                           int max_batch, size_t memory, size_t extra, att_plan **plan);
+/* Checks all memory before the first of many allocations. ERR_MEMORY if a session and the parts in `extra` together
  * exceed the memory that is left; the message lists the size of each part. */
-att_status att_session_check_memory(const att_plan *plan, int max_batch, const att_memory_part *beside,
-                                    int beside_count);
+att_status att_session_check_memory(const att_plan *plan, int max_batch, const att_memory_part *extra, int extra_count);
 
 /* Runs one step for the group whose first sample is row `row` of the batch. A failure is stored in the runner. */
 void att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,

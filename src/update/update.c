@@ -265,7 +265,7 @@ static att_status find_optimizer(att_context *context, const char *name, optimiz
                     nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
-static size_t lacking_bytes(const att_weights *weights, const char *slot)
+static size_t missing_slot_bytes(const att_weights *weights, const char *slot)
 {
     size_t bytes = 0;
     for (int i = 0; i < weights->block_count; i++)
@@ -277,9 +277,9 @@ static size_t lacking_bytes(const att_weights *weights, const char *slot)
 size_t att_update_bytes(const att_weights *weights, const att_update_options *options)
 {
     const att_op *op = att_registry_op(weights->context, options->optimizer);
-    size_t bytes = options->ema ? lacking_bytes(weights, "ema") : 0;
+    size_t bytes = options->ema ? missing_slot_bytes(weights, "ema") : 0;
     for (size_t i = 0; op && i < sizeof op->slots / sizeof *op->slots && op->slots[i]; i++)
-        bytes += lacking_bytes(weights, op->slots[i]);
+        bytes += missing_slot_bytes(weights, op->slots[i]);
     return bytes;
 }
 
@@ -442,7 +442,7 @@ att_status att_update_apply(att_update *update, const att_hyper *hyper)
 {
     if (update->reduced_at == 0 || update->reduced_at != update->gradient->changes)
         return att_fail(update->context, ATT_ERR_ARGUMENT,
-                        "an update follows att_update_reduce() of the same gradient");
+                        "call att_update_reduce() for this gradient before att_update_apply()");
     ATT_TRY(check_hyper(update, hyper));
     const att_weights *weights = weights_of(update);
     update->reduced_at = 0;

@@ -113,7 +113,7 @@ att_status att_gradient_add(att_gradient *gradient, int index, const void *host,
     size_t bytes = (size_t)count * att_dtype_size(dtype);
     void *sum = att_allocate(gradient->context, bytes);
     if (!sum)
-        return att_fail_memory(gradient->context, bytes, "what is added to a gradient");
+        return att_fail_memory(gradient->context, bytes, "a gradient to add");
     gradient->weights->memory->copy_out(sum, att_gradient_at(gradient, index), bytes);
     for (int64_t i = 0; i < count; i++)
         if (dtype == ATT_F64)

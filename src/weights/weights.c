@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/random.h"
 
-enum { DRAWN = 4096 }; /* elements drawn at a time */
+enum { DRAW_CHUNK = 4096 }; /* elements drawn at a time */
 
 enum { DECAYED, OTHERS, BUFFERS };
 
@@ -17,7 +17,7 @@ static int range_of(const att_parameter_info *parameter)
     return parameter->buffer ? BUFFERS : parameter->decay ? DECAYED : OTHERS;
 }
 
-static int64_t place(const att_graph *graph, int range, int64_t *offsets, int64_t at)
+static int64_t assign_offsets(const att_graph *graph, int range, int64_t *offsets, int64_t at)
 {
     for (int i = 0; i < graph->parameters.count; i++) {
         const att_parameter_info *parameter = &graph->parameters.items[i];
@@ -36,9 +36,9 @@ static att_status make_layout(const att_graph *graph, att_arena *arena, att_layo
     layout->offsets = att_arena_allocate(arena, bytes);
     if (!layout->offsets)
         return att_fail_memory(graph->context, bytes, "the weights' layout");
-    layout->decayed = place(graph, DECAYED, layout->offsets, 0);
-    layout->trained = place(graph, OTHERS, layout->offsets, layout->decayed);
-    layout->elements = place(graph, BUFFERS, layout->offsets, layout->trained);
+    layout->decayed = assign_offsets(graph, DECAYED, layout->offsets, 0);
+    layout->trained = assign_offsets(graph, OTHERS, layout->offsets, layout->decayed);
+    layout->elements = assign_offsets(graph, BUFFERS, layout->offsets, layout->trained);
     return ATT_OK;
 }
 
@@ -118,7 +118,7 @@ static att_status copy_parameters(const att_graph *graph, att_weights *weights)
     return ATT_OK;
 }
 
-static att_status fill(const att_graph *graph, const att_backend *backend, att_weights *weights)
+static att_status init_weights(const att_graph *graph, const att_backend *backend, att_weights *weights)
 {
     weights->context = graph->context;
     weights->arena.context = graph->context;
@@ -138,7 +138,7 @@ att_status att_weights_create(const att_graph *graph, const char *name, att_weig
     att_weights *weights = att_allocate(graph->context, sizeof *weights);
     if (!weights)
         return att_fail_memory(graph->context, sizeof *weights, "the weights");
-    att_status status = fill(graph, backend, weights);
+    att_status status = init_weights(graph, backend, weights);
     if (status != ATT_OK)
         att_weights_destroy(&weights);
     else
@@ -147,8 +147,8 @@ att_status att_weights_create(const att_graph *graph, const char *name, att_weig
 }
 
 /* Appends the parameters and blocks of a part. */
-static att_status take_part(att_weights *joined, const att_weights *part, att_parameter_info *parameters,
-                            att_parameter_place *places)
+static att_status append_part(att_weights *joined, const att_weights *part, att_parameter_info *parameters,
+                              att_parameter_place *places)
 {
     int before = joined->count;
     for (int i = 0; i < part->count; i++) {
@@ -184,7 +184,7 @@ static att_status join(att_weights *const *parts, int part_count, att_weights *j
     ATT_TRY(allocate_lists(joined, count, blocks, &parameters, &places));
     joined->count = joined->block_count = 0;
     for (int i = 0; i < part_count; i++)
-        ATT_TRY(take_part(joined, parts[i], parameters, places));
+        ATT_TRY(append_part(joined, parts[i], parameters, places));
     return ATT_OK;
 }
 
@@ -274,8 +274,8 @@ static att_status add_slot(const att_weights *weights, att_block *block, const c
     if (find_slot(block, name) >= 0)
         return ATT_OK;
     if (block->slot_count == ATT_MAX_SLOTS)
-        return att_fail(weights->context, ATT_ERR_ARGUMENT, "weights keep at most %d slots; \"%s\" is one too many",
-                        ATT_MAX_SLOTS, name);
+        return att_fail(weights->context, ATT_ERR_ARGUMENT,
+                        "weights have at most %d slots; there is no room for \"%s\"", ATT_MAX_SLOTS, name);
     void *values = NULL;
     ATT_TRY(allocate_values(weights, block, &values));
     const char *copy = att_arena_string(block->arena, name);
@@ -381,10 +381,10 @@ static void initialise(att_weights *weights, int index, uint64_t seed)
     att_block *block = weights->blocks[weights->places[index].block];
     char *to = (char *)block->values + (size_t)weights->places[index].offset * size;
     att_random random = att_random_from(att_random_key(seed, att_random_hash(parameter->name), 0));
-    for (int64_t first = 0; first < count; first += DRAWN) {
-        int64_t end = count - first < DRAWN ? count - first : DRAWN;
-        double wide[DRAWN];
-        float narrow[DRAWN];
+    for (int64_t first = 0; first < count; first += DRAW_CHUNK) {
+        int64_t end = count - first < DRAW_CHUNK ? count - first : DRAW_CHUNK;
+        double wide[DRAW_CHUNK];
+        float narrow[DRAW_CHUNK];
         for (int64_t i = 0; i < end; i++) {
             wide[i] = draw(parameter->init, &random);
             narrow[i] = (float)wide[i];

@@ -308,7 +308,7 @@ done
 usage '--memory: "4X" is not a size such as 800M or 4G, or a number of bytes' train data --memory 4X
 # shellcheck disable=SC2086
 run 1 train data $network --epochs 1 --batch-size 16 --memory 0.5K --output out --experiment little
-err_has 'training takes at least'
+err_has 'training needs at least'
 [ ! -e out/little/last.safetensors ] || fail 'a training without memory wrote a checkpoint'
 least=$(sed -n 's/.*(\([0-9]*\) bytes).*/\1/p' stderr)
 # shellcheck disable=SC2086

@@ -52,7 +52,7 @@ static void inputs_and_parameters_are_checked(void **state)
                                   : att_graph_constant(graph, (att_dtype)-1, att_shape_of(1), &zero);
         assert_int_equal(made, ATT_NONE);
         assert_int_equal(att_graph_status(graph), ATT_ERR_ARGUMENT);
-        assert_message(i < 3 ? "cannot have the shape of rank 6" : i == 3 ? "cannot have" : "is no element type");
+        assert_message(i < 3 ? "cannot have the shape of rank 6" : i == 3 ? "cannot have" : "does not exist");
         att_graph_destroy(&graph);
     }
     assert_int_equal(att_shape_count(six), -1);
@@ -84,10 +84,10 @@ static void plans_check_their_options(void **state)
     for (int wrong = -1; wrong <= 9; wrong += 10) {
         options.purpose = (att_purpose)wrong, options.precision = ATT_FULL;
         assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_ERR_ARGUMENT);
-        assert_message("is no purpose of a plan");
+        assert_message("is not a purpose of a plan");
         options.purpose = ATT_INFER, options.precision = (att_precision)wrong;
         assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_ERR_ARGUMENT);
-        assert_message("is no precision of a plan");
+        assert_message("is not a precision of a plan");
     }
     assert_null(plan);
     att_graph_destroy(&graph);

@@ -64,7 +64,7 @@ static void sessions_are_refused_a_byte_below_their_need(void **state)
             assert_int_equal(att_context_allocations(context).calls, count.calls); /* nothing was allocated */
             says(context, " for a session on 2 threads (");
             says(context, " of values between layers, ");
-            says(context, "; less with smaller images, a smaller network, fewer threads or samples), where ");
+            says(context, "; smaller images, a smaller network, fewer threads or samples need less), where ");
         }
         assert_int_equal(status, round == 2 ? ATT_ERR_MEMORY : ATT_OK);
         att_session_destroy(&session);
@@ -87,7 +87,7 @@ static void outputs_of_a_batch_count(void **state)
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
     assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_OK);
     assert_int_equal(att_session_create(plan, weights, INT32_MAX, &session), ATT_ERR_MEMORY);
-    says(context, "out of memory: 48.0 GiB for a session on 2 threads (48.0 GiB of outputs; less with");
+    says(context, "out of memory: 48.0 GiB for a session on 2 threads (48.0 GiB of outputs; smaller images,");
     says(context, "of at most 64.0 MiB are in use");
     att_weights_destroy(&weights);
     att_plan_destroy(&plan);

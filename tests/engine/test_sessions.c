@@ -77,7 +77,7 @@ static void probes_are_of_the_last_run(void **state)
         att_session_observe(it.session, !observing);
         assert_int_equal(att_session_output(it.session, "probe", 0, 1, out), observing ? ATT_OK : ATT_ERR_ARGUMENT);
         if (!observing)
-            assert_message("observed nothing in its last run: \"probe\"");
+            assert_message("\"probe\" is a probe, and probes were off in the last run");
     }
     assert_true(fabs((double)out[1] - tanh(2)) < 1e-6);
     free_runner(&it);

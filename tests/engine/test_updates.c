@@ -119,7 +119,7 @@ static void hosts_add_to_a_gradient(void **state)
     ok(att_update_reduce(it.update, NULL));
     ok(att_gradient_add(it.gradient, index, given, NETWORK_CLASSES));
     assert_int_equal(att_update_apply(it.update, &(att_hyper){.lr = 0.5, .update = 2}), ATT_ERR_ARGUMENT);
-    assert_message("of the same gradient");
+    assert_message("call att_update_reduce() for this gradient");
     free_runner(&it);
 }
 

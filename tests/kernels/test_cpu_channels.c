@@ -317,7 +317,7 @@ static void one_row_in_all_is_refused(void **state)
     const att_kernel *both[] = {tiers_kernel(context, "merge_moments"), case_kernel(att_kernels_ref, "merge_moments")};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(merge_one(both[i], 1, 1), ATT_ERR_ARGUMENT);
-        assert_string_equal(att_context_message(context), "batch norm needs more than one row: a larger batch");
+        assert_string_equal(att_context_message(context), "batch norm needs more than one row; use a larger batch");
         assert_int_equal(merge_one(both[i], 2, 1), ATT_OK);
     }
 }

@@ -35,7 +35,7 @@ static inline att_status fd_infer_dot_grad(att_infer *infer)
 static inline void fd_backward_dot(att_backward *backward)
 {
     att_value in[] = {att_backward_gradient(backward, 0), att_backward_in(backward, 1)};
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "dot_grad", NULL, in, 2, NULL));
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "dot_grad", NULL, in, 2, NULL));
 }
 
 static inline att_status fd_run_dot(const att_call *call)

@@ -428,7 +428,7 @@ static void attention_is_asked_by_scope(void **state)
     assert_true(att_shape_equal(att_value_shape(graph, graph->outputs.items[0].value), att_shape_of(2, 5, 8)));
     assert_true(att_shape_equal(att_value_shape(graph, graph->outputs.items[2].value), att_shape_of(2, 5, 5)));
     assert_int_equal(att_ask_attention_map(graph, "block.*"), ATT_ERR_NOT_FOUND);
-    assert_string_equal(att_context_message(fd_context), "no attention is named \"block.*\"");
+    assert_string_equal(att_context_message(fd_context), "no attention layer matches \"block.*\"");
     FD_OK(att_graph_status(graph)); /* a request that fails leaves the graph intact */
     att_graph_destroy(&graph);
 }

@@ -129,8 +129,8 @@ static void ops_that_need_samples_refuse_derived_values(void **state)
     att_dropout(graph, parameter(graph, "weight", att_shape_of(5, 4)), 0.5);
     assert_int_equal(att_graph_status(graph), ATT_ERR_UNSUPPORTED);
     assert_string_equal(att_context_message(fd_context),
-                        "table: op \"dropout\" needs samples, and got values that are "
-                        "the same for all of them");
+                        "table: op \"dropout\" needs a sample input, but all its inputs are shared by "
+                        "all samples");
     fd_destroy(&model);
 }
 
@@ -309,17 +309,17 @@ static void gradients_that_cannot_be_are_refused(void **state)
     att_graph_probe(graph, "observed", read);
     fd_loss_of(&model, att_add(graph, x, att_token_mean(graph, read, 0)));
     FD_OK(att_graph_status(graph));
-    assert_refused(&model, "middle", ATT_ERR_NOT_FOUND, "there is no input or output \"middle\" to have a gradient");
+    assert_refused(&model, "middle", ATT_ERR_NOT_FOUND, "there is no input or output \"middle\" to differentiate by");
     assert_refused(&model, "observed", ATT_ERR_NOT_FOUND,
-                   "there is no input or output \"observed\" to have a gradient");
-    assert_refused(&model, "input1", ATT_ERR_ARGUMENT, "\"input1\" holds whole numbers, which have no gradient");
+                   "there is no input or output \"observed\" to differentiate by");
+    assert_refused(&model, "input1", ATT_ERR_ARGUMENT, "\"input1\" holds integers, which have no gradient");
     assert_refused(&model, "beside", ATT_ERR_ARGUMENT,
                    "no gradient reaches \"beside\": the loss does not depend on it");
     const char *const twice[] = {"input0", "input2", "input0", NULL};
     att_plan_options options = {.purpose = ATT_TRAIN, .backend = "ref", .gradients = twice};
     att_plan *plan = NULL;
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_context_message(fd_context), "the gradient of \"input0\" is asked for twice");
+    assert_string_equal(att_context_message(fd_context), "the gradient of \"input0\" is requested twice");
     assert_null(plan);
     fd_destroy(&model);
 }

@@ -312,7 +312,7 @@ static void training_ops_refuse_what_does_not_fit(void **state)
     MISFIT("cross_entropy: logits [5, 6] must have 1 axes", att_cross_entropy(g, x, x, 0));
     MISFIT("cross_entropy: target [6] must have the shape [7]",
            att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(6)), 0));
-    MISFIT("cross_entropy: target [7] of whole numbers must be one number",
+    MISFIT("cross_entropy: integer target [7] must be one number per sample",
            att_cross_entropy(g, sample(g, att_shape_of(7)), att_graph_input(g, "t", ATT_I32, att_shape_of(7)), 0));
     WRONG("cross_entropy: smoothing is 0.1, must be 0 with a target that is a distribution",
           att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(7)), 0.1));

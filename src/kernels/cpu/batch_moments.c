@@ -21,9 +21,9 @@ static void merge_block(const att_call *call, int64_t columns, int64_t begin, in
         const float *from = (const float *)call->in[0] + sample * 2 * columns + begin;
         double joined = 1 / (double)(sample + 1), weight = rows * (double)sample * joined;
         for (int64_t i = 0; i < end - begin; i++) {
-            double apart = (double)from[i] - mean[i];
-            mean[i] += apart * joined;
-            squares[i] += (double)from[columns + i] + apart * apart * weight;
+            double difference = (double)from[i] - mean[i];
+            mean[i] += difference * joined;
+            squares[i] += (double)from[columns + i] + difference * difference * weight;
         }
     }
     float *to = (float *)call->out[0] + begin;
@@ -38,7 +38,7 @@ static att_status merge_moments_run(const att_call *call)
     const att_problem *problem = call->problem;
     int64_t columns = att_columns(&problem->in[0]);
     if (ATT_ATTRS(problem, moments)->rows == 1 && call->samples == 1)
-        return att_fail(problem->context, ATT_ERR_ARGUMENT, "batch norm needs more than one row: a larger batch");
+        return att_fail(problem->context, ATT_ERR_ARGUMENT, "batch norm needs more than one row; use a larger batch");
     att_range part = att_part_of(call, columns, BLOCK);
     for (int64_t begin = part.begin; begin < part.end; begin += BLOCK)
         merge_block(call, columns, begin, block_end(begin, part));
@@ -62,6 +62,6 @@ static att_status running_stats_run(const att_call *call)
 }
 
 const att_kernel att_cpu_merge_moments = {
-    .op = "merge_moments", .name = "plain", .accepts = att_takes_f32, .run = merge_moments_run};
+    .op = "merge_moments", .name = "plain", .accepts = att_accepts_f32, .run = merge_moments_run};
 const att_kernel att_cpu_running_stats = {
-    .op = "running_stats", .name = "plain", .accepts = att_takes_f32, .run = running_stats_run};
+    .op = "running_stats", .name = "plain", .accepts = att_accepts_f32, .run = running_stats_run};

@@ -93,14 +93,14 @@ static att_status channel_linear_weight_grad_run(const att_call *call)
 }
 
 const att_kernel att_cpu_channel_conv = {
-    .op = "channel_conv", .name = "plain", .accepts = att_takes_f32, .run = channel_conv_run};
+    .op = "channel_conv", .name = "plain", .accepts = att_accepts_f32, .run = channel_conv_run};
 const att_kernel att_cpu_channel_conv_weight_grad = {
-    .op = "channel_conv_weight_grad", .name = "plain", .accepts = att_takes_f32, .run = channel_conv_weight_grad_run};
+    .op = "channel_conv_weight_grad", .name = "plain", .accepts = att_accepts_f32, .run = channel_conv_weight_grad_run};
 const att_kernel att_cpu_channel_linear = {
-    .op = "channel_linear", .name = "plain", .accepts = att_takes_f32, .run = channel_linear_run};
+    .op = "channel_linear", .name = "plain", .accepts = att_accepts_f32, .run = channel_linear_run};
 const att_kernel att_cpu_channel_linear_grad = {
-    .op = "channel_linear_grad", .name = "plain", .accepts = att_takes_f32, .run = channel_linear_grad_run};
+    .op = "channel_linear_grad", .name = "plain", .accepts = att_accepts_f32, .run = channel_linear_grad_run};
 const att_kernel att_cpu_channel_linear_weight_grad = {.op = "channel_linear_weight_grad",
                                                        .name = "plain",
-                                                       .accepts = att_takes_f32,
+                                                       .accepts = att_accepts_f32,
                                                        .run = channel_linear_weight_grad_run};

@@ -81,13 +81,13 @@ static att_status concat_grad_run(const att_call *call)
 
 static bool pad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1);
+    return att_accepts_bf16(problem, 1, 1);
 }
 
 const att_kernel att_cpu_shortcut_pad = {
     .op = "shortcut_pad", .name = "plain", .accepts = pad_accepts, .run = shortcut_pad_run};
 const att_kernel att_cpu_shortcut_pad_grad = {
     .op = "shortcut_pad_grad", .name = "plain", .accepts = pad_accepts, .run = shortcut_pad_grad_run};
-const att_kernel att_cpu_concat = {.op = "concat", .name = "plain", .accepts = att_takes_f32, .run = concat_run};
+const att_kernel att_cpu_concat = {.op = "concat", .name = "plain", .accepts = att_accepts_f32, .run = concat_run};
 const att_kernel att_cpu_concat_grad = {
-    .op = "concat_grad", .name = "plain", .accepts = att_takes_f32, .run = concat_grad_run};
+    .op = "concat_grad", .name = "plain", .accepts = att_accepts_f32, .run = concat_grad_run};

@@ -65,10 +65,10 @@ static int64_t rows_of_window(const att_conv_spec *spec)
 /* Number of slices. Every window must contain a row of x, so that no slice is without rows. */
 static int64_t slices_of(const att_problem *problem, const att_conv_spec *spec)
 {
-    int64_t wanted = (problem->parts + problem->group - 1) / problem->group;
+    int64_t needed = (problem->parts + problem->group - 1) / problem->group;
     if (spec->kind != ATT_CONV_FORWARD || spec->above >= rows_of_window(spec))
         return 1;
-    return wanted < spec->out_h ? wanted : spec->out_h;
+    return needed < spec->out_h ? needed : spec->out_h;
 }
 
 /* Elements of one sample of the output. */
@@ -210,9 +210,9 @@ static att_status prepare_as(const att_problem *problem, att_conv_kind kind, boo
 /* Even if the processor supports bf16, oneDNN may lack a bf16 convolution. Then the operands are widened to f32. */
 static att_status prepare_kind(const att_problem *problem, att_conv_kind kind, att_prepared *prepared)
 {
-    bool is_bf16 = problem->in[0].dtype == ATT_BF16, multiplies = att_context_has_bf16(problem->context);
-    att_status status = prepare_as(problem, kind, is_bf16 && !multiplies, prepared);
-    return status == ATT_ERR_UNSUPPORTED && is_bf16 && multiplies ? prepare_as(problem, kind, true, prepared) : status;
+    bool is_bf16 = problem->in[0].dtype == ATT_BF16, has_bf16 = att_context_has_bf16(problem->context);
+    att_status status = prepare_as(problem, kind, is_bf16 && !has_bf16, prepared);
+    return status == ATT_ERR_UNSUPPORTED && is_bf16 && has_bf16 ? prepare_as(problem, kind, true, prepared) : status;
 }
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
@@ -229,11 +229,11 @@ static att_status pack(const att_problem *problem, void *state, const void *cons
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* One piece: reads `elements` elements of the input from index `from`, writes `made` elements of the output from index
- * `to`. */
+/* One piece: reads `elements` elements of the input from index `from`, writes `out_elements` elements of the output
+ * from index `to`. */
 typedef struct piece {
     const att_conv *conv;
-    int64_t from, elements, to, made;
+    int64_t from, elements, to, out_elements;
 } piece;
 
 static piece piece_of(const conv2d *c, int64_t number)
@@ -253,7 +253,7 @@ static piece piece_of(const conv2d *c, int64_t number)
 }
 
 /* Element `from` of input i; NULL if the input is absent. */
-static const void *beside(const att_call *call, int i, int64_t from)
+static const void *input_at(const att_call *call, int i, int64_t from)
 {
     return call->in[i] ? att_float_at(call->in[i], from, att_is_bf16(&call->problem->in[i])) : NULL;
 }
@@ -265,8 +265,8 @@ static void finish_gradient(const att_call *call, const conv2d *c, int64_t first
     const att_desc *in = call->problem->in;
     const float *pooled = call->in[POOLED];
     int64_t channels = c->spec.inputs, each = sample_elements(c);
-    att_gradient_form form = {.residual = beside(call, GRAD_RESIDUAL, first),
-                              .passed = beside(call, PASSED, first),
+    att_gradient_form form = {.residual = input_at(call, GRAD_RESIDUAL, first),
+                              .passed = input_at(call, PASSED, first),
                               .residual_is_bf16 = att_is_bf16(&in[GRAD_RESIDUAL]),
                               .passed_is_bf16 = att_is_bf16(&in[PASSED]),
                               .is_bf16 = c->sums,
@@ -278,16 +278,16 @@ static void finish_gradient(const att_call *call, const conv2d *c, int64_t first
 static void finish(const att_call *call, const conv2d *c, const piece *p, const float *sums, void *y)
 {
     if (c->spec.kind != ATT_CONV_FORWARD) {
-        int64_t each = call->in[POOLED] ? sample_elements(c) : p->made;
-        for (int64_t at = 0; at < p->made; at += each)
+        int64_t each = call->in[POOLED] ? sample_elements(c) : p->out_elements;
+        for (int64_t at = 0; at < p->out_elements; at += each)
             finish_gradient(call, c, p->to + at, each, sums + at, (char *)y + (size_t)at * att_dtype_size(c->to));
         return;
     }
     const float *vectors = (const float *)((const char *)call->packed + c->vectors_at);
     int64_t channels = c->spec.outputs;
-    c->functions->finish_channels(sums, vectors, vectors + channels, beside(call, RESIDUAL, p->to),
+    c->functions->finish_channels(sums, vectors, vectors + channels, input_at(call, RESIDUAL, p->to),
                                   att_is_bf16(&call->problem->in[RESIDUAL]), c->relu ? 0 : -INFINITY,
-                                  p->made / channels, channels, y, c->sums);
+                                  p->out_elements / channels, channels, y, c->sums);
 }
 
 static att_status run_piece(const att_call *call, const conv2d *c, int64_t number)
@@ -317,15 +317,15 @@ static att_status run(const att_call *call)
     return ATT_OK;
 }
 
-static bool takes_bf16(const att_problem *problem)
+static bool accepts_bf16(const att_problem *problem)
 {
-    return problem->in[0].dtype == ATT_BF16 && att_takes_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
+    return problem->in[0].dtype == ATT_BF16 && att_accepts_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
 }
 
-static bool grad_takes_bf16(const att_problem *problem)
+static bool grad_accepts_bf16(const att_problem *problem)
 {
     return problem->in[DY].dtype == ATT_BF16 &&
-           att_takes_bf16(problem, 1u << DY | 1u << GRAD_RESIDUAL | 1u << PASSED, 1);
+           att_accepts_bf16(problem, 1u << DY | 1u << GRAD_RESIDUAL | 1u << PASSED, 1);
 }
 
 static att_status prepare_forward(const att_problem *problem, att_prepared *prepared)
@@ -348,12 +348,12 @@ static att_status prepare_data_grad(const att_problem *problem, att_prepared *pr
                                          .run = run,          \
                                          .release = release};
 
-KERNEL(conv2d, "conv2d", "onednn", ATT_TIER_BASELINE, att_takes_f32, prepare_forward)
-KERNEL(conv2d_bf16, "conv2d", "onednn-bf16", ATT_TIER_AVX512_BF16, takes_bf16, prepare_forward)
+KERNEL(conv2d, "conv2d", "onednn", ATT_TIER_BASELINE, att_accepts_f32, prepare_forward)
+KERNEL(conv2d_bf16, "conv2d", "onednn-bf16", ATT_TIER_AVX512_BF16, accepts_bf16, prepare_forward)
 /* For processors without bf16 products; slower than f32. */
-KERNEL(conv2d_widened, "conv2d", "onednn-widened", ATT_TIER_BASELINE, takes_bf16, prepare_forward)
-KERNEL(conv2d_data_grad, "conv2d_data_grad", "onednn", ATT_TIER_BASELINE, att_takes_f32, prepare_data_grad)
-KERNEL(conv2d_data_grad_bf16, "conv2d_data_grad", "onednn-bf16", ATT_TIER_AVX512_BF16, grad_takes_bf16,
+KERNEL(conv2d_widened, "conv2d", "onednn-widened", ATT_TIER_BASELINE, accepts_bf16, prepare_forward)
+KERNEL(conv2d_data_grad, "conv2d_data_grad", "onednn", ATT_TIER_BASELINE, att_accepts_f32, prepare_data_grad)
+KERNEL(conv2d_data_grad_bf16, "conv2d_data_grad", "onednn-bf16", ATT_TIER_AVX512_BF16, grad_accepts_bf16,
        prepare_data_grad)
-KERNEL(conv2d_data_grad_widened, "conv2d_data_grad", "onednn-widened", ATT_TIER_BASELINE, grad_takes_bf16,
+KERNEL(conv2d_data_grad_widened, "conv2d_data_grad", "onednn-widened", ATT_TIER_BASELINE, grad_accepts_bf16,
        prepare_data_grad)

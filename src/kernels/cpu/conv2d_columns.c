@@ -110,13 +110,13 @@ static att_status prepare(const att_problem *problem, att_prepared *prepared)
 ATT_INLINE void spread_pixel(const void *x, int64_t from, int64_t channels, bool inside, void *to, int64_t tap,
                              int64_t taps, bool is_bf16)
 {
-    const uint16_t *x_is_bf16 = (const uint16_t *)x + (is_bf16 ? from : 0);
-    const float *wide_x = (const float *)x + (is_bf16 ? 0 : from);
+    const uint16_t *x_bf16 = (const uint16_t *)x + (is_bf16 ? from : 0);
+    const float *x_f32 = (const float *)x + (is_bf16 ? 0 : from);
     for (int64_t c = 0; c < channels; c++) {
         if (is_bf16)
-            ((uint16_t *)to)[c * taps + tap] = inside ? x_is_bf16[c] : 0;
+            ((uint16_t *)to)[c * taps + tap] = inside ? x_bf16[c] : 0;
         else
-            ((float *)to)[c * taps + tap] = inside ? wide_x[c] : 0;
+            ((float *)to)[c * taps + tap] = inside ? x_f32[c] : 0;
     }
 }
 
@@ -190,8 +190,8 @@ static bool accepts(const att_problem *problem)
 {
     const att_conv_attrs *attrs = problem->attrs;
     int64_t outputs = att_columns(&problem->in[DY]), taps = (int64_t)attrs->kernel_h * attrs->kernel_w;
-    bool pays = taps == 1 || outputs >= 192 || (attrs->stride > 1 && outputs >= 128);
-    return pays && attrs->groups == 1 && att_takes_bf16(problem, 1u << DY | 1u << X, 0);
+    bool is_worthwhile = taps == 1 || outputs >= 192 || (attrs->stride > 1 && outputs >= 128);
+    return is_worthwhile && attrs->groups == 1 && att_accepts_bf16(problem, 1u << DY | 1u << X, 0);
 }
 
 const att_kernel att_cpu_conv2d_weight_grad_columns = {.op = "conv2d_weight_grad",

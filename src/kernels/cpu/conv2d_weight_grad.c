@@ -39,7 +39,7 @@ static att_conv_spec spec_of(const att_problem *problem, att_dtype dtype)
                            .to = dtype};
 }
 
-static bool takes_bf16(const att_problem *problem)
+static bool accepts_bf16(const att_problem *problem)
 {
     return problem->in[DY].dtype == ATT_BF16 && problem->in[X].dtype == ATT_BF16 && problem->out[0].dtype == ATT_F32;
 }
@@ -106,7 +106,7 @@ static void release(att_context *context, void *state)
 
 const att_kernel att_cpu_conv2d_weight_grad = {.op = "conv2d_weight_grad",
                                                .name = "onednn",
-                                               .accepts = att_takes_f32,
+                                               .accepts = att_accepts_f32,
                                                .prepare = prepare_f32,
                                                .run = run,
                                                .release = release};
@@ -114,20 +114,20 @@ const att_kernel att_cpu_conv2d_weight_grad = {.op = "conv2d_weight_grad",
 const att_kernel att_cpu_conv2d_weight_grad_bf16 = {.op = "conv2d_weight_grad",
                                                     .name = "onednn-bf16",
                                                     .tier = ATT_TIER_AVX512_BF16,
-                                                    .accepts = takes_bf16,
+                                                    .accepts = accepts_bf16,
                                                     .prepare = prepare_bf16,
                                                     .run = run,
                                                     .release = release};
 
-static bool takes_any_bf16(const att_problem *problem)
+static bool accepts_any_bf16(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1u << DY | 1u << X, 0) && !att_takes_f32(problem);
+    return att_accepts_bf16(problem, 1u << DY | 1u << X, 0) && !att_accepts_f32(problem);
 }
 
 /* Widens its inputs to f32: for processors without bf16 products, or if only one input is bf16. */
 const att_kernel att_cpu_conv2d_weight_grad_widened = {.op = "conv2d_weight_grad",
                                                        .name = "onednn-widened",
-                                                       .accepts = takes_any_bf16,
+                                                       .accepts = accepts_any_bf16,
                                                        .prepare = prepare_f32,
                                                        .run = run,
                                                        .release = release};

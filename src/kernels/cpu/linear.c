@@ -164,21 +164,21 @@ static att_status run(const att_call *call)
 
 const att_kernel att_cpu_linear = {.op = "linear",
                                    .name = "onednn",
-                                   .accepts = att_takes_f32,
+                                   .accepts = att_accepts_f32,
                                    .prepare = prepare,
                                    .pack = pack,
                                    .run = run,
                                    .release = release};
 
-static bool takes_bf16(const att_problem *problem)
+static bool accepts_bf16(const att_problem *problem)
 {
-    return problem->in[X].dtype == ATT_BF16 && att_takes_bf16(problem, 1, 1);
+    return problem->in[X].dtype == ATT_BF16 && att_accepts_bf16(problem, 1, 1);
 }
 
 const att_kernel att_cpu_linear_bf16 = {.op = "linear",
                                         .name = "onednn-bf16",
                                         .tier = ATT_TIER_AVX512_BF16,
-                                        .accepts = takes_bf16,
+                                        .accepts = accepts_bf16,
                                         .prepare = prepare,
                                         .pack = pack,
                                         .run = run,
@@ -187,7 +187,7 @@ const att_kernel att_cpu_linear_bf16 = {.op = "linear",
 /* For processors without bf16 products; slower than f32. */
 const att_kernel att_cpu_linear_widened = {.op = "linear",
                                            .name = "onednn-widened",
-                                           .accepts = takes_bf16,
+                                           .accepts = accepts_bf16,
                                            .prepare = prepare,
                                            .pack = pack,
                                            .run = run,

@@ -81,7 +81,7 @@ static void release(att_context *context, void *state)
 
 static bool accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1u << DY | 1u << X, 0);
+    return att_accepts_bf16(problem, 1u << DY | 1u << X, 0);
 }
 
 const att_kernel att_cpu_linear_weight_grad_widened = {.op = "linear_weight_grad",

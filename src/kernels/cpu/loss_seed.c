@@ -10,4 +10,4 @@ static att_status loss_seed_run(const att_call *call)
 }
 
 const att_kernel att_cpu_loss_seed = {
-    .op = "loss_seed", .name = "plain", .accepts = att_takes_f32, .run = loss_seed_run};
+    .op = "loss_seed", .name = "plain", .accepts = att_accepts_f32, .run = loss_seed_run};

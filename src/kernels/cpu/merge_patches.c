@@ -38,7 +38,7 @@ static att_status merge_patches_grad_run(const att_call *call)
 
 static bool accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1);
+    return att_accepts_bf16(problem, 1, 1);
 }
 
 const att_kernel att_cpu_merge_patches = {

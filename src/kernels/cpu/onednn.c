@@ -51,28 +51,28 @@ static dnnl_status_t append_sum(dnnl_post_ops_t after)
     return dnnl_post_ops_append_sum(after, 1, 0, dnnl_data_type_undef);
 }
 
-static dnnl_status_t matmul_make(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const dnnl_memory_desc_t desc[4],
-                                 bool bias, dnnl_primitive_attr_t attr)
+static dnnl_status_t matmul_create(dnnl_primitive_desc_t *created, dnnl_engine_t engine,
+                                   const dnnl_memory_desc_t desc[4], bool bias, dnnl_primitive_attr_t attr)
 {
-    return dnnl_matmul_primitive_desc_create(made, engine, desc[0], desc[1], bias ? desc[2] : NULL, desc[3], attr);
+    return dnnl_matmul_primitive_desc_create(created, engine, desc[0], desc[1], bias ? desc[2] : NULL, desc[3], attr);
 }
 
-static dnnl_status_t conv_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const att_onednn_conv *c,
+static dnnl_status_t conv_forward(dnnl_primitive_desc_t *created, dnnl_engine_t engine, const att_onednn_conv *c,
                                   dnnl_primitive_attr_t attr)
 {
-    return dnnl_convolution_forward_primitive_desc_create(made, engine, dnnl_forward_training, dnnl_convolution_direct,
-                                                          c->desc[0], c->desc[1], NULL, c->desc[2], c->stride,
-                                                          c->dilation, c->before, c->behind, attr);
+    return dnnl_convolution_forward_primitive_desc_create(
+        created, engine, dnnl_forward_training, dnnl_convolution_direct, c->desc[0], c->desc[1], NULL, c->desc[2],
+        c->stride, c->dilation, c->before, c->behind, attr);
 }
 
-static dnnl_status_t conv_backward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const att_onednn_conv *c,
+static dnnl_status_t conv_backward(dnnl_primitive_desc_t *created, dnnl_engine_t engine, const att_onednn_conv *c,
                                    const_dnnl_primitive_desc_t forward, dnnl_primitive_attr_t attr)
 {
     if (c->kind == ATT_CONV_DATA_GRAD)
-        return dnnl_convolution_backward_data_primitive_desc_create(made, engine, dnnl_convolution_direct, c->desc[0],
-                                                                    c->desc[1], c->desc[2], c->stride, c->dilation,
-                                                                    c->before, c->behind, forward, attr);
-    return dnnl_convolution_backward_weights_primitive_desc_create(made, engine, dnnl_convolution_direct, c->desc[0],
+        return dnnl_convolution_backward_data_primitive_desc_create(created, engine, dnnl_convolution_direct,
+                                                                    c->desc[0], c->desc[1], c->desc[2], c->stride,
+                                                                    c->dilation, c->before, c->behind, forward, attr);
+    return dnnl_convolution_backward_weights_primitive_desc_create(created, engine, dnnl_convolution_direct, c->desc[0],
                                                                    c->desc[1], NULL, c->desc[2], c->stride, c->dilation,
                                                                    c->before, c->behind, forward, attr);
 }
@@ -135,25 +135,25 @@ static dnnl_status_t append_sum(dnnl_post_ops_t after)
     return dnnl_post_ops_append_sum(after, 1);
 }
 
-static dnnl_status_t matmul_make(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const dnnl_memory_desc_t desc[4],
-                                 bool bias, dnnl_primitive_attr_t attr)
+static dnnl_status_t matmul_create(dnnl_primitive_desc_t *created, dnnl_engine_t engine,
+                                   const dnnl_memory_desc_t desc[4], bool bias, dnnl_primitive_attr_t attr)
 {
     dnnl_matmul_desc_t matmul;
     dnnl_status_t status = dnnl_matmul_desc_init(&matmul, &desc[0], &desc[1], bias ? &desc[2] : NULL, &desc[3]);
-    return status == dnnl_success ? dnnl_primitive_desc_create(made, &matmul, attr, engine, NULL) : status;
+    return status == dnnl_success ? dnnl_primitive_desc_create(created, &matmul, attr, engine, NULL) : status;
 }
 
-static dnnl_status_t conv_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const att_onednn_conv *c,
+static dnnl_status_t conv_forward(dnnl_primitive_desc_t *created, dnnl_engine_t engine, const att_onednn_conv *c,
                                   dnnl_primitive_attr_t attr)
 {
     dnnl_convolution_desc_t conv;
     dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
         &conv, dnnl_forward_training, dnnl_convolution_direct, &c->desc[0], &c->desc[1], NULL, &c->desc[2], c->stride,
         c->dilation, c->before, c->behind);
-    return status == dnnl_success ? dnnl_primitive_desc_create(made, &conv, attr, engine, NULL) : status;
+    return status == dnnl_success ? dnnl_primitive_desc_create(created, &conv, attr, engine, NULL) : status;
 }
 
-static dnnl_status_t conv_backward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const att_onednn_conv *c,
+static dnnl_status_t conv_backward(dnnl_primitive_desc_t *created, dnnl_engine_t engine, const att_onednn_conv *c,
                                    const_dnnl_primitive_desc_t forward, dnnl_primitive_attr_t attr)
 {
     dnnl_convolution_desc_t conv;
@@ -165,7 +165,7 @@ static dnnl_status_t conv_backward(dnnl_primitive_desc_t *made, dnnl_engine_t en
             : dnnl_dilated_convolution_backward_weights_desc_init(&conv, dnnl_convolution_direct, &c->desc[0],
                                                                   &c->desc[1], NULL, &c->desc[2], c->stride,
                                                                   c->dilation, c->before, c->behind);
-    return status == dnnl_success ? dnnl_primitive_desc_create(made, &conv, attr, engine, forward) : status;
+    return status == dnnl_success ? dnnl_primitive_desc_create(created, &conv, attr, engine, forward) : status;
 }
 
 /* Hash of all properties that distinguish two blocked layouts of a tensor. */
@@ -212,16 +212,16 @@ dnnl_status_t att_onednn_attr(dnnl_primitive_attr_t *attr, bool adds)
     return status;
 }
 
-dnnl_status_t att_onednn_conv_desc(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const att_onednn_conv *conv,
+dnnl_status_t att_onednn_conv_desc(dnnl_primitive_desc_t *created, dnnl_engine_t engine, const att_onednn_conv *conv,
                                    dnnl_primitive_attr_t attr)
 {
     if (conv->kind == ATT_CONV_FORWARD)
-        return conv_forward(made, engine, conv, attr);
+        return conv_forward(created, engine, conv, attr);
     dnnl_primitive_desc_t forward;
     dnnl_status_t status = conv_forward(&forward, engine, conv, attr);
     if (status != dnnl_success)
         return status;
-    status = conv_backward(made, engine, conv, forward, attr);
+    status = conv_backward(created, engine, conv, forward, attr);
     dnnl_primitive_desc_destroy(forward);
     return status;
 }
@@ -264,10 +264,10 @@ att_status att_onednn_check(att_context *context, dnnl_status_t status, const ch
     if (status == dnnl_success)
         return ATT_OK;
     if (status == dnnl_out_of_memory)
-        return att_fail(context, ATT_ERR_MEMORY, "oneDNN has no memory for %s", what);
+        return att_fail(context, ATT_ERR_MEMORY, "oneDNN is out of memory for %s", what);
     if (status == dnnl_unimplemented)
-        return att_fail(context, ATT_ERR_UNSUPPORTED, "oneDNN does not know %s of this shape and type", what);
-    return att_fail(context, ATT_ERR_INTERNAL, "oneDNN refuses %s with status %d", what, (int)status);
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "oneDNN does not support %s of this shape and type", what);
+    return att_fail(context, ATT_ERR_INTERNAL, "oneDNN failed with status %d for %s", (int)status, what);
 }
 
 dnnl_status_t att_onednn_execute(dnnl_engine_t engine, dnnl_primitive_t primitive, const att_onednn_argument *arguments,
@@ -276,19 +276,20 @@ dnnl_status_t att_onednn_execute(dnnl_engine_t engine, dnnl_primitive_t primitiv
     dnnl_exec_arg_t given[ATT_ONEDNN_ARGUMENTS];
     dnnl_stream_t stream = NULL;
     dnnl_status_t status = dnnl_stream_create(&stream, engine, dnnl_stream_in_order);
-    int made = 0;
-    while (made < count && status == dnnl_success) {
-        given[made].arg = arguments[made].name;
-        status = dnnl_memory_create(&given[made].memory, arguments[made].desc, engine, (void *)arguments[made].data);
-        made += status == dnnl_success;
+    int created = 0;
+    while (created < count && status == dnnl_success) {
+        given[created].arg = arguments[created].name;
+        status = dnnl_memory_create(&given[created].memory, arguments[created].desc, engine,
+                                    (void *)arguments[created].data);
+        created += status == dnnl_success;
     }
     if (status == dnnl_success) {
         int before = att_onednn_enter();
         status = dnnl_primitive_execute(primitive, stream, count, given);
         att_onednn_leave(before);
     }
-    while (made-- > 0)
-        dnnl_memory_destroy(given[made].memory);
+    while (created-- > 0)
+        dnnl_memory_destroy(given[created].memory);
     dnnl_stream_destroy(stream);
     return status;
 }
@@ -321,7 +322,7 @@ static dnnl_status_t any_desc(dnnl_memory_desc_t *desc, att_dtype dtype, int64_t
     return att_onednn_desc(desc, dtype, 2, dims, NULL);
 }
 
-static dnnl_status_t make_desc(const att_product_spec *spec, int which, dnnl_memory_desc_t *desc)
+static dnnl_status_t create_desc(const att_product_spec *spec, int which, dnnl_memory_desc_t *desc)
 {
     if (which == A)
         return matrix_desc(desc, spec->dtype, spec->rows, spec->inner, spec->a_transposed);
@@ -335,24 +336,24 @@ static dnnl_status_t make_desc(const att_product_spec *spec, int which, dnnl_mem
                       : matrix_desc(desc, spec->dtype, spec->inner, spec->columns, spec->b_transposed);
 }
 
-static dnnl_status_t make_matmul(att_product *product)
+static dnnl_status_t create_matmul(att_product *product)
 {
     dnnl_memory_desc_t desc[DESCS];
     dnnl_primitive_attr_t attr;
-    int made = 0;
+    int created = 0;
     dnnl_status_t status = dnnl_success;
-    while (made < DESCS && status == dnnl_success) {
-        status = make_desc(&product->spec, made, &desc[made]);
-        made += status == dnnl_success;
+    while (created < DESCS && status == dnnl_success) {
+        status = create_desc(&product->spec, created, &desc[created]);
+        created += status == dnnl_success;
     }
     if (status == dnnl_success)
         status = att_onednn_attr(&attr, false);
     if (status == dnnl_success) {
-        status = matmul_make(&product->desc, product->engine, desc, product->spec.bias, attr);
+        status = matmul_create(&product->desc, product->engine, desc, product->spec.bias, attr);
         dnnl_primitive_attr_destroy(attr);
     }
-    while (made-- > 0)
-        att_onednn_desc_free(&desc[made]);
+    while (created-- > 0)
+        att_onednn_desc_free(&desc[created]);
     if (status != dnnl_success)
         return status;
     product->a = dnnl_primitive_desc_query_md(product->desc, dnnl_query_src_md, 0);
@@ -363,7 +364,7 @@ static dnnl_status_t make_matmul(att_product *product)
     return dnnl_primitive_create(&product->matmul, product->desc);
 }
 
-static dnnl_status_t make_pack(att_product *product)
+static dnnl_status_t create_pack(att_product *product)
 {
     dnnl_memory_desc_t plain;
     dnnl_primitive_attr_t attr;
@@ -385,32 +386,32 @@ static dnnl_status_t make_pack(att_product *product)
     return dnnl_primitive_create(&product->pack, product->pack_desc);
 }
 
-static dnnl_status_t make_all(att_product *product)
+static dnnl_status_t create_all(att_product *product)
 {
     dnnl_status_t status = dnnl_engine_create(&product->engine, dnnl_cpu, 0);
     if (status == dnnl_success)
-        status = make_matmul(product);
+        status = create_matmul(product);
     if (status == dnnl_success && product->spec.pack)
-        status = make_pack(product);
+        status = create_pack(product);
     return status;
 }
 
 att_status att_product_create(att_context *context, const att_product_spec *spec, att_product **product)
 {
-    att_product *made = att_allocate(context, sizeof *made);
-    if (!made)
-        return att_fail_memory(context, sizeof *made, "a matrix product");
-    made->context = context;
-    made->spec = *spec;
+    att_product *created = att_allocate(context, sizeof *created);
+    if (!created)
+        return att_fail_memory(context, sizeof *created, "a matrix product");
+    created->context = context;
+    created->spec = *spec;
     att_onednn_cap(context);
     int before = att_onednn_enter();
-    dnnl_status_t status = make_all(made);
+    dnnl_status_t status = create_all(created);
     att_onednn_leave(before);
     if (status != dnnl_success) {
-        att_product_destroy(context, made);
+        att_product_destroy(context, created);
         return att_onednn_check(context, status, "a matrix product");
     }
-    *product = made;
+    *product = created;
     return ATT_OK;
 }
 
@@ -463,7 +464,7 @@ att_status att_product_pack(const att_product *product, const float *b, void *pa
         {DNNL_ARG_SCRATCHPAD, product->pack_scratch, (char *)packed + packed_part(product)}};
     int count = dnnl_memory_desc_get_size(product->pack_scratch) ? 3 : 2;
     return att_onednn_check(product->context, att_onednn_execute(product->engine, product->pack, arguments, count),
-                            "to pack a weight");
+                            "packing a weight");
 }
 
 att_status att_product_run(const att_product *product, const void *a, const void *b, const float *bias, void *to,
@@ -477,5 +478,5 @@ att_status att_product_run(const att_product *product, const void *a, const void
     if (att_product_scratch_bytes(product))
         arguments[count++] = (att_onednn_argument){DNNL_ARG_SCRATCHPAD, product->scratch, scratch};
     return att_onednn_check(product->context, att_onednn_execute(product->engine, product->matmul, arguments, count),
-                            "to run a product");
+                            "running a product");
 }

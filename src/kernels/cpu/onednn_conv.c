@@ -67,7 +67,7 @@ static dnnl_status_t weight_desc(dnnl_memory_desc_t *desc, att_dtype dtype, cons
     return att_onednn_desc(desc, dtype, 5 - skip, dims + skip, plain ? strides + skip : NULL);
 }
 
-static dnnl_status_t make_desc(const att_conv_spec *spec, int which, dnnl_memory_desc_t *desc)
+static dnnl_status_t create_desc(const att_conv_spec *spec, int which, dnnl_memory_desc_t *desc)
 {
     att_dtype x = spec->kind == ATT_CONV_DATA_GRAD ? spec->to : spec->dtype;
     att_dtype y = spec->kind == ATT_CONV_FORWARD ? spec->to : spec->dtype;
@@ -104,16 +104,16 @@ static void query_descs(att_conv *conv)
     conv->scratch = dnnl_primitive_desc_query_md(conv->desc, dnnl_query_scratchpad_md, 0);
 }
 
-static dnnl_status_t make_primitive(att_conv *conv)
+static dnnl_status_t create_primitive(att_conv *conv)
 {
     att_onednn_conv wanted = {.kind = conv->spec.kind};
     dnnl_primitive_attr_t attr;
     dnnl_status_t status = dnnl_success;
-    int made = 0;
+    int created = 0;
     set_windows(&conv->spec, &wanted);
-    while (made < DESCS && status == dnnl_success) {
-        status = make_desc(&conv->spec, made, &wanted.desc[made]);
-        made += status == dnnl_success;
+    while (created < DESCS && status == dnnl_success) {
+        status = create_desc(&conv->spec, created, &wanted.desc[created]);
+        created += status == dnnl_success;
     }
     if (status == dnnl_success)
         status = att_onednn_attr(&attr, false);
@@ -121,15 +121,15 @@ static dnnl_status_t make_primitive(att_conv *conv)
         status = att_onednn_conv_desc(&conv->desc, conv->engine, &wanted, attr);
         dnnl_primitive_attr_destroy(attr);
     }
-    while (made-- > 0)
-        att_onednn_desc_free(&wanted.desc[made]);
+    while (created-- > 0)
+        att_onednn_desc_free(&wanted.desc[created]);
     if (status != dnnl_success)
         return status;
     query_descs(conv);
     return dnnl_primitive_create(&conv->primitive, conv->desc);
 }
 
-static dnnl_status_t make_reorder(att_conv *conv)
+static dnnl_status_t create_reorder(att_conv *conv)
 {
     bool back = conv->spec.kind == ATT_CONV_WEIGHT_GRAD;
     dnnl_memory_desc_t plain;
@@ -152,7 +152,7 @@ static dnnl_status_t make_reorder(att_conv *conv)
     return dnnl_primitive_create(&conv->reorder, conv->reorder_desc);
 }
 
-static att_status make_all(att_conv *conv)
+static att_status create_all(att_conv *conv)
 {
     if (att_conv_is_product(&conv->spec))
         return make_product(conv);
@@ -160,26 +160,26 @@ static att_status make_all(att_conv *conv)
     int before = att_onednn_enter();
     dnnl_status_t status = dnnl_engine_create(&conv->engine, dnnl_cpu, 0);
     if (status == dnnl_success)
-        status = make_primitive(conv);
+        status = create_primitive(conv);
     if (status == dnnl_success)
-        status = make_reorder(conv);
+        status = create_reorder(conv);
     att_onednn_leave(before);
     return att_onednn_check(conv->context, status, "a convolution");
 }
 
 att_status att_conv_create(att_context *context, const att_conv_spec *spec, att_conv **conv)
 {
-    att_conv *made = att_allocate(context, sizeof *made);
-    if (!made)
-        return att_fail_memory(context, sizeof *made, "a convolution");
-    made->context = context;
-    made->spec = *spec;
-    att_status status = make_all(made);
+    att_conv *created = att_allocate(context, sizeof *created);
+    if (!created)
+        return att_fail_memory(context, sizeof *created, "a convolution");
+    created->context = context;
+    created->spec = *spec;
+    att_status status = create_all(created);
     if (status != ATT_OK) {
-        att_conv_destroy(context, made);
+        att_conv_destroy(context, created);
         return status;
     }
-    *conv = made;
+    *conv = created;
     return ATT_OK;
 }
 
@@ -238,7 +238,7 @@ static att_status execute(const att_conv *conv, dnnl_primitive_t primitive, att_
     if (dnnl_memory_desc_get_size(scratch))
         arguments[count++] = (att_onednn_argument){DNNL_ARG_SCRATCHPAD, scratch, memory};
     return att_onednn_check(conv->context, att_onednn_execute(conv->engine, primitive, arguments, count),
-                            "to run a convolution");
+                            "running a convolution");
 }
 
 att_status att_conv_pack(const att_conv *conv, const float *weight, void *packed)

@@ -33,7 +33,7 @@ typedef struct att_onednn_conv {
     dnnl_memory_desc_t desc[3];
     dnnl_dims_t stride, dilation, before, behind;
 } att_onednn_conv;
-dnnl_status_t att_onednn_conv_desc(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const att_onednn_conv *conv,
+dnnl_status_t att_onednn_conv_desc(dnnl_primitive_desc_t *created, dnnl_engine_t engine, const att_onednn_conv *conv,
                                    dnnl_primitive_attr_t attr);
 
 /* oneDNN's name for the implementation that it chose. */

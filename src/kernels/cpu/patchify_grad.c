@@ -6,11 +6,11 @@
  * elements of the patches, which are ordered (channel, row, column). */
 static void move_strip(const float *patches, float *image, const int32_t patch[2], int64_t width, int64_t channels)
 {
-    int64_t tall = patch[0], wide = patch[1];
-    for (int64_t y = 0; y < tall; y++)
+    int64_t patch_h = patch[0], patch_w = patch[1];
+    for (int64_t y = 0; y < patch_h; y++)
         for (int64_t x = 0; x < width; x++)
             for (int64_t c = 0; c < channels; c++)
-                *image++ = patches[((x / wide * channels + c) * tall + y) * wide + x % wide];
+                *image++ = patches[((x / patch_w * channels + c) * patch_h + y) * patch_w + x % patch_w];
 }
 
 /* Parts share the strips of all samples. Not optimised, because gradients of images are rarely needed. */
@@ -26,4 +26,4 @@ static att_status patchify_grad_run(const att_call *call)
 }
 
 const att_kernel att_cpu_patchify_grad = {
-    .op = "patchify_grad", .name = "plain", .accepts = att_takes_f32, .run = patchify_grad_run};
+    .op = "patchify_grad", .name = "plain", .accepts = att_accepts_f32, .run = patchify_grad_run};

@@ -57,8 +57,8 @@ static att_status slice_tokens_grad_run(const att_call *call)
 }
 
 const att_kernel att_cpu_prepend_tokens = {
-    .op = "prepend_tokens", .name = "plain", .accepts = att_takes_f32, .run = prepend_tokens_run};
+    .op = "prepend_tokens", .name = "plain", .accepts = att_accepts_f32, .run = prepend_tokens_run};
 const att_kernel att_cpu_slice_tokens = {
-    .op = "slice_tokens", .name = "plain", .accepts = att_takes_f32, .run = slice_tokens_run};
+    .op = "slice_tokens", .name = "plain", .accepts = att_accepts_f32, .run = slice_tokens_run};
 const att_kernel att_cpu_slice_tokens_grad = {
-    .op = "slice_tokens_grad", .name = "plain", .accepts = att_takes_f32, .run = slice_tokens_grad_run};
+    .op = "slice_tokens_grad", .name = "plain", .accepts = att_accepts_f32, .run = slice_tokens_grad_run};

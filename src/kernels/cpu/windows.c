@@ -30,7 +30,7 @@ static att_status windows_back_run(const att_call *call)
 
 static bool accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1);
+    return att_accepts_bf16(problem, 1, 1);
 }
 
 const att_kernel att_cpu_windows = {.op = "windows", .name = "plain", .accepts = accepts, .run = windows_run};

@@ -27,15 +27,16 @@ static att_status run_merge(const att_call *call)
     double rows = (double)ATT_ATTRS(call->problem, moments)->rows, samples = (double)call->samples;
     int64_t columns = ref_dim(call, 0, 1), count = call->samples * 2 * columns;
     if (rows * samples == 1)
-        return att_fail(call->problem->context, ATT_ERR_ARGUMENT, "batch norm needs more than one row: a larger batch");
+        return att_fail(call->problem->context, ATT_ERR_ARGUMENT,
+                        "batch norm needs more than one row; use a larger batch");
     ref_range share = ref_share(call, columns);
     for (int64_t c = share.begin; c < share.end; c++) {
         double mean = 0, squares = 0;
         for (int64_t e = c; e < count; e += 2 * columns)
             mean += ref_in(call, 0, e) / samples;
         for (int64_t e = c; e < count; e += 2 * columns) {
-            double apart = ref_in(call, 0, e) - mean;
-            squares += ref_in(call, 0, e + columns) + rows * apart * apart;
+            double difference = ref_in(call, 0, e) - mean;
+            squares += ref_in(call, 0, e + columns) + rows * difference * difference;
         }
         ref_out(call, 0, c, mean);
         ref_out(call, 0, c + columns, squares / (rows * samples));

@@ -19,9 +19,9 @@ static inline double att_bf16_load(uint16_t bits)
 /* Rounds to f32, then to bf16, to nearest, ties to even. */
 static inline uint16_t att_bf16_store(double value)
 {
-    float is_bf16 = (float)value;
+    float rounded = (float)value;
     uint32_t bits;
-    memcpy(&bits, &is_bf16, sizeof bits);
+    memcpy(&bits, &rounded, sizeof bits);
     if (isnan(value))
         return (uint16_t)(bits >> 16 | 0x40);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);

@@ -26,8 +26,8 @@ static group group_at(const att_call *call, int x, int moments, int64_t number)
     for (int64_t c = first; c < first + width; c++)
         g.mean += ref_in(call, moments, c) / (double)width;
     for (int64_t c = first; c < first + width; c++) {
-        double apart = ref_in(call, moments, c) - g.mean;
-        squares += ref_in(call, moments, c + columns) + rows * apart * apart;
+        double difference = ref_in(call, moments, c) - g.mean;
+        squares += ref_in(call, moments, c + columns) + rows * difference * difference;
     }
     g.rstd = 1 / sqrt(squares / g.count + attrs->eps);
     return g;

@@ -34,7 +34,7 @@ const att_kernel att_ref_normalize = {.op = "normalize", .name = "ref", .run = r
 enum { DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, GRAD_BETA, MEAN_DY, MEAN_DY_NORMAL, FACTOR, POOLED };
 
 /* dy after the gradient of the activation. */
-static double passed_at(const att_call *call, int64_t e)
+static double masked_dy_at(const att_call *call, int64_t e)
 {
     bool relu = ATT_ATTRS(call->problem, batch_norm)->activation == ATT_ACT_RELU;
     return !relu || norm_at(call, GRAD_X, GRAD_STATS, e) > 0 ? ref_in(call, DY, e) : 0;
@@ -47,8 +47,8 @@ static att_status run_sums(const att_call *call)
         ref_channel channel = ref_channel_of(call, GRAD_X, k);
         double sum = 0, products = 0;
         for (int64_t e = channel.begin; e < channel.end; e += channel.step) {
-            sum += passed_at(call, e);
-            products += passed_at(call, e) * normal_at(call, GRAD_X, GRAD_STATS, e);
+            sum += masked_dy_at(call, e);
+            products += masked_dy_at(call, e) * normal_at(call, GRAD_X, GRAD_STATS, e);
         }
         ref_out(call, 0, k, sum);
         ref_out(call, 1, k, products);
@@ -59,11 +59,11 @@ static att_status run_sums(const att_call *call)
 const att_kernel att_ref_normalize_sums = {.op = "normalize_sums", .name = "ref", .run = run_sums};
 
 /* The gradient that reaches the norm: dy after the activation, times the factor, plus pooled / rows. */
-static double handed_at(const att_call *call, int64_t e)
+static double norm_dy_at(const att_call *call, int64_t e)
 {
     int64_t columns = ref_dim(call, GRAD_X, -1), all = att_shape_count(call->problem->in[GRAD_X].shape);
     int64_t channel = e / all * columns + e % columns;
-    double dy = passed_at(call, e) * (ref_has(call, FACTOR) ? ref_in(call, FACTOR, channel) : 1);
+    double dy = masked_dy_at(call, e) * (ref_has(call, FACTOR) ? ref_in(call, FACTOR, channel) : 1);
     return dy + (ref_has(call, POOLED) ? ref_in(call, POOLED, channel) / (double)(all / columns) : 0);
 }
 
@@ -74,9 +74,9 @@ static att_status run_grad(const att_call *call)
     for (int64_t e = share.begin; e < share.end; e++) {
         int64_t c = e % columns;
         double rstd = 1 / sqrt(ref_in(call, GRAD_STATS, columns + c) + ATT_ATTRS(call->problem, batch_norm)->eps);
-        double apart = handed_at(call, e) - ref_in(call, MEAN_DY, c) -
-                       normal_at(call, GRAD_X, GRAD_STATS, e) * ref_in(call, MEAN_DY_NORMAL, c);
-        ref_out(call, 0, e, ref_in(call, GRAD_GAMMA, c) * rstd * apart);
+        double difference = norm_dy_at(call, e) - ref_in(call, MEAN_DY, c) -
+                            normal_at(call, GRAD_X, GRAD_STATS, e) * ref_in(call, MEAN_DY_NORMAL, c);
+        ref_out(call, 0, e, ref_in(call, GRAD_GAMMA, c) * rstd * difference);
     }
     return ATT_OK;
 }

@@ -5,11 +5,11 @@
 /* Index in the images [group, h, w, c] of element `e` of the patches [group, N, c P Q]. */
 static int64_t pixel_of(int64_t e, int64_t height, int64_t width, int64_t channels, const int32_t patch[2])
 {
-    int64_t tall = patch[0], wide = patch[1];
-    int64_t column = e % wide, row = e / wide % tall, channel = e / (tall * wide) % channels;
-    int64_t number = e / (tall * wide * channels); /* index of the patch among all samples */
-    int64_t across = width / wide, down = height / tall;
-    int64_t y = number / across % down * tall + row, x = number % across * wide + column;
+    int64_t patch_h = patch[0], patch_w = patch[1];
+    int64_t column = e % patch_w, row = e / patch_w % patch_h, channel = e / (patch_h * patch_w) % channels;
+    int64_t number = e / (patch_h * patch_w * channels); /* index of the patch among all samples */
+    int64_t across = width / patch_w, down = height / patch_h;
+    int64_t y = number / across % down * patch_h + row, x = number % across * patch_w + column;
     int64_t sample = number / (across * down);
     return ((sample * height + y) * width + x) * channels + channel;
 }

@@ -55,7 +55,7 @@ static att_status add_run(const att_call *call)
 
 static bool add_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 3, 1);
+    return att_accepts_bf16(problem, 3, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_add) = {

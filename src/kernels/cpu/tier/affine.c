@@ -168,7 +168,7 @@ static void product_run(const product *p, int64_t begin, int64_t end)
         int64_t count = end - row < chunk ? end - row : chunk;
         const float *x = (const float *)att_float_at(p->x, row * p->inputs, p->x_is_bf16);
         if (product_copies(p)) {
-            gemm_take_rows(p->elements, p->x, row * p->inputs, p->inputs, count, p->inputs, p->rows, product_stride(p));
+            gemm_copy_rows(p->elements, p->x, row * p->inputs, p->inputs, count, p->inputs, p->rows, product_stride(p));
             x = p->rows;
         }
         product_rows(p, x, row, count);
@@ -291,7 +291,7 @@ static att_status affine_run(const att_call *call)
 
 static bool affine_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
+    return att_accepts_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_affine) = {.op = "affine",
@@ -431,8 +431,8 @@ static void add_rows(const att_call *call, const sums *s, int64_t sample, att_ra
     int64_t pass = s->dy == GEMM_PAIRS ? 2 * DEPTH : DEPTH, width = part.end - part.begin;
     for (int64_t row = 0; row < s->rows; row += pass) {
         int64_t count = s->rows - row < pass ? s->rows - row : pass, at = sample * s->rows + row;
-        gemm_take_columns(s->x, call->in[SUMS_X], at * s->inputs, s->inputs, count, s->inputs, s->left, s->tall);
-        gemm_take_columns(s->dy, call->in[0], at * s->outputs + part.begin, s->outputs, count, width, s->right,
+        gemm_copy_columns(s->x, call->in[SUMS_X], at * s->inputs, s->inputs, count, s->inputs, s->left, s->tall);
+        gemm_copy_columns(s->dy, call->in[0], at * s->outputs + part.begin, s->outputs, count, width, s->right,
                           s->wide);
         put_ones(s, count);
         gemm(s->dy, s->inputs + 1, whole_vectors(width), gemm_count(s->dy, count), (gemm_a){s->left, 1, s->tall},
@@ -478,7 +478,7 @@ static att_status sums_run(const att_call *call)
 
 static bool sums_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1u << 0 | 1u << SUMS_X, 0);
+    return att_accepts_bf16(problem, 1u << 0 | 1u << SUMS_X, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_affine_sums) = {.op = "affine_sums",

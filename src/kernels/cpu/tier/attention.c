@@ -34,9 +34,9 @@ static int64_t head_elements(const head_shape *h)
 typedef struct block {
     const att_call *call;
     head_shape h;
-    int64_t first, rows;           /* queries */
-    const float *keys, *values;    /* keys: panels of all tiles; values: rows */
-    float *taken_q, *out, *scores; /* [rows, padded], [rows, padded], [rows, tile] */
+    int64_t first, rows;            /* queries */
+    const float *keys, *values;     /* keys: panels of all tiles; values: rows */
+    float *copied_q, *out, *scores; /* [rows, padded], [rows, padded], [rows, tile] */
     gemm_a q;
     float *map;                      /* the map from the block's first query on, or NULL */
     const grid_distances *distances; /* NULL if nobody reads statistics */
@@ -55,7 +55,7 @@ static vf padding_after(int64_t count)
 }
 
 /* Rescales all sums and the output to a larger maximum score. */
-static void raise(const block *b, row_sums *sums, float largest, float *out)
+static void rescale(const block *b, row_sums *sums, float largest, float *out)
 {
     float down = sums->largest - largest, factor = expf(down);
     sums->p_log_p = factor * (sums->p_log_p + down * sums->p);
@@ -96,20 +96,21 @@ static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf
     if (first > 0 && !(largest > sums->largest))
         return;
     if (first > 0)
-        raise(b, sums, largest, b->out + row * b->h.padded);
+        rescale(b, sums, largest, b->out + row * b->h.padded);
     sums->largest = largest;
     sums->argmax = -1;
 }
 
 /* Data for the statistics of a row, besides its scores. */
-typedef struct row_places {
+typedef struct row_statistics_input {
     const float *distances, *ones;
     int64_t first, prefix; /* first: the tile's first key; prefix: number of prefix tokens among its keys */
-} row_places;
+} row_statistics_input;
 
 /* Replaces scores by p, in place, even if p is stored as bf16. Statistics use p before rounding. `length` is a multiple
  * of VW; padding has p = 0. */
-ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, const row_places *places, bool pairs)
+ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, const row_statistics_input *places,
+                             bool pairs)
 {
     vf largest = v_set(sums->largest), p_sum = {0}, log_sum = {0}, p2_sum = {0}, p3_sum = {0};
     vf distance_sum = {0}, prefix_sum = {0}, to_end, nearest = {0};
@@ -154,7 +155,7 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
 
 static void measured_exponentials(block *b, int64_t first, int64_t count)
 {
-    row_places places = {.ones = b->ones, .first = first, .prefix = b->distances->prefix - first};
+    row_statistics_input places = {.ones = b->ones, .first = first, .prefix = b->distances->prefix - first};
     for (int64_t row = 0; row < b->rows; row++) {
         float *scores = b->scores + row * b->h.tile;
         places.distances = distances_from(b->distances, b->first + row, first, count, b->joined);
@@ -258,21 +259,21 @@ static void write_block(const block *b, int64_t sample, int64_t head)
 }
 
 /* f32 queries are read in place; others are copied. */
-static void take_queries(block *b, int64_t from)
+static void copy_queries(block *b, int64_t from)
 {
     const head_shape *h = &b->h;
     if (h->elements == GEMM_F32) {
         b->q = (gemm_a){(const float *)b->call->in[0] + from, head_stride(h), 1};
         return;
     }
-    gemm_take_rows(h->elements, b->call->in[0], from, head_stride(h), b->rows, h->width, b->taken_q, h->padded);
-    b->q = (gemm_a){b->taken_q, h->padded, 1};
+    gemm_copy_rows(h->elements, b->call->in[0], from, head_stride(h), b->rows, h->width, b->copied_q, h->padded);
+    b->q = (gemm_a){b->copied_q, h->padded, 1};
 }
 
 static void run_block(block *b, int64_t sample, int64_t head)
 {
     const head_shape *h = &b->h;
-    take_queries(b, head_at(h, sample, head, 0) + b->first * head_stride(h));
+    copy_queries(b, head_at(h, sample, head, 0) + b->first * head_stride(h));
     if (b->call->out[MAP])
         b->map = (float *)b->call->out[MAP] + ((sample * h->heads + head) * h->tokens + b->first) * h->tokens;
     memset(b->sums, 0, sizeof b->sums);
@@ -300,8 +301,8 @@ static att_status attention_run(const att_call *call)
     const head_shape *h = &b.h;
     float *keys = call->scratch, *values = keys + head_elements(h);
     b.keys = keys, b.values = values;
-    b.taken_q = values + head_elements(h);
-    b.out = b.taken_q + ROWS * h->padded;
+    b.copied_q = values + head_elements(h);
+    b.out = b.copied_q + ROWS * h->padded;
     b.scores = b.out + ROWS * h->padded;
     b.joined = b.scores + ROWS * h->tile;
     int64_t blocks = (h->tokens + ROWS - 1) / ROWS, packed = -1;
@@ -311,7 +312,7 @@ static att_status attention_run(const att_call *call)
         if (packed != i / blocks) {
             packed = i / blocks;
             pack_tiles(h, call->in[0], head_at(h, sample, head, 1), keys);
-            gemm_take_columns(h->elements, call->in[0], head_at(h, sample, head, 2), head_stride(h), h->tokens,
+            gemm_copy_columns(h->elements, call->in[0], head_at(h, sample, head, 2), head_stride(h), h->tokens,
                               h->width, values, h->padded);
         }
         b.first = i % blocks * ROWS;
@@ -339,7 +340,7 @@ static void attention_release(att_context *context, void *state)
 
 static bool attention_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1u << OUT);
+    return att_accepts_bf16(problem, 1, 1u << OUT);
 }
 
 const att_kernel ATT_TIERED(att_cpu_attention) = {.op = "attention",

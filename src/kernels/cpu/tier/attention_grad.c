@@ -174,12 +174,12 @@ static void write_rows(const place *at, const float *from, int64_t first, int64_
 }
 
 /* Copies rows of a block as operand A and, if `columns` differs from `to`, as operand B. */
-static void take(const head_shape *h, gemm_elements elements, const void *x, int64_t from, int64_t stride,
-                 int64_t count, float *to, float *columns)
+static void copy_block(const head_shape *h, gemm_elements elements, const void *x, int64_t from, int64_t stride,
+                       int64_t count, float *to, float *columns)
 {
-    gemm_take_rows(elements, x, from, stride, count, h->width, to, h->padded);
+    gemm_copy_rows(elements, x, from, stride, count, h->width, to, h->padded);
     if (columns != to)
-        gemm_take_columns(elements, x, from, stride, count, h->width, columns, h->padded);
+        gemm_copy_columns(elements, x, from, stride, count, h->width, columns, h->padded);
 }
 
 static void run_rows(const place *at, int64_t first)
@@ -192,9 +192,10 @@ static void run_rows(const place *at, int64_t first)
     rows r = {.lse = (const float *)call->in[LSE] + (at->sample * h->heads + at->head) * h->tokens + first,
               .first = first,
               .count = h->tokens - first < ROWS ? h->tokens - first : ROWS};
-    take(h, h->elements, call->in[QKV], head_at(h, at->sample, at->head, 0) + first * head_stride(h), head_stride(h),
-         r.count, at->w.q, at->w.q_columns);
-    take(h, elements_of(call->problem, DO), call->in[DO], out, out_stride, r.count, at->w.dout, at->w.dout_columns);
+    copy_block(h, h->elements, call->in[QKV], head_at(h, at->sample, at->head, 0) + first * head_stride(h),
+               head_stride(h), r.count, at->w.q, at->w.q_columns);
+    copy_block(h, elements_of(call->problem, DO), call->in[DO], out, out_stride, r.count, at->w.dout,
+               at->w.dout_columns);
     for (int64_t i = 0; i < r.count; i++)
         r.do_o[i] =
             dot(call->in[DO], att_is_bf16(&in[DO]), call->in[O], att_is_bf16(&in[O]), out + i * out_stride, h->width);
@@ -209,7 +210,7 @@ static void run_tile(const place *at)
     int64_t k = head_at(h, at->sample, at->head, 1) + tile, v = head_at(h, at->sample, at->head, 2) + tile;
     gemm_pack_transposed(h->elements, qkv, k, stride, at->keys, h->width, at->w.key_panels);
     gemm_pack_transposed(h->elements, qkv, v, stride, at->keys, h->width, at->w.value_panels);
-    gemm_take_columns(h->elements, qkv, k, stride, at->keys, h->width, at->w.keys, h->padded);
+    gemm_copy_columns(h->elements, qkv, k, stride, at->keys, h->width, at->w.keys, h->padded);
     for (int64_t first = 0; first < h->tokens; first += ROWS)
         run_rows(at, first);
     write_rows(at, at->w.dk, at->key, at->keys, 1);
@@ -243,7 +244,7 @@ static att_status attention_grad_prepare(const att_problem *problem, att_prepare
 
 static bool attention_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1u << DO | 1u << QKV | 1u << O, 1);
+    return att_accepts_bf16(problem, 1u << DO | 1u << QKV | 1u << O, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_attention_grad) = {.op = "attention_grad",

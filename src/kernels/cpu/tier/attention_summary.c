@@ -65,5 +65,5 @@ static att_status attention_summary_run(const att_call *call)
 const att_kernel ATT_TIERED(att_cpu_attention_summary) = {.op = "attention_summary",
                                                           .name = "simd",
                                                           .tier = ATT_TIER_VALUE,
-                                                          .accepts = att_takes_f32,
+                                                          .accepts = att_accepts_f32,
                                                           .run = attention_summary_run};

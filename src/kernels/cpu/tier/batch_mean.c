@@ -30,4 +30,4 @@ static att_status batch_mean_run(const att_call *call)
 }
 
 const att_kernel ATT_TIERED(att_cpu_batch_mean) = {
-    .op = "batch_mean", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = batch_mean_run};
+    .op = "batch_mean", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = batch_mean_run};

@@ -35,7 +35,7 @@ static void norm_run(const att_call *call, channel_norm n)
 
 static bool norm_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1);
+    return att_accepts_bf16(problem, 1, 1);
 }
 
 static att_status norm_prepare(const att_problem *problem, att_prepared *prepared)

@@ -87,7 +87,7 @@ static att_status batch_norm_grad_run(const att_call *call)
 
 static bool grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 3, 1);
+    return att_accepts_bf16(problem, 3, 1);
 }
 
 static att_status batch_norm_grad_prepare(const att_problem *problem, att_prepared *prepared)
@@ -128,12 +128,12 @@ static att_status normalize_sums_run(const att_call *call)
     float *rstd = call->scratch, *centre = rstd + c.wide, *slope = centre + c.wide, *shift = slope + c.wide;
     float *sum = shift + c.wide, *product = sum + c.wide;
     int64_t rows = att_rows(call, &problem->in[X]) / problem->group;
-    att_range mine = att_part_of(call, channels_pieces(&c) * problem->group, 1);
+    att_range own_pieces = att_part_of(call, channels_pieces(&c) * problem->group, 1);
     bool masked = is_masked(problem);
     fill_rstd(&c, norm.variance, eps, rstd);
     channels_norm(&c, norm, eps, centre, slope, shift);
     for (int64_t sample = 0; sample < problem->group; sample++) {
-        att_range share = channels_share(&c, mine, sample), kept = channels_kept(&c, share);
+        att_range share = channels_share(&c, own_pieces, sample), kept = channels_kept(&c, share);
         if (share.begin == share.end)
             continue;
         memset(sum, 0, 2 * (size_t)c.wide * sizeof *sum);
@@ -155,7 +155,7 @@ static att_status normalize_sums_run(const att_call *call)
 
 static bool normalize_sums_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 3, 0);
+    return att_accepts_bf16(problem, 3, 0);
 }
 
 static att_status normalize_prepare(const att_problem *problem, att_prepared *prepared)
@@ -172,8 +172,8 @@ const att_kernel ATT_TIERED(att_cpu_normalize_sums) = {.op = "normalize_sums",
                                                        .run = normalize_sums_run};
 
 /* Computes a sample's coefficients from those of all samples (`other`, `shift`), its factor and its pooled gradient. */
-static void hand_on(const att_call *call, const channels *c, int64_t sample, const float *other, const float *shift,
-                    channel_map *map, float *own)
+static void sample_coefficients(const att_call *call, const channels *c, int64_t sample, const float *other,
+                                const float *shift, channel_map *map, float *own)
 {
     float *own_shift = own + c->wide, share = 1 / (float)(att_rows(call, &call->problem->in[X]) / call->problem->group);
     const float *factor = call->in[FACTOR], *pooled = call->in[POOLED];
@@ -220,7 +220,7 @@ ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool dy_is_
     int64_t samples = alike ? 1 : problem->group, rows = att_rows(call, &problem->in[X]) / samples;
     att_range part = att_part_of(call, rows, c.fold);
     for (int64_t sample = 0; sample < samples; sample++) {
-        hand_on(call, &c, sample, other, shift, &map, own);
+        sample_coefficients(call, &c, sample, other, shift, &map, own);
         channels_map(&map, form, &c, sample * rows + part.begin, sample * rows + part.end);
     }
 }

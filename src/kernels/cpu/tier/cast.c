@@ -24,7 +24,7 @@ static att_status cast_run(const att_call *call)
 
 static bool cast_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1);
+    return att_accepts_bf16(problem, 1, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_cast) = {

@@ -36,7 +36,7 @@ static att_status gram_prepare(const att_problem *problem, att_prepared *prepare
 }
 
 /* Estimates the mean from some of the rows that begin at element `first` of x. */
-ATT_INLINE void take_mean(const gram *g, const void *x, int64_t first, bool is_bf16)
+ATT_INLINE void estimate_mean(const gram *g, const void *x, int64_t first, bool is_bf16)
 {
     int64_t step = (g->rows + PROBED - 1) / PROBED, count = (g->rows + step - 1) / step;
     for (int64_t column = 0; column < g->columns; column += VW) {
@@ -58,9 +58,9 @@ ATT_INLINE void pack_rows(const gram *g, const void *x, int64_t first, int64_t c
         for (int64_t row = 0; row < count; row += SUMS)
             for (int i = 0; i < SUMS && row + i < count; i++) {
                 int64_t at = first + (row + i) * g->columns;
-                vf apart = v_get_until(x, at + column, at + g->columns, is_bf16) - mean;
-                v_store(g->packed + (row + i) * g->padded + column, apart);
-                sum[i] += apart;
+                vf difference = v_get_until(x, at + column, at + g->columns, is_bf16) - mean;
+                v_store(g->packed + (row + i) * g->padded + column, difference);
+                sum[i] += difference;
             }
         v_store(g->sum + column, v_load(g->sum + column) + (sum[0] + sum[1] + (sum[2] + sum[3])));
     }
@@ -80,9 +80,9 @@ static void add_products(const gram *g, int64_t count, int64_t begin, int64_t en
 static void put_row(const gram *g, int64_t row, float *moments)
 {
     const float *product = g->product + row * g->padded;
-    float apart = g->sum[row] / (float)g->rows;
+    float difference = g->sum[row] / (float)g->rows;
     for (int64_t column = row; column < g->columns; column++) {
-        float value = product[column] - apart * g->sum[column];
+        float value = product[column] - difference * g->sum[column];
         moments[row * g->columns + column] = value;
         moments[column * g->columns + row] = value;
     }
@@ -95,7 +95,7 @@ ATT_INLINE void run_sample(const att_call *call, const gram *g, int64_t sample, 
     const void *x = call->in[0];
     float *to = (float *)call->out[0] + sample * (g->columns + 1) * g->columns;
     int64_t first = sample * g->rows * g->columns;
-    take_mean(g, x, first, is_bf16);
+    estimate_mean(g, x, first, is_bf16);
     memset(g->sum, 0, (size_t)g->padded * sizeof(float));
     memset(g->product + begin * g->padded, 0, (size_t)((end - begin) * g->padded) * sizeof(float));
     for (int64_t row = 0; row < g->rows; row += DEPTH) {
@@ -115,10 +115,10 @@ static att_status gram_run(const att_call *call)
     gram g = gram_of(call->problem, call->scratch);
     int64_t blocks = (g.padded + BLOCK - 1) / BLOCK;
     bool is_bf16 = att_is_bf16(&call->problem->in[0]);
-    att_range mine = att_part_of(call, blocks * call->problem->group, 1);
-    for (int64_t next, block = mine.begin; block < mine.end; block = next) {
+    att_range own_pieces = att_part_of(call, blocks * call->problem->group, 1);
+    for (int64_t next, block = own_pieces.begin; block < own_pieces.end; block = next) {
         int64_t sample = block / blocks, begin = block % blocks * BLOCK;
-        next = (sample + 1) * blocks < mine.end ? (sample + 1) * blocks : mine.end;
+        next = (sample + 1) * blocks < own_pieces.end ? (sample + 1) * blocks : own_pieces.end;
         int64_t end = begin + (next - block) * BLOCK < g.padded ? begin + (next - block) * BLOCK : g.padded;
         if (is_bf16)
             run_sample(call, &g, sample, begin, end, true);
@@ -130,7 +130,7 @@ static att_status gram_run(const att_call *call)
 
 static bool gram_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 0);
+    return att_accepts_bf16(problem, 1, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_channel_gram) = {.op = "channel_gram",
@@ -164,10 +164,10 @@ static void merge_row(const att_call *call, int64_t columns, int64_t k, const do
     for (int64_t sample = 0; sample < call->samples; sample++) {
         const float *from = (const float *)call->in[0] + sample * (columns + 1) * columns;
         const float *row = from + (1 + k) * columns;
-        double apart = rows * ((double)from[k] - mean[k]);
+        double difference = rows * ((double)from[k] - mean[k]);
 #pragma omp simd
         for (int64_t j = k; j < columns; j++)
-            sum[j] += (double)row[j] + apart * ((double)from[j] - mean[j]);
+            sum[j] += (double)row[j] + difference * ((double)from[j] - mean[j]);
     }
     to[k] = (float)mean[k];
     for (int64_t j = k; j < columns; j++)
@@ -194,6 +194,6 @@ static att_status merge_prepare(const att_problem *problem, att_prepared *prepar
 const att_kernel ATT_TIERED(att_cpu_merge_gram) = {.op = "merge_gram",
                                                    .name = "simd",
                                                    .tier = ATT_TIER_VALUE,
-                                                   .accepts = att_takes_f32,
+                                                   .accepts = att_accepts_f32,
                                                    .prepare = merge_prepare,
                                                    .run = merge_run};

@@ -318,11 +318,12 @@ static inline att_range channels_columns(const channels *c, int64_t begin, int64
     return (att_range){begin * CHANNELS_BLOCK, last < c->wide ? last : c->wide};
 }
 
-/* The columns of wide rows of `sample` that belong to a part, whose pieces of all samples are `mine`. Empty if begin =
- * end. */
-static inline att_range channels_share(const channels *c, att_range mine, int64_t sample)
+/* The columns of wide rows of `sample` that belong to a part, whose pieces of all samples are `own_pieces`. Empty if
+ * begin = end. */
+static inline att_range channels_share(const channels *c, att_range own_pieces, int64_t sample)
 {
-    int64_t pieces = channels_pieces(c), begin = mine.begin - sample * pieces, end = mine.end - sample * pieces;
+    int64_t pieces = channels_pieces(c), begin = own_pieces.begin - sample * pieces,
+            end = own_pieces.end - sample * pieces;
     begin = begin < 0 ? 0 : begin;
     end = end > pieces ? pieces : end;
     return begin < end ? channels_columns(c, begin, end) : (att_range){0, 0};

@@ -69,7 +69,7 @@ static att_status context_broadcast_run(const att_call *call)
 
 static bool context_broadcast_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1);
+    return att_accepts_bf16(problem, 1, 1);
 }
 
 static att_status context_broadcast_prepare(const att_problem *problem, att_prepared *prepared)
@@ -103,7 +103,7 @@ static att_status scale_grad_run(const att_call *call)
 
 static bool scale_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 3, 0);
+    return att_accepts_bf16(problem, 3, 0);
 }
 
 static att_status scale_grad_prepare(const att_problem *problem, att_prepared *prepared)

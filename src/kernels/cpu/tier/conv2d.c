@@ -82,7 +82,7 @@ static bool accepts(const att_problem *problem)
                 padded_bytes(&c) <= PADDED_BYTES;
     bool even = problem->in[ATT_CONV_X].shape.dims[2] % 2 == 0;
     return VW == 16 && fits && (!c.pairs || (V_MULTIPLIES_PAIRS && even)) &&
-           att_takes_bf16(problem, 1u << ATT_CONV_X | 1u << ATT_CONV_RESIDUAL, 1);
+           att_accepts_bf16(problem, 1u << ATT_CONV_X | 1u << ATT_CONV_RESIDUAL, 1);
 }
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
@@ -174,7 +174,7 @@ ATT_INLINE void finish(const target *t, int rows, int vectors, vf sum[ROWS][VECT
 }
 
 /* Pixels per pointer: one pointer with 16 offsets would not fit into registers. */
-enum { EACH = 4, POINTERS = ROWS / EACH, UNROLLED = 4 };
+enum { PIXELS_PER_POINTER = 4, POINTERS = ROWS / PIXELS_PER_POINTER, UNROLLED = 4 };
 
 /* Adds the products of each pixel's next element with the panel's weights. */
 ATT_INLINE void add_element(bool pairs, int rows, int vectors, const char *at[POINTERS], int64_t step,
@@ -184,11 +184,11 @@ ATT_INLINE void add_element(bool pairs, int rows, int vectors, const char *at[PO
     for (int v = 0; v < vectors; v++)
         w[v] = v_load(weight + v * VW);
     for (int r = 0; r < rows; r++) {
-        vf element = spread(at[r / EACH] + r % EACH * step);
+        vf element = spread(at[r / PIXELS_PER_POINTER] + r % PIXELS_PER_POINTER * step);
         for (int v = 0; v < vectors; v++)
             sum[r][v] = pairs ? v_dot(element, w[v], sum[r][v]) : v_fma(element, w[v], sum[r][v]);
     }
-    for (int p = 0; p * EACH < rows; p++)
+    for (int p = 0; p * PIXELS_PER_POINTER < rows; p++)
         at[p] += sizeof(float);
 }
 
@@ -204,8 +204,8 @@ ATT_INLINE void tile(const conv *c, bool pairs, int rows, int vectors, const cha
             sum[r][v] = (vf){0};
     for (int64_t i = 0; i < c->kernel_h; i++, x += c->row * ELEMENT) {
         const char *at[POINTERS];
-        for (int p = 0; p * EACH < rows; p++)
-            at[p] = x + p * EACH * step;
+        for (int p = 0; p * PIXELS_PER_POINTER < rows; p++)
+            at[p] = x + p * PIXELS_PER_POINTER * step;
         int64_t k = 0;
         for (; k + UNROLLED <= c->run; k += UNROLLED)
             for (int u = 0; u < UNROLLED; u++, weight += vectors * VW)

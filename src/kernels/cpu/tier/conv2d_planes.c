@@ -54,7 +54,7 @@ static bool accepts(const att_problem *problem, bool back)
     const att_conv_attrs *attrs = problem->attrs;
     planes p = planes_of(problem, back);
     return p.inputs <= MOST_MAPS && p.outputs <= MOST_MAPS && attrs->stride == 1 && attrs->dilation == 1 &&
-           attrs->groups == 1 && p.above >= 0 && p.left >= 0 && att_takes_bf16(problem, 1, 1) && !adds(problem, back);
+           attrs->groups == 1 && p.above >= 0 && p.left >= 0 && att_accepts_bf16(problem, 1, 1) && !adds(problem, back);
 }
 
 static bool forward_accepts(const att_problem *problem)
@@ -249,7 +249,7 @@ static bool weight_accepts(const att_problem *problem)
     const att_conv_attrs *attrs = problem->attrs;
     return att_columns(&problem->in[DATA]) <= MOST_MAPS && att_columns(&problem->in[DY]) <= MOST_MAPS &&
            attrs->stride == 1 && attrs->dilation == 1 && attrs->groups == 1 &&
-           att_takes_bf16(problem, 1u << DY | 1u << DATA, 0);
+           att_accepts_bf16(problem, 1u << DY | 1u << DATA, 0);
 }
 
 static int64_t plane_elements(const planes *p)

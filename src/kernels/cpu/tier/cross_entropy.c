@@ -79,8 +79,11 @@ static att_status cross_entropy_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_cross_entropy) = {
-    .op = "cross_entropy", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = cross_entropy_run};
+const att_kernel ATT_TIERED(att_cpu_cross_entropy) = {.op = "cross_entropy",
+                                                      .name = "simd",
+                                                      .tier = ATT_TIER_VALUE,
+                                                      .accepts = att_accepts_f32,
+                                                      .run = cross_entropy_run};
 
 /* dlogits = dloss (softmax sum_c t_c - t). */
 static void gradient_of(float dloss, const float *x, const target *t, int64_t count, float *dx)
@@ -120,5 +123,5 @@ static att_status cross_entropy_grad_run(const att_call *call)
 const att_kernel ATT_TIERED(att_cpu_cross_entropy_grad) = {.op = "cross_entropy_grad",
                                                            .name = "simd",
                                                            .tier = ATT_TIER_VALUE,
-                                                           .accepts = att_takes_f32,
+                                                           .accepts = att_accepts_f32,
                                                            .run = cross_entropy_grad_run};

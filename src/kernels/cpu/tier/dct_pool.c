@@ -25,10 +25,10 @@ static void add_frequency(float *table, int64_t size, int64_t channels, int k, i
 {
     for (int64_t i = 0; i < length; i++) {
         int64_t first = i * size / length, last = ((i + 1) * size + length - 1) / length;
-        double counts = cosine(i, k, length) / (double)(last - first);
+        double weight = cosine(i, k, length) / (double)(last - first);
         for (int64_t place = first; place < last; place++)
             for (int64_t c = begin; c < end; c++)
-                table[place * channels + c] += (float)counts;
+                table[place * channels + c] += (float)weight;
     }
 }
 
@@ -71,8 +71,8 @@ ATT_INLINE void pool_block(const att_call *call, int64_t sample, int64_t c, int6
         for (int64_t j = 0; j < attrs->map_width; j++, at += channels)
             for (int v = 0; v < vectors; v++) {
                 int64_t k = c + v * VW;
-                vf counts = v_get_until(t->columns, j * channels + k, j * channels + end, false);
-                row[v] = v_fma(v_get_until(call->in[0], at + k, at + end, is_bf16), counts, row[v]);
+                vf weight = v_get_until(t->columns, j * channels + k, j * channels + end, false);
+                row[v] = v_fma(v_get_until(call->in[0], at + k, at + end, is_bf16), weight, row[v]);
             }
         for (int v = 0; v < vectors; v++)
             sum[v] = v_fma(v_get_until(t->rows, i * channels + c + v * VW, i * channels + end, false), row[v], sum[v]);
@@ -105,7 +105,7 @@ static att_status pool_run(const att_call *call)
 
 static bool pool_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 0);
+    return att_accepts_bf16(problem, 1, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_dct_pool) = {.op = "dct_pool",
@@ -126,15 +126,16 @@ ATT_INLINE void grad_as(const att_call *call, bool is_bf16)
     float *scaled = call->scratch;
     for (int64_t row = part.begin; row < part.end; row++) {
         const float *dy = (const float *)call->in[0] + row / height * channels;
-        const float *counts = t->rows + row % height * channels;
+        const float *weight = t->rows + row % height * channels;
 #pragma omp simd
         for (int64_t c = 0; c < channels; c++)
-            scaled[c] = dy[c] * counts[c];
+            scaled[c] = dy[c] * weight[c];
         for (int64_t j = 0; j < width; j++) {
             int64_t at = (row * width + j) * channels, end = at + channels;
             for (int64_t c = 0; c < channels; c += VW) {
-                vf counts_here = v_get_until(t->columns, j * channels + c, (j + 1) * channels, false);
-                v_put_until(call->out[0], at + c, end, v_get_until(scaled, c, channels, false) * counts_here, is_bf16);
+                vf column_weight = v_get_until(t->columns, j * channels + c, (j + 1) * channels, false);
+                v_put_until(call->out[0], at + c, end, v_get_until(scaled, c, channels, false) * column_weight,
+                            is_bf16);
             }
         }
     }
@@ -151,7 +152,7 @@ static att_status grad_run(const att_call *call)
 
 static bool grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 0, 1);
+    return att_accepts_bf16(problem, 0, 1);
 }
 
 static att_status grad_prepare(const att_problem *problem, att_prepared *prepared)

@@ -48,7 +48,7 @@ static att_status gate_run(const att_call *call)
 
 static bool gate_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
+    return att_accepts_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
 }
 
 static att_status gate_prepare(const att_problem *problem, att_prepared *prepared)
@@ -71,9 +71,9 @@ ATT_INLINE void dot_as(const att_call *call, bool dy_is_bf16, bool x_is_bf16)
     channels c = channels_of(&problem->in[1]);
     float *sum = call->scratch;
     int64_t rows = att_rows(call, &problem->in[1]) / problem->group;
-    att_range mine = att_part_of(call, channels_pieces(&c) * problem->group, 1);
+    att_range own_pieces = att_part_of(call, channels_pieces(&c) * problem->group, 1);
     for (int64_t sample = 0; sample < problem->group; sample++) {
-        att_range share = channels_share(&c, mine, sample), kept = channels_kept(&c, share);
+        att_range share = channels_share(&c, own_pieces, sample), kept = channels_kept(&c, share);
         if (share.begin == share.end)
             continue;
         memset(sum, 0, (size_t)c.wide * sizeof *sum);
@@ -99,7 +99,7 @@ static att_status dot_run(const att_call *call)
 
 static bool dot_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 3, 0);
+    return att_accepts_bf16(problem, 3, 0);
 }
 
 static att_status dot_prepare(const att_problem *problem, att_prepared *prepared)

@@ -167,7 +167,7 @@ ATT_INLINE vf gemm_get(gemm_elements elements, const void *x, int64_t i, int64_t
             function(GEMM_F32, __VA_ARGS__);     \
     } while (0)
 
-ATT_INLINE void gemm_take_rows_as(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
+ATT_INLINE void gemm_copy_rows_as(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
                                   int64_t width, float *to, int64_t padded)
 {
     int64_t step = elements == GEMM_PAIRS ? 2 * VW : VW;
@@ -178,18 +178,18 @@ ATT_INLINE void gemm_take_rows_as(gemm_elements elements, const void *x, int64_t
 
 /* Copies rows [rows, width], which begin at number `from` of x, `stride` apart, to rows of elements, `padded` apart and
  * zero-padded to whole vectors: an A with inner dimension width. */
-static inline void gemm_take_rows(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
+static inline void gemm_copy_rows(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
                                   int64_t width, float *to, int64_t padded)
 {
-    GEMM_FOR(elements, gemm_take_rows_as, x, from, stride, rows, width, to, padded);
+    GEMM_FOR(elements, gemm_copy_rows_as, x, from, stride, rows, width, to, padded);
 }
 
 /* The same for a B (with stride) with inner dimension rows. */
-static inline void gemm_take_columns(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
+static inline void gemm_copy_columns(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
                                      int64_t width, float *to, int64_t padded)
 {
     if (elements != GEMM_PAIRS) {
-        gemm_take_rows(elements, x, from, stride, rows, width, to, padded);
+        gemm_copy_rows(elements, x, from, stride, rows, width, to, padded);
         return;
     }
     for (; rows > 0; rows -= 2, from += 2 * stride, to += padded)

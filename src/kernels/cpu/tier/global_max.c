@@ -66,9 +66,9 @@ ATT_INLINE void max_as(const att_call *call, bool is_bf16)
     channels c = channels_of(&problem->in[0]);
     float *largest = call->scratch;
     int64_t rows = att_rows(call, &problem->in[0]) / problem->group;
-    att_range mine = att_part_of(call, channels_pieces(&c) * problem->group, 1);
+    att_range own_pieces = att_part_of(call, channels_pieces(&c) * problem->group, 1);
     for (int64_t sample = 0; sample < problem->group; sample++) {
-        att_range share = channels_share(&c, mine, sample), kept = channels_kept(&c, share);
+        att_range share = channels_share(&c, own_pieces, sample), kept = channels_kept(&c, share);
         if (share.begin == share.end)
             continue;
         max_of(call->in[0], &c, sample * rows, (sample + 1) * rows, share, largest, is_bf16);
@@ -88,7 +88,7 @@ static att_status max_run(const att_call *call)
 
 static bool max_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 0);
+    return att_accepts_bf16(problem, 1, 0);
 }
 
 static att_status max_prepare(const att_problem *problem, att_prepared *prepared)
@@ -106,8 +106,8 @@ const att_kernel ATT_TIERED(att_cpu_global_max) = {.op = "global_max",
 
 /* Writes dx for up to `count` channels from element `first` on, over `rows` rows: dy at each channel's first maximum,
  * else 0. */
-ATT_INLINE void give_first(const void *x, vf y, vf dy, void *dx, int64_t first, int64_t rows, int64_t columns,
-                           int64_t count, bool x_is_bf16, bool dx_is_bf16)
+ATT_INLINE void write_first_maximum(const void *x, vf y, vf dy, void *dx, int64_t first, int64_t rows, int64_t columns,
+                                    int64_t count, bool x_is_bf16, bool dx_is_bf16)
 {
     vi open = ~(vi){0};
     for (int64_t e = first; e < first + rows * columns; e += columns) {
@@ -127,8 +127,9 @@ ATT_INLINE void max_grad_as(const att_call *call, bool x_is_bf16, bool dx_is_bf1
     for (int64_t sample = 0; sample < problem->group; sample++)
         for (int64_t i = part.begin; i < part.end; i += VW) {
             int64_t k = sample * columns + i, end = sample * columns + part.end;
-            give_first(call->in[1], v_get_until(y, k, end, false), v_get_until(dy, k, end, false), call->out[0],
-                       sample * rows * columns + i, rows, columns, part.end - i, x_is_bf16, dx_is_bf16);
+            write_first_maximum(call->in[1], v_get_until(y, k, end, false), v_get_until(dy, k, end, false),
+                                call->out[0], sample * rows * columns + i, rows, columns, part.end - i, x_is_bf16,
+                                dx_is_bf16);
         }
 }
 
@@ -146,7 +147,7 @@ static att_status max_grad_run(const att_call *call)
 
 static bool max_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 2, 1);
+    return att_accepts_bf16(problem, 2, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_global_max_grad) = {

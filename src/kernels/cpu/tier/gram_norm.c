@@ -11,7 +11,7 @@ enum { GRAM, WEIGHT, GAMMA, BETA };
 enum { DMATRIX, GRAD_GRAM, GRAD_WEIGHT, GRAD_GAMMA, STATS };
 
 /* to = w C, a row. */
-static void weigh(const float *w, const float *covariance, int64_t columns, double *to)
+static void multiply_row(const float *w, const float *covariance, int64_t columns, double *to)
 {
     memset(to, 0, (size_t)columns * sizeof *to);
     for (int64_t k = 0; k < columns; k++) {
@@ -33,7 +33,7 @@ static att_status norm_run(const att_call *call)
     for (int64_t o = part.begin; o < part.end; o++) {
         const float *w = (const float *)call->in[WEIGHT] + o * columns;
         double mean = 0, variance = 0;
-        weigh(w, gram + columns, columns, weighted);
+        multiply_row(w, gram + columns, columns, weighted);
 #pragma omp simd reduction(+ : mean, variance)
         for (int64_t j = 0; j < columns; j++) {
             mean += (double)w[j] * (double)gram[j];
@@ -62,7 +62,7 @@ static att_status norm_prepare(const att_problem *problem, att_prepared *prepare
 const att_kernel ATT_TIERED(att_cpu_gram_norm) = {.op = "gram_norm",
                                                   .name = "simd",
                                                   .tier = ATT_TIER_VALUE,
-                                                  .accepts = att_takes_f32,
+                                                  .accepts = att_accepts_f32,
                                                   .prepare = norm_prepare,
                                                   .run = norm_run};
 
@@ -97,7 +97,7 @@ static void put_parameters(const att_call *call, int64_t columns, int64_t output
     double *weighted = call->scratch;
     for (int64_t o = part.begin; o < part.end; o++) {
         output_grad g = grad_of(call, columns, outputs, o);
-        weigh(weight + o * columns, gram + columns, columns, weighted);
+        multiply_row(weight + o * columns, gram + columns, columns, weighted);
         for (int64_t j = 0; dweight && j < columns; j++)
             dweight[o * columns + j] = (float)(g.slope * (double)dmatrix[j * outputs + o] + g.dmean * (double)gram[j] +
                                                2 * g.dvariance * weighted[j]);
@@ -155,6 +155,6 @@ static att_status norm_grad_prepare(const att_problem *problem, att_prepared *pr
 const att_kernel ATT_TIERED(att_cpu_gram_norm_grad) = {.op = "gram_norm_grad",
                                                        .name = "simd",
                                                        .tier = ATT_TIER_VALUE,
-                                                       .accepts = att_takes_f32,
+                                                       .accepts = att_accepts_f32,
                                                        .prepare = norm_grad_prepare,
                                                        .run = norm_grad_run};

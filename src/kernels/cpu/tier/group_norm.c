@@ -23,8 +23,8 @@ static void fill_statistics(const att_group_norm_attrs *attrs, const channels *c
         double centre = sum / (double)width;
 #pragma omp simd reduction(+ : all)
         for (int64_t i = first; i < first + width; i++) {
-            double apart = moments[i] - centre;
-            all += squares[i] + (double)rows * apart * apart;
+            double difference = moments[i] - centre;
+            all += squares[i] + (double)rows * difference * difference;
         }
         float variance = (float)(all / (double)(rows * width));
         for (int64_t i = first; i < first + width; i++) {
@@ -67,8 +67,8 @@ ATT_INLINE void group_norm_as(const att_call *call, bool y_is_bf16)
         channels_repeat(&c, centre);
         channels_repeat(&c, slope);
         channels_repeat(&c, shift);
-        att_range mine = rows_in_sample(part, sample, rows);
-        channels_map(&map, form, &c, mine.begin, mine.end);
+        att_range own_pieces = rows_in_sample(part, sample, rows);
+        channels_map(&map, form, &c, own_pieces.begin, own_pieces.end);
     }
 }
 
@@ -83,7 +83,7 @@ static att_status group_norm_run(const att_call *call)
 
 static bool group_norm_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 0, 1);
+    return att_accepts_bf16(problem, 0, 1);
 }
 
 static att_status group_norm_prepare(const att_problem *problem, att_prepared *prepared)
@@ -103,7 +103,7 @@ enum { DY, X, MOMENTS, GAMMA, SUM_DY, SUM_DY_NORMAL };
 
 static bool grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1u << DY, 0);
+    return att_accepts_bf16(problem, 1u << DY, 0);
 }
 
 static att_status grad_prepare(const att_problem *problem, att_prepared *prepared)
@@ -119,9 +119,9 @@ ATT_INLINE void sums_as(const att_call *call, bool dy_is_bf16)
     channels c = channels_of(&problem->in[X]);
     float *centre = call->scratch, *rstd = centre + c.wide, *sum = rstd + c.wide, *product = sum + c.wide;
     int64_t rows = rows_of(call, &problem->in[X]);
-    att_range mine = att_part_of(call, channels_pieces(&c) * problem->group, 1);
+    att_range own_pieces = att_part_of(call, channels_pieces(&c) * problem->group, 1);
     for (int64_t sample = 0; sample < problem->group; sample++) {
-        att_range share = channels_share(&c, mine, sample), kept = channels_kept(&c, share);
+        att_range share = channels_share(&c, own_pieces, sample), kept = channels_kept(&c, share);
         if (share.begin == share.end)
             continue;
         fill_statistics(problem->attrs, &c, (const float *)call->in[MOMENTS] + sample * 2 * c.columns, rows, centre,
@@ -205,8 +205,8 @@ ATT_INLINE void grad_as(const att_call *call, bool dy_is_bf16)
         channels_repeat(&c, slope);
         channels_repeat(&c, other);
         channels_repeat(&c, shift);
-        att_range mine = rows_in_sample(part, sample, rows);
-        channels_map(&map, form, &c, mine.begin, mine.end);
+        att_range own_pieces = rows_in_sample(part, sample, rows);
+        channels_map(&map, form, &c, own_pieces.begin, own_pieces.end);
     }
 }
 

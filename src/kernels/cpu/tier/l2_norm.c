@@ -36,7 +36,7 @@ static att_status l2_norm_run(const att_call *call)
 
 static bool l2_norm_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 0, 1);
+    return att_accepts_bf16(problem, 0, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_l2_norm) = {
@@ -83,7 +83,7 @@ static att_status l2_norm_grad_run(const att_call *call)
 
 static bool l2_norm_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 0);
+    return att_accepts_bf16(problem, 1, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_l2_norm_grad) = {.op = "l2_norm_grad",

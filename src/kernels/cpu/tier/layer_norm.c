@@ -102,7 +102,7 @@ static att_status layer_norm_run(const att_call *call)
 
 static bool layer_norm_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 0, 1);
+    return att_accepts_bf16(problem, 0, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_layer_norm) = {
@@ -209,7 +209,7 @@ static att_status layer_norm_grad_run(const att_call *call)
 
 static bool layer_norm_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 0);
+    return att_accepts_bf16(problem, 1, 0);
 }
 
 static att_status layer_norm_grad_prepare(const att_problem *problem, att_prepared *prepared)

@@ -19,7 +19,7 @@ static int64_t rows_of(const att_problem *problem)
 static bool accepts(const att_problem *problem)
 {
     return rows_of(problem) <= MOST_ROWS && att_shape_count(problem->in[WEIGHT].shape) <= MOST_WEIGHTS &&
-           ATT_ATTRS(problem, linear)->activation == ATT_ACT_NONE && att_takes_bf16(problem, 1u << X, 1);
+           ATT_ATTRS(problem, linear)->activation == ATT_ACT_NONE && att_accepts_bf16(problem, 1u << X, 1);
 }
 
 static att_status prepare(const att_problem *problem, att_prepared *prepared)

@@ -22,10 +22,10 @@ static void pack_rows(gemm_elements elements, const void *x, int64_t from, int64
     int64_t vectors = width / VW, depth = gemm_count(elements, count);
     for (int64_t done = 0, panel; done < vectors; done += panel, to += depth * panel * VW) {
         panel = gemm_panel(vectors - done);
-        gemm_take_columns(elements, x, from + done * VW, width, count, panel * VW, to, panel * VW);
+        gemm_copy_columns(elements, x, from + done * VW, width, count, panel * VW, to, panel * VW);
     }
     if (width % VW)
-        gemm_take_columns(elements, x, from + vectors * VW, width, count, width % VW, to, VW);
+        gemm_copy_columns(elements, x, from + vectors * VW, width, count, width % VW, to, VW);
 }
 
 /* dw [count, inputs] += dy' packed. */
@@ -56,12 +56,12 @@ static void add_pairs(const float *dy, int64_t depth, int64_t count, float *db)
     }
 }
 /* Columns [first, first + count) of dy as a transposed A: in place, or packed. */
-static gemm_a take_dy(gemm_elements elements, const void *dy, int64_t from, int64_t outputs, int64_t rows,
-                      int64_t count, float *packed)
+static gemm_a operand_dy(gemm_elements elements, const void *dy, int64_t from, int64_t outputs, int64_t rows,
+                         int64_t count, float *packed)
 {
     if (elements == GEMM_F32)
         return (gemm_a){(const float *)dy + from, 1, outputs};
-    gemm_take_columns(elements, dy, from, outputs, rows, count, packed, BLOCK);
+    gemm_copy_columns(elements, dy, from, outputs, rows, count, packed, BLOCK);
     return (gemm_a){packed, 1, BLOCK};
 }
 
@@ -75,7 +75,7 @@ static void add_pass(const att_call *call, gemm_elements elements, int64_t row, 
         pack_rows(elements, call->in[X], row * inputs, count, inputs, x);
     for (int64_t first = part.begin; first < part.end; first += BLOCK) {
         int64_t width = part.end - first < BLOCK ? part.end - first : BLOCK;
-        gemm_a dy = take_dy(elements, call->in[DY], row * outputs + first, outputs, count, width, dy_pairs);
+        gemm_a dy = operand_dy(elements, call->in[DY], row * outputs + first, outputs, count, width, dy_pairs);
         if (db && elements == GEMM_PAIRS)
             add_pairs(dy.data, depth, width, db + first);
         if (dw)
@@ -106,7 +106,7 @@ static att_status linear_weight_grad_run(const att_call *call)
 
 static bool linear_weight_grad_accepts(const att_problem *problem)
 {
-    return att_takes_f32(problem) || is_bf16(problem);
+    return att_accepts_f32(problem) || is_bf16(problem);
 }
 
 static att_status linear_weight_grad_prepare(const att_problem *problem, att_prepared *prepared)

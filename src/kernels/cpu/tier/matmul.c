@@ -17,7 +17,7 @@ enum {
 typedef struct product {
     int64_t rows, inner, columns, padded; /* padded: columns rounded up to whole vectors */
     gemm_elements elements;
-    bool a_transposed, b_transposed, autocast_in, y_is_bf16;
+    bool a_transposed, b_transposed, in_is_bf16, y_is_bf16;
     bool copies_a, copies_b, copies_y;
     float scale;
     int64_t a_stride, a_at, b_at, y_at, scratch;
@@ -32,13 +32,13 @@ static product product_of(const att_problem *problem)
                  .inner = a->dims[a->rank - (attrs->a_transposed ? 2 : 1)],
                  .a_transposed = attrs->a_transposed,
                  .b_transposed = attrs->b_transposed,
-                 .autocast_in = att_is_bf16(&problem->in[A]),
+                 .in_is_bf16 = att_is_bf16(&problem->in[A]),
                  .y_is_bf16 = att_is_bf16(&problem->out[0]),
                  .scale = (float)attrs->scale};
     p.padded = whole_vectors(p.columns);
-    p.elements = gemm_elements_of(p.autocast_in, V_MULTIPLIES_PAIRS);
-    p.copies_a = p.autocast_in;
-    p.copies_b = p.autocast_in || p.b_transposed || p.padded != p.columns;
+    p.elements = gemm_elements_of(p.in_is_bf16, V_MULTIPLIES_PAIRS);
+    p.copies_a = p.in_is_bf16;
+    p.copies_b = p.in_is_bf16 || p.b_transposed || p.padded != p.columns;
     p.copies_y = p.y_is_bf16 || p.padded != p.columns;
     int64_t inner = gemm_count(p.elements, p.inner);
     p.a_stride = whole_vectors(p.a_transposed ? p.rows : inner);
@@ -49,7 +49,7 @@ static product product_of(const att_problem *problem)
 }
 
 /* Matrix `matrix` of input a, as gemm() reads it. */
-static gemm_a take_a(const att_call *call, const product *p, int64_t matrix)
+static gemm_a operand_a(const att_call *call, const product *p, int64_t matrix)
 {
     int64_t from = matrix * p->rows * p->inner;
     float *to = (float *)call->scratch + p->a_at;
@@ -57,14 +57,14 @@ static gemm_a take_a(const att_call *call, const product *p, int64_t matrix)
         return (gemm_a){(const float *)call->in[A] + from, p->a_transposed ? 1 : p->inner,
                         p->a_transposed ? p->rows : 1};
     if (p->a_transposed) {
-        gemm_take_columns(p->elements, call->in[A], from, p->rows, p->inner, p->rows, to, p->a_stride);
+        gemm_copy_columns(p->elements, call->in[A], from, p->rows, p->inner, p->rows, to, p->a_stride);
         return (gemm_a){to, 1, p->a_stride};
     }
-    gemm_take_rows(p->elements, call->in[A], from, p->inner, p->rows, p->inner, to, p->a_stride);
+    gemm_copy_rows(p->elements, call->in[A], from, p->inner, p->rows, p->inner, to, p->a_stride);
     return (gemm_a){to, p->a_stride, 1};
 }
 
-static gemm_b take_b(const att_call *call, const product *p, int64_t matrix)
+static gemm_b operand_b(const att_call *call, const product *p, int64_t matrix)
 {
     int64_t from = matrix * p->inner * p->columns;
     float *to = (float *)call->scratch + p->b_at;
@@ -74,7 +74,7 @@ static gemm_b take_b(const att_call *call, const product *p, int64_t matrix)
         gemm_pack_transposed(p->elements, call->in[B], from, p->inner, p->columns, p->inner, to);
         return (gemm_b){to, 0};
     }
-    gemm_take_columns(p->elements, call->in[B], from, p->columns, p->inner, p->columns, to, p->padded);
+    gemm_copy_columns(p->elements, call->in[B], from, p->columns, p->inner, p->columns, to, p->padded);
     return (gemm_b){to, p->padded};
 }
 
@@ -88,8 +88,8 @@ static void put_rows(const att_call *call, const product *p, const float *from, 
 
 static void run_matrix(const att_call *call, const product *p, int64_t matrix)
 {
-    gemm_a a = take_a(call, p, matrix);
-    gemm_b b = take_b(call, p, matrix);
+    gemm_a a = operand_a(call, p, matrix);
+    gemm_b b = operand_b(call, p, matrix);
     int64_t first = matrix * p->rows * p->columns, inner = gemm_count(p->elements, p->inner);
     if (!p->copies_y) {
         gemm_c y = {(float *)call->out[0] + first, p->columns, p->scale, false};
@@ -118,7 +118,7 @@ static att_status matmul_run(const att_call *call)
 static bool matmul_accepts(const att_problem *problem)
 {
     product p = product_of(problem);
-    return att_takes_bf16(problem, 3, 1) && att_is_bf16(&problem->in[A]) == att_is_bf16(&problem->in[B]) &&
+    return att_accepts_bf16(problem, 3, 1) && att_is_bf16(&problem->in[A]) == att_is_bf16(&problem->in[B]) &&
            p.inner * p.columns <= SMALL;
 }
 

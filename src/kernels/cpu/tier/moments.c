@@ -13,9 +13,9 @@ ATT_INLINE void each_sample(const att_call *call, moments_use *use, bool is_bf16
     channels c = channels_of(&problem->in[0]);
     moments m = moments_at(&c, call->scratch);
     int64_t rows = att_rows(call, &problem->in[0]) / problem->group;
-    att_range mine = att_part_of(call, channels_pieces(&c) * problem->group, 1);
+    att_range own_pieces = att_part_of(call, channels_pieces(&c) * problem->group, 1);
     for (int64_t sample = 0; sample < problem->group; sample++) {
-        att_range share = channels_share(&c, mine, sample);
+        att_range share = channels_share(&c, own_pieces, sample);
         if (share.begin == share.end)
             continue;
         moments_of(m, &c, call->in[0], sample * rows, (sample + 1) * rows, share, is_bf16);
@@ -34,7 +34,7 @@ static att_status run_for(const att_call *call, moments_use *use)
 
 static bool accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 0);
+    return att_accepts_bf16(problem, 1, 0);
 }
 
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
@@ -127,7 +127,7 @@ static att_status style_grad_run(const att_call *call)
 
 static bool style_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 2, 1);
+    return att_accepts_bf16(problem, 2, 1);
 }
 
 static att_status style_grad_prepare(const att_problem *problem, att_prepared *prepared)

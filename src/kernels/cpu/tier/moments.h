@@ -45,15 +45,15 @@ ATT_INLINE void moments_block(moments m, const channels *c, const void *x, int64
         mean[v] *= part;
     for (int64_t row = 0; row < rows; row++)
         for (int v = 0; v < CHANNELS_VECTORS; v++) {
-            vf apart = v_get(x, first + row * c->wide + column + v * VW, is_bf16) - origin[v] - mean[v];
-            squares[v] = v_fma(apart, apart, squares[v]);
+            vf difference = v_get(x, first + row * c->wide + column + v * VW, is_bf16) - origin[v] - mean[v];
+            squares[v] = v_fma(difference, difference, squares[v]);
         }
     moments_weights weight = moments_merging(before, rows);
     for (int v = 0; v < CHANNELS_VECTORS; v++) {
         float *to_mean = m.mean + column + v * VW, *to_squares = m.squares + column + v * VW;
-        vf apart = mean[v] - v_load(to_mean);
-        v_store(to_mean, v_fma(apart, v_set(weight.mean), v_load(to_mean)));
-        v_store(to_squares, v_load(to_squares) + v_fma(apart * apart, v_set(weight.squares), squares[v]));
+        vf difference = mean[v] - v_load(to_mean);
+        v_store(to_mean, v_fma(difference, v_set(weight.mean), v_load(to_mean)));
+        v_store(to_squares, v_load(to_squares) + v_fma(difference * difference, v_set(weight.squares), squares[v]));
     }
 }
 
@@ -65,9 +65,9 @@ ATT_INLINE void moments_row(moments m, const void *x, int64_t first, int64_t bef
     moments_weights weight = moments_merging(before, 1);
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
-        float apart = att_float_get(x, first + i, is_bf16) - m.origin[i] - m.mean[i];
-        m.mean[i] += apart * weight.mean;
-        m.squares[i] += apart * apart * weight.squares;
+        float difference = att_float_get(x, first + i, is_bf16) - m.origin[i] - m.mean[i];
+        m.mean[i] += difference * weight.mean;
+        m.squares[i] += difference * difference * weight.squares;
     }
 }
 
@@ -78,9 +78,9 @@ static inline void moments_fold(moments m, const channels *c, int64_t count)
         float weight = (float)count / 2;
 #pragma omp simd
         for (int64_t i = 0; i < half; i++) {
-            float apart = m.mean[half + i] - m.mean[i];
-            m.mean[i] += apart / 2;
-            m.squares[i] += m.squares[half + i] + apart * apart * weight;
+            float difference = m.mean[half + i] - m.mean[i];
+            m.mean[i] += difference / 2;
+            m.squares[i] += m.squares[half + i] + difference * difference * weight;
         }
     }
 }

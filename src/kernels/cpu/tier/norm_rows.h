@@ -25,13 +25,13 @@ ATT_INLINE float row_squares(const float *x, int64_t columns, float scale)
 }
 
 /* Scale for rows whose sum of squares overflows: f32 cannot hold the squares of numbers beyond 1.8e19. */
-#define TAMED 0x1p-80f
+#define DOWNSCALE 0x1p-80f
 
 /* sqrt(sum of x^2). */
 ATT_INLINE float row_length(const float *x, int64_t columns)
 {
     float squares = row_squares(x, columns, 1);
-    return squares <= FLT_MAX ? sqrtf(squares) : sqrtf(row_squares(x, columns, TAMED)) / TAMED;
+    return squares <= FLT_MAX ? sqrtf(squares) : sqrtf(row_squares(x, columns, DOWNSCALE)) / DOWNSCALE;
 }
 
 /* 1 / sqrt(mean of x^2 + eps). If the sum exceeds FLT_MAX, eps is negligible. */
@@ -39,7 +39,7 @@ ATT_INLINE float row_inverse_rms(const float *x, int64_t columns, float eps)
 {
     float squares = row_squares(x, columns, 1), count = (float)columns;
     return squares <= FLT_MAX ? 1 / sqrtf(squares / count + eps)
-                              : TAMED / sqrtf(row_squares(x, columns, TAMED) / count);
+                              : DOWNSCALE / sqrtf(row_squares(x, columns, DOWNSCALE) / count);
 }
 
 #endif

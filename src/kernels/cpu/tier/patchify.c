@@ -25,13 +25,13 @@ ATT_INLINE void fill_row(const att_call *call, const float *planes, int64_t firs
 {
     const att_desc *image = &call->problem->in[0];
     const int32_t *patch = ATT_ATTRS(call->problem, patch)->patch;
-    int64_t width = image->shape.dims[1], channels = image->shape.dims[2], tall = patch[0], wide = patch[1];
-    for (int64_t p = 0; p < width / wide; p++)
+    int64_t width = image->shape.dims[1], channels = image->shape.dims[2], patch_h = patch[0], patch_w = patch[1];
+    for (int64_t p = 0; p < width / patch_w; p++)
         for (int64_t c = 0; c < channels; c++) {
-            const float *from = planes + c * width + p * wide;
-            int64_t to = first + ((p * channels + c) * tall + y) * wide;
-            for (int64_t x = 0; x < wide; x += VW)
-                v_put_until(call->out[0], to + x, to + wide, v_get_until(from, x, wide, false), is_bf16);
+            const float *from = planes + c * width + p * patch_w;
+            int64_t to = first + ((p * channels + c) * patch_h + y) * patch_w;
+            for (int64_t x = 0; x < patch_w; x += VW)
+                v_put_until(call->out[0], to + x, to + patch_w, v_get_until(from, x, patch_w, false), is_bf16);
         }
 }
 
@@ -39,15 +39,15 @@ ATT_INLINE void fill_row(const att_call *call, const float *planes, int64_t firs
 ATT_INLINE void patchify_as(const att_call *call, bool is_bf16)
 {
     const int64_t *dims = call->problem->in[0].shape.dims;
-    int64_t tall = ATT_ATTRS(call->problem, patch)->patch[0], line = dims[1] * dims[2];
-    att_range part = att_part_of(call, call->problem->group * (dims[0] / tall), 1);
-    for (int64_t row = part.begin * tall; row < part.end * tall; row++) {
+    int64_t patch_h = ATT_ATTRS(call->problem, patch)->patch[0], line = dims[1] * dims[2];
+    att_range part = att_part_of(call, call->problem->group * (dims[0] / patch_h), 1);
+    for (int64_t row = part.begin * patch_h; row < part.end * patch_h; row++) {
         const float *from = (const float *)call->in[0] + row * line;
         if (dims[2] == 3)
             split_three(from, dims[1], call->scratch);
         else
             split_line(from, dims[1], dims[2], call->scratch);
-        fill_row(call, call->scratch, row / tall * tall * line, row % tall, is_bf16);
+        fill_row(call, call->scratch, row / patch_h * patch_h * line, row % patch_h, is_bf16);
     }
 }
 
@@ -62,7 +62,7 @@ static att_status patchify_run(const att_call *call)
 
 static bool patchify_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 0, 1);
+    return att_accepts_bf16(problem, 0, 1);
 }
 
 static att_status patchify_prepare(const att_problem *problem, att_prepared *prepared)

@@ -61,7 +61,7 @@ static att_status gate_run(const att_call *call)
 
 static bool gate_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
+    return att_accepts_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_pixel_gate) = {
@@ -99,7 +99,7 @@ static att_status dot_run(const att_call *call)
 
 static bool dot_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 3, 0);
+    return att_accepts_bf16(problem, 3, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_pixel_dot) = {
@@ -156,7 +156,7 @@ static att_status pool_run(const att_call *call)
 
 static bool pool_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 0);
+    return att_accepts_bf16(problem, 1, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_channel_pool) = {
@@ -166,15 +166,15 @@ const att_kernel ATT_TIERED(att_cpu_channel_pool) = {
  * early exit, whose branch would be mispredicted. */
 ATT_INLINE int64_t place_of(const void *x, int64_t first, int64_t end, float value, bool is_bf16)
 {
-    vf wanted = v_set(value);
+    vf target = v_set(value);
     int64_t place = end, whole = (end - first) / VW * VW;
     if (first + whole < end) {
-        unsigned here = v_bits(v_get_until(x, first + whole, end, is_bf16) == wanted);
+        unsigned here = v_bits(v_get_until(x, first + whole, end, is_bf16) == target);
         here &= (1u << (end - first - whole)) - 1;
         place = here ? first + whole + __builtin_ctz(here) : place;
     }
     for (int64_t i = first + whole - VW; i >= first; i -= VW) {
-        unsigned here = v_bits(v_get(x, i, is_bf16) == wanted);
+        unsigned here = v_bits(v_get(x, i, is_bf16) == target);
         int64_t lane = i + __builtin_ctz(here | 1u << VW);
         place = here ? lane : place;
     }
@@ -219,7 +219,7 @@ static att_status pool_grad_run(const att_call *call)
 
 static bool pool_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 2, 1);
+    return att_accepts_bf16(problem, 2, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_channel_pool_grad) = {.op = "channel_pool_grad",

@@ -35,7 +35,7 @@ ATT_INLINE att_status pointwise(const att_call *call, vector_function f)
 
 static inline bool pointwise_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1);
+    return att_accepts_bf16(problem, 1, 1);
 }
 
 ATT_INLINE vf slope_times(const void *dy, const void *x, vector_function slope, int64_t i, int64_t end, bool dy_is_bf16,
@@ -74,7 +74,7 @@ ATT_INLINE att_status pointwise_grad(const att_call *call, vector_function slope
 
 static inline bool pointwise_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 3, 1);
+    return att_accepts_bf16(problem, 3, 1);
 }
 
 #endif

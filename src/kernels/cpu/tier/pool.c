@@ -124,7 +124,7 @@ static att_status max_pool_run(const att_call *call)
 
 static bool pool_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 3, 1);
+    return att_accepts_bf16(problem, 3, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_max_pool) = {
@@ -331,7 +331,7 @@ static att_status adaptive_avg_pool_grad_run(const att_call *call)
 
 static bool mean_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1);
+    return att_accepts_bf16(problem, 1, 1);
 }
 
 #define MEAN(op_, prepare_)                                                \

@@ -34,7 +34,7 @@ static att_status relu_run(const att_call *call)
 
 static bool relu_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1);
+    return att_accepts_bf16(problem, 1, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_relu) = {
@@ -74,7 +74,7 @@ static att_status relu_grad_run(const att_call *call)
 
 static bool relu_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 3, 1);
+    return att_accepts_bf16(problem, 3, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_relu_grad) = {

@@ -134,7 +134,7 @@ static att_status residual_norms_prepare(const att_problem *problem, att_prepare
 
 static bool residual_norms_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 0);
+    return att_accepts_bf16(problem, 1, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_residual_norms) = {.op = "residual_norms",

@@ -32,7 +32,7 @@ static att_status scale_run(const att_call *call)
 
 static bool scale_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1);
+    return att_accepts_bf16(problem, 1, 1);
 }
 
 ATT_INLINE void scale_grad_as(const att_call *call, bool dy_is_bf16, bool x_is_bf16)
@@ -58,7 +58,7 @@ static att_status scale_grad_run(const att_call *call)
 
 static bool scale_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 3, 0);
+    return att_accepts_bf16(problem, 3, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_scale) = {

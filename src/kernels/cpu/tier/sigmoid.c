@@ -29,7 +29,7 @@ static att_status sigmoid_grad_run(const att_call *call)
 
 static bool sigmoid_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 0, 1);
+    return att_accepts_bf16(problem, 0, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_sigmoid_grad) = {.op = "sigmoid_grad",

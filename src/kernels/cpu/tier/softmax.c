@@ -58,7 +58,7 @@ static att_status softmax_run(const att_call *call)
 
 static bool softmax_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1);
+    return att_accepts_bf16(problem, 1, 1);
 }
 
 static att_status softmax_prepare(const att_problem *problem, att_prepared *prepared)
@@ -106,7 +106,7 @@ static att_status softmax_grad_run(const att_call *call)
 
 static bool softmax_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 3, 1);
+    return att_accepts_bf16(problem, 3, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_softmax_grad) = {.op = "softmax_grad",

@@ -60,7 +60,7 @@ static att_status step_norms_run(const att_call *call)
 
 static bool step_norms_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 7, 0);
+    return att_accepts_bf16(problem, 7, 0);
 }
 
 const att_kernel ATT_TIERED(att_cpu_step_norms) = {

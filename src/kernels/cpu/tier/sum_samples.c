@@ -15,4 +15,4 @@ static att_status sum_samples_run(const att_call *call)
 }
 
 const att_kernel ATT_TIERED(att_cpu_sum_samples) = {
-    .op = "sum_samples", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = sum_samples_run};
+    .op = "sum_samples", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = sum_samples_run};

@@ -8,10 +8,10 @@ ATT_INLINE void token_mean_as(const att_call *call, bool is_bf16)
     const att_problem *problem = call->problem;
     channels c = channels_of(&problem->in[0]);
     int64_t rows = att_rows(call, &problem->in[0]) / problem->group, first = ATT_ATTRS(problem, mean)->first;
-    att_range mine = att_part_of(call, channels_pieces(&c) * problem->group, 1);
+    att_range own_pieces = att_part_of(call, channels_pieces(&c) * problem->group, 1);
     float *sum = call->scratch;
     for (int64_t sample = 0; sample < problem->group; sample++) {
-        att_range share = channels_share(&c, mine, sample), kept = channels_kept(&c, share);
+        att_range share = channels_share(&c, own_pieces, sample), kept = channels_kept(&c, share);
         if (share.begin == share.end)
             continue;
         memset(sum, 0, (size_t)c.wide * sizeof *sum);
@@ -35,7 +35,7 @@ static att_status token_mean_run(const att_call *call)
 
 static bool token_mean_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 0);
+    return att_accepts_bf16(problem, 1, 0);
 }
 
 static att_status token_mean_prepare(const att_problem *problem, att_prepared *prepared)
@@ -79,7 +79,7 @@ static att_status token_mean_grad_run(const att_call *call)
 
 static bool token_mean_grad_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 0, 1);
+    return att_accepts_bf16(problem, 0, 1);
 }
 
 static att_status token_mean_grad_prepare(const att_problem *problem, att_prepared *prepared)

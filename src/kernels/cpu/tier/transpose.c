@@ -45,13 +45,13 @@ static layout layout_of(const att_problem *problem)
 }
 
 /* Removes axis i from the layout and returns it. */
-static axis take_axis(layout *l, int i)
+static axis remove_axis(layout *l, int i)
 {
-    axis taken = l->axes[i];
+    axis removed = l->axes[i];
     l->rank--;
     for (; i < l->rank; i++)
         l->axes[i] = l->axes[i + 1];
-    return taken;
+    return removed;
 }
 
 static int64_t count_of(const layout *l)
@@ -83,7 +83,7 @@ static place place_of(const layout *l, int64_t number)
 static void copy_rows(const att_call *call, layout l)
 {
     bool x_is_bf16 = att_is_bf16(&call->problem->in[0]), y_is_bf16 = att_is_bf16(&call->problem->out[0]);
-    int64_t columns = take_axis(&l, l.rank - 1).size;
+    int64_t columns = remove_axis(&l, l.rank - 1).size;
     att_range part = att_part_of(call, count_of(&l), 1);
     for (int64_t row = part.begin; row < part.end; row++) {
         place at = place_of(&l, row);
@@ -128,11 +128,11 @@ ATT_INLINE void transpose_as(const att_call *call, const layout *rest, const axi
 static void transpose(const att_call *call, layout l)
 {
     bool x_is_bf16 = att_is_bf16(&call->problem->in[0]), y_is_bf16 = att_is_bf16(&call->problem->out[0]);
-    axis last = take_axis(&l, l.rank - 1);
+    axis last = remove_axis(&l, l.rank - 1);
     int unit = 0;
     while (l.axes[unit].in_x != 1)
         unit++;
-    axis run = take_axis(&l, unit);
+    axis run = remove_axis(&l, unit);
     if (!x_is_bf16 && !y_is_bf16)
         transpose_as(call, &l, &last, &run, false, false);
     else if (x_is_bf16 && y_is_bf16)
@@ -153,7 +153,7 @@ static att_status transpose_run(const att_call *call)
 
 static bool transpose_accepts(const att_problem *problem)
 {
-    return att_takes_bf16(problem, 1, 1);
+    return att_accepts_bf16(problem, 1, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_transpose) = {

@@ -23,7 +23,7 @@ static att_status sum_lanes_run(const att_call *call)
 }
 
 const att_kernel ATT_TIERED(att_cpu_sum_lanes) = {
-    .op = "sum_lanes", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = sum_lanes_run};
+    .op = "sum_lanes", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = sum_lanes_run};
 
 static double sum_of_squares(const float *x, int64_t count)
 {
@@ -88,7 +88,7 @@ static att_status adamw_run(const att_call *call)
 }
 
 const att_kernel ATT_TIERED(att_cpu_adamw) = {
-    .op = "adamw", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = adamw_run};
+    .op = "adamw", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = adamw_run};
 
 /* torch.optim.SGD: g += wd p; buf = momentum buf + g; p -= lr (nesterov ? g + momentum buf : buf). */
 static att_status sgd_run(const att_call *call)
@@ -99,18 +99,18 @@ static att_status sgd_run(const att_call *call)
     att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), GRAIN);
     float decay = decay_of(call), momentum = (float)hyper->momentum, rate = (float)lr_of(call);
     float scale = *(const float *)call->in[1];
-    float ahead = hyper->nesterov ? momentum : 1, now = hyper->nesterov ? 1 : 0;
+    float buffer_factor = hyper->nesterov ? momentum : 1, gradient_factor = hyper->nesterov ? 1 : 0;
 #pragma omp simd
     for (int64_t i = part.begin; i < part.end; i++) {
         float gradient = g[i] * scale + decay * p[i];
         buffer[i] = momentum * buffer[i] + gradient;
-        p[i] -= rate * (now * gradient + ahead * buffer[i]);
+        p[i] -= rate * (gradient_factor * gradient + buffer_factor * buffer[i]);
     }
     return ATT_OK;
 }
 
 const att_kernel ATT_TIERED(att_cpu_sgd) = {
-    .op = "sgd", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = sgd_run};
+    .op = "sgd", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = sgd_run};
 
 static att_status ema_run(const att_call *call)
 {
@@ -125,4 +125,4 @@ static att_status ema_run(const att_call *call)
 }
 
 const att_kernel ATT_TIERED(att_cpu_ema) = {
-    .op = "ema", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = ema_run};
+    .op = "ema", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = ema_run};

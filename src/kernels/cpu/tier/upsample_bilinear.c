@@ -38,7 +38,7 @@ static att_status upsample_bilinear_run(const att_call *call)
 const att_kernel ATT_TIERED(att_cpu_upsample_bilinear) = {.op = "upsample_bilinear",
                                                           .name = "simd",
                                                           .tier = ATT_TIER_VALUE,
-                                                          .accepts = att_takes_f32,
+                                                          .accepts = att_accepts_f32,
                                                           .run = upsample_bilinear_run};
 
 /* Adds `share` times a row dy [y[1], channels] to a row dx [x[1], channels]. */
@@ -74,5 +74,5 @@ static att_status upsample_bilinear_grad_run(const att_call *call)
 const att_kernel ATT_TIERED(att_cpu_upsample_bilinear_grad) = {.op = "upsample_bilinear_grad",
                                                                .name = "simd",
                                                                .tier = ATT_TIER_VALUE,
-                                                               .accepts = att_takes_f32,
+                                                               .accepts = att_accepts_f32,
                                                                .run = upsample_bilinear_grad_run};
