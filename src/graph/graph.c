@@ -89,7 +89,7 @@ att_context *att_graph_context(const att_graph *graph)
     return graph->context;
 }
 
-const char *att_scope_colon(const char *scope)
+const char *att_scope_separator(const char *scope)
 {
     return *scope ? ": " : "";
 }
@@ -100,9 +100,9 @@ static bool is_countable(att_graph *graph, att_shape shape)
     if (count >= 0 && count <= MOST_UNKEPT)
         return true;
     char text[96];
-    att_graph_fail(graph,
-                   att_fail(graph->context, ATT_ERR_ARGUMENT, "%s%sa value of the shape %s has too many elements",
-                            graph->scope, att_scope_colon(graph->scope), att_shape_format(shape, text, sizeof text)));
+    att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
+                                   "%s%sa value of the shape %s has too many elements", graph->scope,
+                                   att_scope_separator(graph->scope), att_shape_format(shape, text, sizeof text)));
     return false;
 }
 
@@ -212,7 +212,7 @@ void att_graph_assign(att_graph *graph, att_value buffer, att_value value)
     else
         att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
                                        "%s%sonly a buffer can be assigned, a batch value of its own shape",
-                                       graph->scope, att_scope_colon(graph->scope)));
+                                       graph->scope, att_scope_separator(graph->scope)));
 }
 
 att_value att_graph_constant(att_graph *graph, att_dtype dtype, att_shape shape, const void *data)
@@ -447,7 +447,7 @@ static bool make_outputs(att_graph *graph, att_node *node)
     if (status == ATT_OK && infer.derived && needs_samples(node, &infer))
         status = att_fail(graph->context, ATT_ERR_UNSUPPORTED,
                           "%s%sop \"%s\" needs a sample input, but all its inputs are shared by all samples",
-                          graph->scope, att_scope_colon(graph->scope), node->op->name);
+                          graph->scope, att_scope_separator(graph->scope), node->op->name);
     node->out_count = status == ATT_OK ? infer.out_count : 0;
     node->out = att_graph_values(graph, node->out_count);
     for (int i = 0; node->out && i < node->out_count; i++)

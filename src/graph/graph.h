@@ -61,7 +61,7 @@ att_value att_graph_add_value(att_graph *graph, att_desc desc, int node);
 /* The stage that computes `value`. A value of another stage is available to the whole body. */
 att_stage att_graph_stage_of(const att_graph *graph, att_value value);
 /* The separator between a scope and the rest of a message: ": ", or "" if the scope is empty. */
-const char *att_scope_colon(const char *scope);
+const char *att_scope_separator(const char *scope);
 /* Adds a shared value for the gradient of a derived value, summed over the samples. It is complete when the body has
  * run. */
 att_value att_graph_add_total(att_graph *graph, att_desc desc);

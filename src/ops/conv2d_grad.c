@@ -4,7 +4,7 @@
 #include "ops/rule.h"
 #include "ops/window.h"
 
-enum { DY, WEIGHT, RESIDUAL, PASSED, POOLED, DATA_IN_COUNT };
+enum { DY, WEIGHT, RESIDUAL, RELU_OUTPUT, POOLED, DATA_IN_COUNT };
 enum { X = 1, WEIGHT_IN_COUNT };
 
 /* Checks that dy has the shape of the output of a convolution over a map of `size` with `kernel` and `outputs`
@@ -38,8 +38,8 @@ static att_status data_grad_infer(att_infer *infer)
     att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, shape);
     if (att_desc_present(&infer->in[RESIDUAL]))
         ATT_TRY(att_rule_require_shape(infer, op, RESIDUAL, "residual", ATT_SAMPLE, shape));
-    if (att_desc_present(&infer->in[PASSED]))
-        ATT_TRY(att_rule_require_shape(infer, op, PASSED, "passed", ATT_SAMPLE, shape));
+    if (att_desc_present(&infer->in[RELU_OUTPUT]))
+        ATT_TRY(att_rule_require_shape(infer, op, RELU_OUTPUT, "relu_output", ATT_SAMPLE, shape));
     return att_desc_present(&infer->in[POOLED])
                ? att_rule_require_shape(infer, op, POOLED, "pooled", ATT_SAMPLE, att_shape_of(channels))
                : ATT_OK;
@@ -48,10 +48,10 @@ static att_status data_grad_infer(att_infer *infer)
 /* Absorbs the addition of another gradient of x, then the gradient of the ReLU that computed x. */
 static bool data_grad_absorb(att_node *producer, const att_node *consumer)
 {
-    if (producer->in[PASSED] != ATT_NONE)
+    if (producer->in[RELU_OUTPUT] != ATT_NONE)
         return false;
     if (consumer->op == &att_op_relu_grad && consumer->in[0] == producer->out[0]) {
-        producer->in[PASSED] = consumer->in[1];
+        producer->in[RELU_OUTPUT] = consumer->in[1];
         return true;
     }
     return att_rule_absorb_added(producer, consumer, RESIDUAL);
@@ -185,8 +185,8 @@ const att_op att_op_conv2d_data_grad = {
     .attrs_size = sizeof(att_conv_attrs),
     .help =
         "dx [h, w, C]: dy, spread by the weight to where the convolution read x (+ residual + pooled / (h w)); 0 where "
-        "passed is not > 0",
-    .autocast_in = 1u << DY | 1u << RESIDUAL | 1u << PASSED,
+        "relu_output is not > 0",
+    .autocast_in = 1u << DY | 1u << RESIDUAL | 1u << RELU_OUTPUT,
     .autocast_cast = 1u << DY,
     .autocast_out = 1,
     .autocast_promote = 1u << RESIDUAL,

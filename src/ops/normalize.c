@@ -153,8 +153,7 @@ static const att_op_case sums_cases[] = {
 const att_op att_op_normalize_sums = {
     .name = "normalize_sums",
     .attrs_size = sizeof(att_batch_norm_attrs),
-    .help =
-        "over a sample's rows the sums of dy and of dy n, n = (x - mean) / sqrt(variance + eps); dy as act passed it",
+    .help = "sums of dy and dy n over the rows of a sample, n = (x - mean) / sqrt(variance + eps); dy masked by act",
     .autocast_in = 1u << GRAD_DY | 1u << GRAD_X,
     .infer = sums_infer,
     .cost = sums_cost,
@@ -209,8 +208,8 @@ const att_op att_op_normalize_grad = {
     .name = "normalize_grad",
     .attrs_size = sizeof(att_batch_norm_attrs),
     .help =
-        "dx = gamma / sqrt(variance + eps) (dy - mean(dy) - n mean(dy n)), n the normal x, means over the batch; dy as "
-        "act passed it (times a sample's factor for each channel + pooled / rows)",
+        "dx = gamma / sqrt(variance + eps) (dy - mean(dy) - n mean(dy n)), n the normal x, means over the batch; dy "
+        "masked by act (times a sample's factor for each channel + pooled / rows)",
     .autocast_in = 1u << GRAD_DY | 1u << GRAD_X,
     .autocast_out = 1,
     .infer = grad_infer,

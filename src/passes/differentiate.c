@@ -189,7 +189,7 @@ static void apply_rule(att_backward *backward, int i)
         node.op->backward(backward);
     else
         att_graph_fail(graph, att_fail(graph->context, ATT_ERR_UNSUPPORTED, "%s%sop \"%s\" has no backward rule",
-                                       node.scope, att_scope_colon(node.scope), node.op->name));
+                                       node.scope, att_scope_separator(node.scope), node.op->name));
 }
 
 /* owner[value]: the parameter or total that the value contributes to, -1 for none. */

@@ -11,7 +11,7 @@
 #include "ops/conv2d.h"
 
 enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE }; /* inputs of conv2d */
-enum { DY, GRAD_RESIDUAL = 2, PASSED, POOLED };                  /* inputs of conv2d_data_grad, besides WEIGHT */
+enum { DY, GRAD_RESIDUAL = 2, RELU_OUTPUT, POOLED };             /* inputs of conv2d_data_grad, besides WEIGHT */
 
 /* Block size in elements for everything after the convolution, so that its input is still cached; at least one sample.
  */
@@ -266,9 +266,9 @@ static void finish_gradient(const att_call *call, const conv2d *c, int64_t first
     const float *pooled = call->in[POOLED];
     int64_t channels = c->spec.inputs, each = sample_elements(c);
     att_gradient_form form = {.residual = input_at(call, GRAD_RESIDUAL, first),
-                              .passed = input_at(call, PASSED, first),
+                              .relu_output = input_at(call, RELU_OUTPUT, first),
                               .residual_is_bf16 = att_is_bf16(&in[GRAD_RESIDUAL]),
-                              .passed_is_bf16 = att_is_bf16(&in[PASSED]),
+                              .relu_output_is_bf16 = att_is_bf16(&in[RELU_OUTPUT]),
                               .is_bf16 = c->sums,
                               .pooled = pooled ? pooled + first / each * channels : NULL,
                               .share = (float)channels / (float)each};
@@ -325,7 +325,7 @@ static bool accepts_bf16(const att_problem *problem)
 static bool grad_accepts_bf16(const att_problem *problem)
 {
     return problem->in[DY].dtype == ATT_BF16 &&
-           att_accepts_bf16(problem, 1u << DY | 1u << GRAD_RESIDUAL | 1u << PASSED, 1);
+           att_accepts_bf16(problem, 1u << DY | 1u << GRAD_RESIDUAL | 1u << RELU_OUTPUT, 1);
 }
 
 static att_status prepare_forward(const att_problem *problem, att_prepared *prepared)

@@ -273,23 +273,23 @@ att_status att_onednn_check(att_context *context, dnnl_status_t status, const ch
 dnnl_status_t att_onednn_execute(dnnl_engine_t engine, dnnl_primitive_t primitive, const att_onednn_argument *arguments,
                                  int count)
 {
-    dnnl_exec_arg_t given[ATT_ONEDNN_ARGUMENTS];
+    dnnl_exec_arg_t bound[ATT_ONEDNN_ARGUMENTS];
     dnnl_stream_t stream = NULL;
     dnnl_status_t status = dnnl_stream_create(&stream, engine, dnnl_stream_in_order);
     int created = 0;
     while (created < count && status == dnnl_success) {
-        given[created].arg = arguments[created].name;
-        status = dnnl_memory_create(&given[created].memory, arguments[created].desc, engine,
+        bound[created].arg = arguments[created].name;
+        status = dnnl_memory_create(&bound[created].memory, arguments[created].desc, engine,
                                     (void *)arguments[created].data);
         created += status == dnnl_success;
     }
     if (status == dnnl_success) {
         int before = att_onednn_enter();
-        status = dnnl_primitive_execute(primitive, stream, count, given);
+        status = dnnl_primitive_execute(primitive, stream, count, bound);
         att_onednn_leave(before);
     }
     while (created-- > 0)
-        dnnl_memory_destroy(given[created].memory);
+        dnnl_memory_destroy(bound[created].memory);
     dnnl_stream_destroy(stream);
     return status;
 }

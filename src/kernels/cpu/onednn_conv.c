@@ -106,23 +106,23 @@ static void query_descs(att_conv *conv)
 
 static dnnl_status_t create_primitive(att_conv *conv)
 {
-    att_onednn_conv wanted = {.kind = conv->spec.kind};
+    att_onednn_conv settings = {.kind = conv->spec.kind};
     dnnl_primitive_attr_t attr;
     dnnl_status_t status = dnnl_success;
     int created = 0;
-    set_windows(&conv->spec, &wanted);
+    set_windows(&conv->spec, &settings);
     while (created < DESCS && status == dnnl_success) {
-        status = create_desc(&conv->spec, created, &wanted.desc[created]);
+        status = create_desc(&conv->spec, created, &settings.desc[created]);
         created += status == dnnl_success;
     }
     if (status == dnnl_success)
         status = att_onednn_attr(&attr, false);
     if (status == dnnl_success) {
-        status = att_onednn_conv_desc(&conv->desc, conv->engine, &wanted, attr);
+        status = att_onednn_conv_desc(&conv->desc, conv->engine, &settings, attr);
         dnnl_primitive_attr_destroy(attr);
     }
     while (created-- > 0)
-        att_onednn_desc_free(&wanted.desc[created]);
+        att_onednn_desc_free(&settings.desc[created]);
     if (status != dnnl_success)
         return status;
     query_descs(conv);

@@ -97,8 +97,8 @@
 
 /* Operands of finish_gradient(); pointers may be NULL. */
 typedef struct att_gradient_form {
-    const void *residual, *passed;
-    bool residual_is_bf16, passed_is_bf16, is_bf16; /* is_bf16: type of dx */
+    const void *residual, *relu_output;
+    bool residual_is_bf16, relu_output_is_bf16, is_bf16; /* is_bf16: type of dx */
     const float *pooled;
     float share;
 } att_gradient_form;
@@ -108,8 +108,8 @@ typedef struct att_tier_functions {
     /* y[i] = gelu(sum[i]) + residual[i] for i < count. residual may be NULL; without `gelu`, sum[i] + residual[i]. y is
      * bf16 if is_bf16; otherwise y may equal sum. */
     void (*finish)(const float *sum, const float *residual, bool gelu, int64_t count, void *y, bool is_bf16);
-    /* dx[r][c] = sum[r][c] + residual[r][c] + share pooled[c] if passed[r][c] > 0, else 0, for r < rows, c < columns.
-     * dx may equal sum if it is f32. */
+    /* dx[r][c] = sum[r][c] + residual[r][c] + share pooled[c] if relu_output[r][c] > 0, else 0, for r < rows, c <
+     * columns. dx may equal sum if it is f32. */
     void (*finish_gradient)(const float *sum, const att_gradient_form *form, int64_t rows, int64_t columns, void *dx);
     /* y[r][c] = max(scale[c] sum[r][c] + shift[c] + residual[r][c], least) for r < rows, c < columns; NaN stays NaN.
      * residual may be NULL. y may equal sum if it is f32. */

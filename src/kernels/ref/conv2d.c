@@ -116,12 +116,12 @@ static double data_grad_at(const att_call *call, const conv *c, int64_t sample, 
 
 static double finished_gradient(const att_call *call, const conv *c, int64_t sample, double dx, int64_t e)
 {
-    enum { RESIDUAL_OF_GRAD = 2, PASSED, POOLED };
+    enum { RESIDUAL_OF_GRAD = 2, RELU_OUTPUT, POOLED };
     if (ref_has(call, RESIDUAL_OF_GRAD))
         dx += ref_in(call, RESIDUAL_OF_GRAD, e);
     if (ref_has(call, POOLED))
         dx += ref_in(call, POOLED, sample * c->inputs + e % c->inputs) / (double)(c->height * c->width);
-    return ref_has(call, PASSED) && !(ref_in(call, PASSED, e) > 0) ? 0 : dx;
+    return ref_has(call, RELU_OUTPUT) && !(ref_in(call, RELU_OUTPUT, e) > 0) ? 0 : dx;
 }
 
 static att_status run_data_grad(const att_call *call)

@@ -380,7 +380,7 @@ enum { DEPTH = 128 };
 
 typedef struct sums {
     gemm_elements dy, x; /* both are pairs, or neither */
-    int64_t rows, inputs, outputs, tall, wide;
+    int64_t rows, inputs, outputs, left_stride, right_stride;
     float *left, *right, *sum; /* scratch: x with a column of ones, dy, [x 1]' dy */
 } sums;
 
@@ -395,12 +395,12 @@ static sums sums_of(const att_problem *problem, float *scratch)
               .rows = att_shape_count(dy->shape) / outputs,
               .inputs = att_columns(x),
               .outputs = outputs,
-              .tall = whole_vectors(att_columns(x) + 1),
-              .wide = whole_vectors(outputs)};
+              .left_stride = whole_vectors(att_columns(x) + 1),
+              .right_stride = whole_vectors(outputs)};
     if (scratch) {
         s.left = scratch;
-        s.right = s.left + DEPTH * s.tall;
-        s.sum = s.right + DEPTH * s.wide;
+        s.right = s.left + DEPTH * s.left_stride;
+        s.sum = s.right + DEPTH * s.right_stride;
     }
     return s;
 }
@@ -408,7 +408,7 @@ static sums sums_of(const att_problem *problem, float *scratch)
 static att_status sums_prepare(const att_problem *problem, att_prepared *prepared)
 {
     sums s = sums_of(problem, NULL);
-    int64_t numbers = DEPTH * (s.tall + s.wide) + (s.inputs + 1) * s.wide;
+    int64_t numbers = DEPTH * (s.left_stride + s.right_stride) + (s.inputs + 1) * s.right_stride;
     prepared->scratch_bytes = (size_t)numbers * sizeof(float);
     return ATT_OK;
 }
@@ -421,7 +421,7 @@ static void put_ones(const sums *s, int64_t rows)
         vf one = v_set(1);
         if (s->dy == GEMM_PAIRS)
             one = v_pair(one, v_set(2 * k + 1 < rows ? 1 : 0));
-        s->left[k * s->tall + s->inputs] = one[0];
+        s->left[k * s->left_stride + s->inputs] = one[0];
     }
 }
 
@@ -431,12 +431,12 @@ static void add_rows(const att_call *call, const sums *s, int64_t sample, att_ra
     int64_t pass = s->dy == GEMM_PAIRS ? 2 * DEPTH : DEPTH, width = part.end - part.begin;
     for (int64_t row = 0; row < s->rows; row += pass) {
         int64_t count = s->rows - row < pass ? s->rows - row : pass, at = sample * s->rows + row;
-        gemm_copy_columns(s->x, call->in[SUMS_X], at * s->inputs, s->inputs, count, s->inputs, s->left, s->tall);
+        gemm_copy_columns(s->x, call->in[SUMS_X], at * s->inputs, s->inputs, count, s->inputs, s->left, s->left_stride);
         gemm_copy_columns(s->dy, call->in[0], at * s->outputs + part.begin, s->outputs, count, width, s->right,
-                          s->wide);
+                          s->right_stride);
         put_ones(s, count);
-        gemm(s->dy, s->inputs + 1, whole_vectors(width), gemm_count(s->dy, count), (gemm_a){s->left, 1, s->tall},
-             (gemm_b){s->right, s->wide}, (gemm_c){s->sum, s->wide, 1, row > 0});
+        gemm(s->dy, s->inputs + 1, whole_vectors(width), gemm_count(s->dy, count), (gemm_a){s->left, 1, s->left_stride},
+             (gemm_b){s->right, s->right_stride}, (gemm_c){s->sum, s->right_stride, 1, row > 0});
     }
 }
 
@@ -449,7 +449,7 @@ ATT_INLINE void put_sums(const att_call *call, const sums *s, int64_t sample, in
     int64_t first = sample * (s->inputs + 1) * s->outputs;
     vf dot = {0},
        times = gate ? v_get_until(gate, sample * s->outputs + column, sample * s->outputs + until, false) : v_set(1);
-    for (int64_t j = 0; j <= s->inputs; j++, sum += s->wide) {
+    for (int64_t j = 0; j <= s->inputs; j++, sum += s->right_stride) {
         int64_t i = j * s->outputs + column, end = j * s->outputs + until;
         vf value = v_load(sum);
         dot = dgate ? v_fma(value, v_get_until(matrix, i, end, false), dot) : dot;

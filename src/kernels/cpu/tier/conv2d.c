@@ -21,7 +21,7 @@ enum {
 };
 
 typedef struct conv {
-    bool pairs, points;      /* points: 1 x 1 with stride 1; all pixels are one row */
+    bool pairs, pointwise;   /* pointwise: 1 x 1 with stride 1; all pixels are one row */
     int64_t pixel, row;      /* elements of x per pixel, and per padded row */
     int64_t step;            /* elements between the windows of adjacent pixels */
     int64_t height, padding; /* height: of padded x */
@@ -43,7 +43,7 @@ static conv conv_of(const att_problem *problem)
     bool pairs = att_is_bf16(&problem->in[ATT_CONV_X]);
     int64_t pixel = pairs ? x[2] / 2 : x[2];
     conv c = {.pairs = pairs,
-              .points = kernel[0] == 1 && kernel[1] == 1 && attrs->stride == 1 && attrs->padding == 0,
+              .pointwise = kernel[0] == 1 && kernel[1] == 1 && attrs->stride == 1 && attrs->padding == 0,
               .pixel = pixel,
               .row = (x[1] + 2 * attrs->padding) * pixel,
               .step = attrs->stride * pixel,
@@ -290,7 +290,7 @@ static void run_rows(const att_call *call, const conv *c, const target *t, int64
                    (sample * c->out_h + i) * c->out_w, c->out_w);
 }
 
-static void run_points(const att_call *call, const conv *c, const target *t)
+static void run_pointwise(const att_call *call, const conv *c, const target *t)
 {
     int64_t chunk = CHUNK_BYTES / (c->pixel * (int64_t)sizeof(float)) / ROWS * ROWS;
     chunk = chunk > ROWS ? chunk : ROWS;
@@ -312,8 +312,8 @@ static att_status run(const att_call *call)
                 .is_bf16 = att_is_bf16(&call->problem->out[0]),
                 .residual_is_bf16 = att_is_bf16(&call->problem->in[ATT_CONV_RESIDUAL]),
                 .least = ATT_ATTRS(call->problem, conv)->activation == ATT_ACT_RELU ? 0 : -INFINITY};
-    if (c.points) {
-        run_points(call, &c, &t);
+    if (c.pointwise) {
+        run_pointwise(call, &c, &t);
         return ATT_OK;
     }
     att_range part = att_part_of(call, call->problem->group * c.out_h, 1);

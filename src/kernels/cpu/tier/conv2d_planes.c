@@ -40,12 +40,13 @@ static planes planes_of(const att_problem *problem, bool back)
                     .rows = to[0] + kernel[0] - 1};
 }
 
-/* Whether anything is added to the sums; for the data gradient, also whether it is masked (passed). */
+/* Whether anything is added to the sums; for the data gradient, also whether it is masked by a ReLU. */
 static bool adds(const att_problem *problem, bool back)
 {
-    enum { GRAD_RESIDUAL = 2, PASSED, POOLED };
+    enum { GRAD_RESIDUAL = 2, RELU_OUTPUT, POOLED };
     const att_desc *in = problem->in;
-    return back ? att_desc_present(&in[GRAD_RESIDUAL]) || att_desc_present(&in[PASSED]) || att_desc_present(&in[POOLED])
+    return back ? att_desc_present(&in[GRAD_RESIDUAL]) || att_desc_present(&in[RELU_OUTPUT]) ||
+                      att_desc_present(&in[POOLED])
                 : att_desc_present(&in[ATT_CONV_RESIDUAL]);
 }
 

@@ -36,7 +36,7 @@ ATT_INLINE vf finished_gradient(const float *sum, att_gradient_form f, vf shared
     vf value = v_get_until(sum, i, end, false) + shared;
     if (f.residual)
         value += v_get_until(f.residual, i, end, f.residual_is_bf16);
-    return f.passed ? v_where(v_get_until(f.passed, i, end, f.passed_is_bf16) > (vf){0}, value) : value;
+    return f.relu_output ? v_where(v_get_until(f.relu_output, i, end, f.relu_output_is_bf16) > (vf){0}, value) : value;
 }
 
 ATT_INLINE vf shared_at(att_gradient_form f, int64_t i, int64_t count)
@@ -66,12 +66,12 @@ ATT_INLINE void finish_gradient_as(const float *sum, att_gradient_form f, int64_
 static void finish_gradient(const float *sum, const att_gradient_form *form, int64_t rows, int64_t columns, void *dx)
 {
     att_gradient_form f = *form;
-    bool both = f.residual && f.passed, is_bf16 = f.residual_is_bf16 && f.passed_is_bf16 && f.is_bf16;
+    bool both = f.residual && f.relu_output, is_bf16 = f.residual_is_bf16 && f.relu_output_is_bf16 && f.is_bf16;
     if (both && is_bf16) {
-        f.residual_is_bf16 = f.passed_is_bf16 = f.is_bf16 = true;
+        f.residual_is_bf16 = f.relu_output_is_bf16 = f.is_bf16 = true;
         finish_gradient_as(sum, f, rows, columns, dx);
-    } else if (both && !f.residual_is_bf16 && !f.passed_is_bf16 && !f.is_bf16) {
-        f.residual_is_bf16 = f.passed_is_bf16 = f.is_bf16 = false;
+    } else if (both && !f.residual_is_bf16 && !f.relu_output_is_bf16 && !f.is_bf16) {
+        f.residual_is_bf16 = f.relu_output_is_bf16 = f.is_bf16 = false;
         finish_gradient_as(sum, f, rows, columns, dx);
     } else {
         finish_gradient_as(sum, f, rows, columns, dx);

@@ -67,8 +67,8 @@ ATT_INLINE void group_norm_as(const att_call *call, bool y_is_bf16)
         channels_repeat(&c, centre);
         channels_repeat(&c, slope);
         channels_repeat(&c, shift);
-        att_range own_pieces = rows_in_sample(part, sample, rows);
-        channels_map(&map, form, &c, own_pieces.begin, own_pieces.end);
+        att_range sample_rows = rows_in_sample(part, sample, rows);
+        channels_map(&map, form, &c, sample_rows.begin, sample_rows.end);
     }
 }
 
@@ -205,8 +205,8 @@ ATT_INLINE void grad_as(const att_call *call, bool dy_is_bf16)
         channels_repeat(&c, slope);
         channels_repeat(&c, other);
         channels_repeat(&c, shift);
-        att_range own_pieces = rows_in_sample(part, sample, rows);
-        channels_map(&map, form, &c, own_pieces.begin, own_pieces.end);
+        att_range sample_rows = rows_in_sample(part, sample, rows);
+        channels_map(&map, form, &c, sample_rows.begin, sample_rows.end);
     }
 }
 

@@ -40,7 +40,7 @@ static bool relu_accepts(const att_problem *problem)
 const att_kernel ATT_TIERED(att_cpu_relu) = {
     .op = "relu", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = relu_accepts, .run = relu_run};
 
-ATT_INLINE vf passed(const void *dy, const void *y, int64_t i, int64_t end, bool dy_is_bf16, bool y_is_bf16)
+ATT_INLINE vf masked_gradient(const void *dy, const void *y, int64_t i, int64_t end, bool dy_is_bf16, bool y_is_bf16)
 {
     vi keep = v_get_until(y, i, end, y_is_bf16) > (vf){0};
     return v_where(keep, v_get_until(dy, i, end, dy_is_bf16));
@@ -53,10 +53,10 @@ ATT_INLINE void relu_grad_as(const att_call *call, bool dy_is_bf16, bool y_is_bf
     att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
     int64_t i = part.begin, end = part.end;
     for (; i + 2 * VW <= end; i += 2 * VW)
-        v_put_pair(dx, i, passed(dy, y, i, end, dy_is_bf16, y_is_bf16),
-                   passed(dy, y, i + VW, end, dy_is_bf16, y_is_bf16), dx_is_bf16);
+        v_put_pair(dx, i, masked_gradient(dy, y, i, end, dy_is_bf16, y_is_bf16),
+                   masked_gradient(dy, y, i + VW, end, dy_is_bf16, y_is_bf16), dx_is_bf16);
     for (; i < end; i += VW)
-        v_put_until(dx, i, end, passed(dy, y, i, end, dy_is_bf16, y_is_bf16), dx_is_bf16);
+        v_put_until(dx, i, end, masked_gradient(dy, y, i, end, dy_is_bf16, y_is_bf16), dx_is_bf16);
 }
 
 static att_status relu_grad_run(const att_call *call)
