@@ -4,7 +4,7 @@
 
 run 0 modules
 out_has 'cb_s   tokens [N, C]'
-out_has 'init=0 (-10..10)  start of the weight'
+out_has 'init=0 (-10..10)  initial value of the weight'
 out_has 'step   feature maps [h, w, C]'
 out_has 'adaptor=affine (affine, iebn, bottleneck, conv1d, style, dct, linear)'
 out_has 'input=both (x_t, x_t1, difference, both)'
