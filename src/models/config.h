@@ -37,7 +37,7 @@ typedef struct att_fact {
     enum { ATT_FACT_TEXT, ATT_FACT_NUMBERS, ATT_FACT_OTHER } kind;
     const char *text;
     double numbers[4]; /* booleans are 0 and 1 */
-    int count;         /* number of numbers, at most 4; longer lists are ATT_FACT_OTHER */
+    int count;         /* how many numbers, at most 4; a longer list is ATT_FACT_OTHER */
     bool is_truth;     /* written as true or false */
 } att_fact;
 /* Sets the value of `key` unless the config has one. what: name of the source, for messages. Errors: ERR_FORMAT if the

@@ -23,7 +23,7 @@ att_stages att_vit_stages(int depth);
 
 /* att_family.recognise */
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found);
-/* att_family.reread: the grid of the position embedding, and whether it has a row for the class token. */
+/* att_family.disambiguate: the grid of the position embedding, and whether it has a row for the class token. */
 void att_vit_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found);
 /* att_family.regrids, for the position embedding. */
 bool att_vit_regrids(const void *options, const att_option_values *made_for, const char *name, att_shape file,
