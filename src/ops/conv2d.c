@@ -42,8 +42,8 @@ static att_status require_vectors(const att_infer *infer, int64_t channels)
         [BIAS] = "bias", [GAMMA] = "gamma", [BETA] = "beta", [MEAN] = "mean", [VARIANCE] = "variance"};
     bool normed = att_desc_present(&infer->in[GAMMA]);
     for (int i = BIAS; i < IN_COUNT; i++) {
-        bool wanted = i == BIAS ? att_desc_present(&infer->in[BIAS]) : normed;
-        if (i == RESIDUAL || !wanted)
+        bool expected = i == BIAS ? att_desc_present(&infer->in[BIAS]) : normed;
+        if (i == RESIDUAL || !expected)
             continue;
         ATT_TRY(att_rule_require(infer, "conv2d", i, names[i], ATT_SHARED));
         if (att_shape_count(infer->in[i].shape) != channels)

@@ -18,13 +18,13 @@ enum { GRAD_POOLED = 4, GRAD_IN_COUNT };
  * there is no such node, or if it has a pooled input already. */
 static bool emit_with_pooled(att_graph *graph, att_value gradient, att_value pooled, att_value *sum)
 {
-    const att_node *made = att_match(graph, gradient, &att_op_conv2d_data_grad);
-    if (!made || made->in[GRAD_POOLED] != ATT_NONE)
+    const att_node *data_grad = att_match(graph, gradient, &att_op_conv2d_data_grad);
+    if (!data_grad || data_grad->in[GRAD_POOLED] != ATT_NONE)
         return false;
     att_value in[GRAD_IN_COUNT];
-    memcpy(in, made->in, sizeof in);
+    memcpy(in, data_grad->in, sizeof in);
     in[GRAD_POOLED] = pooled;
-    *sum = att_emit(graph, "conv2d_data_grad", made->attrs, in, GRAD_IN_COUNT, NULL);
+    *sum = att_emit(graph, "conv2d_data_grad", data_grad->attrs, in, GRAD_IN_COUNT, NULL);
     return true;
 }
 

@@ -11,12 +11,12 @@ static const att_desc *desc_of(const att_graph *graph, att_value value)
  * input. */
 static int64_t node_rows(const att_graph *graph, const att_node *node)
 {
-    const att_desc *made = desc_of(graph, node->out[0]);
+    const att_desc *counted = desc_of(graph, node->out[0]);
     bool product = att_node_cost(graph, node).macs > 0;
-    if (made->kind != ATT_SAMPLE || (product && desc_of(graph, node->in[0])->shape.rank > made->shape.rank))
-        made = desc_of(graph, node->in[0]);
-    int rank = made->shape.rank;
-    return rank < 2 ? 1 : att_shape_count(made->shape) / made->shape.dims[rank - 1];
+    if (counted->kind != ATT_SAMPLE || (product && desc_of(graph, node->in[0])->shape.rank > counted->shape.rank))
+        counted = desc_of(graph, node->in[0]);
+    int rank = counted->shape.rank;
+    return rank < 2 ? 1 : att_shape_count(counted->shape) / counted->shape.dims[rank - 1];
 }
 
 /* The most rows of any node of the segment or, if `products`, of any matrix product. */

@@ -26,14 +26,14 @@ static att_status shortcut_pad_run(const att_call *call)
 {
     const att_shortcut_attrs *attrs = call->problem->attrs;
     const int64_t *x = call->problem->in[0].shape.dims, *y = call->problem->out[0].shape.dims;
-    int64_t behind = y[2] - attrs->before - x[2];
+    int64_t after = y[2] - attrs->before - x[2];
     att_range part = att_part_of(call, call->problem->group * y[0] * y[1], 1);
     for (int64_t pixel = part.begin; pixel < part.end; pixel++) {
         int64_t sample = pixel / (y[0] * y[1]), i = pixel / y[1] % y[0], j = pixel % y[1];
         int64_t from = (sample * x[0] + attrs->stride * i) * x[1] + attrs->stride * j, to = pixel * y[2];
         move(call, NULL, 0, to, attrs->before);
         move(call, call->in[0], from * x[2], to + attrs->before, x[2]);
-        move(call, NULL, 0, to + attrs->before + x[2], behind);
+        move(call, NULL, 0, to + attrs->before + x[2], after);
     }
     return ATT_OK;
 }

@@ -62,7 +62,7 @@ static dnnl_status_t conv_forward(dnnl_primitive_desc_t *created, dnnl_engine_t 
 {
     return dnnl_convolution_forward_primitive_desc_create(
         created, engine, dnnl_forward_training, dnnl_convolution_direct, c->desc[0], c->desc[1], NULL, c->desc[2],
-        c->stride, c->dilation, c->before, c->behind, attr);
+        c->stride, c->dilation, c->before, c->after, attr);
 }
 
 static dnnl_status_t conv_backward(dnnl_primitive_desc_t *created, dnnl_engine_t engine, const att_onednn_conv *c,
@@ -71,10 +71,10 @@ static dnnl_status_t conv_backward(dnnl_primitive_desc_t *created, dnnl_engine_t
     if (c->kind == ATT_CONV_DATA_GRAD)
         return dnnl_convolution_backward_data_primitive_desc_create(created, engine, dnnl_convolution_direct,
                                                                     c->desc[0], c->desc[1], c->desc[2], c->stride,
-                                                                    c->dilation, c->before, c->behind, forward, attr);
+                                                                    c->dilation, c->before, c->after, forward, attr);
     return dnnl_convolution_backward_weights_primitive_desc_create(created, engine, dnnl_convolution_direct, c->desc[0],
                                                                    c->desc[1], NULL, c->desc[2], c->stride, c->dilation,
-                                                                   c->before, c->behind, forward, attr);
+                                                                   c->before, c->after, forward, attr);
 }
 
 static uint64_t hash_of(uint64_t hash, att_onednn_ref desc, dnnl_query_t what, int count)
@@ -149,7 +149,7 @@ static dnnl_status_t conv_forward(dnnl_primitive_desc_t *created, dnnl_engine_t 
     dnnl_convolution_desc_t conv;
     dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
         &conv, dnnl_forward_training, dnnl_convolution_direct, &c->desc[0], &c->desc[1], NULL, &c->desc[2], c->stride,
-        c->dilation, c->before, c->behind);
+        c->dilation, c->before, c->after);
     return status == dnnl_success ? dnnl_primitive_desc_create(created, &conv, attr, engine, NULL) : status;
 }
 
@@ -160,11 +160,10 @@ static dnnl_status_t conv_backward(dnnl_primitive_desc_t *created, dnnl_engine_t
     dnnl_status_t status =
         c->kind == ATT_CONV_DATA_GRAD
             ? dnnl_dilated_convolution_backward_data_desc_init(&conv, dnnl_convolution_direct, &c->desc[0], &c->desc[1],
-                                                               &c->desc[2], c->stride, c->dilation, c->before,
-                                                               c->behind)
+                                                               &c->desc[2], c->stride, c->dilation, c->before, c->after)
             : dnnl_dilated_convolution_backward_weights_desc_init(&conv, dnnl_convolution_direct, &c->desc[0],
                                                                   &c->desc[1], NULL, &c->desc[2], c->stride,
-                                                                  c->dilation, c->before, c->behind);
+                                                                  c->dilation, c->before, c->after);
     return status == dnnl_success ? dnnl_primitive_desc_create(created, &conv, attr, engine, forward) : status;
 }
 

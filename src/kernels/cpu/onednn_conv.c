@@ -88,7 +88,7 @@ static void set_windows(const att_conv_spec *spec, att_onednn_conv *conv)
         conv->stride[axis] = spec->stride;
         conv->dilation[axis] = spec->dilation - 1;
         conv->before[axis] = before[axis];
-        conv->behind[axis] =
+        conv->after[axis] =
             (to[axis] - 1) * spec->stride + spec->dilation * (kernel[axis] - 1) + 1 - size[axis] - before[axis];
     }
 }

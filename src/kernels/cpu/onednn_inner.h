@@ -31,7 +31,7 @@ dnnl_status_t att_onednn_attr(dnnl_primitive_attr_t *attr, bool adds);
 typedef struct att_onednn_conv {
     att_conv_kind kind;
     dnnl_memory_desc_t desc[3];
-    dnnl_dims_t stride, dilation, before, behind;
+    dnnl_dims_t stride, dilation, before, after;
 } att_onednn_conv;
 dnnl_status_t att_onednn_conv_desc(dnnl_primitive_desc_t *created, dnnl_engine_t engine, const att_onednn_conv *conv,
                                    dnnl_primitive_attr_t attr);

@@ -61,8 +61,8 @@ static void row_gradient(const att_call *call, int64_t row, int64_t columns)
 static att_status run_grad(const att_call *call)
 {
     int64_t columns = ref_dim(call, GRAD_X, -1), rows = ref_rows(call, GRAD_X);
-    ref_range mine = ref_share(call, rows);
-    for (int64_t row = mine.begin; row < mine.end; row++)
+    ref_range share = ref_share(call, rows);
+    for (int64_t row = share.begin; row < share.end; row++)
         row_gradient(call, row, columns);
     ref_range vector = ref_share(call, columns);
     for (int64_t c = vector.begin; c < vector.end; c++) {

@@ -216,8 +216,8 @@ ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool dy_is_
                        .gate_shift = gate_shift,
                        .floor = -INFINITY};
     channel_form form = {true, masked, CHANNELS_Z_OTHER_SHIFT, x_is_bf16, dy_is_bf16, dx_is_bf16};
-    bool alike = !call->in[FACTOR] && !call->in[POOLED]; /* all rows are treated as one sample */
-    int64_t samples = alike ? 1 : problem->group, rows = att_rows(call, &problem->in[X]) / samples;
+    bool is_uniform = !call->in[FACTOR] && !call->in[POOLED]; /* all rows are treated as one sample */
+    int64_t samples = is_uniform ? 1 : problem->group, rows = att_rows(call, &problem->in[X]) / samples;
     att_range part = att_part_of(call, rows, c.fold);
     for (int64_t sample = 0; sample < samples; sample++) {
         sample_coefficients(call, &c, sample, other, shift, &map, own);
