@@ -21,7 +21,7 @@ static inline void fuzz_require(bool condition, const char *what)
 {
     if (condition)
         return;
-    fprintf(stderr, "not so: %s\n", what);
+    fprintf(stderr, "requirement failed: %s\n", what);
     abort();
 }
 
@@ -44,7 +44,7 @@ static inline size_t fuzz_begin(void)
 
 static inline void fuzz_end(size_t bytes_at_begin)
 {
-    fuzz_require(fuzz_begin() == bytes_at_begin, "all memory was given back");
+    fuzz_require(fuzz_begin() == bytes_at_begin, "all memory was freed");
 }
 
 /* The folder for this process's files: a new folder in $TMPDIR, which tools/fuzz removes. */
@@ -89,10 +89,10 @@ static inline void fuzz_read_tensors(const att_tensors *file)
     for (int i = 0; i < att_tensors_count(file); i++) {
         att_tensors_info info = att_tensors_at(file, i);
         fuzz_require(att_tensors_find(file, info.name) == i, "a tensor is found by its name");
-        fuzz_require(info.count >= 0 && info.count <= 1 << 25, "a tensor is no larger than its file");
+        fuzz_require(info.count >= 0 && info.count <= 1 << 25, "a tensor is not larger than its file");
         void *out = malloc((size_t)info.count * 8 + 1);
         fuzz_require(out != NULL && att_tensors_read(file, i, info.dtype, out, info.count) == ATT_OK,
-                     "a tensor of an opened file is read");
+                     "a tensor of an open file can be read");
         (void)att_tensors_read_f32(file, i, out, info.count);
         free(out);
     }

@@ -10,7 +10,7 @@ static void read_members(const att_archive *archive)
     for (int64_t i = 0; i < att_archive_count(archive); i++) {
         const char *name = att_archive_name(archive, i);
         fuzz_require(*name && *name != '/' && !strstr(name, "/../") && strncmp(name, "../", 3) != 0,
-                     "a member's name stays below the archive");
+                     "a member's name has no path outside the archive");
         size_t bytes = att_archive_size(archive, i);
         void *out = bytes <= LARGEST_MEMBER ? malloc(bytes + 1) : NULL;
         if (out)
@@ -31,7 +31,8 @@ static void read_as_data(const char *path)
             att_image image = {0};
             (void)att_dataset_read(dataset, fuzz_context(), i, 3, &image);
             att_image_free(fuzz_context(), &image);
-            fuzz_require(att_dataset_label(dataset, i) < att_dataset_class_count(dataset), "labels are classes");
+            fuzz_require(att_dataset_label(dataset, i) < att_dataset_class_count(dataset),
+                         "labels are indices of classes");
         }
     att_dataset_close(&dataset);
 }

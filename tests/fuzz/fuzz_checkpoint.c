@@ -97,7 +97,7 @@ static void go_on(const original *o, const att_tensors *file)
         att_checkpoint_resume(&run, file, &state) == ATT_OK)
         fuzz_require(state.epoch >= 0 && state.batch >= 0 && state.update >= 0 &&
                          state.history.count <= state.history.capacity,
-                     "what is continued stands where a training can stand");
+                     "a resumed training is at a valid position");
     att_history_free(&state.history);
 }
 

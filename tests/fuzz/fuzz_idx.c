@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         int64_t sum = 0, count = att_shape_count(idx.shape);
         for (int64_t i = 0; i < count; i++)
             sum += idx.bytes[i];
-        fuzz_require(sum <= count * 255, "bytes are bytes");
+        fuzz_require(sum <= count * 255, "every element of an IDX file is a byte");
     }
     att_free(fuzz_context(), idx.bytes);
     fuzz_end(before);

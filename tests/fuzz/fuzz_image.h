@@ -8,11 +8,11 @@ static inline void fuzz_decode(const uint8_t *bytes, size_t size, int channels, 
 {
     att_image image = {0};
     att_status status = att_image_decode(fuzz_context(), bytes, size, channels, limits, &image);
-    fuzz_require((status == ATT_OK) == (image.pixels != NULL), "there are pixels where decoding succeeded");
+    fuzz_require((status == ATT_OK) == (image.pixels != NULL), "a decoded image has pixels");
     if (status == ATT_OK) {
         fuzz_require(image.width <= limits->side && image.height <= limits->side &&
                          (int64_t)image.width * image.height <= limits->pixels && image.channels == channels,
-                     "an image keeps to the limits");
+                     "an image is within the limits");
         uint8_t *copy = malloc((size_t)image.width * (size_t)image.height * (size_t)channels);
         fuzz_require(copy != NULL, "memory");
         memcpy(copy, image.pixels, (size_t)image.width * (size_t)image.height * (size_t)channels);

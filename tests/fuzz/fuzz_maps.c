@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (att_map_file_open(fuzz_context(), path, &maps) == ATT_OK) {
         fuzz_require(maps.images > 0 && maps.node_count > 0 && maps.bytes_per_image <= size &&
                          att_map_file_name(&maps, 0),
-                     "maps are no larger than their file");
+                     "maps are not larger than their file");
         for (int64_t i = 0; i < maps.images; i++) {
             const char *caption = att_map_file_caption(&maps, i);
             fuzz_require(caption && att_utf8_valid(caption) && strlen(caption) <= ATT_CAPTION_BYTES,
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (att_json_writer_create(fuzz_context(), false, &json) != ATT_OK)
                 break;
             if (att_map_file_write(json, &maps, shown, count) == ATT_OK)
-                fuzz_require(att_json_writer_finish(json, &text, &length) == ATT_OK, "a document is whole");
+                fuzz_require(att_json_writer_finish(json, &text, &length) == ATT_OK, "a parsed document is complete");
             att_json_writer_destroy(&json);
         }
     }

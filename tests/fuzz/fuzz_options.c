@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool fine = att_yaml_parse(fuzz_context(), "recipe", recipe, strlen(recipe), &yaml) != ATT_OK ||
                 att_flags_read(flags, "recipe", yaml, settings, &ignored) == ATT_OK;
     if (fine && att_flags_parse(flags, count, words, settings, operands, &operand_count, &ignored) == ATT_OK) {
-        fuzz_require(operand_count <= count, "operands are words");
+        fuzz_require(operand_count <= count, "operands are arguments of the command line");
         write_and_take(flags, settings);
     }
     att_yaml_destroy(&yaml);

@@ -29,10 +29,11 @@ static void read_all(const att_dataset *dataset)
 {
     for (int64_t i = 0; i < att_dataset_count(dataset); i++) {
         att_image image = {0};
-        fuzz_require(att_dataset_read(dataset, fuzz_context(), i, i % 2 ? 3 : 1, &image) == ATT_OK, "it can be read");
+        fuzz_require(att_dataset_read(dataset, fuzz_context(), i, i % 2 ? 3 : 1, &image) == ATT_OK,
+                     "an image can be read");
         att_image_free(fuzz_context(), &image);
         int32_t label = att_dataset_label(dataset, i);
-        fuzz_require(label >= 0 && label < att_dataset_class_count(dataset), "labels are classes");
+        fuzz_require(label >= 0 && label < att_dataset_class_count(dataset), "labels are indices of classes");
     }
 }
 

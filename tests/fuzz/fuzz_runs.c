@@ -44,7 +44,8 @@ static void use(bool measured)
     }
     const char *message = att_context_message(fuzz_context());
     if (status != ATT_OK)
-        fuzz_require(strstr(message, "runs.sqlite") != NULL && strlen(message) < 1000, "the database is named");
+        fuzz_require(strstr(message, "runs.sqlite") != NULL && strlen(message) < 1000,
+                     "the message names the database");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

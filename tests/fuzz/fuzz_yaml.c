@@ -7,13 +7,13 @@
 
 static void require_same(const att_yaml *a, const att_yaml *b)
 {
-    fuzz_require(att_yaml_count(a) == att_yaml_count(b), "as many entries are read again as were written");
+    fuzz_require(att_yaml_count(a) == att_yaml_count(b), "the number of entries read back is that of the written ones");
     for (int i = 0; i < att_yaml_count(a); i++) {
         att_yaml_entry one = att_yaml_at(a, i), other = att_yaml_at(b, i);
         fuzz_require(strcmp(one.key, other.key) == 0 && one.kind == other.kind && one.value_count == other.value_count,
-                     "an entry is read again as it was written");
+                     "a written entry is read back unchanged");
         for (int v = 0; v < one.value_count; v++)
-            fuzz_require(strcmp(one.values[v], other.values[v]) == 0, "a value is read again as it was written");
+            fuzz_require(strcmp(one.values[v], other.values[v]) == 0, "a written value is read back unchanged");
     }
 }
 
@@ -27,7 +27,7 @@ static void write_and_read(const att_yaml *yaml)
     const char *path = fuzz_file("written.yaml", "", 0);
     att_yaml *again = NULL;
     if (att_yaml_write(fuzz_context(), path, entries, count) == ATT_OK) {
-        fuzz_require(att_yaml_read(fuzz_context(), path, &again) == ATT_OK, "what was written can be read");
+        fuzz_require(att_yaml_read(fuzz_context(), path, &again) == ATT_OK, "a written file can be read");
         require_same(yaml, again);
     }
     att_yaml_destroy(&again);

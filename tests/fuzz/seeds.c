@@ -286,7 +286,7 @@ static void make_options(void)
 
 int main(int count, char **arguments)
 {
-    fuzz_require(count == 2, "the folder is given");
+    fuzz_require(count == 2, "the folder argument is given");
     root = arguments[1];
     mkdir(root, 0755);
     make_safetensors();
