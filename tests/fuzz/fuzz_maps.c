@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (att_json_writer_create(fuzz_context(), false, &json) != ATT_OK)
                 break;
             if (att_map_file_write(json, &maps, shown, count) == ATT_OK)
-                fuzz_require(att_json_writer_finish(json, &text, &length) == ATT_OK, "a parsed document is complete");
+                fuzz_require(att_json_writer_finish(json, &text, &length) == ATT_OK, "the written JSON is complete");
             att_json_writer_destroy(&json);
         }
     }
