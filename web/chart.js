@@ -1,6 +1,5 @@
 "use strict";
-/* One kind of chart: series of points over a line, with a cursor that follows pointer and keys; and showing and hiding
-   runs in all of them. */
+/* Line charts with a cursor that follows pointer and keys, and showing and hiding runs in all charts. */
 
 const MARGIN = { top: 14, right: 14, bottom: 36, left: 50 };
 const HEIGHT = 270;
@@ -11,7 +10,8 @@ function extentOf(spec) {
   const references = (spec.references ?? []).map((r) => r.y);
   const usable = [...values, ...references].filter((v) => isNumber(v) && (!spec.log || v > 0));
   const [low, high] = usable.length ? d3.extent(usable) : [spec.log ? 0.1 : 0, 1];
-  /* What is never negative gets no axis below 0, though a deviation may reach there; nor above the most it can be. */
+  /* The axis does not extend below 0 if no value is negative, nor above spec.most if no value exceeds it, even if error
+     bars do. */
   const never = (outside) => spec.series.every((s) => s.points.every((p) => !outside(p.y)));
   const ceiling = never((y) => y > spec.most) ? spec.most ?? Infinity : Infinity;
   if (spec.log) return [low === high ? low / 2 : low * 0.94, Math.min(ceiling, high * (low === high ? 2 : 1.06))];
@@ -32,7 +32,7 @@ function scalesOf(spec, width) {
   return { x, y: spec.log ? y : y.nice(5) };
 }
 
-/* A log scale within a decade or two has too few round powers of ten: 1, 2, 5 and, if need be, the values between. */
+/* Ticks of a logarithmic axis: powers of ten. Over few decades, also 2 and 5 times these, or all integer multiples. */
 function logTicks(scale) {
   const [low, high] = scale.domain();
   const decades = Math.log10(high / low);
@@ -42,7 +42,7 @@ function logTicks(scale) {
   return chosen.length > 1 ? chosen : d3.ticks(low, high, 5).filter((v) => v > 0);
 }
 
-/* Enough digits to tell neighbours apart. */
+/* Number of digits that makes the labels of neighbouring ticks differ. */
 function tickDigits(ticks) {
   const steps = d3.pairs(ticks, (a, b) => Math.abs(b - a)), largest = d3.max(ticks, Math.abs);
   const step = d3.min(steps);
@@ -53,7 +53,7 @@ function drawAxes(svg, spec, { x, y }, width) {
   const xAxis = d3.axisBottom(x).tickSizeOuter(0).tickSizeInner(4).tickPadding(6);
   const room = Math.max(2, Math.floor(width / 70));
   if (spec.xTicks) {
-    const wide = 8 + 7 * d3.max(spec.xTicks, (text) => text.length); /* of the longest label, in pixels */
+    const wide = 8 + 7 * d3.max(spec.xTicks, (text) => text.length); /* width of the longest label in pixels */
     const every = Math.ceil(spec.xTicks.length / Math.max(2, Math.floor((width - 64) / Math.max(26, wide))));
     xAxis.tickValues(spec.xTicks.map((_, i) => i).filter((i) => i % every === 0)).tickFormat((i) => spec.xTicks[i]);
   } else {
@@ -102,7 +102,7 @@ function drawSeries(svg, series, { x, y }, log) {
     .attr("data-x", (p) => p.x).attr("data-value", (p) => p.y);
 }
 
-/* All points that the cursor can rest on, left to right. */
+/* All points that the cursor can select, from left to right. */
 function stopsOf(spec, { x, y }) {
   return spec.series.flatMap((s) => s.points
     .filter((p) => isNumber(p.y) && (!spec.log || p.y > 0))
@@ -110,16 +110,16 @@ function stopsOf(spec, { x, y }) {
     .sort((a, b) => a.x - b.x || a.y - b.y);
 }
 
-/* The chart whose tip is shown: {node, leave, follow}. */
+/* The chart whose tooltip is shown: {node, leave, follow}. */
 let watched = null;
 document.addEventListener("pointerdown", (event) => {
   if (watched && !watched.node.contains(event.target)) watched.leave();
 });
 document.addEventListener("scroll", () => watched?.follow(), { passive: true, capture: true });
 
-/* Shows the tip of the nearest of the chart's stops: to a mouse that is over the chart, to a finger that taps it or
-   moves across, to arrow keys. After a finger the tip stays until something else is touched. stops() returns what
-   stopsOf() found when the chart was last drawn. */
+/* Shows the tooltip of the point nearest to the mouse or finger, or of the point selected with the arrow keys. When a
+   finger is lifted, the tooltip stays until the user touches something else. stops(): returns the result of stopsOf()
+   for the chart as last drawn. */
 function watchCursor(svg, stops) {
   const node = svg.node();
   let at = -1, resting = null;
@@ -148,15 +148,15 @@ function watchCursor(svg, stops) {
   function point(event) {
     const box = node.getBoundingClientRect(), scale = box.width / node.viewBox.baseVal.width;
     const px = (event.clientX - box.left) / scale, py = (event.clientY - box.top) / scale;
-    /* Across counts for more than up and down, so that a column of marks keeps the cursor. */
+    /* Horizontal distance has a larger weight, so that the cursor stays in a column of marks. */
     const near = least(shown(), (s) => Math.hypot((s.x - px) * 1.6, s.y - py));
     if (near) rest(near);
   }
   node.addEventListener("pointerdown", point);
   node.addEventListener("pointermove", point);
-  /* A finger leaves whenever it is lifted. */
+  /* Ignored for touch, because lifting a finger also sends this event. */
   node.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && leave());
-  node.addEventListener("pointercancel", leave); /* the finger scrolls the page */
+  node.addEventListener("pointercancel", leave); /* sent when the finger begins to scroll the page */
   node.addEventListener("blur", leave);
   node.addEventListener("keydown", (event) => {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key], list = shown();
@@ -168,11 +168,22 @@ function watchCursor(svg, stops) {
   });
 }
 
-/* A figure with one chart. spec: title, xLabel, optionally xTicks (names of 0, 1 ...), pad, fromZero (of x), log, zero
- * (of y), most (what y can be), measured (x is a figure, not a count), references [{y, label}], caption, key, beside
- * (series of charts that share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads,
- * faint, bare (hollow points alone are marked), solid (not dashed as the run is), dash (otherwise than the run), apart
- * (no line joins the points), shift, colour}]. */
+/* Returns a figure element with one chart. spec:
+ *   title, xLabel
+ *   series       [{run, points: [{x, y, deviation, hollow}], tell(point), ...}], see below
+ *   xTicks       labels of x = 0, 1, ...
+ *   pad          room on both sides of the x axis, in units of x
+ *   fromZero     the x axis begins at 0
+ *   zero         the y axis includes 0
+ *   log          the y axis is logarithmic
+ *   most         largest possible y
+ *   measured     x is a measured value, not a count
+ *   references   horizontal lines [{y, label}]
+ *   beside       series of other charts that share the y axis
+ *   caption, key
+ * All but title, xLabel and series are optional. A series has also, optionally: heads (points are values of single
+ * heads), faint (thin line without marks), bare (marks only for hollow points), solid (not dashed, even if the run is),
+ * dash (replaces the run's dashes), apart (no line between the points), shift (in pixels, to the right), colour. */
 function chart(spec) {
   const svg = d3.create("svg").attr("class", "chart").attr("tabindex", 0).attr("role", "img")
     .attr("aria-label", `${spec.title}: a chart. Left and right arrow keys go from point to point.`);
@@ -205,7 +216,7 @@ function chart(spec) {
 /* --- showing and hiding runs -------------------------------------------------------------------------------------- */
 
 const hidden = new Set();
-/* Axes are those of the runs that are shown; where none is, of all. */
+/* The spec without hidden runs, for scaling the axes. Unchanged if all runs are hidden. */
 function visibleIn(spec) {
   const shown = (list) => list?.filter((series) => !hidden.has(series.run.index));
   const series = shown(spec.series);

@@ -1,6 +1,6 @@
 "use strict";
-/* The data, and what all sections ask of them. Everything in them is text from outside: it reaches the page as text
-   nodes only. */
+/* The report's data, and functions on them that sections share. All texts in the data are untrusted: they are inserted
+   into the page only as text nodes or attribute values. */
 
 const report = (() => {
   const place = document.getElementById("data");
@@ -8,9 +8,9 @@ const report = (() => {
   place.remove();
   return data;
 })();
-/* What instruments say about themselves (att_instrument_info in attscope/measure.h). Sections are made from it; only
-   how charts look may depend on an instrument's name (DEPTHS, DEVELOPMENTS). Figures may be of an instrument that is
-   not here. */
+/* Descriptions of the instruments (att_instrument_info in attscope/measure.h), from which sections are built. Only the
+   appearance of charts may depend on the name of an instrument (DEPTHS, DEVELOPMENTS). Runs may have measurements of
+   instruments that are not listed here. */
 const instruments = new Map(report.instruments.map((info) => [info.name, info]));
 function infoOf(instrument) {
   return instruments.get(instrument) ?? { name: instrument };
@@ -18,7 +18,8 @@ function infoOf(instrument) {
 function titleOf(instrument) {
   return infoOf(instrument).title ?? instrument;
 }
-/* "tns unit" is the statistic "tns" in the reading "unit"; a statistic may be called as its reading alone. */
+/* Splits "tns unit" into the statistic "tns" and the reading "unit". The name is "" if the statistic is called like its
+   reading. */
 function splitStatistic(instrument, statistic) {
   const reading = (infoOf(instrument).readings ?? []).find((r) => statistic === r || statistic.endsWith(` ${r}`));
   return { name: reading ? statistic.slice(0, -reading.length).trim() : statistic, reading: reading ?? null };
@@ -31,30 +32,31 @@ function statisticInfo(instrument, name) {
   const info = infoOf(instrument), own = info.statistics?.find((s) => s.statistic === name);
   return { title: own?.title ?? name, unit: own?.unit ?? info.unit ?? "" };
 }
-/* All readings have the same figures. */
+/* A sentence that says that all readings have the same values. */
 function agreeSentence(instrument) {
   const { readings, readings_agree: why } = infoOf(instrument);
   return `${readings.length === 2 ? "Both" : "All"} readings, ${readings.join(" and ")}, agree${why ? `: ${why}` : ""}`;
 }
-/* The instrument that tells how good a network is, and its statistic that does; null where no instrument does. */
+/* The instrument and the statistic that measure the quality of a network, or null. */
 const SCORE = (() => {
   const info = report.instruments.find(({ score }) => score);
   return info ? { instrument: info.name, statistic: info.score } : null;
 })();
 
-/* What tasks say about their metrics (att_task_info in attscope/task.h). Records of the first versions name no task:
-   they are of the first one. */
+/* Descriptions of the tasks and their metrics (att_task_info in attscope/task.h). Records of the first versions do not
+   name a task; their task is the first one. */
 const tasks = new Map(report.tasks.map((task) => [task.name, task]));
 const FIRST_TASK = report.tasks[0].name;
 
-/* Under names with underscores. */
+/* Merges objects, with dashes in keys replaced by underscores. */
 function flat(...sources) {
   const facts = {};
   for (const source of sources)
     for (const [key, value] of Object.entries(source ?? {})) facts[key.replaceAll("-", "_")] = value;
   return facts;
 }
-/* What the training was told and says of itself. Precision and data are called as a measurement calls them. */
+/* The settings of a run's training and the fields of its run_begin. Precision and data get the keys that measurements
+   use. */
 function trainedFacts(run) {
   if (!run.begin) return {};
   const facts = flat(run.settings, run.begin);
@@ -81,20 +83,21 @@ const runs = report.runs.map((run, index) => ({
   figures: run.measured.flatMap((event) => event.figures.map((row) => ({ ...figureOf(row), nodes: event.nodes }))),
 }));
 
-/* What the mark of a figure says that another instrument leaves out. */
+/* The explanation of the mark on measurements that another instrument excludes. */
 function excludedNote(instrument) {
   return infoOf(instrument).excluded ?? "left out";
 }
 
-/* Whether every node was measured, so that the first step listed is the network's first. */
+/* Whether all nodes were measured, so that the first node listed is the first of the network. */
 function isWhole(run, figures) {
   return (figures[0]?.nodes || run.facts.measure_nodes || "*") === "*";
 }
-/* Nodes that begin a stage. */
+/* The first node of each stage. */
 function beginningsOf(figures) {
   return new Set(stagesOf(figures).map(([, own]) => own[0].node));
 }
-/* Records of the first versions do not say which steps are left out: the first ones of each stage. */
+/* Records of the first versions do not mark excluded measurements. Excluded are those of the first node of each stage.
+   */
 for (const run of runs)
   for (const { name } of report.instruments.filter((info) => info.excluded)) {
     const steps = run.figures.filter((f) => f.instrument === name);
@@ -103,41 +106,42 @@ for (const run of runs)
     for (const f of steps) f.excluded = beginnings.has(f.node);
   }
 
-/* Runs by setting, in order; a run that no sweep made is a setting of its own. */
+/* Groups runs by setting, in order. A run that does not belong to a sweep is a group of its own. */
 function groupsOf(among) {
   return [...d3.group(among, (run) => run.setting ?? run.index).values()]
     .map((group) => ({ name: group[0].setting ?? group[0].name, group }));
 }
 
-/* Figures of one instrument and statistic, in the network's order: all heads together, or one head each. What two
-   measurements found of one statistic lies in two pieces. */
+/* Measurements of one instrument and statistic over all heads together, in the network's order. They need sorting if
+   they come from several events. */
 function meansOf(run, instrument, statistic) {
   const found = run.figures.filter((f) => f.instrument === instrument && f.statistic === statistic && f.head < 0);
   if (run.measured.length < 2) return found;
   return found.sort((a, b) => compareNodes(a.node, b.node));
 }
+/* The same of single heads. */
 function headsOf(run, instrument, statistic) {
   return run.figures.filter((f) => f.instrument === instrument && f.statistic === statistic && f.head >= 0);
 }
 function figureNamed(run, instrument, statistic) {
   return run.figures.find((f) => f.instrument === instrument && f.statistic === statistic && f.head < 0);
 }
-/* "tns/tns unit", "entropy/blocks.3.attn/mean" */
+/* The measurement with a name such as "tns/tns unit" or "entropy/blocks.3.attn/mean". */
 function figureCalled(run, name) {
   return run.figures.find((f) =>
     f.head < 0 && [f.instrument, f.node, f.statistic].filter((part) => part !== "").join("/") === name);
 }
-/* Instruments that found something, those of the library first and in its order. */
+/* Names of the instruments that have measurements: first those of the library, in its order, then the others. */
 function measuredInstruments() {
   const found = new Set(runs.flatMap((run) => run.figures.map((f) => f.instrument)));
   return [...report.instruments.map(({ name }) => name).filter((name) => found.has(name)),
     ...[...found].filter((name) => !instruments.has(name))];
 }
-/* Whether all figures of an instrument are of whole networks. */
+/* Whether all measurements of an instrument are of whole networks, not of nodes. */
 function isOfNetworks(instrument) {
   return runs.every((run) => run.figures.every((f) => f.instrument !== instrument || f.node === ""));
 }
-/* Names of statistics without readings, in order. */
+/* Names of an instrument's statistics, without their readings. */
 function statisticNames(instrument) {
   return [...new Set(statisticsOf(instrument).map((statistic) => splitStatistic(instrument, statistic).name))];
 }
@@ -149,8 +153,8 @@ function statisticsOf(instrument) {
     run.figures.filter((f) => f.instrument === instrument).map((f) => f.statistic)))];
 }
 
-/* Tokens of an attention, where something says so. Trainings by version 0.1 recorded the options of the network only;
-   its images and patches were square. */
+/* The number of tokens of an attention, or null if unknown. Trainings by version 0.1 recorded only the network's
+   options; images and patches were square. */
 function tokensOf(run) {
   if (run.maps) return run.maps.tokens;
   const { tokens, img_size, patch_size, class_token } = run.facts;
@@ -159,57 +163,57 @@ function tokensOf(run) {
   return side > 0 ? side * side + (String(class_token) === "false" ? 0 : 1) : null;
 }
 
-/* "layer2" and "5" of "layer2.5.add", "blocks" and "7" of "blocks.7.add1": what stands before a block's number is its
-   stage. */
+/* Stage and block number of a node: "layer2" and "5" of "layer2.5.add", "blocks" and "7" of "blocks.7.add1". The stage
+   is the part before the last number, or "" if there is no number. */
 function stepAt(node) {
   const found = node.match(/^(.*)\.(\d+)(\..*)?$/);
   return { stage: found?.[1] ?? "", block: found?.[2] ?? node };
 }
-/* "layer2.5" of "layer2.5.se.gate"; what lies in no block stands for itself. */
+/* The block of a node: "layer2.5" of "layer2.5.se.gate". The node itself if it is not in a block. */
 function blockOf(node) {
   const { stage, block } = stepAt(node);
   return stage ? `${stage}.${block}` : node;
 }
-/* "se.channel" of "layer2.5.se.channel.gate": which of a block's gates it is. */
+/* A node's name in its block, without ".gate": "se.channel" of "layer2.5.se.channel.gate". */
 function partOf(node) {
   return node.slice(blockOf(node).length + 1).replace(/\.gate$/, "");
 }
-/* Of each part the first place that it has in a block: {part: 0, 1 ...}. */
+/* Maps each part (see partOf()) to the lowest position, 0, 1 ..., that it has in a block. */
 function orderOfParts(nodes) {
   const order = new Map();
   for (const own of d3.group(nodes, blockOf).values())
     own.map(partOf).forEach((part, i) => order.set(part, Math.min(i, order.get(part) ?? i)));
   return order;
 }
-/* "2.5" of "layer2.5.add", "7" of "blocks.7.attn". */
+/* A short label of a node's block: "2.5" of "layer2.5.add", "7" of "blocks.7.attn". */
 function blockName(node) {
   const { stage, block } = stepAt(node);
   return [stage.match(/\d+$/)?.[0], block === "input" ? "in" : block].filter(Boolean).join(".");
 }
 
-/* As the network has them. */
+/* Compares nodes by their order in the network. */
 function compareNodes(a, b) {
   const place = (node) => (node === "input" ? "" : node);
   return place(a).localeCompare(place(b), "en", { numeric: true });
 }
-/* An axis on which every block that one of the nodes lies in has its place, 0, 1 ...: [[block, place]]. */
+/* An axis of blocks: maps each block of the nodes to its position 0, 1 ..., in the network's order. */
 function axisOf(nodes) {
   return new Map([...new Set(nodes.map(blockOf))].sort(compareNodes).map((block, i) => [block, i]));
 }
 function ticksOf(axis) {
   return [...axis.keys()].map(blockName);
 }
-/* Where one run's nodes stand: {node: place}. Several of a block share its room. */
+/* Maps each node of one run to its position on the axis. Nodes of one block are placed side by side. */
 function placesOn(axis, nodes) {
   return new Map([...d3.group(nodes, blockOf)].flatMap(([block, own]) =>
     own.map((node, i) => [node, axis.get(block) + (i - (own.length - 1) / 2) / own.length])));
 }
-/* [stage, its figures in the network's order] */
+/* Groups measurements by stage: [[stage, measurements in the network's order]]. */
 function stagesOf(figures) {
   return [...d3.group(figures, (f) => stepAt(f.node).stage).entries()];
 }
 
-/* Where a run's measured figures come from. */
+/* Describes the images on which a run was measured. */
 function originOf(run) {
   if (!run.measured.length) return "";
   const { step, split, images } = run.measured[0];
@@ -217,8 +221,8 @@ function originOf(run) {
   return run.measured_apart ? where : `${where}, while training, at update ${count(step)}`;
 }
 
-/* Runs whose figures are of a checkpoint on a data set, and those whose are of a training's last measured update, on
-   images as they were augmented and weights as they moved: never in one chart. */
+/* Splits runs into those measured at a checkpoint on a data set and those measured during training (at the last
+   measured update, on augmented images). The two kinds are not comparable, so they never share a chart. */
 function kindsOf(among) {
   const apart = among.filter((run) => run.measured_apart), training = among.filter((run) => !run.measured_apart);
   return [{ among: apart, words: training.length ? "Of checkpoints, on a data set" : null },
@@ -229,7 +233,7 @@ function kindsOf(among) {
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
-/* The item with the least score; undefined where there is none. */
+/* Returns the item with the least score, or undefined if there are no items. */
 function least(items, score) {
   const scores = Array.from(items, score);
   return items[scores.reduce((best, s, i) => (best < 0 || s < scores[best] ? i : best), -1)];
@@ -240,7 +244,7 @@ function isNumber(value) {
 function count(value) {
   return isNumber(Number(value)) ? d3.format(",")(Number(value)) : "–";
 }
-/* Four significant digits, unless said otherwise. */
+/* Formats a number with `digits` significant digits. */
 function number(value, digits = 4) {
   if (!isNumber(value)) return "–";
   const size = Math.abs(value);
@@ -248,7 +252,7 @@ function number(value, digits = 4) {
     return d3.format(`.${digits - 1}e`)(value).replace(/\.?0+e/, "e");
   return size >= 1000 ? d3.format(",.0f")(value) : d3.format(`.${digits}~r`)(value);
 }
-/* Two significant digits of the deviation, and the mean to the last of them. */
+/* Formats "mean ± deviation": the deviation has two significant digits, and the mean is rounded to the same place. */
 function plusMinus(mean, deviation) {
   if (!isNumber(mean) || !isNumber(deviation)) return number(mean);
   const spread = Number(deviation.toPrecision(2)), size = Math.max(Math.abs(mean), spread);
@@ -274,24 +278,24 @@ function plural(size, noun) {
 
 /* --- scores and seeds --------------------------------------------------------------------------------------------- */
 
-/* {name, best, metrics: [{name, label, unit}]}; of a task that is not known here with no best metric, and its metrics
-   are called as in the records. */
+/* The description of a run's task: {name, best, metrics: [{name, label, unit}]}. For an unknown task, `best` is
+   undefined and the metrics have the names in the records. */
 function taskOf(run) {
   const named = (name) => ({ name, label: name, unit: "" });
   return tasks.get(run.facts.task) ?? { name: run.facts.task, metrics: [...new Set(run.epochs.flatMap(Object.keys))]
     .filter((key) => /^eval_(?!plain_|corrupt$)/.test(key)).map((key) => named(key.slice("eval_".length))) };
 }
-/* What an epoch's record calls a metric. */
+/* The key of a metric in the record of an epoch. */
 function evaluatedAs(metric) {
   return `eval_${metric.name}`;
 }
-/* The metric that says how good the run's network is; undefined where its task is not known. */
+/* The metric by which the run's task judges a network; undefined if the task is unknown. */
 function scoreMetric(run) {
   const { best, metrics } = taskOf(run);
   return metrics.find(({ name }) => name === best);
 }
-/* The run's scores on images it did not train on, each with what it is of: the measured one, then the last evaluation's.
-   Only those that are of the same may be compared. */
+/* The run's scores on images that it did not train on: first the measured one, then that of the last evaluation. `of`
+   describes the images. Only scores with the same `key` are comparable. */
 function scoresOf(run) {
   const metric = scoreMetric(run);
   if (!metric) return [];
@@ -314,7 +318,7 @@ function scoreOf(run) {
   return scoresOf(run)[0] ?? { score: null, where: "" };
 }
 
-/* What tells two runs of one configuration apart without making it another one. */
+/* Keys that do not belong to a run's configuration. */
 const VOLATILE = new Set([
   "event", "epoch", "step", "seconds", "fingerprint", "output", "experiment", "resume", "threads", "workers",
   "lanes", "log_interval", "checkpoint_hist", "recovery_interval", "checkpoint", "weights", "status", "message",
@@ -322,7 +326,8 @@ const VOLATILE = new Set([
 ]);
 const APART = new Set(["images", "split", "use_ema", "class_map", "contents"]);
 
-/* What the training was told; where there is none, the measurement. Measuring one run of several changes nothing. */
+/* Identifies the configuration of a run: the settings of its training or, if there was none, of its measurement. A
+   measurement of a trained run does not change its configuration. */
 function configurationOf(run) {
   const facts = run.begin ? run.trained : measuredFacts(run);
   const told = Object.entries(facts).filter(([key]) => key !== "seed" && !VOLATILE.has(key) && !APART.has(key));
@@ -334,15 +339,16 @@ const configurations = [...runs.reduce((groups, run) => {
   return groups.set(key, [...(groups.get(key) ?? []), run]);
 }, new Map()).values()];
 
-/* Of one configuration: a run for each seed, the first that has it; weights tell apart where no seed is known. */
+/* The seed of a run. If it is unknown, the digest of the weights stands for it. */
 function seedOf(run) {
   return String(run.facts.seed ?? run.facts.weights ?? `run ${run.index}`);
 }
+/* Returns the first run of each seed in a group of runs. */
 function distinctSeeds(group) {
   return [...new Map([...group].reverse().map((run) => [seedOf(run), run])).values()].reverse();
 }
 
-/* The scores of one kind that most seeds have: {of, scores}, one a seed. */
+/* Returns comparable scores, {of, scores} with one score per seed, of the kind that most seeds have. */
 function comparableScores(group) {
   const kinds = new Map();
   for (const run of distinctSeeds(group))
@@ -353,24 +359,25 @@ function comparableScores(group) {
   return least([...kinds.values()], (kind) => -kind.scores.length) ?? { of: "–", scores: [] };
 }
 
-/* [name, value of each run] for each key that any run has; a value is undefined where its run does not say. */
+/* Returns [name, value of each run] for each key that any run has. A value is undefined if its run lacks the key. */
 function rowsOf(factsOfRun, prefix = "") {
   const all = runs.map(factsOfRun);
   const keys = [...new Set(all.flatMap((facts) => Object.keys(facts)))].filter((key) => !VOLATILE.has(key));
   return keys.map((key) => [prefix + key, all.map((facts) => facts[key])]);
 }
-/* Among trainings a setting that one lacks is a difference: it was left at what it is. A run that was only measured
-   says nothing of how it was trained. */
+/* Whether the values of a row differ. A training that lacks a setting used its default, which counts as a different
+   value. A run without a training is ignored if it lacks the setting. */
 function differs([, values]) {
   const kept = values.filter((v, i) => v !== undefined || runs[i].begin);
   return values.some((v) => v !== undefined) && new Set(kept.map((v) => String(v ?? ""))).size > 1;
 }
+/* The same, but runs that lack the value are always ignored. */
 function differsWhereSaid([, values]) {
   return new Set(values.filter((v) => v !== undefined).map(String)).size > 1;
 }
 
-/* Settings in which those runs differ that have them; and how each checkpoint was measured: what differs, and what the
-   figures mean nothing without. */
+/* The rows of the table of settings: settings of trainings that differ; facts about measurements that differ; and the
+   facts in TOLD, which are always shown, because measurements are meaningless without them. */
 const TOLD = new Set(["data", "split", "images", "precision", "img_size"].map((key) => `measured: ${key}`));
 function settingRows() {
   const trained = rowsOf((run) => (run.begin ? run.trained : run.facts)).filter(differs);

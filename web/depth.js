@@ -1,7 +1,8 @@
 "use strict";
-/* Instruments by depth: one chart a statistic, all runs over each other, on an axis of blocks. How their charts look that
-   need more than their titles; every other instrument is drawn as OTHERS says. heads: figures of single heads are drawn
-   too. */
+/* Charts of measurements by depth: one chart per statistic, with all runs on an axis of blocks. */
+
+/* Appearance of the charts of some instruments. OTHERS applies to all others. heads: also draw values of single heads.
+   labels: titles of statistics. references: function that returns reference lines. most: largest possible value. */
 
 const DEPTHS = [
   { instrument: "entropy", heads: true,
@@ -25,20 +26,20 @@ const DEPTHS = [
 
 const OTHERS = { heads: true, labels: {} };
 
-/* One for each instrument that has figures of nodes. */
+/* The appearance of each instrument that has measurements of nodes. */
 function depthSpecs() {
   const others = measuredInstruments().filter((name) => !DEPTHS.some((spec) => spec.instrument === name));
   return [...DEPTHS.filter((spec) => hasInstrument(spec.instrument)),
     ...others.filter((name) => !isOfNetworks(name)).map((name) => ({ ...OTHERS, instrument: name }))];
 }
 
-/* ln N, once for each N. */
+/* The largest possible entropy, ln N, for each number of tokens N. */
 function entropyLimits(among) {
   const sizes = [...new Set(among.map(tokensOf))].filter((tokens) => tokens > 0);
   return sizes.map((tokens) => ({ y: Math.log(tokens), label: `ln ${count(tokens)}, all tokens alike` }));
 }
 
-/* Several runs stand beside each other at one layer, a few pixels apart. */
+/* Horizontal offset of a run's marks in pixels, so that marks of several runs do not overlap. */
 function shiftOf(run, among) {
   const step = Math.min(6, 24 / Math.max(1, among.length));
   return (among.indexOf(run) - (among.length - 1) / 2) * step;
@@ -51,15 +52,15 @@ function tellFigure(run, figure, unit) {
     (figure.excluded ? `\n${capital(excludedNote(figure.instrument))}.` : "");
 }
 
-/* Every block that something was measured in, so that all charts of a network have one axis; and what this chart shows
-   outside blocks. */
+/* The axis of a chart: all blocks in which anything was measured, so that all charts of a network have the same axis,
+   and the nodes of this chart that are not in a block. */
 function depthAxis(spec, statistic, among) {
   const blocks = among.flatMap((run) => run.figures.map((f) => f.node).filter((node) => stepAt(node).stage));
   return axisOf([...blocks, ...among.flatMap((run) => meansOf(run, spec.instrument, statistic).map((f) => f.node))]);
 }
 
-/* What has a line of its own in the chart of those that are `part`th in their block: {run, means}. Of an instrument that
-   is told by block, what lies in one block are figures of different things, with a chart each. */
+/* The lines of a chart, {run, means} each. If the instrument is by_block, nodes of one block measure different things,
+   which must not be joined by a line; then the chart shows only the nodes at position `part` in their block. */
 function linesOfPart(spec, statistic, among, part) {
   return among.flatMap((run) => {
     const means = meansOf(run, spec.instrument, statistic);
@@ -82,7 +83,7 @@ function depthSeries(spec, statistic, lines, axis) {
   });
 }
 
-/* hollow: what hollow marks mean; null where there are none. */
+/* The key of a chart. hollow: explanation of hollow marks; null if there are none. */
 function keyOf(heads, hollow) {
   const item = (draw, text) => {
     const svg = d3.create("svg").attr("viewBox", "0 0 22 10").attr("class", runs.length === 1 ? "run-0" : "any");
@@ -105,7 +106,7 @@ function keyOf(heads, hollow) {
 function labelOf(spec, statistic) {
   return spec.labels[statistic] ?? statisticInfo(spec.instrument, statistic).title;
 }
-/* Readings that agree everywhere are drawn once. */
+/* The charts to draw, [statistic, title] each. Readings that agree on all runs share a chart. */
 function drawnOf(spec, statistics, among) {
   const readings = infoOf(spec.instrument).readings ?? [];
   const values = (statistic) =>
@@ -116,7 +117,7 @@ function drawnOf(spec, statistics, among) {
   return [[readings[0], agreeSentence(spec.instrument)], ...titles.filter(([name]) => !readings.includes(name))];
 }
 
-/* One chart; where blocks have several parts one for each, so that no line goes from one thing to another. */
+/* The charts of a statistic: one, or one per position in a block (see linesOfPart()). */
 function depthCharts(spec, statistic, title, measured, log) {
   const among = measured.filter((run) => meansOf(run, spec.instrument, statistic).length);
   const places = infoOf(spec.instrument).by_block ? d3.max(among, (run) =>
@@ -164,7 +165,7 @@ function depthTable(spec, statistics) {
     ...(marks ? ["mark"] : [])], rows);
 }
 
-/* Figures of whole networks have no place on an axis: a row a run. */
+/* A table of measurements of whole networks, with one row per run. */
 function wholeTable(spec, statistics, among) {
   const rows = among.map((run) => [run, statistics.map((name) => figureNamed(run, spec.instrument, name))])
     .filter(([, figures]) => figures.some(Boolean));
@@ -176,7 +177,7 @@ function wholeTable(spec, statistics, among) {
       countCell(figures.find(Boolean).n)]), "headline"), "whole");
 }
 
-/* Charts of runs that were measured in one way, and what they were measured on. */
+/* The charts of runs of one kind (see kindsOf()), and a note about the images on which they were measured. */
 function depthGroup(spec, { words, among }, log) {
   const isOfNetwork = (statistic) => among.every((run) =>
     meansOf(run, spec.instrument, statistic).every((f) => f.node === ""));

@@ -1,14 +1,15 @@
 "use strict";
-/* How measured figures developed while training: one line a layer. */
+/* Charts of measurements during training, with one line per layer. */
 
-/* Instrument, statistic and title of what is offered of instruments with many statistics. */
+/* Instrument, statistic and title of the charts offered for instruments with many statistics. */
 const DEVELOPMENTS = [
   ["entropy", "mean", "Entropy, nats"], ["distance", "mean", "Distance, image sides"],
   ["jacobian", "nuclear", "Jacobian, nuclear"], ["jacobian", "frobenius", "Jacobian, Frobenius"],
   ["nsi", "attention", "NSI"], ["nsi", "block", "NSI of blocks"], ["residual", "composite", "Rank residual"],
   ["residual", "composite median", "Rank residual, median"]];
 
-/* Of an instrument that predicts a score, or scores, or is told briefly, one statistic; of others all. */
+/* The charts of an instrument: those in DEVELOPMENTS, else its main statistic (predictor, score or brief), else all its
+   statistics. */
 function developmentsOf(instrument, statistics) {
   const { predictor, score, brief, readings } = infoOf(instrument);
   if (DEVELOPMENTS.some(([name]) => name === instrument))
@@ -44,7 +45,7 @@ function linesOf(run, instrument, statistic) {
   }));
 }
 
-/* One chart a run, on one scale. */
+/* One chart per run. All have the same y axis. */
 function developmentCharts(among, [instrument, statistic, title], log) {
   const lines = among.map((run) => linesOf(run, instrument, statistic));
   return among.map((run, i) => chart({

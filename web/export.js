@@ -1,8 +1,8 @@
 "use strict";
-/* Tables as CSV and charts as SVG: scrolling() and chart() add the buttons. */
+/* Exports tables as CSV and charts as SVG. scrolling() and chart() add the buttons. */
 
-/* "4-runs-entropy-table" of texts from outside: letters, digits, dots, dashes and underscores only, and no more than 48
-   of each text. */
+/* Makes a file name such as "4-runs-entropy-table" from untrusted texts. It contains only letters, digits, dots, dashes
+   and underscores, at most 48 from each text. */
 function fileName(...parts) {
   const plain = parts.filter(Boolean).map((part) =>
     [...part.replace(/[^\p{L}\p{N}._-]+/gu, "-")].slice(0, 48).join("").replace(/^[-.]+|-+$/g, ""));
@@ -15,7 +15,7 @@ function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-/* A button that saves what `make` returns. what: the text that tells the button from others. */
+/* A button that saves the text that make() returns. what: name of the exported object, for labels and file names. */
 function exportButton(format, what, make) {
   const { type, suffix } = { CSV: { type: "text/csv;charset=utf-8", suffix: "csv" },
     SVG: { type: "image/svg+xml", suffix: "svg" } }[format];
@@ -33,23 +33,23 @@ function exportButton(format, what, make) {
 
 /* --- CSV ---------------------------------------------------------------------------------------------------------- */
 
-/* As RFC 4180 quotes. A text that a spreadsheet would take for a formula, as the name of a run's folder can be, gets an
-   apostrophe in front; numbers stay as they are. */
+/* Quotes a value as in RFC 4180. A text that a spreadsheet would run as a formula (the name of a run's folder is
+   untrusted) gets a leading apostrophe. Numbers do not. */
 function csvField(value) {
   const plain = String(value);
   const text = /^[=+\-@\t\r]/.test(plain) && Number.isNaN(Number(plain)) ? `'${plain}` : plain;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/* The values of a cell: [mean, deviation, n] of "12 ± 3 n 4", in full; a dash is no value. */
+/* The unrounded values of a cell: [mean, deviation, n] for "12 ± 3 n 4". The value of a dash is "". */
 function valuesOfCell(cell) {
   const { value, more } = cell.dataset;
   const first = value ?? cell.textContent.trim();
   return [first === "–" ? "" : first, ...(more ? JSON.parse(more) : [])];
 }
 
-/* A column of the file for each value that cells of the table's column have. The heading "top-1 %, mean ± deviation"
-   stands for "top-1 %, mean" and "top-1 %, deviation"; data-csv has other names. */
+/* The names of the CSV columns for one table column, one for each value in its cells. The heading "top-1 %, mean ±
+   deviation" becomes "top-1 %, mean" and "top-1 %, deviation", unless data-csv has other names. */
 function csvHeads(head, width) {
   const text = head.textContent.trim(), [first, second] = text.split(" ± ");
   const base = first.replace(/, mean$/, "");
@@ -73,7 +73,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const INHERITED = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray",
   "stroke-linecap", "stroke-linejoin", "paint-order", "font-family", "font-size", "font-weight", "text-anchor"];
 
-/* The style sheet's colours may be of spaces that programs for drawings do not know. */
+/* Converts a colour to rgb() or rgba(), because drawing programs may not support the style sheet's colour spaces. */
 const plainColour = (() => {
   const canvas = document.createElement("canvas"), known = new Map();
   canvas.width = canvas.height = 1;
@@ -97,7 +97,7 @@ function svgElement(tag, attributes = {}, ...children) {
   return node;
 }
 
-/* Sets what the style sheet says as attributes, where the parent's copy has not said it. */
+/* Copies the computed style of a node to attributes of its copy. Omits properties inherited from the parent. */
 function inlineStyle(node, copy, inherited) {
   const style = getComputedStyle(node);
   for (const name of INHERITED) {
@@ -110,7 +110,7 @@ function inlineStyle(node, copy, inherited) {
   return style;
 }
 
-/* A copy that needs neither the style sheet nor the page; null of what is not shown. */
+/* Returns a copy of a node that does not depend on the style sheet, or null if the node is not shown. */
 function standalone(node, inherited = null) {
   const shown = getComputedStyle(node);
   if (shown.display === "none" || shown.visibility === "hidden") return null;
@@ -126,7 +126,7 @@ function standalone(node, inherited = null) {
   return copy;
 }
 
-/* What the chart's key and the page's legend say of it: [{marks: [svg], text}]. */
+/* The entries of the exported legend, from the page's legend and the chart's key: [{marks: [svg], text}]. */
 function legendOf(figure, spec) {
   const key = [...figure.querySelectorAll(".key > span")].map((item) =>
     ({ marks: [...item.querySelectorAll("svg")], text: item.textContent.trim() }));
@@ -135,7 +135,8 @@ function legendOf(figure, spec) {
   return [...(told ? [] : shown.map((run) => ({ marks: [sample(run)], text: run.name }))), ...key];
 }
 
-/* Lays the legend out in rows below the chart: {nodes, height}. The marks must be in the page for their styles. */
+/* Arranges the legend in rows below the chart. Returns {nodes, height}. The marks must be in the page, so that their
+   styles can be computed. */
 function drawLegend(entries, width, top, font) {
   const context = document.createElement("canvas").getContext("2d");
   context.font = `12px ${font}`;
@@ -161,15 +162,15 @@ function drawLegend(entries, width, top, font) {
   return { nodes, height: entries.length ? y - top + 16 : 0 };
 }
 
-/* Characters that XML has no place for. */
+/* Replaces characters that XML does not allow. */
 function xmlText(text) {
   return text.replace(/[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, "\u{FFFD}");
 }
 
-/* The chart as it is shown, with its title, the runs and its key, as a file of its own. */
+/* Returns the chart as currently shown, with title, legend and key, as the text of an SVG file. */
 function svgOf(figure, spec) {
   const drawn = figure.querySelector("svg.chart"), { width, height } = drawn.viewBox.baseVal, head = 30;
-  const box = drawn.getBBox(), left = Math.min(0, box.x) - 4; /* an axis' labels may stand outside */
+  const box = drawn.getBBox(), left = Math.min(0, box.x) - 4; /* labels of an axis may extend beyond the view box */
   const wide = Math.ceil(Math.max(width, box.x + box.width) + 4 - left);
   const style = getComputedStyle(figure), place = element("div", { class: "exporting" });
   const entries = legendOf(figure, spec);

@@ -1,5 +1,5 @@
 "use strict";
-/* The page, put together. */
+/* Builds the page from its sections. */
 
 function title() {
   return report.title ?? report.sweep.name ??
@@ -30,7 +30,7 @@ function legendChip(run, text = run.name) {
   return chip;
 }
 
-/* A chip a run; of several settings those of one setting are together, called by their seeds. */
+/* Makes one chip per run. If there are several settings, groups the chips by setting and labels them by seed. */
 function legend() {
   if (runs.length === 1) return [];
   if (!bySetting) return runs.map((run) => legendChip(run));
@@ -40,7 +40,7 @@ function legend() {
   element("span", { class: "reading" }, "Colour: setting. Marker and dash: seed.")];
 }
 
-/* What a link leads to must not lie under the bar that stays. */
+/* Keeps the targets of links below the sticky bar. */
 function watchBar() {
   const bar = document.querySelector(".bar"), root = document.documentElement;
   const set = () => { root.style.scrollPaddingTop = `${bar.offsetHeight + 8}px`; };

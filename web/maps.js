@@ -1,5 +1,5 @@
 "use strict";
-/* Attention maps: an image, a query in it, and where each layer and head looks from there. */
+/* Attention maps: shows, for a query in an image, the attention weights of each layer and head. */
 
 function bytesOf(text) {
   const binary = atob(text), bytes = new Uint8Array(binary.length);
@@ -7,21 +7,22 @@ function bytesOf(text) {
   return bytes;
 }
 
-/* A run's maps, decoded. Head -1 means all heads together: the mean of their maps. */
+/* Decodes a run's maps. Head -1 is the mean of the maps of all heads. */
 function atlasOf(run) {
   const { maps } = run, n = maps.tokens, patches = n - maps.prefix;
   const pixels = bytesOf(maps.image.data);
   const nodes = maps.nodes.map((node) => ({ name: node.node, heads: node.heads, levels: bytesOf(node.levels),
     figures: new Float32Array(bytesOf(node.figures).buffer), place: new Int32Array(bytesOf(node.place).buffer) }));
-  /* What was computed of a query before its weights were rounded: entropy in nats; the weights on itself (self), on all
-     prefix tokens (prefix) and on the patch with the largest weight (largest); best is the token of that patch. */
+  /* Values of a query, computed from unrounded weights: entropy in nats; the weights on the query itself (self), on all
+     prefix tokens (prefix) and on the patch with the largest weight (largest); and that patch's token (best). */
   function figures(image, layer, head, query) {
     const node = nodes[layer], row = (image * (node.heads + 1) + (head < 0 ? node.heads : head)) * n + query;
     const names = maps.figure_names, first = row * names.length;
     return { ...Object.fromEntries(names.map((name, i) => [name, node.figures[first + i]])),
       best: maps.prefix + node.place[row] };
   }
-  /* A query's weights on the patches, for colours: each head's are rounded to 255ths of its largest. */
+  /* A query's weights on the patches, for drawing. The weights of each head are rounded to multiples of 1/255 of the
+     largest. */
   function row(image, layer, head, query) {
     const node = nodes[layer], out = new Float32Array(patches);
     const heads = head < 0 ? d3.range(node.heads) : [head];
@@ -50,8 +51,8 @@ function drawPhoto(canvas, atlas, image) {
   canvas.getContext("2d").putImageData(data, 0, 0);
 }
 
-/* A row of weights on the patches as colours. strength: how much of an image below they cover, 1 all of it where the
-   largest weight is; where little is looked at the image stays. Without it they stand alone. */
+/* Draws a query's weights on the patches as colours. strength: opacity at the largest weight, 0 to 1; smaller weights
+   are more transparent, so that an image below stays visible. If undefined, colours are opaque. */
 function drawWeights(canvas, atlas, row, strength) {
   const { grid_h, grid_w } = atlas.maps, most = d3.max(row) || 1;
   canvas.width = grid_w;
@@ -102,7 +103,7 @@ function placeOf(maps, token) {
 function percent(value) {
   return `${number(100 * value, 3)} %`;
 }
-/* An image's name and what its file says of it: texts, whatever they hold. */
+/* The image's name and caption, both untrusted. */
 function pictureWords({ name, caption }) {
   return [element("b", {}, name), caption ? ` · ${caption}` : ""];
 }
@@ -122,14 +123,14 @@ function describeRow(atlas, state, head, figures, query) {
 
 /* --- the explorer of one run -------------------------------------------------------------------------------------- */
 
-/* Whether images of one name in both runs are one image. */
+/* Whether images with the same name in both runs are the same image. */
 function haveSameImages(a, b) {
   const one = measuredFacts(a), other = measuredFacts(b);
   return one.data === other.data || (one.contents !== undefined && one.contents === other.contents);
 }
 
-/* chosen: the image that is shown, by its run and name; all runs share it. Returns the panel, and follow(), which shows
-   that image if the run has it. */
+/* Makes the panel of one run. chosen: run and name of the selected image, shared by all panels. Returns {panel,
+   follow}; follow() selects that image if the run has it. */
 function explorer(run, chosen) {
   const atlas = atlasOf(run), { maps } = atlas;
   const state = { image: 0, layer: Math.round(0.6 * (atlas.nodes.length - 1)), head: -1, strength: 0.6,
@@ -196,7 +197,7 @@ function explorer(run, chosen) {
       title: picture.name, "aria-label": `Image ${i + 1}, ${picture.name}${told}` }, canvas);
   }));
 
-  /* Layers from left to right, as in the charts; the first row is that of all heads together. */
+  /* One column per layer, from left to right as in the charts. The first row shows all heads together. */
   const side = Math.max(30, Math.min(76, Math.floor(620 / atlas.nodes.length)));
   grid.style.gridTemplateColumns = `max-content repeat(${atlas.nodes.length}, minmax(30px, ${side}px))`;
   grid.append(element("span"), ...atlas.nodes.map((node) => element("span", { title: node.name }, blockName(node.name))));
@@ -244,7 +245,7 @@ function explorer(run, chosen) {
   return { panel, follow };
 }
 
-/* What the page has no room for is said. */
+/* A note about images that are not shown because of the page's size limit. */
 function leftOut(run) {
   const { maps } = run;
   if (maps.count === maps.images) return null;

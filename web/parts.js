@@ -1,5 +1,6 @@
 "use strict";
-/* What sections are made of: elements, runs' looks, the tip, choices, tables, an instrument's method. */
+/* Building blocks of sections: elements, colours and markers of runs, the tooltip, radio buttons, tables, descriptions
+   of instruments. */
 
 function element(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -12,15 +13,15 @@ function element(tag, attributes = {}, ...children) {
   return node;
 }
 
-/* --- runs' looks -------------------------------------------------------------------------------------------------- */
+/* --- colours and markers of runs ---------------------------------------------------------------------------------- */
 
 const SHAPES = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolStar, d3.symbolCross,
   d3.symbolWye];
 const DASHES = [null, "7 5", "2 4.5", "11 4 2 4", "13 7"];
 const COLOURS = 8;
 
-/* Of several settings a colour is a setting's, and marker and dash are a seed's; otherwise colour and marker are a
-   run's. Where colours begin again, marker and dash are others. */
+/* If there are several settings, the colour shows the setting, and marker and dash show the seed. Otherwise colour and
+   marker show the run. When colours repeat, marker and dash change. */
 const bySetting = runs.some((run) => run.setting !== null) && groupsOf(runs).length > 1;
 const looks = (() => {
   const seeds = [...new Set(runs.filter((run) => run.setting !== null).map(seedOf))];
@@ -50,7 +51,7 @@ function emblem(run) {
   svg.append("path").attr("class", "mark").attr("d", symbolOf(run, 80));
   return svg.node();
 }
-/* The run's marker on its line. */
+/* The run's marker and, if runs differ in their dashes, its line. */
 function sample(run) {
   if (!anyDashed) return emblem(run);
   const svg = d3.create("svg").attr("viewBox", "-24 -7 48 14").attr("aria-hidden", "true")
@@ -63,7 +64,7 @@ function nameOf(run) {
   return element("span", { class: "name" }, emblem(run), run.name);
 }
 
-/* --- the tip ------------------------------------------------------------------------------------------------------ */
+/* --- the tooltip -------------------------------------------------------------------------------------------------- */
 
 const tip = (() => {
   const node = document.getElementById("tip");
@@ -84,7 +85,7 @@ const tip = (() => {
 /* --- choices ------------------------------------------------------------------------------------------------------ */
 
 let choices = 0;
-/* One of several: [value, label] each. Calls back when another is chosen. */
+/* Radio buttons. options: [value, label] each. Calls change(value) when the user chooses another option. */
 function choice(title, options, chosen, change) {
   const name = `choice-${choices++}`;
   return element("div", { class: "choice", role: "radiogroup", "aria-label": title },
@@ -102,7 +103,8 @@ function scaleChoice(log, change) {
 function whole(value) {
   return isNumber(value) ? String(value) : "";
 }
-/* A cell that shows a number rounded and keeps it whole, with what else it shows: data-more, a JSON list. */
+/* A cell that shows rounded numbers. data-value has the unrounded value; data-more has the unrounded deviation and n as
+   a JSON list. */
 function numberCell(value, deviation, n) {
   const more = n !== undefined ? [deviation, n] : deviation !== undefined ? [deviation] : null;
   const cell = element("td", { "data-value": whole(value), title: whole(value),
@@ -113,7 +115,7 @@ function numberCell(value, deviation, n) {
 function countCell(value, write = count) {
   return element("td", { "data-value": whole(Number(value ?? NaN)) }, write(value));
 }
-/* head: texts, or {text, csv} where the columns of the file have names of their own (csvHeads() in export.js). */
+/* head: texts, or {text, csv} to give the columns of the CSV file other names (see csvHeads() in export.js). */
 function table(head, rows, className = "") {
   const names = head.map((entry) => (typeof entry === "string" ? { text: entry } : entry));
   return element("table", { class: className },
@@ -121,7 +123,7 @@ function table(head, rows, className = "") {
       element("th", { scope: "col", class: rows[0]?.[i].className, "data-csv": csv && JSON.stringify(csv) }, text)))),
     element("tbody", {}, ...rows.map((cells) => element("tr", {}, ...cells))));
 }
-/* The largest value that a unit allows; undefined: any. */
+/* The largest possible value in a unit; undefined if there is none. */
 function mostOf(unit) {
   return unit === "%" ? 100 : undefined;
 }
@@ -129,7 +131,7 @@ function mostOf(unit) {
 function withUnit(name, unit) {
   return unit && unit !== "1" ? `${name}, ${unit}` : name;
 }
-/* A table that scrolls where it is wider than the page, and says so; with its export. */
+/* A table with an export button. If it is wider than the page, it scrolls and shows a hint. */
 const widths = new ResizeObserver((entries) => requestAnimationFrame(() => {
   for (const { target } of entries)
     target.parentElement.lastElementChild.hidden = target.scrollWidth <= target.clientWidth + 1;
@@ -140,7 +142,7 @@ function scrolling(content, className = "") {
   return element("div", { class: "scrolling" }, part, exportButton("CSV", "table", () => csvOf(content)),
     element("p", { class: "more", hidden: true }, "The table goes on to the right: scroll →"));
 }
-/* A table that is made when somebody opens it. */
+/* A collapsed table, which is built when the user opens it. */
 function valueTable(make, note) {
   const details = element("details", {}, element("summary", {}, "Values"));
   details.addEventListener("toggle", () => {
@@ -159,13 +161,13 @@ function method(name) {
       ["Unit", info.unit === "1" ? "none, a ratio" : info.unit]].flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
 }
 
-/* What an instrument is for, without its name where that is the heading already. */
+/* An instrument's summary, without the instrument's name if the heading already contains it. */
 function summaryOf(name, heading) {
   const text = instruments.get(name)?.summary ?? "", start = `${heading.toLowerCase()}: `;
   return text.startsWith(start) ? text.slice(start.length) : text;
 }
 
-/* A section with its heading; `extra` stands at the heading's right. */
+/* A section with a heading. extra: element to the right of the heading. */
 function section(id, title, about, extra) {
   return element("section", { id, "aria-labelledby": `${id}-title` },
     element("div", { class: "section-head" },

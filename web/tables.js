@@ -1,5 +1,5 @@
 "use strict";
-/* The runs themselves; what seeds say; figures of whole networks. */
+/* The overview of the runs, the comparison over seeds, and measurements of whole networks. */
 
 function runCard(run) {
   const { score, where } = scoreOf(run), metric = scoreMetric(run);
@@ -25,7 +25,7 @@ function meanAndDeviation(values) {
   return { mean, deviation: values.length > 1 ? d3.deviation(values) : null };
 }
 
-/* What may be concluded, said plainly: nothing from one seed. */
+/* A sentence about which conclusions the number of seeds allows. */
 function seedSentence() {
   if (runs.length === 1) return "One run: its figures describe this network, not its kind. n is the number of images.";
   const what = `${plural(runs.length, "run")} of ${plural(configurations.length, "configuration")}`;
@@ -39,7 +39,7 @@ function seedSentence() {
     "Differences within a deviation or two may be chance; few seeds say little.";
 }
 
-/* Runs that repeat a seed: shown, but no further evidence. */
+/* A note about runs that repeat a seed. They are shown, but not included in means. */
 function repeatedNote() {
   const repeated = configurations.flatMap((group) => {
     const counted = distinctSeeds(group);
@@ -50,14 +50,14 @@ function repeatedNote() {
   return element("p", { class: "note", id: "repeated" }, `${repeated.join("; ")}: shown, not averaged.`);
 }
 
-/* Runs of one setting are called by it. */
+/* The name of a group of runs: their setting or, if they have none, the names of the runs. */
 function nameOfGroup(group) {
   const { setting } = group[0];
   return setting !== null && group.every((run) => run.setting === setting) ? setting
     : group.map((run) => run.name).join(", ");
 }
 
-/* What a configuration is called where others differ from it: the settings in which they do. */
+/* Describes a configuration by the settings in which configurations differ, and its data set. */
 function configurationName(group) {
   const rows = settingRows().filter(([key, values]) => !key.startsWith("measured: ") && key !== "seed" &&
     new Set(group.map((run) => String(values[run.index] ?? ""))).size === 1);
@@ -67,13 +67,14 @@ function configurationName(group) {
     .filter(Boolean).join(", ");
 }
 
-/* "top-1 %" */
+/* Label and unit of a run's score: "top-1 %". */
 function scoreTitle(run) {
   const metric = scoreMetric(run);
   return metric ? `${metric.label} ${metric.unit}`.trim() : "score";
 }
 
-/* Where tasks differ, each row says what its score is. */
+/* The table of scores over seeds, or null if no configuration has two seeds. If tasks differ, each row names its
+   metric. */
 function seedTable() {
   if (configurations.every((group) => distinctSeeds(group).length < 2)) return null;
   const titles = [...new Set(runs.map(scoreTitle))], [score] = titles.length > 1 ? ["score"] : titles;
@@ -128,18 +129,20 @@ function overviewSection() {
   return part;
 }
 
-/* --- figures of whole networks ------------------------------------------------------------------------------------ */
+/* --- measurements of whole networks ------------------------------------------------------------------------------- */
 
 function networkInstruments() {
   return measuredInstruments().filter((name) => isOfNetworks(name) &&
     !DEPTHS.some((spec) => spec.instrument === name));
 }
 
-/* Right or wrong has a deviation of its own; the standard error says how sure the mean is. */
+/* The standard error of a mean. For scores, it is shown in place of the deviation, because the deviation of right or
+   wrong answers follows from their mean. */
 function errorOf(figure) {
   return figure && isNumber(figure.deviation) && figure.n > 0 ? figure.deviation / Math.sqrt(figure.n) : null;
 }
-/* [reading, what its row is called]: one of all readings that agree on these runs; [[null]] without readings. */
+/* The rows for an instrument's readings, [reading, label] each. One row if all readings agree on these runs; [[null]]
+   if the instrument has no readings. */
 function readingRows(instrument, among) {
   const { readings, readings_agree: why } = infoOf(instrument);
   if (!readings) return [[null]];
@@ -148,7 +151,7 @@ function readingRows(instrument, among) {
   if (new Set(readings.map(values)).size > 1) return readings.map((reading) => [reading, reading]);
   return [[readings[0], `${readings.join(" and ")}${why ? `: ${why}` : ""}`]];
 }
-/* A row a run and reading, a column a statistic. */
+/* One row per run and reading, one column per statistic. */
 function networkTable(instrument, { words, among }) {
   const { scores } = infoOf(instrument), names = statisticNames(instrument), readings = readingRows(instrument, among);
   const rows = among.flatMap((run) => readings.map(([reading, label]) => {

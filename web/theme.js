@@ -1,5 +1,5 @@
 "use strict";
-/* Light, dark, or what the system says, which the style sheet knows by itself. */
+/* The button that selects the theme: light, dark or the system's, which the style sheet detects. */
 
 (() => {
   const KEY = "attscope-theme";
@@ -15,7 +15,7 @@
   }
   try {
     chosen = localStorage.getItem(KEY);
-  } catch { /* a page from disk may be refused its storage */ }
+  } catch { /* browsers may deny storage to a page from the disk */ }
   choose(chosen);
   button.addEventListener("click", () => {
     choose(names[(names.indexOf(chosen) + 1) % names.length]);

@@ -1,5 +1,5 @@
 "use strict";
-/* Training: loss, metrics of evaluations and learning rate over updates. */
+/* Charts of a training: loss, evaluation metrics and learning rate over updates. */
 
 function tellValue(run, what, at, value) {
   return `${run.name}\n${what} ${number(value)}\n${at}`;
@@ -26,11 +26,12 @@ function lineKey(...entries) {
   }));
 }
 
-/* The unit of the training loss: that of the task's metric "loss". */
+/* The unit of the training loss, which is that of the task's metric "loss". */
 function lossUnit(run) {
   return taskOf(run).metrics.find(({ name }) => name === "loss")?.unit ?? "";
 }
-/* What a run's evaluations have. Metrics that two tasks call alike are one; losses of two tasks are not. */
+/* The metrics of a run's evaluations. Metrics of two tasks with the same description share a chart; losses of two tasks
+   do not. */
 function metricsOf(run) {
   const { name: task, metrics } = taskOf(run);
   return metrics.filter((metric) => hasEpochs(run, evaluatedAs(metric)))
@@ -39,12 +40,12 @@ function metricsOf(run) {
 function hasMetric(run, metric) {
   return metricsOf(run).some((own) => JSON.stringify(own) === JSON.stringify(metric));
 }
-/* The loss first. */
+/* The metrics of all runs, with losses first. */
 function metricsAmong(among) {
   const found = new Map(among.flatMap(metricsOf).map((metric) => [JSON.stringify(metric), metric]));
   return [...found.values()].sort((a, b) => (b.name === "loss") - (a.name === "loss"));
 }
-/* "Training loss, nats"; where the runs are of several tasks, with the task. */
+/* A title such as "Training loss, nats", with the task's name if the runs have several tasks. */
 function lossTitle(among, text, unit, task) {
   return withUnit(text, unit) + (among.some((run) => taskOf(run).name !== task) ? ` (${task})` : "");
 }
@@ -82,7 +83,7 @@ function metricChart(among, metric, log) {
   });
 }
 
-/* A training of fewer updates than it logs one of has epochs only. */
+/* The learning rate over logged steps, or over epochs if the training was too short to log steps. */
 function rateSeries(run) {
   return run.steps.step.length > 1 || !hasEpochs(run, "lr") ? stepSeries(run, "lr", "learning rate", false)
     : epochSeries(run, "lr", "learning rate");

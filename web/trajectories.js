@@ -1,20 +1,20 @@
 "use strict";
-/* Sweeps: settings over their seeds, figures along the network image by image, rank correlations of figures. */
+/* Sweeps: the table of settings, measurements of single images along the network, and rank correlations. */
 
-/* Runs that no sweep made are in none. */
+/* Groups the runs of sweeps by setting. Other runs are omitted. */
 function settingGroups() {
   return groupsOf(runs.filter((run) => run.setting !== null));
 }
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
 
-/* A setting's figure of the whole network. */
+/* A cell with a setting's measurement of the whole network. */
 function settingFigure(setting, instrument, statistic) {
   const f = setting.figures.find((g) => g.instrument === instrument && g.node === "" && g.statistic === statistic);
   return numberCell(f?.mean ?? null, f?.deviation, f && f.n !== setting.n ? f.n : undefined);
 }
 
-/* The mean over layers of an instrument's first statistic, of each run of the setting. */
+/* A cell with the mean over layers of an instrument's first statistic: mean and deviation over the setting's runs. */
 function layerCell(setting, instrument) {
   const statistic = statisticsOf(instrument)[0];
   const values = runs.filter((run) => run.setting === setting.setting && run.measured_apart)
@@ -27,7 +27,8 @@ function isMeasured(settings, instrument) {
   return settings.some(({ figures }) => figures.some((f) => f.instrument === instrument));
 }
 
-/* Of an instrument that measures networks as a whole: its score, or else everything that tables of sweeps have. */
+/* Columns of an instrument that measures whole networks: its main statistic (score or brief), or all if it has none.
+   Each is [title, function that makes the cell]. */
 function networkColumns(instrument) {
   const { score, brief } = infoOf(instrument), only = score ?? brief;
   return statisticNames(instrument).filter((name) => !only || name === only).map((name) => {
@@ -36,13 +37,14 @@ function networkColumns(instrument) {
       statisticIn(name, (infoOf(instrument).readings ?? []).includes(reading) ? reading : null))];
   });
 }
-/* Readings of what measures networks as a whole, each a row of its setting; [null] where there are none. */
+/* The readings of instruments that measure whole networks, one row per setting each; [null] if there are none. */
 function settingReadings(settings) {
   const found = networkInstruments().filter((name) => isMeasured(settings, name))
     .flatMap((name) => infoOf(name).readings ?? []);
   return found.length ? [...new Set(found)] : [null];
 }
-/* Columns of what was measured: title, and the cell of a setting in a reading; what has no readings first. */
+/* All measured columns, [title, function that makes the cell of a setting and reading] each. Columns that do not depend
+   on the reading come first. */
 function measuredColumns(settings) {
   const has = (instrument) => isMeasured(settings, instrument);
   const whole = networkInstruments().filter(has);
@@ -57,11 +59,11 @@ function measuredColumns(settings) {
   ];
 }
 
-/* The metric by which a setting's task is judged; undefined where no training evaluated it. */
+/* The metric by which a setting's task judges a network; undefined if no training evaluated it. */
 function settingMetric({ task, metric }) {
   return tasks.get(task)?.metrics.find(({ name }) => name === metric);
 }
-/* Columns of scores as the trainings evaluated them last, where no instrument measured them: one a metric. */
+/* Columns with the scores of the last evaluation, one per metric, if a setting lacks a measured score. */
 function scoreColumns(settings) {
   const isScored = (setting) => SCORE?.statistic === setting.metric &&
     setting.figures.some((f) => f.instrument === SCORE.instrument && f.statistic === SCORE.statistic && f.n > 0);
@@ -77,7 +79,7 @@ function settingRow(setting, reading, columns) {
     numberCell(setting.seconds, setting.seconds_deviation), ...columns.map(([, cell]) => cell(setting, reading))];
 }
 
-/* A sentence a setting, where runs of it failed: no table or chart has them. */
+/* One sentence per setting with failed runs, which are in no table or chart. */
 function failedNotes() {
   return [...d3.group(report.failed, (run) => run.setting)].map(([setting, failed]) => {
     const reason = failed.find((run) => run.reason)?.reason;
@@ -114,15 +116,15 @@ function sampledRuns(instrument) {
   return runs.filter((run) => run.measured_apart &&
     statisticsOf(instrument).some((s) => samplesOf(run, instrument, s).length));
 }
-/* Instruments whose figures of single images were kept. */
+/* Instruments for which values of single images were recorded. */
 function sampledInstruments() {
   return measuredInstruments().filter((name) => sampledRuns(name).length);
 }
 
 const ENVELOPE_DASH = "5 4";
 
-/* Of one run in one stage: a line for each image, and dashed the least and the largest value at each step over all
-   images that were kept. */
+/* The series of one run in one stage: a line for each image, and dashed lines for the minimum and the maximum over all
+   recorded images at each node. */
 function trajectorySeries({ run, figures }, axis) {
   const place = placesOn(axis, figures.map((f) => f.node));
   const kept = d3.min(figures, (f) => f.samples.length);
@@ -136,7 +138,7 @@ function trajectorySeries({ run, figures }, axis) {
   line((samples) => d3.max(samples), { dash: ENVELOPE_DASH, tell: tell(`largest of ${kept} images`) })];
 }
 
-/* One row of panels: a stage, setting beside setting on one scale. */
+/* One row of charts for a stage, one chart per setting. All have the same y axis. */
 function stageRow(title, columns, log) {
   const axis = axisOf(columns.flatMap(({ figures }) => figures.map((f) => f.node)));
   const all = columns.map((column) => trajectorySeries(column, axis));
@@ -194,11 +196,12 @@ function correlationsOf() {
   return report.sweep.correlations.some((c) => c.setting === null && c.n >= 3)
     ? report.sweep.correlations.filter((c) => c.n >= 2) : [];
 }
-/* [x, y], each once. */
+/* The pairs [x, y] of correlated measurements, without duplicates. */
 function correlatedPairs() {
   return [...new Map(correlationsOf().map(({ x, y }) => [JSON.stringify([x, y]), [x, y]])).values()];
 }
-/* What people call a figure: {instrument, title, unit, reading}; "ζ*", "entropy mean of blocks.3.attn". */
+/* Describes a measurement: {instrument, title, unit, reading}, with a title such as "ζ*" or "entropy mean of
+   blocks.3.attn". */
 function describeFigure(called) {
   const figure = runs.map((run) => figureCalled(run, called)).find(Boolean);
   const { instrument, node } = figure, { name, reading } = splitStatistic(instrument, figure.statistic);
@@ -208,7 +211,7 @@ function describeFigure(called) {
     title: `${own ? title : statisticIn(instrument, name)}${node ? ` of ${node}` : ""}` };
 }
 
-/* Of runs with both figures. */
+/* The point of a run that has both measurements; null for other runs. */
 function pointOf(run, [xName, yName]) {
   const x = figureCalled(run, xName)?.mean, y = figureCalled(run, yName)?.mean;
   return run.measured_apart && isNumber(x) && isNumber(y) ? { x, y } : null;
@@ -234,7 +237,7 @@ function scatter(pair, title) {
   });
 }
 
-/* A chart a pair; readings of x that agree on all runs share one. */
+/* One chart per pair. Readings of x that agree on all runs share a chart. */
 function scatters() {
   const alike = d3.group(correlatedPairs(), (pair) => {
     const { instrument, title, reading } = describeFigure(pair[0]);
@@ -280,7 +283,7 @@ function smallSentence() {
     `n = ${fewest} even perfect agreement has p = ${number(chance, 2)}.`);
 }
 
-/* "Accuracy against total neural stiffness", where all pairs are of these two. */
+/* The section's title: "Accuracy against total neural stiffness" if all pairs are of these two instruments. */
 function correlationTitle() {
   const titles = new Set(correlatedPairs().map((pair) => {
     const [x, y] = pair.map((called) => titleOf(describeFigure(called).instrument));
