@@ -186,7 +186,7 @@ function watchCursor(svg, stops) {
  * dash (replaces the run's dashes), apart (no line between the points), shift (in pixels, to the right), colour. */
 function chart(spec) {
   const svg = d3.create("svg").attr("class", "chart").attr("tabindex", 0).attr("role", "img")
-    .attr("aria-label", `${spec.title}: a chart. Left and right arrow keys go from point to point.`);
+    .attr("aria-label", `${spec.title}: chart. The left and right arrow keys move between points.`);
   const figure = element("figure", {}, element("div", { class: "figure-head" }, element("h3", {}, spec.title),
     exportButton("SVG", spec.title, () => svgOf(figure, spec))), svg.node());
   if (spec.key) figure.append(spec.key);

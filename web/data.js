@@ -85,7 +85,7 @@ const runs = report.runs.map((run, index) => ({
 
 /* The explanation of the mark on measurements that another instrument excludes. */
 function excludedNote(instrument) {
-  return infoOf(instrument).excluded ?? "left out";
+  return infoOf(instrument).excluded ?? "excluded";
 }
 
 /* Whether all nodes were measured, so that the first node listed is the first of the network. */
@@ -218,16 +218,16 @@ function originOf(run) {
   if (!run.measured.length) return "";
   const { step, split, images } = run.measured[0];
   const where = images === null ? split : `${count(images)} images${split ? ` (${split})` : ""}`;
-  return run.measured_apart ? where : `${where}, while training, at update ${count(step)}`;
+  return run.measured_apart ? where : `${where}, during training, at update ${count(step)}`;
 }
 
 /* Splits runs into those measured at a checkpoint on a data set and those measured during training (at the last
    measured update, on augmented images). The two kinds are not comparable, so they never share a chart. */
 function kindsOf(among) {
   const apart = among.filter((run) => run.measured_apart), training = among.filter((run) => !run.measured_apart);
-  return [{ among: apart, words: training.length ? "Of checkpoints, on a data set" : null },
+  return [{ among: apart, words: training.length ? "Checkpoints, measured on a data set" : null },
     { among: training,
-      words: "While training, on an update's own images (augmented); not comparable with a measurement" }]
+      words: "Measured during training, on the augmented images of one update; not comparable with checkpoints" }]
     .filter((kind) => kind.among.length);
 }
 
@@ -303,8 +303,8 @@ function scoresOf(run) {
   const measured = run.measured_apart && SCORE?.statistic === metric.name
     ? figureNamed(run, SCORE.instrument, SCORE.statistic) : undefined;
   if (measured) {
-    const where = `of ${plural(measured.n, "image")}`;
-    found.push({ score: measured.mean, where, of: `measured, ${where}${facts.split ? ` (${facts.split})` : ""}`,
+    const where = `on ${plural(measured.n, "image")}`;
+    found.push({ score: measured.mean, where, of: `measured ${where}${facts.split ? ` (${facts.split})` : ""}`,
       key: JSON.stringify(["measured", facts.contents ?? facts.data, facts.split, measured.n, facts.precision]) });
   }
   const epoch = run.epochs.findLast((e) => isNumber(e[key]));

@@ -15,13 +15,13 @@ const DEPTHS = [
   { instrument: "nsi",
     labels: { attention: "NSI, reading attention", unit: "NSI, reading unit", block: "NSI of whole blocks" } },
   { instrument: "gate", most: 1, labels: { mean: "Mean gate", deviation: "Deviation over channels",
-    minimum: "Least", maximum: "Largest", median: "Median", "quantile 0.1": "Quantile 0.1",
+    minimum: "Minimum", maximum: "Maximum", median: "Median", "quantile 0.1": "Quantile 0.1",
     "quantile 0.9": "Quantile 0.9", "share < 0.5": "Share < 0.5", "share < 1": "Share < 1",
     "rank correlation with zeta": "rank correlation with ζ" } },
   { instrument: "residual", log: true,
     labels: { composite: "Composite norm", frobenius: "Frobenius norm",
       "composite median": "Composite norm, from the median", "frobenius median": "Frobenius norm, from the median" },
-    caption: "Down: tokens become alike." },
+    caption: "Smaller values: tokens are more alike." },
 ];
 
 const OTHERS = { heads: true, labels: {} };
@@ -36,7 +36,7 @@ function depthSpecs() {
 /* The largest possible entropy, ln N, for each number of tokens N. */
 function entropyLimits(among) {
   const sizes = [...new Set(among.map(tokensOf))].filter((tokens) => tokens > 0);
-  return sizes.map((tokens) => ({ y: Math.log(tokens), label: `ln ${count(tokens)}, all tokens alike` }));
+  return sizes.map((tokens) => ({ y: Math.log(tokens), label: `ln ${count(tokens)}, uniform attention` }));
 }
 
 /* Horizontal offset of a run's marks in pixels, so that marks of several runs do not overlap. */
@@ -100,7 +100,7 @@ function keyOf(heads, hollow) {
     heads ? item((svg) => {
       for (const x of [5, 11, 17])
         svg.append("circle").attr("class", "head-dot").attr("r", 2.6).attr("cx", x).attr("cy", 5);
-    }, "one head each") : null);
+    }, "single heads") : null);
 }
 
 function labelOf(spec, statistic) {
@@ -144,7 +144,7 @@ function depthChart(spec, statistic, title, among, lines, log) {
     most: spec.most,
     log,
     references: spec.references?.(among),
-    caption: [several ? "Parts of one block are drawn side by side, in the order in which the block runs them." : null,
+    caption: [several ? "Nodes of one block are drawn side by side, in the order of execution." : null,
       infoOf(spec.instrument).excluded ? `Hollow: ${excludedNote(spec.instrument)}.` : null,
       spec.caption].filter(Boolean).join(" "),
     key: keyOf(heads, hollow),
@@ -159,10 +159,10 @@ function depthTable(spec, statistics) {
       element("td", {}, run.name), element("td", { class: "text" }, statistic),
       element("td", { class: "text" }, f.node),
       element("td", {}, f.head < 0 ? "all" : String(f.head)), numberCell(f.mean), numberCell(f.deviation),
-      countCell(f.n), ...(marks ? [element("td", { class: "text" }, f.excluded ? "left out *" : "counted")] : [])])));
+      countCell(f.n), ...(marks ? [element("td", { class: "text" }, f.excluded ? "yes *" : "no")] : [])])));
   const unit = instruments.get(spec.instrument)?.unit;
   return table(["run", "statistic", "node", "head", withUnit("mean", unit), withUnit("deviation", unit), "n",
-    ...(marks ? ["mark"] : [])], rows);
+    ...(marks ? ["excluded"] : [])], rows);
 }
 
 /* A table of measurements of whole networks, with one row per run. */

@@ -18,7 +18,7 @@ function developmentsOf(instrument, statistics) {
   return wanted.filter((statistic) => statistics.includes(statistic)).map((statistic) => {
     const { name, reading } = splitStatistic(instrument, statistic), { title, unit } = statisticInfo(instrument, name);
     const whole = predictor || score ? title : `${titleOf(instrument)}, ${statisticIn(title, reading)}`;
-    return [instrument, statistic, withUnit(score ? `${capital(title)} of training images` : whole, unit)];
+    return [instrument, statistic, withUnit(score ? `${capital(title)} on training images` : whole, unit)];
   });
 }
 function offeredDevelopments(among) {
@@ -69,10 +69,10 @@ function developmentSection() {
     methodPlace.replaceChildren(method(instrument) ?? "");
   }
   const part = section("development", "Development",
-    "How the figures moved while training: of one update's own images, augmented, not of a data set. " +
-    "One line a layer: faint near the input, strong near the output.",
+    "Measurements during training, on the augmented images of single updates, not on a data set. " +
+    "One line per layer: faint near the input, strong near the output.",
     element("div", { class: "tools" },
-      choice("Figure", offered.map((kind) => [kind, kind[2]]), offered[0], (kind) => show({ kind })),
+      choice("Measurement", offered.map((kind) => [kind, kind[2]]), offered[0], (kind) => show({ kind })),
       scaleChoice(false, (log) => show({ log }))));
   part.append(place, methodPlace);
   show({});

@@ -16,7 +16,7 @@ function subtitle() {
 
 function legendChip(run, text = run.name) {
   const chip = element("button", { type: "button", class: `chip ${classOf(run)}`, "aria-pressed": "true",
-    "aria-label": run.name, title: `${run.name}. Point: highlight. Click: hide or show.` }, sample(run), text);
+    "aria-label": run.name, title: `${run.name}. Hover to highlight, click to hide or show.` }, sample(run), text);
   chip.addEventListener("pointerenter", () => focusRun(run.index));
   chip.addEventListener("pointerleave", () => focusRun(null));
   chip.addEventListener("focus", () => focusRun(run.index));
@@ -37,7 +37,7 @@ function legend() {
   return [...groupsOf(runs).map(({ name, group }) => element("div", { class: "setting" },
     group[0].setting === null ? null : element("span", { class: "setting-name" }, name),
     ...group.map((run) => legendChip(run, run.setting === null ? run.name : `seed ${run.facts.seed ?? "–"}`)))),
-  element("span", { class: "reading" }, "Colour: setting. Marker and dash: seed.")];
+  element("span", { class: "reading" }, "Colour shows the setting; marker and dashes show the seed.")];
 }
 
 /* Keeps the targets of links below the sticky bar. */
@@ -73,7 +73,7 @@ function sections() {
   document.getElementById("contents").append(...parts.map((part) =>
     element("a", { href: `#${part.id}` }, part.querySelector("h2").textContent)));
   document.getElementById("made").textContent =
-    `attscope ${report.attscope}. Mean ± standard deviation (n − 1) over n images, unless said otherwise.`;
+    `attscope ${report.attscope}. Mean ± standard deviation (n − 1) over n images, unless stated otherwise.`;
   watchBar();
   document.documentElement.dataset.ready = "true";
 })();

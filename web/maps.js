@@ -136,7 +136,7 @@ function explorer(run, chosen) {
   const state = { image: 0, layer: Math.round(0.6 * (atlas.nodes.length - 1)), head: -1, strength: 0.6,
     query: maps.prefix + Math.floor(maps.grid_h / 2) * maps.grid_w + Math.floor(maps.grid_w / 2) };
   const view = element("canvas", { tabindex: 0, role: "img",
-    "aria-label": "The image with attention over it. Arrow keys move the query, C chooses the class token." });
+    "aria-label": "The image overlaid with attention. The arrow keys move the query, C selects the class token." });
   const words = element("p", { class: "readout", "aria-live": "polite" }), caption = element("figcaption");
   const ends = element("div", { class: "ramp-ends" });
   const strip = element("div", { class: "strip" }), grid = element("div", { class: "grid" });
@@ -220,7 +220,7 @@ function explorer(run, chosen) {
     maps.prefix ? element("button", { type: "button", class: "quiet", onclick: () => show((state.query = 0)) },
       `Query: ${maps.prefix === 1 ? "class token" : "first prefix token"}`) : null,
     element("label", { class: "slider" }, "Image", element("input", { type: "range", min: 0, max: 100,
-      value: 100 * state.strength, "aria-label": "How much of the image attention covers, per cent",
+      value: 100 * state.strength, "aria-label": "Opacity of the attention map, per cent",
       oninput: (event) => {
         state.strength = event.target.value / 100;
         show();
@@ -229,11 +229,11 @@ function explorer(run, chosen) {
   ramp.style.background = `linear-gradient(to right, ${d3.range(0, 256, 17).map((i) => heat[i].toString()).join(",")})`;
   const left = element("div", {}, strip, element("div", { class: "view" }, view), caption, tools);
   const right = element("div", {},
-    element("h3", {}, runs.length > 1 ? `Every layer and head of ${run.name}, from the same query` :
-      "Every layer and head, from the same query"),
-    element("figcaption", {}, "Columns are layers, rows heads, both numbered from 0 as in the " +
-      "checkpoint; patch rows and columns are numbered from 1. Each map is scaled to its own largest weight on a " +
-      "patch. Choose a map to enlarge it."),
+    element("h3", {}, runs.length > 1 ? `All layers and heads of ${run.name} for this query` :
+      "All layers and heads for this query"),
+    element("figcaption", {}, "Columns are layers and rows are heads, both numbered from 0 as in the " +
+      "checkpoint. Rows and columns of patches are numbered from 1. Each map is scaled to its own largest weight on a " +
+      "patch. Click a map to enlarge it."),
     grid, words, ramp, ends);
   function follow() {
     const others = chosen.run && chosen.run !== run && haveSameImages(run, chosen.run);
@@ -264,8 +264,8 @@ function mapSection() {
     place.replaceChildren(made.get(run).panel);
   }
   const part = section("maps", "Attention maps",
-    "Point at a patch to see where its query looks; click to keep it. Colours show weights in 255ths of the " +
-      "query's largest on a patch; the figures are exact.",
+    "Hover over a patch to see which patches its query attends to; click to keep the query. Colours show weights in " +
+      "steps of 1/255 of the query's largest weight on a patch; the numbers are exact.",
     shown.length > 1 ? choice("Run", shown.map((run) => [run, run.name]), shown[0], show) : null);
   part.append(place, ...having.map(leftOut).filter(Boolean));
   if (shown.length) show(shown[0]);

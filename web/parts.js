@@ -140,7 +140,7 @@ function scrolling(content, className = "") {
   const part = element("div", { class: `scroll ${className}`.trim(), tabindex: 0 }, content);
   widths.observe(part);
   return element("div", { class: "scrolling" }, part, exportButton("CSV", "table", () => csvOf(content)),
-    element("p", { class: "more", hidden: true }, "The table goes on to the right: scroll →"));
+    element("p", { class: "more", hidden: true }, "Scroll right for more columns →"));
 }
 /* A collapsed table, which is built when the user opens it. */
 function valueTable(make, note) {
@@ -158,7 +158,7 @@ function method(name) {
   if (!info) return null;
   return element("dl", { class: "method", "data-instrument": name },
     ...[["Formula", element("code", {}, info.formula)], ["Reading", info.reading], ["Source", info.source],
-      ["Unit", info.unit === "1" ? "none, a ratio" : info.unit]].flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
+      ["Unit", info.unit === "1" ? "none (a ratio)" : info.unit]].flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
 }
 
 /* An instrument's summary, without the instrument's name if the heading already contains it. */

@@ -8,9 +8,9 @@ function runCard(run) {
     ["seed", run.facts.seed],
     ["epochs", run.begin ? `${isNumber(done) ? done + 1 : 0} of ${run.facts.epochs ?? "–"}` : undefined],
     ["measured on", originOf(run) || undefined],
-    ["maps", run.maps_left_out ? `left out: ${run.maps_left_out}` : undefined],
+    ["maps", run.maps_left_out ? `not shown: ${run.maps_left_out}` : undefined],
     ["warnings", run.warning_count || undefined],
-    ["ended", run.end && run.end.status !== "OK" ? run.end.message || "with a failure" : undefined]];
+    ["ended", run.end && run.end.status !== "OK" ? run.end.message || "with an error" : undefined]];
   return element("article", { class: `card ${classOf(run)}`, "data-card": run.index },
     element("div", { class: "name" }, emblem(run), run.name),
     metric ? element("p", { class: "big", "data-value": score ?? "" },
@@ -27,16 +27,18 @@ function meanAndDeviation(values) {
 
 /* A sentence about which conclusions the number of seeds allows. */
 function seedSentence() {
-  if (runs.length === 1) return "One run: its figures describe this network, not its kind. n is the number of images.";
+  if (runs.length === 1)
+    return "One run: the measurements describe this network only, not its architecture. n is the number of images.";
   const what = `${plural(runs.length, "run")} of ${plural(configurations.length, "configuration")}`;
   const alone = configurations.filter((group) => distinctSeeds(group).length < 2).length;
   if (alone === configurations.length)
-    return `${what}, ${configurations.some((group) => group.length > 1) ? "none of more than one seed" : "one seed each"}. One seed cannot tell a difference from chance: this page sets the runs beside ` +
-      "each other and gives no verdict.";
-  const rest = alone
-    ? ` ${plural(alone, "configuration")} with one seed only: no verdict on ${alone === 1 ? "it" : "them"}.` : "";
+    return `${what}, ${configurations.some((group) => group.length > 1) ? "none with more than one seed"
+      : "one seed each"}. With one seed, a difference cannot be distinguished from chance: this page shows the runs ` +
+      "side by side and gives no verdict.";
+  const rest = alone ? ` ${plural(alone, "configuration")} ${alone === 1 ? "has" : "have"} only one seed: no verdict on ` +
+    `${alone === 1 ? "it" : "them"}.` : "";
   return `${what}; the table below gives mean and deviation over seeds.${rest} ` +
-    "Differences within a deviation or two may be chance; few seeds say little.";
+    "Differences within one or two deviations may be chance, especially with few seeds.";
 }
 
 /* A note about runs that repeat a seed. They are shown, but not included in means. */
@@ -87,7 +89,7 @@ function seedTable() {
       element("td", { class: "text words" }, titles.length > 1 ? `${scoreTitle(group[0])}: ${of}` : of),
       element("td", { class: "text words" }, configurationName(group) || "–")];
   });
-  return scrolling(table(["configuration", "seeds", `${score}, mean ± deviation over seeds`, "seeds, n", "of",
+  return scrolling(table(["configuration", "seeds", `${score}, mean ± deviation over seeds`, "seeds, n", "source",
     "settings"], rows, "headline"), "whole");
 }
 
@@ -101,8 +103,8 @@ function settingTable() {
   const columns = bySetting ? groupsOf(runs).map(({ group }) => group) : runs.map((run) => [run]);
   if (!rows.length) return null;
   return element("details", { open: rows.length < 12 },
-    element("summary", {}, runs.length > 1 ? `Settings that differ, and how it was measured (${rows.length})`
-      : "How it was measured"),
+    element("summary", {}, runs.length > 1 ? `Different settings, and conditions of the measurements (${rows.length})`
+      : "Conditions of the measurement"),
     scrolling(table(["setting", ...columns.map(nameOfGroup).map((text) => ({ text, csv: [text] }))],
       rows.map(([key, values]) => [element("td", {}, key),
         ...columns.map((group) => element("td", {}, valuesIn(group, values)))]))));
@@ -115,13 +117,13 @@ function warningTable() {
   const shown = warnings.length < all ? `, ${count(warnings.length)} of them shown` : "";
   return element("details", { id: "warnings", open: warnings.length < 6 },
     element("summary", {}, `Warnings (${count(all)}${shown})`),
-    scrolling(table(["run", "update", "images of", "message"],
+    scrolling(table(["run", "update", "split", "message"],
       warnings.map(([run, w]) => [element("td", {}, run.name), countCell(w.step),
         element("td", { class: "text" }, w.set ?? "–"), element("td", { class: "text" }, w.message ?? "–")]))));
 }
 
 function overviewSection() {
-  const part = section("overview", runs.length > 1 ? "The runs" : "The run", null);
+  const part = section("overview", runs.length > 1 ? "Runs" : "Run", null);
   const cards = element("div", { class: "cards" }, ...runs.map(runCard));
   (runs.length === 1 ? cards : part).append(element("p", { class: "note", id: "verdict" }, seedSentence()));
   part.prepend(part.firstChild, cards);

@@ -62,11 +62,11 @@ function trainingTable(among) {
 
 function lossChart(among, task, own, log) {
   const strides = [...new Set(own.map((run) => run.steps.stride).filter((stride) => stride > 1))];
-  const thinned = strides.length ? ` Of long trainings every ${strides.join("th or ")}th logged step is drawn.` : "";
+  const thinned = strides.length ? ` Long trainings show every ${strides.join("th or ")}th logged step.` : "";
   return chart({
     title: lossTitle(among, "Training loss", lossUnit(own[0]), task), xLabel: "update", fromZero: true, log,
-    key: lineKey(["faint", "each step"], ["", "an epoch's mean"]),
-    caption: `Of the training's own images, augmented, while the weights move.${thinned}`,
+    key: lineKey(["faint", "each step"], ["", "mean of each epoch"]),
+    caption: `On the augmented training images, with the weights of each step.${thinned}`,
     series: own.flatMap((run) => [stepSeries(run, "loss", "train loss", true),
       epochSeries(run, "train_loss", "train loss, mean")]),
   });
@@ -75,9 +75,9 @@ function metricChart(among, metric, log) {
   const { task, label, unit } = metric;
   return chart({
     title: task ? lossTitle(among, "Evaluation loss", unit, task)
-      : withUnit(`${capital(label)} of evaluation images`, unit),
+      : withUnit(`${capital(label)} on evaluation images`, unit),
     xLabel: "update", fromZero: true, log, most: mostOf(unit), key: lineKey(["", "after each epoch"]),
-    caption: task ? "Of evaluation images as they are, with the weights at rest." : null,
+    caption: task ? "On evaluation images, without augmentation and with fixed weights." : null,
     series: among.filter((run) => hasMetric(run, metric))
       .map((run) => epochSeries(run, evaluatedAs(metric), task ? "evaluation loss" : label)),
   });
@@ -93,14 +93,14 @@ function trainingCharts(among, log) {
   return [...d3.groups(among, (run) => taskOf(run).name).map(([task, own]) => lossChart(among, task, own, log)),
     ...metricsAmong(among).map((metric) => metricChart(among, metric, log)),
     chart({ title: "Learning rate", xLabel: "update", fromZero: true, zero: true, log,
-      key: lineKey(["", "of the update"]), series: among.map(rateSeries) })];
+      key: lineKey(["", "at each update"]), series: among.map(rateSeries) })];
 }
 
 function trainingSection() {
   const among = runs.filter((run) => run.steps.step.length || run.epochs.length);
   const place = element("div", { class: "charts" });
   const show = (log) => place.replaceChildren(...trainingCharts(among, log));
-  const part = section("training", "Training", "Loss, metrics of evaluations and learning rate over updates of the weights.",
+  const part = section("training", "Training", "Loss, evaluation metrics and learning rate over weight updates.",
     scaleChoice(false, show));
   show(false);
   part.append(place, valueTable(() => trainingTable(among)));

@@ -92,10 +92,10 @@ function settingsSection() {
   const names = new Set(settingGroups().map(({ name }) => name));
   const settings = report.sweep.settings.filter(({ setting }) => names.has(setting));
   const part = section("settings", "Settings",
-    "Mean ± standard deviation (n − 1) over the n runs of a setting, which differ in the seed only; a run’s figure is " +
-    "its mean over images.");
+    "Mean ± standard deviation (n − 1) over the n runs of a setting, which differ only in the seed. The value of a run " +
+    "is its mean over images.");
   const columns = [...scoreColumns(settings), ...measuredColumns(settings)], readings = settingReadings(settings);
-  part.append(...[scrolling(table(["setting", "seeds", "runs, n", "parameters", "seconds of training",
+  part.append(...[scrolling(table(["setting", "seeds", "runs, n", "parameters", "training time, s",
     ...columns.map(([title]) => title)],
   settings.flatMap((setting) => readings.map((reading) => settingRow(setting, reading, columns))),
   "headline"), "whole"),
@@ -134,8 +134,8 @@ function trajectorySeries({ run, figures }, axis) {
     (p.figure.excluded ? `\n${capital(excludedNote(p.figure.instrument))}.` : "");
   return [...d3.range(Math.min(kept, MOST_LINES)).map((k) =>
     line((samples) => samples[k], { faint: true, solid: true, tell: tell(`image ${k}`) })),
-  line((samples) => d3.min(samples), { dash: ENVELOPE_DASH, tell: tell(`least of ${kept} images`) }),
-  line((samples) => d3.max(samples), { dash: ENVELOPE_DASH, tell: tell(`largest of ${kept} images`) })];
+  line((samples) => d3.min(samples), { dash: ENVELOPE_DASH, tell: tell(`minimum of ${kept} images`) }),
+  line((samples) => d3.max(samples), { dash: ENVELOPE_DASH, tell: tell(`maximum of ${kept} images`) })];
 }
 
 /* One row of charts for a stage, one chart per setting. All have the same y axis. */
@@ -146,9 +146,9 @@ function stageRow(title, columns, log) {
     element("div", { class: "charts close" }, ...columns.map(({ name, run, figures }, i) => chart({
       title: name === run.name ? name : `${name}, seed ${run.facts.seed ?? "–"}`, pad: 0.5, log,
       xLabel: "block", xTicks: ticksOf(axis), series: all[i], beside: all.flat(),
-      caption: `Thin lines: ${plural(all[i].length - 2, "image")}, one line each. Dashed lines: the least and the ` +
-        `largest value at each step among the ${count(d3.min(figures, (f) => f.samples.length))} images kept; they are ` +
-        "not the lines of single images." +
+      caption: `Thin lines: ${plural(all[i].length - 2, "image")}, one line each. Dashed lines: minimum and maximum ` +
+        `at each node over the ${count(d3.min(figures, (f) => f.samples.length))} recorded images; they are not the ` +
+        "lines of single images." +
         (figures.some((f) => f.excluded) ? ` Hollow: ${excludedNote(figures[0].instrument)}.` : ""),
     })))];
 }
@@ -227,7 +227,7 @@ function scatter(pair, title) {
     pad: (d3.max(points) - d3.min(points)) * 0.05 || 0.01,
     key: element("div", { class: "key" }, ...groups.map(({ name, group }) =>
       element("span", {}, ...group.map(emblem), name))),
-    caption: `One point a run; τ-b ${number(overall.kendall.value, 3)} ` +
+    caption: `One point per run; τ-b ${number(overall.kendall.value, 3)} ` +
       `(p ${number(overall.kendall.p, 2)}), ρ ${number(overall.spearman.value, 3)} ` +
       `(p ${number(overall.spearman.p, 2)}), n = ${overall.n} runs.`,
     series: groups.flatMap(({ name, group }) => group.map((run) => ({
@@ -268,7 +268,7 @@ function correlationTable() {
     numberCell(c.spearman.value), numberCell(c.spearman.p), intervalCell(c.spearman)]);
   const ranks = (name) => [name, { text: "p", csv: [`${name}, p`] },
     { text: "95 %", csv: [`${name}, 95 % from`, `${name}, 95 % to`] }];
-  return scrolling(table(["runs of", "x", "y", "runs, n", ...ranks("τ-b"), ...ranks("ρ")], rows, "headline"), "whole");
+  return scrolling(table(["setting", "x", "y", "runs, n", ...ranks("τ-b"), ...ranks("ρ")], rows, "headline"), "whole");
 }
 function methodOfCorrelations() {
   return element("dl", { class: "method" }, ...report.sweep.methods.flatMap(({ name, formula, source }) =>
@@ -279,8 +279,8 @@ function smallSentence() {
   const fewest = d3.min(correlationsOf(), (c) => c.n);
   if (fewest >= FEW_RUNS) return null;
   const chance = Math.min(1, 2 / d3.range(2, fewest + 1).reduce((product, k) => product * k, 1));
-  return element("p", { class: "note" }, "n is small: these figures describe the runs at hand and settle nothing. With " +
-    `n = ${fewest} even perfect agreement has p = ${number(chance, 2)}.`);
+  return element("p", { class: "note" }, "n is small: these correlations describe these runs and prove nothing. With " +
+    `n = ${fewest}, even perfect agreement has p = ${number(chance, 2)}.`);
 }
 
 /* The section's title: "Accuracy against total neural stiffness" if all pairs are of these two instruments. */
@@ -289,12 +289,12 @@ function correlationTitle() {
     const [x, y] = pair.map((called) => titleOf(describeFigure(called).instrument));
     return `${y} against ${x.charAt(0).toLowerCase()}${x.slice(1)}`;
   }));
-  return titles.size === 1 ? [...titles][0] : "Figures against each other";
+  return titles.size === 1 ? [...titles][0] : "Rank correlations";
 }
 function correlationSection() {
   const part = section("correlation", correlationTitle(),
-    "Does one figure rise with the other? One point a run. All settings and seeds together, then within a setting, " +
-    "whose runs differ in the seed only.");
+    "Does one measurement increase with the other? One point per run. The table has the correlations over all runs, " +
+    "then over the runs of each setting, which differ only in the seed.");
   part.append(...[element("div", { class: "charts" }, ...scatters()), correlationTable(), smallSentence(),
     methodOfCorrelations()].filter(Boolean));
   return part;

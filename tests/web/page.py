@@ -79,7 +79,7 @@ def read_tables(page):
             if rows:
                 mean, deviation, n, *tns = rows[0]
                 left_out = m["instrument"] == "nsi" and m["node"] == "blocks.0.add1"
-                wanted = [] if m["instrument"] != "nsi" else ["left out *"] if left_out else ["counted"]
+                wanted = [] if m["instrument"] != "nsi" else ["yes *"] if left_out else ["no"]
                 check(tns == wanted and m.get("excluded_from_tns", False) == left_out, f"{key}: {tns}, {m}")
                 check(
                     float(mean) == m["mean"] and float(deviation) == m["deviation"] and n == str(m["n"]),
@@ -538,8 +538,8 @@ def read_tasks(browser):
     titles = page.evaluate("[...document.querySelectorAll('#training figure h3')].map(title => title.textContent)")
     wanted = ["Training loss, nats (classification)", "Training loss (unheard)",
               "Evaluation loss, nats (classification)", "Evaluation loss (unheard)",
-              "Top-1 of evaluation images, %", "Top-5 of evaluation images, %", "Top5 of evaluation images",
-              "Mae of evaluation images", "Learning rate"]
+              "Top-1 on evaluation images, %", "Top-5 on evaluation images, %", "Top5 on evaluation images",
+              "Mae on evaluation images", "Learning rate"]
     check(titles == wanted, f"charts of two tasks: {titles}")
     page.evaluate(READ_TABLES)
     heads = page.evaluate("[...document.querySelectorAll('#training th')].map(head => head.textContent)")
@@ -1049,7 +1049,7 @@ def check_values(files):
     """Checks that the CSV files have the exact values of an instrument, with names and units."""
     for instrument, unit in (("entropy", ", nats"), ("distance", ", image sides"), ("nsi", "")):
         rows = read_csv(files[f"4-runs-{instrument}-table.csv"])
-        mark = ["mark"] if instrument == "nsi" else []
+        mark = ["excluded"] if instrument == "nsi" else []
         wanted = ["run", "statistic", "node", "head", f"mean{unit}", f"deviation{unit}", "n", *mark]
         check(rows[0] == wanted, f"{instrument}: columns {rows[0]}, wanted {wanted}")
         found = {tuple(row[:4]): row[4:] for row in rows[1:]}
@@ -1062,7 +1062,7 @@ def check_values(files):
                     row and float(row[0]) == m["mean"] and float(row[1]) == m["deviation"] and row[2] == str(m["n"]),
                     f"{instrument} in the CSV: {row}, in the file: {m}",
                 )
-                check(not mark or row[3] == ("left out *" if m["node"] == "blocks.0.add1" else "counted"), f"{row}")
+                check(not mark or row[3] == ("yes *" if m["node"] == "blocks.0.add1" else "no"), f"{row}")
         check(not found, f"{instrument}: rows of nothing: {found}")
 
 
@@ -1370,7 +1370,7 @@ def read_sweep(browser):
     check(failed == ["lr=<999>: 2 runs failed: the loss is NaN"], f"failed runs {failed}")
     check(found["kinds"] == ["One stage"], f"stages {found['kinds']}")
     check([c[:3] for c in found["charts"]] == [["none, seed 1", 6, 2], ["cb, seed 1", 6, 2]], f"{found['charts']}")
-    check("largest value at each step among the 6 images" in found["charts"][0][3], found["charts"][0][3])
+    check("maximum at each node over the 6 recorded images" in found["charts"][0][3], found["charts"][0][3])
     hollow = page.evaluate("""[...document.querySelectorAll("#trajectories figure")].map(figure =>
         [...figure.querySelectorAll(".series .mark")].map(mark => [mark.classList.contains("hollow"),
             Number(mark.dataset.x)]))""")
@@ -1395,7 +1395,7 @@ def read_asked(browser, runs, names):
     os.remove(os.path.join(folder, "sweep.json"))
     found = page.evaluate(READ_SWEEP)
     titles = page.evaluate("[...document.querySelectorAll('#correlation h2, #correlation h3')].map(h => h.textContent)")
-    wanted = ["Figures against each other", "Loss nats against entropy mean of blocks.1.attn",
+    wanted = ["Rank correlations", "Loss nats against entropy mean of blocks.1.attn",
               "Loss nats against ζ*/μ, reading unit"]
     check(titles == wanted, f"titles of requested correlations: {titles}")
     losses = [figure_of(name, "accuracy", "loss") for name in names]
