@@ -10,10 +10,10 @@ function extentOf(spec) {
   const references = (spec.references ?? []).map((r) => r.y);
   const usable = [...values, ...references].filter((v) => isNumber(v) && (!spec.log || v > 0));
   const [low, high] = usable.length ? d3.extent(usable) : [spec.log ? 0.1 : 0, 1];
-  /* The axis does not extend below 0 if no value is negative, nor above spec.most if no value exceeds it, even if error
+  /* The axis does not extend below 0 if no value is negative, nor above spec.max if no value exceeds it, even if error
      bars do. */
   const never = (outside) => spec.series.every((s) => s.points.every((p) => !outside(p.y)));
-  const ceiling = never((y) => y > spec.most) ? spec.most ?? Infinity : Infinity;
+  const ceiling = never((y) => y > spec.max) ? spec.max ?? Infinity : Infinity;
   if (spec.log) return [low === high ? low / 2 : low * 0.94, Math.min(ceiling, high * (low === high ? 2 : 1.06))];
   const room = (high - low || Math.abs(high) || 1) * 0.06;
   const floor = never((y) => y < 0) ? 0 : -Infinity;
@@ -22,8 +22,8 @@ function extentOf(spec) {
 
 function scalesOf(spec, width) {
   const xs = spec.xTicks ? d3.range(spec.xTicks.length) : spec.series.flatMap((s) => s.points.map((p) => p.x));
-  const [least, last] = xs.length ? d3.extent(xs) : [0, 1];
-  const first = spec.fromZero ? 0 : least;
+  const [lowest, last] = xs.length ? d3.extent(xs) : [0, 1];
+  const first = spec.fromZero ? 0 : lowest;
   const pad = spec.pad ?? 0;
   const x = d3.scaleLinear([first - pad, (first === last && !pad ? last + 1 : last) + pad],
     [MARGIN.left, width - MARGIN.right]);
@@ -106,7 +106,7 @@ function drawSeries(svg, series, { x, y }, log) {
 function stopsOf(spec, { x, y }) {
   return spec.series.flatMap((s) => s.points
     .filter((p) => isNumber(p.y) && (!spec.log || p.y > 0))
-    .map((p) => ({ x: x(p.x) + (s.shift ?? 0), y: y(p.y), text: s.tell(p), run: s.run })))
+    .map((p) => ({ x: x(p.x) + (s.shift ?? 0), y: y(p.y), text: s.tooltip(p), run: s.run })))
     .sort((a, b) => a.x - b.x || a.y - b.y);
 }
 
@@ -122,21 +122,21 @@ document.addEventListener("scroll", () => watched?.follow(), { passive: true, ca
    for the chart as last drawn. */
 function watchCursor(svg, stops) {
   const node = svg.node();
-  let at = -1, resting = null;
+  let at = -1, selected = null;
   const shown = () => stops().filter((s) => !hidden.has(s.run.index));
-  const spot = () => {
-    const made = svg.select(".spot");
-    return made.empty() ? svg.append("circle").attr("class", "spot").attr("r", 7) : made;
+  const ring = () => {
+    const found = svg.select(".spot");
+    return found.empty() ? svg.append("circle").attr("class", "spot").attr("r", 7) : found;
   };
   function follow() {
     const box = node.getBoundingClientRect(), scale = box.width / node.viewBox.baseVal.width;
-    tip.show(resting.text, box.left + resting.x * scale, box.top + resting.y * scale);
+    tip.show(selected.text, box.left + selected.x * scale, box.top + selected.y * scale);
   }
-  function rest(stop) {
+  function select(stop) {
     if (watched?.node !== node) watched?.leave();
-    resting = stop;
+    selected = stop;
     watched = { node, leave, follow };
-    spot().attr("cx", stop.x).attr("cy", stop.y);
+    ring().attr("cx", stop.x).attr("cy", stop.y);
     follow();
   }
   function leave() {
@@ -149,8 +149,8 @@ function watchCursor(svg, stops) {
     const box = node.getBoundingClientRect(), scale = box.width / node.viewBox.baseVal.width;
     const px = (event.clientX - box.left) / scale, py = (event.clientY - box.top) / scale;
     /* Horizontal distance has a larger weight, so that the cursor stays in a column of marks. */
-    const near = least(shown(), (s) => Math.hypot((s.x - px) * 1.6, s.y - py));
-    if (near) rest(near);
+    const near = minBy(shown(), (s) => Math.hypot((s.x - px) * 1.6, s.y - py));
+    if (near) select(near);
   }
   node.addEventListener("pointerdown", point);
   node.addEventListener("pointermove", point);
@@ -164,19 +164,19 @@ function watchCursor(svg, stops) {
     if (!move || !list.length) return;
     event.preventDefault();
     at = Math.max(0, Math.min(list.length - 1, at + move));
-    rest(list[at]);
+    select(list[at]);
   });
 }
 
 /* Returns a figure element with one chart. spec:
  *   title, xLabel
- *   series       [{run, points: [{x, y, deviation, hollow}], tell(point), ...}], see below
+ *   series       [{run, points: [{x, y, deviation, hollow}], tooltip(point), ...}], see below
  *   xTicks       labels of x = 0, 1, ...
  *   pad          room on both sides of the x axis, in units of x
  *   fromZero     the x axis begins at 0
  *   zero         the y axis includes 0
  *   log          the y axis is logarithmic
- *   most         largest possible y
+ *   max          largest possible y
  *   measured     x is a measured value, not a count
  *   references   horizontal lines [{y, label}]
  *   beside       series of other charts that share the y axis

@@ -234,7 +234,7 @@ function kindsOf(among) {
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
 /* Returns the item with the least score, or undefined if there are no items. */
-function least(items, score) {
+function minBy(items, score) {
   const scores = Array.from(items, score);
   return items[scores.reduce((best, s, i) => (best < 0 || s < scores[best] ? i : best), -1)];
 }
@@ -324,14 +324,15 @@ const VOLATILE = new Set([
   "lanes", "log_interval", "checkpoint_hist", "recovery_interval", "checkpoint", "weights", "status", "message",
   "measure", "measure_every", "measure_nodes", "entropy_bound", "tokens", "cache_bytes",
 ]);
-const APART = new Set(["images", "split", "use_ema", "class_map", "contents"]);
+const MEASUREMENT_KEYS = new Set(["images", "split", "use_ema", "class_map", "contents"]);
 
 /* Identifies the configuration of a run: the settings of its training or, if there was none, of its measurement. A
    measurement of a trained run does not change its configuration. */
 function configurationOf(run) {
   const facts = run.begin ? run.trained : measuredFacts(run);
-  const told = Object.entries(facts).filter(([key]) => key !== "seed" && !VOLATILE.has(key) && !APART.has(key));
-  return JSON.stringify(told.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+  const settings = Object.entries(facts)
+    .filter(([key]) => key !== "seed" && !VOLATILE.has(key) && !MEASUREMENT_KEYS.has(key));
+  return JSON.stringify(settings.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
 
 const configurations = [...runs.reduce((groups, run) => {
@@ -356,7 +357,7 @@ function comparableScores(group) {
       if (!kinds.has(key)) kinds.set(key, { of, scores: [] });
       kinds.get(key).scores.push(score);
     }
-  return least([...kinds.values()], (kind) => -kind.scores.length) ?? { of: "–", scores: [] };
+  return minBy([...kinds.values()], (kind) => -kind.scores.length) ?? { of: "–", scores: [] };
 }
 
 /* Returns [name, value of each run] for each key that any run has. A value is undefined if its run lacks the key. */
@@ -372,17 +373,17 @@ function differs([, values]) {
   return values.some((v) => v !== undefined) && new Set(kept.map((v) => String(v ?? ""))).size > 1;
 }
 /* The same, but runs that lack the value are always ignored. */
-function differsWhereSaid([, values]) {
+function differsWhereKnown([, values]) {
   return new Set(values.filter((v) => v !== undefined).map(String)).size > 1;
 }
 
 /* The rows of the table of settings: settings of trainings that differ; facts about measurements that differ; and the
-   facts in TOLD, which are always shown, because measurements are meaningless without them. */
-const TOLD = new Set(["data", "split", "images", "precision", "img_size"].map((key) => `measured: ${key}`));
+   facts in ALWAYS_SHOWN, which are always shown, because measurements are meaningless without them. */
+const ALWAYS_SHOWN = new Set(["data", "split", "images", "precision", "img_size"].map((key) => `measured: ${key}`));
 function settingRows() {
   const trained = rowsOf((run) => (run.begin ? run.trained : run.facts)).filter(differs);
   const names = new Set(trained.map(([key]) => key));
   const measured = rowsOf(measuredFacts, "measured: ").filter((row) =>
-    TOLD.has(row[0]) || (differsWhereSaid(row) && !names.has(row[0].slice("measured: ".length))));
-  return [...trained.filter(([key]) => !APART.has(key)), ...measured];
+    ALWAYS_SHOWN.has(row[0]) || (differsWhereKnown(row) && !names.has(row[0].slice("measured: ".length))));
+  return [...trained.filter(([key]) => !MEASUREMENT_KEYS.has(key)), ...measured];
 }

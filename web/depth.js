@@ -2,7 +2,7 @@
 /* Charts of measurements by depth: one chart per statistic, with all runs on an axis of blocks. */
 
 /* Appearance of the charts of some instruments. OTHERS applies to all others. heads: also draw values of single heads.
-   labels: titles of statistics. references: function that returns reference lines. most: largest possible value. */
+   labels: titles of statistics. references: function that returns reference lines. max: largest possible value. */
 
 const DEPTHS = [
   { instrument: "entropy", heads: true,
@@ -14,7 +14,7 @@ const DEPTHS = [
     labels: { nuclear: "Nuclear norm", frobenius: "Frobenius norm" } },
   { instrument: "nsi",
     labels: { attention: "NSI, reading attention", unit: "NSI, reading unit", block: "NSI of whole blocks" } },
-  { instrument: "gate", most: 1, labels: { mean: "Mean gate", deviation: "Deviation over channels",
+  { instrument: "gate", max: 1, labels: { mean: "Mean gate", deviation: "Deviation over channels",
     minimum: "Minimum", maximum: "Maximum", median: "Median", "quantile 0.1": "Quantile 0.1",
     "quantile 0.9": "Quantile 0.9", "share < 0.5": "Share < 0.5", "share < 1": "Share < 1",
     "rank correlation with zeta": "rank correlation with ζ" } },
@@ -45,7 +45,7 @@ function shiftOf(run, among) {
   return (among.indexOf(run) - (among.length - 1) / 2) * step;
 }
 
-function tellFigure(run, figure, unit) {
+function tooltipOf(run, figure, unit) {
   const head = figure.head < 0 ? "" : `, head ${figure.head}`;
   const value = `${plusMinus(figure.mean, figure.deviation)}${unit === "1" ? "" : ` ${unit}`}`;
   return `${run.name}\n${figure.node}${head}: ${value}\nn = ${count(figure.n)} images` +
@@ -76,7 +76,7 @@ function depthSeries(spec, statistic, lines, axis) {
   return lines.flatMap(({ run, means }) => {
     const place = placesOn(axis, means.map((f) => f.node));
     const point = (f) => ({ x: place.get(f.node), y: f.mean, deviation: f.deviation, figure: f, hollow: f.excluded });
-    const common = { run, shift: shiftOf(run, among), tell: (p) => tellFigure(run, p.figure, unit) };
+    const common = { run, shift: shiftOf(run, among), tooltip: (p) => tooltipOf(run, p.figure, unit) };
     const heads = headsOf(run, spec.instrument, statistic).filter((f) => place.has(f.node)).map(point);
     return [...(heads.length ? [{ ...common, points: heads, heads: true }] : []),
       { ...common, points: means.map(point) }];
@@ -141,7 +141,7 @@ function depthChart(spec, statistic, title, among, lines, log) {
     xLabel: "block",
     xTicks: ticksOf(axis),
     pad: 0.5,
-    most: spec.most,
+    max: spec.max,
     log,
     references: spec.references?.(among),
     caption: [several ? "Nodes of one block are drawn side by side, in the order of execution." : null,
@@ -202,6 +202,7 @@ function depthSection(spec) {
     scaleChoice(spec.log ?? false, show));
   show(spec.log ?? false);
   part.append(...[place, method(spec.instrument),
-    valueTable(() => depthTable(spec, statisticsOf(spec.instrument)), excluded ? `* ${capital(excluded)}.` : null)].filter(Boolean));
+    valueTable(() => depthTable(spec, statisticsOf(spec.instrument)), excluded ? `* ${capital(excluded)}.` : null)]
+    .filter(Boolean));
   return part;
 }

@@ -40,8 +40,9 @@ function linesOf(run, instrument, statistic) {
     run, bare: true, solid: true, dash: s.excluded ? "2 4" : null,
     colour: `color-mix(in oklab, var(--deep) ${share(i)}%, var(--shallow))`,
     points: run.development.step.map((step, k) => ({ x: step, y: s.mean[k], k })),
-    tell: (p) => `${run.name}\n${s.node || "whole network"}: ${plusMinus(s.mean[p.k], s.deviation[p.k])}\n` +
-      `n = ${count(s.n[p.k])} images\nupdate ${count(p.x)}${s.excluded ? `\n${capital(excludedNote(instrument))}.` : ""}`,
+    tooltip: (p) => `${run.name}\n${s.node || "whole network"}: ${plusMinus(s.mean[p.k], s.deviation[p.k])}\n` +
+      `n = ${count(s.n[p.k])} images\nupdate ${count(p.x)}` +
+      (s.excluded ? `\n${capital(excludedNote(instrument))}.` : ""),
   }));
 }
 

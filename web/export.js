@@ -131,8 +131,8 @@ function legendOf(figure, spec) {
   const key = [...figure.querySelectorAll(".key > span")].map((item) =>
     ({ marks: [...item.querySelectorAll("svg")], text: item.textContent.trim() }));
   const shown = [...new Set(visibleIn(spec).series.map((series) => series.run))];
-  const told = runs.length < 2 || spec.series.some((series) => series.colour || series.apart);
-  return [...(told ? [] : shown.map((run) => ({ marks: [sample(run)], text: run.name }))), ...key];
+  const unnamed = runs.length < 2 || spec.series.some((series) => series.colour || series.apart);
+  return [...(unnamed ? [] : shown.map((run) => ({ marks: [lineSampleOf(run)], text: run.name }))), ...key];
 }
 
 /* Arranges the legend in rows below the chart. Returns {nodes, height}. The marks must be in the page, so that their

@@ -16,7 +16,8 @@ function subtitle() {
 
 function legendChip(run, text = run.name) {
   const chip = element("button", { type: "button", class: `chip ${classOf(run)}`, "aria-pressed": "true",
-    "aria-label": run.name, title: `${run.name}. Hover to highlight, click to hide or show.` }, sample(run), text);
+    "aria-label": run.name, title: `${run.name}. Hover to highlight, click to hide or show.` },
+  lineSampleOf(run), text);
   chip.addEventListener("pointerenter", () => focusRun(run.index));
   chip.addEventListener("pointerleave", () => focusRun(null));
   chip.addEventListener("focus", () => focusRun(run.index));

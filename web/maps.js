@@ -54,12 +54,12 @@ function drawPhoto(canvas, atlas, image) {
 /* Draws a query's weights on the patches as colours. strength: opacity at the largest weight, 0 to 1; smaller weights
    are more transparent, so that an image below stays visible. If undefined, colours are opaque. */
 function drawWeights(canvas, atlas, row, strength) {
-  const { grid_h, grid_w } = atlas.maps, most = d3.max(row) || 1;
+  const { grid_h, grid_w } = atlas.maps, largest = d3.max(row) || 1;
   canvas.width = grid_w;
   canvas.height = grid_h;
   const data = new ImageData(grid_w, grid_h);
   for (let p = 0; p < grid_h * grid_w; p++) {
-    const share = row[p] / most, colour = heat[Math.round(255 * share)];
+    const share = row[p] / largest, colour = heat[Math.round(255 * share)];
     const cover = strength === undefined ? 1 : strength * (0.2 + 0.8 * Math.sqrt(share));
     data.data.set([colour.r, colour.g, colour.b, Math.round(255 * cover)], 4 * p);
   }
@@ -192,15 +192,16 @@ function explorer(run, chosen) {
   strip.append(...d3.range(maps.count).map((i) => {
     const canvas = element("canvas");
     drawPhoto(canvas, atlas, i);
-    const picture = maps.pictures[i], told = picture.caption && `: ${picture.caption}`;
+    const picture = maps.pictures[i], suffix = picture.caption && `: ${picture.caption}`;
     return element("button", { type: "button", "aria-pressed": "false", onclick: () => chooseImage(i),
-      title: picture.name, "aria-label": `Image ${i + 1}, ${picture.name}${told}` }, canvas);
+      title: picture.name, "aria-label": `Image ${i + 1}, ${picture.name}${suffix}` }, canvas);
   }));
 
   /* One column per layer, from left to right as in the charts. The first row shows all heads together. */
   const side = Math.max(30, Math.min(76, Math.floor(620 / atlas.nodes.length)));
   grid.style.gridTemplateColumns = `max-content repeat(${atlas.nodes.length}, minmax(30px, ${side}px))`;
-  grid.append(element("span"), ...atlas.nodes.map((node) => element("span", { title: node.name }, blockName(node.name))));
+  grid.append(element("span"),
+    ...atlas.nodes.map((node) => element("span", { title: node.name }, blockName(node.name))));
   for (const head of d3.range(-1, heads)) {
     grid.append(element("span", {}, head < 0 ? "all" : `head ${head}`));
     for (const [layer, node] of atlas.nodes.entries()) {
@@ -232,8 +233,8 @@ function explorer(run, chosen) {
     element("h3", {}, runs.length > 1 ? `All layers and heads of ${run.name} for this query` :
       "All layers and heads for this query"),
     element("figcaption", {}, "Columns are layers and rows are heads, both numbered from 0 as in the " +
-      "checkpoint. Rows and columns of patches are numbered from 1. Each map is scaled to its own largest weight on a " +
-      "patch. Click a map to enlarge it."),
+      "checkpoint. Rows and columns of patches are numbered from 1. Each map is scaled to its own largest weight on " +
+      "a patch. Click a map to enlarge it."),
     grid, words, ramp, ends);
   function follow() {
     const others = chosen.run && chosen.run !== run && haveSameImages(run, chosen.run);

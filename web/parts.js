@@ -46,14 +46,14 @@ function classOf(run) {
 function dashOf(run) {
   return looks.get(run).dash;
 }
-function emblem(run) {
+function markerOf(run) {
   const svg = d3.create("svg").attr("viewBox", "-7 -7 14 14").attr("aria-hidden", "true").attr("class", classOf(run));
   svg.append("path").attr("class", "mark").attr("d", symbolOf(run, 80));
   return svg.node();
 }
 /* The run's marker and, if runs differ in their dashes, its line. */
-function sample(run) {
-  if (!anyDashed) return emblem(run);
+function lineSampleOf(run) {
+  if (!anyDashed) return markerOf(run);
   const svg = d3.create("svg").attr("viewBox", "-24 -7 48 14").attr("aria-hidden", "true")
     .attr("class", `sample ${classOf(run)}`);
   svg.append("line").attr("class", "line").attr("x1", -23).attr("x2", 23).attr("stroke-dasharray", dashOf(run));
@@ -61,7 +61,7 @@ function sample(run) {
   return svg.node();
 }
 function nameOf(run) {
-  return element("span", { class: "name" }, emblem(run), run.name);
+  return element("span", { class: "name" }, markerOf(run), run.name);
 }
 
 /* --- the tooltip -------------------------------------------------------------------------------------------------- */
@@ -124,7 +124,7 @@ function table(head, rows, className = "") {
     element("tbody", {}, ...rows.map((cells) => element("tr", {}, ...cells))));
 }
 /* The largest possible value in a unit; undefined if there is none. */
-function mostOf(unit) {
+function maximumOf(unit) {
   return unit === "%" ? 100 : undefined;
 }
 /* "mean, nats" */
@@ -158,7 +158,8 @@ function method(name) {
   if (!info) return null;
   return element("dl", { class: "method", "data-instrument": name },
     ...[["Formula", element("code", {}, info.formula)], ["Reading", info.reading], ["Source", info.source],
-      ["Unit", info.unit === "1" ? "none (a ratio)" : info.unit]].flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
+      ["Unit", info.unit === "1" ? "none (a ratio)" : info.unit]]
+      .flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
 }
 
 /* An instrument's summary, without the instrument's name if the heading already contains it. */

@@ -12,7 +12,7 @@ function runCard(run) {
     ["warnings", run.warning_count || undefined],
     ["ended", run.end && run.end.status !== "OK" ? run.end.message || "with an error" : undefined]];
   return element("article", { class: `card ${classOf(run)}`, "data-card": run.index },
-    element("div", { class: "name" }, emblem(run), run.name),
+    element("div", { class: "name" }, markerOf(run), run.name),
     metric ? element("p", { class: "big", "data-value": score ?? "" },
       score === null ? "–" : `${number(score)} ${metric.unit}`.trim(),
       element("small", {}, ` ${metric.label} ${where}`)) : null,
@@ -35,8 +35,8 @@ function seedSentence() {
     return `${what}, ${configurations.some((group) => group.length > 1) ? "none with more than one seed"
       : "one seed each"}. With one seed, a difference cannot be distinguished from chance: this page shows the runs ` +
       "side by side and gives no verdict.";
-  const rest = alone ? ` ${plural(alone, "configuration")} ${alone === 1 ? "has" : "have"} only one seed: no verdict on ` +
-    `${alone === 1 ? "it" : "them"}.` : "";
+  const rest = alone ? ` ${plural(alone, "configuration")} ${alone === 1 ? "has" : "have"} only one seed: no verdict ` +
+    `on ${alone === 1 ? "it" : "them"}.` : "";
   return `${what}; the table below gives mean and deviation over seeds.${rest} ` +
     "Differences within one or two deviations may be chance, especially with few seeds.";
 }
@@ -63,9 +63,9 @@ function nameOfGroup(group) {
 function configurationName(group) {
   const rows = settingRows().filter(([key, values]) => !key.startsWith("measured: ") && key !== "seed" &&
     new Set(group.map((run) => String(values[run.index] ?? ""))).size === 1);
-  const said = rows.map(([key, values]) => `${key}=${values[group[0].index] ?? "–"}`);
+  const parts = rows.map(([key, values]) => `${key}=${values[group[0].index] ?? "–"}`);
   const data = group[0].facts.data;
-  return [...said, data !== undefined && !rows.some(([key]) => key === "data") ? `data=${data}` : null]
+  return [...parts, data !== undefined && !rows.some(([key]) => key === "data") ? `data=${data}` : null]
     .filter(Boolean).join(", ");
 }
 
@@ -94,8 +94,8 @@ function seedTable() {
 }
 
 function valuesIn(group, values) {
-  const said = group.map((run) => values[run.index]).map((v) => (v === undefined || v === "" ? "–" : String(v)));
-  return [...new Set(said)].join(", ");
+  const parts = group.map((run) => values[run.index]).map((v) => (v === undefined || v === "" ? "–" : String(v)));
+  return [...new Set(parts)].join(", ");
 }
 
 function settingTable() {

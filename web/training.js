@@ -1,18 +1,18 @@
 "use strict";
 /* Charts of a training: loss, evaluation metrics and learning rate over updates. */
 
-function tellValue(run, what, at, value) {
+function tooltipOfValue(run, what, at, value) {
   return `${run.name}\n${what} ${number(value)}\n${at}`;
 }
 function stepSeries(run, name, what, faint) {
   const points = run.steps.step.map((step, i) => ({ x: step, y: run.steps[name][i] }));
   return { run, points, faint, bare: true,
-    tell: (p) => tellValue(run, what, `update ${count(p.x)}`, p.y) };
+    tooltip: (p) => tooltipOfValue(run, what, `update ${count(p.x)}`, p.y) };
 }
 function epochSeries(run, name, what) {
   const points = run.epochs.map((e) => ({ x: e.step, y: e[name] ?? null, epoch: e.epoch }));
   return { run, points, bare: run.epochs.length > 40,
-    tell: (p) => tellValue(run, what, `after epoch ${p.epoch + 1}, update ${count(p.x)}`, p.y) };
+    tooltip: (p) => tooltipOfValue(run, what, `after epoch ${p.epoch + 1}, update ${count(p.x)}`, p.y) };
 }
 function hasEpochs(run, name) {
   return run.epochs.some((e) => isNumber(e[name]));
@@ -52,8 +52,9 @@ function lossTitle(among, text, unit, task) {
 
 function trainingTable(among) {
   const metrics = metricsAmong(among), units = new Set(among.map(lossUnit));
-  const titles = [withUnit("train loss", units.size === 1 ? [...units][0] : ""), ...metrics.map(({ task, label, unit }) =>
-    (task ? lossTitle(among, "eval loss", unit, task) : withUnit(label, unit))), "learning rate"];
+  const titles = [withUnit("train loss", units.size === 1 ? [...units][0] : ""),
+    ...metrics.map(({ task, label, unit }) =>
+      (task ? lossTitle(among, "eval loss", unit, task) : withUnit(label, unit))), "learning rate"];
   return table(["run", "epoch", "update", ...titles], among.flatMap((run) => run.epochs.map((e) =>
     [element("td", {}, run.name), countCell(e.epoch + 1), countCell(e.step), numberCell(e.train_loss),
       ...metrics.map((metric) => numberCell(hasMetric(run, metric) ? e[evaluatedAs(metric)] : undefined)),
@@ -76,7 +77,7 @@ function metricChart(among, metric, log) {
   return chart({
     title: task ? lossTitle(among, "Evaluation loss", unit, task)
       : withUnit(`${capital(label)} on evaluation images`, unit),
-    xLabel: "update", fromZero: true, log, most: mostOf(unit), key: lineKey(["", "after each epoch"]),
+    xLabel: "update", fromZero: true, log, max: maximumOf(unit), key: lineKey(["", "after each epoch"]),
     caption: task ? "On evaluation images, without augmentation and with fixed weights." : null,
     series: among.filter((run) => hasMetric(run, metric))
       .map((run) => epochSeries(run, evaluatedAs(metric), task ? "evaluation loss" : label)),

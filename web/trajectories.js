@@ -92,8 +92,8 @@ function settingsSection() {
   const names = new Set(settingGroups().map(({ name }) => name));
   const settings = report.sweep.settings.filter(({ setting }) => names.has(setting));
   const part = section("settings", "Settings",
-    "Mean ± standard deviation (n − 1) over the n runs of a setting, which differ only in the seed. The value of a run " +
-    "is its mean over images.");
+    "Mean ± standard deviation (n − 1) over the n runs of a setting, which differ only in the seed. The value of a " +
+    "run is its mean over images.");
   const columns = [...scoreColumns(settings), ...measuredColumns(settings)], readings = settingReadings(settings);
   part.append(...[scrolling(table(["setting", "seeds", "runs, n", "parameters", "training time, s",
     ...columns.map(([title]) => title)],
@@ -130,12 +130,12 @@ function trajectorySeries({ run, figures }, axis) {
   const kept = d3.min(figures, (f) => f.samples.length);
   const line = (values, more) => ({ run, bare: true, ...more,
     points: figures.map((f) => ({ x: place.get(f.node), y: values(f.samples), figure: f, hollow: f.excluded })) });
-  const tell = (words) => (p) => `${run.name}\n${p.figure.node}, ${words}: ${number(p.y)}` +
+  const tooltip = (words) => (p) => `${run.name}\n${p.figure.node}, ${words}: ${number(p.y)}` +
     (p.figure.excluded ? `\n${capital(excludedNote(p.figure.instrument))}.` : "");
   return [...d3.range(Math.min(kept, MOST_LINES)).map((k) =>
-    line((samples) => samples[k], { faint: true, solid: true, tell: tell(`image ${k}`) })),
-  line((samples) => d3.min(samples), { dash: ENVELOPE_DASH, tell: tell(`minimum of ${kept} images`) }),
-  line((samples) => d3.max(samples), { dash: ENVELOPE_DASH, tell: tell(`maximum of ${kept} images`) })];
+    line((samples) => samples[k], { faint: true, solid: true, tooltip: tooltip(`image ${k}`) })),
+  line((samples) => d3.min(samples), { dash: ENVELOPE_DASH, tooltip: tooltip(`minimum of ${kept} images`) }),
+  line((samples) => d3.max(samples), { dash: ENVELOPE_DASH, tooltip: tooltip(`maximum of ${kept} images`) })];
 }
 
 /* One row of charts for a stage, one chart per setting. All have the same y axis. */
@@ -159,8 +159,9 @@ function trajectoryRows(instrument, groups, statistic, seed, log) {
     return { name, run, stages: new Map(stagesOf(samplesOf(run, instrument, statistic))) };
   });
   const stages = [...new Set(columns.flatMap(({ stages: own }) => [...own.keys()]))];
-  return stages.flatMap((stage) => stageRow(stages.length > 1 ? `Stage ${stage}` : "One stage", columns.filter(({ stages: own }) => own.has(stage))
-    .map(({ stages: own, ...column }) => ({ ...column, figures: own.get(stage) })), log));
+  return stages.flatMap((stage) => stageRow(stages.length > 1 ? `Stage ${stage}` : "One stage",
+    columns.filter(({ stages: own }) => own.has(stage))
+      .map(({ stages: own, ...column }) => ({ ...column, figures: own.get(stage) })), log));
 }
 
 function trajectorySection(instrument, index) {
@@ -221,18 +222,18 @@ function scatter(pair, title) {
   const groups = groupsOf(runs.filter((run) => pointOf(run, pair))), [x, y] = pair.map(describeFigure);
   const overall = report.sweep.correlations.find((c) => c.setting === null && c.x === pair[0] && c.y === pair[1]);
   const points = groups.flatMap(({ group }) => group.map((run) => pointOf(run, pair).x));
-  const tell = ({ title: name, unit }, value) => `${name} ${number(value)}${unit ? ` ${unit}` : ""}`;
+  const valueText = ({ title: name, unit }, value) => `${name} ${number(value)}${unit ? ` ${unit}` : ""}`;
   return chart({
-    title, xLabel: withUnit(x.title, x.unit), measured: true, most: mostOf(y.unit),
+    title, xLabel: withUnit(x.title, x.unit), measured: true, max: maximumOf(y.unit),
     pad: (d3.max(points) - d3.min(points)) * 0.05 || 0.01,
     key: element("div", { class: "key" }, ...groups.map(({ name, group }) =>
-      element("span", {}, ...group.map(emblem), name))),
+      element("span", {}, ...group.map(markerOf), name))),
     caption: `One point per run; τ-b ${number(overall.kendall.value, 3)} ` +
       `(p ${number(overall.kendall.p, 2)}), ρ ${number(overall.spearman.value, 3)} ` +
       `(p ${number(overall.spearman.p, 2)}), n = ${overall.n} runs.`,
     series: groups.flatMap(({ name, group }) => group.map((run) => ({
       run, apart: true, points: [pointOf(run, pair)],
-      tell: (p) => `${run.name}\n${name}\n${tell(x, p.x)}, ${tell(y, p.y)}`,
+      tooltip: (p) => `${run.name}\n${name}\n${valueText(x, p.x)}, ${valueText(y, p.y)}`,
     }))),
   });
 }
