@@ -95,17 +95,17 @@ bool att_name_is_valid(const char *text)
 att_status att_catalog_check(const att_catalog *catalog, att_context *context, const char *name)
 {
     if (!name)
-        return att_fail(context, ATT_ERR_ARGUMENT, "this %s has no name, and cannot be registered", catalog->kind);
+        return att_fail(context, ATT_ERR_ARGUMENT, "this %s has no name, so it cannot be registered", catalog->kind);
     if (!att_name_is_valid(name))
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "%s \"%.64s\": a name must be 1 to %d letters, digits and underscores, the first a letter",
                         catalog->kind, name, ATT_NAME_BYTES - 1);
     if (catalog->reserved && strcmp(name, catalog->reserved) == 0)
-        return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": this word has a meaning of its own; take another name",
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": this name is reserved; choose another name",
                         catalog->kind, name);
     if (att_catalog_find(catalog, context, name))
-        return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": there is one of this name already; take another name",
-                        catalog->kind, name);
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": this name is in use; choose another name", catalog->kind,
+                        name);
     return ATT_OK;
 }
 

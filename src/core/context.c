@@ -229,8 +229,8 @@ att_status att_fail_memory(att_context *context, size_t bytes, const char *what)
     att_size_format(bytes, wanted, sizeof wanted);
     if (bytes <= att_memory_left(context))
         return att_fail(context, ATT_ERR_MEMORY, "out of memory: the system refused %s for %s", wanted, what);
-    return att_fail(context, ATT_ERR_MEMORY, "out of memory: %s for %s, where %s of at most %s are in use", wanted,
-                    what, att_size_format(count.bytes_now, now, sizeof now),
+    return att_fail(context, ATT_ERR_MEMORY, "out of memory: cannot allocate %s for %s (%s of at most %s are in use)",
+                    wanted, what, att_size_format(count.bytes_now, now, sizeof now),
                     att_size_format(count.bytes_limit, limit, sizeof limit));
 }
 
@@ -275,7 +275,7 @@ att_status att_check_stop(att_context *context, const char *what)
 {
     if (!att_stop_asked(context))
         return ATT_OK;
-    return att_fail(context, ATT_ERR_STOPPED, "%s: asked to stop while it was being read", what);
+    return att_fail(context, ATT_ERR_STOPPED, "%s: stopped on request while reading it", what);
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */

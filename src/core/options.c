@@ -312,7 +312,8 @@ att_status att_options_read(att_context *context, const att_option_table *table,
                             void *owner)
 {
     if (values->overflowed)
-        return att_fail(context, ATT_ERR_ARGUMENT, "an option is longer than %d bytes, or there are more than %d",
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "an option is longer than %d bytes, or there are more than %d options",
                         ATT_OPTION_TEXT_BYTES - 1, ATT_MOST_OPTIONS);
     for (int i = 0; i < table->count; i++) {
         const att_option *option = &table->options[i];

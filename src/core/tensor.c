@@ -23,7 +23,7 @@ const char *att_status_meaning(att_status status)
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
         if (statuses[i].status == status)
             return statuses[i].meaning;
-    return "a status that this version does not know";
+    return "unknown status";
 }
 
 #define DTYPE(name, bytes, text) {bytes, text},

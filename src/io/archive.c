@@ -200,8 +200,8 @@ static att_status keep_bytes(const archive_walk *walk, member *made)
     att_archive *archive = walk->archive;
     if (made->size > walk->cache_bytes - archive->kept_bytes)
         return att_fail(archive->context, ATT_ERR_UNSUPPORTED,
-                        "%s: its files take more than the %zu bytes allowed to be kept in memory; unpack it, or pack "
-                        "it as .tar or .zip, which are read in place",
+                        "%s: its files exceed the limit of %zu bytes kept in memory; unpack it, or pack it as .tar or "
+                        ".zip, which are read in place",
                         archive->path, walk->cache_bytes);
     if (made->size == 0)
         return ATT_OK;
@@ -238,8 +238,8 @@ static att_status check_packing(const archive_walk *walk, const char *name, cons
                         name, archive->path);
     if (*packing && strcmp(packing, DEFLATED) != 0 && strcmp(packing, STORED) != 0)
         return att_fail(archive->context, ATT_ERR_UNSUPPORTED,
-                        "%s in %s: compressed by the method \"%s\"; a zip's files are read where they are deflated or "
-                        "stored, so unpack it and pack it again with zip -r",
+                        "%s in %s: compressed by the method \"%s\", which is not supported; expected deflated or "
+                        "stored files: unpack the zip and pack it again with zip -r",
                         name, archive->path, packing);
     return ATT_OK;
 }
@@ -302,7 +302,8 @@ static att_status settle_kind(archive_walk *walk)
     if (walk->source.packed) {
         archive->kind = "tar.gz";
         if (zip)
-            return att_fail(archive->context, ATT_ERR_UNSUPPORTED, "%s: a gzipped zip; unpack it once", archive->path);
+            return att_fail(archive->context, ATT_ERR_UNSUPPORTED,
+                            "%s: a zip that is compressed by gzip; decompress it once", archive->path);
         return ATT_OK;
     }
     archive->kind = zip ? "zip" : "tar";
@@ -534,7 +535,8 @@ static int inflate_member(const att_archive *archive, const member *from, z_stre
 static att_status read_deflated(const att_archive *archive, att_context *context, const member *from, uint8_t *bytes)
 {
     if (from->size > UINT_MAX)
-        return fail_member(archive, context, from, ATT_ERR_UNSUPPORTED, "packed files of 4 GiB and more are not read");
+        return fail_member(archive, context, from, ATT_ERR_UNSUPPORTED,
+                           "compressed files of 4 GiB or more are not supported");
     uint8_t *block = att_reallocate(context, NULL, INFLATE_BLOCK);
     z_stream z = {.next_out = bytes, .avail_out = (unsigned)from->size};
     if (!block || inflateInit2(&z, RAW_DEFLATE) != Z_OK) {
@@ -552,7 +554,7 @@ static att_status read_deflated(const att_archive *archive, att_context *context
     case Z_MEM_ERROR:
         return fail_member(archive, context, from, ATT_ERR_MEMORY, "out of memory for unpacking");
     default:
-        return fail_member(archive, context, from, ATT_ERR_FORMAT, "truncated, corrupt, or not of the size it states");
+        return fail_member(archive, context, from, ATT_ERR_FORMAT, "truncated or corrupt, or its size is wrong");
     }
 }
 
@@ -560,10 +562,8 @@ static att_status check_sum(const att_archive *archive, att_context *context, co
 {
     if (crc32_z(0, bytes, from->size) == from->checksum)
         return ATT_OK;
-    return fail_member(
-        archive, context, from, ATT_ERR_FORMAT,
-        "not what was packed: its checksum (CRC-32) differs; the archive is damaged, copy or download it "
-        "again");
+    return fail_member(archive, context, from, ATT_ERR_FORMAT,
+                       "its checksum (CRC-32) differs; the archive is damaged: copy or download it again");
 }
 
 att_status att_archive_read(const att_archive *archive, att_context *context, int64_t index, void *bytes)

@@ -77,7 +77,7 @@ static la_ssize_t read_unpacked(struct archive *reader, void *user, const void *
     att_archive_source *source = user;
     (void)reader;
     if (att_stop_asked(source->context))
-        return fail_reading(source, "asked to stop");
+        return fail_reading(source, "stopped on request");
     int code, got = gzread(source->packed, source->block, sizeof source->block);
     const char *reason = gzerror(source->packed, &code);
     if (got <= 0 && code == Z_BUF_ERROR)
@@ -114,7 +114,8 @@ static bool open_packed(att_archive_source *source, const char *path)
     else if (gzipped && !source->packed)
         fail_reading(source, "out of memory");
     else if (compression && !gzipped)
-        fail_reading(source, "it is compressed by %s; unpack it, or compress it by gzip", compression);
+        fail_reading(source, "it is compressed by %s, which is not supported; unpack it, or compress it by gzip",
+                     compression);
     if (!source->packed)
         close(file);
     return source->reason[0] == '\0';

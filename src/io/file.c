@@ -134,10 +134,10 @@ static att_status make_folder(att_context *context, const char *path)
     int code = errno;
     struct stat info;
     if (stat(path, &info) != 0)
-        return fail_system(context, code, path, "made a folder");
+        return fail_system(context, code, path, "created as a folder");
     if (S_ISDIR(info.st_mode))
         return ATT_OK;
-    return att_fail(context, ATT_ERR_IO, "%s is a file; a folder is needed in its place", path);
+    return att_fail(context, ATT_ERR_IO, "%s is a file, but must be a folder", path);
 }
 
 att_status att_file_make_folders(att_context *context, const char *path)
@@ -181,7 +181,7 @@ static att_status read_descriptor(att_context *context, const char *path, int de
             return fail_system(context, errno, path, "read");
         *size += (size_t)got;
         if (*size > cap)
-            return att_fail(context, ATT_ERR_FORMAT, "%s is larger than the %zu bytes allowed for such a file", path,
+            return att_fail(context, ATT_ERR_FORMAT, "%s is larger than the limit of %zu bytes for such a file", path,
                             cap);
         if (got == 0)
             break;
@@ -411,7 +411,7 @@ static att_status open_temporary(att_file_writer *writer)
     for (;;) {
         writer->descriptor = open_for_writing(writer->temporary, O_EXCL);
         if (writer->descriptor < 0 && errno != EEXIST)
-            return fail_system(writer->context, errno, writer->temporary, "made");
+            return fail_system(writer->context, errno, writer->temporary, "created");
         if (writer->descriptor < 0) {
             ATT_TRY(remove_leftover(writer));
             continue;
@@ -495,7 +495,7 @@ static att_status finish_temporary(att_file_writer *writer)
     if (code != 0)
         return fail_system(writer->context, code, writer->path, "flushed to the disk");
     if (rename(writer->temporary, writer->path) != 0)
-        return fail_system(writer->context, errno, writer->path, "put in place");
+        return fail_system(writer->context, errno, writer->path, "moved into place");
     return ATT_OK;
 }
 
@@ -565,10 +565,10 @@ static att_status start_appender(att_file_appender *appender, const char *path, 
             path, (unsigned long long)info.st_nlink);
     ATT_TRY(lock_file(context, appender->descriptor, path));
     if ((uint64_t)info.st_size < keep)
-        return att_fail(context, ATT_ERR_ARGUMENT, "%s has %lld bytes, %zu of which should be kept", path,
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s has %lld bytes; expected at least %zu", path,
                         (long long)info.st_size, keep);
     if (ftruncate(appender->descriptor, (off_t)keep) != 0)
-        return fail_system(context, errno, path, "shortened");
+        return fail_system(context, errno, path, "truncated");
     appender->size = keep;
     return ATT_OK;
 }
@@ -594,7 +594,8 @@ att_status att_file_appender_write(att_file_appender *appender, const void *byte
     int code = write_all(appender->descriptor, bytes, size);
     if (code != 0) {
         if (ftruncate(appender->descriptor, (off_t)appender->size) != 0)
-            return fail_system(appender->context, code, appender->path, "appended to, nor its last record taken back");
+            return fail_system(appender->context, code, appender->path,
+                               "appended to, nor its incomplete last record removed");
         return fail_system(appender->context, code, appender->path, "appended to");
     }
     appender->size += size;

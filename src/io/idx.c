@@ -92,9 +92,10 @@ static att_status read_shape(idx_stream *stream, size_t cap, att_shape *shape)
                         stream->path);
     if (header[2] != 8)
         return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "%s: IDX element type 0x%02x; only unsigned bytes (0x08) are read", stream->path, header[2]);
+                        "%s: IDX element type 0x%02x; only unsigned bytes (0x08) are supported", stream->path,
+                        header[2]);
     if (header[3] < 1 || header[3] > ATT_IDX_MAX_RANK)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: %d dimensions; 1 to %d are read", stream->path, header[3],
+        return att_fail(context, ATT_ERR_FORMAT, "%s: %d dimensions; 1 to %d are supported", stream->path, header[3],
                         ATT_IDX_MAX_RANK);
     *shape = (att_shape){.rank = header[3]};
     ATT_TRY(read_exactly(stream, header, 4 * (size_t)shape->rank));
@@ -118,7 +119,7 @@ static att_status read_elements(idx_stream *stream, size_t count, uint8_t *bytes
     ATT_TRY(read_exactly(stream, bytes, count));
     ATT_TRY(stream_read(stream, &more, 1, &surplus)); /* reading on also makes zlib verify gzip's checksum */
     if (surplus != 0)
-        return att_fail(stream->context, ATT_ERR_FORMAT, "%s: longer than its dimensions say", stream->path);
+        return att_fail(stream->context, ATT_ERR_FORMAT, "%s: longer than its dimensions require", stream->path);
     return ATT_OK;
 }
 

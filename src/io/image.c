@@ -77,8 +77,7 @@ att_status att_image_decode_named(att_context *context, const char *name, const 
                                   const att_image_limits *limits, const att_image_need *need, att_image *image)
 {
     if (channels != 1 && channels != 3)
-        return att_fail(context, ATT_ERR_ARGUMENT, "%s: images have 1 or 3 channels, %d were asked for", name,
-                        channels);
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s: %d channels requested; expected 1 or 3", name, channels);
     att_image_limits defaults = att_image_limits_defaults();
     att_image_job job = {context, name, bytes, size, channels, limits ? limits : &defaults, need};
     if (size > job.limits->file_bytes)
@@ -90,8 +89,8 @@ att_status att_image_decode_named(att_context *context, const char *name, const 
     if (!format)
         return att_fail(context, ATT_ERR_FORMAT, "%s: not a JPEG, PNG or WebP image", name);
     if (!format->decode)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: %s %s image; convert it to JPEG, PNG or WebP, which are read",
-                        name, strchr("AEIOaeio", *format->name) ? "an" : "a", format->name);
+        return att_fail(context, ATT_ERR_FORMAT, "%s: %s %s image; convert it to JPEG, PNG or WebP", name,
+                        strchr("AEIOaeio", *format->name) ? "an" : "a", format->name);
     att_image decoded = {0};
     att_status status = format->decode(&job, &decoded);
     if (status != ATT_OK)
@@ -149,14 +148,14 @@ att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t hei
         return att_fail(job->context, ATT_ERR_FORMAT, "%s: an image without pixels", job->name);
     if (width > side || height > side)
         return att_fail(job->context, ATT_ERR_UNSUPPORTED,
-                        "%s: %llu x %llu pixels; a side may have at most %d: scale the image down or cut it up",
+                        "%s: %llu x %llu pixels; a side may have at most %d: scale the image down or crop it",
                         job->name, (unsigned long long)width, (unsigned long long)height, limits->side);
     if (width > (uint64_t)limits->pixels / height)
-        return att_fail(job->context, ATT_ERR_UNSUPPORTED,
-                        "%s: %llu x %llu pixels are %llu; an image may have at most %lld: scale the image down or cut "
-                        "it up",
-                        job->name, (unsigned long long)width, (unsigned long long)height,
-                        (unsigned long long)(width * height), (long long)limits->pixels);
+        return att_fail(
+            job->context, ATT_ERR_UNSUPPORTED,
+            "%s: %llu x %llu pixels are %llu; an image may have at most %lld: scale the image down or crop it",
+            job->name, (unsigned long long)width, (unsigned long long)height, (unsigned long long)(width * height),
+            (long long)limits->pixels);
     size_t bytes = (size_t)width * height * (size_t)job->channels;
     uint8_t *pixels = att_reallocate(job->context, NULL, bytes);
     if (!pixels)

@@ -243,7 +243,7 @@ att_status att_image_decode_jpeg(const att_image_job *job, att_image *image)
                                "%s: not a JPEG that can be decoded: %s", job->name, run->reason);
     att_status status = run->status;
     if (status == ATT_OK && run->damage[0])
-        att_log(job->context, ATT_LOG_WARNING, "%s: damaged, decoded as far as that goes: %s", job->name, run->damage);
+        att_log(job->context, ATT_LOG_WARNING, "%s: damaged, decoded as far as possible: %s", job->name, run->damage);
     jpeg_destroy_decompress(&run->info);
     att_free(job->context, run->row);
     att_free(job->context, run);

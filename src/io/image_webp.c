@@ -43,8 +43,7 @@ static att_status decode_frame(const att_image_job *job, const WebPIterator *fra
     if (!inside)
         return fail_webp(job, "its frame lies outside the canvas");
     if (!WebPInitDecoderConfig(&config))
-        return att_fail(job->context, ATT_ERR_INTERNAL, "%s: libwebp is of another version than its headers",
-                        job->name);
+        return att_fail(job->context, ATT_ERR_INTERNAL, "%s: libwebp has another version than its headers", job->name);
     if (frame->width < image->width || frame->height < image->height)
         memset(canvas, 0, bytes);
     config.output.colorspace = MODE_RGB;
@@ -80,7 +79,7 @@ static att_status read_picture(const att_image_job *job, const WebPDemuxer *file
                         needed, job->limits->memory);
     WebPIterator frame;
     if (!WebPDemuxGetFrame(file, 1, &frame))
-        return fail_webp(job, "it holds no frame");
+        return fail_webp(job, "it contains no frame");
     att_status status =
         job->channels == 1 ? decode_grey(job, &frame, image) : decode_frame(job, &frame, image, image->pixels);
     WebPDemuxReleaseIterator(&frame);

@@ -35,8 +35,8 @@ static att_status check_size(att_context *context, const char *what, const char 
                             (int)ATT_JSON_MAX_DEPTH, i);
         if (memory > ATT_JSON_MAX_MEMORY)
             return att_fail(context, ATT_ERR_FORMAT,
-                            "%s: JSON of more values than fit into the %d bytes of memory that one document may take",
-                            what, (int)ATT_JSON_MAX_MEMORY);
+                            "%s: JSON that would need more than the limit of %d bytes of memory", what,
+                            (int)ATT_JSON_MAX_MEMORY);
     }
     return ATT_OK;
 }

@@ -127,7 +127,8 @@ static int depth(const att_pickle *pickle)
 
 static att_status need(const att_pickle *pickle, int count)
 {
-    return depth(pickle) >= count ? ATT_OK : att_pickle_refuse(pickle, "it takes values that are not there");
+    return depth(pickle) >= count ? ATT_OK
+                                  : att_pickle_refuse(pickle, "an opcode needs more values than are on the stack");
 }
 
 static att_pickle_ref pop(att_pickle *pickle)
@@ -144,7 +145,7 @@ static att_pickle_ref top(const att_pickle *pickle)
 static att_status pop_mark(att_pickle *pickle, int *first)
 {
     if (pickle->mark_count == 0)
-        return att_pickle_refuse(pickle, "it takes values down to a mark that is not there");
+        return att_pickle_refuse(pickle, "an opcode needs a mark, but there is none");
     *first = pickle->marks[--pickle->mark_count];
     return ATT_OK;
 }
@@ -373,11 +374,11 @@ static att_status fill(att_pickle *pickle, att_pickle_kind kind, int first)
 {
     int floor = pickle->mark_count ? pickle->marks[pickle->mark_count - 1] : 0;
     if (first <= floor)
-        return att_pickle_refuse(pickle, "there is nothing to put values into");
+        return att_pickle_refuse(pickle, "an opcode adds items, but there is no container");
     att_pickle_ref container = pickle->stack[first - 1];
     att_pickle_kind found = pickle->values[container].kind;
     if (found != kind && found != ATT_PICKLE_OPAQUE)
-        return att_pickle_refuse(pickle, "it puts values into something that holds none");
+        return att_pickle_refuse(pickle, "an opcode adds items to a value that is not a container");
     if (kind == ATT_PICKLE_DICT && (pickle->stack_count - first) % 2 != 0)
         return att_pickle_refuse(pickle, "a key without a value");
     return move_into(pickle, container, first);
@@ -425,7 +426,7 @@ static att_status keep(att_pickle *pickle, uint64_t place)
 {
     ATT_TRY(need(pickle, 1));
     if (place > pickle->size)
-        return att_pickle_refuse(pickle, "it keeps more values than it can have");
+        return att_pickle_refuse(pickle, "a memo index is beyond the length of the pickle");
     while ((uint64_t)pickle->memo_count <= place) {
         ATT_TRY(grow(pickle, &pickle->memo, pickle->memo_count, &pickle->memo_capacity, sizeof *pickle->memo));
         pickle->memo[pickle->memo_count++] = UINT32_MAX;
@@ -439,7 +440,7 @@ static att_status recall(att_pickle *pickle, int bytes)
     uint64_t place;
     ATT_TRY(take_number(pickle, bytes, &place));
     if (place >= (uint64_t)pickle->memo_count || pickle->memo[place] == UINT32_MAX)
-        return att_pickle_refuse(pickle, "it recalls a value that it has not kept");
+        return att_pickle_refuse(pickle, "an opcode reads a memo entry that is not set");
     return push(pickle, pickle->memo[place]);
 }
 
@@ -502,7 +503,7 @@ static att_status op_stack_global(att_pickle *pickle)
     ATT_TRY(need(pickle, 2));
     const att_pickle_value *name = att_pickle_at(pickle, pop(pickle)), *module = att_pickle_at(pickle, pop(pickle));
     if (name->kind != ATT_PICKLE_TEXT || module->kind != ATT_PICKLE_TEXT)
-        return att_pickle_refuse(pickle, "a name that is no text");
+        return att_pickle_refuse(pickle, "a name that is not a text");
     return push_global(pickle, module->text, name->text);
 }
 
@@ -531,7 +532,7 @@ static att_status op_build(att_pickle *pickle)
     if (kind == ATT_PICKLE_OPAQUE)
         return att_pickle_append(pickle, top(pickle), state);
     if (kind != ATT_PICKLE_DICT)
-        return att_pickle_refuse(pickle, "it gives a state to something that has none");
+        return att_pickle_refuse(pickle, "an opcode sets the state of a value that has none");
     return ATT_OK;
 }
 
@@ -549,7 +550,7 @@ static att_status op_protocol(att_pickle *pickle)
 {
     uint64_t protocol;
     ATT_TRY(take_number(pickle, 1, &protocol));
-    return protocol <= HIGHEST_PROTOCOL ? ATT_OK : att_pickle_refuse(pickle, "a protocol above 5");
+    return protocol <= HIGHEST_PROTOCOL ? ATT_OK : att_pickle_refuse(pickle, "protocol above 5; expected 2 to 5");
 }
 
 static att_status op_frame(att_pickle *pickle)
@@ -589,7 +590,7 @@ static const operation operations[256] = {
 static att_status finish(att_pickle *pickle, att_pickle_ref *root)
 {
     if (pickle->stack_count != 1 || pickle->mark_count != 0)
-        return att_pickle_refuse(pickle, "it ends with something else than one value");
+        return att_pickle_refuse(pickle, "expected exactly one value at the end");
     *root = pop(pickle);
     return ATT_OK;
 }
@@ -610,7 +611,8 @@ att_status att_pickle_read(att_pickle *pickle, const uint8_t *bytes, size_t size
         }
         if (!operations[*opcode])
             return att_fail(pickle->context, ATT_ERR_FORMAT,
-                            "%s: byte %zu of its pickle: opcode 0x%02x, which is none of protocols 2 to 5 or runs code",
+                            "%s: byte %zu of its pickle: opcode 0x%02x is not supported: it is not in protocols 2 to "
+                            "5, or runs code",
                             pickle->path, pickle->at - 1, *opcode);
         ATT_TRY(operations[*opcode](pickle));
     }

@@ -111,11 +111,11 @@ static const att_pickle_global globals[] = {
     HIDDEN("torch._utils", "_rebuild_sparse_tensor", "a sparse tensor"),
     HIDDEN("torch._utils", "_rebuild_nested_tensor", "a nested tensor"),
     HIDDEN("torch._utils", "_rebuild_meta_tensor_no_storage", "a tensor without values"),
-    HIDDEN("torch._utils", "_rebuild_device_tensor_from_numpy", "a tensor kept by way of numpy"),
+    HIDDEN("torch._utils", "_rebuild_device_tensor_from_numpy", "a tensor stored as a numpy array"),
     HIDDEN("torch._utils", "_rebuild_device_tensor_from_cpu_tensor", "a tensor of another device"),
-    HIDDEN("torch._utils", "_rebuild_wrapper_subclass", "a tensor of a class of its own"),
-    HIDDEN("torch", "Tensor", "a tensor kept in an old way"),
-    HIDDEN("torch.nn.parameter", "Parameter", "a parameter kept in an old way"),
+    HIDDEN("torch._utils", "_rebuild_wrapper_subclass", "a tensor of a custom class"),
+    HIDDEN("torch", "Tensor", "a tensor in an obsolete format"),
+    HIDDEN("torch.nn.parameter", "Parameter", "a parameter in an obsolete format"),
 
     INERT("torch", "device"),
     INERT("torch", "strided"),
@@ -184,7 +184,7 @@ static const att_pickle_global globals[] = {
 static const att_pickle_global set = INERT("", "set");
 static const att_pickle_global too_many_dimensions = HIDDEN("", "", "a tensor of more than 5 dimensions");
 static const att_pickle_global flagged = HIDDEN("", "", "a conjugated or negated view");
-_Static_assert(ATT_MAX_RANK == 5, "too_many_dimensions says so");
+_Static_assert(ATT_MAX_RANK == 5, "the text of too_many_dimensions contains this number");
 
 static bool equals(att_pickle_text text, const char *known)
 {
@@ -254,11 +254,11 @@ static bool is_class_name(att_pickle_text name)
 att_status att_pickle_refuse_name(const att_pickle *pickle, att_pickle_text module, att_pickle_text name)
 {
     char first[ATT_PICKLE_SHOWN], second[ATT_PICKLE_SHOWN];
-    return att_fail(pickle->context, ATT_ERR_UNSUPPORTED,
-                    "%s: it asks for %s.%s to be called; attscope runs no code, whatever the file says, and builds "
-                    "tensors and plain containers only%s",
-                    pickle->path, att_pickle_show(module, first), att_pickle_show(name, second),
-                    pickle->advice ? pickle->advice : "");
+    return att_fail(
+        pickle->context, ATT_ERR_UNSUPPORTED,
+        "%s: the file uses %s.%s; attscope never runs code from a file, and reads only tensors and plain containers%s",
+        pickle->path, att_pickle_show(module, first), att_pickle_show(name, second),
+        pickle->advice ? pickle->advice : "");
 }
 
 /* Gets the module and the name of an UNKNOWN value. */
@@ -344,7 +344,7 @@ static att_status take_arguments(const att_pickle *pickle, att_pickle_ref tuple,
 {
     const att_pickle_value *value = att_pickle_at(pickle, tuple);
     if (value->kind != ATT_PICKLE_TUPLE)
-        return att_pickle_refuse(pickle, "a call whose arguments are no tuple");
+        return att_pickle_refuse(pickle, "a call whose arguments are not a tuple");
     taken->count = att_pickle_items(pickle, value, taken->refs, MOST_ARGUMENTS);
     for (uint32_t i = 0; i < taken->count && i < MOST_ARGUMENTS; i++)
         taken->items[i] = att_pickle_at(pickle, taken->refs[i]);
@@ -416,16 +416,17 @@ static att_status rebuild(att_pickle *pickle, const arguments *given, const att_
         .storage = storage->index, .dtype = bytes->dtype, .offset = given->items[OFFSET_ITEM]->number};
     int64_t rank = take_dims(pickle, given->items[SIZE_ITEM], tensor.shape.dims);
     if (rank < 0 || take_dims(pickle, given->items[STRIDE_ITEM], tensor.strides) != rank)
-        return att_pickle_refuse(pickle, "a tensor whose size and strides are not as many numbers from 0");
+        return att_pickle_refuse(pickle,
+                                 "a tensor whose size and strides are not tuples of equal length of numbers >= 0");
     if (rank > ATT_MAX_RANK)
         return make_opaque(pickle, &too_many_dimensions, result);
     if (is_flagged(given, metadata))
         return make_opaque(pickle, &flagged, result);
     tensor.shape.rank = (int)rank;
     if (!dtype && !bytes->typed)
-        return att_pickle_refuse(pickle, "a tensor without a type");
+        return att_pickle_refuse(pickle, "a tensor without a dtype");
     if (dtype && bytes->typed && dtype->global->dtype != bytes->dtype)
-        return att_pickle_refuse(pickle, "a tensor of another type than its storage");
+        return att_pickle_refuse(pickle, "a tensor whose dtype differs from that of its storage");
     if (dtype)
         tensor.dtype = dtype->global->dtype;
     return add_tensor(pickle, &tensor, result);
@@ -436,12 +437,12 @@ static att_status rebuild_typed(att_pickle *pickle, const arguments *given, att_
     if (given->count > DTYPE_ITEM && given->items[DTYPE_ITEM]->kind == ATT_PICKLE_UNKNOWN)
         return refuse_unknown(pickle, given->items[DTYPE_ITEM]);
     if (given->count <= DTYPE_ITEM || given->items[DTYPE_ITEM]->kind != ATT_PICKLE_GLOBAL)
-        return att_pickle_refuse(pickle, "a tensor without a type");
+        return att_pickle_refuse(pickle, "a tensor without a dtype");
     const att_pickle_value *dtype = given->items[DTYPE_ITEM];
     if (dtype->global->action == HIDE)
         return make_opaque(pickle, dtype->global, result);
     if (dtype->global->action != DTYPE)
-        return att_pickle_refuse(pickle, "a tensor without a type");
+        return att_pickle_refuse(pickle, "a tensor without a dtype");
     return rebuild(pickle, given, dtype, DTYPE_ITEM + 1, result);
 }
 
@@ -464,7 +465,7 @@ static att_status add_pairs(att_pickle *pickle, att_pickle_ref list, att_pickle_
         att_pickle_ref items[2];
         if ((pair->kind != ATT_PICKLE_LIST && pair->kind != ATT_PICKLE_TUPLE) ||
             att_pickle_items(pickle, pair, items, 2) != 2)
-            return att_pickle_refuse(pickle, "a dictionary of something else than pairs");
+            return att_pickle_refuse(pickle, "a dictionary that is not made from pairs");
         ATT_TRY(att_pickle_append(pickle, dict, items[0]));
         ATT_TRY(att_pickle_append(pickle, dict, items[1]));
     }
@@ -482,7 +483,7 @@ static att_status make_dict(att_pickle *pickle, const arguments *given, att_pick
 static att_status make_tuple(const att_pickle *pickle, const arguments *given, att_pickle_ref *result)
 {
     if (given->count != 1 || (given->items[0]->kind != ATT_PICKLE_TUPLE && given->items[0]->kind != ATT_PICKLE_LIST))
-        return att_pickle_refuse(pickle, "a size that is no tuple");
+        return att_pickle_refuse(pickle, "a size that is not a tuple");
     *result = given->refs[0];
     return ATT_OK;
 }
@@ -545,7 +546,7 @@ static att_status call(att_pickle *pickle, const att_pickle_global *global, att_
     case FIRST:
         return take_first(pickle, &given, result);
     default:
-        return att_pickle_refuse(pickle, "it calls something that is no function");
+        return att_pickle_refuse(pickle, "a call of a value that is not a function");
     }
 }
 
@@ -578,7 +579,7 @@ att_status att_pickle_call(att_pickle *pickle, att_pickle_ref function, att_pick
     if (callee->kind == ATT_PICKLE_UNKNOWN)
         return call_unknown(pickle, function, tuple, result);
     if (callee->kind != ATT_PICKLE_GLOBAL)
-        return att_pickle_refuse(pickle, "it calls something that is no function");
+        return att_pickle_refuse(pickle, "a call of a value that is not a function");
     if (callee->global->action == FROM_TYPE)
         return call_from_type(pickle, tuple, result);
     return call(pickle, callee->global, tuple, result);
@@ -607,7 +608,7 @@ att_status att_pickle_persistent(att_pickle *pickle, att_pickle_ref id, att_pick
     ATT_TRY(take_arguments(pickle, id, &given));
     if (given.count > 0 && att_pickle_text_is(given.items[WORD], "module"))
         return att_fail(pickle->context, ATT_ERR_UNSUPPORTED,
-                        "%s: it holds a whole network with its program; attscope runs no code%s", pickle->path,
+                        "%s: it contains a whole pickled network; attscope never runs code from a file%s", pickle->path,
                         pickle->advice ? pickle->advice : "");
     if (given.count > TYPE && given.items[TYPE]->kind == ATT_PICKLE_UNKNOWN)
         return refuse_unknown(pickle, given.items[TYPE]);
@@ -619,7 +620,7 @@ att_status att_pickle_persistent(att_pickle *pickle, att_pickle_ref id, att_pick
     if (type->action == HIDE)
         return make_opaque(pickle, type, result);
     if (type->action != STORAGE && type->action != BYTES)
-        return att_pickle_refuse(pickle, "a storage of no known type");
+        return att_pickle_refuse(pickle, "a storage of an unknown type");
     att_pickle_storage storage = {.key = given.items[KEY]->text,
                                   .typed = type->action == STORAGE,
                                   .dtype = type->dtype,

@@ -43,11 +43,10 @@ static att_status find_header(reading *r)
     ATT_TRY(att_file_reader_read(r->file->reader, 0, length, sizeof length));
     uint64_t announced = read_u64(length), rest = size - sizeof length;
     if (announced > ATT_SAFETENSORS_MAX_HEADER)
-        return att_fail(
-            context, ATT_ERR_FORMAT,
-            "%s: neither safetensors nor a checkpoint of PyTorch, or damaged: its first 8 bytes are not the "
-            "length of a header, which is at most %d",
-            path, (int)ATT_SAFETENSORS_MAX_HEADER);
+        return att_fail(context, ATT_ERR_FORMAT,
+                        "%s: neither a safetensors file nor a PyTorch checkpoint, or damaged: its first 8 bytes are "
+                        "not the length of a header (at most %d)",
+                        path, (int)ATT_SAFETENSORS_MAX_HEADER);
     if (announced > rest)
         return att_fail(context, ATT_ERR_FORMAT,
                         "%s: truncated: a header of %" PRIu64 " bytes is announced, %" PRIu64 " bytes follow", path,
@@ -90,7 +89,8 @@ static att_status read_dtype(const reading *r, const char *name, const json_t *v
     ATT_SAFETENSORS_DTYPE_LIST(IF_NAMED)
 #undef IF_NAMED
     return att_fail(r->file->context, ATT_ERR_FORMAT,
-                    "%s: tensor %s: unknown dtype \"%s\"; expected F32, BF16 or the like", r->file->path, name, text);
+                    "%s: tensor %s: unknown dtype \"%s\"; expected a dtype of safetensors, such as F32 or BF16",
+                    r->file->path, name, text);
 }
 
 static att_status read_shape(const reading *r, const char *name, const json_t *value, att_shape *shape, int64_t *count)
@@ -106,7 +106,7 @@ static att_status read_shape(const reading *r, const char *name, const json_t *v
     for (size_t i = 0; i < rank; i++) {
         const json_t *dim = json_array_get(value, i);
         if (!json_is_integer(dim) || json_integer_value(dim) < 0)
-            return refuse(r, name, "\"shape\" holds something else than non-negative whole numbers");
+            return refuse(r, name, "\"shape\" is not a list of non-negative whole numbers");
         shape->dims[i] = json_integer_value(dim);
     }
     *count = att_shape_count(*shape);
@@ -243,7 +243,7 @@ static att_status check_places(const reading *r)
             return att_fail(r->file->context, ATT_ERR_FORMAT,
                             "%s: tensor %s: begins at byte %" PRIu64 " after the header; expected %" PRIu64
                             ", where the one before it ends (%s)",
-                            r->file->path, tensor->info.name, begin, place, begin < place ? "they overlap" : "a hole");
+                            r->file->path, tensor->info.name, begin, place, begin < place ? "they overlap" : "a gap");
         place = begin + bytes_of(tensor);
     }
     if (place != r->data_size)

@@ -111,7 +111,7 @@ static att_status open_file(att_tensors *file, const char *path)
         ATT_TRY(att_tensors_read_torch_pickles(file));
     else if (is_named_torch(path) && !begins_header(&first))
         return att_fail(file->context, ATT_ERR_FORMAT,
-                        "%s: no checkpoint of PyTorch: expected a zip archive or a pickle, as torch.save() writes them",
+                        "%s: not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them",
                         path);
     else
         ATT_TRY(read_safetensors(file));
@@ -213,8 +213,8 @@ const char *att_tensors_metadata_key(const att_tensors *file, int index)
 static att_status check_read(const att_tensors *file, int index, int64_t count)
 {
     if (index < 0 || index >= file->count)
-        return att_fail(file->context, ATT_ERR_ARGUMENT, "%s has %d tensors; number %d was asked for", file->path,
-                        file->count, index);
+        return att_fail(file->context, ATT_ERR_ARGUMENT, "%s has %d tensors; tensor number %d was requested",
+                        file->path, file->count, index);
     const att_tensors_info *info = &file->items[index].info;
     if (info->count != count)
         return att_fail(file->context, ATT_ERR_ARGUMENT,

@@ -61,15 +61,15 @@ static att_status read_preface(reading *r)
     att_pickle_ref root;
     ATT_TRY(read_next(r, &root));
     if (!is_magic(att_pickle_at(&r->pickle, root)))
-        return refuse(r, "a pickle, but none of torch.save()");
+        return refuse(r, "a pickle, but not one written by torch.save()");
     ATT_TRY(read_next(r, &root));
     const att_pickle_value *version = att_pickle_at(&r->pickle, root);
     if (version->kind != ATT_PICKLE_INT || version->number != PROTOCOL)
-        return refuse(r, "a checkpoint of PyTorch of another version than 1001");
+        return refuse(r, "a PyTorch checkpoint of an unsupported version; expected 1001");
     ATT_TRY(read_next(r, &root));
     const att_pickle_value *machine = att_pickle_at(&r->pickle, root);
     if (machine->kind != ATT_PICKLE_DICT)
-        return refuse(r, "a checkpoint of PyTorch that does not say what machine it is of");
+        return refuse(r, "a PyTorch checkpoint without a description of the machine");
     if (is_big_endian(&r->pickle, machine))
         return att_fail(r->file->context, ATT_ERR_UNSUPPORTED, "%s: written by a big-endian machine", r->file->path);
     return ATT_OK;
@@ -145,7 +145,7 @@ static att_status read_storage(reading *r, att_pickle_text key)
     if (!has_key(r, place, key))
         return fail_storage(r, key, "belongs to no tensor that can be read");
     if (storage_at(r, place)->placed)
-        return fail_storage(r, key, "is there twice");
+        return fail_storage(r, key, "occurs twice");
     uint64_t size = att_file_reader_size(r->file->reader);
     if (size - r->at < COUNT_BYTES)
         return fail_storage(r, key, "is truncated");
@@ -157,11 +157,11 @@ static att_status read_storage(reading *r, att_pickle_text key)
     r->at += COUNT_BYTES;
     int64_t bytes = att_torch_storage_bytes(storage_at(r, place));
     if (bytes < 0 || (uint64_t)bytes > size - r->at)
-        return fail_storage(r, key, "is truncated, or not as large as its tensors say");
+        return fail_storage(r, key, "is truncated, or has another size than its tensors require");
     for (; has_key(r, place, key); place++) {
         att_pickle_storage *storage = storage_at(r, place);
         if ((uint64_t)storage->count != count || att_torch_storage_bytes(storage) != bytes)
-            return fail_storage(r, key, "has another number of elements than its tensors say");
+            return fail_storage(r, key, "has another number of elements than its tensors require");
         storage->placed = true;
         storage->place = r->at;
     }
@@ -173,12 +173,12 @@ static att_status read_storages(reading *r, att_pickle_ref keys)
 {
     const att_pickle_value *list = att_pickle_at(&r->pickle, keys);
     if (list->kind != ATT_PICKLE_LIST)
-        return refuse(r, "the keys of its storages are no list");
+        return refuse(r, "the keys of its storages are not a list");
     uint32_t cell = list->cells.first;
     for (uint32_t i = 0; i < list->cells.count; i++, cell = r->pickle.cells[cell].next) {
         const att_pickle_value *key = att_pickle_at(&r->pickle, r->pickle.cells[cell].value);
         if (key->kind != ATT_PICKLE_TEXT)
-            return refuse(r, "a storage's key is no text");
+            return refuse(r, "a storage's key is not a text");
         ATT_TRY(read_storage(r, key->text));
     }
     for (int i = 0; i < r->pickle.storage_count; i++)

@@ -132,7 +132,7 @@ static att_status find_name(att_tensors *file, const att_pickle *pickle, att_pic
     memcpy(copy, said->text.bytes, said->text.length);
     if (strlen(copy) != said->text.length || !att_utf8_valid(copy))
         return att_fail(file->context, ATT_ERR_FORMAT,
-                        "%s: %s, the name of the architecture, is no text in UTF-8; the file is damaged", file->path,
+                        "%s: %s, the name of the architecture, is not valid UTF-8; the file is damaged", file->path,
                         key);
     *name = copy;
     return ATT_OK;
@@ -246,7 +246,7 @@ static att_status place_tensor(taking *t, const att_pickle_tensor *tensor, att_t
                         "%s: tensor %s: its last element would be number %" PRId64 " of a storage of %" PRId64,
                         t->file->path, name, last, att_torch_storage_bytes(storage) / size);
     if ((uint64_t)count * (uint64_t)size > t->bytes_left)
-        return refuse_tensor(t, name, "the file is too small for tensors as large as it says");
+        return refuse_tensor(t, name, "the file is too small for a tensor of this size");
     t->bytes_left -= (uint64_t)count * (uint64_t)size;
     item->place = storage->place + (uint64_t)(storage->view_offset + tensor->offset) * (uint64_t)size;
     return set_strides(t, item, tensor);
@@ -258,7 +258,7 @@ static att_status check_name(const taking *t)
     if (t->name.failed)
         return att_fail_memory(t->file->context, t->name.capacity, t->file->path);
     if (!name || !*name || strlen(name) != t->name.length || t->name.length > MOST_NAME || !att_utf8_valid(name))
-        return refuse(t, "a tensor's name is empty, longer than 1024 bytes, or no text in UTF-8");
+        return refuse(t, "a tensor's name is empty, longer than 1024 bytes, or not valid UTF-8");
     return ATT_OK;
 }
 
@@ -316,11 +316,11 @@ static att_status take_container(taking *t, const att_pickle_value *value, int d
 {
     const att_pickle_cell *cells = t->pickle->cells;
     if (depth == MOST_DEPTH)
-        return refuse(t, "its containers are nested deeper than 16 levels, or hold themselves");
+        return refuse(t, "its containers are nested deeper than 16 levels, or contain themselves");
     uint32_t cell = value->cells.first, width = value->kind == ATT_PICKLE_DICT ? 2 : 1;
     for (uint32_t i = 0; i < value->cells.count; i += width) {
         if (t->steps-- <= 0)
-            return refuse(t, "its containers, one inside the other, hold more than 4194304 values");
+            return refuse(t, "its nested containers have more than 4194304 values");
         att_pickle_ref first = cells[cell].value;
         if (width == 2) {
             cell = cells[cell].next;
@@ -341,14 +341,14 @@ static att_status take_object(taking *t, att_pickle_text name, att_pickle_ref re
     const char *what;
     att_pickle_show(name, shown);
     if (att_pickle_hides_tensor(t->pickle, value, &what))
-        return att_fail(t->file->context, ATT_ERR_UNSUPPORTED, "%s: %s is %s, which cannot be read", t->file->path,
+        return att_fail(t->file->context, ATT_ERR_UNSUPPORTED, "%s: %s is %s, which is not supported", t->file->path,
                         shown, what);
     if (holds_tensors(t, ref, 0))
-        return att_fail(t->file->context, ATT_ERR_UNSUPPORTED,
-                        "%s: %s%sobject of the class %s with tensors in it; attscope runs no code and does not know "
-                        "what they are%s",
-                        t->file->path, shown, *shown ? " is an " : "an ",
-                        att_pickle_show(att_pickle_class_name(t->pickle, value), class), ATT_TORCH_ADVICE);
+        return att_fail(
+            t->file->context, ATT_ERR_UNSUPPORTED,
+            "%s: %s%sobject of the class %s with tensors in it; attscope runs no code and cannot know their meaning%s",
+            t->file->path, shown, *shown ? " is an " : "an ",
+            att_pickle_show(att_pickle_class_name(t->pickle, value), class), ATT_TORCH_ADVICE);
     list_left(t, name);
     return ATT_OK;
 }
@@ -435,8 +435,8 @@ static att_status finish(taking *t)
 {
     att_tensors *file = t->file;
     if (file->count == 0)
-        return att_fail(file->context, ATT_ERR_FORMAT, "%s: a file of PyTorch's in which no tensors were found%s%s",
-                        file->path, t->left_count ? "; it holds " : "", t->left_count ? t->left.data : "");
+        return att_fail(file->context, ATT_ERR_FORMAT, "%s: a PyTorch file without tensors%s%s", file->path,
+                        t->left_count ? "; it contains " : "", t->left_count ? t->left.data : "");
     if (t->left_count)
         att_text_append(&t->origin, "; left out: %s", t->left.data);
     const char *origin = t->origin.failed || t->left.failed ? NULL : att_arena_string(&file->arena, t->origin.data);

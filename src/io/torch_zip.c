@@ -76,7 +76,7 @@ static att_status place_record(const archive *a, record *made)
         return refuse_record(a, made->name, ATT_ERR_FORMAT, "does not begin where the directory says");
     made->data = made->begin + length;
     if (made->data > end || made->size > end - made->data)
-        return refuse_record(a, made->name, ATT_ERR_FORMAT, "reaches beyond the archive");
+        return refuse_record(a, made->name, ATT_ERR_FORMAT, "extends beyond the archive");
     return ATT_OK;
 }
 
@@ -107,11 +107,11 @@ static att_status check_records(archive *a)
     qsort(a->records, a->count, sizeof *a->records, compare_places);
     for (size_t i = 1; i < a->count; i++)
         if (a->records[i - 1].data + a->records[i - 1].size > a->records[i].begin)
-            return refuse_record(a, a->records[i].name, ATT_ERR_FORMAT, "lies over another file's bytes");
+            return refuse_record(a, a->records[i].name, ATT_ERR_FORMAT, "overlaps another file");
     qsort(a->records, a->count, sizeof *a->records, compare_names);
     for (size_t i = 1; i < a->count; i++)
         if (compare_names(&a->records[i - 1], &a->records[i]) == 0)
-            return refuse_record(a, a->records[i].name, ATT_ERR_FORMAT, "is there twice");
+            return refuse_record(a, a->records[i].name, ATT_ERR_FORMAT, "occurs twice");
     return ATT_OK;
 }
 
@@ -168,8 +168,8 @@ static att_status check_plain(const archive *a, const record *found)
     if (!found->packed)
         return ATT_OK;
     return refuse_record(a, found->name, ATT_ERR_UNSUPPORTED,
-                         "is compressed or encrypted; expected stored as it is, as torch.save() writes it (in Python: "
-                         "torch.save(torch.load(...)))");
+                         "is compressed or encrypted; expected an uncompressed file, as torch.save() writes it (in "
+                         "Python: torch.save(torch.load(...)))");
 }
 
 static att_status sum_up(const archive *a, const record *found, uint32_t *sum)
@@ -199,7 +199,7 @@ static att_status check_sum(const archive *a, record *found)
     if (sum == found->checksum)
         return ATT_OK;
     return refuse_record(a, found->name, ATT_ERR_FORMAT,
-                         "is not what was written: its checksum (CRC-32) differs; the file is damaged");
+                         "has a wrong checksum (CRC-32); the file is damaged: copy or download it again");
 }
 
 static att_status place_storages(const archive *a, att_pickle *pickle)
@@ -212,7 +212,7 @@ static att_status place_storages(const archive *a, att_pickle *pickle)
         ATT_TRY(check_plain(a, found));
         int64_t bytes = att_torch_storage_bytes(storage);
         if (bytes < 0 || (uint64_t)bytes != found->size)
-            return refuse_record(a, found->name, ATT_ERR_FORMAT, "is not as large as its tensors say");
+            return refuse_record(a, found->name, ATT_ERR_FORMAT, "has another size than its tensors require");
         ATT_TRY(check_sum(a, found));
         storage->placed = true;
         storage->place = found->data;
@@ -224,7 +224,7 @@ static att_status refuse_two(const archive *a, const char *what, att_pickle_text
 {
     char first[ATT_PICKLE_SHOWN], second[ATT_PICKLE_SHOWN];
     return att_fail(a->file->context, ATT_ERR_FORMAT,
-                    "%s: two %s in it, %s and %s; expected one, as torch.save() has it", a->file->path, what,
+                    "%s: two %s in it, %s and %s; expected one, as torch.save() writes", a->file->path, what,
                     att_pickle_show(one, first), att_pickle_show(other, second));
 }
 
@@ -251,12 +251,12 @@ static att_status check_kind(const archive *a)
     const record *order = find_file(a, "byteorder");
     if (find_file(a, "constants.pkl"))
         return att_fail(a->file->context, ATT_ERR_UNSUPPORTED,
-                        "%s: a program of TorchScript; attscope runs no code (in Python: save the state_dict)",
+                        "%s: a TorchScript program; attscope runs no code (in Python: save the state_dict)",
                         a->file->path);
     ATT_TRY(check_single(a));
     const record *data = find_file(a, "data.pkl");
     if (!data)
-        return refuse(a, "a zip archive, but no checkpoint of PyTorch: it has no data.pkl");
+        return refuse(a, "a zip archive, but not a PyTorch checkpoint: it has no data.pkl");
     ATT_TRY(check_plain(a, data));
     if (!order)
         return ATT_OK;

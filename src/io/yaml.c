@@ -137,7 +137,7 @@ static att_status read_list(struct reader *reader, struct entry *entry)
         if (reader->event.type == YAML_SEQUENCE_END_EVENT)
             return ATT_OK;
         if (reader->event.type != YAML_SCALAR_EVENT)
-            return refuse(reader, "only plain values may stand in a list");
+            return refuse(reader, "a list may contain only plain values");
         if (!is_quoted(reader) && att_yaml_is_null((const char *)reader->event.data.scalar.value))
             return refuse(reader, "an empty value in a list");
         ATT_TRY(add_value(reader, entry));
@@ -198,7 +198,7 @@ static att_status add_entry(struct reader *reader, const struct entry *entry)
     att_yaml *yaml = reader->yaml;
     void *array = yaml->entries;
     if (yaml->entry_count == MAX_ENTRIES)
-        return refuse(reader, "more keys than a file of options may have");
+        return refuse(reader, "more than 4096 keys");
     ATT_TRY(grow(yaml->context, &array, yaml->entry_count, &yaml->entry_capacity, sizeof(*yaml->entries)));
     yaml->entries = array;
     yaml->entries[yaml->entry_count++] = *entry;
@@ -256,7 +256,8 @@ static att_status read_stream(struct reader *reader)
 att_status att_yaml_parse(att_context *context, const char *what, const char *bytes, size_t size, att_yaml **yaml)
 {
     if (size > MAX_BYTES)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: %zu bytes; a file of options may have %d", what, size, MAX_BYTES);
+        return att_fail(context, ATT_ERR_FORMAT, "%s: %zu bytes; a file of options may have at most %d", what, size,
+                        MAX_BYTES);
     att_yaml *made = att_allocate(context, sizeof(*made));
     if (made == NULL)
         return att_fail_memory(context, sizeof(*made), what);

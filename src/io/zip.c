@@ -77,9 +77,7 @@ static att_status take_directory(att_zip *zip, const uint8_t *tail, size_t size)
     uint64_t file_size = att_file_reader_size(zip->reader);
     size_t at = find_end(tail, size);
     if (at == size)
-        return refuse(zip,
-                      "a zip archive without its end: truncated? Expected the whole file; copy or download it "
-                      "again");
+        return refuse(zip, "a zip archive without its end, probably truncated: copy or download it again");
     if (at >= LOCATOR_BYTES && has_signature(tail + at - LOCATOR_BYTES, 6, 7))
         ATT_TRY(take_wide_end(zip, tail + at - LOCATOR_BYTES));
     else

@@ -26,7 +26,8 @@ static const char schema[] =
     " unit TEXT, value REAL, deviation REAL, n INTEGER NOT NULL);"
     "CREATE INDEX measurements_of_run ON measurements(run, source, step);";
 
-static const char advice[] = "move it away and attscope makes a new one; each run's own files have all of it";
+static const char advice[] =
+    "move it away, and attscope creates a new one; the files of each run still have all records";
 
 /* Fails with a message for SQLite's result code. */
 static att_status fail(att_database *database, int code)

@@ -191,14 +191,14 @@ att_status att_earlier_read(att_earlier *earlier, const char *path, const char *
     att_status status = att_lines_read(earlier->context, path, visit, &r);
     if (status == ATT_ERR_FORMAT) {
         forget(earlier);
-        att_log(earlier->context, ATT_LOG_WARNING, "%s; its figures are replaced; what it held is kept in %s",
+        att_log(earlier->context, ATT_LOG_WARNING, "%s; its measurements are replaced, and the old file is kept as %s",
                 att_context_message(earlier->context), previous);
         return copy_file(earlier->context, path, previous);
     }
     if (status != ATT_OK || !r.different)
         return status;
     att_log(earlier->context, ATT_LOG_INFO,
-            "%s: earlier figures are replaced: they were taken with another \"%s\"; they are kept in %s", path,
+            "%s: the earlier measurements are replaced, because they have another \"%s\"; they are kept in %s", path,
             r.different, previous);
     return copy_file(earlier->context, path, previous);
 }
@@ -284,7 +284,7 @@ att_status att_earlier_emit(const att_earlier *earlier, const att_sink *sink)
     att_text kept = {.context = earlier->context};
     list_instruments(earlier, &kept);
     if (kept.length > 0 && !kept.failed)
-        att_log(earlier->context, ATT_LOG_INFO, "kept beside them, from earlier: %s", kept.data);
+        att_log(earlier->context, ATT_LOG_INFO, "kept from the earlier measurements: %s", kept.data);
     att_text_free(&kept);
     for (int i = 0; i < earlier->count; i++)
         ATT_TRY(emit_event(earlier->context, &earlier->events[i], sink));

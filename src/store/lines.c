@@ -47,7 +47,7 @@ static att_status visit_lines(att_context *context, const char *path, att_file_w
         if (line == NULL)
             return ATT_OK;
         if (!whole) {
-            att_log(context, ATT_LOG_WARNING, "%s was cut short in its writing and is left out", where);
+            att_log(context, ATT_LOG_WARNING, "%s is incomplete and is ignored", where);
             return ATT_OK;
         }
         ATT_TRY(visit_line(context, where, line, length, visit, user));

@@ -40,7 +40,7 @@ static att_status emit_measured(void *log, const att_event *event)
 {
     measured *m = log;
     if (!m->file)
-        return att_fail(m->context, ATT_ERR_ARGUMENT, "an event after the end of what was measured");
+        return att_fail(m->context, ATT_ERR_ARGUMENT, "an event after the end of the measurement");
     ATT_TRY(att_log_json_line(m->json, event, &m->line));
     ATT_TRY(att_file_writer_write(m->file, m->line.data, m->line.length));
     return event->kind == ATT_EVENT_RUN_END ? att_file_writer_commit(&m->file) : ATT_OK;

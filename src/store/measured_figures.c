@@ -64,7 +64,7 @@ static att_status read_figure(const att_line_event *event, const json_t *object,
     att_context *context = figures->arena.context;
     if (!is_figure(object))
         return att_fail(context, ATT_ERR_FORMAT,
-                        "%s: expected measurements of instrument, node, statistic, mean, deviation and n",
+                        "%s: expected measurements with instrument, node, statistic, mean, deviation and n",
                         event->where);
     const json_t *head = json_object_get(object, "head");
     att_measurement *item = &figures->items[figures->count];
@@ -110,7 +110,7 @@ static att_status fill(const att_line_event *event, bool heads, att_figures *fig
     const json_t *list = json_object_get(event->object, "measurements");
     size_t count = json_array_size(list);
     if (!json_is_array(list) || count > MOST_FIGURES)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: expected \"measurements\", an array of at most %d figures",
+        return att_fail(context, ATT_ERR_FORMAT, "%s: expected \"measurements\", an array of at most %d measurements",
                         event->where, (int)MOST_FIGURES);
     figures->epoch = event->epoch;
     figures->step = event->step;

@@ -92,7 +92,7 @@ run 1 predict $checkpoint kinds/ant/2.gif
 err_has 'kinds/ant/2.gif: a GIF image; convert it to JPEG, PNG or WebP'
 cp "$images/damaged_420.jpg" damaged.jpg
 run 0 predict $checkpoint damaged.jpg
-err_has 'damaged.jpg: damaged, decoded as far as that goes: Corrupt JPEG data'
+err_has 'damaged.jpg: damaged, decoded as far as possible: Corrupt JPEG data'
 
 # predict continues after a file that cannot be read.
 run 1 predict $checkpoint data/val/dog/5.jpg data/val/cat/1.jpg nothing.jpg

@@ -151,12 +151,12 @@ done
 instruments() { grep -o '"instrument":"[a-z_]*"' out/plain/measure.jsonl | uniq | cut -d'"' -f4 | sort | tr '\n' ' '; }
 run 0 measure out/plain/last.safetensors data --with entropy,tns
 run 0 measure out/plain/last.safetensors data --with accuracy
-err_has 'kept beside them, from earlier: entropy, tns'
+err_has 'kept from the earlier measurements: entropy, tns'
 out_has 'top1          25.0000 ± 7.7771        32'
 out_has 'mean ± std error'
 [ "$(instruments)" = 'accuracy entropy tns ' ] || fail "earlier figures: $(instruments)"
 run 0 measure out/plain/last.safetensors data --with nsi --amp --amp-force
-err_has 'earlier figures are replaced: they were taken with another "precision"'
+err_has 'the earlier measurements are replaced, because they have another "precision"'
 err_has 'they are kept in out/plain/measure.previous.jsonl'
 [ "$(instruments)" = 'nsi ' ] || fail "figures of two precisions were mixed: $(instruments)"
 grep -q '"instrument":"entropy"' out/plain/measure.previous.jsonl || fail 'replaced figures are lost'
@@ -176,17 +176,17 @@ run 0 measure moved/last.safetensors data --with entropy,nsi
 for spelling in "$PWD/moved/last.safetensors copied" "./moved/last.safetensors ./data/"; do
     # shellcheck disable=SC2086
     run 0 measure $spelling --with tns
-    err_has "kept beside them, from earlier: entropy, nsi"
+    err_has "kept from the earlier measurements: entropy, nsi"
 done
 run 0 measure moved/last.safetensors data --with accuracy
-err_has 'kept beside them, from earlier: '
+err_has 'kept from the earlier measurements: '
 run 0 measure moved/last.safetensors data --with nsi --nodes 'blocks.0.add1'
 [ "$(grep -o '"instrument":"nsi","node":"[a-z0-9.]*"' moved/measure.jsonl | sort -u | wc -l)" = 2 ] ||
     fail '--nodes with fewer nodes removed other figures'
 head -c 16 data/t10k-images-idx3-ubyte >copied/t10k-images-idx3-ubyte
 tail -c +17 data/t10k-images-idx3-ubyte | tr '\0-\376' '\1-\377' >>copied/t10k-images-idx3-ubyte
 run 0 measure moved/last.safetensors copied --with entropy
-err_has 'they were taken with another "contents"'
+err_has 'because they have another "contents"'
 
 # A note reports that the maps belong to other weights than the figures.
 run 0 measure moved/last.safetensors data --with entropy --maps 1
@@ -274,7 +274,7 @@ maps paths/some | grep -qF '"names":"["no-ending","loose/deep/420.jpg","loose.ta
 cp -r loose moved-loose
 run 0 measure alone/some.safetensors loose/b.jpg loose/deep/420.jpg --with entropy --output paths
 run 0 measure alone/some.safetensors moved-loose/b.jpg moved-loose/deep/420.jpg --with nsi --output paths
-err_has 'kept beside them, from earlier: entropy'
+err_has 'kept from the earlier measurements: entropy'
 run 0 measure alone/some.safetensors loose/b.jpg --with entropy --output paths
 err_has 'loose/b.jpg: 1 image, without classes'
 usage 'accuracy needs classes: name one data set instead of 2 paths of images' \
@@ -375,7 +375,7 @@ tr -d ' \n' <options.json >stdout
 for figure in '{"instrument":"nsi","node":"blocks.0","statistic":"block"' '"statistic":"compositemedian"'; do out_has "$figure"; done
 run 0 measure out/plain/last.safetensors data --with nsi
 run 0 measure out/plain/last.safetensors data --with nsi:per=block
-err_has 'kept beside them, from earlier: nsi'
+err_has 'kept from the earlier measurements: nsi'
 [ "$(grep -o '"statistic":"[a-z]*"' out/plain/measure.jsonl | sort -u | cut -d'"' -f4 | tr '\n' ' ')" = 'attention block unit ' ] ||
     fail 'one reading of an instrument does not keep the others'
 run 2 measure absent.safetensors data --with nsi:block

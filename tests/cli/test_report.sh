@@ -43,7 +43,7 @@ cmp report.html before.html || fail "$command_line: a failed command changed the
 # An incomplete line, left by a killed training, is ignored with a note.
 printf '{"event":"st' >>out/broadcast/metrics.jsonl
 run 0 report out/broadcast
-err_has 'was cut short in its writing and is left out'
+err_has 'is incomplete and is ignored'
 
 # If the disk is full, the old page stays.
 if [ -w /dev/full ]; then

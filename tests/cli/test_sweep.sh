@@ -346,7 +346,7 @@ err_has 'out/blocked/sweep.json exists and is not a regular file; it is not repl
 : >out/file
 # shellcheck disable=SC2086
 run 1 sweep tiny.yaml data $short --experiment file
-err_has 'out/file is a file; a folder is needed in its place'
+err_has 'out/file is a file, but must be a folder'
 
 # --- a run that fails does not affect the others
 run 1 sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing

@@ -83,7 +83,7 @@ static void nothing_goes_beyond_the_limit(void **state)
     assert_null(att_allocate(context, 1));
     assert_int_equal(att_fail_memory(context, 3 << 20, "a test"), ATT_ERR_MEMORY);
     assert_string_equal(att_context_message(context),
-                        "out of memory: 3.0 MiB for a test, where 1.0 MiB of at most 1.0 MiB are in use");
+                        "out of memory: cannot allocate 3.0 MiB for a test (1.0 MiB of at most 1.0 MiB are in use)");
     block = att_reallocate(context, block, 1000); /* freed memory may be allocated again */
     assert_non_null(block);
     assert_null(att_reallocate(context, block, 1 << 20));

@@ -395,7 +395,7 @@ static void malformed_batches_are_refused_with_the_reason(void **state)
         "cos\nsystem\n(");
     text(made, "ls");
     ops(made, "tR.");
-    expect_failure(self, made, ATT_ERR_UNSUPPORTED, "asks for os.system to be called; attscope runs no code");
+    expect_failure(self, made, ATT_ERR_UNSUPPORTED, "the file uses os.system; attscope never runs code");
     made->size = 0;
     ops(made, "\x80\x02}.");
     expect_failure(self, made, ATT_ERR_FORMAT, "expected a Python dictionary with \"data\"");

@@ -64,7 +64,7 @@ static void sessions_are_refused_a_byte_below_their_need(void **state)
             assert_int_equal(att_context_allocations(context).calls, count.calls); /* nothing was allocated */
             says(context, " for a session on 2 threads (");
             says(context, " of values between layers, ");
-            says(context, "; smaller images, a smaller network, fewer threads or samples need less), where ");
+            says(context, "; smaller images, a smaller network, fewer threads or samples need less) (");
         }
         assert_int_equal(status, round == 2 ? ATT_ERR_MEMORY : ATT_OK);
         att_session_destroy(&session);
@@ -87,7 +87,7 @@ static void outputs_of_a_batch_count(void **state)
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
     assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_OK);
     assert_int_equal(att_session_create(plan, weights, INT32_MAX, &session), ATT_ERR_MEMORY);
-    says(context, "out of memory: 48.0 GiB for a session on 2 threads (48.0 GiB of outputs; smaller images,");
+    says(context, "out of memory: cannot allocate 48.0 GiB for a session on 2 threads (48.0 GiB of outputs; ");
     says(context, "of at most 64.0 MiB are in use");
     att_weights_destroy(&weights);
     att_plan_destroy(&plan);
@@ -106,7 +106,8 @@ static void weights_name_their_largest(void **state)
     network_parameter(graph, "head.weight", att_shape_of(10000000, 192), 1);
     network_parameter(graph, "middle", att_shape_of(1000, 3), 1);
     assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_ERR_MEMORY);
-    says(context, "out of memory: 7.2 GiB for the weights (the largest are \"head.weight\", [10000000, 192]), where ");
+    says(context,
+         "out of memory: cannot allocate 7.2 GiB for the weights (the largest are \"head.weight\", [10000000, 192]) (");
     att_graph_destroy(&graph);
     att_context_destroy(&context);
 }
@@ -171,7 +172,7 @@ static void a_value_of_terabytes_is_not_planned(void **state)
     att_plan_options options = att_plan_options_defaults();
     att_plan *plan;
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_ERR_MEMORY);
-    says(context, "out of memory: 256.0 TiB for a value between layers");
+    says(context, "out of memory: cannot allocate 256.0 TiB for a value between layers");
     att_graph_destroy(&graph);
     att_context_destroy(&context);
 }

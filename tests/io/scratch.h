@@ -186,7 +186,7 @@ static inline long assert_stops(scratch *self, att_status (*call)(scratch *self)
         if (status == ATT_OK)
             return allowed;
         assert_int_equal(status, ATT_ERR_STOPPED);
-        assert_message_has(self, "asked to stop while it was being read");
+        assert_message_has(self, "stopped on request while reading it");
     }
     fail_msg("the call never succeeded");
     return 0;

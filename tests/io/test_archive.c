@@ -341,7 +341,7 @@ static void a_zip_with_wrong_sizes_is_refused(void **state)
         change_zip(self, 22, 24, (int)only.size + more);
         assert_int_equal(open_and_read_all(self), more == 0 ? 0 : 1);
         if (more != 0)
-            assert_message_has(self, "not of the size");
+            assert_message_has(self, "its size is wrong");
     }
 }
 

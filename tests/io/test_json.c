@@ -62,7 +62,7 @@ static char *repeat(char opening, const char *entry, int count, char closing)
 static void a_text_of_too_many_values_is_refused(void **state)
 {
     scratch *self = *state;
-    static const char reason[] = "JSON of more values than fit into the 536870912 bytes of memory";
+    static const char reason[] = "JSON that would need more than the limit of 536870912 bytes of memory";
     char *text = repeat('[', "{},", 3000000, ']');
     refuse(self, text, reason);
     free(text);

@@ -18,50 +18,50 @@ static void hostile_pickles_are_refused(void **state)
 {
     scratch *self = *state;
     static const hostile cases[] = {
-        HOSTILE("cos\nsystem\n(X\x02\0\0\0lstR", ATT_ERR_UNSUPPORTED, "asks for os.system to be called"),
-        HOSTILE("cposix\nsystem\n(X\x02\0\0\0lstR", ATT_ERR_UNSUPPORTED, "runs no code, whatever the file says"),
+        HOSTILE("cos\nsystem\n(X\x02\0\0\0lstR", ATT_ERR_UNSUPPORTED, "the file uses os.system"),
+        HOSTILE("cposix\nsystem\n(X\x02\0\0\0lstR", ATT_ERR_UNSUPPORTED, "never runs code from a file"),
         HOSTILE("cbuiltins\neval\n(X\x01\0\0\0 tR", ATT_ERR_UNSUPPORTED, "builtins.eval"),
         HOSTILE("c__builtin__\nexec\n.", ATT_ERR_UNSUPPORTED, "__builtin__.exec"),
         HOSTILE("cbuiltins\ngetattr\n", ATT_ERR_UNSUPPORTED, "builtins.getattr"),
         HOSTILE("\x8c\x02os\x8c\x06system\x93", ATT_ERR_UNSUPPORTED, "os.system"),
-        HOSTILE("}\x8c\x06system\x93", ATT_ERR_FORMAT, "a name that is no text"),
+        HOSTILE("}\x8c\x06system\x93", ATT_ERR_FORMAT, "a name that is not a text"),
         HOSTILE("cos\x1b[2J\nsystem\n", ATT_ERR_UNSUPPORTED, "os?[2J.system"),
         HOSTILE("ctorch.storage\n_load_from_bytes\n", ATT_ERR_UNSUPPORTED, "_load_from_bytes"),
         HOSTILE("(ios\nsystem\n", ATT_ERR_FORMAT, "opcode 0x69"),
         HOSTILE("\x82\x01", ATT_ERR_FORMAT, "opcode 0x82"),
         HOSTILE("P1\n", ATT_ERR_FORMAT, "opcode 0x50"),
         HOSTILE("\xff", ATT_ERR_FORMAT, "opcode 0xff"),
-        HOSTILE("(X\x06\0\0\0moduleNNNtQ", ATT_ERR_UNSUPPORTED, "a whole network with its program"),
-        HOSTILE("X\x01\0\0\0aQ", ATT_ERR_FORMAT, "arguments are no tuple"),
-        HOSTILE("))R", ATT_ERR_FORMAT, "calls something that is no function"),
-        HOSTILE("ctorch\nfloat32\n)R", ATT_ERR_FORMAT, "calls something that is no function"),
+        HOSTILE("(X\x06\0\0\0moduleNNNtQ", ATT_ERR_UNSUPPORTED, "a whole pickled network"),
+        HOSTILE("X\x01\0\0\0aQ", ATT_ERR_FORMAT, "arguments are not a tuple"),
+        HOSTILE("))R", ATT_ERR_FORMAT, "a call of a value that is not a function"),
+        HOSTILE("ctorch\nfloat32\n)R", ATT_ERR_FORMAT, "a call of a value that is not a function"),
         HOSTILE("ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._tensor\n_rebuild_from_type_v2\nN)NtR", ATT_ERR_FORMAT,
-                "calls something that is no function"),
+                "a call of a value that is not a function"),
         HOSTILE("ctorch._utils\n_rebuild_tensor_v2\n)R", ATT_ERR_FORMAT, "a tensor that is not"),
         HOSTILE("ctorch._utils\n_rebuild_parameter\n)R", ATT_ERR_FORMAT, "a parameter without a tensor"),
-        HOSTILE("ctorch\nSize\n(K\1tR", ATT_ERR_FORMAT, "a size that is no tuple"),
-        HOSTILE("ccollections\nOrderedDict\n](K\1e\x85R", ATT_ERR_FORMAT, "something else than pairs"),
+        HOSTILE("ctorch\nSize\n(K\1tR", ATT_ERR_FORMAT, "a size that is not a tuple"),
+        HOSTILE("ccollections\nOrderedDict\n](K\1e\x85R", ATT_ERR_FORMAT, "not made from pairs"),
         HOSTILE("X\xff\xff\xff\xff", ATT_ERR_FORMAT, "truncated"),
         HOSTILE("\x8d\xff\xff\xff\xff\xff\xff\xff\xff", ATT_ERR_FORMAT, "truncated"),
         HOSTILE("\x8b\xff\xff\xff\xff", ATT_ERR_FORMAT, "truncated"),
-        HOSTILE("}r\xff\xff\xff\xff", ATT_ERR_FORMAT, "keeps more values than it can have"),
-        HOSTILE("j\0\0\0\1", ATT_ERR_FORMAT, "recalls a value that it has not kept"),
-        HOSTILE("q\0", ATT_ERR_FORMAT, "takes values that are not there"),
-        HOSTILE("0", ATT_ERR_FORMAT, "a mark that is not there"),
-        HOSTILE("u", ATT_ERR_FORMAT, "a mark that is not there"),
-        HOSTILE("(u", ATT_ERR_FORMAT, "nothing to put values into"),
-        HOSTILE("K\1(NNu", ATT_ERR_FORMAT, "something that holds none"),
+        HOSTILE("}r\xff\xff\xff\xff", ATT_ERR_FORMAT, "a memo index is beyond the length"),
+        HOSTILE("j\0\0\0\1", ATT_ERR_FORMAT, "a memo entry that is not set"),
+        HOSTILE("q\0", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE("0", ATT_ERR_FORMAT, "needs a mark, but there is none"),
+        HOSTILE("u", ATT_ERR_FORMAT, "needs a mark, but there is none"),
+        HOSTILE("(u", ATT_ERR_FORMAT, "there is no container"),
+        HOSTILE("K\1(NNu", ATT_ERR_FORMAT, "a value that is not a container"),
         HOSTILE("}(Nu", ATT_ERR_FORMAT, "a key without a value"),
-        HOSTILE("]((K\1e", ATT_ERR_FORMAT, "nothing to put values into"),
-        HOSTILE("K\1Nb", ATT_ERR_FORMAT, "a state to something that has none"),
-        HOSTILE("NN", ATT_ERR_FORMAT, "something else than one value"),
-        HOSTILE("(N", ATT_ERR_FORMAT, "something else than one value"),
-        HOSTILE("", ATT_ERR_FORMAT, "something else than one value"),
-        HOSTILE("\x80\x06", ATT_ERR_FORMAT, "a protocol above 5"),
-        HOSTILE("N", ATT_ERR_FORMAT, "no tensors were found"),
+        HOSTILE("]((K\1e", ATT_ERR_FORMAT, "there is no container"),
+        HOSTILE("K\1Nb", ATT_ERR_FORMAT, "the state of a value that has none"),
+        HOSTILE("NN", ATT_ERR_FORMAT, "expected exactly one value"),
+        HOSTILE("(N", ATT_ERR_FORMAT, "expected exactly one value"),
+        HOSTILE("", ATT_ERR_FORMAT, "expected exactly one value"),
+        HOSTILE("\x80\x06", ATT_ERR_FORMAT, "protocol above 5"),
+        HOSTILE("N", ATT_ERR_FORMAT, "a PyTorch file without tensors"),
         /* A list that contains itself. */
-        HOSTILE("]q\0h\0a", ATT_ERR_FORMAT, "hold themselves"),
-        HOSTILE("}q\0X\1\0\0\0ah\0s", ATT_ERR_FORMAT, "hold themselves"),
+        HOSTILE("]q\0h\0a", ATT_ERR_FORMAT, "contain themselves"),
+        HOSTILE("}q\0X\1\0\0\0ah\0s", ATT_ERR_FORMAT, "contain themselves"),
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bytes *object = calloc(1, sizeof *object);
@@ -330,11 +330,11 @@ static void tensors_within_unknown_objects_are_refused(void **state)
     refuse_beside_weights(self, tensor_in_arguments, ATT_ERR_UNSUPPORTED, "of the class C with tensors");
     refuse_beside_weights(self, storage_in_arguments, ATT_ERR_UNSUPPORTED, "of the class C with tensors");
     refuse_beside_weights(self, tensor_in_partial, ATT_ERR_UNSUPPORTED, "of the class partial with tensors");
-    refuse_beside_weights(self, unknown_function, ATT_ERR_UNSUPPORTED, "torch._utils._rebuild_something to be called");
+    refuse_beside_weights(self, unknown_function, ATT_ERR_UNSUPPORTED, "the file uses torch._utils._rebuild_something");
     refuse_beside_weights(self, tensor_of_an_object, ATT_ERR_FORMAT, "a tensor that is not (storage");
     refuse_beside_weights(self, parameter_of_an_object, ATT_ERR_FORMAT, "a parameter without a tensor");
     refuse_beside_weights(self, storage_of_unknown_type, ATT_ERR_UNSUPPORTED, "torch.OddStorage");
-    refuse_beside_weights(self, class_that_acts, ATT_ERR_UNSUPPORTED, "subprocess.Popen to be called");
+    refuse_beside_weights(self, class_that_acts, ATT_ERR_UNSUPPORTED, "the file uses subprocess.Popen");
 }
 
 /* Nested a hundred thousand times. Nothing recurses, and only 16 levels are searched. */
@@ -352,7 +352,7 @@ static void too_deep_nesting_is_refused(void **state)
     for (int i = 0; i < 60000; i++)
         ops(object, "(");
     write_old(self, object, NULL, 0);
-    refused(self, ATT_ERR_FORMAT, "something else than one value");
+    refused(self, ATT_ERR_FORMAT, "expected exactly one value");
     free(object);
 }
 
@@ -371,7 +371,7 @@ static void too_many_shared_values_are_refused(void **state)
         }
     }
     write_old(self, object, NULL, 0);
-    refused(self, ATT_ERR_FORMAT, "hold more than 4194304 values");
+    refused(self, ATT_ERR_FORMAT, "have more than 4194304 values");
     free(object);
 }
 
@@ -397,7 +397,7 @@ static void names_that_are_empty_or_not_utf8_are_refused(void **state)
     write_names(self, "", "b");
     refused(self, ATT_ERR_FORMAT, "name is empty");
     write_names(self, "a\xff", "b");
-    refused(self, ATT_ERR_FORMAT, "no text in UTF-8");
+    refused(self, ATT_ERR_FORMAT, "not valid UTF-8");
 }
 
 static void common_prefixes_of_names_are_removed(void **state)

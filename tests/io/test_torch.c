@@ -191,7 +191,7 @@ static void the_architecture_becomes_metadata(void **state)
         said->size = 0;
         text(said, damaged[i]);
         write_checkpoint(self, "arch", said);
-        refused(self, ATT_ERR_FORMAT, "arch, the name of the architecture, is no text in UTF-8");
+        refused(self, ATT_ERR_FORMAT, "arch, the name of the architecture, is not valid UTF-8");
     }
     free(said);
 }
@@ -324,20 +324,20 @@ static void tensors_outside_their_storage_are_refused(void **state)
         {{"FloatStorage", "0", 4, 0, {2, 2}, {huge, huge}, 2, 2}, ATT_ERR_FORMAT, "its last element"},
         {{"FloatStorage", "0", 4, huge, {2}, {huge}, 1, 1}, ATT_ERR_FORMAT, "its last element"},
         {{"FloatStorage", "0", 4, -1, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "not (storage, offset, size, stride, ...)"},
-        {{"FloatStorage", "0", 4, 0, {2}, {-1}, 1, 1}, ATT_ERR_FORMAT, "not as many numbers from 0"},
-        {{"FloatStorage", "0", 4, 0, {-2}, {1}, 1, 1}, ATT_ERR_FORMAT, "not as many numbers from 0"},
-        {{"FloatStorage", "0", 4, 0, {2, 2}, {2}, 2, 1}, ATT_ERR_FORMAT, "not as many numbers from 0"},
+        {{"FloatStorage", "0", 4, 0, {2}, {-1}, 1, 1}, ATT_ERR_FORMAT, "not tuples of equal length of numbers >= 0"},
+        {{"FloatStorage", "0", 4, 0, {-2}, {1}, 1, 1}, ATT_ERR_FORMAT, "not tuples of equal length of numbers >= 0"},
+        {{"FloatStorage", "0", 4, 0, {2, 2}, {2}, 2, 1}, ATT_ERR_FORMAT, "not tuples of equal length of numbers >= 0"},
         {{"FloatStorage", "0", 4, 0, {huge, huge}, {0, 0}, 2, 2}, ATT_ERR_FORMAT, "more elements than can be counted"},
         {{"FloatStorage", "0", 4, 0, {1LL << 40}, {0}, 1, 1}, ATT_ERR_FORMAT, "the file is too small"},
         {{"FloatStorage", "0", 4, 0, {1, 1, 1, 1, 1, 1}, {0}, 6, 6}, ATT_ERR_UNSUPPORTED, "more than 5 dimensions"},
-        {{"FloatStorage", "0", 5, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "not as large as its tensors say"},
+        {{"FloatStorage", "0", 5, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "has another size than its tensors require"},
         {{"FloatStorage", "0", 3, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "another number of elements"},
-        {{"FloatStorage", "0", huge, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "not as large as its tensors say"},
+        {{"FloatStorage", "0", huge, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "has another size than its tensors require"},
         {{"FloatStorage", "0", -4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "a storage that is not"},
         {{"FloatStorage", "1", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "storage \"0\" belongs to no tensor"},
         {{"QInt8Storage", "0", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "storage \"0\" belongs to no tensor"},
-        {{"NoStorage", "0", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_UNSUPPORTED, "torch.NoStorage to be called"},
-        {{"Size", "0", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "a storage of no known type"},
+        {{"NoStorage", "0", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_UNSUPPORTED, "the file uses torch.NoStorage"},
+        {{"Size", "0", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "a storage of an unknown type"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_state(self, &cases[i].tensor);
@@ -359,7 +359,7 @@ static void missing_repeated_and_unused_storages_are_refused(void **state)
     put_state(object, &plain);
     const stored twice[] = {plain_storage, plain_storage}, other = {"x", four, sizeof four, 4};
     write_old(self, object, twice, 2);
-    refused(self, ATT_ERR_FORMAT, "storage \"0\" is there twice");
+    refused(self, ATT_ERR_FORMAT, "storage \"0\" occurs twice");
     write_old(self, object, twice, 0);
     refused(self, ATT_ERR_FORMAT, "storage \"0\" is missing");
     write_old(self, object, &other, 1);
@@ -414,10 +414,7 @@ static void only_whole_uncompressed_archives_are_read(void **state)
         {{data, numbers}, 2, ATT_OK, ""},
         {{data, numbers, {"a/byteorder", "little", 6, 0, 0, 0, 0, 0}}, 3, ATT_OK, ""},
         {{data, numbers, {"a/byteorder", "big", 3, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "not little-endian"},
-        {{data, numbers, {"a/constants.pkl", "", 0, 0, 0, 0, 0, 0}},
-         3,
-         ATT_ERR_UNSUPPORTED,
-         "a program of TorchScript"},
+        {{data, numbers, {"a/constants.pkl", "", 0, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "a TorchScript program"},
         {{data}, 1, ATT_ERR_FORMAT, "a storage that is missing"},
         {{numbers}, 1, ATT_ERR_FORMAT, "it has no data.pkl"},
         {{{"a/x", "", 0, 0, 0, 0, 0, 0}, {"b/data.pkl", "N.", 2, 0, 0, 0, 0, 0}},
@@ -430,8 +427,8 @@ static void only_whole_uncompressed_archives_are_read(void **state)
          3,
          ATT_ERR_FORMAT,
          "two pickles in it, a/data.pkl and a/other.pkl; expected one"},
-        {{data, bad}, 2, ATT_ERR_FORMAT, "a/data/0 in it is not what was written: its checksum (CRC-32) differs"},
-        {{bad_data, numbers}, 2, ATT_ERR_FORMAT, "a/data.pkl in it is not what was written"},
+        {{data, bad}, 2, ATT_ERR_FORMAT, "a/data/0 in it has a wrong checksum (CRC-32)"},
+        {{bad_data, numbers}, 2, ATT_ERR_FORMAT, "a/data.pkl in it has a wrong checksum"},
         {{data, unsaid}, 2, ATT_OK, ""},
         {{{"a/x", "", 0, 0, 0, 0, 0, 0}}, 0, ATT_ERR_FORMAT, "damaged"},
         {{data, packed}, 2, ATT_ERR_UNSUPPORTED, "a/data/0 in it is compressed"},
@@ -442,12 +439,12 @@ static void only_whole_uncompressed_archives_are_read(void **state)
          "a/data.pkl in it is compressed or encrypted; expected"},
         {{data, numbers, packed_order}, 3, ATT_ERR_UNSUPPORTED, "a/byteorder in it is compressed"},
         {{data, locked}, 2, ATT_ERR_UNSUPPORTED, "encrypted"},
-        {{data, numbers, numbers}, 3, ATT_ERR_FORMAT, "is there twice"},
-        {{data, short_one}, 2, ATT_ERR_FORMAT, "not as large as its tensors say"},
-        {{data, long_one}, 2, ATT_ERR_FORMAT, "reaches beyond the archive"},
+        {{data, numbers, numbers}, 3, ATT_ERR_FORMAT, "occurs twice"},
+        {{data, short_one}, 2, ATT_ERR_FORMAT, "has another size than its tensors require"},
+        {{data, long_one}, 2, ATT_ERR_FORMAT, "extends beyond the archive"},
         {{data, far}, 2, ATT_ERR_FORMAT, "does not begin where the directory says"},
-        {{data, over}, 2, ATT_ERR_FORMAT, "lies over another file's bytes"},
-        {{longer, numbers}, 2, ATT_ERR_FORMAT, "lies over another file's bytes"},
+        {{data, over}, 2, ATT_ERR_FORMAT, "overlaps another file"},
+        {{longer, numbers}, 2, ATT_ERR_FORMAT, "overlaps another file"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_zip(self, cases[i].files, cases[i].count);
@@ -468,7 +465,7 @@ static void bytes_behind_the_directory_are_refused(void **state)
     zip_file(file, &only, 1);
     memset(file->data + 28, 0xff, 2); /* the length of its extra field */
     scratch_write(self, file->data, file->size);
-    refused(self, ATT_ERR_FORMAT, "a/data.pkl in it reaches beyond the archive");
+    refused(self, ATT_ERR_FORMAT, "a/data.pkl in it extends beyond the archive");
     free(file);
 }
 
@@ -513,7 +510,7 @@ static void files_that_are_no_checkpoints_are_refused(void **state)
     att_tensors *file = NULL;
     assert_int_equal(att_tensors_open(self->context, path, &file), ATT_ERR_FORMAT);
     assert_message_has(self,
-                       "no checkpoint of PyTorch: expected a zip archive or a pickle, as torch.save() writes them");
+                       "not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them");
     unlink(path);
 }
 

@@ -127,8 +127,8 @@ static void descriptors_of_modules_are_checked(void **state)
         {{.name = "3d", .meaning = "m", .scope = "s", .apply = stretch}, "a name must be"},
         {{.name = "twenty_four_letters_long", .meaning = "m", .scope = "s", .apply = stretch},
          "a name must be 1 to 23"},
-        {{.name = "none", .meaning = "m", .scope = "s", .apply = stretch}, "has a meaning of its own"},
-        {{.name = "se", .meaning = "m", .scope = "s", .apply = stretch}, "module \"se\": there is one of this name"},
+        {{.name = "none", .meaning = "m", .scope = "s", .apply = stretch}, "this name is reserved"},
+        {{.name = "se", .meaning = "m", .scope = "s", .apply = stretch}, "module \"se\": this name is in use"},
         {{.name = "mine", .scope = "s", .apply = stretch}, "it has no `meaning`"},
         {{.name = "mine", .meaning = "m", .apply = stretch}, "its `scope` must be"},
         {{.name = "mine", .meaning = "m", .scope = "a.b", .apply = stretch}, "its `scope` must be"},
@@ -205,7 +205,7 @@ static void descriptors_of_modules_are_checked(void **state)
     assert_int_equal(att_module_count(context), count);
     add_module(f, &of_tokens);
     assert_refused(context, att_module_register(context, &of_tokens), ATT_ERR_ARGUMENT,
-                   "module \"stretch\": there is one of this name");
+                   "module \"stretch\": this name is in use");
     assert_int_equal(att_module_count(context), count + 1);
     for (int i = 0; i < att_module_count(NULL); i++)
         MUST(context, att_module_check(context, att_module_at(NULL, i)));
@@ -527,8 +527,8 @@ static void descriptors_of_instruments_are_checked(void **state)
         {{.info = {.name = "-mine", INFO}, .ask = ask_features, .observe = observe_features}, "a name must be"},
         {{.info = {.name = "a,b", INFO}, .ask = ask_features, .observe = observe_features}, "a name must be"},
         {{.info = {.name = "a/b", INFO}, .ask = ask_features, .observe = observe_features}, "a name must be"},
-        {{.info = {.name = "all", INFO}, .ask = ask_features, .observe = observe_features}, "a meaning of its own"},
-        {{.info = {.name = "nsi", INFO}, .ask = ask_features, .observe = observe_features}, "one of this name already"},
+        {{.info = {.name = "all", INFO}, .ask = ask_features, .observe = observe_features}, "this name is reserved"},
+        {{.info = {.name = "nsi", INFO}, .ask = ask_features, .observe = observe_features}, "this name is in use"},
         {{.info = {.name = "mine", .unit = "1", .formula = "f"}, .ask = ask_features, .observe = observe_features},
          "it needs `summary`"},
         {{.info = {.name = "mine", INFO}, .observe = observe_features}, "no function `ask`"},
@@ -567,7 +567,7 @@ static void descriptors_of_instruments_are_checked(void **state)
     assert_refused(context, att_instrument_register(context, NULL), ATT_ERR_ARGUMENT, "NULL");
     assert_int_equal(att_instrument_count(context), count);
     add_instrument(f, &features);
-    assert_refused(context, att_instrument_register(context, &features), ATT_ERR_ARGUMENT, "one of this name already");
+    assert_refused(context, att_instrument_register(context, &features), ATT_ERR_ARGUMENT, "this name is in use");
     for (int i = 0; i < att_instrument_count(NULL); i++)
         MUST(context, att_instrument_check(context, att_catalog_at(&att_instruments, NULL, i)));
 }
@@ -808,7 +808,7 @@ static void descriptors_of_tasks_are_checked(void **state)
         {{.info = {.help = "h", NUMBERING_METRICS}, NUMBERING}, "this task has no name"},
         {{.info = {.name = "", .help = "h", NUMBERING_METRICS}, NUMBERING}, "a name must be"},
         {{.info = {.name = "a b", .help = "h", NUMBERING_METRICS}, NUMBERING}, "a name must be"},
-        {{.info = {.name = "classification", .help = "h", NUMBERING_METRICS}, NUMBERING}, "one of this name already"},
+        {{.info = {.name = "classification", .help = "h", NUMBERING_METRICS}, NUMBERING}, "this name is in use"},
         {{.info = {.name = "mine", NUMBERING_METRICS}, NUMBERING}, "task \"mine\": it has no `help`"},
         {{.info = {.name = "mine", .help = "h", .head_scope = "a.b", NUMBERING_METRICS}, NUMBERING},
          "`head_scope` must"},
@@ -869,7 +869,7 @@ static void descriptors_of_tasks_are_checked(void **state)
     assert_refused(context, att_task_register(context, NULL), ATT_ERR_ARGUMENT, "NULL");
     assert_int_equal(att_task_count(context), count);
     add_task(f, &numbering);
-    assert_refused(context, att_task_register(context, &numbering), ATT_ERR_ARGUMENT, "one of this name already");
+    assert_refused(context, att_task_register(context, &numbering), ATT_ERR_ARGUMENT, "this name is in use");
     att_task second = numbering;
     second.info.name = "second";
     assert_refused(context, att_task_register(context, &second), ATT_ERR_ARGUMENT,

@@ -28,7 +28,7 @@ head -c 100000000 /dev/zero >bomb/val/a/1.png
 tar -C bomb -czf bomb.tar.gz val
 [ "$(wc -c <bomb.tar.gz)" -lt 200000 ] || fail 'the archive is too large for this test'
 run 1 train bomb.tar.gz --initial-checkpoint $checkpoint --epochs 1 --cache-bytes 1000000 --output out --experiment bomb
-err_has 'attscope: bomb.tar.gz: its files take more than the 1000000 bytes allowed to be kept in memory'
+err_has 'attscope: bomb.tar.gz: its files exceed the limit of 1000000 bytes kept in memory'
 
 # A zip whose only image is 400 MB of zeros: a local header, the deflated bytes (which gzip writes between its header
 # and its checksum), the directory and its end.

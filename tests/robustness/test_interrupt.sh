@@ -43,7 +43,7 @@ truncate -s 1006632960 a.txt # sparse
 { tar -cf - --format=ustar a.txt 2>/dev/null | head -c 512 | gzip -1; for _ in {1..30}; do cat zeros; done; } >large.tar.gz
 rm a.txt
 interrupted opens large.tar.gz validate large.tar.gz --checkpoint out/cut/last.safetensors --threads 1
-err_has 'attscope: large.tar.gz: asked to stop while it was being read'
+err_has 'attscope: large.tar.gz: stopped on request while reading it'
 
 picture=$here/../goldens/images/422.jpg
 for _ in {1..20000}; do printf '%s\n' p.jpg; done >names
