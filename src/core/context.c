@@ -133,11 +133,11 @@ void att_context_destroy(att_context **context)
 {
     if (!context || !*context)
         return;
-    att_context *it = *context;
-    att_free(it, it->registered.items);
-    att_thread_pool_destroy(it, &it->pool);
-    pthread_mutex_destroy(&it->message_lock);
-    it->settings.allocate(it->settings.allocate_user, it, sizeof *it, 0);
+    att_context *closing = *context;
+    att_free(closing, closing->registered.items);
+    att_thread_pool_destroy(closing, &closing->pool);
+    pthread_mutex_destroy(&closing->message_lock);
+    closing->settings.allocate(closing->settings.allocate_user, closing, sizeof *closing, 0);
     *context = NULL;
 }
 

@@ -259,10 +259,10 @@ static att_status check_text(att_context *context, const att_option *option, con
 
 static att_status check_numbers(att_context *context, const att_option *option, const att_option_value *value)
 {
-    int most = option->kind == ATT_OPTION_SIDES ? ATT_OPTION_NUMBERS : 1;
-    if (value->count < 1 || value->count > most)
+    int max_count = option->kind == ATT_OPTION_SIDES ? ATT_OPTION_NUMBERS : 1;
+    if (value->count < 1 || value->count > max_count)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s must be %s", option->key,
-                        most == 1 ? "one number" : "one number or two");
+                        max_count == 1 ? "one number" : "one number or two");
     for (int i = 0; i < value->count; i++)
         if (!in_range(option, value->numbers[i]))
             return att_fail(context, ATT_ERR_ARGUMENT, "%s must be in %.10g..%.10g, not %.10g", option->key,
@@ -288,7 +288,7 @@ static att_status check_value(att_context *context, const att_option *option, co
 }
 
 /* Stores a value in its member of the struct. value: NULL if not given. */
-static void put(const att_option *option, const att_option_value *value, char *member)
+static void store_member(const att_option *option, const att_option_value *value, char *member)
 {
     int whole[2] = {ATT_OPTION_OPEN, ATT_OPTION_OPEN};
     double real = value && value->count > 0 ? value->numbers[0] : ATT_OPTION_OPEN;
@@ -305,7 +305,7 @@ static void put(const att_option *option, const att_option_value *value, char *m
 void att_options_open(const att_option_table *table, void *owner)
 {
     for (int i = 0; i < table->count; i++)
-        put(&table->options[i], NULL, (char *)owner + table->options[i].offset);
+        store_member(&table->options[i], NULL, (char *)owner + table->options[i].offset);
 }
 
 att_status att_options_read(att_context *context, const att_option_table *table, const att_option_values *values,
@@ -320,12 +320,12 @@ att_status att_options_read(att_context *context, const att_option_table *table,
         const att_option_value *value = att_options_find(values, option->key);
         if (value)
             ATT_TRY(check_value(context, option, value));
-        put(option, value, (char *)owner + option->offset);
+        store_member(option, value, (char *)owner + option->offset);
     }
     return ATT_OK;
 }
 
-static void take(const att_option *option, const char *member, att_option_values *values)
+static void load_member(const att_option *option, const char *member, att_option_values *values)
 {
     int whole[2];
     double real;
@@ -350,5 +350,5 @@ static void take(const att_option *option, const char *member, att_option_values
 void att_options_write(const att_option_table *table, const void *owner, att_option_values *values)
 {
     for (int i = 0; i < table->count; i++)
-        take(&table->options[i], (const char *)owner + table->options[i].offset, values);
+        load_member(&table->options[i], (const char *)owner + table->options[i].offset, values);
 }

@@ -68,7 +68,7 @@ void att_text_free(att_text *text)
     *text = (att_text){.context = text->context};
 }
 
-size_t att_text_mark(const char *text)
+size_t att_text_bom_size(const char *text)
 {
     return strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }

@@ -24,7 +24,7 @@ bool att_text_matches(const char *pattern, const char *text);
  * longer than 127 bytes. */
 int att_text_distance(const char *a, const char *b);
 /* Returns the length in bytes of the UTF-8 byte order mark at the beginning of the text: 3, or 0 if there is none. */
-size_t att_text_mark(const char *text);
+size_t att_text_bom_size(const char *text);
 /* Returns the part of a path after its last slash. */
 ATT_FOR_LAB const char *att_path_last(const char *path);
 /* Writes a size such as "640 bytes" or "1.5 MiB" to `text` and returns `text`. */

@@ -68,7 +68,7 @@ static int64_t count_lines(const char *text)
 static att_status parse_lines(const att_dataset *dataset, annotations *parsed)
 {
     int64_t number = 0;
-    for (char *line = parsed->text + att_text_mark(parsed->text), *next; line; line = next) {
+    for (char *line = parsed->text + att_text_bom_size(parsed->text), *next; line; line = next) {
         next = strchr(line, '\n');
         if (next)
             *next++ = '\0';

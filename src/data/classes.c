@@ -169,7 +169,7 @@ att_status att_class_list_parse(att_context *context, const char *origin, char *
     if (strlen(text) != size)
         return att_fail(context, ATT_ERR_FORMAT, "%s: a class map must be text, but this file contains zero bytes",
                         origin);
-    return parse_map(context, origin, text + att_text_mark(text), list);
+    return parse_map(context, origin, text + att_text_bom_size(text), list);
 }
 
 att_status att_class_list_read(att_context *context, const char *path, att_class_list *list)

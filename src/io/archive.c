@@ -89,7 +89,7 @@ static bool name_is_safe(const char *name)
 
 /* Writes the normalized path to `text`: without empty parts and "." parts. Returns false if the path is not safe or the
  * result is empty. */
-static bool take_name(const char *name, char text[MAX_NAME + 1])
+static bool normalize_name(const char *name, char text[MAX_NAME + 1])
 {
     size_t length = 0;
     if (!name || !name_is_safe(name))
@@ -132,7 +132,7 @@ static member *member_behind(const att_archive *archive, uint64_t begin)
 
 /* Stores the checksum of the directory entry whose local header is at offset `begin`. A member's local header is the
  * last one before its data. */
-static void take_checksum(const att_archive *archive, uint64_t begin, uint32_t checksum)
+static void store_checksum(const att_archive *archive, uint64_t begin, uint32_t checksum)
 {
     member *found = member_behind(archive, begin);
     if (found && begin >= found->header) {
@@ -150,10 +150,10 @@ static att_status walk_directory(const att_archive *archive, const att_zip *zip,
     for (uint64_t i = 0; i < zip->entries; i++, at += length, bytes += length, shown -= (size_t)length) {
         att_zip_entry entry;
         if (shown < ATT_ZIP_MOST_ENTRY)
-            ATT_TRY(att_file_window_show(window, at, PART, &bytes, &shown));
+            ATT_TRY(att_file_window_peek(window, at, PART, &bytes, &shown));
         uint64_t left = end - at < shown ? end - at : shown;
         ATT_TRY(att_zip_read_entry(zip, bytes, left, &entry, &length));
-        take_checksum(archive, entry.begin + zip->offset, entry.checksum);
+        store_checksum(archive, entry.begin + zip->offset, entry.checksum);
     }
     return ATT_OK;
 }
@@ -195,32 +195,32 @@ static att_status grow(att_archive *archive)
     return ATT_OK;
 }
 
-static att_status keep_bytes(const archive_walk *walk, member *made)
+static att_status keep_bytes(const archive_walk *walk, member *added)
 {
     att_archive *archive = walk->archive;
-    if (made->size > walk->cache_bytes - archive->kept_bytes)
+    if (added->size > walk->cache_bytes - archive->kept_bytes)
         return att_fail(archive->context, ATT_ERR_UNSUPPORTED,
                         "%s: its files exceed the limit of %zu bytes kept in memory; unpack it, or pack it as .tar or "
                         ".zip, which are read in place",
                         archive->path, walk->cache_bytes);
-    if (made->size == 0)
+    if (added->size == 0)
         return ATT_OK;
-    uint8_t *kept = att_reallocate(archive->context, NULL, made->size);
+    uint8_t *kept = att_reallocate(archive->context, NULL, added->size);
     if (!kept)
-        return att_fail_memory(archive->context, made->size, made->name);
-    la_ssize_t got = archive_read_data(walk->reader, kept, made->size);
-    if (got < 0 || (size_t)got != made->size) {
+        return att_fail_memory(archive->context, added->size, added->name);
+    la_ssize_t got = archive_read_data(walk->reader, kept, added->size);
+    if (got < 0 || (size_t)got != added->size) {
         att_free(archive->context, kept);
         return fail_walk(walk);
     }
-    made->kept = kept;
-    archive->kept_bytes += made->size;
+    added->kept = kept;
+    archive->kept_bytes += added->size;
     return ATT_OK;
 }
 
 /* Writes libarchive's name of a zip member's compression method to `text`, "" for other archives. libarchive shows the
  * method only in the name of the format: "ZIP 2.0 (deflation)". */
-static void name_packing(struct archive *reader, char *text, size_t size)
+static void get_compression(struct archive *reader, char *text, size_t size)
 {
     const char *name = NULL;
     if ((archive_format(reader) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_ZIP)
@@ -230,17 +230,17 @@ static void name_packing(struct archive *reader, char *text, size_t size)
 }
 
 /* Fails if the member is encrypted or compressed by an unsupported method. */
-static att_status check_packing(const archive_walk *walk, const char *name, const char *packing)
+static att_status check_compression(const archive_walk *walk, const char *name, const char *compression)
 {
     const att_archive *archive = walk->archive;
     if (archive_entry_is_data_encrypted(walk->entry))
         return att_fail(archive->context, ATT_ERR_UNSUPPORTED, "%s in %s: encrypted; expected a zip without a password",
                         name, archive->path);
-    if (*packing && strcmp(packing, DEFLATED) != 0 && strcmp(packing, STORED) != 0)
+    if (*compression && strcmp(compression, DEFLATED) != 0 && strcmp(compression, STORED) != 0)
         return att_fail(archive->context, ATT_ERR_UNSUPPORTED,
                         "%s in %s: compressed by the method \"%s\", which is not supported; expected deflated or "
                         "stored files: unpack the zip and pack it again with zip -r",
-                        name, archive->path, packing);
+                        name, archive->path, compression);
     return ATT_OK;
 }
 
@@ -259,10 +259,10 @@ static att_status count_unpacked(archive_walk *walk, size_t size)
 static att_status add_member(archive_walk *walk)
 {
     att_archive *archive = walk->archive;
-    char packing[64], name[MAX_NAME + 1];
+    char compression[64], name[MAX_NAME + 1];
     if (archive_entry_filetype(walk->entry) == AE_IFDIR)
         return ATT_OK;
-    if (!take_name(archive_entry_pathname(walk->entry), name) || !member_is_plain(walk->entry)) {
+    if (!normalize_name(archive_entry_pathname(walk->entry), name) || !member_is_plain(walk->entry)) {
         archive->skipped++;
         return ATT_OK;
     }
@@ -272,30 +272,31 @@ static att_status add_member(archive_walk *walk)
         ATT_TRY(walk->choose(walk->user, name, size, &use));
     if (use == ATT_ARCHIVE_PASS)
         return ATT_OK;
-    name_packing(walk->reader, packing, sizeof packing);
+    get_compression(walk->reader, compression, sizeof compression);
     if (use == ATT_ARCHIVE_KEEP)
-        ATT_TRY(check_packing(walk, name, packing));
-    bool deflated = strcmp(packing, DEFLATED) == 0, plain = *packing == '\0' || strcmp(packing, STORED) == 0;
+        ATT_TRY(check_compression(walk, name, compression));
+    bool deflated = strcmp(compression, DEFLATED) == 0,
+         plain = *compression == '\0' || strcmp(compression, STORED) == 0;
     if (deflated && use == ATT_ARCHIVE_KEEP)
         ATT_TRY(count_unpacked(walk, size));
     ATT_TRY(grow(archive));
-    member made = {.name = att_arena_string(&archive->names, name),
-                   .size = size,
-                   .offset = archive_filter_bytes(walk->reader, 0),
-                   .deflated = deflated};
-    if (!made.name)
+    member added = {.name = att_arena_string(&archive->names, name),
+                    .size = size,
+                    .offset = archive_filter_bytes(walk->reader, 0),
+                    .deflated = deflated};
+    if (!added.name)
         return att_fail_memory(archive->context, strlen(name), archive->path);
     if (archive->descriptor < 0 && use == ATT_ARCHIVE_KEEP)
-        ATT_TRY(keep_bytes(walk, &made));
-    else if (archive->descriptor >= 0 && plain && (int64_t)made.size > archive->file_bytes - made.offset)
-        return att_fail(archive->context, ATT_ERR_FORMAT, "%s: truncated in %s", archive->path, made.name);
-    archive->members[archive->count++] = made;
+        ATT_TRY(keep_bytes(walk, &added));
+    else if (archive->descriptor >= 0 && plain && (int64_t)added.size > archive->file_bytes - added.offset)
+        return att_fail(archive->context, ATT_ERR_FORMAT, "%s: truncated in %s", archive->path, added.name);
+    archive->members[archive->count++] = added;
     return ATT_OK;
 }
 
 /* Called after the first header, when libarchive knows the format. Opens the descriptor unless the archive is a gzipped
  * tar. */
-static att_status settle_kind(archive_walk *walk)
+static att_status set_kind(archive_walk *walk)
 {
     att_archive *archive = walk->archive;
     bool zip = (archive_format(walk->reader) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_ZIP;
@@ -342,7 +343,7 @@ static att_status walk_members(archive_walk *walk)
         if (code != ARCHIVE_OK && code != ARCHIVE_WARN)
             return fail_walk(walk);
         if (!archive->kind)
-            ATT_TRY(settle_kind(walk));
+            ATT_TRY(set_kind(walk));
         ATT_TRY(add_member(walk));
         ATT_TRY(att_check_stop(archive->context, archive->path));
     }
@@ -423,19 +424,19 @@ void att_archive_close(att_archive **archive)
 {
     if (!archive || !*archive)
         return;
-    att_archive *it = *archive;
-    for (int64_t i = 0; i < it->count; i++)
-        att_free(it->context, it->members[i].kept);
-    att_free(it->context, it->members);
-    att_arena_free(&it->names);
-    if (it->descriptor >= 0)
-        close(it->descriptor);
-    att_free(it->context, it->path);
-    att_free(it->context, it);
+    att_archive *closing = *archive;
+    for (int64_t i = 0; i < closing->count; i++)
+        att_free(closing->context, closing->members[i].kept);
+    att_free(closing->context, closing->members);
+    att_arena_free(&closing->names);
+    if (closing->descriptor >= 0)
+        close(closing->descriptor);
+    att_free(closing->context, closing->path);
+    att_free(closing->context, closing);
     *archive = NULL;
 }
 
-bool att_archive_begins_with(att_context *context, const char *path, int most,
+bool att_archive_begins_with(att_context *context, const char *path, int max_files,
                              bool (*fits)(void *user, const char *name), void *user)
 {
     struct archive *reader = make_reader();
@@ -443,11 +444,11 @@ bool att_archive_begins_with(att_context *context, const char *path, int most,
     att_archive_source source = {.context = context};
     bool found = false;
     if (reader && att_archive_source_open(&source, reader, path))
-        for (int files = 0; files < most && !found && archive_read_next_header(reader, &entry) == ARCHIVE_OK;) {
+        for (int files = 0; files < max_files && !found && archive_read_next_header(reader, &entry) == ARCHIVE_OK;) {
             char name[MAX_NAME + 1];
             bool is_file = archive_entry_filetype(entry) == AE_IFREG;
             files += is_file;
-            found = is_file && take_name(archive_entry_pathname(entry), name) && fits(user, name);
+            found = is_file && normalize_name(archive_entry_pathname(entry), name) && fits(user, name);
         }
     archive_read_free(reader);
     att_archive_source_close(&source);

@@ -18,7 +18,7 @@
 
 typedef struct att_archive att_archive;
 
-/* Opens an archive. cache_bytes: most bytes of files that are kept in memory for a gzipped tar; a larger one fails with
+/* Opens an archive. cache_bytes: limit on the bytes of files kept in memory for a gzipped tar; a larger tar fails with
  * ERR_UNSUPPORTED and the advice to unpack it. Caller owns *archive after success. Errors: ERR_FORMAT (not an archive,
  * truncated, corrupt), ERR_UNSUPPORTED, ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
 att_status att_archive_open(att_context *context, const char *path, size_t cache_bytes, att_archive **archive);
@@ -36,9 +36,9 @@ att_status att_archive_open_some(att_context *context, const char *path, size_t 
                                  void *user, att_archive **archive);
 void att_archive_close(att_archive **archive);
 
-/* Returns whether `fits` returns true for the path of one of the first `most` files of the archive. Returns false if
- * the file is not an archive. Stops reading at the first match. */
-bool att_archive_begins_with(att_context *context, const char *path, int most,
+/* Returns whether `fits` returns true for the path of one of the first `max_files` files of the archive. Returns false
+ * if the file is not an archive. Stops reading at the first match. */
+bool att_archive_begins_with(att_context *context, const char *path, int max_files,
                              bool (*fits)(void *user, const char *name), void *user);
 
 /* "tar", "tar.gz" or "zip". */

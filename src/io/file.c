@@ -16,13 +16,13 @@
 enum { FIRST_READ = 1 << 16, MOST_READ = 1 << 22 };
 
 /* Fails with the system's description of error number `code`. deed: past participle for the message, "read". */
-static att_status fail_system(att_context *context, int code, const char *path, const char *deed)
+static att_status fail_system(att_context *context, int code, const char *path, const char *action)
 {
     char reason[128];
     if (strerror_r(code, reason, sizeof(reason)) != 0)
         snprintf(reason, sizeof(reason), "the system's error %d", code);
     att_status status = code == ENOENT ? ATT_ERR_NOT_FOUND : code == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO;
-    return att_fail(context, status, "%s could not be %s: %s", path, deed, reason);
+    return att_fail(context, status, "%s could not be %s: %s", path, action, reason);
 }
 
 static int open_retrying(const char *path, int flags)
@@ -98,14 +98,14 @@ bool att_file_is_same(const char *a, const char *b)
 }
 
 /* path: the path, or its beginning. */
-static att_status fail_long(att_context *context, const char *path)
+static att_status fail_path_too_long(att_context *context, const char *path)
 {
     return att_fail(context, ATT_ERR_ARGUMENT, "\"%.64s...\" is longer than a path may be", path);
 }
 
 att_status att_path_join(att_context *context, const char *folder, const char *name, char *path, size_t size)
 {
-    return join(folder, name, path, size) ? ATT_OK : fail_long(context, path);
+    return join(folder, name, path, size) ? ATT_OK : fail_path_too_long(context, path);
 }
 
 att_status att_path_folder(att_context *context, const char *path, char *folder, size_t size)
@@ -113,7 +113,7 @@ att_status att_path_folder(att_context *context, const char *path, char *folder,
     const char *slash = strrchr(path, '/');
     size_t length = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
     if (length >= size)
-        return fail_long(context, path);
+        return fail_path_too_long(context, path);
     memcpy(folder, path, length);
     folder[length] = '\0';
     return slash ? ATT_OK : att_path_copy(context, ".", folder, size);
@@ -122,7 +122,7 @@ att_status att_path_folder(att_context *context, const char *path, char *folder,
 att_status att_path_copy(att_context *context, const char *from, char *path, size_t size)
 {
     if (strlen(from) >= size)
-        return fail_long(context, from);
+        return fail_path_too_long(context, from);
     memcpy(path, from, strlen(from) + 1);
     return ATT_OK;
 }
@@ -245,16 +245,16 @@ static att_status start_reader(att_file_reader *reader, const char *path)
 
 att_status att_file_reader_open(att_context *context, const char *path, att_file_reader **reader)
 {
-    att_file_reader *made = att_allocate(context, sizeof(*made));
-    if (made == NULL)
-        return att_fail_memory(context, sizeof(*made), path);
-    made->context = context;
-    made->descriptor = -1;
-    att_status status = start_reader(made, path);
+    att_file_reader *created = att_allocate(context, sizeof(*created));
+    if (created == NULL)
+        return att_fail_memory(context, sizeof(*created), path);
+    created->context = context;
+    created->descriptor = -1;
+    att_status status = start_reader(created, path);
     if (status != ATT_OK)
-        att_file_reader_close(&made);
+        att_file_reader_close(&created);
     else
-        *reader = made;
+        *reader = created;
     return status;
 }
 
@@ -295,7 +295,7 @@ void att_file_reader_close(att_file_reader **reader)
     *reader = NULL;
 }
 
-att_status att_file_window_show(att_file_window *window, uint64_t offset, size_t wanted, const uint8_t **bytes,
+att_status att_file_window_peek(att_file_window *window, uint64_t offset, size_t wanted, const uint8_t **bytes,
                                 size_t *size)
 {
     const att_file_reader *reader = window->reader;
@@ -331,7 +331,7 @@ att_status att_file_window_line(att_file_window *window, uint64_t offset, size_t
     for (size_t wanted = shown ? 1 : FIRST_READ;;) {
         const uint8_t *bytes = NULL;
         size_t size = 0;
-        ATT_TRY(att_file_window_show(window, offset, wanted, &bytes, &size));
+        ATT_TRY(att_file_window_peek(window, offset, wanted, &bytes, &size));
         const uint8_t *end = size > 0 ? memchr(bytes, '\n', size) : NULL;
         *line = left > 0 ? (const char *)bytes : NULL;
         *length = end != NULL ? (size_t)(end - bytes) : size;
@@ -440,17 +440,17 @@ static att_status start_writer(att_file_writer *writer, const char *path)
 
 att_status att_file_writer_open(att_context *context, const char *path, att_file_writer **writer)
 {
-    att_file_writer *made = att_allocate(context, sizeof(*made));
-    if (made == NULL)
-        return att_fail_memory(context, sizeof(*made), path);
-    made->context = context;
-    made->descriptor = -1;
-    att_status status = start_writer(made, path);
+    att_file_writer *created = att_allocate(context, sizeof(*created));
+    if (created == NULL)
+        return att_fail_memory(context, sizeof(*created), path);
+    created->context = context;
+    created->descriptor = -1;
+    att_status status = start_writer(created, path);
     if (status != ATT_OK) {
-        free_writer(made);
+        free_writer(created);
         return status;
     }
-    *writer = made;
+    *writer = created;
     return ATT_OK;
 }
 
@@ -575,17 +575,17 @@ static att_status start_appender(att_file_appender *appender, const char *path, 
 
 att_status att_file_appender_open(att_context *context, const char *path, size_t keep, att_file_appender **appender)
 {
-    att_file_appender *made = att_allocate(context, sizeof(*made));
-    if (made == NULL)
-        return att_fail_memory(context, sizeof(*made), path);
-    made->context = context;
-    made->descriptor = -1;
-    att_status status = start_appender(made, path, keep);
+    att_file_appender *created = att_allocate(context, sizeof(*created));
+    if (created == NULL)
+        return att_fail_memory(context, sizeof(*created), path);
+    created->context = context;
+    created->descriptor = -1;
+    att_status status = start_appender(created, path, keep);
     if (status != ATT_OK) {
-        att_file_appender_close(&made);
+        att_file_appender_close(&created);
         return status;
     }
-    *appender = made;
+    *appender = created;
     return ATT_OK;
 }
 

@@ -55,7 +55,7 @@ typedef struct att_file_window {
 } att_file_window;
 /* Sets *bytes to the file's bytes at `offset`, valid until the next call, and *size to how many are buffered: at least
  * `wanted`, or the rest of the file if that is shorter. The buffer grows to the largest `wanted` and never shrinks. */
-ATT_FOR_LAB att_status att_file_window_show(att_file_window *window, uint64_t offset, size_t wanted,
+ATT_FOR_LAB att_status att_file_window_peek(att_file_window *window, uint64_t offset, size_t wanted,
                                             const uint8_t **bytes, size_t *size);
 /* Reads the line that begins at `offset`. *line: NULL at the end of the file. *length: without the newline. *whole:
  * false if the newline is missing, which can happen at the end of the file only. Fails with ERR_FORMAT if the line has

@@ -35,7 +35,7 @@ static att_status inflate_into(idx_stream *stream, uint8_t *out, size_t size, si
     while (*done < size && !stream->ended) {
         const uint8_t *packed;
         size_t available;
-        ATT_TRY(att_file_window_show(&stream->window, stream->used, 1, &packed, &available));
+        ATT_TRY(att_file_window_peek(&stream->window, stream->used, 1, &packed, &available));
         unsigned room = chunk_of(size - *done), supply = (unsigned)available;
         z->next_out = out + *done;
         z->avail_out = room;
@@ -143,7 +143,7 @@ static att_status read_packed_or_plain(idx_stream *stream, size_t cap, att_idx *
 {
     const uint8_t *first;
     size_t shown;
-    ATT_TRY(att_file_window_show(&stream->window, 0, CHUNK, &first, &shown));
+    ATT_TRY(att_file_window_peek(&stream->window, 0, CHUNK, &first, &shown));
     stream->gzipped = shown >= 2 && first[0] == 0x1f && first[1] == 0x8b;
     if (!stream->gzipped)
         return read_stream(stream, cap, idx);

@@ -16,9 +16,9 @@ typedef struct att_idx {
     uint8_t *bytes;
 } att_idx;
 
-/* Reads a file. Detects gzip from the first bytes. cap: most elements. On failure *idx is unchanged. Errors: ERR_FORMAT
- * (not IDX, truncated, or longer than its dimensions require), ERR_UNSUPPORTED (another element type, or more than
- * `cap` elements), ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
+/* Reads a file. Detects gzip from the first bytes. cap: limit on the number of elements. On failure *idx is unchanged.
+ * Errors: ERR_FORMAT (not IDX, truncated, or longer than its dimensions require), ERR_UNSUPPORTED (another element
+ * type, or more than `cap` elements), ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
 att_status att_idx_read(att_context *context, const char *path, size_t cap, att_idx *idx);
 
 #endif

@@ -154,7 +154,7 @@ static att_status refuse_member(const att_json_members *members, const char *exp
 }
 
 /* Skips blanks, then skips `byte` if it follows. Returns whether it did. */
-static bool pass(att_json_members *members, char byte)
+static bool skip_byte(att_json_members *members, char byte)
 {
     members->at = skip_blanks(members->text, members->at, members->size);
     bool found = members->at < members->size && members->text[members->at] == byte;
@@ -174,19 +174,19 @@ static att_status finish(att_json_members *members, att_json_member *member)
 static att_status find_member(att_json_members *members, att_json_member *member, size_t *key_size)
 {
     bool first = !members->begun;
-    if (first && !pass(members, '{'))
+    if (first && !skip_byte(members, '{'))
         return refuse_member(members, "'{'");
     members->begun = true;
-    if (pass(members, '}'))
+    if (skip_byte(members, '}'))
         return finish(members, member);
-    if (!first && !pass(members, ','))
+    if (!first && !skip_byte(members, ','))
         return refuse_member(members, "',' or '}'");
     members->at = skip_blanks(members->text, members->at, members->size);
     if (members->at == members->size || members->text[members->at] != '"')
         return refuse_member(members, "a key in quotes");
     size_t key = members->at, key_end = skip_string(members->text, key, members->size);
     members->at = key_end;
-    if (!pass(members, ':'))
+    if (!skip_byte(members, ':'))
         return refuse_member(members, "':'");
     size_t value = skip_blanks(members->text, members->at, members->size);
     members->at = skip_value(members->text, value, members->size);

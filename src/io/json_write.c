@@ -22,13 +22,13 @@ struct att_json_writer {
 
 att_status att_json_writer_create(att_context *context, bool indented, att_json_writer **writer)
 {
-    att_json_writer *made = att_allocate(context, sizeof(*made));
-    if (made == NULL)
-        return att_fail_memory(context, sizeof(*made), "a JSON writer");
-    made->context = context;
-    made->text.context = context;
-    made->indented = indented;
-    *writer = made;
+    att_json_writer *created = att_allocate(context, sizeof(*created));
+    if (created == NULL)
+        return att_fail_memory(context, sizeof(*created), "a JSON writer");
+    created->context = context;
+    created->text.context = context;
+    created->indented = indented;
+    *writer = created;
     return ATT_OK;
 }
 

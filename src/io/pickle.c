@@ -125,7 +125,7 @@ static int depth(const att_pickle *pickle)
     return pickle->stack_count - (pickle->mark_count ? pickle->marks[pickle->mark_count - 1] : 0);
 }
 
-static att_status need(const att_pickle *pickle, int count)
+static att_status need_values(const att_pickle *pickle, int count)
 {
     return depth(pickle) >= count ? ATT_OK
                                   : att_pickle_refuse(pickle, "an opcode needs more values than are on the stack");
@@ -152,38 +152,38 @@ static att_status pop_mark(att_pickle *pickle, int *first)
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
-static att_status refuse_end(att_pickle *pickle)
+static att_status fail_truncated(att_pickle *pickle)
 {
     pickle->truncated = true;
     return att_pickle_refuse(pickle, "truncated");
 }
 
-static att_status take(att_pickle *pickle, uint64_t count, const uint8_t **bytes)
+static att_status read_bytes(att_pickle *pickle, uint64_t count, const uint8_t **bytes)
 {
     if (count > pickle->size - pickle->at)
-        return refuse_end(pickle);
+        return fail_truncated(pickle);
     *bytes = pickle->bytes + pickle->at;
     pickle->at += (size_t)count;
     return ATT_OK;
 }
 
 /* Reads an unsigned little-endian number of `count` bytes. */
-static att_status take_number(att_pickle *pickle, int count, uint64_t *number)
+static att_status read_number(att_pickle *pickle, int count, uint64_t *number)
 {
     const uint8_t *bytes;
-    ATT_TRY(take(pickle, (uint64_t)count, &bytes));
+    ATT_TRY(read_bytes(pickle, (uint64_t)count, &bytes));
     *number = 0;
     for (int i = count; i-- > 0;)
         *number = *number << 8 | bytes[i];
     return ATT_OK;
 }
 
-static att_status take_line(att_pickle *pickle, att_pickle_text *line)
+static att_status read_line(att_pickle *pickle, att_pickle_text *line)
 {
     const uint8_t *begin = pickle->bytes + pickle->at;
     const uint8_t *end = memchr(begin, '\n', pickle->size - pickle->at);
     if (!end)
-        return refuse_end(pickle);
+        return fail_truncated(pickle);
     *line = (att_pickle_text){(const char *)begin, (size_t)(end - begin)};
     pickle->at += line->length + 1;
     return ATT_OK;
@@ -210,7 +210,7 @@ OPERATION(false, push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_BOOL})
 static att_status push_unsigned(att_pickle *pickle, int bytes)
 {
     uint64_t number;
-    ATT_TRY(take_number(pickle, bytes, &number));
+    ATT_TRY(read_number(pickle, bytes, &number));
     return push_integer(pickle, (int64_t)number);
 }
 
@@ -220,7 +220,7 @@ OPERATION(binint2, push_unsigned(pickle, 2))
 static att_status op_binint(att_pickle *pickle)
 {
     uint64_t number;
-    ATT_TRY(take_number(pickle, 4, &number));
+    ATT_TRY(read_number(pickle, 4, &number));
     return push_integer(pickle, (int64_t)number - (number >> 31 ? (int64_t)1 << 32 : 0));
 }
 
@@ -229,8 +229,8 @@ static att_status push_long(att_pickle *pickle, int bytes)
 {
     uint64_t length;
     const uint8_t *digits;
-    ATT_TRY(take_number(pickle, bytes, &length));
-    ATT_TRY(take(pickle, length, &digits));
+    ATT_TRY(read_number(pickle, bytes, &length));
+    ATT_TRY(read_bytes(pickle, length, &digits));
     if (length > sizeof(int64_t))
         return push_value(pickle,
                           (att_pickle_value){.kind = ATT_PICKLE_LONG, .text = {(const char *)digits, (size_t)length}});
@@ -248,7 +248,7 @@ OPERATION(long4, push_long(pickle, 4))
 static att_status op_binfloat(att_pickle *pickle)
 {
     const uint8_t *bytes;
-    ATT_TRY(take(pickle, 8, &bytes));
+    ATT_TRY(read_bytes(pickle, 8, &bytes));
     uint64_t bits = 0;
     for (int i = 0; i < 8; i++)
         bits = bits << 8 | bytes[i];
@@ -262,8 +262,8 @@ static att_status push_text(att_pickle *pickle, int bytes, bool is_bytes)
 {
     uint64_t length;
     const uint8_t *text;
-    ATT_TRY(take_number(pickle, bytes, &length));
-    ATT_TRY(take(pickle, length, &text));
+    ATT_TRY(read_number(pickle, bytes, &length));
+    ATT_TRY(read_bytes(pickle, length, &text));
     return push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_TEXT,
                                                  .is_bytes = is_bytes,
                                                  .text = {(const char *)text, (size_t)length}});
@@ -304,7 +304,7 @@ static att_status op_pop_mark(att_pickle *pickle)
 
 static att_status op_dup(att_pickle *pickle)
 {
-    ATT_TRY(need(pickle, 1));
+    ATT_TRY(need_values(pickle, 1));
     return push(pickle, top(pickle));
 }
 
@@ -339,7 +339,7 @@ static att_status push_marked(att_pickle *pickle, att_pickle_kind kind)
 
 static att_status push_tuple(att_pickle *pickle, int count)
 {
-    ATT_TRY(need(pickle, count));
+    ATT_TRY(need_values(pickle, count));
     return push_container(pickle, ATT_PICKLE_TUPLE, pickle->stack_count - count);
 }
 
@@ -370,7 +370,7 @@ static att_status op_frozenset(att_pickle *pickle)
 }
 
 /* Moves the values from position `first` of the stack into the container below them. */
-static att_status fill(att_pickle *pickle, att_pickle_kind kind, int first)
+static att_status add_items(att_pickle *pickle, att_pickle_kind kind, int first)
 {
     int floor = pickle->mark_count ? pickle->marks[pickle->mark_count - 1] : 0;
     if (first <= floor)
@@ -384,28 +384,28 @@ static att_status fill(att_pickle *pickle, att_pickle_kind kind, int first)
     return move_into(pickle, container, first);
 }
 
-static att_status fill_marked(att_pickle *pickle, att_pickle_kind kind)
+static att_status add_marked_items(att_pickle *pickle, att_pickle_kind kind)
 {
     int first;
     ATT_TRY(pop_mark(pickle, &first));
-    return fill(pickle, kind, first);
+    return add_items(pickle, kind, first);
 }
 
 static att_status op_append(att_pickle *pickle)
 {
-    ATT_TRY(need(pickle, 2));
-    return fill(pickle, ATT_PICKLE_LIST, pickle->stack_count - 1);
+    ATT_TRY(need_values(pickle, 2));
+    return add_items(pickle, ATT_PICKLE_LIST, pickle->stack_count - 1);
 }
 
-OPERATION(appends, fill_marked(pickle, ATT_PICKLE_LIST))
+OPERATION(appends, add_marked_items(pickle, ATT_PICKLE_LIST))
 
 static att_status op_setitem(att_pickle *pickle)
 {
-    ATT_TRY(need(pickle, 3));
-    return fill(pickle, ATT_PICKLE_DICT, pickle->stack_count - 2);
+    ATT_TRY(need_values(pickle, 3));
+    return add_items(pickle, ATT_PICKLE_DICT, pickle->stack_count - 2);
 }
 
-OPERATION(setitems, fill_marked(pickle, ATT_PICKLE_DICT))
+OPERATION(setitems, add_marked_items(pickle, ATT_PICKLE_DICT))
 
 static att_status op_dict(att_pickle *pickle)
 {
@@ -416,15 +416,15 @@ static att_status op_dict(att_pickle *pickle)
     return push_container(pickle, ATT_PICKLE_DICT, first);
 }
 
-OPERATION(additems, fill_marked(pickle, ATT_PICKLE_OPAQUE))
+OPERATION(additems, add_marked_items(pickle, ATT_PICKLE_OPAQUE))
 
 /* --- the memo ----------------------------------------------------------------------------------------------------- */
 
 /* Stores the top of the stack in the memo. Python numbers memo entries consecutively and uses an opcode for each, so
  * the size of the pickle bounds the number. */
-static att_status keep(att_pickle *pickle, uint64_t place)
+static att_status store_memo(att_pickle *pickle, uint64_t place)
 {
-    ATT_TRY(need(pickle, 1));
+    ATT_TRY(need_values(pickle, 1));
     if (place > pickle->size)
         return att_pickle_refuse(pickle, "a memo index is beyond the length of the pickle");
     while ((uint64_t)pickle->memo_count <= place) {
@@ -435,10 +435,10 @@ static att_status keep(att_pickle *pickle, uint64_t place)
     return ATT_OK;
 }
 
-static att_status recall(att_pickle *pickle, int bytes)
+static att_status load_memo(att_pickle *pickle, int bytes)
 {
     uint64_t place;
-    ATT_TRY(take_number(pickle, bytes, &place));
+    ATT_TRY(read_number(pickle, bytes, &place));
     if (place >= (uint64_t)pickle->memo_count || pickle->memo[place] == UINT32_MAX)
         return att_pickle_refuse(pickle, "an opcode reads a memo entry that is not set");
     return push(pickle, pickle->memo[place]);
@@ -447,20 +447,20 @@ static att_status recall(att_pickle *pickle, int bytes)
 static att_status op_binput(att_pickle *pickle)
 {
     uint64_t place;
-    ATT_TRY(take_number(pickle, 1, &place));
-    return keep(pickle, place);
+    ATT_TRY(read_number(pickle, 1, &place));
+    return store_memo(pickle, place);
 }
 
 static att_status op_long_binput(att_pickle *pickle)
 {
     uint64_t place;
-    ATT_TRY(take_number(pickle, 4, &place));
-    return keep(pickle, place);
+    ATT_TRY(read_number(pickle, 4, &place));
+    return store_memo(pickle, place);
 }
 
-OPERATION(memoize, keep(pickle, (uint64_t)pickle->memo_count))
-OPERATION(binget, recall(pickle, 1))
-OPERATION(long_binget, recall(pickle, 4))
+OPERATION(memoize, store_memo(pickle, (uint64_t)pickle->memo_count))
+OPERATION(binget, load_memo(pickle, 1))
+OPERATION(long_binget, load_memo(pickle, 4))
 
 /* --- names and calls ---------------------------------------------------------------------------------------------- */
 
@@ -493,14 +493,14 @@ static att_status push_global(att_pickle *pickle, att_pickle_text module, att_pi
 static att_status op_global(att_pickle *pickle)
 {
     att_pickle_text module, name;
-    ATT_TRY(take_line(pickle, &module));
-    ATT_TRY(take_line(pickle, &name));
+    ATT_TRY(read_line(pickle, &module));
+    ATT_TRY(read_line(pickle, &name));
     return push_global(pickle, module, name);
 }
 
 static att_status op_stack_global(att_pickle *pickle)
 {
-    ATT_TRY(need(pickle, 2));
+    ATT_TRY(need_values(pickle, 2));
     const att_pickle_value *name = att_pickle_at(pickle, pop(pickle)), *module = att_pickle_at(pickle, pop(pickle));
     if (name->kind != ATT_PICKLE_TEXT || module->kind != ATT_PICKLE_TEXT)
         return att_pickle_refuse(pickle, "a name that is not a text");
@@ -510,7 +510,7 @@ static att_status op_stack_global(att_pickle *pickle)
 /* REDUCE and NEWOBJ: calling a class and making an object of it come to the same here. */
 static att_status op_call(att_pickle *pickle)
 {
-    ATT_TRY(need(pickle, 2));
+    ATT_TRY(need_values(pickle, 2));
     att_pickle_ref arguments = pop(pickle), function = pop(pickle), result;
     ATT_TRY(att_pickle_call(pickle, function, arguments, &result));
     return push(pickle, result);
@@ -518,7 +518,7 @@ static att_status op_call(att_pickle *pickle)
 
 static att_status op_newobj_ex(att_pickle *pickle)
 {
-    ATT_TRY(need(pickle, 3));
+    ATT_TRY(need_values(pickle, 3));
     pop(pickle); /* keyword arguments */
     return op_call(pickle);
 }
@@ -526,7 +526,7 @@ static att_status op_newobj_ex(att_pickle *pickle)
 /* Sets an object's state: added to the cells of an OPAQUE value, ignored for a DICT (OrderedDict). */
 static att_status op_build(att_pickle *pickle)
 {
-    ATT_TRY(need(pickle, 2));
+    ATT_TRY(need_values(pickle, 2));
     att_pickle_ref state = pop(pickle);
     att_pickle_kind kind = att_pickle_at(pickle, top(pickle))->kind;
     if (kind == ATT_PICKLE_OPAQUE)
@@ -538,7 +538,7 @@ static att_status op_build(att_pickle *pickle)
 
 static att_status op_persistent(att_pickle *pickle)
 {
-    ATT_TRY(need(pickle, 1));
+    ATT_TRY(need_values(pickle, 1));
     att_pickle_ref result;
     ATT_TRY(att_pickle_persistent(pickle, pop(pickle), &result));
     return push(pickle, result);
@@ -549,14 +549,14 @@ static att_status op_persistent(att_pickle *pickle)
 static att_status op_protocol(att_pickle *pickle)
 {
     uint64_t protocol;
-    ATT_TRY(take_number(pickle, 1, &protocol));
+    ATT_TRY(read_number(pickle, 1, &protocol));
     return protocol <= HIGHEST_PROTOCOL ? ATT_OK : att_pickle_refuse(pickle, "protocol above 5; expected 2 to 5");
 }
 
 static att_status op_frame(att_pickle *pickle)
 {
     uint64_t length;
-    return take_number(pickle, 8, &length);
+    return read_number(pickle, 8, &length);
 }
 
 typedef att_status (*operation)(att_pickle *pickle);
@@ -604,10 +604,10 @@ att_status att_pickle_read(att_pickle *pickle, const uint8_t *bytes, size_t size
     int first = pickle->value_count;
     for (;;) {
         const uint8_t *opcode;
-        ATT_TRY(take(pickle, 1, &opcode));
+        ATT_TRY(read_bytes(pickle, 1, &opcode));
         if (*opcode == STOP) {
             ATT_TRY(finish(pickle, root));
-            return att_pickle_settle_dicts(pickle, first);
+            return att_pickle_unique_keys(pickle, first);
         }
         if (!operations[*opcode])
             return att_fail(pickle->context, ATT_ERR_FORMAT,

@@ -133,7 +133,7 @@ typedef struct att_pickle_global att_pickle_global;
 const att_pickle_global *att_pickle_global_find(att_pickle_text module, att_pickle_text name);
 /* Returns whether an OPAQUE value is a tensor in a representation that is not supported. *what: its kind, for messages:
  * "a quantised tensor". */
-bool att_pickle_hides_tensor(const att_pickle *pickle, const att_pickle_value *value, const char **what);
+bool att_pickle_is_unsupported_tensor(const att_pickle *pickle, const att_pickle_value *value, const char **what);
 /* Returns whether an OPAQUE value cannot contain weights, according to the list. */
 bool att_pickle_is_inert(const att_pickle *pickle, const att_pickle_value *value);
 /* The name of an OPAQUE value's class, without its module. */
@@ -150,7 +150,7 @@ att_status att_pickle_call(att_pickle *pickle, att_pickle_ref function, att_pick
 att_status att_pickle_persistent(att_pickle *pickle, att_pickle_ref id, att_pickle_ref *result);
 
 /* Removes duplicate keys from each DICT, starting at value `first`, as Python does. */
-att_status att_pickle_settle_dicts(att_pickle *pickle, int first);
+att_status att_pickle_unique_keys(att_pickle *pickle, int first);
 
 /* Fails with ERR_FORMAT and a message that contains the path and the offset in the pickle. */
 att_status att_pickle_refuse(const att_pickle *pickle, const char *what);

@@ -52,7 +52,7 @@ static void list_pairs(const att_pickle *pickle, const att_pickle_value *dict, p
 
 /* Keeps only the first pair of each key and gives it the value of the last pair. `pairs` is sorted by key and position.
  * Returns the number of pairs kept. */
-static uint32_t merge(att_pickle *pickle, pair *pairs, uint32_t count)
+static uint32_t merge_duplicates(att_pickle *pickle, pair *pairs, uint32_t count)
 {
     uint32_t kept = 0;
     att_pickle_cell *cells = pickle->cells;
@@ -65,7 +65,7 @@ static uint32_t merge(att_pickle *pickle, pair *pairs, uint32_t count)
     return kept;
 }
 
-static void chain(att_pickle *pickle, att_pickle_value *dict, const pair *pairs, uint32_t count)
+static void relink(att_pickle *pickle, att_pickle_value *dict, const pair *pairs, uint32_t count)
 {
     dict->cells.first = pairs[0].cell;
     dict->cells.last = pickle->cells[pairs[count - 1].cell].next;
@@ -74,7 +74,7 @@ static void chain(att_pickle *pickle, att_pickle_value *dict, const pair *pairs,
         pickle->cells[pickle->cells[pairs[i].cell].next].next = pairs[i + 1].cell;
 }
 
-static att_status settle(att_pickle *pickle, att_pickle_value *dict)
+static att_status remove_duplicates(att_pickle *pickle, att_pickle_value *dict)
 {
     uint32_t count = dict->cells.count / 2;
     pair *pairs = att_allocate_array(pickle->context, count, sizeof *pairs);
@@ -82,19 +82,19 @@ static att_status settle(att_pickle *pickle, att_pickle_value *dict)
         return att_fail_memory(pickle->context, count * sizeof *pairs, pickle->path);
     list_pairs(pickle, dict, pairs);
     qsort(pairs, count, sizeof *pairs, compare_pairs);
-    uint32_t kept = merge(pickle, pairs, count);
+    uint32_t kept = merge_duplicates(pickle, pairs, count);
     if (kept < count) {
         qsort(pairs, kept, sizeof *pairs, compare_numbers);
-        chain(pickle, dict, pairs, kept);
+        relink(pickle, dict, pairs, kept);
     }
     att_free(pickle->context, pairs);
     return ATT_OK;
 }
 
-att_status att_pickle_settle_dicts(att_pickle *pickle, int first)
+att_status att_pickle_unique_keys(att_pickle *pickle, int first)
 {
     for (int i = first; i < pickle->value_count; i++)
         if (pickle->values[i].kind == ATT_PICKLE_DICT && pickle->values[i].cells.count > 2)
-            ATT_TRY(settle(pickle, &pickle->values[i]));
+            ATT_TRY(remove_duplicates(pickle, &pickle->values[i]));
     return ATT_OK;
 }

@@ -7,16 +7,16 @@
 
 /* What a call of the name makes, or what the name is. Parentheses: the arguments of the call. */
 typedef enum action {
-    NOTE,           /* an OPAQUE value that cannot contain weights */
-    PASS_ON,        /* an OPAQUE value whose arguments may contain weights */
-    HIDE,           /* an OPAQUE value that is a tensor in an unsupported representation */
-    ENCODE,         /* (text, encoding): bytes if the text is ASCII and the encoding "latin1", else as NOTE */
+    OPAQUE_INERT,       /* an OPAQUE value that cannot contain weights */
+    OPAQUE_ANY,         /* an OPAQUE value whose arguments may contain weights */
+    UNSUPPORTED_TENSOR, /* an OPAQUE value that is a tensor in an unsupported representation */
+    ENCODE,         /* (text, encoding): bytes if the text is ASCII and the encoding "latin1", else as OPAQUE_INERT */
     MAKE_DICT,      /* a DICT, empty or from a list of pairs */
     MAKE_TUPLE,     /* (tuple or list): its argument */
     TENSOR,         /* (storage, offset, size, stride, ...): a tensor of the storage's dtype */
     TENSOR_OF_TYPE, /* (storage, offset, size, stride, requires_grad, hooks, dtype, metadata): a tensor */
-    FIRST,          /* (tensor, requires_grad, hooks, ...): its first argument */
-    FROM_TYPE,      /* (function, class, arguments, state): the result of function(*arguments) */
+    FIRST_ARGUMENT, /* (tensor, requires_grad, hooks, ...): its first argument */
+    CALL_FUNCTION,  /* (function, class, arguments, state): the result of function(*arguments) */
     STORAGE,        /* a storage class with elements of `dtype` */
     BYTES,          /* a storage class without a dtype */
     DTYPE,          /* a dtype */
@@ -26,7 +26,7 @@ struct att_pickle_global {
     const char *module, *name; /* name "*": any name of the module */
     action action;
     att_safetensors_dtype dtype;
-    const char *what; /* HIDE: the kind of tensor for messages, "a quantised tensor" */
+    const char *what; /* UNSUPPORTED_TENSOR: the kind of tensor for messages, "a quantised tensor" */
 };
 
 static const char QUANTISED[] = "a quantised tensor", COMPLEX[] = "a tensor of complex128";
@@ -40,13 +40,13 @@ static const char QUANTISED[] = "a quantised tensor", COMPLEX[] = "a tensor of c
     {                                     \
         "torch", name, DTYPE, dtype, NULL \
     }
-#define INERT(module, name)                           \
-    {                                                 \
-        module, name, NOTE, ATT_SAFETENSORS_F32, NULL \
+#define INERT(module, name)                                   \
+    {                                                         \
+        module, name, OPAQUE_INERT, ATT_SAFETENSORS_F32, NULL \
     }
-#define HIDDEN(module, name, what)                    \
-    {                                                 \
-        module, name, HIDE, ATT_SAFETENSORS_F32, what \
+#define UNSUPPORTED(module, name, what)                             \
+    {                                                               \
+        module, name, UNSUPPORTED_TENSOR, ATT_SAFETENSORS_F32, what \
     }
 #define ACTION(module, name, action)                    \
     {                                                   \
@@ -63,9 +63,9 @@ static const att_pickle_global globals[] = {
     ACTION("torch._utils", "_rebuild_tensor", TENSOR),
     ACTION("torch._utils", "_rebuild_tensor_v2", TENSOR),
     ACTION("torch._utils", "_rebuild_tensor_v3", TENSOR_OF_TYPE),
-    ACTION("torch._utils", "_rebuild_parameter", FIRST),
-    ACTION("torch._utils", "_rebuild_parameter_with_state", FIRST),
-    ACTION("torch._tensor", "_rebuild_from_type_v2", FROM_TYPE),
+    ACTION("torch._utils", "_rebuild_parameter", FIRST_ARGUMENT),
+    ACTION("torch._utils", "_rebuild_parameter_with_state", FIRST_ARGUMENT),
+    ACTION("torch._tensor", "_rebuild_from_type_v2", CALL_FUNCTION),
 
     STORAGES("Double", ATT_SAFETENSORS_F64),
     STORAGES("Float", ATT_SAFETENSORS_F32),
@@ -99,23 +99,23 @@ static const att_pickle_global globals[] = {
     DTYPES("float8_e8m0fnu", ATT_SAFETENSORS_F8_E8M0),
     DTYPES("complex64", ATT_SAFETENSORS_C64),
 
-    HIDDEN("torch", "ComplexDoubleStorage", COMPLEX),
-    HIDDEN("torch", "complex128", COMPLEX),
-    HIDDEN("torch", "QInt8Storage", QUANTISED),
-    HIDDEN("torch", "QUInt8Storage", QUANTISED),
-    HIDDEN("torch", "QInt32Storage", QUANTISED),
-    HIDDEN("torch", "qint8", QUANTISED),
-    HIDDEN("torch", "quint8", QUANTISED),
-    HIDDEN("torch", "qint32", QUANTISED),
-    HIDDEN("torch._utils", "_rebuild_qtensor", QUANTISED),
-    HIDDEN("torch._utils", "_rebuild_sparse_tensor", "a sparse tensor"),
-    HIDDEN("torch._utils", "_rebuild_nested_tensor", "a nested tensor"),
-    HIDDEN("torch._utils", "_rebuild_meta_tensor_no_storage", "a tensor without values"),
-    HIDDEN("torch._utils", "_rebuild_device_tensor_from_numpy", "a tensor stored as a numpy array"),
-    HIDDEN("torch._utils", "_rebuild_device_tensor_from_cpu_tensor", "a tensor of another device"),
-    HIDDEN("torch._utils", "_rebuild_wrapper_subclass", "a tensor of a custom class"),
-    HIDDEN("torch", "Tensor", "a tensor in an obsolete format"),
-    HIDDEN("torch.nn.parameter", "Parameter", "a parameter in an obsolete format"),
+    UNSUPPORTED("torch", "ComplexDoubleStorage", COMPLEX),
+    UNSUPPORTED("torch", "complex128", COMPLEX),
+    UNSUPPORTED("torch", "QInt8Storage", QUANTISED),
+    UNSUPPORTED("torch", "QUInt8Storage", QUANTISED),
+    UNSUPPORTED("torch", "QInt32Storage", QUANTISED),
+    UNSUPPORTED("torch", "qint8", QUANTISED),
+    UNSUPPORTED("torch", "quint8", QUANTISED),
+    UNSUPPORTED("torch", "qint32", QUANTISED),
+    UNSUPPORTED("torch._utils", "_rebuild_qtensor", QUANTISED),
+    UNSUPPORTED("torch._utils", "_rebuild_sparse_tensor", "a sparse tensor"),
+    UNSUPPORTED("torch._utils", "_rebuild_nested_tensor", "a nested tensor"),
+    UNSUPPORTED("torch._utils", "_rebuild_meta_tensor_no_storage", "a tensor without values"),
+    UNSUPPORTED("torch._utils", "_rebuild_device_tensor_from_numpy", "a tensor stored as a numpy array"),
+    UNSUPPORTED("torch._utils", "_rebuild_device_tensor_from_cpu_tensor", "a tensor of another device"),
+    UNSUPPORTED("torch._utils", "_rebuild_wrapper_subclass", "a tensor of a custom class"),
+    UNSUPPORTED("torch", "Tensor", "a tensor in an obsolete format"),
+    UNSUPPORTED("torch.nn.parameter", "Parameter", "a parameter in an obsolete format"),
 
     INERT("torch", "device"),
     INERT("torch", "strided"),
@@ -157,9 +157,9 @@ static const att_pickle_global globals[] = {
     INERT("easydict", "EasyDict"),
     INERT("addict.addict", "Dict"),
     INERT("ml_collections.config_dict.config_dict", "ConfigDict"),
-    ACTION("functools", "partial", PASS_ON),
-    ACTION("copyreg", "_reconstructor", PASS_ON),
-    ACTION("copy_reg", "_reconstructor", PASS_ON),
+    ACTION("functools", "partial", OPAQUE_ANY),
+    ACTION("copyreg", "_reconstructor", OPAQUE_ANY),
+    ACTION("copy_reg", "_reconstructor", OPAQUE_ANY),
     BUILTIN("set"),
     BUILTIN("frozenset"),
     BUILTIN("bytearray"),
@@ -182,8 +182,8 @@ static const att_pickle_global globals[] = {
 
 /* Entries without a name: opcodes or rebuilt tensors use them. */
 static const att_pickle_global set = INERT("", "set");
-static const att_pickle_global too_many_dimensions = HIDDEN("", "", "a tensor of more than 5 dimensions");
-static const att_pickle_global flagged = HIDDEN("", "", "a conjugated or negated view");
+static const att_pickle_global too_many_dimensions = UNSUPPORTED("", "", "a tensor of more than 5 dimensions");
+static const att_pickle_global lazy_view = UNSUPPORTED("", "", "a conjugated or negated view");
 _Static_assert(ATT_MAX_RANK == 5, "the text of too_many_dimensions contains this number");
 
 static bool equals(att_pickle_text text, const char *known)
@@ -203,16 +203,16 @@ const att_pickle_global *att_pickle_global_find(att_pickle_text module, att_pick
 
 /* Modules that can affect the machine. A pickle that contains a name of one of them, or of a submodule, is refused,
  * unless the name is in the list above. */
-static const char *const acting[] = {"builtins", "__builtin__", "os",     "posix",         "nt",
-                                     "sys",      "subprocess",  "ctypes", "pickle",        "importlib",
-                                     "runpy",    "code",        "pty",    "torch.storage", "multiprocessing",
-                                     "socket",   "shutil"};
+static const char *const unsafe_modules[] = {"builtins", "__builtin__", "os",     "posix",         "nt",
+                                             "sys",      "subprocess",  "ctypes", "pickle",        "importlib",
+                                             "runpy",    "code",        "pty",    "torch.storage", "multiprocessing",
+                                             "socket",   "shutil"};
 
-static bool acts(att_pickle_text module)
+static bool is_unsafe(att_pickle_text module)
 {
-    for (size_t i = 0; i < sizeof acting / sizeof *acting; i++) {
-        size_t length = strlen(acting[i]);
-        if (module.length >= length && memcmp(module.bytes, acting[i], length) == 0 &&
+    for (size_t i = 0; i < sizeof unsafe_modules / sizeof *unsafe_modules; i++) {
+        size_t length = strlen(unsafe_modules[i]);
+        if (module.length >= length && memcmp(module.bytes, unsafe_modules[i], length) == 0 &&
             (module.length == length || module.bytes[length] == '.'))
             return true;
     }
@@ -236,7 +236,7 @@ static bool is_identifier(att_pickle_text text)
 
 bool att_pickle_may_be_named(att_pickle_text module, att_pickle_text name)
 {
-    return is_identifier(module) && is_identifier(name) && !acts(module);
+    return is_identifier(module) && is_identifier(name) && !is_unsafe(module);
 }
 
 /* Returns whether a name is that of a class by the convention of PEP 8: its last part begins with an upper-case letter
@@ -262,8 +262,8 @@ att_status att_pickle_refuse_name(const att_pickle *pickle, att_pickle_text modu
 }
 
 /* Gets the module and the name of an UNKNOWN value. */
-static void unknown_names(const att_pickle *pickle, const att_pickle_value *unknown, att_pickle_text *module,
-                          att_pickle_text *name)
+static void names_of_unknown(const att_pickle *pickle, const att_pickle_value *unknown, att_pickle_text *module,
+                             att_pickle_text *name)
 {
     att_pickle_ref refs[2];
     att_pickle_items(pickle, unknown, refs, 2);
@@ -274,7 +274,7 @@ static void unknown_names(const att_pickle *pickle, const att_pickle_value *unkn
 static att_status refuse_unknown(const att_pickle *pickle, const att_pickle_value *unknown)
 {
     att_pickle_text module, name;
-    unknown_names(pickle, unknown, &module, &name);
+    names_of_unknown(pickle, unknown, &module, &name);
     return att_pickle_refuse_name(pickle, module, name);
 }
 
@@ -285,10 +285,10 @@ static const att_pickle_value *class_of(const att_pickle *pickle, const att_pick
     return att_pickle_at(pickle, pickle->cells[opaque->cells.first].value);
 }
 
-bool att_pickle_hides_tensor(const att_pickle *pickle, const att_pickle_value *value, const char **what)
+bool att_pickle_is_unsupported_tensor(const att_pickle *pickle, const att_pickle_value *value, const char **what)
 {
     const att_pickle_value *class = class_of(pickle, value);
-    if (class->kind != ATT_PICKLE_GLOBAL || class->global->action != HIDE)
+    if (class->kind != ATT_PICKLE_GLOBAL || class->global->action != UNSUPPORTED_TENSOR)
         return false;
     *what = class->global->what;
     return true;
@@ -297,7 +297,8 @@ bool att_pickle_hides_tensor(const att_pickle *pickle, const att_pickle_value *v
 bool att_pickle_is_inert(const att_pickle *pickle, const att_pickle_value *value)
 {
     const att_pickle_value *class = class_of(pickle, value);
-    return class->kind == ATT_PICKLE_GLOBAL && (class->global->action == NOTE || class->global->action == ENCODE);
+    return class->kind == ATT_PICKLE_GLOBAL &&
+           (class->global->action == OPAQUE_INERT || class->global->action == ENCODE);
 }
 
 att_pickle_text att_pickle_class_name(const att_pickle *pickle, const att_pickle_value *value)
@@ -306,7 +307,7 @@ att_pickle_text att_pickle_class_name(const att_pickle *pickle, const att_pickle
     if (class->kind == ATT_PICKLE_GLOBAL)
         return (att_pickle_text){class->global->name, strlen(class->global->name)};
     att_pickle_text module, name;
-    unknown_names(pickle, class, &module, &name);
+    names_of_unknown(pickle, class, &module, &name);
     return name;
 }
 
@@ -385,19 +386,19 @@ static att_status add_tensor(att_pickle *pickle, const att_pickle_tensor *tensor
 
 /* Returns whether the tensor is a lazily conjugated or negated view, which PyTorch records in a dictionary, the
  * argument at index `metadata`. */
-static bool is_flagged(const arguments *given, uint32_t metadata)
+static bool is_lazy_view(const arguments *given, uint32_t metadata)
 {
     return given->count > metadata && given->items[metadata]->kind == ATT_PICKLE_DICT &&
            given->items[metadata]->cells.count > 0;
 }
 
-static bool is_hidden(const att_pickle *pickle, const att_pickle_value *value)
+static bool is_unsupported(const att_pickle *pickle, const att_pickle_value *value)
 {
     const char *what;
-    return value->kind == ATT_PICKLE_OPAQUE && att_pickle_hides_tensor(pickle, value, &what);
+    return value->kind == ATT_PICKLE_OPAQUE && att_pickle_is_unsupported_tensor(pickle, value, &what);
 }
 
-/* Makes a tensor. dtype: NULL for the dtype of the storage. metadata: see is_flagged(). */
+/* Makes a tensor. dtype: NULL for the dtype of the storage. metadata: see is_lazy_view(). */
 static att_status rebuild(att_pickle *pickle, const arguments *given, const att_pickle_value *dtype, uint32_t metadata,
                           att_pickle_ref *result)
 {
@@ -405,7 +406,7 @@ static att_status rebuild(att_pickle *pickle, const arguments *given, const att_
     if (given->count <= STRIDE_ITEM || given->count > metadata + 1)
         return att_pickle_refuse(pickle, wrong);
     const att_pickle_value *storage = given->items[STORAGE_ITEM];
-    if (is_hidden(pickle, storage)) {
+    if (is_unsupported(pickle, storage)) {
         *result = given->refs[STORAGE_ITEM];
         return ATT_OK;
     }
@@ -420,8 +421,8 @@ static att_status rebuild(att_pickle *pickle, const arguments *given, const att_
                                  "a tensor whose size and strides are not tuples of equal length of numbers >= 0");
     if (rank > ATT_MAX_RANK)
         return make_opaque(pickle, &too_many_dimensions, result);
-    if (is_flagged(given, metadata))
-        return make_opaque(pickle, &flagged, result);
+    if (is_lazy_view(given, metadata))
+        return make_opaque(pickle, &lazy_view, result);
     tensor.shape.rank = (int)rank;
     if (!dtype && !bytes->typed)
         return att_pickle_refuse(pickle, "a tensor without a dtype");
@@ -439,7 +440,7 @@ static att_status rebuild_typed(att_pickle *pickle, const arguments *given, att_
     if (given->count <= DTYPE_ITEM || given->items[DTYPE_ITEM]->kind != ATT_PICKLE_GLOBAL)
         return att_pickle_refuse(pickle, "a tensor without a dtype");
     const att_pickle_value *dtype = given->items[DTYPE_ITEM];
-    if (dtype->global->action == HIDE)
+    if (dtype->global->action == UNSUPPORTED_TENSOR)
         return make_opaque(pickle, dtype->global, result);
     if (dtype->global->action != DTYPE)
         return att_pickle_refuse(pickle, "a tensor without a dtype");
@@ -448,7 +449,7 @@ static att_status rebuild_typed(att_pickle *pickle, const arguments *given, att_
 
 static att_status take_first(const att_pickle *pickle, const arguments *given, att_pickle_ref *result)
 {
-    if (given->count == 0 || (given->items[0]->kind != ATT_PICKLE_TENSOR && !is_hidden(pickle, given->items[0])))
+    if (given->count == 0 || (given->items[0]->kind != ATT_PICKLE_TENSOR && !is_unsupported(pickle, given->items[0])))
         return att_pickle_refuse(pickle, "a parameter without a tensor");
     *result = given->refs[0];
     return ATT_OK;
@@ -516,8 +517,8 @@ static att_status make_bytes(att_pickle *pickle, const arguments *given, att_pic
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
 /* Makes an OPAQUE value. tuple: the arguments of the call. */
-static att_status note(att_pickle *pickle, const att_pickle_global *global, att_pickle_ref tuple,
-                       att_pickle_ref *result)
+static att_status make_call(att_pickle *pickle, const att_pickle_global *global, att_pickle_ref tuple,
+                            att_pickle_ref *result)
 {
     ATT_TRY(make_opaque(pickle, global, result));
     return att_pickle_append(pickle, *result, tuple);
@@ -529,12 +530,12 @@ static att_status call(att_pickle *pickle, const att_pickle_global *global, att_
     arguments given = {.count = 0};
     ATT_TRY(take_arguments(pickle, tuple, &given));
     switch (global->action) {
-    case NOTE:
-    case PASS_ON:
-    case HIDE:
-        return note(pickle, global, tuple, result);
+    case OPAQUE_INERT:
+    case OPAQUE_ANY:
+    case UNSUPPORTED_TENSOR:
+        return make_call(pickle, global, tuple, result);
     case ENCODE:
-        return is_own_encoding(&given) ? make_bytes(pickle, &given, result) : note(pickle, global, tuple, result);
+        return is_own_encoding(&given) ? make_bytes(pickle, &given, result) : make_call(pickle, global, tuple, result);
     case MAKE_DICT:
         return make_dict(pickle, &given, result);
     case MAKE_TUPLE:
@@ -543,7 +544,7 @@ static att_status call(att_pickle *pickle, const att_pickle_global *global, att_
         return rebuild(pickle, &given, NULL, DTYPE_ITEM, result);
     case TENSOR_OF_TYPE:
         return rebuild_typed(pickle, &given, result);
-    case FIRST:
+    case FIRST_ARGUMENT:
         return take_first(pickle, &given, result);
     default:
         return att_pickle_refuse(pickle, "a call of a value that is not a function");
@@ -566,7 +567,7 @@ static att_status call_unknown(att_pickle *pickle, att_pickle_ref function, att_
                                att_pickle_ref *result)
 {
     att_pickle_text module, name;
-    unknown_names(pickle, att_pickle_at(pickle, function), &module, &name);
+    names_of_unknown(pickle, att_pickle_at(pickle, function), &module, &name);
     if (!is_class_name(name))
         return att_pickle_refuse_name(pickle, module, name);
     ATT_TRY(make_object(pickle, function, result));
@@ -580,7 +581,7 @@ att_status att_pickle_call(att_pickle *pickle, att_pickle_ref function, att_pick
         return call_unknown(pickle, function, tuple, result);
     if (callee->kind != ATT_PICKLE_GLOBAL)
         return att_pickle_refuse(pickle, "a call of a value that is not a function");
-    if (callee->global->action == FROM_TYPE)
+    if (callee->global->action == CALL_FUNCTION)
         return call_from_type(pickle, tuple, result);
     return call(pickle, callee->global, tuple, result);
 }
@@ -617,7 +618,7 @@ att_status att_pickle_persistent(att_pickle *pickle, att_pickle_ref id, att_pick
         !is_count(given.items[ELEMENTS]))
         return att_pickle_refuse(pickle, "a storage that is not (\"storage\", type, key, location, elements)");
     const att_pickle_global *type = given.items[TYPE]->global;
-    if (type->action == HIDE)
+    if (type->action == UNSUPPORTED_TENSOR)
         return make_opaque(pickle, type, result);
     if (type->action != STORAGE && type->action != BYTES)
         return att_pickle_refuse(pickle, "a storage of an unknown type");

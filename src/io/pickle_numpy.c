@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Copies the first `count` cells of an OPAQUE value of this class. Returns false if `ref` is another value. */
-static bool take_object(const att_pickle *pickle, att_pickle_ref ref, const char *class, att_pickle_ref *parts,
+static bool read_object(const att_pickle *pickle, att_pickle_ref ref, const char *class, att_pickle_ref *parts,
                         uint32_t count)
 {
     const att_pickle_value *value = att_pickle_at(pickle, ref);
@@ -15,7 +15,7 @@ static bool take_object(const att_pickle *pickle, att_pickle_ref ref, const char
 }
 
 /* Copies the items of a tuple. Returns false unless `ref` is a tuple of exactly `count` items. */
-static bool take_tuple(const att_pickle *pickle, att_pickle_ref ref, att_pickle_ref *items, uint32_t count)
+static bool read_tuple(const att_pickle *pickle, att_pickle_ref ref, att_pickle_ref *items, uint32_t count)
 {
     const att_pickle_value *value = att_pickle_at(pickle, ref);
     return value->kind == ATT_PICKLE_TUPLE && att_pickle_items(pickle, value, items, count) == count;
@@ -27,7 +27,7 @@ enum { CLASS, ARGUMENTS, STATE, PARTS };
 static bool is_byte_type(const att_pickle *pickle, att_pickle_ref ref)
 {
     att_pickle_ref parts[PARTS], name;
-    if (!take_object(pickle, ref, "dtype", parts, STATE))
+    if (!read_object(pickle, ref, "dtype", parts, STATE))
         return false;
     const att_pickle_value *arguments = att_pickle_at(pickle, parts[ARGUMENTS]);
     return arguments->kind == ATT_PICKLE_TUPLE && att_pickle_items(pickle, arguments, &name, 1) >= 1 &&
@@ -35,12 +35,12 @@ static bool is_byte_type(const att_pickle *pickle, att_pickle_ref ref)
 }
 
 /* Reads bytes or _codecs.encode(text, "latin1"). */
-static bool take_bytes(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix)
+static bool read_bytes(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix)
 {
     att_pickle_ref parts[PARTS], given[2];
-    matrix->utf8 = take_object(pickle, ref, "encode", parts, STATE);
+    matrix->utf8 = read_object(pickle, ref, "encode", parts, STATE);
     if (matrix->utf8) {
-        if (!take_tuple(pickle, parts[ARGUMENTS], given, 2) ||
+        if (!read_tuple(pickle, parts[ARGUMENTS], given, 2) ||
             !att_pickle_text_is(att_pickle_at(pickle, given[1]), "latin1"))
             return false;
         ref = given[0];
@@ -52,10 +52,10 @@ static bool take_bytes(const att_pickle *pickle, att_pickle_ref ref, att_pickle_
     return true;
 }
 
-static bool take_shape(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix)
+static bool read_shape(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix)
 {
     att_pickle_ref dims[2];
-    if (!take_tuple(pickle, ref, dims, 2))
+    if (!read_tuple(pickle, ref, dims, 2))
         return false;
     const att_pickle_value *rows = att_pickle_at(pickle, dims[0]), *columns = att_pickle_at(pickle, dims[1]);
     if (rows->kind != ATT_PICKLE_INT || columns->kind != ATT_PICKLE_INT)
@@ -66,31 +66,31 @@ static bool take_shape(const att_pickle *pickle, att_pickle_ref ref, att_pickle_
 }
 
 /* Reads _reconstruct(...) with the state (version, shape, dtype, is_fortran, bytes). */
-static bool take_reconstructed(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix)
+static bool read_reconstructed(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix)
 {
     enum { VERSION, SHAPE, TYPE, BY_COLUMNS, BYTES, ITEMS };
     att_pickle_ref parts[PARTS], state[ITEMS];
-    if (!take_object(pickle, ref, "_reconstruct", parts, PARTS) || !take_tuple(pickle, parts[STATE], state, ITEMS))
+    if (!read_object(pickle, ref, "_reconstruct", parts, PARTS) || !read_tuple(pickle, parts[STATE], state, ITEMS))
         return false;
     const att_pickle_value *by_columns = att_pickle_at(pickle, state[BY_COLUMNS]);
     return by_columns->kind == ATT_PICKLE_BOOL && !by_columns->number && is_byte_type(pickle, state[TYPE]) &&
-           take_bytes(pickle, state[BYTES], matrix) && take_shape(pickle, state[SHAPE], matrix);
+           read_bytes(pickle, state[BYTES], matrix) && read_shape(pickle, state[SHAPE], matrix);
 }
 
 /* Reads _frombuffer(bytes, dtype, shape, order). */
-static bool take_from_buffer(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix)
+static bool read_from_buffer(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix)
 {
     enum { BYTES, TYPE, SHAPE, ORDER, ITEMS };
     att_pickle_ref parts[PARTS], given[ITEMS];
-    return take_object(pickle, ref, "_frombuffer", parts, STATE) &&
-           take_tuple(pickle, parts[ARGUMENTS], given, ITEMS) && is_byte_type(pickle, given[TYPE]) &&
-           att_pickle_text_is(att_pickle_at(pickle, given[ORDER]), "C") && take_bytes(pickle, given[BYTES], matrix) &&
-           take_shape(pickle, given[SHAPE], matrix);
+    return read_object(pickle, ref, "_frombuffer", parts, STATE) &&
+           read_tuple(pickle, parts[ARGUMENTS], given, ITEMS) && is_byte_type(pickle, given[TYPE]) &&
+           att_pickle_text_is(att_pickle_at(pickle, given[ORDER]), "C") && read_bytes(pickle, given[BYTES], matrix) &&
+           read_shape(pickle, given[SHAPE], matrix);
 }
 
 bool att_pickle_matrix_find(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix)
 {
-    return take_reconstructed(pickle, ref, matrix) || take_from_buffer(pickle, ref, matrix);
+    return read_reconstructed(pickle, ref, matrix) || read_from_buffer(pickle, ref, matrix);
 }
 
 /* Decodes Latin-1 characters from UTF-8. U+0080 to U+00FF are 110000xx 10xxxxxx. */

@@ -59,7 +59,7 @@ static att_status find_header(reading *r)
 
 /* Reads the header's text. Names and metadata are later decoded in place, so that a header needs little more memory
  * than its length. */
-static att_status take_header(reading *r)
+static att_status load_header(reading *r)
 {
     att_context *context = r->file->context;
     r->file->header = att_reallocate(context, NULL, r->header_size + 1);
@@ -290,6 +290,6 @@ att_status att_tensors_read_safetensors(att_tensors *file)
 {
     reading r = {.file = file};
     ATT_TRY(find_header(&r));
-    ATT_TRY(take_header(&r));
+    ATT_TRY(load_header(&r));
     return read_header(&r);
 }

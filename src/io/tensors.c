@@ -84,13 +84,13 @@ static att_status sort_names(att_tensors *file)
 
 static att_status read_safetensors(att_tensors *file)
 {
-    att_text said = {.context = file->context};
+    att_text changes = {.context = file->context};
     ATT_TRY(att_tensors_read_safetensors(file));
-    att_status status = att_tensors_tidy(file, 0, &said);
-    if (said.length > 0)
-        file->origin = att_arena_string(&file->arena, said.data + 1);
-    bool failed = said.failed || !file->origin;
-    att_text_free(&said);
+    att_status status = att_tensors_normalize_names(file, 0, &changes);
+    if (changes.length > 0)
+        file->origin = att_arena_string(&file->arena, changes.data + 1);
+    bool failed = changes.failed || !file->origin;
+    att_text_free(&changes);
     return status == ATT_OK && failed ? att_fail_memory(file->context, 256, file->path) : status;
 }
 
@@ -120,16 +120,16 @@ static att_status open_file(att_tensors *file, const char *path)
 
 att_status att_tensors_open(att_context *context, const char *path, att_tensors **file)
 {
-    att_tensors *made = att_allocate(context, sizeof *made);
-    if (!made)
-        return att_fail_memory(context, sizeof *made, path);
-    made->context = made->arena.context = context;
-    made->origin = made->skipped = "";
-    att_status status = open_file(made, path);
+    att_tensors *opened = att_allocate(context, sizeof *opened);
+    if (!opened)
+        return att_fail_memory(context, sizeof *opened, path);
+    opened->context = opened->arena.context = context;
+    opened->origin = opened->skipped = "";
+    att_status status = open_file(opened, path);
     if (status != ATT_OK)
-        att_tensors_close(&made);
+        att_tensors_close(&opened);
     else
-        *file = made;
+        *file = opened;
     return status;
 }
 
@@ -230,14 +230,14 @@ typedef struct walker {
     const att_tensors_item *item;
     size_t size;                 /* size of an element in bytes */
     att_file_window window;      /* used if the tensor has strides */
-    size_t reach;                /* bytes that the window reads at first */
+    size_t read_ahead;           /* bytes that the window reads at first */
     int64_t index[ATT_MAX_RANK]; /* index of the next element */
     int64_t place;               /* its offset from the tensor's first element, in elements */
 } walker;
 
 /* Returns how many bytes the window reads at a time. A tensor whose elements are dense in the file is read at once. For
  * a sparse one, SPARSE_BYTES are read at a time. */
-static size_t reach_of(const att_tensors_item *item, size_t size)
+static size_t read_ahead_of(const att_tensors_item *item, size_t size)
 {
     int64_t last = 0;
     for (int d = 0; d < item->info.shape.rank; d++)
@@ -249,7 +249,7 @@ static size_t reach_of(const att_tensors_item *item, size_t size)
 static walker walk(const att_tensors *file, const att_tensors_item *item)
 {
     walker w = {.item = item, .size = att_safetensors_dtype_size(item->info.dtype), .window.reader = file->reader};
-    w.reach = item->strides && item->info.count > 0 ? reach_of(item, w.size) : 0;
+    w.read_ahead = item->strides && item->info.count > 0 ? read_ahead_of(item, w.size) : 0;
     return w;
 }
 
@@ -277,8 +277,8 @@ static att_status take(walker *w, void *out, int64_t count)
     for (int64_t i = 0; i < count; i++, step(w)) {
         const uint8_t *element;
         size_t shown;
-        ATT_TRY(att_file_window_show(&w->window, place + (uint64_t)w->place * w->size,
-                                     w->window.block ? w->size : w->reach, &element, &shown));
+        ATT_TRY(att_file_window_peek(&w->window, place + (uint64_t)w->place * w->size,
+                                     w->window.block ? w->size : w->read_ahead, &element, &shown));
         memcpy((uint8_t *)out + (size_t)i * w->size, element, w->size);
     }
     return ATT_OK;

@@ -40,8 +40,9 @@ att_status att_tensors_read_torch_pickles(att_tensors *file);
 /* Changes the names of the tensors, starting at item `first`, to those of the network, as described in
  * attscope/tensors.h: removes common prefixes ("module."), removes tensors that only self-supervised training uses and
  * adds them to file->skipped, and joins chunks of blocks. A prefix is common if at most 16 tensors, and at most a
- * quarter of them, lack it; these keep their names. Appends a description of the changes to `said`. Error: ERR_MEMORY.
+ * quarter of them, lack it; these keep their names. Appends a description of the changes to `changes`. Error:
+ * ERR_MEMORY.
  */
-att_status att_tensors_tidy(att_tensors *file, int first, att_text *said);
+att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes);
 
 #endif

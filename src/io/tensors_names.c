@@ -12,10 +12,10 @@
 
 /* Names of tensors to skip. The first pattern that matches counts. contrastive: applies only to files with two encoders
  * as in MoCo, which a prefix of the encoder shows. In other files such a tensor may belong to the network. */
-static const struct leftover {
+static const struct training_pattern {
     const char *pattern;
     bool contrastive;
-} leftovers[] = {
+} training_only[] = {
     {"mask_token", false},
     {"decoder_pos_embed", false},
     {"decoder_embed.*", false},
@@ -43,38 +43,38 @@ static const struct prefix {
                 {"net.", false},    {"network.", false},   {"encoder_q.", true}, {"base_encoder.", true}};
 
 /* Returns the index of the pattern that matches a tensor to skip, or -1 for other tensors. */
-static int leftover_of(const char *name, bool contrastive)
+static int training_pattern_of(const char *name, bool contrastive)
 {
-    for (size_t i = 0; i < COUNT(leftovers); i++)
-        if ((contrastive || !leftovers[i].contrastive) && att_text_matches(leftovers[i].pattern, name))
+    for (size_t i = 0; i < COUNT(training_only); i++)
+        if ((contrastive || !training_only[i].contrastive) && att_text_matches(training_only[i].pattern, name))
             return (int)i;
     return -1;
 }
 
 /* Appends the patterns and their numbers of tensors to file->skipped, as "mask_token, decoder_blocks.* (96)". */
-static att_status say_skipped(att_tensors *file, const int counts[COUNT(leftovers)])
+static att_status record_skipped(att_tensors *file, const int counts[COUNT(training_only)])
 {
     att_text text = {.context = file->context};
     att_text_append(&text, "%s", file->skipped);
-    for (size_t i = 0; i < COUNT(leftovers); i++) {
+    for (size_t i = 0; i < COUNT(training_only); i++) {
         if (counts[i] == 0)
             continue;
-        att_text_append(&text, "%s%s", text.length ? ", " : "", leftovers[i].pattern);
+        att_text_append(&text, "%s%s", text.length ? ", " : "", training_only[i].pattern);
         if (counts[i] > 1)
             att_text_append(&text, " (%d)", counts[i]);
     }
-    const char *said = text.failed ? NULL : att_arena_string(&file->arena, text.data ? text.data : "");
-    if (said)
-        file->skipped = said;
+    const char *copy = text.failed ? NULL : att_arena_string(&file->arena, text.data ? text.data : "");
+    if (copy)
+        file->skipped = copy;
     att_text_free(&text);
-    return said ? ATT_OK : att_fail_memory(file->context, 256, file->path);
+    return copy ? ATT_OK : att_fail_memory(file->context, 256, file->path);
 }
 
-static att_status skip_leftovers(att_tensors *file, int first, bool contrastive)
+static att_status skip_training_only(att_tensors *file, int first, bool contrastive)
 {
-    int counts[COUNT(leftovers)] = {0}, kept = first;
+    int counts[COUNT(training_only)] = {0}, kept = first;
     for (int i = first; i < file->count; i++) {
-        int pattern = leftover_of(file->items[i].info.name, contrastive);
+        int pattern = training_pattern_of(file->items[i].info.name, contrastive);
         if (pattern < 0)
             file->items[kept++] = file->items[i];
         else
@@ -83,7 +83,7 @@ static att_status skip_leftovers(att_tensors *file, int first, bool contrastive)
     if (kept == file->count)
         return ATT_OK;
     file->count = kept;
-    return say_skipped(file, counts);
+    return record_skipped(file, counts);
 }
 
 /* --- prefixes ----------------------------------------------------------------------------------------------------- */
@@ -108,45 +108,45 @@ static bool is_taken(const att_tensors *file, int first, const char *prefix, con
 /* Returns the number of tensors, starting at item `first`, without the prefix, if it can be removed from the others.
  * Returns -1 if it cannot: no tensor has it, too many lack it, or two tensors would get the same name. A few tensors
  * without the prefix, such as a counter or the weights of a loss, are allowed. Tensors to skip are not counted. */
-static int count_strangers(const att_tensors *file, int first, const struct prefix *prefix)
+static int count_without_prefix(const att_tensors *file, int first, const struct prefix *prefix)
 {
-    enum { MOST_STRANGERS = 16, SHARE = 4 };
-    int strangers = 0, bearers = 0;
+    enum { MAX_WITHOUT = 16, SHARE = 4 };
+    int without = 0, with = 0;
     for (int i = first; i < file->count; i++) {
         const char *name = file->items[i].info.name;
         if (has_prefix(name, prefix->text))
-            bearers++;
-        else if (leftover_of(name, prefix->contrastive) < 0) {
-            if (++strangers > MOST_STRANGERS || is_taken(file, first, prefix->text, name))
+            with++;
+        else if (training_pattern_of(name, prefix->contrastive) < 0) {
+            if (++without > MAX_WITHOUT || is_taken(file, first, prefix->text, name))
                 return -1;
         }
     }
-    return bearers > 0 && strangers <= (bearers + strangers) / SHARE ? strangers : -1;
+    return with > 0 && without <= (with + without) / SHARE ? without : -1;
 }
 
 enum { MOST_PREFIXES = 8 }; /* limit on prefixes that follow each other */
 
 /* Removes common prefixes. Sets *contrastive if one of them is that of an encoder in a file with two encoders. */
-static void strip(att_tensors *file, int first, att_text *said, bool *contrastive)
+static void strip(att_tensors *file, int first, att_text *changes, bool *contrastive)
 {
     const char *word = " without the prefix ";
-    int strangers = 0, stripped = 0;
+    int without = 0, stripped = 0;
     for (size_t p = 0; p < COUNT(prefixes) && stripped < MOST_PREFIXES; p++) {
-        int lacking = count_strangers(file, first, &prefixes[p]);
+        int lacking = count_without_prefix(file, first, &prefixes[p]);
         if (lacking < 0)
             continue;
         for (int i = first; i < file->count; i++)
             if (has_prefix(file->items[i].info.name, prefixes[p].text))
                 file->items[i].info.name += strlen(prefixes[p].text);
-        att_text_append(said, "%s%s", word, prefixes[p].text);
+        att_text_append(changes, "%s%s", word, prefixes[p].text);
         word = "";
-        strangers = lacking;
+        without = lacking;
         stripped++;
         *contrastive |= prefixes[p].contrastive;
         p = (size_t)-1;
     }
-    if (strangers > 0)
-        att_text_append(said, " (%d other tensor%s)", strangers, strangers > 1 ? "s" : "");
+    if (without > 0)
+        att_text_append(changes, " (%d other tensor%s)", without, without > 1 ? "s" : "");
 }
 
 /* --- blocks in chunks --------------------------------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ static void strip(att_tensors *file, int first, att_text *said, bool *contrastiv
 enum { MOST_BLOCKS = 1024 };
 
 /* Returns the part "<block>.<rest>" of a name "blocks.<chunk>.<block>.<rest>", or NULL for other names. */
-static const char *behind_chunk(const char *name, int *chunk, int *block)
+static const char *after_chunk(const char *name, int *chunk, int *block)
 {
     int end = 0;
     if (sscanf(name, "blocks.%4d.%n", chunk, &end) != 1 || end == 0 || *chunk < 0)
@@ -179,7 +179,7 @@ static bool has_chunks(const att_tensors *file, int first)
         embeds |= strcmp(name, "patch_embed.proj.weight") == 0;
         if (!has_prefix(name, "blocks."))
             continue;
-        if (!behind_chunk(name, &chunk, &block) || (chunk_of[block] >= 0 && chunk_of[block] != chunk))
+        if (!after_chunk(name, &chunk, &block) || (chunk_of[block] >= 0 && chunk_of[block] != chunk))
             return false;
         chunk_of[block] = (int16_t)chunk;
         found = true;
@@ -187,13 +187,13 @@ static bool has_chunks(const att_tensors *file, int first)
     return found && embeds;
 }
 
-static att_status join_chunks(att_tensors *file, int first, att_text *said)
+static att_status join_chunks(att_tensors *file, int first, att_text *changes)
 {
     if (!has_chunks(file, first))
         return ATT_OK;
     for (int i = first; i < file->count; i++) {
         int chunk, block;
-        const char *rest = behind_chunk(file->items[i].info.name, &chunk, &block);
+        const char *rest = after_chunk(file->items[i].info.name, &chunk, &block);
         if (!rest)
             continue;
         char *name = att_arena_allocate(&file->arena, strlen(rest) + sizeof "blocks.");
@@ -203,16 +203,16 @@ static att_status join_chunks(att_tensors *file, int first, att_text *said)
         strcpy(name + sizeof "blocks." - 1, rest);
         file->items[i].info.name = name;
     }
-    att_text_append(said, " with its chunks of blocks joined");
+    att_text_append(changes, " with its chunks of blocks joined");
     return ATT_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-att_status att_tensors_tidy(att_tensors *file, int first, att_text *said)
+att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes)
 {
     bool contrastive = false;
-    strip(file, first, said, &contrastive);
-    ATT_TRY(skip_leftovers(file, first, contrastive));
-    return join_chunks(file, first, said);
+    strip(file, first, changes, &contrastive);
+    ATT_TRY(skip_training_only(file, first, contrastive));
+    return join_chunks(file, first, changes);
 }

@@ -57,10 +57,11 @@ static void write_unreadable(const writing *w)
     att_json_end_object(w->writer);
 }
 
-static bool is_nothing(const att_pickle_value *value)
+static bool is_empty(const att_pickle_value *value)
 {
-    bool holds = value->kind == ATT_PICKLE_DICT || value->kind == ATT_PICKLE_LIST || value->kind == ATT_PICKLE_TUPLE;
-    return value->kind == ATT_PICKLE_NONE || (holds && value->cells.count == 0);
+    bool is_container =
+        value->kind == ATT_PICKLE_DICT || value->kind == ATT_PICKLE_LIST || value->kind == ATT_PICKLE_TUPLE;
+    return value->kind == ATT_PICKLE_NONE || (is_container && value->cells.count == 0);
 }
 
 static void write_value(const writing *w, att_pickle_ref ref, bool in_list)
@@ -77,7 +78,7 @@ static void write_value(const writing *w, att_pickle_ref ref, bool in_list)
         write_list(w, value);
     else if (copy_text(value, text))
         att_json_string(w->writer, text);
-    else if (is_nothing(value))
+    else if (is_empty(value))
         att_json_string(w->writer, NULL);
     else
         write_unreadable(w);
@@ -108,7 +109,7 @@ static void write_arguments(const writing *w, const char *key, const att_pickle_
 {
     char prefix[MOST_KEY];
     snprintf(prefix, sizeof prefix, "%s.", key);
-    if (value->kind == ATT_PICKLE_DICT ? write_members(w, value, prefix) : is_nothing(value))
+    if (value->kind == ATT_PICKLE_DICT ? write_members(w, value, prefix) : is_empty(value))
         return;
     att_json_key(w->writer, key);
     write_unreadable(w);
@@ -152,13 +153,13 @@ static bool find_options(const att_pickle *pickle, att_pickle_ref root, const ch
 }
 
 /* Finishes the JSON text. Unless it is an empty object, copies it into the file's arena and sets *text. */
-static att_status keep_text(att_tensors *file, att_json_writer *writer, const char **text)
+static att_status store_text(att_tensors *file, att_json_writer *writer, const char **text)
 {
-    const char *made;
+    const char *json;
     size_t length;
-    att_status status = att_json_writer_finish(writer, &made, &length);
-    if (status == ATT_OK && strcmp(made, "{}") != 0) {
-        *text = att_arena_string(&file->arena, made);
+    att_status status = att_json_writer_finish(writer, &json, &length);
+    if (status == ATT_OK && strcmp(json, "{}") != 0) {
+        *text = att_arena_string(&file->arena, json);
         status = *text ? ATT_OK : att_fail_memory(file->context, length, file->path);
     }
     return status;
@@ -174,7 +175,7 @@ att_status att_torch_options(att_tensors *file, const att_pickle *pickle, att_pi
         return ATT_OK;
     ATT_TRY(att_json_writer_create(file->context, false, &w.writer));
     write_options(&w, options);
-    att_status status = keep_text(file, w.writer, text);
+    att_status status = store_text(file, w.writer, text);
     att_json_writer_destroy(&w.writer);
     return status;
 }
@@ -185,13 +186,13 @@ att_status att_torch_arguments(att_tensors *file, const att_pickle *pickle, att_
     att_pickle_ref arguments;
     writing w = {.pickle = pickle};
     *text = NULL;
-    if (!att_pickle_find(pickle, root, key, &arguments) || is_nothing(value_at(&w, arguments)))
+    if (!att_pickle_find(pickle, root, key, &arguments) || is_empty(value_at(&w, arguments)))
         return ATT_OK;
     ATT_TRY(att_json_writer_create(file->context, false, &w.writer));
     att_json_begin_object(w.writer);
     bool is_read = value_at(&w, arguments)->kind == ATT_PICKLE_DICT && write_members(&w, value_at(&w, arguments), "");
     att_json_end_object(w.writer);
-    att_status status = keep_text(file, w.writer, text);
+    att_status status = store_text(file, w.writer, text);
     att_json_writer_destroy(&w.writer);
     if (status == ATT_OK && !is_read)
         *text = "unreadable";

@@ -48,8 +48,8 @@ static bool is_big_endian(const att_pickle *pickle, const att_pickle_value *mach
     for (uint32_t i = 0; i + 1 < machine->cells.count; i += 2) {
         const att_pickle_cell *value = &pickle->cells[pickle->cells[cell].next];
         if (att_pickle_text_is(att_pickle_at(pickle, pickle->cells[cell].value), "little_endian")) {
-            const att_pickle_value *said = att_pickle_at(pickle, value->value);
-            return said->kind == ATT_PICKLE_BOOL && said->number == 0;
+            const att_pickle_value *value_of_key = att_pickle_at(pickle, value->value);
+            return value_of_key->kind == ATT_PICKLE_BOOL && value_of_key->number == 0;
         }
         cell = value->next;
     }
@@ -96,15 +96,15 @@ static att_status sort_storages(reading *r)
         return ATT_OK;
     keyed *sorted = att_allocate_array(r->file->context, count, sizeof *sorted);
     r->by_key = att_allocate_array(r->file->context, count, sizeof *r->by_key);
-    bool made = sorted && r->by_key;
-    for (size_t i = 0; i < count && made; i++)
+    bool allocated = sorted && r->by_key;
+    for (size_t i = 0; i < count && allocated; i++)
         sorted[i] = (keyed){r->pickle.storages[i].key, (uint32_t)i};
-    if (made)
+    if (allocated)
         qsort(sorted, count, sizeof *sorted, compare_keys);
-    for (size_t i = 0; i < count && made; i++)
+    for (size_t i = 0; i < count && allocated; i++)
         r->by_key[i] = sorted[i].index;
     att_free(r->file->context, sorted);
-    return made ? ATT_OK : att_fail_memory(r->file->context, count * sizeof *sorted, r->file->path);
+    return allocated ? ATT_OK : att_fail_memory(r->file->context, count * sizeof *sorted, r->file->path);
 }
 
 static att_pickle_storage *storage_at(reading *r, int place)
@@ -195,7 +195,7 @@ static att_status read_pickles(reading *r, att_pickle_ref *root, att_pickle_ref 
     return read_next(r, keys);
 }
 
-static void forget_pickles(reading *r)
+static void free_pickles(reading *r)
 {
     att_free(r->file->context, r->by_key);
     att_free(r->file->context, r->bytes);
@@ -211,7 +211,7 @@ static att_status find_pickles(reading *r, att_pickle_ref *root, att_pickle_ref 
     uint64_t left = att_file_reader_size(r->file->reader);
     uint64_t most = left < ATT_TORCH_MOST_PICKLE ? left : ATT_TORCH_MOST_PICKLE;
     for (uint64_t size = FIRST_BYTES;; size *= 4) {
-        forget_pickles(r);
+        free_pickles(r);
         r->size = (size_t)(size < most ? size : most);
         r->bytes = att_reallocate(r->file->context, NULL, r->size);
         if (!r->bytes)
@@ -230,13 +230,13 @@ static att_status read_file(reading *r)
     att_pickle_ref root, keys;
     ATT_TRY(find_pickles(r, &root, &keys));
     ATT_TRY(read_storages(r, keys));
-    return att_torch_state_take(r->file, &r->pickle, root);
+    return att_torch_state_collect(r->file, &r->pickle, root);
 }
 
 att_status att_tensors_read_torch_pickles(att_tensors *file)
 {
     reading r = {.file = file};
     att_status status = read_file(&r);
-    forget_pickles(&r);
+    free_pickles(&r);
     return status;
 }

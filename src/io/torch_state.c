@@ -23,19 +23,18 @@ enum {
     AVERAGE_KEYS = sizeof average_keys / sizeof *average_keys
 };
 
-typedef struct taking {
+typedef struct collector {
     att_tensors *file;
     const att_pickle *pickle;
-    int steps;             /* how many more values of containers may be visited */
-    int capacity;          /* of file->items */
-    uint64_t bytes_left;   /* how many more bytes tensors may have */
-    att_text name;         /* full name of the value that is being visited */
-    att_text origin, left; /* left: names of the values that are ignored, for file->origin */
-    int left_count;
-    const char *name_prefix; /* "", "ema." */
-} taking;
+    int steps;                /* how many more values of containers may be visited */
+    int capacity;             /* of file->items */
+    uint64_t bytes_left;      /* how many more bytes tensors may have */
+    att_text name;            /* full name of the value that is being visited */
+    att_text origin, ignored; /* ignored: names of the values that are not weights */
+    int ignored_count;
+} collector;
 
-static att_status refuse(const taking *t, const char *what)
+static att_status refuse(const collector *t, const char *what)
 {
     return att_fail(t->file->context, ATT_ERR_FORMAT, "%s: %s", t->file->path, what);
 }
@@ -45,30 +44,30 @@ static bool is_container(const att_pickle_value *value)
     return value->kind == ATT_PICKLE_DICT || value->kind == ATT_PICKLE_LIST || value->kind == ATT_PICKLE_TUPLE;
 }
 
-static void list_left(taking *t, att_pickle_text name)
+static void list_ignored(collector *t, att_pickle_text name)
 {
     char shown[ATT_PICKLE_SHOWN];
     if (name.length == 0)
         return;
-    if (t->left_count < LISTED)
-        att_text_append(&t->left, "%s%s", t->left_count ? ", " : "", att_pickle_show(name, shown));
-    else if (t->left_count == LISTED)
-        att_text_append(&t->left, ", ...");
-    t->left_count++;
+    if (t->ignored_count < LISTED)
+        att_text_append(&t->ignored, "%s%s", t->ignored_count ? ", " : "", att_pickle_show(name, shown));
+    else if (t->ignored_count == LISTED)
+        att_text_append(&t->ignored, ", ...");
+    t->ignored_count++;
 }
 
 /* --- finding the weights ------------------------------------------------------------------------------------------ */
 
 /* Returns whether the value contains tensors. Returns false if t->steps is used up before one is found;
- * take_container() then fails. */
-static bool holds_tensors(taking *t, att_pickle_ref ref, int depth)
+ * collect_container() then fails. */
+static bool holds_tensors(collector *t, att_pickle_ref ref, int depth)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, ref);
     const char *what;
     bool opaque = value->kind == ATT_PICKLE_OPAQUE;
     if (opaque && att_pickle_is_inert(t->pickle, value))
         return false;
-    if (opaque && att_pickle_hides_tensor(t->pickle, value, &what))
+    if (opaque && att_pickle_is_unsupported_tensor(t->pickle, value, &what))
         return true;
     if ((!opaque && !is_container(value)) || depth == MOST_OBJECT_DEPTH)
         return value->kind == ATT_PICKLE_TENSOR || value->kind == ATT_PICKLE_STORAGE;
@@ -82,7 +81,8 @@ static bool holds_tensors(taking *t, att_pickle_ref ref, int depth)
 }
 
 /* Returns the first of the keys whose value in `dict` is a container with tensors, and the value in *found, or NULL. */
-static const char *find_keys(taking *t, att_pickle_ref dict, const char *const *keys, int count, att_pickle_ref *found)
+static const char *find_keys(collector *t, att_pickle_ref dict, const char *const *keys, int count,
+                             att_pickle_ref *found)
 {
     for (int i = 0; i < count; i++)
         if (att_pickle_find(t->pickle, dict, keys[i], found) && is_container(att_pickle_at(t->pickle, *found)) &&
@@ -91,7 +91,7 @@ static const char *find_keys(taking *t, att_pickle_ref dict, const char *const *
     return NULL;
 }
 
-static bool is_metadata(const taking *t, const att_pickle_value *key)
+static bool is_metadata(const collector *t, const att_pickle_value *key)
 {
     for (int i = 0; i < t->file->metadata_count; i++)
         if (att_pickle_text_is(key, t->file->metadata[i].key))
@@ -99,8 +99,8 @@ static bool is_metadata(const taking *t, const att_pickle_value *key)
     return false;
 }
 
-/* Adds the dictionary's keys to t->left, except `taken` and `average` (may be NULL) and keys read as metadata. */
-static void list_others(taking *t, att_pickle_ref dict, const char *taken, const char *average)
+/* Adds the dictionary's keys to t->ignored, except `taken` and `average` (may be NULL) and keys read as metadata. */
+static void list_others(collector *t, att_pickle_ref dict, const char *taken, const char *average)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, dict);
     const att_pickle_cell *cells = t->pickle->cells;
@@ -109,7 +109,7 @@ static void list_others(taking *t, att_pickle_ref dict, const char *taken, const
         const att_pickle_value *key = att_pickle_at(t->pickle, cells[cell].value);
         if (key->kind == ATT_PICKLE_TEXT && !(taken && att_pickle_text_is(key, taken)) &&
             !(average && att_pickle_text_is(key, average)) && !is_metadata(t, key))
-            list_left(t, key->text);
+            list_ignored(t, key->text);
     }
 }
 
@@ -123,14 +123,14 @@ static att_status find_name(att_tensors *file, const att_pickle *pickle, att_pic
     *name = NULL;
     if (!att_pickle_find(pickle, root, key, &found))
         return ATT_OK;
-    const att_pickle_value *said = att_pickle_at(pickle, found);
-    if (said->kind != ATT_PICKLE_TEXT)
+    const att_pickle_value *name_value = att_pickle_at(pickle, found);
+    if (name_value->kind != ATT_PICKLE_TEXT)
         return ATT_OK;
-    char *copy = att_arena_allocate(&file->arena, said->text.length + 1);
+    char *copy = att_arena_allocate(&file->arena, name_value->text.length + 1);
     if (!copy)
-        return att_fail_memory(file->context, said->text.length + 1, file->path);
-    memcpy(copy, said->text.bytes, said->text.length);
-    if (strlen(copy) != said->text.length || !att_utf8_valid(copy))
+        return att_fail_memory(file->context, name_value->text.length + 1, file->path);
+    memcpy(copy, name_value->text.bytes, name_value->text.length);
+    if (strlen(copy) != name_value->text.length || !att_utf8_valid(copy))
         return att_fail(file->context, ATT_ERR_FORMAT,
                         "%s: %s, the name of the architecture, is not valid UTF-8; the file is damaged", file->path,
                         key);
@@ -139,7 +139,7 @@ static att_status find_name(att_tensors *file, const att_pickle *pickle, att_pic
 }
 
 /* Sets the file's metadata: what the training script stored about the network, under the script's keys. */
-static att_status take_metadata(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
+static att_status collect_metadata(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
 {
     static const struct {
         const char *key;
@@ -181,7 +181,7 @@ int64_t att_torch_storage_bytes(const att_pickle_storage *storage)
     return storage->count <= INT64_MAX / size ? storage->count * size : -1;
 }
 
-static att_status refuse_tensor(const taking *t, const char *name, const char *what)
+static att_status refuse_tensor(const collector *t, const char *name, const char *what)
 {
     return att_fail(t->file->context, ATT_ERR_FORMAT, "%s: tensor %s: %s", t->file->path, name, what);
 }
@@ -202,22 +202,22 @@ static int64_t last_place(const att_pickle_storage *storage, const att_pickle_te
     return place;
 }
 
-static bool lies_packed(const att_pickle_tensor *tensor)
+static bool is_contiguous(const att_pickle_tensor *tensor)
 {
-    int64_t packed = 1;
+    int64_t expected = 1;
     for (int d = tensor->shape.rank; d-- > 0;) {
-        if (tensor->shape.dims[d] != 1 && tensor->strides[d] != packed)
+        if (tensor->shape.dims[d] != 1 && tensor->strides[d] != expected)
             return false;
-        packed *= tensor->shape.dims[d];
+        expected *= tensor->shape.dims[d];
     }
     return true;
 }
 
 /* Sets strides, unless the elements are contiguous. The stride of an axis of length 1 is 0. */
-static att_status set_strides(taking *t, att_tensors_item *item, const att_pickle_tensor *tensor)
+static att_status set_strides(collector *t, att_tensors_item *item, const att_pickle_tensor *tensor)
 {
     size_t bytes = (size_t)tensor->shape.rank * sizeof *item->strides;
-    if (lies_packed(tensor))
+    if (is_contiguous(tensor))
         return ATT_OK;
     int64_t *strides = att_arena_allocate(&t->file->arena, bytes);
     if (!strides)
@@ -228,7 +228,7 @@ static att_status set_strides(taking *t, att_tensors_item *item, const att_pickl
     return ATT_OK;
 }
 
-static att_status place_tensor(taking *t, const att_pickle_tensor *tensor, att_tensors_item *item)
+static att_status place_tensor(collector *t, const att_pickle_tensor *tensor, att_tensors_item *item)
 {
     const att_pickle_storage *storage = &t->pickle->storages[tensor->storage];
     const char *name = item->info.name;
@@ -252,7 +252,7 @@ static att_status place_tensor(taking *t, const att_pickle_tensor *tensor, att_t
     return set_strides(t, item, tensor);
 }
 
-static att_status check_name(const taking *t)
+static att_status check_name(const collector *t)
 {
     const char *name = t->name.data;
     if (t->name.failed)
@@ -262,12 +262,12 @@ static att_status check_name(const taking *t)
     return ATT_OK;
 }
 
-static att_status add_item(taking *t, const att_pickle_tensor *tensor)
+static att_status add_item(collector *t, const att_pickle_tensor *tensor)
 {
     att_tensors *file = t->file;
     ATT_TRY(check_name(t));
     if (strcmp(t->name.data, "n_averaged") == 0) { /* the counter of torch.optim.swa_utils.AveragedModel */
-        list_left(t, (att_pickle_text){t->name.data, t->name.length});
+        list_ignored(t, (att_pickle_text){t->name.data, t->name.length});
         return ATT_OK;
     }
     if (!att_list_grow(file->context, &file->items, file->count, &t->capacity, sizeof *file->items))
@@ -282,9 +282,9 @@ static att_status add_item(taking *t, const att_pickle_tensor *tensor)
 
 /* --- visiting values ---------------------------------------------------------------------------------------------- */
 
-static att_status take(taking *t, att_pickle_ref ref, int depth);
+static att_status collect(collector *t, att_pickle_ref ref, int depth);
 
-static att_status take_named(taking *t, att_pickle_text name, att_pickle_ref ref, int depth)
+static att_status collect_named(collector *t, att_pickle_text name, att_pickle_ref ref, int depth)
 {
     size_t length = t->name.length;
     if (name.length > MOST_NAME)
@@ -292,27 +292,27 @@ static att_status take_named(taking *t, att_pickle_text name, att_pickle_ref ref
     if (length > 0)
         att_text_append(&t->name, ".");
     att_text_append_bytes(&t->name, name.bytes, name.length);
-    att_status status = take(t, ref, depth + 1);
+    att_status status = collect(t, ref, depth + 1);
     t->name.length = length;
     return status;
 }
 
-static att_status take_numbered(taking *t, int64_t number, att_pickle_ref ref, int depth)
+static att_status collect_numbered(collector *t, int64_t number, att_pickle_ref ref, int depth)
 {
     char text[32];
     int length = snprintf(text, sizeof text, "%" PRId64, number);
-    return take_named(t, (att_pickle_text){text, (size_t)length}, ref, depth);
+    return collect_named(t, (att_pickle_text){text, (size_t)length}, ref, depth);
 }
 
 /* Ignores keys that are neither a text nor an integer: no tensor of a network has such a name. */
-static att_status take_member(taking *t, const att_pickle_value *key, att_pickle_ref ref, int depth)
+static att_status collect_member(collector *t, const att_pickle_value *key, att_pickle_ref ref, int depth)
 {
     if (key->kind == ATT_PICKLE_TEXT)
-        return take_named(t, key->text, ref, depth);
-    return key->kind == ATT_PICKLE_INT ? take_numbered(t, key->number, ref, depth) : ATT_OK;
+        return collect_named(t, key->text, ref, depth);
+    return key->kind == ATT_PICKLE_INT ? collect_numbered(t, key->number, ref, depth) : ATT_OK;
 }
 
-static att_status take_container(taking *t, const att_pickle_value *value, int depth)
+static att_status collect_container(collector *t, const att_pickle_value *value, int depth)
 {
     const att_pickle_cell *cells = t->pickle->cells;
     if (depth == MOST_DEPTH)
@@ -324,9 +324,9 @@ static att_status take_container(taking *t, const att_pickle_value *value, int d
         att_pickle_ref first = cells[cell].value;
         if (width == 2) {
             cell = cells[cell].next;
-            ATT_TRY(take_member(t, att_pickle_at(t->pickle, first), cells[cell].value, depth));
+            ATT_TRY(collect_member(t, att_pickle_at(t->pickle, first), cells[cell].value, depth));
         } else {
-            ATT_TRY(take_numbered(t, i, first, depth));
+            ATT_TRY(collect_numbered(t, i, first, depth));
         }
         cell = cells[cell].next;
     }
@@ -334,13 +334,13 @@ static att_status take_container(taking *t, const att_pickle_value *value, int d
 }
 
 /* Ignores an OPAQUE value without tensors. Fails if it contains tensors, because only its class knows their meaning. */
-static att_status take_object(taking *t, att_pickle_text name, att_pickle_ref ref)
+static att_status collect_object(collector *t, att_pickle_text name, att_pickle_ref ref)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, ref);
     char shown[ATT_PICKLE_SHOWN], class[ATT_PICKLE_SHOWN];
     const char *what;
     att_pickle_show(name, shown);
-    if (att_pickle_hides_tensor(t->pickle, value, &what))
+    if (att_pickle_is_unsupported_tensor(t->pickle, value, &what))
         return att_fail(t->file->context, ATT_ERR_UNSUPPORTED, "%s: %s is %s, which is not supported", t->file->path,
                         shown, what);
     if (holds_tensors(t, ref, 0))
@@ -349,12 +349,12 @@ static att_status take_object(taking *t, att_pickle_text name, att_pickle_ref re
             "%s: %s%sobject of the class %s with tensors in it; attscope runs no code and cannot know their meaning%s",
             t->file->path, shown, *shown ? " is an " : "an ",
             att_pickle_show(att_pickle_class_name(t->pickle, value), class), ATT_TORCH_ADVICE);
-    list_left(t, name);
+    list_ignored(t, name);
     return ATT_OK;
 }
 
 /* Adds the tensors in a value, whose name is t->name. */
-static att_status take(taking *t, att_pickle_ref ref, int depth)
+static att_status collect(collector *t, att_pickle_ref ref, int depth)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, ref);
     att_pickle_text name = {t->name.data ? t->name.data : "", t->name.length};
@@ -362,17 +362,17 @@ static att_status take(taking *t, att_pickle_ref ref, int depth)
     if (value->kind == ATT_PICKLE_TENSOR && !counter)
         return add_item(t, &t->pickle->tensors[value->index]);
     if (is_container(value))
-        return take_container(t, value, depth);
+        return collect_container(t, value, depth);
     if (value->kind == ATT_PICKLE_OPAQUE)
-        return take_object(t, name, ref);
-    list_left(t, name);
+        return collect_object(t, name, ref);
+    list_ignored(t, name);
     return ATT_OK;
 }
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
 /* Adds the weights in `root`. key: the key of `root` in the checkpoint, NULL if `root` is the whole checkpoint. */
-static att_status take_weights(taking *t, att_pickle_ref root, const char *key)
+static att_status collect_weights(collector *t, att_pickle_ref root, const char *key)
 {
     int first = t->file->count;
     const char *inner = NULL;
@@ -391,11 +391,11 @@ static att_status take_weights(taking *t, att_pickle_ref root, const char *key)
         att_text_append(&t->origin, "tensors");
     bool single = att_pickle_at(t->pickle, root)->kind == ATT_PICKLE_TENSOR;
     t->name.length = 0;
-    ATT_TRY(single ? take_named(t, (att_pickle_text){"tensor", 6}, root, 0) : take(t, root, 0));
-    return att_tensors_tidy(t->file, first, &t->origin);
+    ATT_TRY(single ? collect_named(t, (att_pickle_text){"tensor", 6}, root, 0) : collect(t, root, 0));
+    return att_tensors_normalize_names(t->file, first, &t->origin);
 }
 
-static att_status name_average(taking *t, int first)
+static att_status name_average(collector *t, int first)
 {
     att_tensors *file = t->file;
     for (int i = first; i < file->count; i++) {
@@ -412,58 +412,58 @@ static att_status name_average(taking *t, int first)
 
 /* Adds the weights and, if present, their average. If there are no weights, adds the average as the weights; if there
  * is neither, all tensors of the checkpoint. */
-static att_status take_all(taking *t, att_pickle_ref root)
+static att_status collect_all(collector *t, att_pickle_ref root)
 {
     att_pickle_ref weights = root, average = root;
     const char *key = find_keys(t, root, weight_keys, WEIGHT_KEYS, &weights);
     const char *average_key = find_keys(t, root, average_keys, AVERAGE_KEYS, &average);
     if (!key && !average_key)
-        return take_weights(t, root, NULL);
+        return collect_weights(t, root, NULL);
     list_others(t, root, key, average_key);
     if (!key)
-        return take_weights(t, average, average_key);
-    ATT_TRY(take_weights(t, weights, key));
+        return collect_weights(t, average, average_key);
+    ATT_TRY(collect_weights(t, weights, key));
     if (!average_key)
         return ATT_OK;
     int first = t->file->count;
     att_text_append(&t->origin, "; averaged weights: ");
-    ATT_TRY(take_weights(t, average, average_key));
+    ATT_TRY(collect_weights(t, average, average_key));
     return name_average(t, first);
 }
 
-static att_status finish(taking *t)
+static att_status finish(collector *t)
 {
     att_tensors *file = t->file;
     if (file->count == 0)
         return att_fail(file->context, ATT_ERR_FORMAT, "%s: a PyTorch file without tensors%s%s", file->path,
-                        t->left_count ? "; it contains " : "", t->left_count ? t->left.data : "");
-    if (t->left_count)
-        att_text_append(&t->origin, "; left out: %s", t->left.data);
-    const char *origin = t->origin.failed || t->left.failed ? NULL : att_arena_string(&file->arena, t->origin.data);
+                        t->ignored_count ? "; it contains " : "", t->ignored_count ? t->ignored.data : "");
+    if (t->ignored_count)
+        att_text_append(&t->origin, "; left out: %s", t->ignored.data);
+    const char *origin = t->origin.failed || t->ignored.failed ? NULL : att_arena_string(&file->arena, t->origin.data);
     if (!origin)
         return att_fail_memory(file->context, t->origin.length, file->path);
     file->origin = origin;
     return ATT_OK;
 }
 
-att_status att_torch_state_take(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
+att_status att_torch_state_collect(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
 {
     att_context *context = file->context;
-    taking t = {.file = file,
-                .pickle = pickle,
-                .steps = MOST_STEPS,
-                .bytes_left = att_file_reader_size(file->reader) * MOST_EXPANSION + FREE_BYTES,
-                .name.context = context,
-                .origin.context = context,
-                .left.context = context};
+    collector t = {.file = file,
+                   .pickle = pickle,
+                   .steps = MOST_STEPS,
+                   .bytes_left = att_file_reader_size(file->reader) * MOST_EXPANSION + FREE_BYTES,
+                   .name.context = context,
+                   .origin.context = context,
+                   .ignored.context = context};
     att_text_append(&t.origin, "PyTorch's ");
-    att_status status = take_metadata(file, pickle, root);
+    att_status status = collect_metadata(file, pickle, root);
     if (status == ATT_OK)
-        status = take_all(&t, root);
+        status = collect_all(&t, root);
     if (status == ATT_OK)
         status = finish(&t);
     att_text_free(&t.name);
     att_text_free(&t.origin);
-    att_text_free(&t.left);
+    att_text_free(&t.ignored);
     return status;
 }

@@ -65,29 +65,29 @@ static att_status read_part(const archive *a, uint64_t offset, uint64_t size, ui
 }
 
 /* Sets the offset of a record's data, which follow its local header. */
-static att_status place_record(const archive *a, record *made)
+static att_status place_record(const archive *a, record *r)
 {
     uint64_t end = a->zip.directory;
     uint8_t local[ATT_ZIP_LOCAL_BYTES] = {0};
-    if (made->begin <= end && end - made->begin >= sizeof local)
-        ATT_TRY(read_at(a, made->begin, local, sizeof local));
+    if (r->begin <= end && end - r->begin >= sizeof local)
+        ATT_TRY(read_at(a, r->begin, local, sizeof local));
     uint64_t length = att_zip_local_length(local);
     if (length == 0)
-        return refuse_record(a, made->name, ATT_ERR_FORMAT, "does not begin where the directory says");
-    made->data = made->begin + length;
-    if (made->data > end || made->size > end - made->data)
-        return refuse_record(a, made->name, ATT_ERR_FORMAT, "extends beyond the archive");
+        return refuse_record(a, r->name, ATT_ERR_FORMAT, "does not begin where the directory says");
+    r->data = r->begin + length;
+    if (r->data > end || r->size > end - r->data)
+        return refuse_record(a, r->name, ATT_ERR_FORMAT, "extends beyond the archive");
     return ATT_OK;
 }
 
-static att_status take_entry(const archive *a, const att_zip_entry *entry, record *made)
+static att_status read_entry(const archive *a, const att_zip_entry *entry, record *r)
 {
-    *made = (record){.name = {entry->name, entry->name_length},
-                     .begin = entry->begin + a->zip.offset,
-                     .size = entry->packed_size,
-                     .checksum = entry->checksum,
-                     .packed = entry->method != 0 || entry->packed_size != entry->size || entry->encrypted};
-    return place_record(a, made);
+    *r = (record){.name = {entry->name, entry->name_length},
+                  .begin = entry->begin + a->zip.offset,
+                  .size = entry->packed_size,
+                  .checksum = entry->checksum,
+                  .packed = entry->method != 0 || entry->packed_size != entry->size || entry->encrypted};
+    return place_record(a, r);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -133,7 +133,7 @@ static att_status read_directory(archive *a)
     for (; a->count < zip->entries; a->count++, entry += length, left -= length) {
         att_zip_entry found;
         ATT_TRY(att_zip_read_entry(zip, entry, left, &found, &length));
-        ATT_TRY(take_entry(a, &found, &a->records[a->count]));
+        ATT_TRY(read_entry(a, &found, &a->records[a->count]));
     }
     /* The folder of the first file must contain all others; check_single() checks this. */
     att_pickle_text first = a->records[0].name;
@@ -172,7 +172,7 @@ static att_status check_plain(const archive *a, const record *found)
                          "Python: torch.save(torch.load(...)))");
 }
 
-static att_status sum_up(const archive *a, const record *found, uint32_t *sum)
+static att_status compute_checksum(const archive *a, const record *found, uint32_t *sum)
 {
     att_file_window window = {.reader = a->file->reader};
     att_status status = ATT_OK;
@@ -181,7 +181,7 @@ static att_status sum_up(const archive *a, const record *found, uint32_t *sum)
         uint64_t left = found->size - done;
         size_t wanted = left < CHECK_BYTES ? (size_t)left : CHECK_BYTES, shown;
         const uint8_t *bytes;
-        status = att_file_window_show(&window, found->data + done, wanted, &bytes, &shown);
+        status = att_file_window_peek(&window, found->data + done, wanted, &bytes, &shown);
         if (status == ATT_OK)
             *sum = (uint32_t)crc32_z(*sum, bytes, wanted);
         done += wanted;
@@ -190,11 +190,11 @@ static att_status sum_up(const archive *a, const record *found, uint32_t *sum)
     return status;
 }
 
-static att_status check_sum(const archive *a, record *found)
+static att_status check_checksum(const archive *a, record *found)
 {
     uint32_t sum = found->checksum;
     if (!found->checked && found->checksum != 0)
-        ATT_TRY(sum_up(a, found, &sum));
+        ATT_TRY(compute_checksum(a, found, &sum));
     found->checked = true;
     if (sum == found->checksum)
         return ATT_OK;
@@ -213,7 +213,7 @@ static att_status place_storages(const archive *a, att_pickle *pickle)
         int64_t bytes = att_torch_storage_bytes(storage);
         if (bytes < 0 || (uint64_t)bytes != found->size)
             return refuse_record(a, found->name, ATT_ERR_FORMAT, "has another size than its tensors require");
-        ATT_TRY(check_sum(a, found));
+        ATT_TRY(check_checksum(a, found));
         storage->placed = true;
         storage->place = found->data;
     }
@@ -261,10 +261,10 @@ static att_status check_kind(const archive *a)
     if (!order)
         return ATT_OK;
     ATT_TRY(check_plain(a, order));
-    char said[sizeof little - 1] = "";
-    if (order->size == sizeof said)
-        ATT_TRY(read_at(a, order->data, said, sizeof said));
-    if (memcmp(said, little, sizeof said) == 0)
+    char found_order[sizeof little - 1] = "";
+    if (order->size == sizeof found_order)
+        ATT_TRY(read_at(a, order->data, found_order, sizeof found_order));
+    if (memcmp(found_order, little, sizeof found_order) == 0)
         return ATT_OK;
     return att_fail(a->file->context, ATT_ERR_UNSUPPORTED, "%s: its byte order is not little-endian", a->file->path);
 }
@@ -274,14 +274,14 @@ static att_status read_checkpoint(archive *a, att_pickle *pickle)
     ATT_TRY(read_directory(a));
     ATT_TRY(check_kind(a));
     record *data = find_file(a, "data.pkl");
-    ATT_TRY(check_sum(a, data));
+    ATT_TRY(check_checksum(a, data));
     att_pickle_ref root;
     if (data->size > ATT_TORCH_MOST_PICKLE)
         return refuse(a, "its pickle has more than 1073741824 bytes");
     ATT_TRY(read_part(a, data->data, data->size, &a->pickle));
     ATT_TRY(att_pickle_read(pickle, a->pickle, (size_t)data->size, &root));
     ATT_TRY(place_storages(a, pickle));
-    return att_torch_state_take(a->file, pickle, root);
+    return att_torch_state_collect(a->file, pickle, root);
 }
 
 att_status att_tensors_read_torch_zip(att_tensors *file)

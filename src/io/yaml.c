@@ -258,11 +258,11 @@ att_status att_yaml_parse(att_context *context, const char *what, const char *by
     if (size > MAX_BYTES)
         return att_fail(context, ATT_ERR_FORMAT, "%s: %zu bytes; a file of options may have at most %d", what, size,
                         MAX_BYTES);
-    att_yaml *made = att_allocate(context, sizeof(*made));
-    if (made == NULL)
-        return att_fail_memory(context, sizeof(*made), what);
-    made->context = made->arena.context = context;
-    struct reader reader = {.yaml = made, .what = what};
+    att_yaml *parsed = att_allocate(context, sizeof(*parsed));
+    if (parsed == NULL)
+        return att_fail_memory(context, sizeof(*parsed), what);
+    parsed->context = parsed->arena.context = context;
+    struct reader reader = {.yaml = parsed, .what = what};
     att_status status;
     if (yaml_parser_initialize(&reader.parser)) {
         yaml_parser_set_input_string(&reader.parser, (const unsigned char *)bytes, size);
@@ -274,9 +274,9 @@ att_status att_yaml_parse(att_context *context, const char *what, const char *by
     yaml_event_delete(&reader.event);
     yaml_parser_delete(&reader.parser);
     if (status != ATT_OK)
-        att_yaml_destroy(&made);
+        att_yaml_destroy(&parsed);
     else
-        *yaml = made;
+        *yaml = parsed;
     return status;
 }
 

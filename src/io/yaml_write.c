@@ -21,10 +21,10 @@ static int append_output(void *user, unsigned char *bytes, size_t size)
     return !writer->out.failed;
 }
 
-/* Emits an event, of which the emitter takes ownership. made: whether initialising the event succeeded. */
-static att_status emit(struct writer *writer, yaml_event_t *event, int made)
+/* Emits an event, of which the emitter takes ownership. initialised: whether initialising the event succeeded. */
+static att_status emit(struct writer *writer, yaml_event_t *event, int initialised)
 {
-    if (made && yaml_emitter_emit(&writer->emitter, event))
+    if (initialised && yaml_emitter_emit(&writer->emitter, event))
         return ATT_OK;
     return att_fail_memory(writer->context, writer->out.length, "a YAML document");
 }

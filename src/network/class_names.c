@@ -155,7 +155,7 @@ static att_status add_text(names *n, const char *path, char *text, size_t size)
                         "%s holds zero bytes; expected a list of class names, one a line", path);
     while (size > 1 && strchr("\r\n", text[size - 1]) && strchr("\r\n", text[size - 2]))
         text[--size] = '\0'; /* empty lines at the end, as in CIFAR-10's own file */
-    ATT_TRY(add_lines(n, text + att_text_mark(text), &count));
+    ATT_TRY(add_lines(n, text + att_text_bom_size(text), &count));
     return check_count(n, path, count);
 }
 

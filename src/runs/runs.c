@@ -49,8 +49,8 @@ static att_status compare_bytes(att_file_window *a, att_file_window *b, bool *sa
         const uint8_t *from_a, *from_b;
         size_t in_a, in_b;
         const size_t wanted = size - offset < PIECE ? (size_t)(size - offset) : PIECE;
-        ATT_TRY(att_file_window_show(a, offset, wanted, &from_a, &in_a));
-        ATT_TRY(att_file_window_show(b, offset, wanted, &from_b, &in_b));
+        ATT_TRY(att_file_window_peek(a, offset, wanted, &from_a, &in_a));
+        ATT_TRY(att_file_window_peek(b, offset, wanted, &from_b, &in_b));
         differs = memcmp(from_a, from_b, wanted) != 0;
     }
     *same = !differs;

@@ -13,7 +13,7 @@
 
 /* "atts" in ASCII: SQLite's application_id of attscope's databases. */
 enum { APPLICATION = 0x61747473, VERSION = 1 };
-enum { PATIENCE_SECONDS = 60, RETRY_MILLISECONDS = 20 };
+enum { TIMEOUT_SECONDS = 60, RETRY_MILLISECONDS = 20 };
 
 static const char schema[] =
     "CREATE TABLE runs(id INTEGER PRIMARY KEY, folder TEXT NOT NULL UNIQUE, model TEXT, started TEXT, status TEXT,"
@@ -33,7 +33,7 @@ static const char advice[] =
 static att_status fail(att_database *database, int code)
 {
     att_context *context = database->context;
-    const char *path = database->path, *said = sqlite3_errmsg(database->connection);
+    const char *path = database->path, *reason = sqlite3_errmsg(database->connection);
     int system = sqlite3_system_errno(database->connection);
     switch (code & 255) {
     case SQLITE_NOMEM:
@@ -41,20 +41,20 @@ static att_status fail(att_database *database, int code)
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return att_fail(context, ATT_ERR_IO, "%s was locked by another process for more than %d s", path,
-                        PATIENCE_SECONDS);
+                        TIMEOUT_SECONDS);
     case SQLITE_FULL:
         return att_fail(context, ATT_ERR_IO, "%s could not be written: the disk is full", path);
     case SQLITE_NOTADB:
         return att_fail(context, ATT_ERR_FORMAT, "%s is not an SQLite database; %s", path, advice);
     case SQLITE_CORRUPT:
-        return att_fail(context, ATT_ERR_FORMAT, "%s is damaged (%s); %s", path, said, advice);
+        return att_fail(context, ATT_ERR_FORMAT, "%s is damaged (%s); %s", path, reason, advice);
     case SQLITE_ERROR:
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
-        return att_fail(context, ATT_ERR_FORMAT, "%s does not have the tables of attscope (%s); %s", path, said,
+        return att_fail(context, ATT_ERR_FORMAT, "%s does not have the tables of attscope (%s); %s", path, reason,
                         advice);
     default:
-        return att_fail(context, ATT_ERR_IO, "%s could not be written: %s%s%s", path, said, system ? ": " : "",
+        return att_fail(context, ATT_ERR_IO, "%s could not be written: %s%s%s", path, reason, system ? ": " : "",
                         system ? strerror(system) : "");
     }
 }
@@ -202,7 +202,7 @@ static att_status make_tables(att_database *database)
 static att_status use_write_ahead_log(att_database *database)
 {
     int code = SQLITE_BUSY;
-    for (int waited = 0; code == SQLITE_BUSY && waited < 1000 * PATIENCE_SECONDS; waited += RETRY_MILLISECONDS) {
+    for (int waited = 0; code == SQLITE_BUSY && waited < 1000 * TIMEOUT_SECONDS; waited += RETRY_MILLISECONDS) {
         code = sqlite3_exec(database->connection, "PRAGMA journal_mode=WAL", NULL, NULL, NULL) & 255;
         if (code == SQLITE_BUSY)
             sqlite3_sleep(RETRY_MILLISECONDS);
@@ -212,10 +212,10 @@ static att_status use_write_ahead_log(att_database *database)
 }
 
 /* Configures the connection for untrusted files: triggers and views are disabled, and the schema is not trusted. */
-static void distrust(sqlite3 *connection)
+static void restrict_connection(sqlite3 *connection)
 {
     sqlite3_extended_result_codes(connection, 1);
-    sqlite3_busy_timeout(connection, 1000 * PATIENCE_SECONDS);
+    sqlite3_busy_timeout(connection, 1000 * TIMEOUT_SECONDS);
     sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -263,7 +263,7 @@ static att_status open_connection(att_database *database)
 {
     bool empty;
     ATT_TRY(open_file(database));
-    distrust(database->connection);
+    restrict_connection(database->connection);
     ATT_TRY(find_owner(database, &empty));
     if (empty)
         ATT_TRY(make_tables(database));

@@ -55,19 +55,19 @@ static bool has_field(const att_event *begin, const char *name)
 }
 
 /* Returns whether a field may differ because the event has a digest of what the field names. */
-static bool is_told_only(const att_event *begin, const char *name)
+static bool has_digest(const att_event *begin, const char *name)
 {
     static const struct {
         const char *name, *digest;
-    } told[] = {{"checkpoint", "weights"}, {"use_ema", "weights"}, {"data", "contents"}};
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
-        if (strcmp(name, told[i].name) == 0 && has_field(begin, told[i].digest))
+    } identified[] = {{"checkpoint", "weights"}, {"use_ema", "weights"}, {"data", "contents"}};
+    for (size_t i = 0; i < sizeof identified / sizeof *identified; i++)
+        if (strcmp(name, identified[i].name) == 0 && has_field(begin, identified[i].digest))
             return true;
     return false;
 }
 
 /* Returns whether the options of version 0.1 in the file describe the same modules as the new event's "modules". */
-static bool says_same_modules(const json_t *object, const att_event *begin)
+static bool has_same_modules(const json_t *object, const att_event *begin)
 {
     static const char key[] = "modules";
     att_option_values options = att_options_none();
@@ -99,20 +99,20 @@ static const char *difference(const att_line_event *event, const att_event *begi
 {
     const char *key;
     json_t *value;
-    bool placed = !has_field(begin, "weights");
-    if (placed && event->epoch != begin->epoch)
+    bool without_digest = !has_field(begin, "weights");
+    if (without_digest && event->epoch != begin->epoch)
         return "epoch";
-    if (placed && event->step != begin->step)
+    if (without_digest && event->step != begin->step)
         return "step";
     for (int i = 0; i < begin->field_count; i++)
-        if (!is_told_only(begin, begin->fields[i].name) && !same_field(event->object, &begin->fields[i]) &&
-            (placed || json_object_get(event->object, begin->fields[i].name)))
+        if (!has_digest(begin, begin->fields[i].name) && !same_field(event->object, &begin->fields[i]) &&
+            (without_digest || json_object_get(event->object, begin->fields[i].name)))
             return begin->fields[i].name;
     json_object_foreach(event->object, key, value)
     {
         (void)value;
         if (!is_own_member(key) && !has_field(begin, key) &&
-            !(is_old_option(key) && says_same_modules(event->object, begin)))
+            !(is_old_option(key) && has_same_modules(event->object, begin)))
             return key;
     }
     return NULL;
@@ -120,7 +120,7 @@ static const char *difference(const att_line_event *event, const att_event *begi
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-static void forget(att_earlier *earlier)
+static void clear(att_earlier *earlier)
 {
     for (int i = 0; i < earlier->count; i++) {
         json_decref(earlier->events[i].object);
@@ -129,7 +129,7 @@ static void forget(att_earlier *earlier)
     earlier->count = 0;
 }
 
-static att_status keep(att_earlier *earlier, const att_line_event *event)
+static att_status add_event(att_earlier *earlier, const att_line_event *event)
 {
     att_figures *figures = NULL;
     ATT_TRY(att_figures_read(earlier->context, event, true, &figures));
@@ -146,11 +146,11 @@ static att_status visit(void *user, const att_line_event *event)
 {
     reading *r = user;
     if (strcmp(event->kind, "run_begin") == 0) {
-        forget(r->earlier);
+        clear(r->earlier);
         r->different = difference(event, r->begin);
         r->same = !r->different;
     }
-    return r->same && strcmp(event->kind, "measure") == 0 ? keep(r->earlier, event) : ATT_OK;
+    return r->same && strcmp(event->kind, "measure") == 0 ? add_event(r->earlier, event) : ATT_OK;
 }
 
 static att_status copy_bytes(const att_file_reader *from, att_file_writer *to)
@@ -185,12 +185,12 @@ static att_status copy_file(att_context *context, const char *from, const char *
 att_status att_earlier_read(att_earlier *earlier, const char *path, const char *previous, const att_event *begin)
 {
     reading r = {.earlier = earlier, .begin = begin};
-    forget(earlier);
+    clear(earlier);
     if (!att_file_exists(path))
         return ATT_OK;
     att_status status = att_lines_read(earlier->context, path, visit, &r);
     if (status == ATT_ERR_FORMAT) {
-        forget(earlier);
+        clear(earlier);
         att_log(earlier->context, ATT_LOG_WARNING, "%s; its measurements are replaced, and the old file is kept as %s",
                 att_context_message(earlier->context), previous);
         return copy_file(earlier->context, path, previous);
@@ -215,7 +215,7 @@ static bool has_figure(const att_event *event, const att_measurement *wanted)
     return false;
 }
 
-void att_earlier_supersede(att_earlier *earlier, const att_event *measured)
+void att_earlier_drop_replaced(att_earlier *earlier, const att_event *measured)
 {
     for (int e = 0; e < earlier->count; e++) {
         att_figures *figures = earlier->events[e].figures;
@@ -293,7 +293,7 @@ att_status att_earlier_emit(const att_earlier *earlier, const att_sink *sink)
 
 void att_earlier_free(att_earlier *earlier)
 {
-    forget(earlier);
+    clear(earlier);
     att_free(earlier->context, earlier->events);
     *earlier = (att_earlier){.context = earlier->context};
 }

@@ -22,7 +22,7 @@ typedef struct att_earlier {
  * the file is damaged, copies the file to `previous` and logs the reason. Errors: ERR_IO, ERR_MEMORY. */
 att_status att_earlier_read(att_earlier *earlier, const char *path, const char *previous, const att_event *begin);
 /* Drops the figures that the new event replaces: those with the same instrument, statistic and node. */
-void att_earlier_supersede(att_earlier *earlier, const att_event *measured);
+void att_earlier_drop_replaced(att_earlier *earlier, const att_event *measured);
 /* Emits the kept figures, grouped into the same events as in the file. */
 att_status att_earlier_emit(const att_earlier *earlier, const att_sink *sink);
 void att_earlier_free(att_earlier *earlier);

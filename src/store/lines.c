@@ -24,12 +24,12 @@ static att_status visit_line(att_context *context, const char *where, const char
     ATT_TRY(att_json_parse(context, where, line, length, &object));
     att_line_event event = {.object = object, .where = where};
     event.kind = json_string_value(json_object_get(object, "event"));
-    bool fine = event.kind != NULL && integer_or_absent(object, "epoch", &event.epoch) &&
-                integer_or_absent(object, "step", &event.step);
+    bool valid = event.kind != NULL && integer_or_absent(object, "epoch", &event.epoch) &&
+                 integer_or_absent(object, "step", &event.step);
     att_status status =
-        fine ? visit(user, &event)
-             : att_fail(context, ATT_ERR_FORMAT,
-                        "%s: expected an event: an object with \"event\", \"epoch\" and \"step\"", where);
+        valid ? visit(user, &event)
+              : att_fail(context, ATT_ERR_FORMAT,
+                         "%s: expected an event: an object with \"event\", \"epoch\" and \"step\"", where);
     json_decref(object);
     return status;
 }

@@ -16,7 +16,7 @@ typedef struct runs {
     att_json_writer *json; /* writes runs.settings */
     char *folder;          /* runs.folder */
     const char *source;    /* measurements.source */
-    bool apart;            /* a measurement in a folder without a training, which has its own row in `runs` */
+    bool own_row;          /* a measurement in a folder without a training, which has its own row in `runs` */
     int64_t id;            /* runs.id; 0 if there is no row */
 } runs;
 
@@ -121,7 +121,7 @@ static att_status delete_later(runs *r, const att_store_resume *resume)
     return delete_rows(r, "UPDATE runs SET status=NULL,message=NULL WHERE id=?");
 }
 
-static att_status settle(runs *r, const att_store_resume *resume)
+static att_status delete_earlier(runs *r, const att_store_resume *resume)
 {
     ATT_TRY(find_row(r));
     if (r->id == 0)
@@ -231,9 +231,9 @@ static att_status begin_beside_training(runs *r, const att_event *event)
 /* Begins a measurement and deletes the rows of an earlier one. */
 static att_status begin_measured(runs *r, const att_event *event)
 {
-    if (!r->apart)
+    if (!r->own_row)
         return begin_beside_training(r, event);
-    ATT_TRY(settle(r, NULL));
+    ATT_TRY(delete_earlier(r, NULL));
     return begin_run(r, event);
 }
 
@@ -243,7 +243,7 @@ static att_status emit_measured_within(runs *r, const att_event *event)
         return begin_measured(r, event);
     if (event->kind == ATT_EVENT_MEASURE)
         return add_measurements(r, event);
-    return event->kind == ATT_EVENT_RUN_END && r->apart ? end_run(r, event) : ATT_OK;
+    return event->kind == ATT_EVENT_RUN_END && r->own_row ? end_run(r, event) : ATT_OK;
 }
 
 /* Uses one transaction for all events. */
@@ -293,7 +293,7 @@ static att_status open_trained(att_context *context, const att_log_place *place,
     runs *r = opened;
     att_status status = att_database_begin(&r->database);
     if (status == ATT_OK)
-        status = att_database_end(&r->database, settle(r, place->resume));
+        status = att_database_end(&r->database, delete_earlier(r, place->resume));
     if (status != ATT_OK)
         close_runs(r);
     else
@@ -307,7 +307,7 @@ static att_status look_for_training(runs *r, const char *folder)
     att_text path = {.context = r->context};
     att_text_append(&path, "%s/%s", folder, att_log_jsonl.file);
     att_status status = path.failed ? att_fail_memory(r->context, strlen(folder), folder) : ATT_OK;
-    r->apart = status == ATT_OK && !att_file_exists(path.data);
+    r->own_row = status == ATT_OK && !att_file_exists(path.data);
     att_text_free(&path);
     return status;
 }

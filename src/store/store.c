@@ -73,7 +73,7 @@ static att_status emit_measured(void *user, const att_event *event)
     if (event->kind == ATT_EVENT_RUN_BEGIN)
         ATT_TRY(att_earlier_read(&store->earlier, store->measured.data, store->previous.data, event));
     if (event->kind == ATT_EVENT_MEASURE)
-        att_earlier_supersede(&store->earlier, event);
+        att_earlier_drop_replaced(&store->earlier, event);
     if (event->kind == ATT_EVENT_RUN_END)
         ATT_TRY(att_earlier_emit(&store->earlier, &logs));
     return emit(store, event);
@@ -109,8 +109,8 @@ static att_status open_store(att_context *context, const char *folder, const att
     store->count = count;
     att_text_append(&store->measured, "%s/%s", folder, att_log_measured.file);
     att_text_append(&store->previous, "%s/measure.previous.jsonl", folder);
-    bool fine = !store->measured.failed && !store->previous.failed;
-    att_status status = fine ? ATT_OK : att_fail_memory(context, strlen(folder), folder);
+    bool has_paths = !store->measured.failed && !store->previous.failed;
+    att_status status = has_paths ? ATT_OK : att_fail_memory(context, strlen(folder), folder);
     for (int i = 0; i < count && status == ATT_OK; i++)
         status = open_log(store, i, folder, options);
     if (status != ATT_OK)

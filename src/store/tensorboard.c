@@ -31,7 +31,7 @@ typedef struct tensorboard {
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-static void forget_failure(tensorboard *t)
+static void clear_failures(tensorboard *t)
 {
     t->value.failed = t->summary.failed = t->event.failed = t->record.failed = false;
 }
@@ -163,7 +163,7 @@ static att_status emit_tensorboard(void *log, const att_event *event)
     tensorboard *t = log;
     if (event->kind == ATT_EVENT_RUN_END)
         return att_file_appender_sync(t->file);
-    forget_failure(t);
+    clear_failures(t);
     t->summary.length = 0;
     if (event->kind == ATT_EVENT_MEASURE)
         add_measurements(t, event);
@@ -288,7 +288,7 @@ static att_status read_record(const tensorboard *t, att_file_window *window, uin
     for (size_t wanted = FIRST_WINDOW;; wanted *= 2) {
         const uint8_t *shown, *payload = NULL;
         size_t available, length = 0;
-        ATT_TRY(att_file_window_show(window, offset, wanted, &shown, &available));
+        ATT_TRY(att_file_window_peek(window, offset, wanted, &shown, &available));
         *found = att_tfrecord_read(&t->crc, shown, available, &payload, &length, size);
         if (*found == ATT_TFRECORD_WHOLE)
             *data = (bytes){payload, payload + length};

@@ -146,10 +146,10 @@ static void a_window_shows_right_bytes_after_a_failure(void **state)
     scratch_write(self, "abcdefghIJKLMNOP", 16);
     att_file_window window = {.reader = NULL};
     assert_int_equal(att_file_reader_open(self->context, self->path, &window.reader), ATT_OK);
-    assert_int_equal(att_file_window_show(&window, 0, 8, &bytes, &size), ATT_OK);
+    assert_int_equal(att_file_window_peek(&window, 0, 8, &bytes, &size), ATT_OK);
     assert_int_equal(truncate(self->path, 12), 0);
-    assert_int_equal(att_file_window_show(&window, 8, 8, &bytes, &size), ATT_ERR_IO);
-    assert_int_equal(att_file_window_show(&window, 0, 8, &bytes, &size), ATT_OK);
+    assert_int_equal(att_file_window_peek(&window, 8, 8, &bytes, &size), ATT_ERR_IO);
+    assert_int_equal(att_file_window_peek(&window, 0, 8, &bytes, &size), ATT_OK);
     assert_int_equal(size, 8);
     assert_memory_equal(bytes, "abcdefgh", 8);
     att_file_reader *reader = window.reader;
