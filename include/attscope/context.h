@@ -45,12 +45,12 @@ typedef struct att_settings {
     /* Polled from any thread while a data set is opened and while checkpoints and records are read. If it returns true,
      * the call ends with ERR_STOPPED. Training and evaluation do not call it while the network runs; their progress
      * callback (attscope/progress.h) stops them. The steps of a sweep that run in this process
-     * (attscope/lab/sweep_plan.h) call both. NULL: never stop. */
+     * (attscope/lab/sweep_plan.h) call this function as well as the progress callback. NULL: never stop. */
     bool (*stop)(void *user);
     void *stop_user;
-    size_t memory_limit; /* largest number of bytes allocated at a time; an allocation beyond it fails with ERR_MEMORY.
-                            0: 15/16 of the memory that is available to the process (machine and control groups) when
-                            the context is created */
+    size_t memory_limit; /* most bytes that may be allocated at the same time; an allocation that would exceed it fails
+                            with ERR_MEMORY. 0: 15/16 of the memory that is available to the process (machine and
+                            control groups) when the context is created */
 } att_settings;
 
 /* threads 0; the highest tier, capped by the environment variable ATTSCOPE_CPU (baseline, avx2, avx512, avx512_bf16) if
@@ -70,9 +70,10 @@ ATT_API void att_context_destroy(att_context **context);
 ATT_API const char *att_context_message(const att_context *context);
 
 /* For functions that a program gives to the library (modules, instruments, tasks): att_fail(context, status, format,
- * ...) sets the context's message, formatted as by printf(): what failed, where, what was expected. Its value is
- * `status`, so that a function can `return att_fail(context, ATT_ERR_ARGUMENT, "...")`. Thread-safe: if several threads
- * fail in one call, one of their messages is kept whole. */
+ * ...) sets the context's message, formatted as by printf(): what failed, where, what was expected. The value of the
+ * expression is `status`, so that a function can `return att_fail(context, ATT_ERR_ARGUMENT, "...")`. Thread-safe: if
+ * several threads fail in one call, one of their messages is kept whole. att_fail_say() is the part of the macro that
+ * sets the message. */
 ATT_API void att_fail_say(att_context *context, const char *format, ...) ATT_PRINTF(2, 3);
 #define att_fail(context, status, ...) (att_fail_say((context), __VA_ARGS__), (status))
 
@@ -81,8 +82,8 @@ ATT_API int att_context_threads(const att_context *context);
 ATT_API att_tier att_context_tier(const att_context *context);
 /* "baseline", "avx2", "avx512", "avx512_bf16"; never NULL. */
 ATT_API const char *att_tier_name(att_tier tier);
-/* Returns whether matrix products in bf16 are fast, as ATT_MIXED plans on "cpu" need them: the processor has
- * AVX512_BF16 and tier_cap allows it. */
+/* Returns whether the engine uses the processor's bf16 instructions for matrix products: the processor has AVX512_BF16
+ * and tier_cap allows it. Without them, ATT_MIXED plans on "cpu" are slower than ATT_FULL plans. */
 ATT_API bool att_context_has_bf16(const att_context *context);
 
 /* Use of the context's allocator: bytes allocated now, the highest number so far, the limit, and the number of calls

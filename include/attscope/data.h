@@ -19,7 +19,7 @@ extern "C" {
 typedef struct att_dataset att_dataset;
 
 typedef struct att_dataset_options {
-    const char *split;     /* "train", "val" ("validation") or "test"; NULL: the first of these that exists */
+    const char *split; /* "train", "training", "val", "validation", "valid" or "test"; NULL: the first that exists */
     const char *class_map; /* path of a file with one class per line. The first word of a line is the class's name; its
                               number is the line's index, from 0 */
     /* Class names of the training that a network comes from, by number. If every class folder has one of these names,
@@ -64,10 +64,10 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * case, runs of digits compared as numbers). Other files are skipped; the log counts them by ending and names class
  * folders without images. Images beside the class folders have no class: they are skipped, and the log counts them.
  * Symbolic links are followed unless the link lies inside the folder that it points to. Folders nested more than 32
- * deep are skipped. The log counts both. Without a class map and without the names of a training, the class folders
- * that hold images are numbered in timm's order. A data set without split folders is opened whole for every split: see
- * att_dataset_split(). If only one of "val" and "test" exists it serves for both; for folders and archives with classes
- * the log then has a warning.
+ * deep are skipped. The log counts the skipped links and folders. Without a class map and without the names of a
+ * training, the class folders that hold images are numbered in timm's order. A data set without split folders is opened
+ * whole for every split: see att_dataset_split(). If only one of "val" and "test" exists it serves for both; for
+ * folders and archives with classes the log then has a warning.
  *
  * Archives: one layer of gzip is decompressed, to at most 100 times the file's size or 1 GiB, whichever is more
  * (ERR_FORMAT or ERR_UNSUPPORTED beyond). Images in a zip archive must be stored or deflated, and not encrypted
@@ -75,9 +75,10 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *
  * options: NULL means the defaults; copied. On success the caller owns *dataset and frees it with att_dataset_close().
  *
- * Errors: ERR_NOT_FOUND (no such path or split), ERR_ARGUMENT (a split of another name; `coarse`), ERR_FORMAT (no
- * images; corrupt), ERR_MISMATCH (images and labels differ in number; the class map lacks a class: the message names
- * the nearest), ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY, ERR_STOPPED (att_settings.stop).
+ * Errors: ERR_NOT_FOUND (no such path or split), ERR_ARGUMENT (`split` is not one of the names above; `coarse` for data
+ * other than CIFAR-100), ERR_FORMAT (no images; corrupt), ERR_MISMATCH (images and labels differ in number; the class
+ * map lacks a class: the message names the nearest), ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY, ERR_STOPPED
+ * (att_settings.stop).
  */
 ATT_API ATT_MUST_CHECK att_status att_dataset_open(att_context *context, const char *path,
                                                    const att_dataset_options *options, att_dataset **dataset);
@@ -106,7 +107,7 @@ typedef enum att_numbering {
     ATT_NUMBERED_BY_FOLDERS,  /* the sorted names of the class folders */
     ATT_NUMBERED_BY_TRAINING, /* att_dataset_options.trained */
     ATT_NUMBERED_BY_MAP,      /* att_dataset_options.class_map */
-    ATT_NUMBERED_BY_LABELS    /* files of the data set */
+    ATT_NUMBERED_BY_LABELS    /* the data set's own label files */
 } att_numbering;
 ATT_API att_numbering att_dataset_numbering(const att_dataset *dataset);
 /* Names of the classes, by number. They live as long as the data set. */
@@ -141,9 +142,9 @@ ATT_API att_colours att_dataset_colours(const att_dataset *dataset, att_context 
  * labels". Returns `text`. */
 ATT_API char *att_dataset_describe(const att_dataset *dataset, char *text, size_t size);
 
-/* Returns whether the labels can be the classes of a network with `classes` outputs: every label is less than that, and
- * either there are exactly as many classes, or the numbers come from a class map, a training or the data set's own
- * files. */
+/* Returns whether the labels can be the classes of a network with `classes` outputs: every label is less than
+ * `classes`, and either there are exactly as many classes, or the numbers come from a class map, a training or the data
+ * set's own files. */
 ATT_API bool att_dataset_fits_classes(const att_dataset *dataset, int classes);
 /* Returns ERR_MISMATCH if the data set has another number of classes than the network and its numbers come from sorted
  * folder names alone: an evaluation would compare different classes. The message goes to `context`. */
@@ -168,7 +169,8 @@ typedef enum att_interpolation {
 typedef enum att_crop {
     ATT_CROP_CENTER,         /* evaluation: resize so that the image covers the crop, take the central crop */
     ATT_CROP_RANDOM_RESIZED, /* training: resize a random box */
-    ATT_CROP_PAD,    /* training: as ATT_CROP_CENTER, then shift by up to `pad` pixels in both directions, on black */
+    ATT_CROP_PAD,    /* training: as ATT_CROP_CENTER, then shift by up to `pad` pixels along each axis; the uncovered
+                        border is black */
     ATT_CROP_SQUASH, /* evaluation: resize both sides without keeping the aspect ratio, take the central crop */
     ATT_CROP_BORDER  /* evaluation: resize so that the image fits, take the central crop, pad with the mean */
 } att_crop;
@@ -234,8 +236,8 @@ typedef struct att_transform_options {
     double mean[3], std[3]; /* (x / 255 - mean) / std per channel, in single precision */
 } att_transform_options;
 
-/* Centre crop with crop_pct 1, bicubic, nothing random, mean 0.5, std 0.5. For those who switch them on: scale .08-1,
- * ratio 3/4-4/3, pad 4. */
+/* Centre crop with crop_pct 1, bicubic, nothing random, mean 0.5, std 0.5. Settings that take effect only with other
+ * crops: scale .08-1, ratio 3/4-4/3, pad 4. */
 ATT_API att_transform_options att_transform_options_defaults(int height, int width, int channels);
 
 /* Transforms one image, which has the options' number of channels, to `out`: height * width * channels floats. Random
@@ -250,8 +252,8 @@ ATT_API ATT_MUST_CHECK att_status att_transform_image(att_context *context, cons
 /* The affine map from the image in the data set to the transformed image: crop, resizing, shift, flips, and
  * RandAugment's rotations, shears and translations. Coordinates are pixels from the upper left corner; the centre of
  * the first pixel is (0.5, 0.5). The point (x, y) of the image moves to (map[0][0] x + map[0][1] y + map[0][2],
- * map[1][0] x + map[1][1] y + map[1][2]) of the result, which lies outside of it if that point was cropped away. Random
- * erasing does not matter here. */
+ * map[1][0] x + map[1][1] y + map[1][2]) in the result. If the point was cropped away, these coordinates lie outside
+ * the result. Random erasing does not change the map. */
 typedef struct att_geometry {
     double map[2][3];
     int from_width, from_height; /* sides of the image in the data set */
@@ -271,8 +273,8 @@ typedef struct att_mixing {
 
 enum { ATT_MAX_TARGETS = 16 };
 
-/* Rules by which a loader makes the targets of samples; it knows nothing else about targets. `fill` and `mix` must not
- * write to `user`: several threads call `fill` at the same time. */
+/* Rules by which a loader makes the targets of samples. The loader knows nothing else about targets. `fill` and `mix`
+ * must not write to `user`: several threads call `fill` at the same time. */
 typedef struct att_target_rules {
     const att_field *fields; /* targets of a sample; the names must live as long as the loader */
     int count;               /* 0..ATT_MAX_TARGETS */
@@ -305,7 +307,7 @@ typedef enum att_corrupt {
 /* Mixup (Zhang et al. 2018) and CutMix (Yun et al. 2019) as in timm: image i of a batch of n is mixed with image n - 1
  * - i, after both were transformed. lambda is drawn from Beta(alpha, alpha). Mixup: lambda x_i + (1 - lambda) x_j.
  * CutMix: a box with 1 - lambda of the area, at a random position, is copied from x_j; lambda is then set to the share
- * of the area that is left of x_i. att_target_rules.mix mixes the targets. Draws depend on seed, epoch and the batch's
+ * of the area that still shows x_i. att_target_rules.mix mixes the targets. Draws depend on seed, epoch and the batch's
  * number. */
 typedef enum att_mix_mode {
     ATT_MIX_BATCH, /* one draw per batch */
@@ -327,7 +329,7 @@ typedef struct att_loader_options {
     att_mix_options mix;
     const char *image;        /* name of the field of images; must live as long as the loader */
     att_target_rules targets; /* count 0: no targets. `fields` is copied */
-    int repeats; /* 1..100; repeated augmentation (Hoffer et al. 2020): each image comes so many times in a row, each
+    int repeats; /* 1..100; repeated augmentation (Hoffer et al. 2020): each image comes `repeats` times in a row, each
                     time with its own random choices, and an epoch takes correspondingly fewer images. As timm's
                     RepeatAugSampler in one process: with repeats > 1 an epoch has as many samples as the data set,
                     rounded down to a multiple of 256 if it has at least 256 */
@@ -345,9 +347,9 @@ typedef struct att_loader_options {
     void *corrupt_user;
 } att_loader_options;
 
-/* Batch 32, 2 workers, prefetch 4, corrupt images fatal, no repeats, no mixing (prob 1 and switch_prob 0.5 for those
- * who switch it on), no targets, the images' field unnamed (""), everything else off or zero; the transform's defaults
- * at the given size. */
+/* Batch 32, 2 workers, prefetch 4, corrupt images fatal, no repeats, no mixing (prob 1 and switch_prob 0.5 take effect
+ * once mixup or cutmix is set), no targets, the images' field unnamed (""), everything else off or zero; the
+ * transform's defaults at the given size. */
 ATT_API att_loader_options att_loader_options_defaults(int height, int width, int channels);
 
 /* Creates a loader and its threads, positioned at epoch 0, batch 0. The data set must outlive it; options are copied.

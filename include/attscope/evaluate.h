@@ -23,7 +23,7 @@ typedef struct att_evaluate_options {
     /* Instruments made on the model's graph. Their figures are over the images of this call and of all earlier ones
      * since att_measure_clear(). NULL: none. */
     att_measure *measure;
-    bool unlabelled;   /* ignore targets: any are allowed, and there are no metrics */
+    bool unlabelled;   /* do not read or check targets, and compute no metrics */
     bool skip_corrupt; /* leave images that cannot be decoded out of all figures, instead of failing */
     /* As in att_loader_options. NULL: the log gets a warning for each such image. */
     att_status (*corrupt_found)(void *user, int64_t index, const char *reason);
@@ -42,18 +42,18 @@ typedef struct att_evaluation {
     int64_t not_finite; /* images for which an output of the network is NaN or infinite */
     /* The task's metrics, in its order (att_task_info); NaN if unlabelled. For classification: "loss" is the mean of
      * -ln softmax(logits)_class, without smoothing. "top1" and "top5" are the percentages of images whose class has the
-     * largest logit, or is among the five largest. Of equal logits the lower class number comes first. Images with a
-     * NaN among the logits count as wrong. */
+     * largest logit ("top1") or one of the five largest ("top5"). Of equal logits the lower class number comes first.
+     * Images with a NaN among the logits count as wrong. */
     double metrics[ATT_MAX_METRICS];
-    double images_per_second, wait_share;
+    double images_per_second, wait_share; /* speed, and share of the time spent waiting for data */
 } att_evaluation;
 
 /* Returns the transform for evaluation with this preprocessing: resize and central crop as crop_mode and crop_pct say,
  * normalisation with mean and std, nothing random. */
 ATT_API att_transform_options att_evaluate_transform(const att_preprocess *preprocess);
 
-/* Evaluates every image of the data set once. options: NULL means the defaults. *result is filled on success only;
- * NULL: not needed. Errors: ERR_STOPPED; ERR_ARGUMENT (an option of the task); ERR_MISMATCH if the transform's result
+/* Evaluates every image of the data set once. options: NULL means the defaults. `result` may be NULL; *result is filled
+ * on success only. Errors: ERR_STOPPED; ERR_ARGUMENT (an option of the task); ERR_MISMATCH if the transform's result
  * does not fit the model, or a target is impossible for it, such as a class outside the model's (for a model without a
  * head use `unlabelled`); errors of reading the images. */
 ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,

@@ -43,7 +43,7 @@ typedef struct att_event {
     double seconds;      /* since the beginning of the run */
     const att_event_field *fields;
     int field_count;
-    const att_measurement *measurements; /* only for ATT_EVENT_MEASURE. Its `fields` hold what all measurements share */
+    const att_measurement *measurements; /* only for ATT_EVENT_MEASURE, whose `fields` apply to all its measurements */
     int measurement_count;
 } att_event;
 

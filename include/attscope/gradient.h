@@ -2,7 +2,8 @@
  *
  * A gradient is a sum. Any number of sessions over the same weights can add to it, one after the other: several batches
  * per update (gradient accumulation), images of several sizes (one plan for each), several losses. An att_update then
- * applies the gradient (attscope/update.h). It has the same memory layout as the weights and lies in the same memory.
+ * applies the gradient (attscope/update.h). A gradient has the layout of its weights and lies in the memory of the same
+ * backend.
  */
 #ifndef ATTSCOPE_GRADIENT_H
 #define ATTSCOPE_GRADIENT_H

@@ -8,7 +8,7 @@
  *            sample. Their gradients are first summed over the samples and then propagated backward once
  *   summed   one for all samples, a sum of contributions of each sample: gradients of shared values
  *   batch    one for all samples of a run, computed from all of them: batch norm's statistics. An operation that reads
- *            it runs after every sample has been processed
+ *            such a value runs after every sample has been processed
  *
  * Operations (attscope/ops.h) add nodes and return values. Errors are sticky: the graph keeps its first failure, and
  * every later call does nothing and returns ATT_NONE. att_graph_status() or att_plan_compile() reports the failure, so
@@ -60,9 +60,9 @@ ATT_API void att_graph_destroy(att_graph **graph);
 
 /* Returns ATT_OK or the first failure; the context received its message when it happened. */
 ATT_API att_status att_graph_status(const att_graph *graph);
-/* Makes the graph fail with `status` unless it has failed already, and returns ATT_NONE. The message must be in the
- * context. For authors of modules and heads: return att_graph_fail(graph, att_fail(att_graph_context(graph),
- * ATT_ERR_ARGUMENT, "...")). */
+/* Makes the graph fail with `status` unless it has failed already, and returns ATT_NONE. The caller must have set the
+ * context's message (att_fail()). For authors of modules and heads: return att_graph_fail(graph,
+ * att_fail(att_graph_context(graph), ATT_ERR_ARGUMENT, "...")). */
 ATT_API att_value att_graph_fail(att_graph *graph, att_status status);
 ATT_API att_dtype att_graph_dtype(const att_graph *graph);
 ATT_API att_context *att_graph_context(const att_graph *graph);
@@ -77,7 +77,7 @@ ATT_API att_value att_graph_input(att_graph *graph, const char *name, att_dtype 
 ATT_API att_value att_graph_parameter(att_graph *graph, const char *name, att_shape shape, att_init init, bool decay);
 
 /* Adds a buffer: a shared value without a gradient, not updated by an optimiser, and stored with the parameters under
- * its name. Used for running statistics, which batch norm assigns in training. start: value of every element at first.
+ * its name. Used for running statistics, which batch norm assigns in training. start: initial value of every element.
  */
 ATT_API att_value att_graph_buffer(att_graph *graph, const char *name, att_shape shape, double start);
 
@@ -108,8 +108,8 @@ typedef struct att_node_info {
 ATT_API int att_graph_node_count(const att_graph *graph);
 ATT_API att_node_info att_graph_node_at(const att_graph *graph, int node);
 
-/* Sets the scope ("blocks.3.attn") of all nodes that are added afterwards. It names them in probes and profiles.
- * `scope` is copied. */
+/* Sets the scope ("blocks.3.attn") of all nodes that are added afterwards. Probes and profiles name nodes by their
+ * scopes. `scope` is copied. */
 ATT_API void att_graph_scope(att_graph *graph, const char *scope);
 
 /* Shape, type and kind of a value. For ATT_NONE and numbers outside the graph: rank 0, kind sample. */

@@ -13,12 +13,16 @@
  *                    So a_ij = patches m_i / 65535, with an error of at most m_i / 131070
  *   <node>.prefix    F32 [K, H, N, P]: a_ij for the prefix tokens j; missing if P = 0
  *   <node>.figures   F32 [K, H + 1, N, 4]: figures of each query i, indexed by att_maps_figure, computed in f64 from
- * a_ij before rounding: 0 entropy, -sum_j a_ij ln a_ij in nats, over all N keys 1 weight on itself, a_ii 2 weight on
- * all prefix tokens together 3 m_i, the largest weight on a patch <node>.place     I32 [K, H + 1, N]: the patch that
- * has the weight m_i, 0..G - 1, row by row; the first if several do
+ *                    a_ij before rounding:
+ *                      0  entropy, -sum_j a_ij ln a_ij in nats, over all N keys
+ *                      1  weight on itself, a_ii
+ *                      2  weight on all prefix tokens together
+ *                      3  m_i, the largest weight on a patch
+ *   <node>.place     I32 [K, H + 1, N]: the patch that has the weight m_i, 0..G - 1, row by row; the first one if
+ *                    several patches have this weight
  *
- * Index H of the heads, in figures and place, stands for the mean of the H maps. Its entropy is the entropy of the mean
- * map, which is at least the mean of the heads' entropies.
+ * In figures and place, head index H stands for the mean of the H maps. Its entropy is the entropy of the mean map,
+ * which is at least the mean of the heads' entropies.
  *
  * Metadata, all strings: maps, the version of the format; model; nodes, a JSON array of the nodes' names in the
  * network's order; prefix, grid_h and grid_w of the first node; names, a JSON array of the images' short names
@@ -76,11 +80,11 @@ typedef struct att_maps_options {
 ATT_API att_maps_options att_maps_options_defaults(void);
 
 /* Runs the network on the images and writes the file at `path` atomically; after a failure the file is unchanged.
- * options: NULL means the defaults. All maps are in memory at once, with two bytes for each weight. Errors:
- * ERR_ARGUMENT (count, an index outside the data set); ERR_NOT_FOUND if no attention node matches `nodes`; ERR_MISMATCH
- * if the transform's result does not fit the model; ERR_FORMAT if no image can be decoded; ERR_NONFINITE if a weight or
- * an output is NaN or infinite; ERR_UNSUPPORTED for models that are not in f32, and for outputs of rank ATT_MAX_RANK;
- * ERR_STOPPED; ERR_MEMORY; errors of reading images and of writing. */
+ * options: NULL means the defaults. All maps are in memory at the same time, two bytes for each attention weight.
+ * Errors: ERR_ARGUMENT (count, an index outside the data set); ERR_NOT_FOUND if no attention node matches `nodes`;
+ * ERR_MISMATCH if the transform's result does not fit the model; ERR_FORMAT if no image can be decoded; ERR_NONFINITE
+ * if a weight or an output is NaN or infinite; ERR_UNSUPPORTED for models that are not in f32, and for outputs of rank
+ * ATT_MAX_RANK; ERR_STOPPED; ERR_MEMORY; errors of reading images and of writing. */
 ATT_API att_status att_maps_write(const att_model *model, att_weights *weights, const att_dataset *dataset,
                                   const att_transform_options *transform, const att_maps_options *options,
                                   const char *path);

@@ -37,7 +37,7 @@ typedef struct att_instrument_info {
     const char *unit;
     const char *formula; /* formula of one sample's number */
     const char *source;  /* source of the formula */
-    const char *reading; /* how choices were made that the source leaves open */
+    const char *reading; /* how the instrument decides what the source leaves open */
     const char *options; /* its option, "per=addition or block", used as in "nsi:per=block"; the first value is the
                             default. NULL: none */
     bool needs_labels;   /* it needs the classes of the samples */
@@ -47,12 +47,13 @@ typedef struct att_instrument_info {
                        differently */
     /* Statistics with a title or unit of their own; the last has no name. NULL: none. */
     const att_statistic_info *statistics;
-    /* The readings: variants in which every statistic is reported. A statistic is then called "tns unit", or just as
-     * its reading. NULL-terminated; NULL: none. */
+    /* Names of the readings: interpretations of an ambiguous formula, in each of which every statistic is reported. A
+     * statistic is then called "tns unit" (statistic and reading), or only "unit" (the reading). NULL-terminated; NULL:
+     * none. */
     const char *const *readings;
     const char *readings_agree; /* meaning of equal figures in all readings: "no gates here" */
     const char *brief;          /* the statistic shown in tables of sweeps; NULL: all */
-    const char *score;          /* the statistic that rates a network, more is better; NULL: none */
+    const char *score;          /* the statistic that rates a network, larger is better; NULL: none */
     /* The statistic whose rank correlation with scores sweeps report by default, in each reading. NULL: none. */
     const char *predictor;
     /* Why another instrument ignores figures marked by att_asking_exclude(). NULL: none is marked. */
@@ -112,7 +113,8 @@ ATT_API int att_measure_count(const att_measure *measure);
 ATT_API att_measurement att_measure_at(const att_measure *measure, int index);
 /* Returns all figures; valid until the next call for this `measure`. */
 ATT_API const att_measurement *att_measure_all(att_measure *measure);
-/* Returns the figures that have samples, for an event, and their number in *count; valid as long. */
+/* Returns the figures that have samples, as an event needs them, and their number in *count; valid until the next call
+ * for this `measure`. */
 ATT_API const att_measurement *att_measure_observed(att_measure *measure, int *count);
 /* The instruments of the measure, and their descriptions. */
 ATT_API int att_measure_instrument_count(const att_measure *measure);
@@ -240,10 +242,10 @@ typedef struct att_residual_step {
      * rounding, and for blocks. */
     att_value branch;
     char scope[192];
-    bool begins; /* first addition of a stage: of the network, or after a change of shapes */
+    bool begins; /* first addition of the network, or first after a change of shapes */
 } att_residual_step;
-/* Finds the next residual addition after node `after` (-1: the first), in the network's order, whatever the user's
- * pattern; returns false if there is none. */
+/* Finds the next residual addition after node `after` (-1: the first), in the network's order. The user's pattern does
+ * not matter. Returns false if there is none. */
 ATT_API bool att_residual_step_next(const att_graph *graph, int after, att_residual_step *step);
 /* As att_residual_step_next(), but consecutive additions of one block ("blocks.3.add1", "blocks.3.add2") are one step,
  * "blocks.3". */

@@ -62,7 +62,8 @@ typedef struct att_model_info {
     int height, width; /* sides of its images */
 } att_model_info;
 /* The variants, in the list's order; index: 0..count-1. parameters and gmacs are 0, because computing them means
- * building the graph, which is slow for big networks; att_model_measure() fills them in. */
+ * building the graph, which is slow for big networks. att_model_measure() builds the network info->name and sets both.
+ * Errors: those of att_model_create(). */
 ATT_API int att_model_count(void);
 ATT_API att_model_info att_model_at(int index);
 ATT_API att_status att_model_measure(att_context *context, att_model_info *info);
@@ -102,8 +103,8 @@ ATT_API ATT_MUST_CHECK att_status att_model_create(att_context *context, const c
 ATT_API void att_model_destroy(att_model **model);
 ATT_API att_graph *att_model_graph(const att_model *model); /* owned by the model */
 ATT_API const char *att_model_name(const att_model *model);
-/* Returns all options of the model's family with their values: what a checkpoint must record to rebuild the model.
- * Lives as long as the model. */
+/* Returns all options of the model's family with their values. A checkpoint records them so that the model can be
+ * rebuilt. Lives as long as the model. */
 ATT_API const att_option_values *att_model_options(const att_model *model);
 /* Returns the number of classes of the head; 0: no head. */
 ATT_API int att_model_classes(const att_model *model);
@@ -111,8 +112,8 @@ ATT_API att_task_info att_model_task(const att_model *model);
 /* Returns the number of tokens of the network's largest attention, class tokens included; 0 without attention. */
 ATT_API int64_t att_model_tokens(const att_model *model);
 ATT_API att_preprocess att_model_preprocess(const att_model *model);
-/* Replaces the preprocessing, which checkpoints then record. Use it if images are prepared in another way. The sides
- * and in_chans are not changed: they are those of the graph. */
+/* Replaces the preprocessing that checkpoints record. Use it if images are prepared in another way. The sides and
+ * in_chans are not changed: they are those of the graph. */
 ATT_API void att_model_set_preprocess(att_model *model, const att_preprocess *preprocess);
 
 /* The description of a network from which it can be built again, with its preprocessing. */
@@ -121,8 +122,8 @@ typedef struct att_identity {
     att_option_values options; /* without options that only affect training */
     att_preprocess preprocess;
     /* Image size and crop with which timm's validate.py evaluates the weights, from config.json or the pretrained tag.
-     * 0: none is known, or the source of the tag gives a size or crop itself. `preprocess` is that of the weights'
-     * training. */
+     * 0: not known, or replaced because the source that names the tag also gives an image size or crop. `preprocess` is
+     * that of the weights' training. */
     int test_height, test_width;
     double test_crop_pct;
     char origin[512]; /* sources of all facts, with the options that differ from the named variant's */
@@ -132,7 +133,7 @@ typedef struct att_identity {
 ATT_API att_identity att_model_identity(const att_model *model);
 
 /* Describes the head of a network with these options (NULL: none) for people: "10 classes", "no head", or "task NAME"
- * if the task has a head of its own. context: has the tasks. Returns `text`. */
+ * if the task has a head of its own. context: the one in which the tasks are registered. Returns `text`. */
 enum { ATT_HEAD_TEXT = ATT_OPTION_KEY + 8 };
 ATT_API char *att_head_describe(const att_context *context, const att_option_values *options, char text[ATT_HEAD_TEXT]);
 /* Describes a network for people: its name, the size of its images, its head, the source of the identity, and the
@@ -160,15 +161,19 @@ ATT_API char *att_identity_describe(const att_context *context, const att_identi
  *
  * Errors:
  *
- *   ERR_UNSUPPORTED   whatever the caller gives: a source names a network that timm has and attscope lacks; a source
- * names two networks; a source has an argument of timm's constructors with which the same tensors compute something
- * else (act_layer, output_stride, ...); config.json is that of the transformers library. Unless the caller gives
- * another: a module or task that is neither built in nor registered with the context. Also: a tensor that no model here
- * has (named); a described network that cannot be built (global_pool "max"); an embed_dim that is not the variant's,
- * and no source gives num_heads; an fc_norm that the variant lacks, and no source gives global_pool, which the tensors
- * do not show ERR_MISMATCH      the tensors are not those of the named network with the given options, but those of
- * another one ERR_NOT_FOUND     no source names a known network (the message lists the models that fit) ERR_FORMAT side
- * files or metadata that cannot be parsed
+ *   ERR_UNSUPPORTED   in all cases, even if the caller gives another value: a source names a network that timm has and
+ *                     attscope lacks; a source names two networks; a source has an argument of timm's constructors
+ *                     that changes what the same tensors compute (act_layer, output_stride, ...); config.json is that
+ *                     of the transformers library
+ *   ERR_UNSUPPORTED   unless the caller gives another value: a module or task that is neither built in nor registered
+ *                     with the context
+ *   ERR_UNSUPPORTED   also: a tensor that no model here has (the message names it); a described network that cannot be
+ *                     built (global_pool "max"); tensors with another embed_dim than the variant's, if no source gives
+ *                     num_heads; tensors with an fc_norm that the variant lacks, if no source gives global_pool (the
+ *                     tensors do not show these options)
+ *   ERR_MISMATCH      the tensors do not fit the named network with the given options, but fit another one
+ *   ERR_NOT_FOUND     no source names a known network (the message lists the models that fit)
+ *   ERR_FORMAT        side files or metadata that cannot be parsed
  *
  * and those of att_model_resolve().
  */

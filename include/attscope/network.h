@@ -53,11 +53,12 @@ ATT_API void att_network_close(att_network **network);
  * ERR_ARGUMENT if `path` is too small. */
 ATT_API att_status att_network_locate(att_context *context, const char *what, char *path, size_t size);
 /* Makes a network from an existing model and weights, such as a training's; both must outlive the network. Of the
- * options only backend and precision are used; NULL means the defaults. */
+ * options only backend and precision are used; NULL means the defaults. On success the caller owns *network and frees
+ * it with att_network_close(). Errors: ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_network_wrap(const att_model *model, att_weights *weights,
                                                    const att_network_options *options, att_network **network);
 
-/* Properties of the network. Pointers live as long as it. */
+/* Properties of the network. The pointers live as long as the network. */
 ATT_API const char *att_network_path(const att_network *network);        /* path of the weights' file; NULL: no file */
 ATT_API const att_tensors *att_network_file(const att_network *network); /* NULL: no file */
 ATT_API const att_identity *att_network_identity(const att_network *network);
@@ -72,7 +73,8 @@ ATT_API bool att_network_is_averaged(const att_network *network); /* the file's 
 ATT_API const char *att_network_class_name(const att_network *network, int number);
 /* Returns all class names, by number, and their count (count may be NULL); NULL and *count 0 if they are unknown. */
 ATT_API const char *const *att_network_class_names(const att_network *network, int *count);
-/* Returns the data set whose class names these are ("imagenet-1k"); NULL if they come from elsewhere. */
+/* Returns the data set from whose built-in names the class names come ("imagenet-1k"); NULL if they have another
+ * source. */
 ATT_API const char *att_network_known_classes(const att_network *network);
 /* Replaces the class names by those of a data set whose names are built in (att_known_classes_find()), or else by the
  * lines of a file, from class 0. After a failure the names are unchanged. Errors: ERR_ARGUMENT if `from` is neither
@@ -84,21 +86,23 @@ ATT_API ATT_MUST_CHECK att_status att_network_name_classes(att_network *network,
 ATT_API ATT_MUST_CHECK att_status att_network_set_class_names(att_network *network, const char *const *names,
                                                               int count);
 
-/* Returns the preprocessing of the weights' training; it differs from the identity's if test_images changed that. */
+/* Returns the preprocessing with which the weights were trained. If test_images is set, the identity's preprocessing
+ * can differ from it. */
 ATT_API att_preprocess att_network_trained_preprocess(const att_network *network);
-/* The transform from images to the network's input, as in its evaluation. att_network_set_preprocess() changes the
- * preprocessing, except for sides and channels (ERR_MISMATCH). */
+/* Returns the transform from images to the network's input, as att_network_evaluate() uses it.
+ * att_network_set_preprocess() changes the preprocessing, except for sides and channels (ERR_MISMATCH). */
 ATT_API att_transform_options att_network_transform(const att_network *network);
 ATT_API att_status att_network_set_preprocess(att_network *network, const att_preprocess *preprocess);
 
 /* Selects the tensors that later runs return. names: a list separated by commas; blanks around a name are ignored.
  * NULL, as in a new network, means the outputs of the network's task ("logits"; "features" without a head). Names:
- *   those outputs;
+ *   the outputs of the task;
  *   "features" [C], the input of the classifier;
- *   "tokens" [N, C], the output of the last block. Networks that apply the final norm only to the pooled token give
- * these tokens before that norm; "stage1" .. "stage4" [h, w, C], the outputs of a convolutional network's stages; of an
- * attention node ('*' and '?' allowed): "blocks.3.attn.map" [H, N, N], the attention weights of all queries;
- *   "blocks.3.attn.stats" [H, N, ATT_ATTENTION_STATS]; "blocks.3.attn.summary" [H, ATT_ATTENTION_SUMMARY] (ops.h).
+ *   "tokens" [N, C], the output of the last block. If a network applies the final norm only to the pooled token,
+ *     these are the tokens before that norm;
+ *   "stage1" .. "stage4" [h, w, C], the outputs of a convolutional network's stages;
+ *   for each attention node ('*' and '?' allowed): "blocks.3.attn.map" [H, N, N], the attention weights of all queries;
+ *     "blocks.3.attn.stats" [H, N, ATT_ATTENTION_STATS]; "blocks.3.attn.summary" [H, ATT_ATTENTION_SUMMARY] (ops.h).
  * Errors: ERR_NOT_FOUND if the network lacks one of the names: nothing changes, and the message lists the names that
  * exist. */
 ATT_API ATT_MUST_CHECK att_status att_network_want(att_network *network, const char *names);
@@ -108,11 +112,11 @@ ATT_API ATT_MUST_CHECK att_status att_network_want(att_network *network, const c
  * att_model_load(). Plans of the last few sizes are kept. *answers: one tensor for each selected name
  * (att_batch_field()); the network owns the data, which is valid until its next run or change. The answer to an image
  * does not depend on the other images. Errors: ERR_UNSUPPORTED or ERR_ARGUMENT for sides that the network cannot take;
- * ERR_ARGUMENT (count); ERR_NONFINITE, with *answers set, if they contain NaN or infinity. */
+ * ERR_ARGUMENT (count); ERR_NONFINITE, with *answers set, if the tensors contain NaN or infinity. */
 ATT_API att_status att_network_run(att_network *network, const float *pixels, int count, int height, int width,
                                    att_batch *answers);
 /* As att_network_run(), for decoded images of any size (with the network's channels), and for JPEG, PNG and WebP files.
- * They are transformed by att_network_transform(). */
+ * The images are transformed by att_network_transform(). */
 ATT_API att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers);
 ATT_API att_status att_network_run_files(att_network *network, const char *const *paths, int count, att_batch *answers);
 ATT_API att_status att_network_run_file(att_network *network, const char *path, att_batch *answers);
@@ -128,8 +132,8 @@ ATT_API att_status att_network_describe(const att_network *network, const att_ba
 
 /* Creates instruments for att_network_evaluate() (att_evaluate_options.measure). with, nodes: as in
  * att_measure_create(), NULL included. On success the caller owns *measure, which may outlive the network. A network
- * keeps the probes of the last measure only: after another call of this function, evaluation refuses earlier measures.
- * Their figures stay readable. att_network_run() does not use instruments. */
+ * keeps the probes of the last measure only: after another call of this function, att_network_evaluate() refuses
+ * earlier measures, but their figures can still be read. att_network_run() does not use instruments. */
 ATT_API ATT_MUST_CHECK att_status att_network_observe(att_network *network, const char *with, const char *nodes,
                                                       att_measure **measure);
 /* Opens a data set for this network: one path as by att_dataset_open(), several as by att_dataset_open_images(). Class

@@ -128,22 +128,22 @@ typedef struct att_module {
     /* Name of the module's scope below the branch's scope: "cb"; 1 to 23 letters, digits and underscores, the first a
      * letter; not the name of a layer of a network. Two modules with the same scope cannot be at one place. */
     const char *scope;
-    /* Name of one parameter below the scope ("weight"; '*' and '?' allowed). A checkpoint without metadata has the
-     * module where this name is in the module's scope. Required for a module with parameters; NULL: the module has
-     * none. */
+    /* Name of one parameter below the scope ("weight"; '*' and '?' allowed). If a checkpoint has no metadata, a
+     * parameter of this name in the module's scope shows that the network has the module at that place. Required for a
+     * module with parameters; NULL: the module has none. */
     const char *parameter;
-    /* Names in checkpoints of other widespread code. other_names: pairs of a parameter's name here and there, {"fc1",
-     * "fc.0"}. other_scope: the scope there, "eca". constant: name of a tensor in that scope that is not learnt and
-     * shows that the module is there. NULL: none. */
+    /* Names in checkpoints of other widely used implementations. other_names: pairs of a parameter's name here and in
+     * those checkpoints, {"fc1", "fc.0"}. other_scope: the scope in those checkpoints, "eca". constant: name of a
+     * tensor in that scope that is not learnt; its presence shows that the network has the module. NULL: none. */
     const char *other_names[ATT_MODULE_OTHER_NAMES][2];
     const char *other_scope, *constant;
     double (*constant_at)(att_shape shape, int64_t e); /* value of element e of `constant`, of shape [C, h, w] */
     /* Adds the module to the scope's graph and returns the changed branch, with the shape of `branch`; it will be added
      * to `identity`. scope: the module's own at this place, "blocks.0.mlp.cb". Declare parameters in it
-     * (att_scope_parameter()), and call att_scope_enter() so that nodes have its name. values: one for each option. Use
-     * the operations of attscope/ops.h, which have gradients, and the layers above. The library calls this once for
-     * each place when it builds a network, and on other graphs to compare the shapes of parameters with those of a
-     * file.
+     * (att_scope_parameter()), and call att_scope_enter() so that nodes are named after the scope. values: one for each
+     * option. Use the operations of attscope/ops.h, which have gradients, and the layers above. The library calls this
+     * once for each place when it builds a network, and on other graphs to compare the shapes of parameters with those
+     * of a file.
      *
      * Report failures with att_graph_fail() and return ATT_NONE. After any failure `branch` is ATT_NONE, which
      * operations accept; its shape then has rank 0. The graph fails with ERR_MISMATCH if the result has another shape
@@ -177,8 +177,8 @@ typedef struct att_module_choice {
     const att_module *module; /* NULL: none */
     double values[ATT_MODULE_OPTIONS];
 } att_module_choice;
-/* Parses such a text. Errors: ERR_NOT_FOUND for an unknown module, with the nearest name; ERR_ARGUMENT for its options:
- * an unknown name, one given twice, an invalid value. */
+/* Parses the text of a choice. Errors: ERR_NOT_FOUND for an unknown module, with the nearest name; ERR_ARGUMENT for its
+ * options: an unknown name, one given twice, an invalid value. */
 ATT_API att_status att_module_parse(att_context *context, const char *text, att_module_choice *choice);
 /* Applies the choice in its scope below `scope` ("blocks.0.mlp" gives "blocks.0.mlp.cb.weight"). Returns the branch
  * itself if the choice has no module. A branch of the wrong kind fails the graph (ERR_UNSUPPORTED). */

@@ -98,7 +98,7 @@ ATT_API att_value att_attention(att_graph *graph, att_value qkv, const att_atten
 enum { ATT_ATTENTION_STATS = 8 };
 ATT_API att_status att_ask_attention_stats(att_graph *graph, const char *pattern);
 ATT_API att_status att_ask_attention_map(att_graph *graph, const char *pattern);
-/* Mean statistics over the queries, see att_attention_summary(). */
+/* Means of the statistics over the queries, see att_attention_summary(). */
 ATT_API att_status att_ask_attention_summary(att_graph *graph, const char *pattern);
 
 /* --- for probes (attscope/graph.h): these operations have no gradient -------------------------------------------- */
@@ -112,8 +112,8 @@ enum { ATT_ATTENTION_SUMMARY = 8 };
 ATT_API att_value att_attention_summary(att_graph *graph, att_value stats, int prefix);
 
 /* Norms of a residual step: |before|, |after - before|, |branch|, Euclidean over all elements of a sample: y
- * [ATT_STEP_NORMS]. branch may be ATT_NONE if it equals after - before except for rounding, which is then used instead.
- */
+ * [ATT_STEP_NORMS]. If branch is ATT_NONE, after - before takes its place; use this where both are equal except for
+ * rounding. */
 enum { ATT_STEP_NORMS = 3 };
 ATT_API att_value att_step_norms(att_graph *graph, att_value before, att_value after, att_value branch);
 
@@ -154,7 +154,7 @@ ATT_API att_value att_conv2d(att_graph *graph, att_value x, att_value weight, at
 /* y = (x - m) / sqrt(v + eps) * gamma + beta over x [.., C]; gamma, beta [C] shared. In inference m and v are the
  * buffers mean and variance [C]. In training they are the mean and the biased variance over all rows of all samples of
  * the run, and the buffers become (1 - momentum) old + momentum new, with the unbiased variance; a run with a single
- * row is ERR_ARGUMENT. frozen: training uses the buffers too. (Ioffe, Szegedy 2015) */
+ * row fails with ERR_ARGUMENT. frozen: training uses the buffers too. (Ioffe, Szegedy 2015) */
 typedef struct att_batch_norm_options {
     double eps, momentum; /* 0: 1e-5, 0.1 */
     bool frozen;
@@ -179,8 +179,9 @@ ATT_API att_value att_avg_pool(att_graph *graph, att_value x, const att_pool_opt
 /* y [height, width, C]: means of x [h, w, C] over the rows floor(i h / height) .. ceil((i + 1) h / height) - 1, and
  * columns likewise. */
 ATT_API att_value att_adaptive_avg_pool(att_graph *graph, att_value x, int height, int width);
-/* Option-A shortcut: y[i, j] = x[stride i, stride j], with (channels - C) / 2 zero channels before it and the remaining
- * zero channels after it: y [ceil(h / stride), ceil(w / stride), channels]. (He et al. 2016, networks for CIFAR) */
+/* Option-A shortcut: y[i, j] = x[stride i, stride j], with (channels - C) / 2 zero channels before the channels of x
+ * and the remaining zero channels after them: y [ceil(h / stride), ceil(w / stride), channels]. (He et al. 2016,
+ * networks for CIFAR) */
 ATT_API att_value att_shortcut_pad(att_graph *graph, att_value x, int stride, int channels);
 
 /* Reductions over all rows of x [.., C], for each channel: mean, y [C]; maximum, y [C] (of several equal maxima the
@@ -239,9 +240,9 @@ ATT_API att_value att_windows(att_graph *graph, att_value x, const att_window_op
  * parameters height and width are H and W. As window_reverse and torch.roll by (shift_y, shift_x). */
 ATT_API att_value att_windows_back(att_graph *graph, att_value windows, int height, int width,
                                    const att_window_options *options);
-/* Merges each 2 x 2 pixels of a map x [H, W, C] into one: y [ceil(H / 2), ceil(W / 2), 4 C]; y[i, j] is the
- * concatenation of x[2i, 2j], x[2i + 1, 2j], x[2i, 2j + 1] and x[2i + 1, 2j + 1], with zeros outside x. The order of
- * timm's PatchMerging. */
+/* Merges each block of 2 x 2 pixels of a map x [H, W, C] into one pixel: y [ceil(H / 2), ceil(W / 2), 4 C]; y[i, j] is
+ * the concatenation of x[2i, 2j], x[2i + 1, 2j], x[2i, 2j + 1] and x[2i + 1, 2j + 1], with zeros outside x. timm's
+ * PatchMerging has the same order. */
 ATT_API att_value att_merge_patches(att_graph *graph, att_value x);
 
 /* Looks up rows of a shared table [V, C]: y[.., c] = table[indices[..], c]. indices [..]: a sample value or a constant,

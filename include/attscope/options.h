@@ -48,12 +48,12 @@ typedef struct att_option {
      * messages name the nearest one and say that it differs in this option. The text is the option's name in these
      * messages: "the stem". NULL: the option is not compared in this way. */
     const char *beside;
-    /* The tensors of a file do not show the value, so it must be given. The text is the option's name in messages: "the
-     * number of heads". NULL: the tensors show the value, or the named network's value is used. */
+    /* The tensors of a file do not show the value, so the caller must give it. The text is the option's name in
+     * messages: "the number of heads". NULL: the tensors show the value, or the named network's value is used. */
     const char *unseen;
     att_option_kind kind;
-    bool detailed;       /* for texts: a choice may be followed by a colon and details: "se:ratio=8" */
-    bool free;           /* two networks that differ only in this option may have the same name */
+    bool detailed; /* for texts: a choice may be followed by a colon and details: "se:ratio=8" */
+    bool free; /* not compared when a network is matched with the named ones: networks of one name may differ in it */
     bool presence;       /* for numbers: networks are compared only by whether the value is above 0 */
     bool training;       /* affects training, not what the network computes: not recorded in a network's identity */
     bool internal;       /* known only from the tensors of a file: neither a flag nor recorded */
@@ -64,7 +64,7 @@ typedef struct att_option {
  * int[2] for SIDES, double for REAL, char[] for TEXT. Without a value, numbers are -1 and texts "". */
 #define ATT_OPTION_AT(type, member) .offset = offsetof(type, member), .size = sizeof((type *)0)->member
 
-/* A buffer that is large enough for every such struct. */
+/* A buffer that is large enough for the struct of any owner of options. */
 typedef union att_settings_room {
     char bytes[1024];
     double aligned;
@@ -107,8 +107,8 @@ ATT_API const char *att_options_text(const att_option_values *values, const char
  * "0" for switches. Returns false and changes nothing if the texts do not fit the option's kind, are out of range, or
  * are too many. */
 ATT_API bool att_option_store(const att_option *option, const char *const *texts, int count, att_option_values *values);
-/* Formats the value of an option as such texts, numbers in their shortest form, equal sides as one number. Returns the
- * number of texts, 0 if no value was given. */
+/* Formats the value of an option as texts that att_option_store() parses: numbers in their shortest form, equal sides
+ * as one number. Returns the number of texts, 0 if no value was given. */
 enum { ATT_OPTION_NUMBERS = 2 };
 ATT_API int att_option_format(const att_option *option, const att_option_values *values,
                               char texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES]);

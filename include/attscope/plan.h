@@ -1,13 +1,13 @@
 /* attscope/plan.h - plans (compiled graphs) and sessions (which run them).
  *
  * A plan is immutable and can be shared by threads. It has three parts. The prologue runs once after the weights
- * change: it computes derived values and packs weights. The body runs once for each group of samples; gradients are
- * summed in lanes, in a fixed order. The epilogue runs once per batch: it propagates gradients through derived values.
- * Values of the whole batch (batch norm in training) split the body into segments: all threads wait at the end of each
- * segment.
+ * change: it computes derived values and packs weights. The body runs once for each group of samples. For gradients,
+ * the samples of a batch are divided among lanes; each lane sums the gradients of its samples, then the lanes are added
+ * in a fixed order. The epilogue runs once per batch: it propagates gradients through derived values. Values of the
+ * whole batch (batch norm in training) split the body into segments: all threads wait at the end of each segment.
  *
  * A session runs one plan. It owns the memory for activations and belongs to one user thread. Running allocates no
- * memory. An att_update (attscope/update.h) then changes the weights.
+ * memory. After the runs of a training step, an att_update (attscope/update.h) changes the weights.
  *
  * Reproducibility: the bits of a training step depend on the samples and their order, the seed and
  * att_plan_fingerprint(), which contains the graph, the group sizes and the number of lanes. They do not depend on
@@ -97,16 +97,16 @@ typedef struct att_plan_facts {
     int group, steps;      /* group: largest of all segments; steps: kernel calls of the body */
     int lanes, parts;      /* parts: threads that share one group */
     int segments;          /* 1, plus one for each point where the whole batch is needed (batch norm in training) */
-    size_t arena_bytes;    /* activations, per team of threads */
+    size_t arena_bytes;    /* activations, for each team of `parts` threads */
     size_t kept_bytes;     /* kept between segments, per sample of a session's largest batch */
-    size_t gradient_bytes; /* gradient lanes in the segment with most, without the first lane, which is the att_gradient
-                              itself */
-    size_t packed_bytes;
+    size_t gradient_bytes; /* gradient lanes in the segment that needs the most memory for them. The first lane is not
+                              counted: it is the att_gradient itself */
+    size_t packed_bytes;   /* packed weights */
 } att_plan_facts;
 ATT_API att_plan_facts att_plan_describe(const att_plan *plan);
 
-/* Inputs that sessions bind, and outputs that they return, probes included: name, type and shape per sample. Names live
- * as long as the plan. For an index past the last, the name is NULL. */
+/* Inputs that sessions bind, and outputs that sessions return, probes included: name, type and shape per sample. Names
+ * live as long as the plan. For an index past the last, the name is NULL. */
 ATT_API att_field att_plan_input_at(const att_plan *plan, int index);
 ATT_API att_field att_plan_output_at(const att_plan *plan, int index);
 
@@ -119,7 +119,7 @@ ATT_API ATT_MUST_CHECK att_status att_session_create(const att_plan *plan, att_w
                                                      att_session **session);
 ATT_API void att_session_destroy(att_session **session);
 
-/* Binds an input to host memory with one row per sample. It is read during runs and stays the caller's. Errors:
+/* Binds an input to host memory with one row per sample. The memory is read during runs and stays the caller's. Errors:
  * ERR_NOT_FOUND (no such input). */
 ATT_API att_status att_session_bind(att_session *session, const char *input, const void *rows);
 
@@ -128,7 +128,7 @@ ATT_API att_status att_session_bind(att_session *session, const char *input, con
 ATT_API att_status att_session_run(att_session *session, int batch);
 
 /* Copies rows [first, first + count) of an output of the last run to `rows`. Errors: ERR_NOT_FOUND (no such output),
- * ERR_ARGUMENT (rows beyond the batch of the last run; a probe, if the last run did not observe). */
+ * ERR_ARGUMENT (rows beyond the batch of the last run; a probe, if the last run did not compute probes). */
 ATT_API att_status att_session_output(att_session *session, const char *output, int first, int count, void *rows);
 
 /* Sets whether later runs compute the probes (att_graph_probe()); at first they do. Runs with `on` false skip the

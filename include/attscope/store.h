@@ -7,10 +7,11 @@
  *                   measurements: an array of instrument, node, head (missing for all heads together), statistic, mean,
  *                   deviation, n (samples), and samples, if they were kept: values of the first samples, to 5 digits
  *   summary.csv     every ATT_EVENT_EPOCH, as in timm: epoch, fields named train_..., fields named eval_..., lr. The
- * first epoch determines the columns events.out.tfevents.attscope scalars for TensorBoard: fields of steps; train_...
- * and eval_... of epochs, and the epoch's number as "epoch"; measurements of all heads together, as
- * "entropy/blocks.3.attn/mean" measure.jsonl   figures of a checkpoint (att_store_open_measured()): "run_begin",
- * "measure" and "run_end" as above
+ *                   first epoch determines the columns
+ *   events.out.tfevents.attscope
+ *                   scalars for TensorBoard: fields of steps; train_... and eval_... of epochs, and the epoch's number
+ *                   as "epoch"; measurements of all heads together, as "entropy/blocks.3.attn/mean"
+ *   measure.jsonl   figures of a checkpoint (att_store_open_measured()): "run_begin", "measure" and "run_end" as above
  *
  * Optionally an SQLite database for many runs, with application_id 0x61747473 and user_version 1:
  *
@@ -50,7 +51,7 @@ typedef struct att_store_resume {
 typedef struct att_store_options {
     const att_store_resume *resume; /* NULL: a new run */
     const char *database; /* path of the database, created if missing, in an existing folder; NULL: none. A library
-                             built without SQLite (-DATT_SQLITE=OFF) writes none and logs that */
+                             built without SQLite (-DATT_SQLITE=OFF) writes no database; the log says so */
 } att_store_options;
 
 /* Opens the records of a training in `folder`, which is created if missing. options: NULL means the defaults (all
@@ -68,11 +69,12 @@ ATT_API ATT_MUST_CHECK att_status att_store_open(att_context *context, const cha
 
 /* Opens the records of figures measured on a checkpoint of the run in `folder`, which is created if missing. Emit
  * ATT_EVENT_RUN_BEGIN, any number of ATT_EVENT_MEASURE, then ATT_EVENT_RUN_END. The figures of an earlier measurement
- * stay until that end. If its RUN_BEGIN had the same fields, its figures of statistics and nodes that were not measured
- * again are kept beside the new ones. If the fields differ, all its figures are replaced: the log says why, and the
- * earlier file becomes measure.previous.jsonl. These fields may differ: epoch, step, "checkpoint" and "use_ema" if a
- * field "weights" identifies the weights by their digest; "data" if a field "contents" identifies the images. database:
- * see att_store_options. Ownership and errors: as for att_store_open(). */
+ * stay in the file until ATT_EVENT_RUN_END. If the earlier RUN_BEGIN had the same fields, the earlier figures of
+ * statistics and nodes that were not measured again are kept beside the new ones. If the fields differ, all earlier
+ * figures are replaced: the log says why, and the earlier file becomes measure.previous.jsonl. The following fields are
+ * not compared: epoch, step, "checkpoint" and "use_ema" if a field "weights" identifies the weights by their digest;
+ * "data" if a field "contents" identifies the images. database: see att_store_options. Ownership and errors: as for
+ * att_store_open(). */
 ATT_API ATT_MUST_CHECK att_status att_store_open_measured(att_context *context, const char *folder,
                                                           const char *database, att_sink *sink);
 

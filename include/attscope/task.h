@@ -1,9 +1,9 @@
 /* attscope/task.h - what a network is trained for: head, targets, loss, metrics.
  *
- * A task defines the head of a network and its outputs, the targets of a sample and how they follow the changes of its
- * image, the loss, the metrics of an evaluation, and how predictions are shown. Loader, training, evaluation and
- * records use this definition. Tasks are found by name; "classification" is built in. A network's task is its option
- * "task".
+ * A task defines the head of a network and its outputs, the targets of a sample and how they change with the
+ * augmentation of its image, the loss, the metrics of an evaluation, and how predictions are shown. The loader,
+ * training, evaluation and records use this definition. Tasks are found by name; "classification" is built in. A
+ * network's task is its option "task".
  */
 #ifndef ATTSCOPE_TASK_H
 #define ATTSCOPE_TASK_H
@@ -155,7 +155,7 @@ typedef struct att_task_image {
     bool unlabelled; /* the data set's classes are not those of the network: show their names, but not their numbers */
 } att_task_image;
 
-/* A growing text. */
+/* A text buffer that grows. */
 typedef struct att_text att_text;
 /* Appends formatted text, as printf(). If memory runs out, the function that provided `text` reports it. */
 ATT_API void att_text_append(att_text *text, const char *format, ...) ATT_PRINTF(2, 3);
@@ -178,7 +178,8 @@ typedef struct att_task {
     void (*head)(att_graph *graph, const att_backbone *backbone);
 
     /* --- targets --- */
-    /* Describes the targets of a sample and returns their number. The names live as long as the descriptor. */
+    /* Describes the targets of a sample and returns their number. The names of the targets live as long as the
+     * descriptor. */
     int (*fields)(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS]);
     /* As in att_target_rules, for these fields; `user` is the att_task_settings. fill() runs on the loader's threads.
      * mix may be NULL: targets cannot be mixed. */
@@ -204,7 +205,7 @@ typedef struct att_task {
     /* Adds a batch to the state. answers: the network's outputs for these samples, F32, by name (att_batch_field()). */
     att_status (*observe)(att_context *context, void *state, const att_task_settings *settings, const att_batch *batch,
                           const att_batch *answers);
-    /* Adds the samples of another state. The order of merging changes the result by rounding at most. */
+    /* Adds the samples of `other` to `state`. The order of merging changes the result by rounding at most. */
     att_status (*merge)(att_context *context, void *state, const void *other);
     /* Writes the metrics of all samples so far: values[i] is info.metrics[i], NaN without samples. */
     void (*report)(const void *state, double *values);
@@ -212,15 +213,16 @@ typedef struct att_task {
     void (*end)(att_context *context, void *state);
 
     /* --- predictions --- */
-    /* As att_task_write() and att_task_describe(). NULL: these return ERR_UNSUPPORTED for the task. */
+    /* As att_task_write() and att_task_describe(). If a member is NULL, the function of the library returns
+     * ERR_UNSUPPORTED for the task. */
     att_status (*write)(att_context *context, const att_batch *answer, const att_answer_options *options,
                         att_json_writer *writer);
     att_status (*describe)(att_context *context, const att_batch *answer, const att_answer_options *options,
                            void (*line)(void *user, const char *text), void *user);
     /* Appends a caption for an image, as on the page of attention maps: one line with the prediction and the data set's
-     * target. Of the options only `labels` are set. `text` is empty at first; leave it empty if there is nothing to
-     * say. `answer` may lack the task's outputs (a network without a head). A caption of more than 4096 bytes is
-     * truncated. NULL: no captions. */
+     * target. Of the options only `labels` and `label_count` are set. `text` is empty at first; leave it empty if there
+     * is nothing to say. `answer` may lack the task's outputs (a network without a head). A caption of more than 4096
+     * bytes is truncated. NULL: no captions. */
     att_status (*caption)(att_context *context, const att_batch *answer, const att_answer_options *options,
                           const att_task_image *image, att_text *text);
 } att_task;

@@ -29,7 +29,7 @@ typedef enum att_dtype {
 #undef ATT_DTYPE_ENUM
 } att_dtype;
 
-/* Bytes of an element, 0 for values outside the list; name, "unknown" for these. */
+/* Return the size of an element in bytes, and the name of the type; 0 and "unknown" for values outside the list. */
 ATT_API size_t att_dtype_size(att_dtype dtype);
 ATT_API const char *att_dtype_name(att_dtype dtype);
 
@@ -60,7 +60,7 @@ template <typename... Dims> inline att_shape att_shape_of(Dims... dims)
 }
 #endif
 
-/* A tensor in host memory. Each function that takes or returns one says who owns `data`. */
+/* A tensor in host memory. Each function that takes or returns a tensor says who owns `data`. */
 typedef struct att_tensor {
     att_dtype dtype;
     att_shape shape;

@@ -5,14 +5,14 @@
  * before 1.6. Checksums of a zip archive are verified if it has them. A restricted interpreter reads the pickles: it
  * builds tensors and containers only, and never runs code from the file. Other objects of a training are skipped, also
  * those of classes that attscope does not know, unless they contain tensors where weights are expected. The tensors of
- * such a file are found in these steps:
+ * a PyTorch checkpoint are found in these steps:
  *
  *   1. the dictionary under the first of these keys that holds tensors; the search is repeated inside it: state_dict,
  *      model_state_dict, model, module, net, network, weights, params, teacher, student. If there is none, the file's
  *      own object: a dictionary, a list, or one tensor, which is named "tensor";
  *   2. the keys of nested containers are joined by dots;
- *   3. prefixes that all names have (module., _orig_mod., model., backbone., ...) are removed, even if a few other
- *      tensors lack them (a counter, a loss's weights).
+ *   3. prefixes that nearly all names have (module., _orig_mod., model., backbone., ...) are removed. At most 16 names,
+ *      and at most a quarter of them, may lack such a prefix (a counter, a loss's weights).
  *
  * Step 3 also applies to safetensors files.
  *
@@ -38,9 +38,10 @@ extern "C" {
 /* An open file. Several threads may read it at the same time, but they share the context's message. */
 typedef struct att_tensors att_tensors;
 
-/* Opens a file and checks everything except the tensors' contents; in a zip archive these too. The file stays open, and
- * a tensor is read when it is requested. The file must not be changed meanwhile, but it may be replaced by rename().
- * The file is not mapped into memory: if another program truncates it, reading fails with ERR_IO instead of a signal.
+/* Opens a file and checks everything except the tensors' contents. In a zip archive the contents are checked too, by
+ * their checksums. The file stays open, and a tensor is read when it is requested. The file must not be changed
+ * meanwhile, but it may be replaced by rename(). The file is not mapped into memory: if another program truncates it,
+ * reading fails with ERR_IO instead of a signal.
  *
  * Memory: for safetensors at most 5 times the length of the header, which may have 100,000,000 bytes as in the format's
  * reference implementation. For a PyTorch checkpoint, while it is being opened: its pickles (at most 1 GiB) and about
@@ -49,7 +50,7 @@ typedef struct att_tensors att_tensors;
  * On success the caller owns *file and closes it with att_tensors_close(). Errors, all with a message that names the
  * file and, if there is one, the tensor: ERR_FORMAT (says what was found and expected; for a pickle, which function it
  * would call); ERR_UNSUPPORTED (a tensor of rank above ATT_MAX_RANK, quantised or sparse tensors, a compressed archive,
- * a program); ERR_NOT_FOUND, ERR_IO, ERR_MEMORY, ERR_STOPPED (att_settings.stop).
+ * a TorchScript program); ERR_NOT_FOUND, ERR_IO, ERR_MEMORY, ERR_STOPPED (att_settings.stop).
  */
 ATT_API ATT_MUST_CHECK att_status att_tensors_open(att_context *context, const char *path, att_tensors **file);
 ATT_API void att_tensors_close(att_tensors **file);

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* An optimiser or schedule that --opt or --sched can name. All zero for an index outside 0..count-1. */
+/* An optimiser (flag --opt) or a schedule (flag --sched). All zero for an index outside 0..count-1. */
 typedef struct att_choice {
     const char *name, *summary;
 } att_choice;
@@ -32,12 +32,12 @@ typedef struct att_train_options {
                                               have their defaults */
     const char *backend;                   /* "cpu", "ref" */
     att_precision precision; /* ATT_MIXED is faster if att_context_has_bf16(); checkpoints are always f32 */
-    uint64_t seed;           /* of the order of data, augmentations, dropout and drop path */
+    uint64_t seed;           /* for the order of data, augmentations, dropout and drop path */
     int lanes;      /* gradient lanes; 0: as many as the context has threads, or after a resume the checkpoint's */
     int64_t memory; /* bytes for weights, optimiser, gradients, activations of a batch, and evaluation; the loader's
-                       images need more. With more memory less is recomputed; the bits do not change. 0: after a resume
-                       the checkpoint's value, else a fixed rule for each network. If it is too small: ERR_MEMORY, with
-                       the least that works */
+                       images need more. With more memory, fewer values are recomputed; the bits of the result do not
+                       change. 0: after a resume the checkpoint's value, else a fixed rule for each network. If it is
+                       too small: ERR_MEMORY, with the least that works */
     int epochs;
     int batch_size;           /* images per batch; the incomplete last batch of an epoch is dropped */
     int grad_accum_steps;     /* batches per update; the last update of an epoch may have fewer */
@@ -94,12 +94,11 @@ typedef struct att_train_options {
 
 /* The defaults are timm's: batch size 128, sgd (momentum 0.9, Nesterov), weight decay 2e-5, lr_base 0.1, cosine over
  * 300 epochs with 5 epochs of warm-up from 1e-5, no EMA (decay 0.9998), ten checkpoints, log every 50 updates, seed 42,
- * no mixing (probability 1, CutMix 0.5, by batches for those who switch it on), no repeats. The schedules "step" and
- * "multistep" multiply by 0.1 every 90 epochs and at 90, 180, 270. Options and metric of the task are its own defaults.
- */
+ * no mixing (probability 1, CutMix 0.5, by batches, if mixup or cutmix is set), no repeats. The schedules "step" and
+ * "multistep" multiply by 0.1 every 90 epochs and at 90, 180, 270. The task has its own default options and metric. */
 ATT_API att_train_options att_train_options_defaults(void);
 
-/* Returns whether images are mixed with each other. */
+/* Returns whether these options mix images with each other (Mixup or CutMix). */
 ATT_API bool att_train_mixes(const att_train_options *options);
 
 typedef struct att_train_result {
@@ -135,25 +134,29 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  * Events, none of which is emitted before all arguments have been checked:
  *
  *   ATT_EVENT_RUN_BEGIN   model, task, parameters, train_images, listing (att_dataset_listing() of the training
- * images), fingerprint, tokens (if the network has attention), and the settings as texts. Its epoch and step say where
- * a resumed training continues ATT_EVENT_STEP        loss (mean over the update's images), lr, grad_norm,
- * images_per_second, wait_share ATT_EVENT_EPOCH       train_loss, lr, images_per_second, wait_share; if there is
- * evaluation the task's metrics as eval_loss, eval_top1, ..., of the moving average if there is one, and then those of
- * the plain weights as eval_plain_loss, ...; with skip_corrupt also train_corrupt and eval_corrupt (images replaced and
- * left out) ATT_EVENT_WARNING     each image that cannot be decoded, once per call: message (image and reason), set
- * ("train", "eval") ATT_EVENT_MEASURE     split = "train", images; figures of the images of one update, computed with
- * the weights before that update, at the step that it makes. Without accuracy if images are mixed ATT_EVENT_RUN_END
- * status, message
+ *                         images), fingerprint, tokens (if the network has attention), and the settings as texts. The
+ *                         event's epoch and step say where a resumed training continues
+ *   ATT_EVENT_STEP        loss (mean over the update's images), lr, grad_norm, images_per_second, wait_share
+ *   ATT_EVENT_EPOCH       train_loss, lr, images_per_second, wait_share. After an evaluation also the task's metrics
+ *                         as eval_loss, eval_top1, ...: of the moving average of the weights if one is kept, followed
+ *                         by those of the plain weights as eval_plain_loss, ... With skip_corrupt also train_corrupt
+ *                         and eval_corrupt (numbers of images replaced and left out)
+ *   ATT_EVENT_WARNING     for each image that cannot be decoded, once per call: message (image and reason), set
+ *                         ("train", "eval")
+ *   ATT_EVENT_MEASURE     split = "train", images, and the figures of the images of one update, computed with the
+ *                         weights before that update; the event's step counts that update. Without accuracy if images
+ *                         are mixed
+ *   ATT_EVENT_RUN_END     status, message
  *
  * A resumed training gives the same bits as one that was not interrupted: weights, optimiser, moving average, logged
  * losses. The checkpoint records the settings that must agree; ERR_MISMATCH names the first that differs.
  *
- * result may be NULL; it is filled on failure too, as far as the training came. Errors: ERR_ARGUMENT (an option out of
- * range; fewer images than one batch; a model that has a loss already); ERR_NOT_FOUND (optimiser or schedule; with the
- * nearest name); ERR_UNSUPPORTED (mixing images although the task's targets cannot be mixed); ERR_NONFINITE (a loss or
- * gradient: the message names the update, the first node and the last good checkpoint, and the weights are those before
- * that update; or an evaluation: the epoch writes no checkpoint and no event); ERR_STOPPED (requested by `progress`:
- * last.safetensors was written after the update in progress); ERR_IO; errors of a sink.
+ * result may be NULL; after a failure it describes the training up to that point. Errors: ERR_ARGUMENT (an option out
+ * of range; fewer images than one batch; a model that has a loss already); ERR_NOT_FOUND (optimiser or schedule; with
+ * the nearest name); ERR_UNSUPPORTED (mixing images although the task's targets cannot be mixed); ERR_NONFINITE (a loss
+ * or gradient: the message names the update, the first node and the last good checkpoint, and the weights are those
+ * before that update; or an evaluation: the epoch writes no checkpoint and no event); ERR_STOPPED (requested by
+ * `progress`: last.safetensors was written after the update in progress); ERR_IO; errors of a sink.
  */
 ATT_API att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,
                              const att_train_options *options, att_train_result *result);

@@ -27,21 +27,24 @@ ATT_API ATT_MUST_CHECK att_status att_weights_create(const att_graph *graph, con
                                                      att_weights **weights);
 ATT_API void att_weights_destroy(att_weights **weights);
 
-/* Combines several weights objects, such as those of a backbone and of a head, so that plans and updates see one. The
- * result refers to the parts and holds no values itself; the parts must outlive it. Its parameters are those of the
- * first part, then those of the second, and so on. Its slots are those of the first part; adding a slot adds it to
- * every part. att_parameter_info.value has no meaning here. Errors: ERR_ARGUMENT (two parts have a parameter of the
- * same name; part_count is less than 1, in which case there is no context and no message), ERR_MISMATCH (parts of
- * different types, or in different memories), ERR_MEMORY. */
+/* Combines several weights objects, such as those of a backbone and of a head, so that plans and updates see a single
+ * weights object. The result refers to the parts and holds no values itself. On success the caller owns *joined; the
+ * parts must outlive it. Its parameters are those of the first part, then those of the second, and so on. Its slots are
+ * those of the first part; adding a slot adds it to every part. att_parameter_info.value has no meaning here. Errors:
+ * ERR_ARGUMENT (two parts have a parameter of the same name; part_count is less than 1, in which case there is no
+ * context and no message), ERR_MISMATCH (parts of different types, or in different memories), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **joined);
 
 /* As att_weights_join(), for two parts that may share names: where both have a parameter of one name, that of `over` is
- * used, whatever its shape. For inference only: att_gradient_create() refuses the result (ERR_ARGUMENT). */
+ * used, whatever its shape. On success the caller owns *covered; both parts must outlive it. For inference only:
+ * att_gradient_create() refuses the result (ERR_ARGUMENT). */
 ATT_API ATT_MUST_CHECK att_status att_weights_cover(att_weights *base, att_weights *over, att_weights **covered);
 
-/* Sets every parameter to the initial values of its att_init, drawn from `seed`, and every slot to zero. */
+/* Sets every parameter to the initial values of its att_init, drawn from `seed`, and every slot to zero. Returns
+ * ATT_OK. */
 ATT_API att_status att_weights_initialise(att_weights *weights, uint64_t seed);
 
+/* Returns the number of parameters and buffers. */
 ATT_API int att_weights_count(const att_weights *weights);
 /* Returns parameter `index` (0..count-1) in the graph's order of declaration. Its name lives as long as the weights. */
 ATT_API att_parameter_info att_weights_at(const att_weights *weights, int index);
@@ -51,6 +54,7 @@ ATT_API int att_weights_find(const att_weights *weights, const char *name);
 /* Adds a slot of zeros called `name`; an existing slot of that name is kept with its values. Errors: ERR_ARGUMENT if
  * there are 8 slots already, ERR_MEMORY. */
 ATT_API att_status att_weights_add_slot(att_weights *weights, const char *name);
+/* Number of slots; name of slot 0..count-1, which lives as long as the weights. */
 ATT_API int att_weights_slot_count(const att_weights *weights);
 ATT_API const char *att_weights_slot_name(const att_weights *weights, int slot);
 

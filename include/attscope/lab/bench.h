@@ -5,15 +5,15 @@
  *   GEMM rate         operations per second of oneDNN's matmul on all threads, with packed weights and no
  *                     post-ops, over the network's matrix products in their forward shapes for the whole batch.
  *                     Q K' and P V are one product per head. The products are in bf16 if the network's are
- *   share             images/s (operations per image) / (GEMM rate). GEMM is no upper limit for convolutions:
- *                     as a matrix product, a convolution has one row per pixel's window, which is far more
- *                     bytes than the convolution reads, and few columns
+ *   share             images/s (operations per image) / (GEMM rate). Convolutions can exceed the GEMM rate: as a
+ *                     matrix product, a convolution has one row for the window of each output pixel, so that it
+ *                     reads far more bytes than the convolution itself, and it has few columns
  *   operations        two per multiply-add of these products. Training counts three times the forward pass:
  *                     forward, gradient with respect to the data, gradient with respect to the weights
  *   memory rate       bytes per second of a[i] = b[i] + s c[i] on all threads, with arrays much larger than the
  *                     caches; each array is counted once (McCalpin's STREAM triad, 1995)
- *   floor             the larger of operations / GEMM rate and bytes / memory rate. Data that stays in a cache
- *                     can be faster than the second
+ *   floor             the larger of operations / GEMM rate and bytes / memory rate. A kernel can be faster than
+ *                     bytes / memory rate if its data stays in a cache
  */
 #ifndef ATTSCOPE_LAB_BENCH_H
 #define ATTSCOPE_LAB_BENCH_H
@@ -53,7 +53,7 @@ typedef struct att_bench_options {
     void (*row)(void *user, const att_profile_row *row);
     void *row_user;
 } att_bench_options;
-/* "cpu", ATT_FULL, batch 32, 5 repeats after 2, no profile, no instruments. */
+/* "cpu", ATT_FULL, batch 32, 5 repeats after 2 warm-up runs, no profile, no instruments. */
 ATT_API att_bench_options att_bench_options_defaults(void);
 
 typedef struct att_bench_result {
@@ -71,9 +71,9 @@ typedef struct att_bench_result {
 } att_bench_result;
 
 /* Benchmarks one network on random images in memory. Runs of the network and matrix products alternate, so that both
- * see the same state of the machine; the memory rate follows. peak_bytes is meaningful only if the process does nothing
- * else. options->model, options->network: as in att_model_create(). Errors: ERR_ARGUMENT (an option out of range; "ref"
- * in a build without that backend); those of building and running the network. */
+ * see the same state of the machine; the memory rate is measured afterwards. peak_bytes is meaningful only if the
+ * process does nothing else. options->model, options->network: as in att_model_create(). Errors: ERR_ARGUMENT (an
+ * option out of range; "ref" in a build without that backend); those of building and running the network. */
 ATT_API att_status att_bench_run(att_context *context, const att_bench_options *options, att_bench_result *result);
 
 /* Returns a lower bound for the seconds that the work of a profile's row takes on all threads: the larger of
@@ -81,13 +81,14 @@ ATT_API att_status att_bench_run(att_context *context, const att_bench_options *
 ATT_API double att_bench_floor(const att_bench_result *result, const att_profile_row *row);
 
 /* A network that the caller times run by run, to alternate between several cases, such as batch sizes or numbers of
- * threads. Batches may have up to options->batch_size images; repeats, warmup and profile are ignored. On success
- * *bench is the caller's, freed by att_bench_destroy(). Errors: those of att_bench_run(). */
+ * threads. Batches may have up to options->batch_size images; repeats, warmup and profile are ignored. On success the
+ * caller owns *bench and frees it with att_bench_destroy(). Errors: those of att_bench_run(). */
 typedef struct att_bench att_bench;
 ATT_API ATT_MUST_CHECK att_status att_bench_create(att_context *context, const att_bench_options *options,
                                                    att_bench **bench);
 ATT_API void att_bench_destroy(att_bench **bench);
-/* Times one run with `batch` images. */
+/* Times one run with `batch` images, 1..options->batch_size, and writes the time to *seconds. Errors: those of running
+ * the network. */
 ATT_API att_status att_bench_time(att_bench *bench, int batch, double *seconds);
 
 typedef struct att_bench_size {
@@ -175,7 +176,7 @@ typedef struct att_bench_data_options {
     int repeats;     /* timed passes over the data set, 1..1000 */
     int warmup;      /* passes before the timed ones, which also load the files into the page cache */
 } att_bench_data_options;
-/* 224 pixels, crop_pct 0.875 (resize to 256), 5 passes after 1. */
+/* 224 pixels, crop_pct 0.875 (resize to 256), 5 passes after 1 warm-up pass. */
 ATT_API att_bench_data_options att_bench_data_options_defaults(void);
 
 /* Measures images per second, the median over the passes. Errors: ERR_ARGUMENT; those of reading the images. */

@@ -60,13 +60,13 @@ typedef struct att_flag {
     const char *(*choice_in)(const att_context *context, int index); /* texts: see att_option.choice_in */
     const char *member; /* of the struct, for messages; NULL: they name the flag only */
     size_t offset, size;
-    size_t count_offset; /* ATT_FLAG_INTS: of the count in the struct */
+    size_t count_offset; /* ATT_FLAG_INTS: offset of the count in the struct */
     double low, high;    /* closed range of numbers; both 0: no limits */
     att_flag_kind kind;
     const att_option *declared; /* ATT_FLAG_DECLARED */
     int most;                   /* ATT_FLAG_REALS, ATT_FLAG_INTS: most numbers; 0: three */
     char letter;                /* -b; 0: none */
-    bool open;     /* numbers: 0 (pairs: 0, 0) means "not given", outside the range too, and is not shown */
+    bool open;     /* numbers: 0 (pairs: 0, 0) means "not given", even if 0 is outside the range, and is not shown */
     bool empty;    /* texts: "" is a value, not the default */
     bool detailed; /* texts: details may follow a choice, as in "se:ratio=8" */
     bool advisory; /* texts: the choices are for help and completion only; other texts are accepted */
@@ -93,7 +93,7 @@ typedef struct att_flag_group {
     att_status (*merge)(att_context *context, void *values);
     att_status (*complete)(att_context *context, void *values); /* called by att_flags_complete(); NULL: no effect */
     const char *owner; /* name of the group's struct in messages: "train"; NULL: messages do not name it */
-    /* Replaces all of the above in a group that consists of other groups, whose structs are part of its own. */
+    /* Replaces all members above in a group that consists of other groups, whose structs are part of its own. */
     const att_flag_use *parts;
     int part_count;
 } att_flag_group;
@@ -108,19 +108,21 @@ typedef struct att_flags_options {
     const att_flag_use *uses; /* copied; the groups must outlive the table */
     int use_count;
     size_t size;         /* of the struct that holds all values */
-    const char *command; /* the attscope command whose help messages refer to; NULL: none */
+    const char *command; /* messages refer users to the help of this attscope command; NULL: to none */
     /* For an unknown name: writes to `text` what to do instead and returns true, or returns false. NULL: not used. */
     bool (*explain_unknown)(att_context *context, const char *name, char *text, size_t size);
 } att_flags_options;
 
 typedef struct att_flags att_flags;
 
-/* On success the caller owns *flags and frees it by att_flags_destroy(). Error: ERR_MEMORY. */
+/* Creates a table of flags. On success the caller owns *flags and frees it with att_flags_destroy(). Error: ERR_MEMORY.
+ */
 ATT_API ATT_MUST_CHECK att_status att_flags_create(att_context *context, const att_flags_options *options,
                                                    att_flags **flags);
 ATT_API void att_flags_destroy(att_flags **flags);
 
-/* Flags of timm's scripts that were given but have no effect in attscope, each once. Zero-initialise. */
+/* The names of flags of timm's scripts that were given but have no effect in attscope, each name once. Initialise the
+ * struct with zeros. */
 enum { ATT_MOST_IGNORED = 32 };
 typedef struct att_ignored_flags {
     const char *names[ATT_MOST_IGNORED];
@@ -144,8 +146,8 @@ ATT_API att_status att_flags_parse(const att_flags *flags, int argc, char **argv
 /* Stores the values of a file. Texts point into `yaml`. path: for messages. ignored and errors: as above. */
 ATT_API att_status att_flags_read(const att_flags *flags, const char *path, const att_yaml *yaml, void *values,
                                   att_ignored_flags *ignored);
-/* Stores one value: "0.1"; several numbers are separated by spaces: "224 160". Texts point into `text`. Ignores timm's
- * flags that have no effect in attscope. Errors: as above. */
+/* Stores the value `text` of the flag `name`: "0.1"; several numbers are separated by spaces: "224 160". Texts point
+ * into `text`. Ignores timm's flags that have no effect in attscope. Errors: as above. */
 ATT_API att_status att_flags_set(const att_flags *flags, const char *name, const char *text, void *values);
 /* Call it after all sources are stored: combines flags that describe one value, such as --adaptor with --modules.
  * ERR_ARGUMENT if they contradict each other. */
@@ -153,7 +155,7 @@ ATT_API att_status att_flags_complete(const att_flags *flags, void *values);
 
 /* Writes every value to `path`, with underscores in keys. Errors: see att_yaml_write(). */
 ATT_API att_status att_flags_write(const att_flags *flags, const void *values, const char *path);
-/* Checks values that a program stored in the struct directly by the rules of the flags: ranges, number of values, and
+/* Applies the rules of the flags to values that a program stored in the struct directly: ranges, number of values, and
  * choices that are not advisory. Then replaces texts that are NULL by their defaults, and "" too if the row is not
  * `empty`. ERR_ARGUMENT names the first wrong value by its flag and its member; *values is then unchanged. */
 ATT_API att_status att_flags_check(const att_flags *flags, void *values);
@@ -174,8 +176,8 @@ ATT_API att_flag_place att_flags_at(const att_flags *flags, int index);
 /* Finds a row by its name or alias. */
 ATT_API att_flag_place att_flags_find(const att_flags *flags, const char *name);
 
-/* Formats a value as texts, one for each number. texts[] points into `numbers`, or at the value if that is a text.
- * Returns the number of texts; 0: no value was given. */
+/* Formats a value as texts, one for each number. The elements of texts[] point into `numbers`, or at the value itself
+ * if the value is a text. Returns the number of texts; 0: no value was given. */
 enum { ATT_FLAG_VALUE_BYTES = ATT_OPTION_TEXT_BYTES };
 ATT_API int att_flag_format(const att_flag_place *place, const void *values,
                             char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES], const char *texts[ATT_MOST_REALS]);

@@ -14,8 +14,8 @@ extern "C" {
 
 typedef struct att_json_writer att_json_writer;
 
-/* indented: one member per line, for people; otherwise everything on one line. On success *writer is the caller's,
- * freed by att_json_writer_destroy(). */
+/* indented: one member per line, for people; otherwise everything on one line. On success the caller owns *writer and
+ * frees it with att_json_writer_destroy(). Error: ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_json_writer_create(att_context *context, bool indented, att_json_writer **writer);
 ATT_API void att_json_writer_destroy(att_json_writer **writer);
 
@@ -25,7 +25,8 @@ ATT_API void att_json_end_object(att_json_writer *writer);
 ATT_API void att_json_begin_array(att_json_writer *writer);
 ATT_API void att_json_end_array(att_json_writer *writer);
 
-/* Within an object, comes before each value. In keys and strings, bytes that are not UTF-8 are replaced by U+FFFD. */
+/* Writes a key. Within an object, a key comes before each value. In keys and strings, bytes that are not UTF-8 are
+ * replaced by U+FFFD. */
 ATT_API void att_json_key(att_json_writer *writer, const char *key);
 /* NULL is written as null. */
 ATT_API void att_json_string(att_json_writer *writer, const char *text);
@@ -34,9 +35,9 @@ ATT_API void att_json_number(att_json_writer *writer, double value);
 ATT_API void att_json_integer(att_json_writer *writer, int64_t value);
 ATT_API void att_json_bool(att_json_writer *writer, bool value);
 
-/* Ends the document. *text is the document without a final newline, valid until the next call for this writer. That
- * call starts another document, also after a failure. Errors: ERR_MEMORY; ERR_ARGUMENT if the calls did not make
- * exactly one document. */
+/* Ends the document. *text is the document without a final newline, owned by the writer and valid until the next call
+ * for this writer. The next call starts another document, also after a failure. Errors: ERR_MEMORY; ERR_ARGUMENT if the
+ * calls did not make exactly one document. */
 ATT_API ATT_MUST_CHECK att_status att_json_writer_finish(att_json_writer *writer, const char **text, size_t *length);
 
 #ifdef __cplusplus

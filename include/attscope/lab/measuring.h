@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-/* Read during the call only. */
+/* The options are only read during the call. */
 typedef struct att_measuring_options {
     const char *with;  /* instruments, as in att_measure_create(); NULL: "all" */
     const char *nodes; /* pattern for the names of nodes; '*' and '?' allowed; NULL: "*" */
@@ -74,7 +74,7 @@ ATT_API void att_measured_free(att_measured *measured);
 ATT_API ATT_MUST_CHECK att_status att_measuring_check(att_context *context, const char *checkpoint, int data_count,
                                                       const att_measuring_options *options);
 
-/* Runs the network once on every image of `data`, measures it with the instruments, and records the figures. The
+/* Runs the network once on every image of `data`, observes it with the instruments, and records the figures. The
  * network must have been opened from a file. data: one data set, or several paths of images without classes. options:
  * NULL means the defaults. "all" leaves out instruments that need labels if the images have no classes, or classes that
  * differ from the network's. Maps use the network's names of classes (att_network_name_classes()).

@@ -37,13 +37,13 @@ typedef struct att_recipe_data {
 } att_recipe_data;
 
 typedef struct att_recipe_network {
-    const char *model;         /* timm's name; NULL: as files.initial_checkpoint or files.resume records it */
+    const char *model;         /* timm's name; NULL: the name recorded in files.initial_checkpoint or files.resume */
     att_option_values options; /* by key; a key that is missing has the model's value */
-    /* Only for the flags of these names, which are short forms of options. They are moved into `options` by
-     * att_recipe_read() and att_training_open(), and are then empty. Programs set the options instead. */
+    /* Values of flags that are short forms of options. att_recipe_read() and att_training_open() move them into
+     * `options` and empty these members. Programs set the options instead. */
     att_reals input_size;      /* channels, height, width: the options in_chans and img_size */
-    const char *adaptor;       /* of the module "step": the option modules, "step:adaptor=NAME"; NULL: not given */
-    const char *adaptor_input; /* the same for "step:input=NAME" */
+    const char *adaptor;       /* short form of the option modules, "step:adaptor=NAME"; NULL: not given */
+    const char *adaptor_input; /* short form of the option modules, "step:input=NAME"; NULL: not given */
 } att_recipe_network;
 
 /* Values that are not given (count 0, 0 or NULL) are those of the network. */
@@ -58,7 +58,7 @@ typedef struct att_recipe_images {
     bool no_aug;               /* transform images as in evaluation, without augmentation */
     const char *crop_mode;     /* "rrc" (default), "pad", "center" */
     const char *interpolation; /* NULL: as in evaluation */
-    double scale[2], ratio[2]; /* least and largest */
+    double scale[2], ratio[2]; /* "rrc": smallest and largest area, and aspect ratio */
     int pad;
     double hflip, vflip, color_jitter;
     const char *aa; /* RandAugment in timm's notation; NULL: none */
@@ -67,7 +67,7 @@ typedef struct att_recipe_images {
     int recount;
 } att_recipe_images;
 
-/* How often is train.measure_every. */
+/* Instruments that observe the training. train.measure_every says how often they observe an update. */
 typedef struct att_recipe_measure {
     const char *with;  /* instruments, separated by commas; NULL: none */
     const char *nodes; /* pattern of the names of nodes; default "*" */
@@ -112,14 +112,15 @@ ATT_API att_status att_recipe_default(att_context *context, att_recipe *recipe);
  * att_yaml_read() and att_flags_read(). */
 ATT_API ATT_MUST_CHECK att_status att_recipe_read(att_context *context, const char *path, att_recipe *recipe,
                                                   att_yaml **yaml);
-/* Writes every setting to a file that att_recipe_read() can read. */
+/* Writes every setting to a file that att_recipe_read() can read. Errors: see att_flags_write(). */
 ATT_API att_status att_recipe_write(att_context *context, const char *path, const att_recipe *recipe);
 
 /* --- the flags of a recipe ---------------------------------------------------------------------------------------- */
 
 /* The group of all settings; its struct is att_recipe. */
 ATT_API extern const att_flag_group att_recipe_group;
-/* Creates a table of that group alone. */
+/* Creates a table of that group alone. On success the caller owns *flags and frees it with att_flags_destroy(). Error:
+ * ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_recipe_flags(att_context *context, att_flags **flags);
 
 /* Groups that other commands use, too. Their structs are those above. */
@@ -131,8 +132,8 @@ ATT_API extern const att_flag_group att_recipe_engine_group;
  * no products in bf16 (att_context_has_bf16()), unless amp_force is set or the backend is "ref". */
 ATT_API att_status att_recipe_engine_check(att_context *context, const att_recipe_engine *engine);
 ATT_API att_precision att_recipe_precision(const att_recipe_engine *engine);
-/* Replaces the values of *preprocess that `given` has. ERR_ARGUMENT if there is neither one number nor one for each
- * channel. */
+/* Copies the values that `given` has to *preprocess. ERR_ARGUMENT if mean or std has neither one number nor one for
+ * each channel. */
 ATT_API att_status att_recipe_preprocess_apply(att_context *context, const att_recipe_preprocess *given,
                                                att_preprocess *preprocess);
 /* The choices of "interpolation"; NULL past the last. */

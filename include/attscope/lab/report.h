@@ -12,8 +12,8 @@
  *
  * The files are not trusted: no text from them becomes markup.
  *
- * Figures of a query (entropy, masses, the largest weight) come from maps.safetensors as they are. The attention
- * weights only colour the maps; the page has 8 bits of each.
+ * The figures of a query (entropy, its weights on itself and on prefix tokens, its largest weight) are taken from
+ * maps.safetensors unchanged. The attention weights only colour the maps; the page has 8 bits of each.
  */
 #ifndef ATTSCOPE_LAB_REPORT_H
 #define ATTSCOPE_LAB_REPORT_H
@@ -44,11 +44,11 @@ typedef struct att_report_result {
 
 /* Writes a page with the runs in `folders`, in this order. It replaces the file at `path` in one step; after a failure
  * that file is unchanged. A folder with sweep.json (attscope/lab/sweep.h) stands for its measured runs. A folder that
- * is given twice counts once, and the log says so. There may be 1 to ATT_REPORT_MAX_RUNS folders, and as many runs.
- * options: NULL means the defaults. result: filled on success; may be NULL. Errors: ERR_NOT_FOUND (a folder is
- * missing); ERR_FORMAT (a folder has neither metrics.jsonl nor measure.jsonl, and the log names the runs in it; a file
- * is damaged, and the message says which line and what was expected; an incomplete last line is left out with a
- * warning); ERR_ARGUMENT (count; NULL for a folder or `path`); ERR_UNSUPPORTED in a library built without the page
+ * is given twice counts once, and the log says so. An incomplete last line of a file is left out with a warning. There
+ * may be 1 to ATT_REPORT_MAX_RUNS folders, and as many runs. options: NULL means the defaults. result: filled on
+ * success; may be NULL. Errors: ERR_NOT_FOUND (a folder is missing); ERR_FORMAT (a folder has neither metrics.jsonl nor
+ * measure.jsonl, and the log names the runs in it; a file is damaged, and the message says which line and what was
+ * expected); ERR_ARGUMENT (count; NULL for a folder or `path`); ERR_UNSUPPORTED in a library built without the page
  * (-DATT_REPORT=OFF); ERR_IO, ERR_MEMORY. */
 ATT_API att_status att_report_write(att_context *context, const char *const *folders, int count,
                                     const att_report_options *options, const char *path, att_report_result *result);

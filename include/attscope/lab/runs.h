@@ -39,8 +39,8 @@ typedef struct att_run_place {
                            NULL: a new run */
 } att_run_place;
 
-/* Fails with ERR_ARGUMENT if the name is a path or longer than a file name may be, or if "auto" comes without a name.
- */
+/* Checks a place. Fails with ERR_ARGUMENT if `experiment` is a path or longer than a file name may be, or if `resume`
+ * is "auto" without `experiment`. */
 ATT_API ATT_MUST_CHECK att_status att_run_place_check(att_context *context, const att_run_place *place);
 
 /* Writes the path of the checkpoint to continue, or "" for a new run. Except with "auto", the file need not exist.
@@ -57,7 +57,7 @@ typedef struct att_run_folder {
 
 /* Chooses the folder of a training and fills *run; creates nothing. A continued run stays in its checkpoint's folder. A
  * new run gets OUTPUT/EXPERIMENT, or, without a name, OUTPUT/<date>-<time>-<model>-<size> as in timm, where size is
- * "224", or "224x160" if height and width differ. model: only used for such a name. Errors, *run is unchanged:
+ * "224", or "224x160" if height and width differ. model: only used for such a name. Errors, which leave *run unchanged:
  * ERR_MISMATCH if the folder of a new run already has last.safetensors; those of att_run_place_check(). */
 ATT_API ATT_MUST_CHECK att_status att_run_folder_choose(att_context *context, const att_run_place *place,
                                                         const char *model, int height, int width, att_run_folder *run);

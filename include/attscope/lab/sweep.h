@@ -5,9 +5,10 @@
  * folders of its runs and
  *
  *   sweep.json   an object with
- *                  runs: an array of {name, setting, seed, status, failure}. name: the run's folder in the sweep's.
- *                    status: as in att_planned_run ("measured": trained and measured). failure: only of failed runs
- *                  correlate: an array of {x, y}, the figures to correlate; missing if these are the default
+ *                  runs: an array of {name, setting, seed, status, failure}. name: the run's folder in the folder of
+ *                    the sweep. status: as in att_planned_run ("measured": trained and measured). failure: only for
+ *                    failed runs
+ *                  correlate: an array of {x, y}, the figures to correlate; missing if they are the default figures
  *                  settings, correlations, methods: as att_sweep_write_json() writes them
  *                  the options with which the sweep was started
  */
@@ -30,20 +31,20 @@ enum { ATT_SWEEP_MOST_RUNS = ATT_CORRELATE_MOST };
 
 typedef struct att_run_state {
     bool trained;                       /* the training finished */
-    bool measured;                      /* and its last checkpoint was measured with these instruments */
+    bool measured;                      /* trained, and the last checkpoint was measured with these instruments */
     char listing[ATT_DATASET_LISTING];  /* digest of the training images (att_dataset_listing()); "" if not recorded */
     char contents[ATT_DATASET_LISTING]; /* digest of the measured images (att_dataset_contents()); "" if not recorded */
     char split[64];                     /* the split that was measured; "" if not recorded */
     char failure[256];                  /* why the training ended early; "" if no failure is recorded */
 } att_run_state;
 
-/* Reads the state of the run in `folder` from its records. with: the list of instruments as the measurement was given
- * it (att_measuring_options.with); NULL means "all". A folder that is missing or has no records is neither trained nor
- * measured. Errors: ERR_FORMAT (a damaged record); ERR_ARGUMENT (`folder` is NULL); ERR_IO, ERR_MEMORY. */
+/* Reads the state of the run in `folder` from its records. with: the list of instruments that was passed to the
+ * measurement (att_measuring_options.with); NULL means "all". A folder that is missing or has no records is neither
+ * trained nor measured. Errors: ERR_FORMAT (a damaged record); ERR_ARGUMENT (`folder` is NULL); ERR_IO, ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_run_state_read(att_context *context, const char *folder, const char *with,
                                                      att_run_state *state);
 
-/* --- all of them -------------------------------------------------------------------------------------------------- */
+/* --- all runs of a sweep ------------------------------------------------------------------------------------------ */
 
 typedef struct att_sweep_run {
     const char *folder, *setting;
@@ -88,8 +89,8 @@ typedef struct att_sweep att_sweep;
 /* Reads the runs (0 to ATT_SWEEP_MOST_RUNS) and groups them by setting. Settings keep the order in which they first
  * occur. pairs: the figures to correlate, at most ATT_SWEEP_MOST_PAIRS; pair_count 0 means each instrument's predictor,
  * in each reading, with each instrument's score (att_instrument_info). seed: for the permutations and resamples of
- * att_correlate(). On success *sweep is the caller's, freed by att_sweep_destroy(); `runs` and `pairs` are copied.
- * Errors: ERR_ARGUMENT (a count out of range; a pointer in `runs` or `pairs` is NULL); for folders those of
+ * att_correlate(). On success the caller owns *sweep and frees it with att_sweep_destroy(); `runs` and `pairs` are
+ * copied. Errors: ERR_ARGUMENT (a count out of range; a pointer in `runs` or `pairs` is NULL); for folders those of
  * att_report_write(). */
 ATT_API ATT_MUST_CHECK att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int count,
                                                  const att_sweep_pair *pairs, int pair_count, uint64_t seed,

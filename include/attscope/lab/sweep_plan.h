@@ -51,8 +51,8 @@ typedef struct att_sweep_options {
  *   "waiting"   not trained to the end; after att_sweep_plan_open() this includes runs that failed or were stopped
  *   "trained"   trained, but not measured with these instruments
  *   "measured"  done
- *   "failed"    the last att_sweep_plan_run() of this plan failed in this run
- *   "stopped"   the last att_sweep_plan_run() of this plan was stopped in this run
+ *   "failed"    this run failed during the last att_sweep_plan_run() of this plan
+ *   "stopped"   this run was stopped during the last att_sweep_plan_run() of this plan
  */
 typedef struct att_planned_run {
     const char *setting; /* "lr=0.1", "modules=se:ratio=8" */
@@ -61,17 +61,17 @@ typedef struct att_planned_run {
     uint64_t seed;
     const char *status;
     const char *measure; /* the instruments to measure with: those that find something to observe in its network */
-    const char *failure; /* why the run has the status "failed": the reason that its step gave; "" otherwise */
+    const char *failure; /* for status "failed": the reason that the failed step gave; "" otherwise */
 } att_planned_run;
 
 typedef struct att_sweep_plan att_sweep_plan;
 
 /* Reads the recipe and lists the runs. For each setting with a run to do, it opens the data sets, builds the network
- * and checks the instruments, so that errors show before the first training. Writes no files. Two settings that mean
- * the same are one setting. The log lists the settings, and the instruments that are left out. On success *plan is the
- * caller's, freed by att_sweep_plan_close() before the context. Errors: ERR_ARGUMENT (a required option is NULL; a flag
- * or value that trainings do not have); ERR_MISMATCH (a run's folder has records of other data); the errors of opening
- * data sets and networks, with the setting in the message. */
+ * and checks the instruments, so that errors show before the first training. Writes no files. Settings with the same
+ * meaning ("modules=se" and "modules=se:ratio=16") count as one. The log lists the settings, and the instruments that
+ * are left out. On success the caller owns *plan and frees it with att_sweep_plan_close() before the context. Errors:
+ * ERR_ARGUMENT (a required option is NULL; a flag or value that trainings do not have); ERR_MISMATCH (a run's folder
+ * has records of other data); the errors of opening data sets and networks, with the setting in the message. */
 ATT_API ATT_MUST_CHECK att_status att_sweep_plan_open(att_context *context, const att_sweep_options *options,
                                                       att_sweep_plan **plan);
 ATT_API void att_sweep_plan_close(att_sweep_plan **plan);
@@ -105,8 +105,8 @@ typedef struct att_sweep_steps {
     void *progress_user;
 } att_sweep_steps;
 
-/* Carries out the steps that the runs lack. steps: NULL means that both run in this process. sweep.json is written
- * before the first run and after each. The sweep's folder is locked during the call.
+/* Carries out the steps that the runs still lack. steps: NULL means that both steps run in this process. sweep.json is
+ * written before the first run and after each. The sweep's folder is locked during the call.
  *
  * A run that fails gets the status "failed" and a line in the log; the sweep goes on and the result is ATT_OK. Another
  * call for the same plan repeats failed runs and continues stopped ones.
@@ -118,8 +118,8 @@ typedef struct att_sweep_steps {
  * Errors: ERR_STOPPED; ERR_IO (also if another sweep runs in the folder); ERR_MISMATCH (a run's folder has a training
  * with other settings). */
 ATT_API att_status att_sweep_plan_run(att_sweep_plan *plan, const att_sweep_steps *steps);
-/* The results of the measured runs after att_sweep_plan_run(); NULL before. Owned by the plan, until the next
- * att_sweep_plan_run(). */
+/* Returns the results of the measured runs; NULL before the first att_sweep_plan_run(). The plan owns them; they are
+ * valid until the next att_sweep_plan_run(). */
 ATT_API const att_sweep *att_sweep_plan_results(const att_sweep_plan *plan);
 /* Writes the contents of sweep.json as one object. Needs att_sweep_plan_run() before. */
 ATT_API void att_sweep_plan_write_json(const att_sweep_plan *plan, att_json_writer *writer);

@@ -33,8 +33,8 @@ typedef struct att_yaml_entry {
 
 typedef struct att_yaml att_yaml;
 
-/* Reads a file of at most 1 MiB and 4096 keys. On success *yaml is the caller's, freed by att_yaml_destroy(). Errors,
- * with the line: ERR_FORMAT; ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
+/* Reads a file of at most 1 MiB and 4096 keys. On success the caller owns *yaml and frees it with att_yaml_destroy().
+ * Errors: ERR_FORMAT (the message gives the line), ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_yaml_read(att_context *context, const char *path, att_yaml **yaml);
 /* As att_yaml_read(), from bytes in memory. what: the name of the source in messages. */
 ATT_API ATT_MUST_CHECK att_status att_yaml_parse(att_context *context, const char *what, const char *bytes, size_t size,
@@ -45,8 +45,8 @@ ATT_API void att_yaml_destroy(att_yaml **yaml);
 ATT_API int att_yaml_count(const att_yaml *yaml);
 ATT_API att_yaml_entry att_yaml_at(const att_yaml *yaml, int index);
 
-/* Replaces the file at `path` in one step. att_yaml_read() reads the same entries back. Errors, the file is unchanged:
- * ERR_ARGUMENT (a text is not UTF-8); ERR_IO, ERR_MEMORY. */
+/* Replaces the file at `path` in one step. att_yaml_read() reads the same entries back. Errors, which leave the file
+ * unchanged: ERR_ARGUMENT (a text is not UTF-8); ERR_IO, ERR_MEMORY. */
 ATT_API att_status att_yaml_write(att_context *context, const char *path, const att_yaml_entry *entries, int count);
 
 #ifdef __cplusplus
