@@ -102,8 +102,8 @@ typedef struct bench_instants {
 
 /* Cost of a module in a network, relative to the same network without modules. */
 typedef struct bench_price {
-    /* Medians. over: ratio to the run without modules in the same turn; least, most: its range. */
-    double seconds, over, least, most;
+    /* Medians. ratio: to the run without modules in the same turn; least, most: its range. */
+    double seconds, ratio, least, most;
     att_bench_size size;
     int64_t none_parameters;
 } bench_price;
@@ -142,8 +142,8 @@ double bench_median(double *values, int count);
 int bench_points(const bench_settings *settings, const int *standard, int most, int points[BENCH_POINTS]);
 /* rates[i] divided by the value interpolated between its neighbours, linearly on logarithmic scales, at points[i].
  * Returns 0 for the first and the last point. */
-double bench_beside(const int *points, const double *rates, int count, int i);
+double bench_relative(const int *points, const double *rates, int count, int i);
 /* Prints " 1.02 ", " 0.71 <" if below 0.8, or blanks for 0. */
-void bench_print_beside(double beside);
+void bench_print_relative(double relative);
 
 #endif

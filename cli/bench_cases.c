@@ -99,7 +99,7 @@ int bench_case_open(const bench_call *call, const char *name, int threads, bench
 
 int bench_nothing(const bench_settings *s, const char *first)
 {
-    return cli_usage("--filter %s fits no case; the first is called %s", s->measure.filter, first);
+    return cli_usage("--filter %s matches no case; the first is %s", s->measure.filter, first);
 }
 
 /* --- the child ---------------------------------------------------------------------------------------------------- */
@@ -185,21 +185,21 @@ static void print_case(const found *f)
 static void print_formula(bool profile)
 {
     puts(
-        "\nshare = images/s x operations per image / GEMM rate. Operations: two for each\n"
+        "\nshare = images/s x operations per image / GEMM rate. Operations: two per\n"
         "multiply-add of the matrix products, forward; three times that for training.\n"
-        "GEMM: GFLOP/s of oneDNN's matmul on all threads over the same products, weights\n"
-        "packed, nothing fused, whole-batch forward shapes, Q K' and P V per head; it\n"
-        "takes turns with the network. Memory: GB/s of a = b + s c on all threads, arrays\n"
-        "far beyond every cache. Peak: VmHWM.\n"
-        "A convolution's product has each pixel's window as a row: it reads far more than\n"
-        "the convolution and has few columns, so that GEMM is a yardstick there and no\n"
-        "ceiling. Networks whose convolutions make no such rows go beyond 100 %.");
+        "GEMM: GFLOP/s of oneDNN's matmul on all threads over the same products, with\n"
+        "packed weights and no fusion, whole-batch forward shapes, Q K' and P V per head;\n"
+        "measured in turns with the network. Memory: GB/s of a = b + s c on all threads,\n"
+        "with arrays much larger than the caches. Peak: VmHWM.\n"
+        "A convolution counts as a product with one row per pixel's window. Such a product\n"
+        "reads much more than the convolution and has few columns, so GEMM is a reference\n"
+        "there, not an upper bound: networks can exceed 100 %.");
     if (profile)
         puts(
-            "Below a case: ms of a batch in each kind of kernel, mean of the threads and the\n"
-            "timed runs, and their floor: operations at the GEMM rate or bytes, each value\n"
-            "read or written once, at the memory's, whichever takes longer. What comes from a\n"
-            "cache goes below the second. Outside: packing weights, threads that wait.");
+            "Below a case: ms per batch in each kind of kernel, mean over threads and timed\n"
+            "runs, and its floor: operations at the GEMM rate, or bytes, each value read or\n"
+            "written once, at the memory rate, whichever takes longer. Cached data can be\n"
+            "faster. Outside of kernels: packing of weights, threads that wait.");
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */

@@ -69,8 +69,8 @@ static int run(const bench_call *call)
         return bench_nothing(call->settings, att_bench_data_case_at(0).name);
     if (code == CLI_OK && call->prints)
         puts(
-            "\ndecode, evaluate, train: one thread; files to pixels, the same with evaluation's\n"
-            "and with training's transform. loader-N: training's, N threads.");
+            "\ndecode, evaluate, train: one thread, files to pixels; also with the transform of\n"
+            "evaluation or of training. loader-N: training's transform, N threads.");
     return code;
 }
 

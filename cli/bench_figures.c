@@ -33,8 +33,8 @@ static int read_points(const char *text, int most, int points[BENCH_POINTS])
             return count;
         at = end;
     }
-    cli_say("--points %s: up to %d numbers from 1 to %d, each above the one before, with commas between them", text,
-            BENCH_POINTS, most);
+    cli_say("--points %s: expected up to %d ascending numbers from 1 to %d, separated by commas", text, BENCH_POINTS,
+            most);
     return -1;
 }
 
@@ -50,7 +50,7 @@ int bench_points(const bench_settings *s, const int *standard, int most, int poi
     return count;
 }
 
-double bench_beside(const int *points, const double *rates, int count, int i)
+double bench_relative(const int *points, const double *rates, int count, int i)
 {
     if (i == 0 || i == count - 1)
         return 0;
@@ -58,10 +58,10 @@ double bench_beside(const int *points, const double *rates, int count, int i)
     return rates[i] / exp((1 - at) * log(rates[i - 1]) + at * log(rates[i + 1]));
 }
 
-void bench_print_beside(double beside)
+void bench_print_relative(double relative)
 {
-    if (beside == 0)
+    if (relative == 0)
         cli_print("%8s", "");
     else
-        cli_print(" %5.2f %c", beside, beside < 0.8 ? '<' : ' ');
+        cli_print(" %5.2f %c", relative, relative < 0.8 ? '<' : ' ');
 }

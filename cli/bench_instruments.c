@@ -108,7 +108,7 @@ static void print_head(const bench_call *call)
     const bench_measure *m = &call->settings->measure;
     cli_print("%d threads, %s, medians of %d turns\n", att_context_threads(call->cli->context),
               att_precision_name(att_recipe_precision(&call->settings->engine)), m->repeats);
-    cli_print("attention: %s; time more than alone, turn by turn\n\n", observers[1].instruments);
+    cli_print("attention: %s; additional time relative to alone, median over turns\n\n", observers[1].instruments);
     cli_print("  %-28s %5s %-10s %9s %10s\n", "case", "batch", "observed by", "images/s", "time");
 }
 
@@ -122,7 +122,7 @@ static int run(const bench_call *call)
     for (; code == CLI_OK && bench_case_at(call->settings, BENCH_TRANSFORMERS, index, &c); index++) {
         code = bench_run_job(c.name, false, records);
         if (code == CLI_OK && records->count != 2 * OBSERVERS)
-            code = cli_failure("bench: %s sent %d figures, not %d", c.name, records->count, 2 * OBSERVERS);
+            code = cli_failure("bench: %s sent %d results, expected %d", c.name, records->count, 2 * OBSERVERS);
         if (code == CLI_OK && index == 0 && call->prints)
             print_head(call);
         for (int i = 0; code == CLI_OK && i < OBSERVERS; i++)

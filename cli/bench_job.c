@@ -15,7 +15,7 @@ enum { MOST_ARGUMENTS = 512 };
 void bench_send(const bench_call *call, const bench_record *record)
 {
     if (write(call->settings->measure.report_to, record, sizeof *record) != (ssize_t)sizeof *record)
-        cli_say("bench: the result could not be passed on");
+        cli_say("bench: the result could not be sent to the parent process");
 }
 
 static void receive(int fd, bench_records *records)
@@ -82,7 +82,7 @@ int bench_run_job(const char *job, bool quiet, bench_records *records)
     int ends[2];
     records->count = 0;
     if (pipe(ends) != 0)
-        return cli_failure("bench: no pipe: %s", strerror(errno));
+        return cli_failure("bench: the pipe could not be created: %s", strerror(errno));
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
@@ -94,7 +94,7 @@ int bench_run_job(const char *job, bool quiet, bench_records *records)
         receive(ends[0], records);
     close(ends[0]);
     if (child < 0)
-        return cli_failure("bench: no process: %s", strerror(errno));
+        return cli_failure("bench: the process could not be created: %s", strerror(errno));
     int code = wait_for(child, job);
     if (code != CLI_OK)
         return code;

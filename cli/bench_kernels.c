@@ -8,20 +8,21 @@ typedef struct list {
 
 static bool wants(void *user, const char *op, const char *name)
 {
-    char whole[96];
-    snprintf(whole, sizeof whole, "%s/%s", op, name);
-    return bench_wants(((const list *)user)->call->settings, NULL, whole);
+    char full_name[96];
+    snprintf(full_name, sizeof full_name, "%s/%s", op, name);
+    return bench_wants(((const list *)user)->call->settings, NULL, full_name);
 }
 
 static void print_row(list *l, const att_bench_kernel_row *r)
 {
     if (l->shown == 0)
-        cli_print("one thread, %s, median of %d; * is what plans take\n\n  %-38s %-8s %-12s %10s %8s %8s\n",
-                  att_precision_name(att_recipe_precision(&l->call->settings->engine)),
-                  l->call->settings->measure.repeats, "case", "kernel", "tier", "us", "GFLOP/s", "GB/s");
-    char whole[96];
-    snprintf(whole, sizeof whole, "%s/%s", r->op, r->name);
-    cli_print("%c %-38s %-8s %-12s %10.2f %8.1f %8.1f\n", r->taken ? '*' : ' ', whole, r->kernel,
+        cli_print(
+            "one thread, %s, median of %d; * marks the kernel that plans use\n\n  %-38s %-8s %-12s %10s %8s %8s\n",
+            att_precision_name(att_recipe_precision(&l->call->settings->engine)), l->call->settings->measure.repeats,
+            "case", "kernel", "tier", "us", "GFLOP/s", "GB/s");
+    char full_name[96];
+    snprintf(full_name, sizeof full_name, "%s/%s", r->op, r->name);
+    cli_print("%c %-38s %-8s %-12s %10.2f %8.1f %8.1f\n", r->taken ? '*' : ' ', full_name, r->kernel,
               att_tier_name(r->tier), 1e6 * r->seconds, 1e-9 * r->flops / r->seconds, 1e-9 * r->bytes / r->seconds);
     fflush(stdout);
 }
@@ -43,7 +44,7 @@ static void write_row(const bench_call *call, const att_bench_kernel_row *r)
     att_json_end_object(w);
 }
 
-static void take_row(void *user, const att_bench_kernel_row *row)
+static void show_row(void *user, const att_bench_kernel_row *row)
 {
     list *l = user;
     if (l->call->prints)
@@ -61,7 +62,7 @@ static int run(const bench_call *call)
     options.precision = att_recipe_precision(&call->settings->engine);
     options.repeats = call->settings->measure.repeats;
     options.wants = wants;
-    options.row = take_row;
+    options.row = show_row;
     options.row_user = &l;
     int code = cli_check(call->cli, att_bench_kernels(call->cli->context, &options));
     return code == CLI_OK && l.shown == 0 ? bench_nothing(call->settings, "attention/tiny") : code;

@@ -11,10 +11,10 @@
 static const char STANDARD_MODEL[] = "resnet164", NONE[] = "none";
 
 /* A module in training or inference: "se/train". */
-typedef struct priced {
+typedef struct module_case {
     char name[96];
     bench_case with;
-} priced;
+} module_case;
 
 /* --- list of cases ------------------------------------------------------------------------------------------------ */
 
@@ -38,7 +38,7 @@ static const char *module_text(const bench_settings *s, int index)
     return NULL;
 }
 
-static bool any_priced(const bench_settings *s, int index, priced *p)
+static bool case_at(const bench_settings *s, int index, module_case *p)
 {
     int modules = 0;
     while (module_text(s, modules))
@@ -60,7 +60,7 @@ typedef struct station {
     double seconds[BENCH_REPEATS];
 } station;
 
-static int run_once(const bench_call *call, const priced *p, station *s, int turn)
+static int run_once(const bench_call *call, const module_case *p, station *s, int turn)
 {
     double seconds;
     int code = cli_check(call->cli, att_bench_time(s->bench, p->with.batch_size, &seconds));
@@ -70,12 +70,13 @@ static int run_once(const bench_call *call, const priced *p, station *s, int tur
 }
 
 /* Creates and runs the network with the module first, so that the process's peak memory is that of this network. */
-static int price(const bench_call *call, const priced *p, station *with, station *without, bench_price *found)
+static int measure_cost(const bench_call *call, const module_case *p, station *with, station *without,
+                        bench_price *found)
 {
     const bench_measure *m = &call->settings->measure;
     att_bench_options options;
-    priced none = *p;
-    double over[BENCH_REPEATS];
+    module_case none = *p;
+    double ratio[BENCH_REPEATS];
     int code = bench_open(call, &p->with, call->settings->engine.threads, &options);
     if (code == CLI_OK)
         code = cli_check(call->cli, att_bench_create(call->cli->context, &options, &with->bench));
@@ -93,15 +94,15 @@ static int price(const bench_call *call, const priced *p, station *with, station
             code = run_once(call, p, with, turn);
     }
     for (int i = 0; code == CLI_OK && i < m->repeats; i++)
-        over[i] = with->seconds[i] / without->seconds[i];
+        ratio[i] = with->seconds[i] / without->seconds[i];
     if (code == CLI_OK) {
         found->none_parameters = att_bench_size_of(without->bench).parameters;
         found->seconds = bench_median(with->seconds, m->repeats);
-        found->over = bench_median(over, m->repeats);
-        found->least = found->most = over[0];
+        found->ratio = bench_median(ratio, m->repeats);
+        found->least = found->most = ratio[0];
         for (int i = 1; i < m->repeats; i++) {
-            found->least = fmin(found->least, over[i]);
-            found->most = fmax(found->most, over[i]);
+            found->least = fmin(found->least, ratio[i]);
+            found->most = fmax(found->most, ratio[i]);
         }
     }
     return code;
@@ -109,17 +110,17 @@ static int price(const bench_call *call, const priced *p, station *with, station
 
 static int run_job(const bench_call *call, const char *job)
 {
-    priced p;
+    module_case p;
     int index = 0;
-    while (any_priced(call->settings, index, &p) && strcmp(p.name, job) != 0)
+    while (case_at(call->settings, index, &p) && strcmp(p.name, job) != 0)
         index++;
-    if (!any_priced(call->settings, index, &p))
+    if (!case_at(call->settings, index, &p))
         return cli_usage("bench has no module \"%s\"", job);
     station *stations = calloc(2, sizeof *stations);
     if (!stations)
         return cli_failure("out of memory");
     bench_record r = {.is_row = false};
-    int code = price(call, &p, &stations[0], &stations[1], &r.of.price);
+    int code = measure_cost(call, &p, &stations[0], &stations[1], &r.of.price);
     if (code == CLI_OK)
         bench_send(call, &r);
     att_bench_destroy(&stations[1].bench);
@@ -130,7 +131,7 @@ static int run_job(const bench_call *call, const char *job)
 
 /* --- output ------------------------------------------------------------------------------------------------------- */
 
-static void print_head(const bench_call *call, const priced *p)
+static void print_head(const bench_call *call, const module_case *p)
 {
     cli_print("%s, batch %d, %d threads, %s, medians of %d turns\n\n", p->with.model, p->with.batch_size,
               att_context_threads(call->cli->context),
@@ -138,12 +139,12 @@ static void print_head(const bench_call *call, const priced *p)
     cli_print("%-22s %9s %9s %16s %12s %9s\n", "module", "images/s", "price", "of turns", "parameters", "peak");
 }
 
-static void show(const bench_call *call, const priced *p, const bench_price *found)
+static void show(const bench_call *call, const module_case *p, const bench_price *found)
 {
     double rate = p->with.batch_size / found->seconds;
     int64_t more = found->size.parameters - found->none_parameters;
     if (call->prints) {
-        cli_print("%-22s %9.2f %+7.1f %% %+7.1f to %+5.1f %+12lld %5.0f MiB\n", p->name, rate, 100 * (found->over - 1),
+        cli_print("%-22s %9.2f %+7.1f %% %+7.1f to %+5.1f %+12lld %5.0f MiB\n", p->name, rate, 100 * (found->ratio - 1),
                   100 * (found->least - 1), 100 * (found->most - 1), (long long)more,
                   (double)found->size.peak_bytes / (1 << 20));
         fflush(stdout);
@@ -158,7 +159,7 @@ static void show(const bench_call *call, const priced *p, const bench_price *fou
     cli_json_text(w, "precision", att_precision_name(att_recipe_precision(&call->settings->engine)));
     cli_json_integer(w, "batch_size", p->with.batch_size);
     cli_json_number(w, "samples_per_sec", rate);
-    cli_json_number(w, "price", found->over - 1);
+    cli_json_number(w, "price", found->ratio - 1);
     cli_json_number(w, "price_least", found->least - 1);
     cli_json_number(w, "price_most", found->most - 1);
     cli_json_integer(w, "extra_parameters", more);
@@ -171,8 +172,8 @@ static void show(const bench_call *call, const priced *p, const bench_price *fou
 
 static int run_all(const bench_call *call, bench_records *records, int *shown)
 {
-    priced p;
-    for (int i = 0; any_priced(call->settings, i, &p); i++) {
+    module_case p;
+    for (int i = 0; case_at(call->settings, i, &p); i++) {
         if (!bench_wants(call->settings, NULL, p.name))
             continue;
         int code = bench_run_job(p.name, i > 0, records);
@@ -197,10 +198,10 @@ static int run(const bench_call *call)
         return bench_nothing(call->settings, "se/train");
     if (code == CLI_OK && call->prints)
         puts(
-            "\nprice = time of a batch with the module / time without - 1, turn by turn in one\n"
-            "process: the median, and the least and the largest of the turns. That of none is\n"
-            "what the machine's unrest makes of 0. Parameters: more than without. Peak: VmHWM\n"
-            "with the module alone.");
+            "\nprice = time of a batch with the module / time without it - 1, in turns in one\n"
+            "process: median, minimum and maximum over the turns. The price of none shows the\n"
+            "noise of the machine. Parameters: in addition to the network without modules.\n"
+            "Peak: VmHWM with the module only.");
     return code;
 }
 

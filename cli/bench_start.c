@@ -82,7 +82,7 @@ typedef struct times {
     double of[STAGE_COUNT][BENCH_REPEATS];
 } times;
 
-static void keep(times *t, int i, double start, const bench_instants *at)
+static void store_times(times *t, int i, double start, const bench_instants *at)
 {
     t->of[PROCESS][i] = at->begun - start;
     t->of[CONTEXT][i] = at->context - at->begun;
@@ -102,7 +102,7 @@ static int measure(const bench_call *call, times *t, bench_records *records)
         if (code != CLI_OK)
             return code;
         if (i >= 0)
-            keep(t, i, start, &records->items[0].of.instants);
+            store_times(t, i, start, &records->items[0].of.instants);
     }
     return CLI_OK;
 }

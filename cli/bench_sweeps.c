@@ -120,11 +120,11 @@ static int batch_job(const bench_call *call, const char *job)
     return code;
 }
 
-static void show_size(const bench_call *call, const bench_case *c, int batch, double seconds, double beside)
+static void show_size(const bench_call *call, const bench_case *c, int batch, double seconds, double relative)
 {
     if (call->prints) {
         cli_print("%8d %11.2f %11.2f", batch, 1e3 * seconds, batch / seconds);
-        bench_print_beside(beside);
+        bench_print_relative(relative);
         putchar('\n');
     }
     att_json_writer *w = call->writer;
@@ -137,8 +137,8 @@ static void show_size(const bench_call *call, const bench_case *c, int batch, do
     cli_json_integer(w, "batch_size", batch);
     cli_json_number(w, "step_time", 1e3 * seconds);
     cli_json_number(w, "samples_per_sec", batch / seconds);
-    if (beside > 0)
-        cli_json_number(w, "beside_neighbours", beside);
+    if (relative > 0)
+        cli_json_number(w, "beside_neighbours", relative);
     att_json_end_object(w);
 }
 
@@ -147,7 +147,7 @@ static int show_batch(const bench_call *call, const bench_case *c, const bench_r
     int sizes[BENCH_POINTS], count = batch_sizes(call, sizes);
     double rates[BENCH_POINTS];
     if (count != records->count)
-        return cli_failure("%s gave %d results instead of %d", c->name, records->count, count);
+        return cli_failure("%s gave %d results, expected %d", c->name, records->count, count);
     if (call->prints)
         cli_print("%s, %d threads, %s, median of %d\n%8s %11s %11s  beside\n", c->name,
                   att_context_threads(call->cli->context),
@@ -156,7 +156,7 @@ static int show_batch(const bench_call *call, const bench_case *c, const bench_r
     for (int i = 0; i < count; i++)
         rates[i] = sizes[i] / records->items[i].of.seconds;
     for (int i = 0; i < count; i++)
-        show_size(call, c, sizes[i], records->items[i].of.seconds, bench_beside(sizes, rates, count, i));
+        show_size(call, c, sizes[i], records->items[i].of.seconds, bench_relative(sizes, rates, count, i));
     if (call->prints)
         putchar('\n');
     return CLI_OK;
@@ -169,7 +169,9 @@ static int batch_run(const bench_call *call)
         return CLI_USAGE;
     int code = run_jobs(call, show_batch);
     if (code == CLI_OK && call->prints)
-        puts("Beside: images/s over what the batches before and after suggest; < marks less\nthan 0.8.");
+        puts(
+            "Beside: images/s divided by the value interpolated between the batch sizes before\n"
+            "and after; < marks less than 0.8.");
     return code;
 }
 
@@ -223,12 +225,12 @@ typedef struct pair {
 } pair;
 
 static void show_threads(const bench_call *call, const bench_case *c, int threads, pair seconds, pair first,
-                         double beside)
+                         double relative)
 {
     int batch = c->batch_size;
     if (call->prints) {
         cli_print("%8d %11.2f %8.2f", threads, batch / seconds.batch, first.batch / seconds.batch);
-        bench_print_beside(beside);
+        bench_print_relative(relative);
         cli_print(" %12.2f %8.2f\n", 1e3 * seconds.one, seconds.one / first.one);
     }
     att_json_writer *w = call->writer;
@@ -241,8 +243,8 @@ static void show_threads(const bench_call *call, const bench_case *c, int thread
     cli_json_integer(w, "batch_size", batch);
     cli_json_number(w, "samples_per_sec", batch / seconds.batch);
     cli_json_number(w, "speedup", first.batch / seconds.batch);
-    if (beside > 0)
-        cli_json_number(w, "beside_neighbours", beside);
+    if (relative > 0)
+        cli_json_number(w, "beside_neighbours", relative);
     cli_json_number(w, "one_image_time", 1e3 * seconds.one);
     cli_json_number(w, "one_image_ratio", seconds.one / first.one);
     att_json_end_object(w);
@@ -254,7 +256,7 @@ static int show_all_threads(const bench_call *call, const bench_case *c, const b
     pair seconds[BENCH_POINTS];
     double rates[BENCH_POINTS];
     if (2 * count != records->count)
-        return cli_failure("%s gave %d results instead of %d", c->name, records->count, 2 * count);
+        return cli_failure("%s gave %d results, expected %d", c->name, records->count, 2 * count);
     if (call->prints)
         cli_print("%s, batch %d, %s, median of %d\n%8s %11s %8s  beside %12s %8s\n", c->name, c->batch_size,
                   att_precision_name(att_recipe_precision(&call->settings->engine)), call->settings->measure.repeats,
@@ -264,7 +266,7 @@ static int show_all_threads(const bench_call *call, const bench_case *c, const b
         rates[i] = 1 / seconds[i].batch;
     }
     for (int i = 0; i < count; i++)
-        show_threads(call, c, numbers[i], seconds[i], seconds[0], bench_beside(numbers, rates, count, i));
+        show_threads(call, c, numbers[i], seconds[i], seconds[0], bench_relative(numbers, rates, count, i));
     if (call->prints)
         putchar('\n');
     return CLI_OK;
@@ -278,9 +280,9 @@ static int threads_run(const bench_call *call)
     int code = run_jobs(call, show_all_threads);
     if (code == CLI_OK && call->prints)
         puts(
-            "Times: over the first row. One image: a batch of one, shared by all threads in\n"
-            "inference. Beside: images/s over what the rows before and after suggest; < marks\n"
-            "less than 0.8.");
+            "Times: relative to the first row. One image: a batch of one, shared by all\n"
+            "threads in inference. Beside: images/s divided by the value interpolated between\n"
+            "the rows before and after; < marks less than 0.8.");
     return code;
 }
 

@@ -78,22 +78,23 @@ static void print_head(const bench_call *call)
 static void print_formula(void)
 {
     puts(
-        "GFLOP/s: 4 N^2 heads width operations forward, three times that with backward,\n"
-        "an image. Share: of oneDNN's matmul over Q K' and P V per head, as bench cases\n"
-        "measures it, 1024 tokens at most. Beside: GFLOP/s over what the points before and\n"
-        "after suggest; < marks less than 0.8. Peak: VmHWM with all images of a run.");
+        "GFLOP/s: 4 N^2 heads width operations per image forward, three times that with\n"
+        "backward. Share: relative to oneDNN's matmul over Q K' and P V per head, as in\n"
+        "bench cases, with at most 1024 tokens. Beside: GFLOP/s divided by the value\n"
+        "interpolated between the points before and after; < marks less than 0.8. Peak:\n"
+        "VmHWM with all images of a run.");
 }
 
-static void print_point(int tokens, const att_bench_attention_result *r, double beside)
+static void print_point(int tokens, const att_bench_attention_result *r, double relative)
 {
     cli_print("%8d %7d %12.3f %9.1f %6.1f %%", tokens, r->images, 1e3 * r->image_seconds,
               1e-9 * r->flops / r->image_seconds, 100 * r->share);
-    bench_print_beside(beside);
+    bench_print_relative(relative);
     cli_print(" %6.0f MiB\n", (double)r->peak_bytes / (1 << 20));
 }
 
 static void write_point(const bench_call *call, const pass *p, int tokens, const att_bench_attention_result *r,
-                        double beside)
+                        double relative)
 {
     att_json_writer *w = call->writer;
     att_bench_attention_options options = options_of(call->settings);
@@ -110,8 +111,8 @@ static void write_point(const bench_call *call, const pass *p, int tokens, const
     cli_json_number(w, "gflops_per_sec", 1e-9 * r->flops / r->image_seconds);
     cli_json_number(w, "gemm_gflops", 1e-9 * r->gemm_rate);
     cli_json_number(w, "gemm_share", r->share);
-    if (beside > 0)
-        cli_json_number(w, "beside_neighbours", beside);
+    if (relative > 0)
+        cli_json_number(w, "beside_neighbours", relative);
     cli_json_integer(w, "peak_bytes", r->peak_bytes);
     att_json_end_object(w);
 }
@@ -139,16 +140,16 @@ static int run_pass(const bench_call *call, const pass *p, const int *points, in
     if (code != CLI_OK)
         return code;
     if (call->prints)
-        cli_print("%s\n%8s %7s %12s %9s %8s  beside %8s\n", p->name, "tokens", "images", "ms an image", "GFLOP/s",
-                  "share", "peak");
+        cli_print("%s\n%8s %7s %12s %9s %8s  beside %8s\n", p->name, "tokens", "images", "ms/image", "GFLOP/s", "share",
+                  "peak");
     for (int i = 0; i < count; i++)
         rates[i] = results[i].flops / results[i].image_seconds;
     for (int i = 0; i < count; i++) {
-        double beside = bench_beside(points, rates, count, i);
+        double relative = bench_relative(points, rates, count, i);
         if (call->prints)
-            print_point(points[i], &results[i], beside);
+            print_point(points[i], &results[i], relative);
         if (call->writer)
-            write_point(call, p, points[i], &results[i], beside);
+            write_point(call, p, points[i], &results[i], relative);
     }
     if (call->prints) {
         putchar('\n');

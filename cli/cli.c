@@ -15,10 +15,10 @@
 int cli_flush(void)
 {
     static int first;
-    int kept = errno;
+    int saved_errno = errno;
     if (fflush(stdout) != 0 && first == 0)
         first = errno;
-    errno = kept;
+    errno = saved_errno;
     return first;
 }
 
@@ -207,15 +207,15 @@ static int write_through(const char *path, const char *text, size_t length)
     FILE *out = standard ? stdout : fopen(path, "w");
     if (!out)
         return cli_failure("%s: %s", path, strerror(errno));
-    bool fine = fwrite(text, 1, length, out) == length && fflush(out) == 0;
+    bool ok = fwrite(text, 1, length, out) == length && fflush(out) == 0;
     int reason = errno;
-    if (!fine && standard && reason == EPIPE)
+    if (!ok && standard && reason == EPIPE)
         return CLI_OK; /* the reader has closed the pipe */
-    if (!standard && fclose(out) != 0 && fine) {
-        fine = false;
+    if (!standard && fclose(out) != 0 && ok) {
+        ok = false;
         reason = errno;
     }
-    return fine ? CLI_OK : cli_failure("%s could not be written: %s", path, strerror(reason));
+    return ok ? CLI_OK : cli_failure("%s could not be written: %s", path, strerror(reason));
 }
 
 int cli_file_write(cli_app *cli, const char *path, const char *text, size_t length)

@@ -14,16 +14,16 @@ enum { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2, CLI_STOPPED = 130 };
 typedef struct cli_app cli_app;
 
 /* Help text for the operand DATA. */
-#define CLI_DATA_HELP                                                                  \
-    "DATA is a folder of class folders or of split folders of such, a .tar, .tar.gz\n" \
-    "or .zip of one, a folder with an archive a split (train.tar.gz, test.tar.gz),\n"  \
-    "IDX files, or CIFAR-10, CIFAR-100 or STL-10 (their binary archives or folders\n"  \
-    "of them)."
+#define CLI_DATA_HELP                                                                   \
+    "DATA is a folder of class folders, or of split folders with class folders; a\n"    \
+    ".tar, .tar.gz or .zip of such a folder; a folder with one archive per split\n"     \
+    "(train.tar.gz, test.tar.gz); IDX files; or CIFAR-10, CIFAR-100 or STL-10 (their\n" \
+    "binary archives, or folders with these)."
 
 /* Help text for the operand CHECKPOINT. */
-#define CLI_CHECKPOINT_HELP                                                          \
-    "CHECKPOINT is a file of weights or a folder with one: of a training its best\n" \
-    "checkpoint is taken, otherwise model.safetensors or pytorch_model.bin."
+#define CLI_CHECKPOINT_HELP                                                             \
+    "CHECKPOINT is a file of weights or a folder: a training's folder stands for its\n" \
+    "best checkpoint, any other for its model.safetensors or pytorch_model.bin."
 
 /* A command. The source file of a command ends in a constant of this type; commands.h lists it. */
 typedef struct cli_command {

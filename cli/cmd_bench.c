@@ -5,18 +5,19 @@
 #include "network.h"
 
 static const att_flag measure_options[] = {
-    {"filter", .kind = ATT_FLAG_TEXT, .value = "PATTERN", .help = "cases by name, * and ? allowed: 'vit_tiny*/train'",
+    {"filter", .kind = ATT_FLAG_TEXT, .value = "PATTERN",
+     .help = "only cases whose name matches, with wildcards * and ?: 'vit_tiny*/train'",
      ATT_FLAG_AT(bench_measure, filter)},
     {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N",
-     .help = "images of a run (default: 32, 128 of images below 64 pixels)", ATT_FLAG_AT(bench_measure, batch_size),
+     .help = "images per run (default: 32; 128 for images below 64 pixels)", ATT_FLAG_AT(bench_measure, batch_size),
      .low = 1, .high = 65536, .open = true},
     {"repeats", .kind = ATT_FLAG_INT, .value = "N", .help = "timed runs of each case",
      ATT_FLAG_AT(bench_measure, repeats), .low = 1, .high = BENCH_REPEATS},
-    {"warmup", .kind = ATT_FLAG_INT, .value = "N", .help = "runs before those", ATT_FLAG_AT(bench_measure, warmup),
-     .low = 1, .high = BENCH_REPEATS},
+    {"warmup", .kind = ATT_FLAG_INT, .value = "N", .help = "untimed runs before the timed ones",
+     ATT_FLAG_AT(bench_measure, warmup), .low = 1, .high = BENCH_REPEATS},
     {"points", .kind = ATT_FLAG_TEXT, .value = "N,N...", .help = "tokens, batch sizes or threads to visit",
      ATT_FLAG_AT(bench_measure, points)},
-    {"profile", .kind = ATT_FLAG_SWITCH, .help = "cases: where the time goes, by kernel, beside its floor",
+    {"profile", .kind = ATT_FLAG_SWITCH, .help = "cases: time by kernel, with lower bounds",
      ATT_FLAG_AT(bench_measure, profile)},
     {"report-to", .kind = ATT_FLAG_INT, .value = "FD", ATT_FLAG_AT(bench_measure, report_to), .low = 3, .high = 65536,
      .open = true},
@@ -98,12 +99,12 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     const bench_settings *s = user;
     const bench_what *what;
-    int code = find_what(count > 0 ? operands[0] : NULL, &what), more = count > 0 ? count - 1 : 0;
+    int code = find_what(count > 0 ? operands[0] : NULL, &what), operand_count = count > 0 ? count - 1 : 0;
     if (code != CLI_OK)
         return code;
-    if (more < what->least_operands)
+    if (operand_count < what->least_operands)
         return cli_usage("bench %s needs %s; see attscope bench --help", what->name, what->operands);
-    if (more > what->most_operands)
+    if (operand_count > what->most_operands)
         return cli_usage("bench %s: \"%s\" is one operand too many; see attscope bench --help", what->name,
                          operands[1 + what->most_operands]);
     bench_call call = {.cli = cli, .settings = s, .operands = operands + 1, .prints = cli_prints(s->output.json)};
@@ -114,27 +115,28 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 
 const cli_command cli_command_bench = {
     .name = "bench",
-    .summary = "measures how fast networks run here",
+    .summary = "measures how fast networks run on this machine",
     .operands = "[WHAT]",
     .most_operands = 3,
     .about =
         "WHAT is one of\n"
-        "  cases    networks, beside what matrix products and memory reach here: ViT-Ti,\n"
-        "           ViT-S and ResNet-50 at 224 pixels, ResNet-20, ResNet-164 and\n"
-        "           SE-ResNet-164 at 32, or --model, inference and training (default)\n"
-        "  tokens   attention alone against tokens, with and without its statistics:\n"
-        "           3 heads of 64, or --num-heads and --embed-dim\n"
-        "  batch    a network against batch sizes (ViT-Ti, or --model or --filter)\n"
-        "  threads  a network against threads: images/s, and the time of one image\n"
-        "  instruments  networks observed at every run beside the same ones alone\n"
-        "  modules  a residual network with each attention module in its blocks beside\n"
-        "           the same without (ResNet-164, or --model; one module with --modules)\n"
+        "  cases    networks, compared with the rates of matrix products and memory on\n"
+        "           this machine: ViT-Ti, ViT-S and ResNet-50 at 224 pixels, ResNet-20,\n"
+        "           ResNet-164 and SE-ResNet-164 at 32, or --model; inference and\n"
+        "           training (default)\n"
+        "  tokens   attention alone by number of tokens, with and without statistics:\n"
+        "           3 heads of width 64, or --num-heads and --embed-dim\n"
+        "  batch    a network by batch size (ViT-Ti, or --model or --filter)\n"
+        "  threads  a network by number of threads: images/s, and the time of one image\n"
+        "  instruments  the cost of instruments that observe every run of a network\n"
+        "  modules  the cost of each attention module in the blocks of a residual network\n"
+        "           (ResNet-164, or --model; one module with --modules)\n"
         "  start CHECKPOINT IMAGE   from the start of a process to the first logits\n"
         "  kernels  every kernel on the shapes of ViT-Ti and ViT-S, one thread (--filter\n"
         "           'attention*')\n"
-        "  data DATA   decoding and transforming a data set's images\n"
-        "Images are made in memory, but for the last two. Cases run in processes of\n"
-        "their own.",
+        "  data DATA   decoding and transforming the images of a data set\n"
+        "Except for start and data, images are random numbers. Cases run in separate\n"
+        "processes.",
     .example =
         "  attscope bench --filter 'vit_tiny*' --profile\n"
         "  attscope bench threads --model vit_small_patch16_224",

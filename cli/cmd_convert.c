@@ -21,7 +21,7 @@ typedef struct settings {
 } settings;
 
 static const att_flag choice_options[] = {
-    {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "take the averaged weights", ATT_FLAG_AT(choice, use_ema)},
+    {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "use the averaged weights", ATT_FLAG_AT(choice, use_ema)},
 };
 static const att_flag_group choice_group = {"Weights", .rows = choice_options,
                                             .row_count = sizeof choice_options / sizeof *choice_options};
@@ -36,7 +36,7 @@ static const att_flag_use uses[] = {
 typedef struct job {
     cli_app *cli;
     const settings *settings;
-    const char *said, *out;
+    const char *checkpoint, *out;
     char path[CLI_PATH]; /* path of the input file; `checkpoint` may be its folder */
     att_tensors *file;
     bool identified;
@@ -52,7 +52,7 @@ typedef struct job {
 /* --- tensors ------------------------------------------------------------------------------------------------------ */
 
 /* Returns the tensor's name in the output; NULL if the tensor is not written. */
-static const char *name_of(const job *j, const char *name)
+static const char *output_name(const job *j, const char *name)
 {
     bool beside = att_checkpoint_owns(j->file, name);
     if (j->settings->choice.use_ema)
@@ -69,7 +69,7 @@ static int choose_tensors(job *j)
         return cli_failure("no memory for the list of tensors");
     for (int i = 0; i < count; i++) {
         att_tensors_info info = att_tensors_at(j->file, i);
-        const char *name = name_of(j, info.name);
+        const char *name = output_name(j, info.name);
         if (!name) {
             j->dropped++;
             continue;
@@ -94,7 +94,7 @@ static att_status fill(void *user, int index, void *out, size_t bytes)
 
 /* --- metadata ----------------------------------------------------------------------------------------------------- */
 
-static void say(job *j, const char *key, const char *value)
+static void add_metadata(job *j, const char *key, const char *value)
 {
     j->metadata[j->metadata_count++] = (att_safetensors_pair){key, value};
 }
@@ -110,17 +110,17 @@ static int choose_metadata(job *j, const char *origin, const char *identity)
     for (int i = 0; i < count; i++) {
         const char *key = att_tensors_metadata_key(j->file, i);
         if (!cli_has_prefix(key, own_metadata) || strcmp(key, classes_key) == 0 || cli_has_prefix(key, task_keys))
-            say(j, key, att_tensors_metadata(j->file, key));
+            add_metadata(j, key, att_tensors_metadata(j->file, key));
     }
     if (!att_tensors_metadata(j->file, "format"))
-        say(j, "format", "pt");
-    say(j, origin_key, origin);
+        add_metadata(j, "format", "pt");
+    add_metadata(j, origin_key, origin);
     if (j->identified)
-        say(j, ATT_IDENTITY_KEY, identity);
+        add_metadata(j, ATT_IDENTITY_KEY, identity);
     const att_known_classes *known =
         j->identified ? att_checkpoint_known_classes(j->file, cli_identity_classes(&j->identity)) : NULL;
     if (known)
-        say(j, ATT_CLASSES_KEY, known->name);
+        add_metadata(j, ATT_CLASSES_KEY, known->name);
     return CLI_OK;
 }
 
@@ -151,7 +151,7 @@ static int identify(job *j)
     j->identified = status == ATT_OK;
     if (network->model || j->identified)
         return cli_identity_check(j->cli, network->model, status);
-    cli_note(j->cli, "%s is written without the name of its network: %s", j->out, att_context_message(j->cli->context));
+    cli_note(j->cli, "%s will not contain the name of its network: %s", j->out, att_context_message(j->cli->context));
     return CLI_OK;
 }
 
@@ -160,10 +160,10 @@ static int identify(job *j)
 static void print_result(const job *j, const char *origin)
 {
     cli_print("from         %s\n", origin);
-    cli_print("tensors      %d, %d left out\n", j->count, j->dropped);
+    cli_print("tensors      %d, %d skipped\n", j->count, j->dropped);
     cli_print("elements     %lld\n", (long long)j->elements);
     cli_print("bytes        %lld\n", (long long)j->bytes);
-    cli_print("network      %s\n", j->identified ? j->identity.name : "not said");
+    cli_print("network      %s\n", j->identified ? j->identity.name : "unknown");
     cli_print("written      %s\n", j->out);
 }
 
@@ -189,8 +189,8 @@ static int write_json(const job *j, const char *origin)
 static int write_file(job *j)
 {
     char origin[2048], identity[ATT_IDENTITY_TEXT];
-    const char *slash = strrchr(j->path, '/'), *taken = att_tensors_origin(j->file);
-    snprintf(origin, sizeof origin, "%.255s%s%.1500s%s", slash ? slash + 1 : j->path, *taken ? ": " : "", taken,
+    const char *slash = strrchr(j->path, '/'), *source = att_tensors_origin(j->file);
+    snprintf(origin, sizeof origin, "%.255s%s%.1500s%s", slash ? slash + 1 : j->path, *source ? ": " : "", source,
              j->settings->choice.use_ema ? "; the averaged weights" : "");
     int code = CLI_OK;
     if (j->identified)
@@ -213,7 +213,7 @@ static int write_file(job *j)
 
 static int convert(job *j)
 {
-    int code = cli_checkpoint_locate(j->cli, j->said, j->path);
+    int code = cli_checkpoint_locate(j->cli, j->checkpoint, j->path);
     if (code == CLI_OK)
         code = cli_tensors_open(j->cli, j->path, &j->file);
     if (code == CLI_OK)
@@ -235,7 +235,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     size_t length = strlen(operands[1]), end = strlen(suffix);
     if (length <= end || strcmp(operands[1] + length - end, suffix) != 0)
         return cli_usage("convert writes safetensors: \"%s\" should end in %s", operands[1], suffix);
-    job j = {.cli = cli, .settings = user, .said = operands[0], .out = operands[1]};
+    job j = {.cli = cli, .settings = user, .checkpoint = operands[0], .out = operands[1]};
     int code = cli_open(cli, 1);
     return code == CLI_OK ? convert(&j) : code;
 }
@@ -248,10 +248,10 @@ const cli_command cli_command_convert = {
     .most_operands = 2,
     .about = CLI_CHECKPOINT_HELP
     "\n\n"
-    "Reads what torch.save() wrote (.pth, .pt, .pth.tar, .th, .bin) without running\n"
-    "any code, or safetensors. Of a training only the weights are kept: no optimiser,\n"
-    "and their average (EMA) only in their place, with --use-ema. Prefixes that all\n"
-    "names have, such as module., are taken off.",
+    "Reads files of torch.save() (.pth, .pt, .pth.tar, .th, .bin) without running any\n"
+    "code, or safetensors. Of a training, only the weights are written, without the\n"
+    "optimiser's state; --use-ema writes the averaged weights instead. Prefixes that\n"
+    "all names share, such as module., are removed.",
     .example =
         "  attscope convert deit_tiny_patch16_224-a1311bcf.pth deit_tiny.safetensors \\\n"
         "      --model deit_tiny_patch16_224",

@@ -27,7 +27,7 @@ typedef struct facts {
 } facts;
 
 /* Copies text from the file, truncated to fit and without control characters. Returns `shown`. */
-static char *plain(const char *text, char shown[SHOWN])
+static char *printable(const char *text, char shown[SHOWN])
 {
     snprintf(shown, SHOWN, "%.*s", SHOWN - 1, text);
     return att_text_printable(shown, false);
@@ -36,16 +36,16 @@ static char *plain(const char *text, char shown[SHOWN])
 /* Whether a tensor is a parameter: not a training's slot nor a buffer of batch norm. */
 static bool is_parameter(const att_tensors *file, const char *name)
 {
-    static const char *const counted[] = {".running_mean", ".running_var", ".num_batches_tracked"};
+    static const char *const buffers[] = {".running_mean", ".running_var", ".num_batches_tracked"};
     for (int i = 0; i < 3; i++) {
         const char *end = strrchr(name, '.');
-        if (end && strcmp(end, counted[i]) == 0)
+        if (end && strcmp(end, buffers[i]) == 0)
             return false;
     }
     return !att_checkpoint_owns(file, name);
 }
 
-static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
+static int collect(cli_app *cli, const settings *s, const char *path, facts *f)
 {
     for (int i = 0; i < att_tensors_count(f->file); i++)
         if (is_parameter(f->file, att_tensors_at(f->file, i).name))
@@ -94,7 +94,7 @@ static void print_network(const facts *f)
     const att_preprocess *p = &f->identity.preprocess;
     char shown[SHOWN];
     cli_print("network      %s\n", f->identity.name);
-    cli_print("known from   %s\n", plain(f->identity.origin, shown));
+    cli_print("known from   %s\n", printable(f->identity.origin, shown));
     print_options(f);
     cli_print("images       %d x %d x %d, mean", p->height, p->width, p->in_chans);
     for (int i = 0; i < p->in_chans && i < 3; i++)
@@ -130,8 +130,8 @@ static void print_training(const facts *f)
         const char *key = att_tensors_metadata_key(f->file, i);
         char name[SHOWN], value[SHOWN];
         if (cli_has_prefix(key, train_prefix) && !is_internal(key + strlen(train_prefix)))
-            cli_print("  %-22s %.200s\n", plain(key + strlen(train_prefix), name),
-                      plain(att_tensors_metadata(f->file, key), value));
+            cli_print("  %-22s %.200s\n", printable(key + strlen(train_prefix), name),
+                      printable(att_tensors_metadata(f->file, key), value));
     }
 }
 
@@ -141,7 +141,7 @@ static void print_tensors(const facts *f)
     for (int i = 0; i < att_tensors_count(f->file); i++) {
         att_tensors_info t = att_tensors_at(f->file, i);
         char name[SHOWN], shape[96];
-        cli_print("%-48s %-5s %s\n", plain(t.name, name), att_safetensors_dtype_name(t.dtype),
+        cli_print("%-48s %-5s %s\n", printable(t.name, name), att_safetensors_dtype_name(t.dtype),
                   att_shape_format(t.shape, shape, sizeof shape));
     }
 }
@@ -223,7 +223,7 @@ static int show(cli_app *cli, const settings *s, const facts *f)
         char shown[SHOWN];
         cli_print("file         %s\n", att_tensors_path(f->file));
         if (*att_tensors_origin(f->file))
-            cli_print("tensors      %s\n", plain(att_tensors_origin(f->file), shown));
+            cli_print("tensors      %s\n", printable(att_tensors_origin(f->file), shown));
         if (f->identified)
             print_network(f);
         cli_print("parameters   %lld\n", (long long)f->parameters);
@@ -247,7 +247,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = cli_tensors_open(cli, path, &file);
     facts f = {.file = file};
     if (code == CLI_OK)
-        code = gather(cli, s, path, &f);
+        code = collect(cli, s, path, &f);
     if (code == CLI_OK)
         code = show(cli, s, &f);
     att_tensors_close(&file);

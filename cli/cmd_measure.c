@@ -40,24 +40,25 @@ typedef struct job {
 
 static const att_flag instrument_options[] = {
     {"with", .kind = ATT_FLAG_TEXT, .value = "LIST",
-     .help = "instruments, by commas, options behind a colon; all: every one; -NAME: not that, alone: all but that",
+     .help = "instruments, separated by commas, with options after a colon; all: all instruments; -NAME: without this "
+             "one; only -NAME: all others",
      .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(instruments, with)},
     {"nodes", .kind = ATT_FLAG_TEXT, .value = "PATTERN",
-     .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", ATT_FLAG_AT(instruments, nodes)},
+     .help = "only nodes whose name matches, such as 'blocks.*.attn' or 'blocks.1?*'", ATT_FLAG_AT(instruments, nodes)},
     {"maps", .kind = ATT_FLAG_INT, .value = "K",
-     .help = "keep the attention maps of the first K images; not together with --map-images",
+     .help = "record the attention maps of the first K images; cannot be combined with --map-images",
      ATT_FLAG_AT(instruments, maps), .low = 0, .high = 65536},
     {"map-images", .kind = ATT_FLAG_TEXT, .value = "LIST",
      .help =
-         "keep the attention maps of these images instead: names or numbers from 0, by commas ('\\,' is a comma in a "
-         "name); '*' and '?' match any characters in names",
+         "record the attention maps of these images instead: names, or numbers from 0, separated by commas ('\\,' is a "
+         "comma in a name); '*' and '?' are wildcards in names",
      ATT_FLAG_AT(instruments, map_images)},
     {"samples", .kind = ATT_FLAG_INT, .value = "K",
      .help =
-         "keep figures of each of the first K images as well, of instruments that have a trajectory along the network "
-         "(nsi): the report draws a line for each",
+         "also record the figures of each of the first K images, for instruments with a trajectory along the network "
+         "(nsi); the report draws one line per image",
      ATT_FLAG_AT(instruments, samples), .low = 0, .high = ATT_MEASURE_MOST_SAMPLES},
-    {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "of maps: " CLI_LABELS_HELP,
+    {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "for maps: " CLI_LABELS_HELP,
      ATT_FLAG_AT(instruments, labels)},
 };
 
@@ -75,12 +76,12 @@ static const att_flag_group instrument_group = {"Instruments", instrument_option
 
 static const att_flag file_options[] = {
     {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER",
-     .help = "where runs lie; without it the checkpoint's folder takes the records, if it is a run's",
+     .help = "parent folder of runs; without it, the records go to the checkpoint's folder if that is a run's",
      ATT_FLAG_AT(files, output)},
     {"experiment", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help =
-         "the folder in there; without it named as the checkpoint's file, or as its folder where the file is called "
-         "model, pytorch_model or the like",
+     .help = "folder within --output; without it, the name of the checkpoint's file, or of its folder if the file is "
+             "called "
+             "model, pytorch_model or similar",
      ATT_FLAG_AT(files, experiment)},
 };
 
@@ -164,13 +165,13 @@ static int show(const job *j, int code)
 {
     const char *json = j->settings->output.json;
     cli_evaluation_say(j->cli, &j->found.evaluation);
-    int told = json && (code == CLI_OK || code == CLI_STOPPED) ? write_json(j) : CLI_OK;
+    int written = json && (code == CLI_OK || code == CLI_STOPPED) ? write_json(j) : CLI_OK;
     if (cli_prints(json)) {
         cli_figures_print(j->loaded.model, j->found.measure);
         if (*j->found.folder && code == CLI_OK)
             cli_print("\n%s\n", j->found.folder);
     }
-    return code != CLI_OK ? code : told;
+    return code != CLI_OK ? code : written;
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
@@ -187,21 +188,21 @@ static int measure(job *j)
 }
 
 /* Takes from the operands what the flags did not give: CHECKPOINT, then DATA, then more paths of images. */
-static int take_operands(settings *s, const char *const *operands, int count)
+static int read_operands(settings *s, const char *const *operands, int count)
 {
     cli_evaluation_data *d = &s->on.data;
-    bool named = d->data_dir;
-    int taken = 0;
-    if (!d->checkpoint && taken < count)
-        d->checkpoint = operands[taken++];
-    if (!d->data_dir && taken < count)
-        d->data_dir = operands[taken++];
+    bool data_given = d->data_dir;
+    int used = 0;
+    if (!d->checkpoint && used < count)
+        d->checkpoint = operands[used++];
+    if (!d->data_dir && used < count)
+        d->data_dir = operands[used++];
     if (!d->checkpoint || !d->data_dir)
         return cli_usage("measure needs CHECKPOINT and DATA; see attscope measure --help");
-    if (taken < count && named)
-        return cli_usage("measure: \"%s\" is one operand too many; see attscope measure --help", operands[taken]);
-    s->more = operands + taken;
-    s->more_count = count - taken;
+    if (used < count && data_given)
+        return cli_usage("measure: \"%s\" is one operand too many; see attscope measure --help", operands[used]);
+    s->more = operands + used;
+    s->more_count = count - used;
     return CLI_OK;
 }
 
@@ -246,7 +247,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     settings *s = user;
     job j = {.cli = cli, .settings = s};
-    int code = take_operands(s, operands, count);
+    int code = read_operands(s, operands, count);
     j.options = options_of(s);
     if (code == CLI_OK)
         code = check(&j);
@@ -272,19 +273,18 @@ const cli_command cli_command_measure = {
     .most_operands = 1000000,
     .about = CLI_CHECKPOINT_HELP
     "\n\n"
-    "Shows CHECKPOINT every image of DATA and prints a table for each instrument:\n"
+    "Runs CHECKPOINT on every image of DATA and prints a table for each instrument:\n"
     "for each node of the network the mean over images, the standard deviation\n"
-    "between images (n - 1), the number of images n, and the mean of each head; where\n"
-    "a network is right or wrong about an image, the standard error of the mean,\n"
-    "deviation / sqrt(n), instead.\n" CLI_DATA_HELP
+    "between images (n - 1), the number of images n, and the mean of each head. For\n"
+    "accuracy and loss, the standard error of the mean, deviation / sqrt(n), replaces\n"
+    "the deviation.\n" CLI_DATA_HELP
     "\n\n"
-    "DATA can be an image file too, and there can be several: image files, folders\n"
-    "and archives. Their images are measured without classes, in the order of the\n"
-    "paths.\n\n"
-    "Instruments look on: the network's results are the same to the bit. The records\n"
-    "go to measure.jsonl in the checkpoint's folder, where that is a run's, or in\n"
-    "OUTPUT/EXPERIMENT, maps to maps.safetensors beside it, and the figures to the\n"
-    "database of all runs there, OUTPUT/runs.sqlite.",
+    "DATA can also be one or more image files, folders and archives. Their images are\n"
+    "measured without classes, in the order of the paths.\n\n"
+    "Instruments only observe: the network's results are the same, bit by bit. The\n"
+    "records are written to measure.jsonl in the checkpoint's folder if that is a\n"
+    "run's, or in OUTPUT/EXPERIMENT; maps to maps.safetensors in the same folder; and\n"
+    "the figures to the database of all runs, OUTPUT/runs.sqlite.",
     .example =
         "  attscope measure output/first/model_best.safetensors \\\n"
         "      /usr/share/datasets/fashion-mnist --with entropy,nsi --maps 8\n"

@@ -16,7 +16,7 @@ typedef struct settings {
 } settings;
 
 static const att_flag choice_options[] = {
-    {"tags", .kind = ATT_FLAG_SWITCH, .help = "with timm's pretrained tags, and how each one's images are made",
+    {"tags", .kind = ATT_FLAG_SWITCH, .help = "list timm's pretrained tags too, with their preprocessing",
      ATT_FLAG_AT(choice, tags)},
 };
 static const att_flag_group group_choice = {.title = "Models", .rows = choice_options, .row_count = 1};
@@ -58,8 +58,7 @@ static int read_patterns(listing *l, const char *const *patterns, int count)
         if (matches_any(patterns[i]))
             continue;
         if (strpbrk(patterns[i], "*?["))
-            return cli_failure("no model is called \"%s\"; attscope models lists all, '*' stands for any letters",
-                               patterns[i]);
+            return cli_failure("no model matches \"%s\"; attscope models lists all", patterns[i]);
         int code = cli_check(l->cli, att_model_resolve(l->cli->context, patterns[i], &l->found[i]));
         if (code != CLI_OK)
             return code;
@@ -186,10 +185,10 @@ static int run(cli_app *cli, void *user, const char *const *patterns, int count)
 
 const cli_command cli_command_models = {
     .name = "models",
-    .summary = "lists the networks there are",
+    .summary = "lists the available networks",
     .operands = "[PATTERN...]",
     .most_operands = MOST_PATTERNS,
-    .about = "PATTERN: a name, * and ? allowed. Without one: all.",
+    .about = "PATTERN: a name, with wildcards * and ?. Without a pattern, all are listed.",
     .example =
         "  attscope models 'vit*'\n"
         "  attscope models --tags resnet50",

@@ -40,8 +40,7 @@ static void print_places(void)
     for (int f = 0; f < att_model_family_count(); f++) {
         att_family_info family = att_model_family_at(f);
         if (family.hook_count > 0)
-            cli_print("\nPlaces in networks of the family \"%s\" (after an @; the first where none is said):\n",
-                      family.name);
+            cli_print("\nPlaces in networks of the family \"%s\" (after @; the first is the default):\n", family.name);
         for (int h = 0; h < family.hook_count; h++)
             cli_print("  @%-14s %-22s  %s\n", family.hooks[h].name, places[family.hooks[h].place],
                       family.hooks[h].help);
@@ -135,11 +134,11 @@ const cli_command cli_command_modules = {
     .summary = "lists modules and where they can be put in a network",
     .operands = "",
     .about =
-        "Modules are said as MODULE[:OPTIONS][@PLACE[:BLOCKS]], several joined by +:\n"
+        "A module is written as MODULE[:OPTIONS][@PLACE[:BLOCKS]]; + joins several:\n"
         "se:ratio=8@after_branch:every:2, cb@after_attn+cb_s@after_mlp:0-5. Without a\n"
-        "place a module goes to the first that it fits, without blocks into all of them.\n"
-        "BLOCKS is all, none, every:K or numbers as 0,2,5-7, of the whole network or\n"
-        "of one stage, as layer3:all.",
+        "place, a module goes to the first place that fits; without blocks, to all\n"
+        "blocks. BLOCKS is all, none, every:K or numbers such as 0,2,5-7, in the whole\n"
+        "network or in one stage, such as layer3:all.",
     .example = "  attscope modules",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,

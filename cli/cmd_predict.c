@@ -19,7 +19,7 @@ typedef struct settings {
 } settings;
 
 static const att_flag weight_options[] = {
-    {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "take the averaged weights", ATT_FLAG_AT(settings, use_ema)},
+    {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "use the averaged weights", ATT_FLAG_AT(settings, use_ema)},
 };
 static const att_flag_group weight_group = {"Answers", .rows = weight_options, .row_count = 1};
 
@@ -39,10 +39,10 @@ typedef struct job {
     const settings *settings;
     att_network *network;
     att_answer_options shown;
-    att_json_writer *writer; /* NULL: no JSON */
-    int channels;            /* channels of the network's images */
-    bool compared;           /* the first image was checked for colours */
-    int64_t seen, missed;    /* number of images; number of images without a prediction */
+    att_json_writer *writer;   /* NULL: no JSON */
+    int channels;              /* channels of the network's images */
+    bool colours_checked;      /* the first image was checked for colours */
+    int64_t processed, failed; /* number of images; number of images without a prediction */
 } job;
 
 static void print_line(void *user, const char *text)
@@ -68,9 +68,9 @@ static att_status show_answer(const job *j, const char *path, const att_batch *a
 }
 
 /* Reports an image that cannot be read. The other images are still processed. */
-static void miss_image(job *j, const char *name)
+static void report_unreadable(job *j, const char *name)
 {
-    j->missed++;
+    j->failed++;
     cli_say("%s", att_context_message(j->cli->context));
     if (!j->writer)
         return;
@@ -81,15 +81,15 @@ static void miss_image(job *j, const char *name)
 }
 
 /* Shows the prediction for the image `name`, or the reason why there is none. */
-static int answer_image(job *j, const char *name, const att_batch *answer, att_status status)
+static int show_prediction(job *j, const char *name, const att_batch *answer, att_status status)
 {
-    j->seen++;
+    j->processed++;
     if (status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED)
         return cli_check(j->cli, status);
     if (status == ATT_ERR_NONFINITE)
         return cli_failure("%s: the network's outputs contain NaN or infinity; its weights are damaged", name);
     if (status != ATT_OK) {
-        miss_image(j, name);
+        report_unreadable(j, name);
         return CLI_OK;
     }
     return cli_check(j->cli, show_answer(j, name, answer));
@@ -108,42 +108,42 @@ static att_status predict(const job *j, const att_dataset *dataset, int64_t inde
 
 static const char colours_left_out[] = "the images have colours, but the network takes grey images: they are converted";
 
-static void say_colours(job *j, const att_dataset *dataset)
+static void note_colours(job *j, const att_dataset *dataset)
 {
-    if (!j->compared && j->channels == 1 && att_dataset_colours(dataset, j->cli->context) == ATT_COLOURS_ANY)
+    if (!j->colours_checked && j->channels == 1 && att_dataset_colours(dataset, j->cli->context) == ATT_COLOURS_ANY)
         cli_note(j->cli, "%s", colours_left_out);
-    j->compared = true;
+    j->colours_checked = true;
 }
 
 /* As note_colours(), for the first single file. */
-static void say_colours_of_file(job *j, const char *path)
+static void note_colours_of_file(job *j, const char *path)
 {
     att_image image;
-    if (!j->compared && j->channels == 1 && att_image_read(j->cli->context, path, 3, NULL, &image) == ATT_OK) {
+    if (!j->colours_checked && j->channels == 1 && att_image_read(j->cli->context, path, 3, NULL, &image) == ATT_OK) {
         if (!att_image_is_grey(&image))
             cli_note(j->cli, "%s", colours_left_out);
         att_image_free(j->cli->context, &image);
     }
-    j->compared = true;
+    j->colours_checked = true;
 }
 
-static int answer_file(job *j, const char *path)
+static int predict_file(job *j, const char *path)
 {
     att_batch answer = {0};
-    say_colours_of_file(j, path);
+    note_colours_of_file(j, path);
     att_status status = att_network_run_file(j->network, path, &answer);
-    return answer_image(j, path, &answer, status);
+    return show_prediction(j, path, &answer, status);
 }
 
-static int answer_dataset(job *j, const char *path)
+static int predict_dataset(job *j, const char *path)
 {
     att_dataset *dataset;
     att_dataset_options options = att_dataset_options_defaults();
     options.unlabelled = true;
     att_status status = att_dataset_open(j->cli->context, path, &options, &dataset);
     if (status != ATT_OK)
-        return answer_image(j, path, NULL, status);
-    say_colours(j, dataset);
+        return show_prediction(j, path, NULL, status);
+    note_colours(j, dataset);
     int code = CLI_OK;
     for (int64_t i = 0; code == CLI_OK && i < att_dataset_count(dataset); i++) {
         enum { NAME_SIZE = 8192 };
@@ -154,14 +154,14 @@ static int answer_dataset(job *j, const char *path)
         } else {
             att_batch answer = {0};
             att_status read = predict(j, dataset, i, &answer);
-            code = answer_image(j, name, &answer, read);
+            code = show_prediction(j, name, &answer, read);
         }
     }
     att_dataset_close(&dataset);
     return code;
 }
 
-static bool holds_many(const char *path)
+static bool is_collection(const char *path)
 {
     static const char *const endings[] = {".tar", ".tar.gz", ".tgz", ".zip"};
     struct stat info;
@@ -175,12 +175,12 @@ static bool holds_many(const char *path)
     return false;
 }
 
-static int answer_all(job *j, const char *const *paths, int count)
+static int predict_all(job *j, const char *const *paths, int count)
 {
     for (int i = 0; i < count; i++) {
         if (cli_stop_asked())
             return CLI_STOPPED;
-        int code = holds_many(paths[i]) ? answer_dataset(j, paths[i]) : answer_file(j, paths[i]);
+        int code = is_collection(paths[i]) ? predict_dataset(j, paths[i]) : predict_file(j, paths[i]);
         if (code != CLI_OK)
             return code;
     }
@@ -217,15 +217,15 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (j.writer)
         att_json_begin_array(j.writer);
     if (code == CLI_OK)
-        code = answer_all(&j, operands + 1, count - 1);
+        code = predict_all(&j, operands + 1, count - 1);
     if (code == CLI_OK && j.writer) {
         att_json_end_array(j.writer);
         code = cli_json_write(cli, j.writer, s->output.json);
         j.writer = NULL;
     }
-    if (code == CLI_OK && j.missed > 0 && j.seen > 1)
-        code = cli_failure("%lld of %lld images gave no answer", (long long)j.missed, (long long)j.seen);
-    else if (code == CLI_OK && j.missed > 0)
+    if (code == CLI_OK && j.failed > 0 && j.processed > 1)
+        code = cli_failure("%lld of %lld images could not be processed", (long long)j.failed, (long long)j.processed);
+    else if (code == CLI_OK && j.failed > 0)
         code = CLI_FAILURE;
     att_json_writer_destroy(&j.writer);
     cli_unload(&loaded);
@@ -234,18 +234,17 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 
 const cli_command cli_command_predict = {
     .name = "predict",
-    .summary = "says what a checkpoint sees in images",
+    .summary = "prints a checkpoint's predictions for images",
     .operands = "CHECKPOINT IMAGE...",
     .least_operands = 2,
     .most_operands = 1000000,
     .about = CLI_CHECKPOINT_HELP
     "\n\n"
-    "IMAGE is a JPEG, PNG or WebP file, or a folder, .tar, .tar.gz or .zip of such.\n"
-    "One that cannot be read is named and the rest is answered all the same; the\n"
-    "exit status is then 1. Files of other formats in folders and archives are\n"
-    "counted and left out. A checkpoint that does not say which network it holds\n"
-    "needs --model. Classes have the names of the training's, or those of --labels,\n"
-    "or numbers.",
+    "IMAGE is a JPEG, PNG or WebP file, or a folder, .tar, .tar.gz or .zip of such\n"
+    "files. An image that cannot be read is reported and the others are processed;\n"
+    "the exit status is then 1. Files of other formats in folders and archives are\n"
+    "counted and skipped. A checkpoint without the name of its network needs --model.\n"
+    "Class names are those of the training, those of --labels, or numbers.",
     .example =
         "  attscope predict run/model_best.safetensors cat.jpg dog.png --topk 3 \\\n"
         "      --labels names.txt\n"

@@ -9,11 +9,11 @@ typedef struct settings {
 } settings;
 
 static const att_flag page_options[] = {
-    {"output", .letter = 'o', .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "where the page goes",
+    {"output", .letter = 'o', .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "file of the page",
      ATT_FLAG_AT(settings, output), .once = true},
     {"title", .kind = ATT_FLAG_TEXT, .value = "TEXT", .help = "the page's heading", ATT_FLAG_AT(settings, title),
      .once = true},
-    {"map-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "most bytes of attention maps on the page",
+    {"map-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "maximum bytes of attention maps on the page",
      ATT_FLAG_AT(settings, map_bytes), .low = 0, .high = 1e9, .once = true},
 };
 
@@ -45,7 +45,7 @@ static int run(cli_app *cli, void *user, const char *const *folders, int count)
     if (code != CLI_OK)
         return code;
     if (result.images < result.images_wanted)
-        cli_note(cli, "attention maps of %lld of %lld images; --map-bytes gives room for more",
+        cli_note(cli, "attention maps of %lld of %lld images; a larger --map-bytes shows more",
                  (long long)result.images, (long long)result.images_wanted);
     cli_print("%s: %d run%s, %.1f MB\n", s->output, result.runs, result.runs == 1 ? "" : "s",
               1e-6 * (double)result.bytes);
@@ -54,20 +54,20 @@ static int run(cli_app *cli, void *user, const char *const *folders, int count)
 
 const cli_command cli_command_report = {
     .name = "report",
-    .summary = "shows runs on one page of HTML",
+    .summary = "shows runs on one HTML page",
     .operands = "RUN...",
     .least_operands = 1,
     .most_operands = ATT_REPORT_MAX_RUNS,
     .about =
-        "RUN: the folder of a training, of a measurement or of a sweep, which stands for\n"
-        "its runs. The page is one file that opens from disk and needs no network. It\n"
-        "shows what each folder has:\n"
-        "  metrics.jsonl      training curves, and how measured figures developed\n"
+        "RUN: the folder of a training or a measurement, or of a sweep with all its runs.\n"
+        "The page is a single file that opens from disk and needs no network. It shows\n"
+        "the files of each folder:\n"
+        "  metrics.jsonl      training curves, and figures measured during training\n"
         "                     (attscope train --measure)\n"
         "  measure.jsonl      figures by depth (attscope measure)\n"
-        "  maps.safetensors   attention maps to hover over (attscope measure --maps)\n"
-        "Several runs are laid over each other. Runs that differ in nothing but the seed\n"
-        "count as one configuration: the page gives mean and deviation over its seeds.",
+        "  maps.safetensors   interactive attention maps (attscope measure --maps)\n"
+        "Several runs share the charts. Runs that differ only in the seed count as one\n"
+        "configuration: the page gives mean and deviation over its seeds.",
     .example = "  attscope report output/train/plain output/train/broadcast -o report.html",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,

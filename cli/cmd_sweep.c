@@ -36,18 +36,20 @@ typedef struct job {
 } job;
 
 static const att_flag sweep_options[] = {
-    {"seeds", .kind = ATT_FLAG_TEXT, .value = "LIST", .help = "one run each of every setting",
+    {"seeds", .kind = ATT_FLAG_TEXT, .value = "LIST", .help = "each setting is run once with each of these seeds",
      ATT_FLAG_AT(settings, seeds)},
     {"vary", .kind = ATT_FLAG_TEXTS, .value = "FLAG=LIST",
-     .help =
-         "an option of attscope train and its values, by commas (a comma in a value: \\,; between numbers of one value "
-         "a space: 'img_size=224,160 224'); given several times: every combination",
+     .help = "an option of attscope train and its values, separated by commas (\\, is a comma in a value; a space "
+             "separates "
+             "numbers of one value: 'img_size=224,160 224'); several --vary: all combinations",
      ATT_FLAG_AT(settings, vary), .once = true},
     {"set", .kind = ATT_FLAG_TEXTS, .value = "FLAG=VALUE",
-     .help = "an option of attscope train, over the recipe, for all", ATT_FLAG_AT(settings, set), .once = true},
-    {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .help = "where sweeps lie", ATT_FLAG_AT(settings, output)},
+     .help = "an option of attscope train for all runs; overrides the recipe", ATT_FLAG_AT(settings, set),
+     .once = true},
+    {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .help = "parent folder of sweeps",
+     ATT_FLAG_AT(settings, output)},
     {"experiment", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "the sweep's folder in there; without it the recipe's name", ATT_FLAG_AT(settings, experiment)},
+     .help = "folder within --output; without it, the recipe's name", ATT_FLAG_AT(settings, experiment)},
 };
 
 static void sweep_defaults(att_context *context, void *values)
@@ -60,15 +62,15 @@ static void sweep_defaults(att_context *context, void *values)
 
 static const att_flag measure_options[] = {
     {"measure", .kind = ATT_FLAG_TEXT, .value = "LIST",
-     .help =
-         "instruments for the last checkpoint, by commas, on the test split; left out of settings whose network has "
-         "nothing for them; all: every one (default " ATT_SWEEP_MEASURE
-         ", without those that no network has anything for)",
+     .help = "instruments for the last checkpoint on the test split, separated by commas; skipped in settings whose "
+             "network "
+             "they cannot observe; all: all instruments (default " ATT_SWEEP_MEASURE
+             ", without those that can observe none of the networks)",
      .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(settings, measure)},
     {"correlate", .kind = ATT_FLAG_TEXTS, .value = "X,Y",
-     .help = "two figures whose rank correlation over runs is told, each INSTRUMENT/STATISTIC or "
-             "INSTRUMENT/NODE/STATISTIC, as in 'tns/tns unit,entropy/blocks.3.attn/mean'; given several times: several "
-             "(default: total neural stiffness, in both readings, with the accuracy)",
+     .help = "two figures whose rank correlation over runs is printed, each as INSTRUMENT/STATISTIC or "
+             "INSTRUMENT/NODE/STATISTIC, such as 'tns/tns unit,entropy/blocks.3.attn/mean'; may be repeated (default: "
+             "total neural stiffness, in both readings, with the accuracy)",
      ATT_FLAG_AT(settings, correlate), .once = true},
 };
 
@@ -95,9 +97,9 @@ static int read_seeds(job *j)
         errno = 0;
         unsigned long long seed = strtoull(at, &end, 10);
         if (end == at || *at == '-' || *at == '+' || *at == ' ' || errno || seed > INT64_MAX || (*end && *end != ','))
-            return cli_usage("--seeds: \"%s\" is no list of whole numbers by commas, as 1,2,3", list);
+            return cli_usage("--seeds: \"%s\" is not a list of whole numbers such as 1,2,3", list);
         if (j->seed_count == ATT_SWEEP_MOST_RUNS)
-            return cli_usage("--seeds: more than %d", (int)ATT_SWEEP_MOST_RUNS);
+            return cli_usage("--seeds: more than %d seeds", (int)ATT_SWEEP_MOST_RUNS);
         j->seeds[j->seed_count++] = seed;
         if (!*end)
             return CLI_OK;
@@ -108,10 +110,11 @@ static int read_seeds(job *j)
 /* Explains options of attscope train that are not options of a sweep. */
 static bool explain_unknown(att_context *context, const char *name, char *text, size_t size)
 {
-    static const char *const ours[] = {"seed", "output", "experiment", "resume", "json", "data-dir", "data"};
+    static const char *const sweep_options_only[] = {"seed", "output",   "experiment", "resume",
+                                                     "json", "data-dir", "data"};
     att_flags *train;
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (strcmp(name, ours[i]) == 0)
+    for (size_t i = 0; i < sizeof sweep_options_only / sizeof *sweep_options_only; i++)
+        if (strcmp(name, sweep_options_only[i]) == 0)
             return false;
     if (att_recipe_flags(context, &train) != ATT_OK)
         return false;
@@ -119,8 +122,8 @@ static bool explain_unknown(att_context *context, const char *name, char *text, 
     att_flags_destroy(&train);
     if (found)
         snprintf(text, size,
-                 "--%s is an option of attscope train: --set %s=VALUE gives it to all runs, --vary %s=LIST one value "
-                 "to each setting",
+                 "--%s is an option of attscope train: --set %s=VALUE sets it for all runs, --vary %s=LIST makes a "
+                 "setting of each value",
                  name, name, name);
     return found;
 }
@@ -201,14 +204,13 @@ static int count_failed(const att_sweep_plan *plan)
     return failed;
 }
 
-static void say_failed(const att_sweep_plan *plan)
+static void report_failed(const att_sweep_plan *plan)
 {
     int failed = count_failed(plan);
     if (failed == 0)
         return;
-    cli_say(
-        "%d of %d runs failed; the same command tries them again, from the beginning where their folder is removed:",
-        failed, att_sweep_plan_count(plan));
+    cli_say("%d of %d runs failed; the same command retries them, from the beginning if their folder is removed:",
+            failed, att_sweep_plan_count(plan));
     for (int i = 0; i < att_sweep_plan_count(plan); i++)
         if (has_failed(plan, i))
             cli_say_item("%s", att_sweep_plan_at(plan, i).folder);
@@ -269,7 +271,7 @@ static int check_figure(const char *figure, const char *measure)
     snprintf(name, sizeof name, "%.*s", (int)strcspn(figure, "/"), figure);
     if (!strchr(figure, '/'))
         return cli_usage(
-            "--correlate: \"%s\" is no figure; one is called INSTRUMENT/STATISTIC or "
+            "--correlate: \"%s\" is not a figure; expected INSTRUMENT/STATISTIC or "
             "INSTRUMENT/NODE/STATISTIC",
             figure);
     if (!att_instrument_find(NULL, name, &info)) {
@@ -288,15 +290,15 @@ static int check_figure(const char *figure, const char *measure)
 }
 
 /* Splits "X,Y" of each --correlate. */
-static int take_pairs(job *j)
+static int read_pairs(job *j)
 {
-    const att_texts *asked = &j->settings->correlate;
-    for (int i = 0; i < asked->count && i < ATT_SWEEP_MOST_PAIRS; i++) {
+    const att_texts *pairs = &j->settings->correlate;
+    for (int i = 0; i < pairs->count && i < ATT_SWEEP_MOST_PAIRS; i++) {
         char *x = j->figures[i], *comma;
-        snprintf(x, FIGURE, "%s", asked->values[i]);
+        snprintf(x, FIGURE, "%s", pairs->values[i]);
         comma = strchr(x, ',');
-        if (!comma || strchr(comma + 1, ',') || strlen(asked->values[i]) >= FIGURE)
-            return cli_usage("--correlate: \"%.64s\" is not of the form X,Y, two figures", asked->values[i]);
+        if (!comma || strchr(comma + 1, ',') || strlen(pairs->values[i]) >= FIGURE)
+            return cli_usage("--correlate: \"%.64s\" is not of the form X,Y with two figures", pairs->values[i]);
         *comma = '\0';
         j->pairs[j->pair_count++] = (att_sweep_pair){x, comma + 1};
         int code = check_figure(x, measure_of(j->settings));
@@ -333,7 +335,7 @@ static int check_figures_found(const job *j)
             const char *figure = side == 0 ? j->pairs[i].x : j->pairs[i].y;
             char other[FIGURE];
             if (!has_figure(att_sweep_plan_results(j->plan), figure, other))
-                return cli_failure("--correlate: no run has a figure \"%s\"%s%s%s; %s/sweep.json has the names of all",
+                return cli_failure("--correlate: no run has a figure \"%s\"%s%s%s; %s/sweep.json lists all names",
                                    figure, *other ? ", but for example \"" : "", other, *other ? "\"" : "",
                                    att_sweep_plan_folder(j->plan));
         }
@@ -397,7 +399,7 @@ static int sweep(const job *j)
     if (code == CLI_OK && count_failed(j->plan) > 0)
         code = CLI_FAILURE;
     int printed = print_results(j), written = write_json(j);
-    say_failed(j->plan);
+    report_failed(j->plan);
     return code != CLI_OK ? code : printed != CLI_OK ? printed : written;
 }
 
@@ -409,7 +411,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     s->data = count > 1 ? operands[1] : NULL;
     int code = check_instruments(measure_of(s));
     if (code == CLI_OK)
-        code = take_pairs(&j);
+        code = read_pairs(&j);
     if (code == CLI_OK)
         code = read_seeds(&j);
     cli->warns_once = true;
@@ -425,31 +427,30 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 
 const cli_command cli_command_sweep = {
     .name = "sweep",
-    .summary = "runs a recipe over seeds and settings and takes the results together",
+    .summary = "runs a recipe over seeds and settings and compares the results",
     .operands = "RECIPE [DATA]",
     .least_operands = 1,
     .most_operands = 2,
     .about =
-        "RECIPE: a YAML file of attscope train's options, such as a run's args.yaml; DATA\n"
-        "may stand in it as data_dir. Every combination of values that --vary names is a\n"
-        "setting, and each setting is trained once with each seed: what\n"
+        "RECIPE: a YAML file of attscope train's options, such as a run's args.yaml. It\n"
+        "can name DATA as data_dir. Every combination of values of --vary is a setting.\n"
+        "Each setting is trained once with each seed, as by\n"
         "  attscope train DATA --config RECIPE --FLAG VALUE --seed S\n"
-        "does, in OUTPUT/EXPERIMENT/FLAG=VALUE-seedS. Then attscope measure looks at its\n"
-        "last checkpoint on the test split. Settings that mean the same, such as\n"
-        "--modules cb_s and cb_s@after_mlp, are trained once.\n\n"
-        "What is done already is not done again: the same command continues a sweep that\n"
-        "was stopped (Ctrl-C: a checkpoint, exit status 130) or killed, tries again what\n"
-        "failed, and with more seeds or values adds runs. A run that fails leaves the\n"
-        "others alone; the exit status is then 1. One whose files are damaged is made anew\n"
-        "once its folder is removed. Data, networks and instruments of all settings are\n"
-        "tried before the first run.\n\n"
-        "The table has a column for each setting, by its number where names are long,\n"
-        "and shows what was measured as mean ± deviation over seeds: of gates the mean,\n"
-        "of attention the mean over heads. Rank correlations over runs follow, unless\n"
-        "--correlate says otherwise of total neural stiffness with the accuracy, where\n"
-        "both were measured. sweep.json in the folder has all figures; attscope\n"
-        "report OUTPUT/EXPERIMENT shows them. Both are of the runs that the last command\n"
-        "named.",
+        "in the folder OUTPUT/EXPERIMENT/FLAG=VALUE-seedS. Then attscope measure observes\n"
+        "its last checkpoint on the test split. Equivalent settings, such as --modules\n"
+        "cb_s and cb_s@after_mlp, are trained once.\n\n"
+        "Finished work is not repeated: the same command continues a sweep that was\n"
+        "stopped (Ctrl-C: a checkpoint, exit status 130) or killed, and retries failed\n"
+        "runs; with more seeds or values it adds runs. A failed run does not affect the\n"
+        "others; the exit status is then 1. A run whose files are damaged starts anew\n"
+        "after its folder is removed. Data, networks and instruments of all settings are\n"
+        "checked before the first run.\n\n"
+        "The table has a column for each setting, headed by its number if names are long,\n"
+        "and shows the measured figures as mean ± deviation over seeds: for gates the\n"
+        "mean, for attention the mean over heads. Rank correlations over runs follow: by\n"
+        "default of total neural stiffness with the accuracy, where both were measured.\n"
+        "sweep.json in the folder has all figures; attscope report OUTPUT/EXPERIMENT\n"
+        "shows them. Both contain the runs that the last command named.",
     .example =
         "  attscope sweep recipe.yaml /usr/share/datasets/fashion-mnist \\\n"
         "      --seeds 1,2,3 --vary modules=none,cb,cb_s --experiment modules\n"

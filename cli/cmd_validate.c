@@ -15,13 +15,13 @@ typedef struct settings {
 static const att_flag size_options[] = {
     {"use-train-size", .kind = ATT_FLAG_SWITCH,
      .help = "evaluate at the image size and crop of the pretrained weights' training, not at those that timm's "
-             "validate.py takes for some of them",
+             "validate.py uses for some weights",
      ATT_FLAG_AT(settings, use_train_size)},
 };
 static const att_flag_group size_group = {"Evaluation", .rows = size_options, .row_count = 1};
 
 static const att_flag file_options[] = {
-    {"results-file", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "write the figures as CSV with timm's columns",
+    {"results-file", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "write the results as CSV with timm's columns",
      ATT_FLAG_AT(settings, results_file), .once = true},
 };
 static const att_flag_group file_group = {"Files", .rows = file_options, .row_count = 1};

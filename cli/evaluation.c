@@ -4,25 +4,25 @@
 
 static const att_flag data_options[] = {
     {"data-dir", .alias = "data", .kind = ATT_FLAG_TEXT, .value = "DATA",
-     .help = "the data set, where it is not the operand", ATT_FLAG_AT(cli_evaluation_data, data_dir)},
+     .help = "the data set, if it is not an operand", ATT_FLAG_AT(cli_evaluation_data, data_dir)},
     {"split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "train, validation or test",
      ATT_FLAG_AT(cli_evaluation_data, split)},
-    {"class-map", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "one class a line; its line is its number, from 0",
+    {"class-map", .kind = ATT_FLAG_TEXT, .value = "FILE",
+     .help = "file with one class per line, in the order of their numbers",
      ATT_FLAG_AT(cli_evaluation_data, class_map)},
-    {"coarse-labels", .kind = ATT_FLAG_SWITCH, .help = "CIFAR-100: its 20 superclasses instead of its 100 classes",
+    {"coarse-labels", .kind = ATT_FLAG_SWITCH, .help = "CIFAR-100: use the 20 superclasses instead of the 100 classes",
      ATT_FLAG_AT(cli_evaluation_data, coarse_labels)},
-    {"cache-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "most memory for the files of a .tar.gz",
+    {"cache-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "maximum memory for the files of a .tar.gz",
      ATT_FLAG_AT(cli_evaluation_data, cache_bytes), .low = 0, .high = 1e15},
     {"checkpoint", .kind = ATT_FLAG_TEXT, .value = "FILE",
-     .help = "the network's weights, or a folder with such a file: of a training its best checkpoint",
+     .help = "file of weights, or a folder; a training's folder stands for its best checkpoint",
      ATT_FLAG_AT(cli_evaluation_data, checkpoint)},
-    {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "take the averaged weights",
-     ATT_FLAG_AT(cli_evaluation_data, use_ema)},
-    {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N", .help = "images of one run",
+    {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "use the averaged weights", ATT_FLAG_AT(cli_evaluation_data, use_ema)},
+    {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N", .help = "images per batch",
      ATT_FLAG_AT(cli_evaluation_data, batch_size), .low = 1, .high = 65536},
     {"workers", .letter = 'j', .kind = ATT_FLAG_INT, .value = "N", .help = "threads that read and decode images",
      ATT_FLAG_AT(cli_evaluation_data, workers), .low = 0, .high = 256},
-    {"skip-corrupt", .kind = ATT_FLAG_SWITCH, .help = "leave images that cannot be decoded out of the figures",
+    {"skip-corrupt", .kind = ATT_FLAG_SWITCH, .help = "skip images that cannot be decoded",
      ATT_FLAG_AT(cli_evaluation_data, skip_corrupt)},
 };
 
@@ -52,23 +52,23 @@ int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded 
 int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset)
 {
     const cli_evaluation_data *d = &options->data;
-    att_dataset_options asked = att_dataset_options_defaults();
-    asked.split = d->split;
-    asked.class_map = d->class_map;
-    asked.coarse = d->coarse_labels;
+    att_dataset_options dataset_options = att_dataset_options_defaults();
+    dataset_options.split = d->split;
+    dataset_options.class_map = d->class_map;
+    dataset_options.coarse = d->coarse_labels;
     if (d->cache_bytes > 0)
-        asked.cache_bytes = (size_t)d->cache_bytes;
+        dataset_options.cache_bytes = (size_t)d->cache_bytes;
     int code = cli_file_check("--class-map", d->class_map);
     if (code != CLI_OK)
         return code;
-    return cli_check(cli, att_network_open_dataset(loaded->network, &d->data_dir, 1, &asked, dataset));
+    return cli_check(cli, att_network_open_dataset(loaded->network, &d->data_dir, 1, &dataset_options, dataset));
 }
 
 void cli_evaluation_say(cli_app *cli, const att_evaluation *evaluation)
 {
     if (evaluation->corrupt > 0)
-        cli_note(cli, "left out because they cannot be decoded or resized: %lld image%s",
-                 (long long)evaluation->corrupt, evaluation->corrupt == 1 ? "" : "s");
+        cli_note(cli, "skipped because they cannot be decoded or resized: %lld image%s", (long long)evaluation->corrupt,
+                 evaluation->corrupt == 1 ? "" : "s");
     cli_note(cli, "%.1f images/s, %.0f %% of the time waiting for data", evaluation->images_per_second,
              100 * evaluation->wait_share);
 }
@@ -86,7 +86,7 @@ int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *
     att_status status = att_network_evaluate(loaded->network, dataset, &evaluate, result);
     cli_bar_clear(cli);
     if (status == ATT_ERR_STOPPED) {
-        cli_say("stopped before every image was seen; there is no result");
+        cli_say("stopped before all images were evaluated; there is no result");
         return CLI_STOPPED;
     }
     int code = cli_check(cli, status);

@@ -7,7 +7,7 @@ int cli_engine_open(cli_app *cli, const att_recipe_engine *engine)
 }
 
 static const att_flag output_rows[] = {
-    {"json", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "write the figures as JSON; - is standard output",
+    {"json", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "write the results as JSON; - is standard output",
      ATT_FLAG_AT(cli_output, json), .once = true},
 };
 

@@ -34,7 +34,7 @@ static void print_overview(FILE *out)
             att_version());
     for (int i = 0; i < command_count(); i++)
         fprintf(out, "  %-10s %s\n", cli_command_at(i)->name, cli_command_at(i)->summary);
-    fputs("\nattscope COMMAND --help says more, with an example.\n", out);
+    fputs("\nattscope COMMAND --help describes a command, with an example.\n", out);
 }
 
 static void print_help(const cli_command *command, const att_flags *flags)

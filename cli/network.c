@@ -34,7 +34,7 @@ bool cli_has_prefix(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static void say_skipped(cli_app *cli, const att_tensors *file)
+static void note_skipped(cli_app *cli, const att_tensors *file)
 {
     if (*att_tensors_skipped(file))
         cli_note(cli, "%s: skipped, because only training uses them: %s", att_tensors_path(file),
@@ -45,7 +45,7 @@ int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file)
 {
     int code = cli_check(cli, att_tensors_open(cli->context, path, file));
     if (code == CLI_OK)
-        say_skipped(cli, *file);
+        note_skipped(cli, *file);
     return code;
 }
 
@@ -117,74 +117,74 @@ int cli_identity_check(cli_app *cli, const char *name, att_status status)
 }
 
 /* Notes that images have the size and crop of timm's validate.py. */
-static void say_test_images(cli_app *cli, const att_recipe_preprocess *flags, const att_network *network)
+static void note_test_images(cli_app *cli, const att_recipe_preprocess *flags, const att_network *network)
 {
-    const att_preprocess own = att_network_trained_preprocess(network);
-    const att_preprocess *taken = &att_network_identity(network)->preprocess;
-    double crop = flags->crop_pct > 0 ? own.crop_pct : taken->crop_pct;
+    const att_preprocess trained = att_network_trained_preprocess(network);
+    const att_preprocess *used = &att_network_identity(network)->preprocess;
+    double crop = flags->crop_pct > 0 ? trained.crop_pct : used->crop_pct;
     char size[CLI_SIDES_TEXT], own_size[CLI_SIDES_TEXT];
-    if (taken->height != own.height || taken->width != own.width || crop != own.crop_pct)
+    if (used->height != trained.height || used->width != trained.width || crop != trained.crop_pct)
         cli_note(cli,
                  "%s: evaluated at %s pixels, crop %g, as timm's validate.py does with these weights; "
-                 "--use-train-size takes %s pixels, crop %g",
-                 att_network_path(network), cli_sides_text(taken->height, taken->width, size), crop,
-                 cli_sides_text(own.height, own.width, own_size), own.crop_pct);
+                 "--use-train-size uses %s pixels, crop %g",
+                 att_network_path(network), cli_sides_text(used->height, used->width, size), crop,
+                 cli_sides_text(trained.height, trained.width, own_size), trained.crop_pct);
 }
 
 /* Applies the flags to the network's preprocessing, and prints a description of the network. */
-static int take_flags(cli_app *cli, const att_recipe_preprocess *flags, att_network *network)
+static int apply_preprocess(cli_app *cli, const att_recipe_preprocess *flags, att_network *network)
 {
     const att_identity identity = *att_network_identity(network);
-    att_preprocess taken = identity.preprocess;
+    att_preprocess used = identity.preprocess;
     char text[ATT_IDENTITY_DESCRIPTION];
-    int code = cli_check(cli, att_recipe_preprocess_apply(cli->context, flags, &taken));
+    int code = cli_check(cli, att_recipe_preprocess_apply(cli->context, flags, &used));
     if (code != CLI_OK)
         return code;
-    cli_note(cli, "the checkpoint: %s", att_identity_describe(cli->context, &identity, &taken, text));
-    return cli_check(cli, att_network_set_preprocess(network, &taken));
+    cli_note(cli, "the checkpoint: %s", att_identity_describe(cli->context, &identity, &used, text));
+    return cli_check(cli, att_network_set_preprocess(network, &used));
 }
 
 /* Notes that the file has averaged weights, which the training evaluated. */
-static void mention_average(cli_app *cli, const att_network *network)
+static void note_average(cli_app *cli, const att_network *network)
 {
     att_checkpoint_info info;
     if (att_checkpoint_describe(cli->context, att_network_file(network), &info) == ATT_OK && info.ema)
-        cli_note(cli, "%s has averaged weights too, which its training evaluated: --use-ema takes them",
+        cli_note(cli, "%s also has averaged weights, which its training evaluated: --use-ema uses them",
                  att_network_path(network));
 }
 
 static int open_network(cli_app *cli, const char *path, const cli_load_options *options, att_network **network)
 {
-    att_network_options how = att_network_options_defaults();
-    how.model = options->network->model;
-    how.options = &options->network->options;
-    how.averaged = options->averaged;
-    how.test_images = options->test_images;
-    how.backend = options->engine->backend;
-    how.precision = att_recipe_precision(options->engine);
-    att_status status = att_network_open(cli->context, path, &how, network);
-    int code = cli_identity_check(cli, how.model, status);
-    if (status == ATT_ERR_NOT_FOUND && !how.model)
-        cli_say("--model NAME says which network a file holds; attscope models lists them");
-    if (status == ATT_ERR_UNSUPPORTED && how.test_images)
-        cli_note(cli, "--use-train-size takes images of the size that the weights were trained for");
+    att_network_options network_options = att_network_options_defaults();
+    network_options.model = options->network->model;
+    network_options.options = &options->network->options;
+    network_options.averaged = options->averaged;
+    network_options.test_images = options->test_images;
+    network_options.backend = options->engine->backend;
+    network_options.precision = att_recipe_precision(options->engine);
+    att_status status = att_network_open(cli->context, path, &network_options, network);
+    int code = cli_identity_check(cli, network_options.model, status);
+    if (status == ATT_ERR_NOT_FOUND && !network_options.model)
+        cli_say("name the network with --model NAME; attscope models lists the names");
+    if (status == ATT_ERR_UNSUPPORTED && network_options.test_images)
+        cli_note(cli, "--use-train-size uses the image size that the weights were trained with");
     return code;
 }
 
-int cli_checkpoint_locate(cli_app *cli, const char *said, char path[CLI_PATH])
+int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PATH])
 {
-    if (!cli_exists(said))
-        return cli_failure("%s: %s", said, strerror(ENOENT));
-    int code = cli_check(cli, att_network_locate(cli->context, said, path, CLI_PATH));
-    if (code == CLI_OK && strcmp(said, path) != 0)
-        cli_note(cli, "%s is a folder; its %s is taken", said, path + strlen(said) + 1);
+    if (!cli_exists(checkpoint))
+        return cli_failure("%s: %s", checkpoint, strerror(ENOENT));
+    int code = cli_check(cli, att_network_locate(cli->context, checkpoint, path, CLI_PATH));
+    if (code == CLI_OK && strcmp(checkpoint, path) != 0)
+        cli_note(cli, "%s is a folder; using its %s", checkpoint, path + strlen(checkpoint) + 1);
     return code;
 }
 
-int cli_load(cli_app *cli, const char *said, const cli_load_options *options, cli_loaded *loaded)
+int cli_load(cli_app *cli, const char *checkpoint, const cli_load_options *options, cli_loaded *loaded)
 {
     char path[CLI_PATH];
-    int code = cli_checkpoint_locate(cli, said, path);
+    int code = cli_checkpoint_locate(cli, checkpoint, path);
     if (code == CLI_OK)
         code = open_network(cli, path, options, &loaded->network);
     if (code != CLI_OK)
@@ -193,12 +193,12 @@ int cli_load(cli_app *cli, const char *said, const cli_load_options *options, cl
     loaded->file = att_network_file(network);
     loaded->model = att_network_model(network);
     loaded->identity = att_network_identity(network);
-    say_skipped(cli, loaded->file);
+    note_skipped(cli, loaded->file);
     if (options->test_images)
-        say_test_images(cli, options->preprocess, network);
-    code = take_flags(cli, options->preprocess, network);
+        note_test_images(cli, options->preprocess, network);
+    code = apply_preprocess(cli, options->preprocess, network);
     if (code == CLI_OK && !options->averaged)
-        mention_average(cli, network);
+        note_average(cli, network);
     return code;
 }
 
@@ -213,6 +213,6 @@ int cli_classes_name(cli_app *cli, att_network *network, const char *labels)
     if (labels)
         return cli_check(cli, att_network_name_classes(network, labels));
     if (known)
-        cli_note(cli, "the class names are those of %s; --labels NAME gives others", known);
+        cli_note(cli, "the class names are those of %s; --labels NAME sets others", known);
     return CLI_OK;
 }

@@ -41,7 +41,7 @@ int cli_identity_check(cli_app *cli, const char *name, att_status status);
 /* The file that a checkpoint's path means: of a training's folder its best weights, which a note says. CLI_OK or a
  * code.
  */
-int cli_checkpoint_locate(cli_app *cli, const char *said, char path[CLI_PATH]);
+int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PATH]);
 /* Options of cli_load(). */
 typedef struct cli_load_options {
     const att_recipe_network *network;
@@ -57,8 +57,8 @@ int cli_load(cli_app *cli, const char *path, const cli_load_options *options, cl
 void cli_unload(cli_loaded *loaded);
 
 #define CLI_LABELS_HELP                                                                                          \
-    "names of the network's classes: those of a data set (imagenet-1k, cifar10, cifar100, fashion-mnist) or of " \
-    "a file, one a line from class 0; without it the training's, or ImageNet's where the file is of its networks"
+    "names of the network's classes: a data set (imagenet-1k, cifar10, cifar100, fashion-mnist) or a file with " \
+    "one name per line, from class 0; without it, the training's names, or ImageNet's if the weights are for it"
 /* Sets the names of the network's classes by --labels (NULL: not given). Without --labels, built-in names may apply; a
  * note then names their data set. Returns CLI_OK or an exit code. */
 int cli_classes_name(cli_app *cli, att_network *network, const char *labels);

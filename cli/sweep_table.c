@@ -22,8 +22,8 @@ static int width_of(const char *text)
 
 static int wider(int width, const char *text)
 {
-    int own = width_of(text);
-    return own > width ? own : width;
+    int row_of_figure = width_of(text);
+    return row_of_figure > width ? row_of_figure : width;
 }
 
 static void print_left(const char *text, int width)
@@ -193,7 +193,7 @@ typedef struct row {
 
 /* Whether the table shows the figure. Some instruments show one statistic only; sweep.json and the page have the
  * rest. */
-static bool is_told(const att_measurement *m)
+static bool is_shown(const att_measurement *m)
 {
     att_instrument_info info;
     return !att_instrument_find(NULL, m->instrument, &info) || !info.brief || strcmp(m->statistic, info.brief) == 0;
@@ -251,8 +251,8 @@ static att_measurement figure_in(const att_sweep *sweep, int setting, const row 
         att_measurement m = att_sweep_figure_at(sweep, setting, f);
         if (strcmp(m.instrument, r->instrument) != 0 || strcmp(m.statistic, r->statistic) != 0)
             continue;
-        row own = row_of(sweep, setting, f);
-        if (same_row(&own, r))
+        row row_of_figure = row_of(sweep, setting, f);
+        if (same_row(&row_of_figure, r))
             return m;
     }
     return (att_measurement){.mean = NAN, .deviation = NAN};
@@ -265,7 +265,7 @@ static int merge_rows(const att_sweep *sweep, int setting, const char *instrumen
     int place = 0;
     for (int f = 0; f < att_sweep_setting_at(sweep, setting).figure_count; f++) {
         att_measurement m = att_sweep_figure_at(sweep, setting, f);
-        if (strcmp(m.instrument, instrument) != 0 || !is_told(&m))
+        if (strcmp(m.instrument, instrument) != 0 || !is_shown(&m))
             continue;
         row r = row_of(sweep, setting, f);
         int at = 0;
@@ -375,29 +375,29 @@ static int print_instruments(const att_sweep *sweep)
 
 /* --- omitted figures ---------------------------------------------------------------------------------------------- */
 
-static bool leaves_out(const att_sweep *sweep, const char *instrument)
+static bool omits(const att_sweep *sweep, const char *instrument)
 {
     for (int i = 0; i < att_sweep_setting_count(sweep); i++)
         for (int f = 0; f < att_sweep_setting_at(sweep, i).figure_count; f++) {
             att_measurement m = att_sweep_figure_at(sweep, i, f);
-            if (strcmp(m.instrument, instrument) == 0 && !is_told(&m))
+            if (strcmp(m.instrument, instrument) == 0 && !is_shown(&m))
                 return true;
         }
     return false;
 }
 
-static void say_rest(const att_sweep *sweep, const char *folder)
+static void print_omitted(const att_sweep *sweep, const char *folder)
 {
     bool any = false;
     for (int i = 0; i < att_instrument_count(NULL); i++) {
         att_instrument_info info = att_instrument_at(NULL, i);
-        if (!leaves_out(sweep, info.name))
+        if (!omits(sweep, info.name))
             continue;
         cli_print("%s%s (all but the %s)", any ? ", " : "\nnot in this table: ", info.name, info.brief);
         any = true;
     }
     if (any)
-        cli_print(". All of it is in %s/sweep.json; attscope report %s draws it.\n", folder, folder);
+        cli_print(". %s/sweep.json has all figures; attscope report %s draws them.\n", folder, folder);
 }
 
 /* --- rank correlations -------------------------------------------------------------------------------------------- */
@@ -486,7 +486,7 @@ static void print_correlations(const att_sweep *sweep)
     if (fewest < FEW) {
         double least = fewest > 1 ? 2 / tgamma(fewest + 1) : 1;
         cli_print(
-            "  n is small: these figures describe the runs at hand and prove nothing. With n = %d even perfect\n"
+            "  n is small: these figures describe these runs and prove nothing. With n = %d, even perfect\n"
             "  agreement has p = %.2g.\n",
             fewest, least);
     }
@@ -499,6 +499,6 @@ int sweep_table_print(const att_sweep *sweep, const char *folder)
     cli_print_wrapped(stdout, ATT_SWEEP_FIGURES_ARE, 2);
     int code = print_instruments(sweep);
     print_correlations(sweep);
-    say_rest(sweep, folder);
+    print_omitted(sweep, folder);
     return code;
 }

@@ -3,10 +3,10 @@
 #include "network.h"
 
 static const att_flag answer_options[] = {
-    {"topk", .letter = 'k', .kind = ATT_FLAG_INT, .value = "N", .help = "classes to name",
+    {"topk", .letter = 'k', .kind = ATT_FLAG_INT, .value = "N", .help = "number of classes to show",
      ATT_FLAG_AT(cli_answer, most), .low = 1, .high = 10000000},
     {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = CLI_LABELS_HELP, ATT_FLAG_AT(cli_answer, labels)},
-    {"logits", .kind = ATT_FLAG_SWITCH, .help = "the network's outputs too; all of them in JSON",
+    {"logits", .kind = ATT_FLAG_SWITCH, .help = "also print the network's outputs; JSON contains all of them",
      ATT_FLAG_AT(cli_answer, outputs)},
 };
 

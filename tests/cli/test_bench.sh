@@ -101,11 +101,11 @@ run 0 bench kernels --filter 'layer_norm*/demo' --repeats 1 --json kernels.json
 has_keys kernels.json op case kernel tier taken seconds flops bytes
 
 # shellcheck disable=SC2086
-usage "--filter nothing fits no case; the first is called vit_tiny_patch16_224/infer" bench $small --filter nothing
+usage "--filter nothing matches no case; the first is vit_tiny_patch16_224/infer" bench $small --filter nothing
 usage 'bench cannot measure "token"; did you mean tokens?' bench token
 usage 'bench start needs CHECKPOINT IMAGE; see attscope bench --help' bench start one
 usage 'bench tokens: "x" is one operand too many; see attscope bench --help' bench tokens x
-usage '--points 4,2: up to 64 numbers from 1 to 65536, each above the one before, with commas between them' \
+usage '--points 4,2: expected up to 64 ascending numbers from 1 to 65536, separated by commas' \
     bench batch --points 4,2
 # shellcheck disable=SC2086
 run 2 bench $small --num-heads 5

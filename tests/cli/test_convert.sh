@@ -6,13 +6,13 @@ goldens=$here/../goldens/checkpoints
 run 0 convert "$goldens/kinds_zip.pth" kinds.safetensors
 out_is <<'END'
 from         kinds_zip.pth: PyTorch's state_dict without the prefix module.; averaged weights: state_dict_ema without the prefix module.; left out: epoch, optimizer, args, metric, history, huge, names, blob, ...
-tensors      21, 1 left out
+tensors      21, 1 skipped
 elements     114
 bytes        412
-network      not said
+network      unknown
 written      kinds.safetensors
 END
-err_has 'kinds.safetensors is written without the name of its network'
+err_has 'kinds.safetensors will not contain the name of its network'
 run 0 inspect kinds.safetensors --json -
 out_has '"name": "transposed"'
 out_has '"param_count": 114'
@@ -21,11 +21,11 @@ out_has '"tensors": 1'
 out_has '"elements": 6'
 # Converting twice gives the same tensors.
 run 0 convert kinds.safetensors again.safetensors
-out_has 'tensors      21, 0 left out'
+out_has 'tensors      21, 0 skipped'
 
 mkdir held && cp kinds.safetensors held/model.safetensors
 run 0 convert held of_folder.safetensors
-err_has 'held is a folder; its model.safetensors is taken'
+err_has 'held is a folder; using its model.safetensors'
 run 1 convert average.safetensors x.safetensors --use-ema
 err_has 'holds no averaged weights beside its weights'
 usage "convert writes safetensors: \"x.pth\" should end in .safetensors" convert kinds.safetensors x.pth
@@ -56,7 +56,7 @@ err_has 'hub/args.yaml: the network was made with norm_eps 1e-05, which attscope
 ! grep -q -- '--model NAME' stderr || fail 'the message asks for a name, which would not help'
 rm hub/args.yaml
 run 1 validate data --checkpoint hub/vit.pth
-err_has '--model NAME says which network a file holds'
+err_has 'name the network with --model NAME'
 # Evaluations use timm's test size and crop unless a flag gives them. shown: "SIZE CROP" of the last validate.
 figures() { grep -E '"(top1|top5|loss)"' "$1"; }
 validate() { run 0 validate data $vit --threads 1 --json "$@"; }
@@ -66,7 +66,7 @@ validate plain.json --checkpoint hub/vit.pth
 validate wide.json --checkpoint hub/vit.pth --img-size 16 --crop-pct 0.5
 echo '{"pretrained_cfg": {"crop_pct": 0.9, "test_input_size": [1, 16, 16], "test_crop_pct": 0.5}}' >hub/config.json
 validate test.json --checkpoint hub/vit.pth
-err_has "evaluated at 16 pixels, crop 0.5, as timm's validate.py does with these weights; --use-train-size takes 8 pixels, crop 0.9"
+err_has "evaluated at 16 pixels, crop 0.5, as timm's validate.py does with these weights; --use-train-size uses 8 pixels, crop 0.9"
 [ "$(shown test.json)" = '16 0.5' ] || fail "$command_line: $(shown test.json)"
 [ "$(figures test.json)" = "$(figures wide.json)" ] || fail 'evaluation at the test size is not that with --img-size'
 while read -r expected flags; do
@@ -82,7 +82,7 @@ CASES
 echo '{"pretrained_cfg": {"test_input_size": [1, 18, 18]}}' >hub/config.json
 run 1 validate data --checkpoint hub/vit.pth $vit --threads 1
 err_has "timm's validate.py takes images of 18 x 18 pixels with these weights, which this network cannot take: img_size 18"
-err_has '--use-train-size takes images of the size that the weights were trained for'
+err_has '--use-train-size uses the image size that the weights were trained with'
 err_has 'img_size 18 is not a multiple of patch_size 4'
 validate said.json --checkpoint hub/vit.pth --use-train-size
 [ "$(figures said.json)" = "$(figures plain.json)" ] || fail '--use-train-size changes figures'

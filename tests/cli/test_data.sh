@@ -46,7 +46,7 @@ run 1 validate data --checkpoint $checkpoint
 err_has 'attscope: data/val/dog/5.jpg: not a JPEG, PNG or WebP image'
 err_has 'skip_corrupt leaves such images out'
 run 0 validate data --checkpoint $checkpoint --skip-corrupt --json result.json
-err_has 'left out because they cannot be decoded or resized: 1 image'
+err_has 'skipped because they cannot be decoded or resized: 1 image'
 grep -qE '"count": ?15' result.json || fail 'validate did not count 15 images'
 
 # Labels of training and evaluation are matched by class name: "cat" is missing in the evaluation, "dog" keeps its
@@ -98,7 +98,7 @@ err_has 'damaged.jpg: damaged, decoded as far as possible: Corrupt JPEG data'
 run 1 predict $checkpoint data/val/dog/5.jpg data/val/cat/1.jpg nothing.jpg
 err_has 'attscope: data/val/dog/5.jpg: not a JPEG, PNG or WebP image'
 err_has 'nothing.jpg'
-err_has 'attscope: 2 of 3 images gave no answer'
+err_has 'attscope: 2 of 3 images could not be processed'
 out_has 'data/val/cat/1.jpg'
 mkdir mixed && cp data/val/cat/1.jpg mixed/b.jpg && cp data/val/dog/5.jpg mixed/a.jpg && cp "$images/rgb.png" mixed/c.png
 run 1 predict $checkpoint mixed --json mixed.json

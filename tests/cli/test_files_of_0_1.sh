@@ -163,7 +163,7 @@ stopped=sweeps/tiny/broadcast=none-seed2
 sed -i '$d' $stopped/metrics.jsonl && rm $stopped/measure.jsonl
 run 1 "${tiny[@]}" --seeds 1,2
 err_has "attscope: $stopped/last.safetensors holds a training by attscope 0.1, which attscope 0.2 cannot continue"
-err_has '1 of 4 runs failed; the same command tries them again, from the beginning where their folder is removed:'
+err_has '1 of 4 runs failed; the same command retries them, from the beginning if their folder is removed:'
 rm -r $stopped
 run 0 "${tiny[@]}" --seeds 1,2
 [ "$(grep -c ': done already$' stderr)" = 3 ] || fail "$command_line: more than the removed run was done again"

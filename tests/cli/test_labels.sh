@@ -42,7 +42,7 @@ cut -d' ' -f1 "$lists/imagenet-1k.txt" >synsets
 drawn thousand 1000
 foreign thousand thousand.safetensors
 predict 0 thousand.safetensors "$picture"
-err_has 'the class names are those of imagenet-1k; --labels NAME gives others'
+err_has 'the class names are those of imagenet-1k; --labels NAME sets others'
 expect labels
 # shellcheck disable=SC2086
 run 0 convert thousand.safetensors converted.safetensors $small

@@ -163,7 +163,7 @@ grep -q '"instrument":"entropy"' out/plain/measure.previous.jsonl || fail 'repla
 run 0 measure out/plain/model_best.safetensors data --with tns --amp --amp-force
 [ "$(instruments)" = 'tns ' ] || fail "figures of two checkpoints were mixed: $(instruments)"
 run 0 measure out/plain data --with tns --amp --amp-force
-err_has 'out/plain is a folder; its model_best.safetensors is taken'
+err_has 'out/plain is a folder; using its model_best.safetensors'
 [ "$(instruments)" = 'tns ' ] || fail "figures of a run's folder: $(instruments)"
 run 1 measure alone data
 err_has 'attscope: alone is a folder without weights; expected model_best.safetensors'

@@ -34,7 +34,7 @@ attscope: timm has resnetaa50 (anti-aliased downsampling); attscope does not sup
 TEXT
 run 1 models 'resnetaa*'
 err_is <<'TEXT'
-attscope: no model is called "resnetaa*"; attscope models lists all, '*' stands for any letters
+attscope: no model matches "resnetaa*"; attscope models lists all
 TEXT
 
 # A deprecated name and a name with a tag belong to a network in the list; --tags lists a network's tags.

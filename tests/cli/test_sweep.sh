@@ -32,18 +32,18 @@ usage '--vary: a sweep says --seed of each run itself (see --seeds, --output, --
 usage '--set: a sweep says --output of each run itself (see --seeds, --output, --experiment and DATA)' \
     sweep tiny.yaml data --set output=x
 usage '--vary: two settings would share the folder depth=1-seed1' sweep tiny.yaml data --vary depth=1,1
-usage '--seeds: "1,x" is no list of whole numbers by commas, as 1,2,3' sweep tiny.yaml data --seeds 1,x
+usage '--seeds: "1,x" is not a list of whole numbers such as 1,2,3' sweep tiny.yaml data --seeds 1,x
 usage '--seeds: 2 is named twice' sweep tiny.yaml data --seeds 2,2
 usage '--measure: there is no instrument "nsy"; did you mean "nsi"?' sweep tiny.yaml data --measure accuracy,nsy
 usage 'sweep needs DATA: tiny.yaml names none' sweep tiny.yaml
 usage '--correlate: "tns/mu unit" is not of the form X,Y, two figures' sweep tiny.yaml data --correlate 'tns/mu unit'
-usage '--correlate: "top1" is no figure; one is called INSTRUMENT/STATISTIC or INSTRUMENT/NODE/STATISTIC' \
+usage '--correlate: "top1" is not a figure; expected INSTRUMENT/STATISTIC or INSTRUMENT/NODE/STATISTIC' \
     sweep tiny.yaml data --correlate 'tns/mu unit,top1'
 usage '--correlate: there is no instrument "tnss"; did you mean "tns"?' \
     sweep tiny.yaml data --correlate 'tnss/mu unit,accuracy/top1'
 usage '--correlate: tns is not measured: --measure is accuracy' \
     sweep tiny.yaml data --measure accuracy --correlate 'tns/mu unit,accuracy/top1'
-usage '--epochs is an option of attscope train: --set epochs=VALUE gives it to all runs, --vary epochs=LIST one value to each setting' \
+usage '--epochs is an option of attscope train: --set epochs=VALUE sets it for all runs, --vary epochs=LIST makes a setting of each value' \
     sweep tiny.yaml data --epochs 1
 usage 'unknown option --seed; did you mean --seeds?' sweep tiny.yaml data --seed 1
 run 1 sweep absent.yaml data
@@ -171,7 +171,7 @@ grep -q '"correlations":\[{"x":"entropy/blocks.1.attn/mean","y":"accuracy/loss",
     fail 'the report correlates other figures'
 run 1 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
     --correlate entropy/blocks.7.attn/mean,accuracy/loss
-err_has 'attscope: --correlate: no run has a figure "entropy/blocks.7.attn/mean", but for example "entropy/blocks.0.attn/mean"; out/tiny/sweep.json has the names of all'
+err_has 'attscope: --correlate: no run has a figure "entropy/blocks.7.attn/mean", but for example "entropy/blocks.0.attn/mean"; out/tiny/sweep.json lists all names'
 
 # The table shows only what was measured.
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1 --set epochs=1 --measure accuracy,entropy --output out \
@@ -187,7 +187,7 @@ gates=$(awk '/^[a-z]+: / { on = /^gate: / } on && /^  layer/' stdout)
 grep -qE '^  layer1.0 +- +0\.[0-9]+ +- +0\.[0-9]+ *$' <<<"$gates" || fail "gates of one block: $gates"
 grep -qE '^  layer2.0( +0\.[0-9]+){4} *$' <<<"$gates" || fail "gates of two modules: $gates"
 ! grep -qE '^  (quantile|median)' stdout || fail 'the table has more than a summary'
-out_has 'not in this table: gate (all but the mean). All of it is in out/gates/sweep.json; attscope report out/gates draws it.'
+out_has 'not in this table: gate (all but the mean). out/gates/sweep.json has all figures; attscope report out/gates draws them.'
 grep -q 'quantile 0.9' out/gates/sweep.json || fail 'sweep.json leaves gates out'
 
 # Without --measure it measures what the columns need, if a network of the sweep has it.
@@ -314,7 +314,7 @@ damage() { # NAME FILE TEXT [LOST]: damages the file of the first run once the r
     run 1 sweep tiny.yaml data --seeds 1,2 $short --experiment "$1"
     err_has "out/$1/tiny-seed1/$2"
     [ $# -eq 4 ] || err_has "remove the folder out/$1/tiny-seed1: the same command then makes this run anew"
-    err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
+    err_has 'attscope: 1 of 2 runs failed; the same command retries them, from the beginning if their folder is removed:'
     [ -e "out/$1/tiny-seed2/measure.jsonl" ] || fail "$1: the other runs did not continue"
     grep -qE '^  tiny +1 ' stdout || fail "$1: the other runs are not in the table"
     rm -r "out/$1/tiny-seed1"
@@ -337,7 +337,7 @@ echo '{"event": "measure", "step": 6, "measurements": 3}' >>out/late/tiny-seed1/
 run 1 sweep tiny.yaml data --seeds 1,2 $short --experiment late
 err_has 'tiny-seed1 failed (out/late/tiny-seed1/metrics.jsonl, line 4: expected "measurements", an array'
 err_has 'remove the folder out/late/tiny-seed1: the same command then makes this run anew'
-err_has 'attscope: 1 of 2 runs failed; the same command tries them again'
+err_has 'attscope: 1 of 2 runs failed; the same command retries them'
 grep -qE '^  tiny +1 ' stdout || fail "$command_line: the other runs are not in the table: $(cat stdout)"
 # shellcheck disable=SC2086
 mkdir -p out/blocked/sweep.json && run 1 sweep tiny.yaml data $short --experiment blocked
@@ -351,7 +351,7 @@ err_has 'out/file is a file, but must be a folder'
 # --- a run that fails does not affect the others
 run 1 sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing
 err_has 'warning: num-classes=3-seed1 failed (exit status 2); the others go on'
-err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
+err_has 'attscope: 1 of 2 runs failed; the same command retries them, from the beginning if their folder is removed:'
 out_has 'num-classes=4'
 ! grep -q '^  .*num-classes=3' stdout || fail 'a failed run has a row'
 grep -qE '^num-classes=3: 1 of 1 runs failed: exit status 2$' stdout || fail "the table does not report a failed run: $(cat stdout)"

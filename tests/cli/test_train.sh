@@ -90,7 +90,7 @@ err_has 'all 0 epochs are done already'
 train 0 seeded --epochs 1
 train 0 taken --epochs 1 --initial-checkpoint out/untrained/last.safetensors
 run 1 train nowhere --initial-checkpoint out/whole
-err_has 'out/whole is a folder; its model_best.safetensors is taken'
+err_has 'out/whole is a folder; using its model_best.safetensors'
 err_has 'attscope: nowhere does not exist'
 [ "$(cut -d, -f1-5 out/seeded/summary.csv)" = "$(cut -d, -f1-5 out/taken/summary.csv)" ] ||
     fail 'a training from the untrained weights differs from a training from the seed'
@@ -272,7 +272,7 @@ train 0 averaged --epochs 1 --model-ema
 grep -qE '^epoch 1/1 .* top-5 [0-9.]+ % of the averaged weights ' stderr || fail "$command_line: the output does not say that weights are averaged"
 [ "$(grep -c ' of the averaged weights$' stdout)" = 2 ] || fail "$command_line: the output does not say that weights are averaged: $(cat stdout)"
 run 0 validate data --checkpoint out/averaged/last.safetensors
-err_has 'out/averaged/last.safetensors has averaged weights too, which its training evaluated: --use-ema takes them'
+err_has 'out/averaged/last.safetensors also has averaged weights, which its training evaluated: --use-ema uses them'
 run 0 validate data --checkpoint out/averaged/last.safetensors --use-ema
 ! grep -q 'averaged' stderr || fail "$command_line: the note advises --use-ema although it was given"
 cp stdout averaged.txt
@@ -400,7 +400,7 @@ run 0 inspect projection.safetensors
 err_has 'projection.safetensors: skipped, because only training uses them: head.mlp.*'
 run 0 convert projection.safetensors bare.safetensors
 err_has 'projection.safetensors: skipped, because only training uses them: head.mlp.*'
-grep -q '^tensors  *[0-9]*, [0-9]* left out$' stdout || fail "$command_line: $(cat stdout)"
+grep -q '^tensors  *[0-9]*, [0-9]* skipped$' stdout || fail "$command_line: $(cat stdout)"
 
 # Without --num-classes, a fine-tuned network gets as many classes as the data set or the class map has.
 # shellcheck disable=SC2086

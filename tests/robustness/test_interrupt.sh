@@ -34,7 +34,7 @@ mkdir many
 { printf '\0\0\10\1\0\17\102\100'; head -c 1000000 /dev/zero; } >many/t10k-labels-idx1-ubyte
 printf 'before' >figures.json
 interrupted says '1000000 images' validate many --checkpoint out/cut/last.safetensors --json figures.json --threads 1
-err_has 'stopped before every image was seen; there is no result'
+err_has 'stopped before all images were evaluated; there is no result'
 [ "$(cat figures.json)" = before ] || fail "$command_line: wrote a result"
 
 # An archive that takes seconds to decompress while it is opened: a file of 960 MB of zeros, in gzip members of 32 MB.
