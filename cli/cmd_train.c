@@ -1,4 +1,4 @@
-/* attscope train: trains a network on images, and continues a training. */
+/* attscope train: trains a network on images, or resumes a training. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 typedef struct train_settings {
     att_recipe recipe;
-    const char *config; /* NULL: none is named */
+    const char *config; /* NULL if not given */
     cli_output output;
 } train_settings;
 
@@ -24,12 +24,12 @@ typedef struct job {
     cli_app *cli;
     train_settings *settings;
     att_training *training;
-    const att_recipe *recipe; /* the training's */
+    const att_recipe *recipe; /* owned by `training` */
     const att_run_folder *run;
-    bool begun; /* its first event came */
+    bool begun; /* the begin event has been received */
 } job;
 
-/* --- what is said while it runs ----------------------------------------------------------------------------------- */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
 static double field(const att_event *event, const char *name)
 {
@@ -39,13 +39,13 @@ static double field(const att_event *event, const char *name)
     return NAN;
 }
 
-/* What is evaluated, where that is not plain. */
+/* Says which weights were evaluated, unless they are the plain ones. */
 static const char *whose_weights(const job *j)
 {
     return j->recipe->train.model_ema ? " of the averaged weights" : "";
 }
 
-/* "  eval loss 0.1234  top-1 97.00 %"; "" where nothing was evaluated. */
+/* Writes "  eval loss 0.1234  top-1 97.00 %"; "" if nothing was evaluated. */
 static void describe_evaluation(const job *j, const att_event *event, char *text, size_t size)
 {
     const att_task_info task = att_model_task(att_training_model(j->training));
@@ -74,7 +74,7 @@ static void say_epoch(job *j, const att_event *event)
              100 * field(event, "wait_share"));
 }
 
-/* Where a training that continues goes on. */
+/* Prints where a resumed training continues. */
 static void say_resume(const job *j, const att_event *begin)
 {
     if (*j->run->resume && begin->epoch == j->recipe->train.epochs)
@@ -140,8 +140,8 @@ static int write_json(const job *j, const att_train_result *r)
     return cli_json_write(j->cli, w, j->settings->output.json);
 }
 
-/* What the same network reaches without a data set, measured where that takes at most a twentieth of the training: a
- * handful of batches. "" otherwise. */
+/* Writes the speed of the network without a data set. It is measured, with a handful of batches, only if this takes at
+ * most a twentieth of the training; otherwise writes "". */
 static void bench_beside(const job *j, const att_train_result *result, char *text, size_t size)
 {
     const att_recipe *recipe = j->recipe;
@@ -161,7 +161,7 @@ static void bench_beside(const job *j, const att_train_result *result, char *tex
         snprintf(text, size, " (%.1f by attscope bench, without a data set)", alone.images_per_second);
 }
 
-/* Where images come more slowly than the network takes them. */
+/* Advises if the network waited for images. */
 static void advise_on_waiting(const job *j, double wait_share)
 {
     const double noticeable = 0.05;
@@ -177,7 +177,7 @@ static void advise_on_waiting(const job *j, double wait_share)
                  workers, processors);
 }
 
-/* What a training says whose images were replaced or left out. */
+/* Reports how many images were replaced or skipped. */
 static void say_corrupt(const job *j, const att_train_result *result)
 {
     if (result->train_corrupt + result->eval_corrupt > 0)
@@ -232,7 +232,7 @@ static att_run_place place_of(const att_recipe_files *files)
     return (att_run_place){.output = files->output, .experiment = files->experiment, .resume = files->resume};
 }
 
-/* The data set is named neither here nor by what is continued. */
+/* Reports that neither the command line nor the resumed training names a data set. */
 static int refuse_no_data(cli_app *cli, const att_recipe_files *files)
 {
     const att_run_place place = place_of(files);
@@ -247,7 +247,7 @@ static int refuse_no_data(cli_app *cli, const att_recipe_files *files)
     return cli_usage("train needs DATA: no args.yaml beside %s names it", resume);
 }
 
-/* A training that continues finds its data where args.yaml says. */
+/* If a resumed training's data set is missing: says that args.yaml names it, and how to give another path. */
 static void advise_on_data(cli_app *cli, const att_recipe *recipe)
 {
     const att_run_place place = place_of(&recipe->files);
@@ -259,7 +259,7 @@ static void advise_on_data(cli_app *cli, const att_recipe *recipe)
              cli_folder_of(resume, folder, sizeof folder), resume);
 }
 
-/* A training that continues needs its own options and data. */
+/* If a resume does not match: says which options it uses, and how to start a new training from its weights. */
 static void advise_on_resume(cli_app *cli, const att_recipe *recipe)
 {
     const att_run_place place = place_of(&recipe->files);
@@ -306,7 +306,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     return code;
 }
 
-/* --config, or else the args.yaml beside the checkpoint that is continued. */
+/* The config file: --config, or else the args.yaml in the folder of the checkpoint to resume from. */
 static int config(cli_app *cli, const void *user, char *path, size_t size)
 {
     const train_settings *s = user;

@@ -26,7 +26,8 @@ static void end_with(pid_t parent)
         _exit(CANNOT_START);
 }
 
-/* A group of its own: the terminal's Ctrl-C goes to the sweep, which passes it on. Twice would end it at once. */
+/* Runs in its own process group: the terminal's Ctrl-C goes to the sweep, which forwards it once. A second SIGINT would
+ * end the child immediately. */
 static void become(const char *const *arguments, pid_t parent, const sigset_t *mask)
 {
     end_with(parent);
