@@ -26,7 +26,7 @@ typedef struct job {
     att_training *training;
     const att_recipe *recipe; /* owned by `training` */
     const att_run_folder *run;
-    bool begun; /* the begin event has been received */
+    bool has_begun; /* the begin event has been received */
 } job;
 
 /* --- output ------------------------------------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static double field(const att_event *event, const char *name)
 }
 
 /* Says which weights were evaluated, unless they are the plain ones. */
-static const char *whose_weights(const job *j)
+static const char *evaluated_weights(const job *j)
 {
     return j->recipe->train.model_ema ? " of the averaged weights" : "";
 }
@@ -62,10 +62,10 @@ static void describe_evaluation(const job *j, const att_event *event, char *text
         if (length >= size)
             return;
     }
-    snprintf(text + length, size - length, "%s", whose_weights(j));
+    snprintf(text + length, size - length, "%s", evaluated_weights(j));
 }
 
-static void say_epoch(job *j, const att_event *event)
+static void print_epoch(job *j, const att_event *event)
 {
     char evaluated[512];
     describe_evaluation(j, event, evaluated, sizeof evaluated);
@@ -75,27 +75,27 @@ static void say_epoch(job *j, const att_event *event)
 }
 
 /* Prints where a resumed training continues. */
-static void say_resume(const job *j, const att_event *begin)
+static void print_resume(const job *j, const att_event *begin)
 {
     if (*j->run->resume && begin->epoch == j->recipe->train.epochs)
         cli_note(j->cli,
-                 "%s: all %lld epochs are done already, nothing is left to train; --initial-checkpoint starts "
-                 "another training from its weights",
+                 "%s: all %lld epochs are done, so there is nothing left to train; --initial-checkpoint "
+                 "starts a new training from its weights",
                  j->run->resume, (long long)begin->epoch);
     else if (begin->step > 0)
-        cli_note(j->cli, "%s: goes on in epoch %lld after %lld updates", j->run->resume, (long long)begin->epoch + 1,
+        cli_note(j->cli, "%s: resumes in epoch %lld after %lld updates", j->run->resume, (long long)begin->epoch + 1,
                  (long long)begin->step);
 }
 
-static att_status hear(void *user, const att_event *event)
+static att_status on_event(void *user, const att_event *event)
 {
     job *j = user;
     if (event->kind == ATT_EVENT_RUN_BEGIN) {
-        j->begun = true;
-        say_resume(j, event);
+        j->has_begun = true;
+        print_resume(j, event);
     }
     if (event->kind == ATT_EVENT_EPOCH)
-        say_epoch(j, event);
+        print_epoch(j, event);
     return ATT_OK;
 }
 
@@ -108,11 +108,11 @@ static void print_result(const job *j, const att_train_result *r)
     const att_task_info task = att_model_task(att_training_model(j->training));
     if (isfinite(r->eval[task.best])) {
         cli_metrics_print(&task, r->eval);
-        cli_print("%s\n", whose_weights(j));
+        cli_print("%s\n", evaluated_weights(j));
     }
     if (r->best_epoch >= 0)
         cli_print("best %s %.4g in epoch %d%s\n", j->recipe->train.eval_metric, r->best_metric, r->best_epoch + 1,
-                  whose_weights(j));
+                  evaluated_weights(j));
     cli_print("%s\n", j->run->folder);
 }
 
@@ -142,7 +142,7 @@ static int write_json(const job *j, const att_train_result *r)
 
 /* Writes the speed of the network without a data set. It is measured, with a handful of batches, only if this takes at
  * most a twentieth of the training; otherwise writes "". */
-static void bench_beside(const job *j, const att_train_result *result, char *text, size_t size)
+static void measure_network_alone(const job *j, const att_train_result *result, char *text, size_t size)
 {
     const att_recipe *recipe = j->recipe;
     att_bench_options options = att_bench_options_defaults();
@@ -169,7 +169,7 @@ static void advise_on_waiting(const job *j, double wait_share)
     if (wait_share < noticeable)
         return;
     if (workers < processors)
-        cli_note(j->cli, "the network waited for images: --workers %d would make them on more threads", processors);
+        cli_note(j->cli, "the network waited for images: --workers %d would decode them on more threads", processors);
     else
         cli_note(j->cli,
                  "the network waited for images, which %d threads (--workers) decode on %d processors: smaller image "
@@ -178,10 +178,10 @@ static void advise_on_waiting(const job *j, double wait_share)
 }
 
 /* Reports how many images were replaced or skipped. */
-static void say_corrupt(const job *j, const att_train_result *result)
+static void report_corrupt(const job *j, const att_train_result *result)
 {
     if (result->train_corrupt + result->eval_corrupt > 0)
-        cli_note(j->cli, "images that cannot be decoded: %lld of an epoch's were replaced, %lld left out of evaluation",
+        cli_note(j->cli, "images that cannot be decoded: %lld replaced per epoch, %lld skipped in the evaluation",
                  (long long)result->train_corrupt, (long long)result->eval_corrupt);
 }
 
@@ -190,25 +190,25 @@ static int finish(const job *j, att_status status, const att_train_result *resul
     const train_settings *s = j->settings;
     cli_bar_clear(j->cli);
     if (status == ATT_ERR_STOPPED) {
-        cli_say("stopped after %lld updates; to go on: attscope train --resume %s/last.safetensors",
+        cli_say("stopped after %lld updates; resume with: attscope train --resume %s/last.safetensors",
                 (long long)result->updates, j->run->folder);
         return CLI_STOPPED;
     }
     int code = cli_check(j->cli, status);
     if (status == ATT_ERR_NONFINITE)
         cli_note(j->cli, "a training that diverges may need a lower --lr, or --clip-grad");
-    if (j->begun && !j->recipe->train.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
-        cli_note(j->cli, "--skip-corrupt goes on without such images");
+    if (j->has_begun && !j->recipe->train.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
+        cli_note(j->cli, "--skip-corrupt skips such images");
     if (code != CLI_OK)
         return code;
     if (result->images_per_second > 0) {
         char alone[96];
-        bench_beside(j, result, alone, sizeof alone);
+        measure_network_alone(j, result, alone, sizeof alone);
         cli_note(j->cli, "%.1f images/s%s, %.0f %% of the time waiting for data", result->images_per_second, alone,
                  100 * result->wait_share);
         advise_on_waiting(j, result->wait_share);
     }
-    say_corrupt(j, result);
+    report_corrupt(j, result);
     if (cli_prints(s->output.json))
         print_result(j, result);
     return s->output.json ? write_json(j, result) : CLI_OK;
@@ -218,7 +218,7 @@ static int train(job *j)
 {
     int64_t batches = j->recipe->train.grad_accum_steps;
     cli_progress progress = cli_progress_to(j->cli, batches, j->recipe->train.log_interval * batches);
-    const att_sink sink = {.emit = hear, .user = j};
+    const att_sink sink = {.emit = on_event, .user = j};
     const att_training_observer observer = {.sink = &sink, .progress = cli_progress_show, .progress_user = &progress};
     att_train_result result = {0};
     att_status status = att_training_run(j->training, &observer, &result);
@@ -233,7 +233,7 @@ static att_run_place place_of(const att_recipe_files *files)
 }
 
 /* Reports that neither the command line nor the resumed training names a data set. */
-static int refuse_no_data(cli_app *cli, const att_recipe_files *files)
+static int fail_without_data(cli_app *cli, const att_recipe_files *files)
 {
     const att_run_place place = place_of(files);
     char resume[CLI_PATH];
@@ -255,7 +255,7 @@ static void advise_on_data(cli_app *cli, const att_recipe *recipe)
     if (cli_exists(recipe->data.data_dir) ||
         att_run_find_resume(cli->context, &place, resume, sizeof resume) != ATT_OK || !*resume)
         return;
-    cli_note(cli, "%s/args.yaml names it; attscope train DATA --resume %s says where the data is now",
+    cli_note(cli, "%s/args.yaml names it; if the data has moved: attscope train DATA --resume %s",
              cli_folder_of(resume, folder, sizeof folder), resume);
 }
 
@@ -266,7 +266,7 @@ static void advise_on_resume(cli_app *cli, const att_recipe *recipe)
     char resume[CLI_PATH], folder[CLI_PATH];
     if (att_run_find_resume(cli->context, &place, resume, sizeof resume) == ATT_OK && *resume)
         cli_note(cli,
-                 "it continues with the options and the data that %s/args.yaml names; to train its weights on, with a "
+                 "a resume uses the options and the data that %s/args.yaml names; to train its weights further with a "
                  "new schedule: attscope train DATA --initial-checkpoint %s --experiment NAME --epochs MORE",
                  cli_folder_of(resume, folder, sizeof folder), resume);
 }
@@ -278,7 +278,7 @@ static int open_training(job *j, const char *data)
         recipe->data.data_dir = data;
     int code = cli_output_check(j->settings->output.json);
     if (code == CLI_OK && !recipe->data.data_dir)
-        code = refuse_no_data(j->cli, &recipe->files);
+        code = fail_without_data(j->cli, &recipe->files);
     if (code != CLI_OK)
         return code;
     att_status status = att_training_open(j->cli->context, recipe, &j->training);
@@ -328,7 +328,8 @@ static int config(cli_app *cli, const void *user, char *path, size_t size)
 
 static const att_flag config_rows[] = {
     {"config", .letter = 'c', .kind = ATT_FLAG_TEXT, .value = "FILE",
-     .help = "YAML file of these options; the command line wins", ATT_FLAG_AT(train_settings, config), .once = true},
+     .help = "YAML file of these options; the command line overrides it", ATT_FLAG_AT(train_settings, config),
+     .once = true},
 };
 static const att_flag_group config_group = {"Recipe file", .rows = config_rows,
                                             .row_count = sizeof config_rows / sizeof *config_rows};

@@ -17,7 +17,7 @@
 
 enum { CANNOT_START = 127 };
 
-static void end_with(pid_t parent)
+static void die_with_parent(pid_t parent)
 {
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -28,9 +28,9 @@ static void end_with(pid_t parent)
 
 /* Runs in its own process group: the terminal's Ctrl-C goes to the sweep, which forwards it once. A second SIGINT would
  * end the child immediately. */
-static void become(const char *const *arguments, pid_t parent, const sigset_t *mask)
+static void exec_child(const char *const *arguments, pid_t parent, const sigset_t *mask)
 {
-    end_with(parent);
+    die_with_parent(parent);
     setpgid(0, 0);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
@@ -45,17 +45,17 @@ static void become(const char *const *arguments, pid_t parent, const sigset_t *m
 static int wait_for(pid_t child)
 {
     const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
-    bool passed_on = false;
+    bool forwarded = false;
     int status;
     for (;;) {
         pid_t ended = waitpid(child, &status, WNOHANG);
         if (ended == child)
             break;
         if (ended < 0 && errno != EINTR)
-            return cli_failure("a child could not be waited for: %s", strerror(errno));
-        if (cli_stop_asked() && !passed_on) {
+            return cli_failure("waiting for a child process failed: %s", strerror(errno));
+        if (cli_stop_asked() && !forwarded) {
             kill(child, SIGINT);
-            passed_on = true;
+            forwarded = true;
         }
         nanosleep(&pause, NULL);
     }
@@ -66,19 +66,19 @@ static int wait_for(pid_t child)
 
 int sweep_child(const char *const *arguments)
 {
-    sigset_t ours, held;
+    sigset_t previous, blocked;
     pid_t parent = getpid();
-    sigemptyset(&held);
-    sigaddset(&held, SIGINT);
-    sigaddset(&held, SIGTERM);
-    sigprocmask(SIG_BLOCK, &held, &ours);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGTERM);
+    sigprocmask(SIG_BLOCK, &blocked, &previous);
     pid_t child = fork();
     if (child == 0)
-        become(arguments, parent, &ours);
+        exec_child(arguments, parent, &previous);
     int reason = errno;
-    sigprocmask(SIG_SETMASK, &ours, NULL);
+    sigprocmask(SIG_SETMASK, &previous, NULL);
     if (child < 0)
-        return cli_failure("a child could not be started: %s", strerror(reason));
+        return cli_failure("a child process could not be started: %s", strerror(reason));
     int code = wait_for(child);
     if (code == CANNOT_START)
         return cli_failure("this program could not be started again");

@@ -21,7 +21,7 @@ echo 'no image' >data/val/dog/5.jpg
 # shellcheck disable=SC2086
 run 1 train data $small $short --experiment fatal
 err_has 'attscope: data/train/cat/3.jpg: not a JPEG that can be decoded'
-err_has '--skip-corrupt goes on without such images'
+err_has '--skip-corrupt skips such images'
 # shellcheck disable=SC2086
 run 0 train data $small $short --experiment lenient --skip-corrupt --json lenient.json
 err_has 'image replaced: data/train/cat/3.jpg: not a JPEG'

@@ -408,7 +408,7 @@ for name in cut killed; do
     [ ! -e out/$name/tiny-seed2/last.safetensors ] || fail "$name: the sweep was not interrupted in time"
     # shellcheck disable=SC2086
     run 0 sweep tiny.yaml data $long --experiment $name
-    err_has "out/$name/tiny-seed1/last.safetensors: goes on in epoch"
+    err_has "out/$name/tiny-seed1/last.safetensors: resumes in epoch"
     for seed in 1 2; do
         cmp out/whole/tiny-seed$seed/last.safetensors out/$name/tiny-seed$seed/last.safetensors || fail "$name: the weights differ"
     done

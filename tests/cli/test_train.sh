@@ -86,7 +86,7 @@ done
 [ "$(grep '"loss"' drawn.json)" = "$(grep '"loss"' drawn--use-ema.json)" ] || fail 'the average differs from the weights'
 run 0 report out/untrained -o untrained.html
 run 0 train --resume out/untrained/last.safetensors
-err_has 'all 0 epochs are done already'
+err_has 'all 0 epochs are done'
 train 0 seeded --epochs 1
 train 0 taken --epochs 1 --initial-checkpoint out/untrained/last.safetensors
 run 1 train nowhere --initial-checkpoint out/whole
@@ -136,10 +136,10 @@ wait $child
 status=$?
 command_line='attscope train, interrupted'
 if [ $status -eq 130 ]; then
-    grep -qE '^attscope: stopped after [0-9]+ updates; to go on: attscope train --resume out/cut/last.safetensors$' stderr ||
+    grep -qE '^attscope: stopped after [0-9]+ updates; resume with: attscope train --resume out/cut/last.safetensors$' stderr ||
         fail 'no message about how to resume'
     run 0 train --resume out/cut/last.safetensors
-    err_has 'out/cut/last.safetensors: goes on in epoch'
+    err_has 'out/cut/last.safetensors: resumes in epoch'
     cmp out/cut/last.safetensors out/long/last.safetensors || fail 'weights differ from those without the stop'
     cmp out/cut/summary.csv out/long/summary.csv || fail 'summary.csv differs from that without the stop'
 else
@@ -156,7 +156,7 @@ wait $child
 status=$?
 command_line='attscope train, hung up'
 [ $status -eq 130 ] || fail "exit status $status"
-err_has 'to go on: attscope train --resume out/hung/last.safetensors'
+err_has 'resume with: attscope train --resume out/hung/last.safetensors'
 # shellcheck disable=SC2086
 nohup "$ATTSCOPE" train data $network $recipe --epochs 60 --output out --experiment nohup >stdout 2>stderr &
 child=$!
@@ -175,11 +175,11 @@ cp -r out/cut before
 run 1 train --resume out/cut/last.safetensors --epochs 61
 err_has 'its epochs is "60", here it is "61"'
 err_has 'its epochs is "60", here it is "61"; its learning rates depend on the number of epochs'
-err_has 'it continues with the options and the data that out/cut/args.yaml names; to train its weights on, with a'
+err_has 'a resume uses the options and the data that out/cut/args.yaml names; to train its weights further with a'
 err_has 'new schedule: attscope train DATA --initial-checkpoint out/cut/last.safetensors --experiment NAME --epochs MORE'
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 run 0 train --resume out/cut # a folder stands for its last checkpoint
-err_has 'out/cut/last.safetensors: all 60 epochs are done already, nothing is left to train'
+err_has 'out/cut/last.safetensors: all 60 epochs are done, so there is nothing left to train'
 mkdir bare
 run 1 train --resume bare
 err_is <<<'attscope: bare/last.safetensors does not exist'
@@ -212,7 +212,7 @@ err_has 'resumed exactly: the names, order or classes of its training images are
 rm pictures/train/a/9.jpg
 run 1 train --resume out/listed/last.safetensors
 err_has 'it was trained on 8 images, the data here has 7'
-err_has 'it continues with the options and the data that out/listed/args.yaml names'
+err_has 'a resume uses the options and the data that out/listed/args.yaml names'
 ! grep -q 'option out' stderr || fail "$command_line: the value of the data is taken for an option"
 # Other images with the same names and classes are refused.
 mkdir pictures/val
@@ -227,7 +227,7 @@ cp "$here/../goldens/images/420.jpg" pictures/train/a/1.jpg
 mv pictures moved && tar cf moved.tar moved
 run 1 train --resume out/listed/last.safetensors
 err_has 'pictures does not exist'
-err_has 'out/listed/args.yaml names it; attscope train DATA --resume out/listed/last.safetensors says where the data is now'
+err_has 'out/listed/args.yaml names it; if the data has moved: attscope train DATA --resume out/listed/last.safetensors'
 run 1 train nowhere --resume out/listed/last.safetensors
 ! grep -q 'names it' stderr || fail "$command_line: the note says that args.yaml names the data, but the operand does"
 for data in moved moved.tar; do run 0 train $data --resume out/listed/last.safetensors; done

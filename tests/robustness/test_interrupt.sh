@@ -25,7 +25,7 @@ interrupted() {
 
 # shellcheck disable=SC2086
 interrupted says 'train 1/' train data $network $recipe --epochs 100000 --log-interval 1 --output out --experiment cut
-err_has 'to go on: attscope train --resume out/cut/last.safetensors'
+err_has 'resume with: attscope train --resume out/cut/last.safetensors'
 run 0 inspect out/cut/last.safetensors
 
 # More images than can be processed in the meantime.
