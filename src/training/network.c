@@ -35,7 +35,7 @@ static att_status find_initial(att_trained_network *n)
                         n->checkpoint);
     ATT_TRY(att_network_locate(n->context, n->checkpoint, n->path, sizeof n->path));
     if (strcmp(n->checkpoint, n->path) != 0)
-        att_log(n->context, ATT_LOG_INFO, "%s is a folder; its %s is taken", n->checkpoint,
+        att_log(n->context, ATT_LOG_INFO, "%s is a folder; using its %s", n->checkpoint,
                 n->path + strlen(n->checkpoint) + 1);
     n->checkpoint = n->path;
     return ATT_OK;

@@ -26,7 +26,7 @@ err_has '--skip-corrupt skips such images'
 run 0 train data $small $short --experiment lenient --skip-corrupt --json lenient.json
 err_has 'image replaced: data/train/cat/3.jpg: not a JPEG'
 err_has 'image left out: data/val/dog/5.jpg: not a JPEG, PNG or WebP image'
-err_has 'images that cannot be decoded: 1 of an epoch'
+err_has 'images that cannot be decoded: 1 replaced per epoch'
 grep -qE '"train_corrupt": ?1' lenient.json || fail 'train_corrupt is not 1'
 grep -qE '"event": ?"warning".*data/train/cat/3.jpg.*"set": ?"train"' out/lenient/metrics.jsonl || fail 'no warning in metrics.jsonl'
 head -1 out/lenient/summary.csv | grep -q 'train_corrupt.*eval_corrupt' || fail 'summary.csv does not count corrupt images'

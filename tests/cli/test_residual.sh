@@ -61,7 +61,7 @@ done
 run 0 train data -c out/plain/args.yaml --experiment twin
 cmp out/plain/last.safetensors out/twin/last.safetensors || fail 'args.yaml does not give the same run'
 run 0 train data --resume out/plain/last.safetensors
-err_has 'nothing is left to train'
+err_has 'nothing left to train'
 
 # Modules that are added to weights without them are initialised.
 train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --attn eca --attn-blocks every:2

@@ -36,7 +36,7 @@ usage '--seeds: "1,x" is not a list of whole numbers such as 1,2,3' sweep tiny.y
 usage '--seeds: 2 is named twice' sweep tiny.yaml data --seeds 2,2
 usage '--measure: there is no instrument "nsy"; did you mean "nsi"?' sweep tiny.yaml data --measure accuracy,nsy
 usage 'sweep needs DATA: tiny.yaml names none' sweep tiny.yaml
-usage '--correlate: "tns/mu unit" is not of the form X,Y, two figures' sweep tiny.yaml data --correlate 'tns/mu unit'
+usage '--correlate: "tns/mu unit" is not of the form X,Y with two figures' sweep tiny.yaml data --correlate 'tns/mu unit'
 usage '--correlate: "top1" is not a figure; expected INSTRUMENT/STATISTIC or INSTRUMENT/NODE/STATISTIC' \
     sweep tiny.yaml data --correlate 'tns/mu unit,top1'
 usage '--correlate: there is no instrument "tnss"; did you mean "tns"?' \
@@ -415,6 +415,6 @@ for name in cut killed; do
 done
 
 run 0 sweep --help
-for word in '--vary FLAG=LIST' '--seeds LIST' 'done already' 'exit status 130' 'Example:'; do out_has "$word"; done
+for word in '--vary FLAG=LIST' '--seeds LIST' 'not repeated' 'exit status 130' 'Example:'; do out_has "$word"; done
 
 finish
