@@ -103,7 +103,7 @@ for name in vit residual step; do
         fail "$command_line: another training: $(tail -n 1 runs/$name-again/summary.csv) is not $(tail -n 1 runs/$name/summary.csv)"
     cp -r runs/$name before
     run 1 train --resume runs/$name/last.safetensors
-    err_has "attscope: runs/$name/last.safetensors holds a training by attscope 0.1, which attscope 0.2 cannot continue; --initial-checkpoint runs/$name/last.safetensors starts a new training from its weights"
+    err_has "attscope: runs/$name/last.safetensors holds a training by attscope 0.1, which attscope 0.2 cannot resume; --initial-checkpoint runs/$name/last.safetensors starts a new training from its weights"
     [ "$(grep -c -e --initial-checkpoint stderr)" = 1 ] || fail "$command_line: more than one sentence: $(cat stderr)"
     diff -r before runs/$name || fail "$command_line: changed the run's folder"
     rm -r before
@@ -162,7 +162,7 @@ out_has 'sweep.html: 6 runs'
 stopped=sweeps/tiny/broadcast=none-seed2
 sed -i '$d' $stopped/metrics.jsonl && rm $stopped/measure.jsonl
 run 1 "${tiny[@]}" --seeds 1,2
-err_has "attscope: $stopped/last.safetensors holds a training by attscope 0.1, which attscope 0.2 cannot continue"
+err_has "attscope: $stopped/last.safetensors holds a training by attscope 0.1, which attscope 0.2 cannot resume"
 err_has '1 of 4 runs failed; the same command retries them, from the beginning if their folder is removed:'
 rm -r $stopped
 run 0 "${tiny[@]}" --seeds 1,2
