@@ -154,7 +154,7 @@ static void a_resume_with_other_settings_is_refused_at_once(void **state)
     recipe.files.resume = path_in(f, "run", folder);
     recipe.train.lr = 2e-3;
     assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH);
-    assert_message_has(f, "cannot be continued exactly: its lr is \"0.001\", here it is \"0.002\"");
+    assert_message_has(f, "cannot be resumed exactly: its lr is \"0.001\", here it is \"0.002\"");
 }
 
 /* Each setting has one place. */
