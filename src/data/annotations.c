@@ -110,7 +110,7 @@ static att_status parse(const att_dataset *dataset, annotations *parsed)
 /* --- the tree ---------------------------------------------------------------------------------------------------- */
 
 /* Returns the rest of `path` after the prefix "<folder><inside>"; NULL if `path` does not begin with this prefix.
- * `length`: of `folder`. */
+ * `length`: length of `folder`. */
 static const char *path_after(const char *path, const char *folder, size_t length, const char *inside)
 {
     if (strncmp(path, folder, length) != 0 || strncmp(path + length, inside, strlen(inside)) != 0)
@@ -155,7 +155,7 @@ static att_status move_file(att_class_tree *tree, const annotation *line, size_t
     return ATT_OK;
 }
 
-/* Moves each image to the folder of its class. *any_line: the line of one of the images. */
+/* Moves each image to the folder of its class. Sets *any_line to the line of one of these images. */
 static att_status move_images(att_class_tree *tree, const att_dataset *dataset, const annotations *parsed,
                               const char *list, const annotation **any_line)
 {
@@ -186,9 +186,9 @@ static bool is_folder(const char *path)
     return *path && path[strlen(path) - 1] == '/';
 }
 
-/* Drops the folder "images", because it is not a class. Moves files in it that are not images to the folder of their
- * class, or of the class in `any_line` if no line names them: so the warning about skipped files in class folders
- * counts them. */
+/* Drops the folder "images", because it is not a class. Each file in "images" that is not an image moves to the folder
+ * of its class, so that the warning about skipped files in class folders counts it. If no line names the file, the
+ * class in `any_line` is used. */
 static att_status move_others(att_class_tree *tree, const annotations *parsed, const char *list,
                               const annotation *any_line)
 {

@@ -10,7 +10,7 @@
 #include "data/class_tree.h"
 
 #define ATT_ANNOTATIONS_PATH "val/val_annotations.txt"
-enum { ATT_ANNOTATIONS_MAX = 16 << 20 }; /* bytes of the text */
+enum { ATT_ANNOTATIONS_MAX = 16 << 20 }; /* largest size of the list file, in bytes */
 
 /* Whether the last part of `path` is the file name of the list. */
 bool att_annotations_named(const char *path);

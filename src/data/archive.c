@@ -19,8 +19,8 @@ static bool accepts(const att_dataset *dataset)
     return stat(dataset->path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* Loads images and annotation lists. Files above the size limit are listed only: the function that reads them reports
- * the error. */
+/* Loads images and annotation lists. A file above the size limit is listed but not loaded; a later attempt to read it
+ * reports the error. */
 static att_status choose(void *user, const char *name, size_t size, att_archive_use *use)
 {
     const att_dataset *dataset = user;

@@ -9,10 +9,11 @@
 
 /* The operations of RandAugment, in timm's order. */
 enum { ATT_AUGMENT_OPERATIONS = 15 };
-/* timm's name of operation 0..14. increasing: of the variant whose strength grows with the magnitude. */
+/* timm's name of operation 0..14. increasing: return the name of the variant whose strength grows with the magnitude.
+ */
 const char *att_augment_name(int operation, bool increasing);
 /* The operation's argument for a magnitude (10: full strength), as timm computes it: degrees, a threshold, a factor,
- * ... negate: the opposite direction, if the operation has two. Returns 0 if the operation takes no argument. */
+ * ... negate: use the opposite direction, if the operation has two. Returns 0 if the operation takes no argument. */
 double att_augment_argument(int operation, bool increasing, double magnitude, bool negate);
 /* Applies the operation. scratch: as many bytes as the image. Updates `geometry` if the operation moves pixels. */
 void att_augment_apply(int operation, const att_transform_options *options, const att_image *image, double argument,

@@ -258,7 +258,8 @@ static att_status label_files(const att_class_tree *tree, att_dataset *dataset, 
     return ATT_OK;
 }
 
-/* Uses the classes of the training if they include all these names; otherwise leaves the class list empty. */
+/* Uses the class list of the training if it includes all of names[0..count-1]; otherwise leaves the data set's class
+ * list empty. */
 static att_status use_training_classes(att_dataset *dataset, const att_dataset_options *options,
                                        const char *const *names, int64_t count)
 {
@@ -372,7 +373,7 @@ static att_status resolve_unlabelled(att_class_tree *tree, att_dataset *dataset)
     return ATT_OK;
 }
 
-/* Warns about folders next to the classes that contain no image. Names the first one. */
+/* Warns about folders without an image that lie beside the class folders. Names the first of these folders. */
 static void warn_empty_folders(const att_class_tree *tree, const att_dataset *dataset, const char *where)
 {
     const att_tree_list *others = &tree->others;

@@ -8,7 +8,7 @@
  * "cat/1.png". */
 typedef struct att_tree_file {
     const char *path, *inner;
-    int64_t member; /* the data format's own number of the file */
+    int64_t member; /* number of the file, assigned by the data format */
 } att_tree_file;
 
 typedef struct att_tree_list {

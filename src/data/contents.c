@@ -34,7 +34,7 @@ static int insert_smallest(sampled_image chosen[SAMPLED_IMAGES + 1], int count, 
     return count < SAMPLED_IMAGES ? count + 1 : count;
 }
 
-/* *hash: of the image's size and pixels; 0 if the image cannot be decoded. */
+/* *hash: hash of the image's size and pixels; 0 if the image cannot be decoded. */
 static att_status hash_image(const att_dataset *dataset, att_context *context, int64_t index, uint64_t *hash)
 {
     att_image image;
@@ -52,7 +52,8 @@ static att_status hash_image(const att_dataset *dataset, att_context *context, i
 }
 
 /* The digest combines the sum of all name hashes, which does not depend on their order, with the pixels of the few
- * images that have the smallest name hashes. This choice depends on neither classes nor the number of images. */
+ * images that have the smallest name hashes. The choice of images depends on neither the classes nor the number of
+ * images. */
 att_status att_dataset_contents(const att_dataset *dataset, att_context *context, char text[ATT_DATASET_CONTENTS])
 {
     const uint64_t prime = 0x100000001b3u;

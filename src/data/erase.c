@@ -4,7 +4,8 @@
 
 #include "io/image_codec.h"
 
-/* Fractions of the image's area, for all boxes together, and aspect ratios. */
+/* Range of the total area of all boxes, as fractions of the image's area; least aspect ratio of a box (the largest is 1
+ * / least_aspect). */
 static const double least_area = 0.02, most_area = 1.0 / 3, least_aspect = 0.3;
 enum { TRIES = 10 };
 

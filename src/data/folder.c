@@ -20,7 +20,7 @@ typedef struct folder_source {
 typedef struct folder_walk {
     att_dataset *dataset;
     folder_source *source;
-    const char *only;    /* the only folder to enter at the top level, a split; NULL: all folders */
+    const char *only;    /* the only top-level folder to enter: the folder of the split; NULL: enter all folders */
     int64_t loops, deep; /* skipped folders: links to a parent folder; nested deeper than MAX_DEPTH */
 } folder_walk;
 
@@ -77,7 +77,7 @@ static bool has_labels(const char *root, const char *split)
     return strcmp(split, "test") != 0 || !join(path, sizeof path, root, ATT_ANNOTATIONS_PATH) || !att_file_exists(path);
 }
 
-/* Returns the first of the names (NULL-terminated) that is a folder of folders in `root`. */
+/* Returns the first of the names (NULL-terminated) for which `root` has a folder that contains folders. */
 static const char *find_split(const char *root, const char *const *names)
 {
     char path[ATT_DATA_MAX_NAME];

@@ -177,8 +177,8 @@ static int compare_reversed(const void *a, const void *b)
     return left - right;
 }
 
-/* Returns the start of the shortest suffix of `path`, in whole path components, that `other` does not end in; at most
- * `most`. */
+/* Returns the start of the shortest suffix of `path`, in whole path components, with which `other` does not end. The
+ * start is at most `most`. */
 static size_t suffix_begin(const char *path, const char *other, size_t most)
 {
     size_t at = strlen(path), at_other = strlen(other);

@@ -1,6 +1,6 @@
 /* Batches are prepared in a ring of slots: batch n of the epoch in slot n mod ring. Workers claim single images, in the
- * epoch's order, of the batches released .. released + ring - 1. The consumer waits until batch `released` is
- * complete. */
+ * epoch's order, of the batches released .. released + ring - 1, where `released` counts the batches that the caller
+ * has finished with. The caller waits until batch `released` is complete. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -51,7 +51,8 @@ struct att_loader {
 
     pthread_mutex_t lock; /* protects the members below, and att_slot.missing */
     pthread_cond_t work, done;
-    int64_t epoch, released, claimed; /* claimed: position in the epoch of the next image to prepare */
+    int64_t epoch, released, claimed; /* released: batch that the caller gets next, or still uses; claimed: position in
+                                         the epoch of the next image to prepare */
     int in_progress;                  /* images that workers are preparing */
     bool stopping;
 };

@@ -82,7 +82,7 @@ static int clamp(int value, int high)
     return value < 0 ? 0 : value > high ? high : value;
 }
 
-/* CutMix of this box. lambda: the fraction of the image outside of the box. */
+/* CutMix with this box. lambda: the fraction of the image outside of the box. */
 static att_mixing box_mixing(int height, int width, int top, int bottom, int left, int right)
 {
     double area = (double)(bottom - top) * (right - left);
@@ -140,7 +140,7 @@ static att_mixing draw_mixing(const att_mix_options *options, int height, int wi
 
 /* --- mixing ------------------------------------------------------------------------------------------------------ */
 
-/* Weight of the image's own pixel; the other image's has 1 - weight. */
+/* Weight of the image's own pixel; the weight of the other image's pixel is 1 minus this weight. */
 static float weight_at(const att_mixing *mixing, int y, int x)
 {
     if (!mixing->cuts)
@@ -148,7 +148,8 @@ static float weight_at(const att_mixing *mixing, int y, int x)
     return y >= mixing->top && y < mixing->bottom && x >= mixing->left && x < mixing->right ? 0.0f : 1.0f;
 }
 
-/* own weight + other (1 - weight). With CutMix, exactly one of the two. */
+/* Returns own * weight + other * (1 - weight). With CutMix the weight is 0 or 1, and the result is exactly one of the
+ * two values. */
 static float blend(const att_mixing *mixing, float weight, float own, float other)
 {
     if (mixing->cuts)

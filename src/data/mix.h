@@ -6,7 +6,7 @@
 
 #include "core/random.h"
 
-/* ERR_ARGUMENT where an option is outside its range. */
+/* Returns ERR_ARGUMENT if an option is out of range. */
 att_status att_mix_check(att_context *context, const att_mix_options *options);
 /* Whether Mixup or CutMix is enabled. */
 bool att_mix_is_on(const att_mix_options *options);
@@ -16,7 +16,7 @@ double att_mix_draw_beta(att_random *random, double alpha);
 
 /* CutMix with a box around (center_x, center_y), clipped to the image; lambda is adjusted to the clipped box. */
 att_mixing att_mix_box(int height, int width, double lambda, int center_y, int center_x);
-/* Mixes two images in place: a with the original b as of_a says, and b with the original a as of_b says. */
+/* Mixes two images in place: a with the original b according to of_a, and b with the original a according to of_b. */
 void att_mix_images(const att_mixing *of_a, const att_mixing *of_b, int height, int width, int channels, float *a,
                     float *b);
 

@@ -73,8 +73,8 @@ static bool has_files(const att_packed_layout *layout, int version, const char *
     return it->unique_names || strcmp(att_path_last(folder), it->folder) == 0 || has_file(folder, it->class_names);
 }
 
-/* Finds the folder of a version's files: `path`, or the folder of the official name inside it. Returns false if neither
- * has them. */
+/* Finds the folder of a version's files: `path`, or the folder with the official name inside `path`. Returns false if
+ * neither contains the files. */
 static bool find_folder(const att_packed_layout *layout, int version, const char *path, char *folder, size_t size)
 {
     int length = snprintf(folder, size, "%s", path);
@@ -168,7 +168,8 @@ static int needed_index(const packed_source *source, int version, const char *pa
     return -1;
 }
 
-/* Loads the needed files. If a file appears twice, the second is listed only, so that check_once() refuses it. */
+/* Loads the needed files. If a file appears twice, the second one is listed but not loaded, and check_once() refuses
+ * the archive. */
 static att_status choose(void *user, const char *path, size_t size, att_archive_use *use)
 {
     needed_files *files = user;
@@ -386,7 +387,7 @@ static att_status set_labels(att_dataset *dataset, const packed_source *source, 
 typedef att_status (*unpickle_function)(att_context *context, const char *path, const att_packed_layout *layout,
                                         const char *bytes, size_t size, char **out, size_t *out_size);
 
-/* Reads a file of the binary version, or the equivalent converted from a pickle of the Python version. */
+/* Reads a file of the binary version, or converts a pickle of the Python version to the same contents. */
 static att_status read_converted(const att_dataset *dataset, const packed_source *source, const char *name,
                                  unpickle_function unpickle, char **bytes, size_t *size)
 {

@@ -2,8 +2,8 @@
  * with the same contents). The files are in a folder, in a folder of the official name inside that folder, in an
  * archive, or in the official archive inside a folder.
  *
- * A file consists of records of equal length. A record is the label, unless a separate file holds the labels, and
- * the image's three planes. */
+ * A file consists of records of equal length. A record consists of the label (unless a separate file holds the labels)
+ * and the image's three planes. */
 #ifndef ATT_DATA_PACKED_H
 #define ATT_DATA_PACKED_H
 
@@ -35,13 +35,13 @@ typedef struct att_packed_layout {
     att_packed_split splits[2];         /* training, evaluation */
     const char *labels_key, *names_key; /* dictionary keys in the Python version */
     int side, classes;
-    int label_bytes, label_at; /* label bytes in front of the planes, and the index of the one that is used */
+    int label_bytes, label_at; /* label bytes in front of the planes, and the index of the label byte that is used */
     int first_label;           /* label of class 0 */
     bool column_major;         /* planes are stored column by column instead of row by row */
 } att_packed_layout;
 
-/* Implement the functions of an att_data_format for a layout. Files whose length is not a multiple of the record's, and
- * labels out of range, are refused. */
+/* Implement the functions of an att_data_format for a layout. Files whose length is not a multiple of the record
+ * length, and labels out of range, are refused. */
 bool att_packed_accepts(const att_packed_layout *layout, const att_dataset *dataset);
 att_status att_packed_open(const att_packed_layout *layout, att_dataset *dataset, const att_dataset_options *options);
 void att_packed_close(att_dataset *dataset);

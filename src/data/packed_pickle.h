@@ -5,8 +5,8 @@
 
 #include "data/packed.h"
 
-/* Converts a batch to records of the layout. The batch is a dictionary with "data", a numpy matrix with one row of
- * bytes per image, and under layout->labels_key a list of as many numbers. `path`: for messages. The caller owns
+/* Converts a batch to records of the layout. The batch is a dictionary. Its key "data" has a numpy matrix with one row
+ * of bytes per image; its key layout->labels_key has a list of as many numbers. `path`: for messages. The caller owns
  * *records. Errors: ERR_FORMAT, ERR_UNSUPPORTED (the pickle asks to call something), ERR_MEMORY. */
 att_status att_packed_unpickle_batch(att_context *context, const char *path, const att_packed_layout *layout,
                                      const char *bytes, size_t size, char **records, size_t *records_size);

@@ -211,8 +211,8 @@ att_status att_resize(att_context *context, const att_image *image, att_box from
     return status;
 }
 
-/* Returns a range of input pixels that includes all that output pixels begin..begin+count-1 depend on, in a line
- * resized from `in` to `out` pixels. */
+/* Sets *first and *length to a range of input pixels that includes every pixel on which output pixels
+ * begin..begin+count-1 depend, in a line resized from `in` to `out` pixels. */
 static void needed_range(att_interpolation interpolation, int in, int out, int begin, int count, int *first,
                          int *length)
 {

@@ -35,7 +35,7 @@ void att_slot_free(att_slot *slot);
 const char *att_slot_reason(const att_slot_failure *failure);
 /* Number of failures among the first `size` images. */
 int att_slot_failed(const att_slot *slot, int size);
-/* Removes the failed samples without a replacement from the first `size` samples. Returns how many are left. */
+/* Removes those of the first `size` samples that failed and have no replacement. Returns how many samples are left. */
 int att_slot_compact(att_slot *slot, int size);
 
 #endif

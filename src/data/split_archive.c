@@ -29,7 +29,8 @@ static const char *find_split(const char *folder, const char *const *splits, cha
     return NULL;
 }
 
-/* If the folder contains folders, archives next to them are ignored: the folders are assumed to be their contents. */
+/* If the folder contains folders, archives next to them are ignored: the folders are assumed to hold the extracted
+ * archives. */
 static bool accepts(const att_dataset *dataset)
 {
     const char *folder = dataset->path;

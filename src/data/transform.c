@@ -205,7 +205,7 @@ typedef struct transform_layout {
     placement place;
 } transform_layout;
 
-/* The map of points by a crop and resize. */
+/* The affine map from points of the image to points of the cropped and resized image. */
 static att_affine crop_map(const crop_plan *plan)
 {
     double scale_x = (double)plan->width / plan->from.width, scale_y = (double)plan->height / plan->from.height;
@@ -215,7 +215,7 @@ static att_affine crop_map(const crop_plan *plan)
                         .f = -scale_y * plan->from.y - plan->window.y};
 }
 
-/* The map of points of the cropped image to the result. */
+/* The affine map from points of the cropped image to points of the result. */
 static att_affine placement_map(const att_transform_options *options, const placement *place)
 {
     att_affine step = {.a = 1, .c = -place->offset_x, .e = 1, .f = -place->offset_y};

@@ -6,7 +6,7 @@
 
 #include "io/image_codec.h"
 
-/* ERR_ARGUMENT where an option is outside its range. */
+/* Returns ERR_ARGUMENT if an option is out of range. */
 att_status att_transform_check(att_context *context, const att_transform_options *options);
 
 /* Identifies the random stream of a sample's transform. */

@@ -12,7 +12,7 @@ static att_value apply(const att_scope *scope, const double *values, att_value b
     return att_gates_apply(scope, branch, att_gates_channel_conv(scope, "conv", pooled, k));
 }
 
-/* The size is 1 + 2 index. */
+/* The kernel size of choice i > 0 is 1 + 2 i. */
 static const char *const kernels[] = {"auto", "3", "5", "7", "9", "11", "13", "15", NULL};
 
 extern const att_module att_module_eca;

@@ -17,7 +17,7 @@ static att_status refuse_option(att_context *context, const att_module *module, 
     return att_fail(context, ATT_ERR_ARGUMENT, "module \"%s\", option \"%s\": %s", module->name, option->name, what);
 }
 
-/* Returns the number of choices; -1 if one cannot be written as a value. */
+/* Returns the number of choices; -1 if a choice cannot be written as a value. */
 static int count_choices(const char *const *choices)
 {
     int count = 0;

@@ -53,8 +53,8 @@ static att_value pool_dct(const att_scope *scope, att_value x)
 
 /* --- mixtures ----------------------------------------------------------------------------------------------------- */
 
-/* A weight per channel and source, initially 0, and a bias per channel, initially -1: the instance enhancement of IEBN
- * by the same group (Liang et al., AAAI 2020). */
+/* Applies a weight per channel and source, initially 0, and a bias per channel, initially -1. This is the instance
+ * enhancement of IEBN by the same group (Liang et al., AAAI 2020). */
 static att_value mix_iebn(const att_scope *scope, const sources *of, const double *values)
 {
     (void)values;
@@ -69,7 +69,7 @@ static att_value mix_iebn(const att_scope *scope, const sources *of, const doubl
     return att_add(scope->graph, z, att_scope_parameter(scope, "bias", shape, minus_ones, false));
 }
 
-/* In training batch norm cancels the bias; it is kept because the group's code has it. */
+/* In training, batch norm cancels the bias of mix_iebn(). The bias is kept because that group's code has it. */
 static att_value mix_affine(const att_scope *scope, const sources *of, const double *values)
 {
     return att_gates_norm(scope, mix_iebn(scope, of, values));
@@ -142,7 +142,7 @@ static void add_source(sources *of, const char *name, att_value pooled)
     of->pooled[of->count++] = pooled;
 }
 
-/* If pooling is linear, pool(x + f) is computed as pool(x) + pool(f), so that the map of the guess is never needed. */
+/* If pooling is linear, pool(x + f) is computed as pool(x) + pool(f), so that the guess x + f is never computed. */
 static sources gather(const att_scope *scope, const adaptor *by, int input, att_value identity, att_value branch)
 {
     sources of = {.channels = att_width_of(scope, branch)};

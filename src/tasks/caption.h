@@ -10,8 +10,8 @@
 /* Largest size of a caption. */
 enum { ATT_CAPTION_BYTES = 4096 };
 
-/* Truncates a longer text between two characters. A byte that is not valid UTF-8 counts as three: JSON replaces it by
- * U+FFFD. */
+/* Truncates the text to ATT_CAPTION_BYTES, between two characters. A byte that is not valid UTF-8 counts as three: JSON
+ * replaces it by U+FFFD. */
 ATT_FOR_LAB void att_caption_truncate(att_text *text);
 
 /* Appends the class of an image and the most probable classes of a prediction:
