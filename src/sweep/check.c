@@ -226,7 +226,7 @@ static void leave_out(att_sweep_plan *plan, int first, const instrument_list *li
         name_instruments(list, finds, plan->runs[i].measure);
     name_instruments(list, list->wanted & ~finds, left);
     if (*left)
-        att_log(plan->context, ATT_LOG_INFO, "%s is measured without %s, which has nothing to see there",
+        att_log(plan->context, ATT_LOG_INFO, "%s is measured without %s, which has nothing to observe there",
                 plan->runs[first].setting, left);
 }
 

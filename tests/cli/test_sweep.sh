@@ -192,7 +192,7 @@ grep -q 'quantile 0.9' out/gates/sweep.json || fail 'sweep.json leaves gates out
 
 # Without --measure it measures what the columns need, if a network of the sweep has it.
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experiment default
-err_has 'attn=none is measured without gate, which has nothing to see there'
+err_has 'attn=none is measured without gate, which has nothing to observe there'
 ! grep -q 'without.*tns' stderr || fail "a note reports missing tns although no network has it: $(cat stderr)"
 grep -qE '^  layer1.0 +- +0\.[0-9]+' stdout || fail "$command_line: no gates: $(cat stdout)"
 grep -q '"measure": "accuracy,entropy,distance,nsi,tns,gate"' out/default/sweep.json || fail 'sweep.json names other instruments'
@@ -276,7 +276,7 @@ out_has 'sweep.html: 6 runs'
 
 # Some instruments find nothing in a baseline: only these are left out for it, and the same command then does nothing.
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
-err_has 'attn=none is measured without gate, which has nothing to see there'
+err_has 'attn=none is measured without gate, which has nothing to observe there'
 grep -qE '^  layer1.0 +- +[0-9.]+' stdout || fail "$command_line: gates are missing because the baseline has none: $(cat stdout)"
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
 [ "$(grep -c ': done already$' stderr)" = 2 ] || fail 'a run without one of the instruments was repeated'
