@@ -16,7 +16,7 @@ typedef struct att_memory {
     void (*copy_out)(void *host, const void *block, size_t bytes);
     void (*clear)(void *block, size_t bytes);
     void (*wait)(void); /* NULL: every call has taken effect when it returns */
-    /* Bytes that may still be allocated. A larger request is refused without being tried. */
+    /* Bytes that may still be allocated. Larger requests fail without a call of allocate(). */
     size_t (*left)(const att_context *context);
     bool host; /* kernels can read and write the caller's memory directly */
     void (*enter)(void);

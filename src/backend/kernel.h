@@ -11,9 +11,9 @@
 #include "core/export.h"
 #include "graph/op.h"
 
-/* One node at one group size: what a kernel is prepared for. A sample value of shape s lies in memory as [group, s];
- * shared, summed and batch values as s. All values are dense and row-major, and aligned to 64 bytes. Only the inputs
- * and outputs that a caller binds may be aligned to no more than their element size. */
+/* The problem that a kernel is prepared for: one node at one group size. A sample value of shape s lies in memory as
+ * [group, s]; shared, summed and batch values as s. All values are dense and row-major, and aligned to 64 bytes.
+ * Exception: inputs and outputs that a caller binds may be aligned only to their element size. */
 typedef struct att_problem {
     att_context *context;
     const char *op;
@@ -45,11 +45,10 @@ typedef struct att_run {
     const att_hyper *hyper; /* updates only, else NULL */
 } att_run;
 
-/* Arguments of one call, on problem->group samples. A reduction (out[0] of kind ATT_BATCH) is called once for all
- * `samples` of the batch instead: the rows of a sample value then lie one after the other for the whole batch. Part p
- * of `parts` computes its share. Shares are disjoint, and no part reads what another part writes in the same call.
- * Kernels add to summed outputs and overwrite all others entirely. Absent inputs and outputs that nobody reads are
- * NULL. */
+/* Arguments of one call, on problem->group samples. Exception: a reduction (out[0] of kind ATT_BATCH) is called once
+ * for all `samples` of the batch, whose rows of a sample value lie one after the other. Part p of `parts` computes its
+ * share. Shares are disjoint, and no part reads what another part writes in the same call. Kernels add to summed
+ * outputs and overwrite all others entirely. Absent inputs and outputs that nobody reads are NULL. */
 typedef struct att_call {
     const att_problem *problem;
     const void *const *in;

@@ -10,7 +10,7 @@
 /* One constant per kind of descriptor. Its address identifies the kind. */
 typedef struct att_catalog {
     const char *kind;                   /* for messages: "module" */
-    const char *reserved;               /* a word that cannot be a name, such as "none"; NULL: every word can */
+    const char *reserved;               /* a word that must not be a name, such as "none"; NULL: no word */
     const void *(*built_in)(int index); /* returns NULL past the last one */
     const char *(*name)(const void *descriptor);
 } att_catalog;

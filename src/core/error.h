@@ -8,8 +8,8 @@
 
 /* Reports that `bytes` could not be allocated for `what`, and why. Returns ERR_MEMORY. */
 ATT_FOR_LAB att_status att_fail_memory(att_context *context, size_t bytes, const char *what);
-/* Fails with ERR_ARGUMENT if `pointer` is NULL. what: the argument, with which the message begins: "the path of the
- * page". */
+/* Fails with ERR_ARGUMENT if `pointer` is NULL. what: name of the argument, with which the message begins, for example
+ * "the path of the page". */
 ATT_FOR_LAB att_status att_require(att_context *context, const void *pointer, const char *what);
 /* Calls att_require() for an array of `count` texts and for each text in it. */
 ATT_FOR_LAB att_status att_require_texts(att_context *context, const char *const *texts, int count, const char *what);

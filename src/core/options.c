@@ -136,7 +136,7 @@ bool att_option_accepts(const att_option *option, const double *numbers, int cou
     return accepted;
 }
 
-/* Number `index` of a value. A value with a single number has it for both height and width. */
+/* Number `index` of a value. A single number is both the height and the width. */
 static double number_at(const att_option_value *value, int index)
 {
     return value->numbers[index < value->count ? index : 0];
@@ -152,7 +152,7 @@ bool att_option_same(const att_option *option, const att_option_values *a, const
     return number_at(one, 0) == number_at(other, 0) && number_at(one, 1) == number_at(other, 1);
 }
 
-/* Parses a number; of switches, also "true" and "false". */
+/* Parses a number. A switch also accepts "true" and "false". */
 static bool to_number(const att_option *option, const char *text, double *number)
 {
     bool truth = strcmp(text, "true") == 0;
@@ -242,7 +242,8 @@ static att_status fail_choice(att_context *context, const att_option *option, co
                     choice_at(context, option, 1) ? "one of " : "", list, text);
 }
 
-/* If the option is `detailed`, the function that parses the details also checks the name in front of them. */
+/* Does not check the choice of a `detailed` option: the function that parses its details also checks the name in front
+ * of them. */
 static att_status check_text(att_context *context, const att_option *option, const char *text)
 {
     const char *name;

@@ -14,8 +14,8 @@ typedef struct att_spread {
 
 /* Adds one number (Welford 1962). */
 ATT_FOR_LAB void att_spread_add(att_spread *spread, double value);
-/* Adds the numbers of `later` (Chan, Golub and LeVeque 1979). If one of both is empty, the result is bitwise equal to
- * the other. */
+/* Adds the numbers of `later` (Chan, Golub and LeVeque 1979). If either is empty, the result is bitwise equal to the
+ * other. */
 void att_spread_merge(att_spread *spread, const att_spread *later);
 /* Returns NaN if there are no numbers. */
 ATT_FOR_LAB double att_spread_mean(const att_spread *spread);

@@ -20,8 +20,8 @@ ATT_FOR_LAB void att_text_free(att_text *text);
 
 /* Returns whether the whole text matches the pattern. '*' matches any number of characters, '?' matches one. */
 bool att_text_matches(const char *pattern, const char *text);
-/* Returns the Damerau-Levenshtein distance, where swapping two adjacent characters counts 1. Returns 128 if a text is
- * longer than 127 bytes. */
+/* Returns the Damerau-Levenshtein distance, in which swapping two adjacent characters counts as one edit. Returns 128
+ * if a text is longer than 127 bytes. */
 int att_text_distance(const char *a, const char *b);
 /* Returns the length in bytes of the UTF-8 byte order mark at the beginning of the text: 3, or 0 if there is none. */
 size_t att_text_bom_size(const char *text);

@@ -4,9 +4,9 @@
 
 #include "core/error.h"
 
-/* Limits on the element count of a value, so that byte counts of many values fit into 64 bits. Inputs (per sample),
- * parameters and constants have at most MOST_KEPT elements; other values, such as attention probabilities, which a plan
- * need not store, at most MOST_UNKEPT. */
+/* Limits on the element count of a value, so that the byte counts of many values together fit into 64 bits. Inputs (per
+ * sample), parameters and constants have at most MOST_KEPT elements; other values, such as attention probabilities,
+ * which a plan need not store, at most MOST_UNKEPT. */
 static const int64_t MOST_KEPT = (int64_t)1 << 38, MOST_UNKEPT = (int64_t)1 << 52;
 
 #define RESERVE(graph, list)                                                                            \
@@ -429,7 +429,8 @@ static att_status infer_outputs(const att_graph *graph, const att_node *node, at
     return ATT_OK;
 }
 
-/* Whether the op depends on single samples or on the batch. */
+/* Whether the op has no meaning without samples: it reduces over the batch, or acts differently in training (dropout,
+ * batch norm). */
 static bool needs_samples(const att_node *node, const att_infer *infer)
 {
     for (int i = 0; i < infer->out_count; i++)

@@ -58,12 +58,13 @@ struct att_graph {
 bool att_list_reserve(att_graph *graph, void *items, int count, int *capacity, size_t item_size);
 
 att_value att_graph_add_value(att_graph *graph, att_desc desc, int node);
-/* The stage that computes `value`. A value of another stage is available to the whole body. */
+/* The stage that computes `value`. Of values that no node computes: ATT_EPILOGUE for totals, which are complete after
+ * the body; ATT_PROLOGUE for all others. */
 att_stage att_graph_stage_of(const att_graph *graph, att_value value);
 /* The separator between a scope and the rest of a message: ": ", or "" if the scope is empty. */
 const char *att_scope_separator(const char *scope);
-/* Adds a shared value for the gradient of a derived value, summed over the samples. It is complete when the body has
- * run. */
+/* Adds a shared value for the gradient of a derived value, summed over the samples. The value is complete when the body
+ * has run. */
 att_value att_graph_add_total(att_graph *graph, att_desc desc);
 /* Allocates a list of `count` values, all ATT_NONE, in the graph's arena. NULL if the graph has failed. */
 att_value *att_graph_values(att_graph *graph, int count);

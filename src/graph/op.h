@@ -23,9 +23,9 @@ static inline bool att_desc_present(const att_desc *desc)
     return desc->shape.rank >= 0;
 }
 
-/* Arguments of a shape rule. The rule reads in[0..in_count) and attrs, and reports each output with att_rule_out(): the
- * first `room` of them are stored in out[], their number in out_count. It reports errors with att_fail(): what it got
- * and what it expects. */
+/* Arguments of a shape rule. The rule reads in[0..in_count) and attrs, and reports each output with att_rule_out():
+ * out[] stores the first `room` of them, and out_count counts all of them. It reports errors with att_fail(); the
+ * message says which input the rule got and which it expects. */
 typedef struct att_infer {
     att_context *context;
     const void *attrs;
@@ -89,8 +89,7 @@ typedef struct att_op {
     bool (*absorb)(struct att_node *producer, const struct att_node *consumer);
     /* Mixed precision, one bit per input or output. autocast_in: inputs that may be bf16. autocast_cast: inputs that
      * are cast to bf16 (operands of matrix products). autocast_out: outputs that may be bf16 if every reader accepts
-     * bf16. autocast_promote: inputs that keep the outputs f32 while they are f32 themselves (a sum is as wide as its
-     * widest term). */
+     * bf16. autocast_promote: inputs that, if f32, keep the outputs f32 (a sum is as wide as its widest term). */
     unsigned autocast_in, autocast_cast, autocast_out, autocast_promote;
     const att_op_case *cases;
     int case_count;
@@ -100,8 +99,8 @@ typedef struct att_op {
 } att_op;
 
 /* When a node runs. The body runs for every group of samples. Derived values depend on shared values alone: the
- * prologue computes them once, before the body. The epilogue propagates their gradients once, after the body has summed
- * these over the samples. */
+ * prologue computes them once, before the body. The epilogue propagates the gradients of derived values once, after the
+ * body has summed these gradients over the samples. */
 typedef enum att_stage { ATT_BODY, ATT_PROLOGUE, ATT_EPILOGUE } att_stage;
 
 /* A node of a graph. Its pointers point into the graph, and a copy of the struct shares them: call att_node_own()

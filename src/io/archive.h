@@ -8,8 +8,8 @@
  *
  * Opening fails for: a needed file of a zip that is encrypted or compressed by another method than deflate; an archive
  * that is compressed twice; an archive that unpacks to more than 1 GiB and more than 100 times its size
- * (io/archive_source.h); a zip without the directory at its end. Reading a file of a zip compares its checksum. A tar
- * that lacks the two blocks of zeros at its end gives a warning.
+ * (io/archive_source.h); a zip without the directory at its end. Reading a file of a zip verifies the file's CRC-32. A
+ * tar that lacks the two blocks of zeros at its end gives a warning.
  */
 #ifndef ATT_IO_ARCHIVE_H
 #define ATT_IO_ARCHIVE_H

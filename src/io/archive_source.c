@@ -22,7 +22,7 @@ static int64_t unpack_limit(int64_t file_bytes)
     return file_bytes * ratio > least ? file_bytes * ratio : least;
 }
 
-/* Parses a number of a tar header: octal digits, which may follow blanks and end with a blank, a NUL or the field.
+/* Parses a number of a tar header: octal digits after optional blanks, up to a blank, a NUL or the end of the field.
  * Returns false if the field is not such a number. */
 static bool read_octal(const uint8_t *field, size_t size, uint32_t *number)
 {
@@ -37,7 +37,7 @@ static bool read_octal(const uint8_t *field, size_t size, uint32_t *number)
 
 bool att_tar_begins(const uint8_t *bytes, size_t size)
 {
-    enum { FIELD = 148, FIELD_SIZE = 8 }; /* the checksum's field, which counts as blanks in the sum */
+    enum { FIELD = 148, FIELD_SIZE = 8 }; /* the checksum's field; the sum counts its bytes as blanks */
     uint32_t wanted, sum = 0;
     if (size < ATT_TAR_HEADER || !read_octal(bytes + FIELD, FIELD_SIZE, &wanted))
         return false;
@@ -46,7 +46,7 @@ bool att_tar_begins(const uint8_t *bytes, size_t size)
     return sum == wanted;
 }
 
-/* Returns the name of the compression format with whose signature the bytes begin, or NULL. */
+/* Returns the compression format whose signature the bytes begin with, or NULL. */
 static const char *compression_of(const uint8_t *bytes, size_t size)
 {
     static const struct {
@@ -62,7 +62,7 @@ static const char *compression_of(const uint8_t *bytes, size_t size)
     return NULL;
 }
 
-/* Stores the reason in the source, because libarchive replaces reasons given to it by its own. */
+/* Stores the reason in the source, because libarchive replaces the reason that a read callback gives by its own. */
 static ATT_PRINTF(2, 3) la_ssize_t fail_reading(att_archive_source *source, const char *format, ...)
 {
     va_list arguments;

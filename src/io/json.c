@@ -7,8 +7,8 @@
 
 #include "core/error.h"
 
-/* Upper bounds of the memory that jansson 2.14 uses: for an object; for an array; for each further element of either;
- * in addition, for each key, besides its own bytes. */
+/* Upper bounds of the memory that jansson 2.14 uses: of an object with one member; of an array with one element; of
+ * each further member or element; in addition, of each key, not counting the bytes of its text. */
 enum { OBJECT_BYTES = 256, ARRAY_BYTES = 160, ELEMENT_BYTES = 64, KEY_BYTES = 128 };
 
 /* Fails if the document is nested too deeply or would need too much memory. jansson itself allows 2048 levels, which

@@ -420,8 +420,8 @@ OPERATION(additems, add_marked_items(pickle, ATT_PICKLE_OPAQUE))
 
 /* --- the memo ----------------------------------------------------------------------------------------------------- */
 
-/* Stores the top of the stack in the memo. Python numbers memo entries consecutively and uses an opcode for each, so
- * the size of the pickle bounds the number. */
+/* Stores the top of the stack in the memo. Python numbers memo entries consecutively and writes an opcode for each, so
+ * no entry number exceeds the size of the pickle. */
 static att_status store_memo(att_pickle *pickle, uint64_t place)
 {
     ATT_TRY(need_values(pickle, 1));
@@ -507,7 +507,7 @@ static att_status op_stack_global(att_pickle *pickle)
     return push_global(pickle, module->text, name->text);
 }
 
-/* REDUCE and NEWOBJ: calling a class and making an object of it come to the same here. */
+/* REDUCE calls a function or class, NEWOBJ makes an object of a class. Both have the same effect here. */
 static att_status op_call(att_pickle *pickle)
 {
     ATT_TRY(need_values(pickle, 2));

@@ -140,7 +140,8 @@ bool att_pickle_is_inert(const att_pickle *pickle, const att_pickle_value *value
 att_pickle_text att_pickle_class_name(const att_pickle *pickle, const att_pickle_value *value);
 /* Fails with ERR_UNSUPPORTED because the pickle calls this name. */
 att_status att_pickle_refuse_name(const att_pickle *pickle, att_pickle_text module, att_pickle_text name);
-/* Returns whether a pickle may contain a name that is not in the list, if it does not call a function of this name. */
+/* Returns whether a pickle may contain this name, which is not in the list, without calling it: both texts are
+ * identifiers, and the module cannot affect the machine. */
 bool att_pickle_may_be_named(att_pickle_text module, att_pickle_text name);
 att_status att_pickle_make_set(att_pickle *pickle, att_pickle_ref *result);
 /* Makes the value that stands for the result of calling `function` with the tuple `arguments`. */

@@ -1,11 +1,11 @@
-/* The Python names that a pickle may call, and the values that stand for the results of the calls. */
+/* The list of known Python names, and the values that stand for the names and for the results of calling them. */
 #include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/pickle.h"
 
-/* What a call of the name makes, or what the name is. Parentheses: the arguments of the call. */
+/* The result of calling the name, or the meaning of the name itself. In parentheses: the arguments of the call. */
 typedef enum action {
     OPAQUE_INERT,       /* an OPAQUE value that cannot contain weights */
     OPAQUE_ANY,         /* an OPAQUE value whose arguments may contain weights */
@@ -180,7 +180,8 @@ static const att_pickle_global globals[] = {
     BUILTIN("dict"),
 };
 
-/* Entries without a name: opcodes or rebuilt tensors use them. */
+/* Entries for OPAQUE values that no name in a pickle selects: sets, which opcodes make, and tensors that cannot be
+ * rebuilt. */
 static const att_pickle_global set = INERT("", "set");
 static const att_pickle_global too_many_dimensions = UNSUPPORTED("", "", "a tensor of more than 5 dimensions");
 static const att_pickle_global lazy_view = UNSUPPORTED("", "", "a conjugated or negated view");

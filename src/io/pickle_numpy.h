@@ -13,8 +13,8 @@ typedef struct att_pickle_matrix {
 /* Returns whether a value is a row-major matrix of uint8, in one of numpy's two representations: that of
  * ndarray.__reduce__() and, in protocol 5, that of _frombuffer(). */
 bool att_pickle_matrix_find(const att_pickle *pickle, att_pickle_ref ref, att_pickle_matrix *matrix);
-/* Copies rows x columns bytes to `out`. Returns false if the matrix has more or fewer bytes, or if characters are not
- * Latin-1. */
+/* Copies rows x columns bytes to `out`. Returns false if the matrix has another number of bytes, or if a character is
+ * not Latin-1. */
 bool att_pickle_matrix_copy(const att_pickle_matrix *matrix, uint8_t *out);
 
 #endif

@@ -230,13 +230,13 @@ typedef struct walker {
     const att_tensors_item *item;
     size_t size;                 /* size of an element in bytes */
     att_file_window window;      /* used if the tensor has strides */
-    size_t read_ahead;           /* bytes that the window reads at first */
+    size_t read_ahead;           /* bytes of the first read, which sets the size of the window */
     int64_t index[ATT_MAX_RANK]; /* index of the next element */
     int64_t place;               /* its offset from the tensor's first element, in elements */
 } walker;
 
-/* Returns how many bytes the window reads at a time. A tensor whose elements are dense in the file is read at once. For
- * a sparse one, SPARSE_BYTES are read at a time. */
+/* Returns how many bytes the window reads at a time. A tensor that spans few bytes of the file, or whose elements are
+ * dense there, is read at once; another tensor, SPARSE_BYTES at a time. */
 static size_t read_ahead_of(const att_tensors_item *item, size_t size)
 {
     int64_t last = 0;

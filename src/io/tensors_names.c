@@ -10,8 +10,9 @@
 
 /* --- tensors that only self-supervised training uses -------------------------------------------------------------- */
 
-/* Names of tensors to skip. The first pattern that matches counts. contrastive: applies only to files with two encoders
- * as in MoCo, which a prefix of the encoder shows. In other files such a tensor may belong to the network. */
+/* Names of tensors to skip. The first pattern that matches counts. contrastive: the pattern applies only to files with
+ * two encoders, as in MoCo, which are recognised by a prefix of the encoder. In other files a tensor of that name may
+ * belong to the network. */
 static const struct training_pattern {
     const char *pattern;
     bool contrastive;
@@ -51,7 +52,8 @@ static int training_pattern_of(const char *name, bool contrastive)
     return -1;
 }
 
-/* Appends the patterns and their numbers of tensors to file->skipped, as "mask_token, decoder_blocks.* (96)". */
+/* Appends the patterns to file->skipped, each with the number of tensors that it matches: "mask_token, decoder_blocks.*
+ * (96)". */
 static att_status record_skipped(att_tensors *file, const int counts[COUNT(training_only)])
 {
     att_text text = {.context = file->context};
@@ -94,7 +96,7 @@ static bool has_prefix(const char *name, const char *prefix)
     return strncmp(name, prefix, length) == 0 && name[length] != '\0';
 }
 
-/* Returns whether a tensor, starting at item `first`, would have this name if the prefix were removed. */
+/* Returns whether removing the prefix would give this name to a tensor at or after item `first`. */
 static bool is_taken(const att_tensors *file, int first, const char *prefix, const char *name)
 {
     for (int i = first; i < file->count; i++) {
@@ -105,9 +107,9 @@ static bool is_taken(const att_tensors *file, int first, const char *prefix, con
     return false;
 }
 
-/* Returns the number of tensors, starting at item `first`, without the prefix, if it can be removed from the others.
- * Returns -1 if it cannot: no tensor has it, too many lack it, or two tensors would get the same name. A few tensors
- * without the prefix, such as a counter or the weights of a loss, are allowed. Tensors to skip are not counted. */
+/* Returns how many tensors at or after item `first` lack the prefix, if it can be removed from the others. Returns -1
+ * if it cannot: no tensor has it, too many lack it, or two tensors would get the same name. A few tensors without the
+ * prefix, such as a counter or the weights of a loss, are allowed. Tensors to skip are not counted. */
 static int count_without_prefix(const att_tensors *file, int first, const struct prefix *prefix)
 {
     enum { MAX_WITHOUT = 16, SHARE = 4 };

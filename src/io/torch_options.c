@@ -48,7 +48,7 @@ static void write_list(const writing *w, const att_pickle_value *list)
     att_json_end_array(w->writer);
 }
 
-/* Writes an object in place of a value that is not a short text, a number or a list. */
+/* Writes {"unreadable": true} in place of a value that is not a short text, a number or a list. */
 static void write_unreadable(const writing *w)
 {
     att_json_begin_object(w->writer);
@@ -103,8 +103,8 @@ static bool write_members(const writing *w, const att_pickle_value *dictionary, 
     return all_keys;
 }
 
-/* Writes each argument of the network's constructor as "<key>.<its own key>". If some cannot be written, adds "<key>"
- * as unreadable. */
+/* Writes each argument of the network's constructor under the key "<key>.<argument>". If an argument cannot be written,
+ * adds "<key>" with an unreadable value. */
 static void write_arguments(const writing *w, const char *key, const att_pickle_value *value)
 {
     char prefix[MOST_KEY];

@@ -10,8 +10,8 @@
  * (att_tensors_metadata() documents it), or to NULL if the checkpoint `root` has none. Error: ERR_MEMORY. */
 att_status att_torch_options(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
                              const char **text);
-/* Does the same for the arguments of the network's constructor. If they are not a dictionary whose keys are texts,
- * *text is a text that is not valid JSON. */
+/* Does the same for the arguments of the network's constructor. If they are not a dictionary whose keys are short
+ * texts, *text is "unreadable", which is not valid JSON. */
 att_status att_torch_arguments(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
                                const char **text);
 

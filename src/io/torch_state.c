@@ -333,7 +333,8 @@ static att_status collect_container(collector *t, const att_pickle_value *value,
     return ATT_OK;
 }
 
-/* Ignores an OPAQUE value without tensors. Fails if it contains tensors, because only its class knows their meaning. */
+/* Ignores an OPAQUE value without tensors. Fails if the value contains tensors, because only the value's class knows
+ * their meaning. */
 static att_status collect_object(collector *t, att_pickle_text name, att_pickle_ref ref)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, ref);
@@ -369,7 +370,7 @@ static att_status collect(collector *t, att_pickle_ref ref, int depth)
     return ATT_OK;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- the whole checkpoint ----------------------------------------------------------------------------------------- */
 
 /* Adds the weights in `root`. key: the key of `root` in the checkpoint, NULL if `root` is the whole checkpoint. */
 static att_status collect_weights(collector *t, att_pickle_ref root, const char *key)
@@ -410,8 +411,8 @@ static att_status name_average(collector *t, int first)
     return ATT_OK;
 }
 
-/* Adds the weights and, if present, their average. If there are no weights, adds the average as the weights; if there
- * is neither, all tensors of the checkpoint. */
+/* Adds the weights and, if present, their average. If there is only an average, adds it as the weights. If there is
+ * neither, adds all tensors of the checkpoint. */
 static att_status collect_all(collector *t, att_pickle_ref root)
 {
     att_pickle_ref weights = root, average = root;

@@ -29,7 +29,7 @@ struct reader {
     att_yaml *yaml;
     const char *what;
     yaml_parser_t parser;
-    yaml_event_t event; /* the current one */
+    yaml_event_t event; /* the current event */
 };
 
 bool att_yaml_is_null(const char *text)
@@ -144,7 +144,7 @@ static att_status read_list(struct reader *reader, struct entry *entry)
     }
 }
 
-/* Of the current event, which is no mapping's start. */
+/* Reads the value at the current event, which is a scalar or the start of a list. */
 static att_status read_value(struct reader *reader, struct entry *entry)
 {
     if (reader->event.type == YAML_SEQUENCE_START_EVENT)
@@ -213,8 +213,8 @@ static att_status skip_empty_mapping(struct reader *reader)
     return refuse(reader, "`key: value` lines nested twice are not supported; expected one value or a list");
 }
 
-/* Reads a mapping. The current event is its start before, and its end after the call. outer: the key whose value the
- * mapping is; NULL: the mapping is the whole document. */
+/* Reads a mapping. Before the call, the current event is the mapping's start; after the call, its end. outer: the key
+ * whose value the mapping is; NULL: the mapping is the whole document. */
 static att_status read_entries(struct reader *reader, const char *outer)
 {
     for (;;) {

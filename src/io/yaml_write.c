@@ -29,8 +29,8 @@ static att_status emit(struct writer *writer, yaml_event_t *event, int initialis
     return att_fail_memory(writer->context, writer->out.length, "a YAML document");
 }
 
-/* Returns whether a YAML reader could parse the unquoted text as null, a number, a date or a boolean. Also true of
- * texts that begin with other characters than a letter, '/' or '_'. */
+/* Returns whether a YAML reader could parse the unquoted text as null, a number, a date or a boolean. Also returns true
+ * if the text does not begin with a letter, '/' or '_'. */
 static bool is_ambiguous(const char *text)
 {
     static const char *const words[] = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"};

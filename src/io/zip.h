@@ -30,8 +30,8 @@ typedef struct att_zip_entry {
     bool encrypted;
 } att_zip_entry;
 
-/* Reads the directory entry at `bytes`. left: number of bytes available; ATT_ZIP_MOST_ENTRY are enough for any entry.
- * *length: size of the entry. Fails with ERR_FORMAT if the entry is damaged or larger than `left`. */
+/* Reads the directory entry at `bytes`. left: number of bytes available; ATT_ZIP_MOST_ENTRY bytes are enough for any
+ * entry. *length: size of the entry. Fails with ERR_FORMAT if the entry is damaged or larger than `left`. */
 att_status att_zip_read_entry(const att_zip *zip, const uint8_t *bytes, uint64_t left, att_zip_entry *entry,
                               uint64_t *length);
 enum { ATT_ZIP_MOST_ENTRY = 46 + 3 * 65535 };
