@@ -5,7 +5,7 @@
 #include "cli.h"
 
 typedef struct cli_answer {
-    int most;           /* as in att_answer_options */
+    int topk;           /* as in att_answer_options */
     bool outputs;       /* as in att_answer_options */
     const char *labels; /* the argument of cli_classes_name() */
 } cli_answer;

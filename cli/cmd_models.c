@@ -128,7 +128,7 @@ static int list_tags(const listing *l, const char *network)
 static int list_model(const listing *l, att_model_info *info)
 {
     char size[CLI_SIDES_TEXT];
-    int code = cli_check(l->cli, att_model_measure(l->cli->context, info));
+    int code = cli_check(l->cli, att_model_count_cost(l->cli->context, info));
     if (code != CLI_OK)
         return code;
     if (cli_prints(l->settings->output.json))

@@ -193,7 +193,7 @@ static int prepare(job *j, const cli_loaded *loaded)
     j->network = loaded->network;
     j->channels = loaded->identity->preprocess.in_chans;
     int code = cli_classes_name(j->cli, loaded->network, s->answer.labels);
-    j->shown = (att_answer_options){.most = s->answer.most, .outputs = s->answer.outputs};
+    j->shown = (att_answer_options){.topk = s->answer.topk, .outputs = s->answer.outputs};
     if (code == CLI_OK && s->output.json)
         code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &j->writer));
     return code;

@@ -175,7 +175,7 @@ int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PA
 {
     if (!cli_exists(checkpoint))
         return cli_failure("%s: %s", checkpoint, strerror(ENOENT));
-    int code = cli_check(cli, att_network_locate(cli->context, checkpoint, path, CLI_PATH));
+    int code = cli_check(cli, att_network_find_file(cli->context, checkpoint, path, CLI_PATH));
     if (code == CLI_OK && strcmp(checkpoint, path) != 0)
         cli_note(cli, "%s is a folder; using its %s", checkpoint, path + strlen(checkpoint) + 1);
     return code;

@@ -496,7 +496,7 @@ int sweep_table_print(const att_sweep *sweep, const char *folder)
 {
     print_settings(sweep);
     cli_print("\n  ");
-    cli_print_wrapped(stdout, ATT_SWEEP_FIGURES_ARE, 2);
+    cli_print_wrapped(stdout, ATT_SWEEP_FIGURES_NOTE, 2);
     int code = print_instruments(sweep);
     print_correlations(sweep);
     print_omitted(sweep, folder);

@@ -4,7 +4,7 @@
 
 static const att_flag answer_options[] = {
     {"topk", .letter = 'k', .kind = ATT_FLAG_INT, .value = "N", .help = "number of classes to show",
-     ATT_FLAG_AT(cli_answer, most), .low = 1, .high = 10000000},
+     ATT_FLAG_AT(cli_answer, topk), .low = 1, .high = 10000000},
     {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = CLI_LABELS_HELP, ATT_FLAG_AT(cli_answer, labels)},
     {"logits", .kind = ATT_FLAG_SWITCH, .help = "also print the network's outputs; JSON contains all of them",
      ATT_FLAG_AT(cli_answer, outputs)},
@@ -13,7 +13,7 @@ static const att_flag answer_options[] = {
 static void answer_defaults(att_context *context, void *values)
 {
     (void)context;
-    ((cli_answer *)values)->most = att_answer_options_defaults().most;
+    ((cli_answer *)values)->topk = att_answer_options_defaults().topk;
 }
 
 const att_flag_group cli_group_answer = {"Answers", answer_options, sizeof answer_options / sizeof *answer_options,

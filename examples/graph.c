@@ -20,7 +20,7 @@ static att_status build(att_graph *graph)
     att_value mixed = att_attention(graph, qkv, &(att_attention_options){.heads = 1});
     att_graph_output(graph, "mixed", mixed);
     att_status status = att_graph_status(graph); /* the first failure of the calls above */
-    return status == ATT_OK ? att_ask_attention_stats(graph, "attn") : status;
+    return status == ATT_OK ? att_graph_probe_attention_stats(graph, "attn") : status;
 }
 
 static att_status run(att_session *session)

@@ -16,21 +16,21 @@ enum { SKIPPED = 77 };
 
 /* Called when the measure is created. Finds the residual additions, asks for a value of each, and declares a figure for
  * each. */
-static att_status ask(att_asking *asking)
+static att_status request(att_requests *requests)
 {
-    att_graph *graph = att_asking_graph(asking);
+    att_graph *graph = att_requests_graph(requests);
     bool found = false;
     for (att_residual_step step = {.node = -1}; att_residual_step_next(graph, step.node, &step);) {
         char name[256];
-        if (att_asking_node(asking, "add", step.node - 1) != step.node)
+        if (att_requests_node(requests, "add", step.node - 1) != step.node)
             continue; /* the user selected other nodes */
         snprintf(name, sizeof name, "%s.mean_token", step.scope);
         att_graph_scope(graph, step.scope);
-        att_asking_value(asking, name, att_global_mean(graph, step.after), 1);
-        att_asking_series(asking, step.scope, -1, "length");
+        att_requests_value(requests, name, att_global_mean(graph, step.after), 1);
+        att_requests_series(requests, step.scope, -1, "length");
         found = true;
     }
-    return found ? ATT_OK : att_asking_found_nothing(asking, "residual addition");
+    return found ? ATT_OK : att_requests_found_nothing(requests, "residual addition");
 }
 
 /* Called for each sample. rows[i]: the i-th value asked for. values[i]: the number for the i-th figure. */
@@ -49,7 +49,7 @@ static const att_instrument centre = {
              .summary = "length of the mean token",
              .unit = "1",
              .formula = "|(1/N) sum_i x_i|_2 over the N tokens x_i after a residual addition"},
-    .ask = ask,
+    .request = request,
     .observe = observe,
 };
 

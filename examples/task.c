@@ -183,7 +183,7 @@ static att_status ask(att_context *context, const char *folder, const char *imag
     if (status == ATT_OK)
         status = att_network_run_file(network, image, &answer);
     if (status == ATT_OK)
-        status = att_network_describe(network, &answer, &(att_answer_options){.most = 1}, print, NULL);
+        status = att_network_describe(network, &answer, &(att_answer_options){.topk = 1}, print, NULL);
     att_network_close(&network);
     return status;
 }

@@ -56,7 +56,7 @@ typedef struct att_instrument_info {
     const char *score;          /* the statistic that rates a network, larger is better; NULL: none */
     /* The statistic whose rank correlation with scores sweeps report by default, in each reading. NULL: none. */
     const char *predictor;
-    /* Why another instrument ignores figures marked by att_asking_exclude(). NULL: none is marked. */
+    /* Why another instrument ignores figures marked by att_requests_exclude(). NULL: none is marked. */
     const char *excluded;
 } att_instrument_info;
 /* The instruments of a context: the built-in ones, then the registered ones in the order of registration. context NULL:
@@ -122,8 +122,8 @@ ATT_API att_instrument_info att_measure_instrument_at(const att_measure *measure
 
 /* --- writing an instrument ----------------------------------------------------------------------------------------
  *
- * An instrument is one descriptor. When a measure is created, ask() searches the graph for places, requests the values
- * to observe there (rows), and declares its figures (series). Samples come later. There are two forms:
+ * An instrument is one descriptor. When a measure is created, request() searches the graph for places, requests the
+ * values to observe there (rows), and declares its figures (series). Samples come later. There are two forms:
  *
  *   observe()  computes one number of each sample for each series. The library reports mean, deviation and count over
  *              the samples.
@@ -132,7 +132,7 @@ ATT_API att_instrument_info att_measure_instrument_at(const att_measure *measure
  *
  * A program registers its own instrument:
  *
- *     static const att_instrument mine = {.info = {.name = "mine", ...}, .ask = ask, .observe = observe};
+ *     static const att_instrument mine = {.info = {.name = "mine", ...}, .request = request, .observe = observe};
  *     att_instrument_register(context, &mine);
  *     att_measure_create(graph, "mine,entropy", "*", &measure);
  *
@@ -141,12 +141,12 @@ ATT_API att_instrument_info att_measure_instrument_at(const att_measure *measure
  * docs/dev/adding-an-instrument.md has an example of each form.
  */
 
-/* The rows of one sample, in the order in which ask() requested them. */
+/* The rows of one sample, in the order in which request() requested them. */
 typedef struct att_observed {
     const float *const *rows; /* rows[r]: row r. NULL in a `shape` (att_instrument_state), which has no sample */
     const int64_t *lengths;   /* lengths[r]: elements of row r, the same for every sample */
     int count;                /* number of rows */
-    const double *constants;  /* constants[r]: the constant that ask() gave with row r */
+    const double *constants;  /* constants[r]: the constant that request() gave with row r */
     int choice;               /* index of the chosen value of the instrument's option */
     int32_t label;            /* the sample's class; -1: none */
 } att_observed;
@@ -184,7 +184,7 @@ typedef struct att_instrument_state {
     void (*report)(const void *state, const att_observed *shape, att_figure *figures);
 } att_instrument_state;
 
-typedef struct att_asking att_asking;
+typedef struct att_requests att_requests;
 
 typedef struct att_instrument {
     /* Required are name (1 to 23 letters, digits and underscores, the first a letter, not "all"), summary, unit,
@@ -193,9 +193,9 @@ typedef struct att_instrument {
     att_instrument_option option;
     /* Requests rows and declares series by calling the att_asking_...() functions below. The library may call it twice
      * for one measure. The probes that it adds stay in the graph; it must not change the graph in another way. If the
-     * network has nothing that the instrument can observe, return the result of att_asking_found_nothing() or
-     * att_asking_fail(). Report other failures with att_fail(). */
-    att_status (*ask)(att_asking *asking);
+     * network has nothing that the instrument can observe, return the result of att_requests_found_nothing() or
+     * att_requests_fail(). Report other failures with att_fail(). */
+    att_status (*request)(att_requests *requests);
     /* Computes values[i], the sample's number for the i-th declared series; NaN if it has none. Called for one sample
      * after another on the caller's thread. Must neither fail nor allocate memory. NULL for instruments with state. */
     void (*observe)(const att_observed *observed, double *values);
@@ -208,31 +208,31 @@ typedef struct att_instrument {
  * or invalid), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_instrument_register(att_context *context, const att_instrument *instrument);
 
-/* Functions for ask(). Failures to record a request (ERR_MEMORY; ERR_ARGUMENT for a row that the graph does not output)
- * are remembered; ask() need not check for them. */
+/* Functions for request(). Failures to record a request (ERR_MEMORY; ERR_ARGUMENT for a row that the graph does not
+ * output) are remembered; request() need not check for them. */
 
 /* Returns the index of the chosen value of the instrument's option. */
-ATT_API int att_asking_choice(const att_asking *asking);
-ATT_API att_graph *att_asking_graph(const att_asking *asking);
+ATT_API int att_requests_choice(const att_requests *requests);
+ATT_API att_graph *att_requests_graph(const att_requests *requests);
 /* Returns the index (att_graph_node_at()) of the next node with the operation `op` after node `after` whose scope
  * matches the user's pattern; -1: none. Begin with -1. */
-ATT_API int att_asking_node(const att_asking *asking, const char *op, int after);
+ATT_API int att_requests_node(const att_requests *requests, const char *op, int after);
 /* Requests the rows of the output or probe `name`, a tensor per sample in F32. `constant` is passed to observe(). */
-ATT_API void att_asking_row(att_asking *asking, const char *name, double constant);
-/* Makes `value` a probe called `name`, unless a probe of that name exists, and asks for its rows as att_asking_row()
+ATT_API void att_requests_row(att_requests *requests, const char *name, double constant);
+/* Makes `value` a probe called `name`, unless a probe of that name exists, and asks for its rows as att_requests_row()
  * does. Each sample's row is copied to host memory, so reduce large values with operations of the graph first. All
  * instruments share the names of probes: a name must always stand for the same value. */
-ATT_API void att_asking_value(att_asking *asking, const char *name, att_value value, double constant);
+ATT_API void att_requests_value(att_requests *requests, const char *name, att_value value, double constant);
 /* Declares a series. node: place in the network, "" for the whole network; copied. head: -1 for all heads together, or
  * for something without heads. statistic: its name, which must live as long as the descriptor. */
-ATT_API void att_asking_series(att_asking *asking, const char *node, int head, const char *statistic);
+ATT_API void att_requests_series(att_requests *requests, const char *node, int head, const char *statistic);
 /* Marks the last declared series: another instrument ignores it, for the reason in info.excluded. */
-ATT_API void att_asking_exclude(att_asking *asking);
+ATT_API void att_requests_exclude(att_requests *requests);
 /* Returns ERR_NOT_FOUND: the network has no <what> that matches the user's pattern. */
-ATT_API att_status att_asking_found_nothing(const att_asking *asking, const char *what);
+ATT_API att_status att_requests_found_nothing(const att_requests *requests, const char *what);
 /* Returns ERR_NOT_FOUND for an instrument that applies to no node of this network. The arguments give the reason,
  * formatted as by printf(). */
-ATT_API att_status att_asking_fail(const att_asking *asking, const char *format, ...) ATT_PRINTF(2, 3);
+ATT_API att_status att_requests_fail(const att_requests *requests, const char *format, ...) ATT_PRINTF(2, 3);
 
 /* A residual addition x + branch of sample values. StepNet's guess x + f(x) is not counted. */
 typedef struct att_residual_step {

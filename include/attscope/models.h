@@ -49,7 +49,7 @@ ATT_API att_family_info att_model_family_at(int index);
  * "modules". No hooks. */
 ATT_API att_family_info att_model_old_options(void);
 /* Replaces options of version 0.1 in `options` by "modules". Call it for options from outside. */
-ATT_API void att_model_renew_options(att_option_values *options);
+ATT_API void att_model_upgrade_options(att_option_values *options);
 /* Returns the family of a network in the list, by name; all zero for other names and NULL. */
 ATT_API att_family_info att_model_family_of(const char *network);
 
@@ -62,11 +62,11 @@ typedef struct att_model_info {
     int height, width; /* sides of its images */
 } att_model_info;
 /* The variants, in the list's order; index: 0..count-1. parameters and gmacs are 0, because computing them means
- * building the graph, which is slow for big networks. att_model_measure() builds the network info->name and sets both.
- * Errors: those of att_model_create(). */
+ * building the graph, which is slow for big networks. att_model_count_cost() builds the network info->name and sets
+ * both. Errors: those of att_model_create(). */
 ATT_API int att_model_count(void);
 ATT_API att_model_info att_model_at(int index);
-ATT_API att_status att_model_measure(att_context *context, att_model_info *info);
+ATT_API att_status att_model_count_cost(att_context *context, att_model_info *info);
 
 /* The meaning of a network's name. */
 typedef struct att_network_name {

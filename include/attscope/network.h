@@ -51,7 +51,7 @@ ATT_API ATT_MUST_CHECK att_status att_network_open(att_context *context, const c
 ATT_API void att_network_close(att_network **network);
 /* Writes the path of the file that att_network_open() would open, or "" for a network's name. Errors as above;
  * ERR_ARGUMENT if `path` is too small. */
-ATT_API att_status att_network_locate(att_context *context, const char *what, char *path, size_t size);
+ATT_API att_status att_network_find_file(att_context *context, const char *what, char *path, size_t size);
 /* Makes a network from an existing model and weights, such as a training's; both must outlive the network. Of the
  * options only backend and precision are used; NULL means the defaults. On success the caller owns *network and frees
  * it with att_network_close(). Errors: ERR_MEMORY. */
@@ -105,7 +105,7 @@ ATT_API att_status att_network_set_preprocess(att_network *network, const att_pr
  *     "blocks.3.attn.stats" [H, N, ATT_ATTENTION_STATS]; "blocks.3.attn.summary" [H, ATT_ATTENTION_SUMMARY] (ops.h).
  * Errors: ERR_NOT_FOUND if the network lacks one of the names: nothing changes, and the message lists the names that
  * exist. */
-ATT_API ATT_MUST_CHECK att_status att_network_want(att_network *network, const char *names);
+ATT_API ATT_MUST_CHECK att_status att_network_select_outputs(att_network *network, const char *names);
 
 /* Runs the network on `count` images [count, height, width, in_chans], already normalised with mean and std. Networks
  * without parameters of fixed size accept other sides than their own; position embeddings are resampled as by

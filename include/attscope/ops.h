@@ -96,10 +96,10 @@ ATT_API att_value att_attention(att_graph *graph, att_value qkv, const att_atten
  * expected distance sum_{j != i} a_j |p_i - p_j| over the tokens of the grid, in the unit of step_h and step_w (0 if
  * the query is a prefix token); sum of a over the prefix tokens; a_ii; the largest a_j; the first j that has it. */
 enum { ATT_ATTENTION_STATS = 8 };
-ATT_API att_status att_ask_attention_stats(att_graph *graph, const char *pattern);
-ATT_API att_status att_ask_attention_map(att_graph *graph, const char *pattern);
+ATT_API att_status att_graph_probe_attention_stats(att_graph *graph, const char *pattern);
+ATT_API att_status att_graph_probe_attention_map(att_graph *graph, const char *pattern);
 /* Means of the statistics over the queries, see att_attention_summary(). */
-ATT_API att_status att_ask_attention_summary(att_graph *graph, const char *pattern);
+ATT_API att_status att_graph_probe_attention_summary(att_graph *graph, const char *pattern);
 
 /* --- for probes (attscope/graph.h): these operations have no gradient -------------------------------------------- */
 
@@ -238,8 +238,8 @@ typedef struct att_window_options {
 ATT_API att_value att_windows(att_graph *graph, att_value x, const att_window_options *options);
 /* The inverse of att_windows(): windows [H W / (height width), height width, C] become the map y [H, W, C]. The
  * parameters height and width are H and W. As window_reverse and torch.roll by (shift_y, shift_x). */
-ATT_API att_value att_windows_back(att_graph *graph, att_value windows, int height, int width,
-                                   const att_window_options *options);
+ATT_API att_value att_windows_reverse(att_graph *graph, att_value windows, int height, int width,
+                                      const att_window_options *options);
 /* Merges each block of 2 x 2 pixels of a map x [H, W, C] into one pixel: y [ceil(H / 2), ceil(W / 2), 4 C]; y[i, j] is
  * the concatenation of x[2i, 2j], x[2i + 1, 2j], x[2i, 2j + 1] and x[2i + 1, 2j + 1], with zeros outside x. timm's
  * PatchMerging has the same order. */

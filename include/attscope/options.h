@@ -47,17 +47,18 @@ typedef struct att_option {
     /* A file's network may differ from every named network in this option. If no named network has the file's tensors,
      * messages name the nearest one and say that it differs in this option. The text is the option's name in these
      * messages: "the stem". NULL: the option is not compared in this way. */
-    const char *beside;
+    const char *differs_as;
     /* The tensors of a file do not show the value, so the caller must give it. The text is the option's name in
      * messages: "the number of heads". NULL: the tensors show the value, or the named network's value is used. */
-    const char *unseen;
+    const char *not_in_tensors;
     att_option_kind kind;
-    bool detailed; /* for texts: a choice may be followed by a colon and details: "se:ratio=8" */
-    bool free; /* not compared when a network is matched with the named ones: networks of one name may differ in it */
-    bool presence;       /* for numbers: networks are compared only by whether the value is above 0 */
-    bool training;       /* affects training, not what the network computes: not recorded in a network's identity */
-    bool internal;       /* known only from the tensors of a file: neither a flag nor recorded */
-    size_t offset, size; /* of the member that holds the value in the struct of the option's owner; 0: none */
+    bool detailed;     /* for texts: a choice may be followed by a colon and details: "se:ratio=8" */
+    bool not_compared; /* not compared when a network is matched with the named ones: networks of one name may differ in
+                          it */
+    bool compare_presence; /* for numbers: networks are compared only by whether the value is above 0 */
+    bool training;         /* affects training, not what the network computes: not recorded in a network's identity */
+    bool internal;         /* known only from the tensors of a file: neither a flag nor recorded */
+    size_t offset, size;   /* of the member that holds the value in the struct of the option's owner; 0: none */
 } att_option;
 
 /* Places an option in a struct, by designated initialisers (C, or C++20). The member is int for WHOLE and SWITCH,
@@ -65,10 +66,10 @@ typedef struct att_option {
 #define ATT_OPTION_AT(type, member) .offset = offsetof(type, member), .size = sizeof((type *)0)->member
 
 /* A buffer that is large enough for the struct of any owner of options. */
-typedef union att_settings_room {
+typedef union att_settings_buffer {
     char bytes[1024];
     double aligned;
-} att_settings_room;
+} att_settings_buffer;
 
 enum { ATT_OPTION_KEY = 24, ATT_OPTION_TEXT_BYTES = 256, ATT_MOST_OPTIONS = 48 };
 

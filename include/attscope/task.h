@@ -74,7 +74,7 @@ ATT_API att_status att_task_add_loss(const char *task, att_graph *graph, const a
 typedef struct att_answer_options {
     const char *const *labels; /* names of the classes, by number; classes from label_count on have none */
     int label_count;
-    int most;     /* number of classes to show, the most probable first; less than 1 means 1 */
+    int topk;     /* number of classes to show, the most probable first; less than 1 means 1 */
     bool outputs; /* show the network's outputs too */
 } att_answer_options;
 /* No labels, 5 classes, no outputs. */
@@ -145,7 +145,7 @@ typedef struct att_task_settings {
     int classes;
     bool mixed;
     /* The options, in the task's own struct: *(const mine_options *)(const void *)&settings->options. */
-    att_settings_room options;
+    att_settings_buffer options;
 } att_task_settings;
 
 /* The image of a prediction. */
@@ -168,7 +168,7 @@ typedef struct att_task {
     att_task_info info;
 
     /* --- options: ATT_OPTION_AT() places those of info.options in a struct of this size --- */
-    size_t options_size; /* at most sizeof(att_settings_room); 0: no options */
+    size_t options_size; /* at most sizeof(att_settings_buffer); 0: no options */
     /* Sets every option to its default. NULL: no options. */
     void (*defaults)(att_option_values *options);
 

@@ -38,7 +38,7 @@ ATT_API ATT_MUST_CHECK att_status att_weights_join(att_weights *const *parts, in
 /* As att_weights_join(), for two parts that may share names: where both have a parameter of one name, that of `over` is
  * used, whatever its shape. On success the caller owns *covered; both parts must outlive it. For inference only:
  * att_gradient_create() refuses the result (ERR_ARGUMENT). */
-ATT_API ATT_MUST_CHECK att_status att_weights_cover(att_weights *base, att_weights *over, att_weights **covered);
+ATT_API ATT_MUST_CHECK att_status att_weights_overlay(att_weights *base, att_weights *over, att_weights **covered);
 
 /* Sets every parameter to the initial values of its att_init, drawn from `seed`, and every slot to zero. Returns
  * ATT_OK. */

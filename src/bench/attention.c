@@ -51,7 +51,7 @@ static att_status build(const bench *b, int64_t tokens, att_graph **out)
     att_graph_output(graph, "mean", mean);
     if (options->training)
         att_graph_output(graph, "loss", att_cross_entropy(graph, mean, target, 0));
-    return options->statistics ? att_ask_attention_stats(graph, "attn") : att_graph_status(graph);
+    return options->statistics ? att_graph_probe_attention_stats(graph, "attn") : att_graph_status(graph);
 }
 
 static att_status prepare(bench *b)

@@ -200,7 +200,7 @@ const char *att_version(void)
 
 /* --- failing ----------------------------------------------------------------------------------------------------- */
 
-void att_fail_say(att_context *context, const char *format, ...)
+void att_context_set_message(att_context *context, const char *format, ...)
 {
     char sentence[MESSAGE_BYTES]; /* a separate buffer, because arguments may point into the old message */
     va_list arguments;

@@ -18,7 +18,8 @@ typedef struct att_option_table {
 
 /* The value of a number that is not set. The value of a text that is not set is "". */
 enum { ATT_OPTION_OPEN = -1 };
-#define ATT_SETTINGS_FIT(type) static_assert(sizeof(type) <= sizeof(att_settings_room), "enlarge att_settings_room")
+#define ATT_ASSERT_SETTINGS_FIT(type) \
+    static_assert(sizeof(type) <= sizeof(att_settings_buffer), "enlarge att_settings_buffer")
 
 /* Returns the row with this key or alias, or NULL. */
 const att_option *att_option_find(const att_option_table *table, const char *key);

@@ -4,14 +4,14 @@
 #include "measure/list.h"
 #include "tasks/score.h"
 
-static att_status ask(att_asking *asking)
+static att_status request(att_requests *requests)
 {
-    if (att_graph_find_output(att_asking_graph(asking), "logits") == ATT_NONE)
-        return att_asking_found_nothing(asking, "output named logits");
-    att_asking_row(asking, "logits", 1);
-    att_asking_series(asking, "", -1, "top1");
-    att_asking_series(asking, "", -1, "top5");
-    att_asking_series(asking, "", -1, "loss");
+    if (att_graph_find_output(att_requests_graph(requests), "logits") == ATT_NONE)
+        return att_requests_found_nothing(requests, "output named logits");
+    att_requests_row(requests, "logits", 1);
+    att_requests_series(requests, "", -1, "top1");
+    att_requests_series(requests, "", -1, "top5");
+    att_requests_series(requests, "", -1, "loss");
     return ATT_OK;
 }
 
@@ -81,6 +81,6 @@ const att_instrument att_instrument_accuracy = {
              .statistics = statistics,
              .score = "top1",
              .reading = "of equal logits, the one with the lower class number comes first; NaN counts as wrong"},
-    .ask = ask,
+    .request = request,
     .state = {size, observe, merge, report},
 };

@@ -5,9 +5,9 @@ static const att_summary_column columns[] = {{ATT_SUMMARY_DISTANCE, "mean"},
                                              {ATT_SUMMARY_DISTANCE_OTHERS, "renormalised"}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static att_status ask(att_asking *asking)
+static att_status request(att_requests *requests)
 {
-    return att_summaries_ask(asking, columns, COLUMNS, true);
+    return att_summaries_request(requests, columns, COLUMNS, true);
 }
 
 static void observe(const att_observed *observed, double *values)
@@ -26,6 +26,6 @@ const att_instrument att_instrument_distance = {
                  "p is the centre of a token's patch, in units of the image's longer side; mean: attention to the "
                  "class token and to the query itself counts as distance 0; renormalised: a_ij is divided by "
                  "the attention to other grid tokens"},
-    .ask = ask,
+    .request = request,
     .observe = observe,
 };

@@ -3,9 +3,9 @@
 
 static const att_summary_column column = {ATT_SUMMARY_ENTROPY, "mean"};
 
-static att_status ask(att_asking *asking)
+static att_status request(att_requests *requests)
 {
-    return att_summaries_ask(asking, &column, 1, false);
+    return att_summaries_request(requests, &column, 1, false);
 }
 
 static void observe(const att_observed *observed, double *values)
@@ -21,6 +21,6 @@ const att_instrument att_instrument_entropy = {
              .formula = "H = mean over queries i of -sum_j a_ij ln a_ij; between 0 (one token) and ln N (all alike)",
              .source = "Hyeon-Woo et al., ICCV 2023",
              .reading = "over all N queries and keys, including the class token; natural logarithm"},
-    .ask = ask,
+    .request = request,
     .observe = observe,
 };

@@ -10,10 +10,10 @@ static const char *const statistics[] = {"mean",         "deviation", "minimum",
 enum { MEAN, DEVIATION, MINIMUM, TENTH, MEDIAN, NINETIETH, MAXIMUM, BELOW_HALF, BELOW_ONE, STATISTICS };
 
 /* Returns the next node after `after` that multiplies by a gate; -1 if there is none. */
-static int next_gate(const att_asking *asking, int after)
+static int next_gate(const att_requests *requests, int after)
 {
-    int channel_gate = att_asking_node(asking, "gate", after),
-        pixel_gate = att_asking_node(asking, "pixel_gate", after);
+    int channel_gate = att_requests_node(requests, "gate", after),
+        pixel_gate = att_requests_node(requests, "pixel_gate", after);
     if (channel_gate < 0 || pixel_gate < 0)
         return channel_gate < 0 ? pixel_gate : channel_gate;
     return channel_gate < pixel_gate ? channel_gate : pixel_gate;
@@ -32,30 +32,30 @@ static bool step_of(const att_graph *graph, int gate, att_residual_step *step)
 
 /* Requests one row of values per gate, whose constant is the index of the row with the norms of the gate's step, or -1;
  * then these rows of norms. */
-static att_status ask(att_asking *asking)
+static att_status request(att_requests *requests)
 {
-    att_graph *graph = att_asking_graph(asking);
+    att_graph *graph = att_requests_graph(requests);
     att_residual_step step;
     int gates = 0, pairs = 0, number = 0;
     /* Adding probes adds nodes, but no gates. */
-    for (int i = next_gate(asking, -1); i >= 0; i = next_gate(asking, i))
+    for (int i = next_gate(requests, -1); i >= 0; i = next_gate(requests, i))
         gates++;
-    for (int i = next_gate(asking, -1); number < gates; i = next_gate(asking, i), number++) {
+    for (int i = next_gate(requests, -1); number < gates; i = next_gate(requests, i), number++) {
         char name[256];
         snprintf(name, sizeof name, "%s.values", graph->nodes.items[i].scope);
         bool has_step = step_of(graph, i, &step);
-        att_asking_value(asking, name, graph->nodes.items[i].in[1], has_step ? gates + pairs : -1);
+        att_requests_value(requests, name, graph->nodes.items[i].in[1], has_step ? gates + pairs : -1);
         pairs += has_step;
     }
-    for (int i = next_gate(asking, -1); i >= 0; i = next_gate(asking, i))
+    for (int i = next_gate(requests, -1); i >= 0; i = next_gate(requests, i))
         if (step_of(graph, i, &step))
-            att_asking_step_norms(asking, &step);
+            att_asking_step_norms(requests, &step);
     for (int s = 0; s < STATISTICS; s++)
-        for (int i = next_gate(asking, -1); i >= 0; i = next_gate(asking, i))
-            att_asking_series(asking, graph->nodes.items[i].scope, -1, statistics[s]);
+        for (int i = next_gate(requests, -1); i >= 0; i = next_gate(requests, i))
+            att_requests_series(requests, graph->nodes.items[i].scope, -1, statistics[s]);
     if (pairs > 2)
-        att_asking_series(asking, "", -1, "rank correlation with zeta");
-    return gates > 0 ? ATT_OK : att_asking_found_nothing(asking, "gate");
+        att_requests_series(requests, "", -1, "rank correlation with zeta");
+    return gates > 0 ? ATT_OK : att_requests_found_nothing(requests, "gate");
 }
 
 /* --- one gate ----------------------------------------------------------------------------------------------------- */
@@ -184,6 +184,6 @@ const att_instrument att_instrument_gate = {
                  "zeta in nsi's reading attention and the steps of tns; it is 0 if all gates have the same mean",
              .by_block = true,
              .brief = "mean"},
-    .ask = ask,
+    .request = request,
     .observe = observe,
 };

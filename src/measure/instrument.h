@@ -18,14 +18,14 @@ typedef struct att_summary_column {
     int column;
     const char *statistic;
 } att_summary_column;
-att_status att_summaries_ask(att_asking *asking, const att_summary_column *columns, int count, bool side);
+att_status att_summaries_request(att_requests *requests, const att_summary_column *columns, int count, bool side);
 void att_summaries_observe(const att_observed *observed, const att_summary_column *columns, int count, double *values);
 
 /* steps.c */
 
 /* Adds a probe of the step's norms, unless the graph has it already, and requests its rows. Their constant is 0 if the
  * step begins a stage, else 1. */
-void att_asking_step_norms(att_asking *asking, const att_residual_step *step);
+void att_asking_step_norms(att_requests *requests, const att_residual_step *step);
 /* Names of the two readings of dt in NSI, and therefore in TNS. Without gates on branches they are equal. */
 extern const char *const att_nsi_readings[];
 #define ATT_NSI_READINGS_AGREE "no gates here"

@@ -4,9 +4,9 @@
 static const att_summary_column columns[] = {{ATT_SUMMARY_NUCLEAR, "nuclear"}, {ATT_SUMMARY_FROBENIUS, "frobenius"}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static att_status ask(att_asking *asking)
+static att_status request(att_requests *requests)
 {
-    return att_summaries_ask(asking, columns, COLUMNS, false);
+    return att_summaries_request(requests, columns, COLUMNS, false);
 }
 
 static void observe(const att_observed *observed, double *values)
@@ -24,6 +24,6 @@ const att_instrument att_instrument_jacobian = {
              .source = "claim: Hyeon-Woo et al., ICCV 2023; the formulas follow from the Jacobian",
              .reading = "the two norms rank rows differently: a uniform row over N tokens has 1 - 1/N and "
                         "sqrt(1/N - 1/N^2), a row with two equal weights has 0.5 and 0.5"},
-    .ask = ask,
+    .request = request,
     .observe = observe,
 };

@@ -71,8 +71,8 @@ static att_status check_functions(att_context *context, const att_instrument *in
     const att_instrument_state *state = &instrument->state;
     bool keeps = state->size && state->observe && state->merge && state->report,
          mixes = state->size || state->observe || state->merge || state->report;
-    if (!instrument->ask)
-        return refuse(context, instrument, "it has no function `ask`");
+    if (!instrument->request)
+        return refuse(context, instrument, "it has no function `request`");
     if (keeps ? instrument->observe != NULL : mixes || !instrument->observe)
         return refuse(context, instrument, "it needs either `observe` or all four functions of `state`");
     return ATT_OK;

@@ -52,10 +52,10 @@ struct att_measure {
     int max_samples; /* how many samples of a series are recorded, for instruments with by_sample */
 };
 
-struct att_asking {
+struct att_requests {
     att_measure *measure;
     att_graph *graph;
-    const att_instrument *instrument; /* whose function `ask` is running */
+    const att_instrument *instrument; /* whose function `request` is running */
     const char *nodes;
     int choice;
     att_status status; /* first failure of an att_asking_...() call */
@@ -63,36 +63,37 @@ struct att_asking {
 
 /* --- requests of instruments -------------------------------------------------------------------------------------- */
 
-att_graph *att_asking_graph(const att_asking *asking)
+att_graph *att_requests_graph(const att_requests *requests)
 {
-    return asking->graph;
+    return requests->graph;
 }
 
-int att_asking_choice(const att_asking *asking)
+int att_requests_choice(const att_requests *requests)
 {
-    return asking->choice;
+    return requests->choice;
 }
 
-int att_asking_node(const att_asking *asking, const char *op, int after)
+int att_requests_node(const att_requests *requests, const char *op, int after)
 {
-    for (int i = after + 1; i < asking->graph->nodes.count; i++) {
-        const att_node *node = &asking->graph->nodes.items[i];
-        if (strcmp(node->op->name, op) == 0 && att_text_matches(asking->nodes, node->scope))
+    for (int i = after + 1; i < requests->graph->nodes.count; i++) {
+        const att_node *node = &requests->graph->nodes.items[i];
+        if (strcmp(node->op->name, op) == 0 && att_text_matches(requests->nodes, node->scope))
             return i;
     }
     return -1;
 }
 
 /* Grows a list of the measure by one item if necessary. False if out of memory. */
-#define GROW(asking, list)                                                                                           \
-    att_list_grow((asking)->measure->context, (void *)&(asking)->measure->list.items, (asking)->measure->list.count, \
-                  &(asking)->measure->list.capacity, sizeof *(asking)->measure->list.items)
+#define GROW(requests, list)                                                              \
+    att_list_grow((requests)->measure->context, (void *)&(requests)->measure->list.items, \
+                  (requests)->measure->list.count, &(requests)->measure->list.capacity,   \
+                  sizeof *(requests)->measure->list.items)
 
-static const char *copy_text(att_asking *asking, const char *text)
+static const char *copy_text(att_requests *requests, const char *text)
 {
-    const char *copy = att_arena_string(&asking->measure->arena, text);
-    if (!copy && asking->status == ATT_OK)
-        asking->status = att_fail_memory(asking->measure->context, strlen(text), "a measure");
+    const char *copy = att_arena_string(&requests->measure->arena, text);
+    if (!copy && requests->status == ATT_OK)
+        requests->status = att_fail_memory(requests->measure->context, strlen(text), "a measure");
     return copy;
 }
 
@@ -105,71 +106,72 @@ static int64_t elements_of(const att_graph *graph, const char *name)
     return -1;
 }
 
-void att_asking_row(att_asking *asking, const char *name, double constant)
+void att_requests_row(att_requests *requests, const char *name, double constant)
 {
-    att_measure *measure = asking->measure;
-    const char *copy = copy_text(asking, name);
-    if (asking->status != ATT_OK || asking->graph->status != ATT_OK)
+    att_measure *measure = requests->measure;
+    const char *copy = copy_text(requests, name);
+    if (requests->status != ATT_OK || requests->graph->status != ATT_OK)
         return;
-    if (!GROW(asking, rows)) {
-        asking->status = att_fail_memory(measure->context, sizeof(requested_row), "a measure");
+    if (!GROW(requests, rows)) {
+        requests->status = att_fail_memory(measure->context, sizeof(requested_row), "a measure");
         return;
     }
-    int64_t elements = elements_of(asking->graph, name);
+    int64_t elements = elements_of(requests->graph, name);
     if (elements < 0) {
-        asking->status = att_fail(measure->context, ATT_ERR_ARGUMENT,
-                                  "instrument \"%s\" asks for \"%s\", which is not an output or probe of the graph",
-                                  asking->instrument->info.name, name);
+        requests->status = att_fail(measure->context, ATT_ERR_ARGUMENT,
+                                    "instrument \"%s\" asks for \"%s\", which is not an output or probe of the graph",
+                                    requests->instrument->info.name, name);
         return;
     }
     measure->rows.items[measure->rows.count++] = (requested_row){copy, elements, constant};
 }
 
-void att_asking_series(att_asking *asking, const char *node, int head, const char *statistic)
+void att_requests_series(att_requests *requests, const char *node, int head, const char *statistic)
 {
-    att_measure *measure = asking->measure;
-    const char *copy = copy_text(asking, node);
-    if (asking->status != ATT_OK)
+    att_measure *measure = requests->measure;
+    const char *copy = copy_text(requests, node);
+    if (requests->status != ATT_OK)
         return;
-    if (!GROW(asking, series)) {
-        asking->status = att_fail_memory(measure->context, sizeof(series), "a measure");
+    if (!GROW(requests, series)) {
+        requests->status = att_fail_memory(measure->context, sizeof(series), "a measure");
         return;
     }
     measure->series.items[measure->series.count++] = (series){.node = copy, .statistic = statistic, .head = head};
 }
 
-void att_asking_exclude(att_asking *asking)
+void att_requests_exclude(att_requests *requests)
 {
-    if (asking->status == ATT_OK && asking->measure->series.count > 0)
-        asking->measure->series.items[asking->measure->series.count - 1].excluded = true;
+    if (requests->status == ATT_OK && requests->measure->series.count > 0)
+        requests->measure->series.items[requests->measure->series.count - 1].excluded = true;
 }
 
-att_status att_asking_found_nothing(const att_asking *asking, const char *what)
+att_status att_requests_found_nothing(const att_requests *requests, const char *what)
 {
-    if (strcmp(asking->nodes, "*") == 0)
-        return att_asking_fail(asking, "the network has no %s", what);
-    return att_fail(asking->measure->context, ATT_ERR_NOT_FOUND,
-                    "instrument \"%s\": the network has no %s that matches \"%s\"", asking->instrument->info.name, what,
-                    asking->nodes);
+    if (strcmp(requests->nodes, "*") == 0)
+        return att_requests_fail(requests, "the network has no %s", what);
+    return att_fail(requests->measure->context, ATT_ERR_NOT_FOUND,
+                    "instrument \"%s\": the network has no %s that matches \"%s\"", requests->instrument->info.name,
+                    what, requests->nodes);
 }
 
-att_status att_asking_fail(const att_asking *asking, const char *format, ...)
+att_status att_requests_fail(const att_requests *requests, const char *format, ...)
 {
     char reason[768];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    return att_fail(asking->measure->context, ATT_ERR_NOT_FOUND, "instrument \"%s\" has nothing to observe: %s",
-                    asking->instrument->info.name, reason);
+    return att_fail(requests->measure->context, ATT_ERR_NOT_FOUND, "instrument \"%s\" has nothing to observe: %s",
+                    requests->instrument->info.name, reason);
 }
 
-/* Calls the instrument's function `ask`. After a failure its rows and series are removed; probes stay in the graph. */
-static att_status ask(att_asking *asking, const att_instrument *instrument)
+/* Calls the instrument's function `request`. After a failure its rows and series are removed; probes stay in the graph.
+ */
+static att_status request(att_requests *requests, const att_instrument *instrument)
 {
-    att_measure *measure = asking->measure;
+    att_measure *measure = requests->measure;
     int row_count = measure->rows.count, series_count = measure->series.count;
-    att_status status = instrument->ask(asking);
+    att_status status = instrument->request(requests);
     if (status != ATT_OK) {
         measure->rows.count = row_count;
         measure->series.count = series_count;
@@ -177,23 +179,23 @@ static att_status ask(att_asking *asking, const att_instrument *instrument)
     return status;
 }
 
-static att_status add_instrument(att_asking *asking, const att_instrument *instrument)
+static att_status add_instrument(att_requests *requests, const att_instrument *instrument)
 {
-    att_measure *measure = asking->measure;
+    att_measure *measure = requests->measure;
     for (int i = 0; i < measure->active.count; i++)
         if (measure->active.items[i].instrument == instrument)
             return att_fail(measure->context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice",
                             instrument->info.name);
-    if (!GROW(asking, active))
+    if (!GROW(requests, active))
         return att_fail_memory(measure->context, sizeof(active_instrument), "a measure");
-    asking->instrument = instrument;
+    requests->instrument = instrument;
     active_instrument active = {.instrument = instrument,
-                                .choice = asking->choice,
+                                .choice = requests->choice,
                                 .first_row = measure->rows.count,
                                 .first_series = measure->series.count};
-    ATT_TRY(ask(asking, instrument));
-    ATT_TRY(asking->status);
-    ATT_TRY(asking->graph->status);
+    ATT_TRY(request(requests, instrument));
+    ATT_TRY(requests->status);
+    ATT_TRY(requests->graph->status);
     active.row_count = measure->rows.count - active.first_row;
     active.series_count = measure->series.count - active.first_series;
     measure->active.items[measure->active.count++] = active;
@@ -202,16 +204,16 @@ static att_status add_instrument(att_asking *asking, const att_instrument *instr
 
 /* As add_instrument(), but skips an instrument that finds nothing to observe in the whole network, whichever nodes are
  * selected. */
-static att_status add_if_applicable(att_asking *asking, const att_instrument *instrument)
+static att_status add_if_applicable(att_requests *requests, const att_instrument *instrument)
 {
-    const char *nodes = asking->nodes;
-    att_status status = add_instrument(asking, instrument);
+    const char *nodes = requests->nodes;
+    att_status status = add_instrument(requests, instrument);
     if (status != ATT_ERR_NOT_FOUND)
         return status;
-    asking->nodes = "*";
-    bool fits = ask(asking, instrument) != ATT_ERR_NOT_FOUND;
-    asking->nodes = nodes;
-    return fits ? add_instrument(asking, instrument) : ATT_OK;
+    requests->nodes = "*";
+    bool fits = request(requests, instrument) != ATT_ERR_NOT_FOUND;
+    requests->nodes = nodes;
+    return fits ? add_instrument(requests, instrument) : ATT_OK;
 }
 
 /* --- selection of instruments ------------------------------------------------------------------------------------- */
@@ -397,12 +399,12 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
         measure->context = measure->arena.context = context;
     att_status status = measure && selections ? parse_selection(context, with, selections)
                                               : att_fail_memory(context, sizeof *measure, "a measure");
-    att_asking asking = {.measure = measure, .graph = graph, .nodes = nodes ? nodes : "*"};
+    att_requests requests = {.measure = measure, .graph = graph, .nodes = nodes ? nodes : "*"};
     const att_instrument *instrument;
     for (int i = 0; status == ATT_OK && (instrument = att_catalog_at(&att_instruments, context, i)); i++)
         if (selections[i].selected) {
-            asking.choice = selections[i].choice;
-            status = (selections[i].by_all ? add_if_applicable : add_instrument)(&asking, instrument);
+            requests.choice = selections[i].choice;
+            status = (selections[i].by_all ? add_if_applicable : add_instrument)(&requests, instrument);
         }
     if (status == ATT_OK)
         status = allocate_buffers(measure);

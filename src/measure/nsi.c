@@ -3,43 +3,43 @@
 
 enum { ADDITION, BLOCK };
 
-static bool next_step(const att_asking *asking, att_residual_step *step)
+static bool next_step(const att_requests *requests, att_residual_step *step)
 {
-    const att_graph *graph = att_asking_graph(asking);
-    return att_asking_choice(asking) == BLOCK ? att_residual_block_next(graph, step->node, step)
-                                              : att_residual_step_next(graph, step->node, step);
+    const att_graph *graph = att_requests_graph(requests);
+    return att_requests_choice(requests) == BLOCK ? att_residual_block_next(graph, step->node, step)
+                                                  : att_residual_step_next(graph, step->node, step);
 }
 
-static bool is_selected(const att_asking *asking, const att_residual_step *step)
+static bool is_selected(const att_requests *requests, const att_residual_step *step)
 {
-    return att_asking_node(asking, "add", step->node - 1) == step->node;
+    return att_requests_node(requests, "add", step->node - 1) == step->node;
 }
 
-static void add_series(att_asking *asking, const char *statistic)
+static void add_series(att_requests *requests, const char *statistic)
 {
     att_residual_step step = {.node = -1};
-    while (next_step(asking, &step)) {
-        if (!is_selected(asking, &step))
+    while (next_step(requests, &step)) {
+        if (!is_selected(requests, &step))
             continue;
-        att_asking_series(asking, step.scope, -1, statistic);
+        att_requests_series(requests, step.scope, -1, statistic);
         if (step.begins)
-            att_asking_exclude(asking);
+            att_requests_exclude(requests);
     }
 }
 
-static att_status ask(att_asking *asking)
+static att_status request(att_requests *requests)
 {
-    bool block = att_asking_choice(asking) == BLOCK, found = false;
-    for (att_residual_step step = {.node = -1}; next_step(asking, &step);) {
-        if (!is_selected(asking, &step))
+    bool block = att_requests_choice(requests) == BLOCK, found = false;
+    for (att_residual_step step = {.node = -1}; next_step(requests, &step);) {
+        if (!is_selected(requests, &step))
             continue;
-        att_asking_step_norms(asking, &step);
+        att_asking_step_norms(requests, &step);
         found = true;
     }
-    add_series(asking, block ? "block" : "attention");
+    add_series(requests, block ? "block" : "attention");
     if (!block)
-        add_series(asking, "unit");
-    return found ? ATT_OK : att_asking_found_nothing(asking, "residual addition");
+        add_series(requests, "unit");
+    return found ? ATT_OK : att_requests_found_nothing(requests, "residual addition");
 }
 
 static void observe(const att_observed *observed, double *values)
@@ -70,6 +70,6 @@ const att_instrument att_instrument_nsi = {
              .readings_agree = ATT_NSI_READINGS_AGREE,
              .excluded = "the first step of its stage, which TNS leaves out"},
     .option = {"per", {"addition", "block"}},
-    .ask = ask,
+    .request = request,
     .observe = observe,
 };

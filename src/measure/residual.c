@@ -8,54 +8,54 @@
 enum { ONE, INFINITE, FROBENIUS, KINDS };
 enum { MEAN, MEDIAN };
 
-static void request_norms(att_asking *asking, att_value x, const char *scope, const char *label)
+static void request_norms(att_requests *requests, att_value x, const char *scope, const char *label)
 {
-    att_graph *graph = att_asking_graph(asking);
+    att_graph *graph = att_requests_graph(requests);
     char name[256];
     snprintf(name, sizeof name, "%s.%s", scope, label);
     att_graph_scope(graph, scope);
-    att_graph_probe(graph, name, att_residual_norms(graph, x, att_asking_choice(asking) == MEDIAN));
-    att_asking_row(asking, name, 1);
+    att_graph_probe(graph, name, att_residual_norms(graph, x, att_requests_choice(requests) == MEDIAN));
+    att_requests_row(requests, name, 1);
 }
 
-static bool is_selected(const att_asking *asking, const att_graph *graph, const att_residual_step *step)
+static bool is_selected(const att_requests *requests, const att_graph *graph, const att_residual_step *step)
 {
     return att_value_shape(graph, step->before).rank == 2 &&
-           att_asking_node(asking, "add", step->node - 1) == step->node;
+           att_requests_node(requests, "add", step->node - 1) == step->node;
 }
 
-static void add_series(att_asking *asking, const char *statistic)
+static void add_series(att_requests *requests, const char *statistic)
 {
-    const att_graph *graph = att_asking_graph(asking);
+    const att_graph *graph = att_requests_graph(requests);
     att_residual_step step = {.node = -1};
     for (bool first = true; att_residual_step_next(graph, step.node, &step);) {
-        if (!is_selected(asking, graph, &step))
+        if (!is_selected(requests, graph, &step))
             continue;
         if (first)
-            att_asking_series(asking, "input", -1, statistic);
-        att_asking_series(asking, graph->nodes.items[step.node].scope, -1, statistic);
+            att_requests_series(requests, "input", -1, statistic);
+        att_requests_series(requests, graph->nodes.items[step.node].scope, -1, statistic);
         first = false;
     }
 }
 
-static att_status ask(att_asking *asking)
+static att_status request(att_requests *requests)
 {
-    att_graph *graph = att_asking_graph(asking);
+    att_graph *graph = att_requests_graph(requests);
     att_residual_step step = {.node = -1};
     bool found = false;
     while (att_residual_step_next(graph, step.node, &step)) {
-        if (!is_selected(asking, graph, &step))
+        if (!is_selected(requests, graph, &step))
             continue;
         const char *scope = graph->nodes.items[step.node].scope;
         if (!found)
-            request_norms(asking, step.before, scope, "residual_before");
-        request_norms(asking, step.after, scope, "residual");
+            request_norms(requests, step.before, scope, "residual_before");
+        request_norms(requests, step.after, scope, "residual");
         found = true;
     }
-    bool median = att_asking_choice(asking) == MEDIAN;
-    add_series(asking, median ? "composite median" : "composite");
-    add_series(asking, median ? "frobenius median" : "frobenius");
-    return found ? ATT_OK : att_asking_found_nothing(asking, "residual addition of tokens");
+    bool median = att_requests_choice(requests) == MEDIAN;
+    add_series(requests, median ? "composite median" : "composite");
+    add_series(requests, median ? "frobenius median" : "frobenius");
+    return found ? ATT_OK : att_requests_found_nothing(requests, "residual addition of tokens");
 }
 
 /* sqrt(a_1 a_inf) / sqrt(b_1 b_inf), computed without overflow of the products. */
@@ -87,6 +87,6 @@ const att_instrument att_instrument_residual = {
                  "of two; with residual:centre=median, m is the median of each channel, which minimises |X|_1",
              .options = "centre=mean or median"},
     .option = {"centre", {"mean", "median"}},
-    .ask = ask,
+    .request = request,
     .observe = observe,
 };

@@ -129,23 +129,23 @@ static bool has_output(const att_graph *graph, const char *name)
     return false;
 }
 
-void att_asking_value(att_asking *asking, const char *name, att_value value, double constant)
+void att_requests_value(att_requests *requests, const char *name, att_value value, double constant)
 {
-    if (!has_output(att_asking_graph(asking), name))
-        att_graph_probe(att_asking_graph(asking), name, value);
-    att_asking_row(asking, name, constant);
+    if (!has_output(att_requests_graph(requests), name))
+        att_graph_probe(att_requests_graph(requests), name, value);
+    att_requests_row(requests, name, constant);
 }
 
-void att_asking_step_norms(att_asking *asking, const att_residual_step *step)
+void att_asking_step_norms(att_requests *requests, const att_residual_step *step)
 {
-    att_graph *graph = att_asking_graph(asking);
+    att_graph *graph = att_requests_graph(requests);
     char name[256];
     snprintf(name, sizeof name, "%s.step_norms", step->scope);
     if (!has_output(graph, name)) {
         att_graph_scope(graph, step->scope);
         att_graph_probe(graph, name, att_step_norms(graph, step->before, step->after, step->branch));
     }
-    att_asking_row(asking, name, !step->begins);
+    att_requests_row(requests, name, !step->begins);
 }
 
 const char *const att_nsi_readings[] = {"attention", "unit", NULL};

@@ -18,11 +18,11 @@ static double inverse_side(const att_node *node)
     return side > 0 ? 1.0 / side : 0;
 }
 
-static void add_series(att_asking *asking, const char *scope, int heads, const char *statistic)
+static void add_series(att_requests *requests, const char *scope, int heads, const char *statistic)
 {
     for (int head = 0; head < heads; head++)
-        att_asking_series(asking, scope, head, statistic);
-    att_asking_series(asking, scope, -1, statistic);
+        att_requests_series(requests, scope, head, statistic);
+    att_requests_series(requests, scope, -1, statistic);
 }
 
 static bool is_usable(const att_node *node, bool side)
@@ -70,9 +70,9 @@ static const att_module *module_of_gate(const att_graph *graph, const att_node *
 
 /* Fails with a message that says what the network has instead of attention between tokens, and which instruments
  * measure that. */
-static att_status fail_without_attention(const att_asking *asking)
+static att_status fail_without_attention(const att_requests *requests)
 {
-    const att_graph *graph = att_asking_graph(asking);
+    const att_graph *graph = att_requests_graph(requests);
     const att_node *gate = first_node(graph, "gate"), *of_pixels = first_node(graph, "pixel_gate");
     att_residual_step step;
     size_t length = 0;
@@ -84,37 +84,40 @@ static att_status fail_without_attention(const att_asking *asking)
     else if (gate)
         snprintf(other, sizeof other, "has gates over channels only (first %s)", gate->scope);
     bool has_steps = att_residual_step_next(graph, -1, &step);
-    return att_asking_fail(asking, "it needs attention between tokens, and this network %s%s%s", other,
-                           gate ? "; \"gate\" measures that" : "",
-                           has_steps ? "; \"nsi\" and \"tns\" measure the residual steps" : "");
+    return att_requests_fail(requests, "it needs attention between tokens, and this network %s%s%s", other,
+                             gate ? "; \"gate\" measures that" : "",
+                             has_steps ? "; \"nsi\" and \"tns\" measure the residual steps" : "");
 }
 
-/* --- asking and observing ----------------------------------------------------------------------------------------- */
+/* --- requests and observing -----------------------------------------------------------------------------------------
+ */
 
-att_status att_summaries_ask(att_asking *asking, const att_summary_column *columns, int count, bool side)
+att_status att_summaries_request(att_requests *requests, const att_summary_column *columns, int count, bool side)
 {
-    att_graph *graph = att_asking_graph(asking);
+    att_graph *graph = att_requests_graph(requests);
     bool found = false;
     char name[256];
-    for (int i = att_asking_node(asking, "attention", -1); i >= 0; i = att_asking_node(asking, "attention", i)) {
+    for (int i = att_requests_node(requests, "attention", -1); i >= 0;
+         i = att_requests_node(requests, "attention", i)) {
         att_node node = graph->nodes.items[i];
         if (!is_usable(&node, side))
             continue;
         found = true;
-        ATT_TRY(att_ask_attention_summary(graph, node.scope));
+        ATT_TRY(att_graph_probe_attention_summary(graph, node.scope));
         snprintf(name, sizeof name, "%s.summary", node.scope);
-        att_asking_row(asking, name, side ? inverse_side(&node) : 1);
+        att_requests_row(requests, name, side ? inverse_side(&node) : 1);
     }
     for (int c = 0; c < count; c++)
-        for (int i = att_asking_node(asking, "attention", -1); i >= 0; i = att_asking_node(asking, "attention", i))
+        for (int i = att_requests_node(requests, "attention", -1); i >= 0;
+             i = att_requests_node(requests, "attention", i))
             if (is_usable(&graph->nodes.items[i], side))
-                add_series(asking, graph->nodes.items[i].scope, ATT_ATTRS(&graph->nodes.items[i], attention)->heads,
+                add_series(requests, graph->nodes.items[i].scope, ATT_ATTRS(&graph->nodes.items[i], attention)->heads,
                            columns[c].statistic);
     if (found)
         return ATT_OK;
     return first_node(graph, "attention")
-               ? att_asking_found_nothing(asking, side ? "attention over a grid" : "attention")
-               : fail_without_attention(asking);
+               ? att_requests_found_nothing(requests, side ? "attention over a grid" : "attention")
+               : fail_without_attention(requests);
 }
 
 void att_summaries_observe(const att_observed *observed, const att_summary_column *columns, int count, double *values)

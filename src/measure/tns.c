@@ -7,19 +7,19 @@ typedef struct stiffness {
     double largest, mean;
 } stiffness;
 
-static att_status ask(att_asking *asking)
+static att_status request(att_requests *requests)
 {
     static const char *const statistics[] = {"tns attention", "zeta* attention", "mu attention", "zeta*/mu attention",
                                              "tns unit",      "zeta* unit",      "mu unit",      "zeta*/mu unit"};
     att_residual_step step = {.node = -1};
     int steps = 0;
-    while (att_residual_step_next(att_asking_graph(asking), step.node, &step)) {
-        att_asking_step_norms(asking, &step);
+    while (att_residual_step_next(att_requests_graph(requests), step.node, &step)) {
+        att_asking_step_norms(requests, &step);
         steps += !step.begins;
     }
     for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)
-        att_asking_series(asking, "", -1, statistics[i]);
-    return steps > 0 ? ATT_OK : att_asking_found_nothing(asking, "second residual addition");
+        att_requests_series(requests, "", -1, statistics[i]);
+    return steps > 0 ? ATT_OK : att_requests_found_nothing(requests, "second residual addition");
 }
 
 static stiffness stiffness_of(const att_observed *observed, double (*index)(const float *row))
@@ -72,6 +72,6 @@ const att_instrument att_instrument_tns = {
              .readings = att_nsi_readings,
              .readings_agree = ATT_NSI_READINGS_AGREE,
              .predictor = "tns"},
-    .ask = ask,
+    .request = request,
     .observe = observe,
 };

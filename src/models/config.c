@@ -51,8 +51,8 @@ bool att_options_agree(const att_option_values *found, const att_option_values *
         const char *key = found->items[i].key;
         const att_option *option = att_family_option(key);
         bool both_present =
-            option->presence && att_options_number(found, key, 0) > 0 && att_options_number(own, key, 0) > 0;
-        if (!option->free && !both_present && !att_option_same(option, found, own))
+            option->compare_presence && att_options_number(found, key, 0) > 0 && att_options_number(own, key, 0) > 0;
+        if (!option->not_compared && !both_present && !att_option_same(option, found, own))
             return false;
     }
     return true;

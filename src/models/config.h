@@ -62,7 +62,7 @@ att_status att_config_resolve(att_context *context, const char *text, att_networ
 att_status att_config_read_tag(att_context *context, const char *values, size_t length, att_config *config);
 
 /* Returns whether `own` has all options of `found` (from the tensors) with the same values. Options in which any
- * variant may differ (att_option.free) are not compared. */
+ * variant may differ (att_option.not_compared) are not compared. */
 bool att_options_agree(const att_option_values *found, const att_option_values *own);
 /* Appends the options of `options` that differ from `own`, in the table's order: "img_size 28, depth 4". Returns
  * whether there were any. */

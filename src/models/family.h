@@ -85,63 +85,63 @@ typedef struct att_family {
     char task[ATT_OPTION_KEY];              \
     char modules[ATT_OPTION_TEXT_BYTES];    \
     double drop_rate, drop_path_rate
-#define ATT_SHARED_OPTIONS(type)                                                                           \
-    {.key = "img_size",                                                                                    \
-     .kind = ATT_OPTION_SIDES,                                                                             \
-     .value = "H [W]",                                                                                     \
-     .help = "pixels of an image, height and width; one number is both",                                   \
-     .low = 1,                                                                                             \
-     .high = 65536,                                                                                        \
-     ATT_OPTION_AT(type, img_size)},                                                                       \
-        {.key = "in_chans",                                                                                \
-         .kind = ATT_OPTION_WHOLE,                                                                         \
-         .value = "N",                                                                                     \
-         .help = "channels of an image: 1 or 3",                                                           \
-         .low = 1,                                                                                         \
-         .high = 3,                                                                                        \
-         .free = true,                                                                                     \
-         ATT_OPTION_AT(type, in_chans)},                                                                   \
-        {.key = "num_classes",                                                                             \
-         .kind = ATT_OPTION_WHOLE,                                                                         \
-         .value = "N",                                                                                     \
-         .help = "classes, the outputs of the classifier; 0: no classifier",                               \
-         .low = 0,                                                                                         \
-         .high = 10000000,                                                                                 \
-         .free = true,                                                                                     \
-         ATT_OPTION_AT(type, num_classes)},                                                                \
-        {.key = "task",                                                                                    \
-         .kind = ATT_OPTION_TEXT,                                                                          \
-         .value = "NAME",                                                                                  \
-         .help = "what the network is trained for: its head, targets and loss",                            \
-         .choice = att_task_choice_name,                                                                   \
-         .choice_in = att_task_choice_in,                                                                  \
-         .free = true,                                                                                     \
-         ATT_OPTION_AT(type, task)},                                                                       \
-        {.key = "modules",                                                                                 \
-         .kind = ATT_OPTION_TEXT,                                                                          \
-         .value = "LIST",                                                                                  \
-         .help =                                                                                           \
-             "modules and where they are: cb_s, se:ratio=8@after_branch:every:2, cb@after_attn+cb_s:0-5; " \
-             "attscope modules lists both",                                                                \
-         .choice = att_module_choice_name,                                                                 \
-         .choice_in = att_module_choice_in,                                                                \
-         .beside = "the module",                                                                           \
-         .detailed = true,                                                                                 \
-         .free = true,                                                                                     \
-         ATT_OPTION_AT(type, modules)},                                                                    \
-        {.key = "drop_rate",                                                                               \
-         .flag = "drop",                                                                                   \
-         .kind = ATT_OPTION_REAL,                                                                          \
-         .value = "X",                                                                                     \
-         .help = "dropout before the head",                                                                \
-         .high = 0.999999,                                                                                 \
-         .free = true,                                                                                     \
-         .training = true,                                                                                 \
-         ATT_OPTION_AT(type, drop_rate)},                                                                  \
-    {                                                                                                      \
-        .key = "drop_path_rate", .flag = "drop-path", .kind = ATT_OPTION_REAL, .value = "X",               \
-        .help = "drop path rate of the last block; no block's is larger", .high = 0.999999, .free = true,  \
-        .training = true, ATT_OPTION_AT(type, drop_path_rate)                                              \
+#define ATT_SHARED_OPTIONS(type)                                                                                  \
+    {.key = "img_size",                                                                                           \
+     .kind = ATT_OPTION_SIDES,                                                                                    \
+     .value = "H [W]",                                                                                            \
+     .help = "pixels of an image, height and width; one number is both",                                          \
+     .low = 1,                                                                                                    \
+     .high = 65536,                                                                                               \
+     ATT_OPTION_AT(type, img_size)},                                                                              \
+        {.key = "in_chans",                                                                                       \
+         .kind = ATT_OPTION_WHOLE,                                                                                \
+         .value = "N",                                                                                            \
+         .help = "channels of an image: 1 or 3",                                                                  \
+         .low = 1,                                                                                                \
+         .high = 3,                                                                                               \
+         .not_compared = true,                                                                                    \
+         ATT_OPTION_AT(type, in_chans)},                                                                          \
+        {.key = "num_classes",                                                                                    \
+         .kind = ATT_OPTION_WHOLE,                                                                                \
+         .value = "N",                                                                                            \
+         .help = "classes, the outputs of the classifier; 0: no classifier",                                      \
+         .low = 0,                                                                                                \
+         .high = 10000000,                                                                                        \
+         .not_compared = true,                                                                                    \
+         ATT_OPTION_AT(type, num_classes)},                                                                       \
+        {.key = "task",                                                                                           \
+         .kind = ATT_OPTION_TEXT,                                                                                 \
+         .value = "NAME",                                                                                         \
+         .help = "what the network is trained for: its head, targets and loss",                                   \
+         .choice = att_task_choice_name,                                                                          \
+         .choice_in = att_task_choice_in,                                                                         \
+         .not_compared = true,                                                                                    \
+         ATT_OPTION_AT(type, task)},                                                                              \
+        {.key = "modules",                                                                                        \
+         .kind = ATT_OPTION_TEXT,                                                                                 \
+         .value = "LIST",                                                                                         \
+         .help =                                                                                                  \
+             "modules and where they are: cb_s, se:ratio=8@after_branch:every:2, cb@after_attn+cb_s:0-5; "        \
+             "attscope modules lists both",                                                                       \
+         .choice = att_module_choice_name,                                                                        \
+         .choice_in = att_module_choice_in,                                                                       \
+         .differs_as = "the module",                                                                              \
+         .detailed = true,                                                                                        \
+         .not_compared = true,                                                                                    \
+         ATT_OPTION_AT(type, modules)},                                                                           \
+        {.key = "drop_rate",                                                                                      \
+         .flag = "drop",                                                                                          \
+         .kind = ATT_OPTION_REAL,                                                                                 \
+         .value = "X",                                                                                            \
+         .help = "dropout before the head",                                                                       \
+         .high = 0.999999,                                                                                        \
+         .not_compared = true,                                                                                    \
+         .training = true,                                                                                        \
+         ATT_OPTION_AT(type, drop_rate)},                                                                         \
+    {                                                                                                             \
+        .key = "drop_path_rate", .flag = "drop-path", .kind = ATT_OPTION_REAL, .value = "X",                      \
+        .help = "drop path rate of the last block; no block's is larger", .high = 0.999999, .not_compared = true, \
+        .training = true, ATT_OPTION_AT(type, drop_path_rate)                                                     \
     }
 
 /* "none", then every built-in module; every built-in task; NULL past the last. */
@@ -163,7 +163,7 @@ bool att_model_is_head(const att_model *model, const char *name);
 
 /* Makes the parameters of `model` that differ in shape or grid of patches from those of `from_model`, the same network
  * for images of another size. They are resampled from `from` as att_model_load() does. On success the caller owns
- * *resized and puts it over `from` with att_weights_cover(); *resized is NULL if no parameter differs. Errors:
+ * *resized and puts it over `from` with att_weights_overlay(); *resized is NULL if no parameter differs. Errors:
  * ERR_UNSUPPORTED if a parameter differs in another way. */
 att_status att_model_resize_weights(const att_model *model, const att_model *from_model, const att_weights *from,
                                     const char *backend, att_weights **resized);

@@ -64,7 +64,7 @@ static att_status fail_with_tensors(const search *s, att_status status)
     if (why.failed || recognised == ATT_ERR_MEMORY)
         status = att_fail_memory(s->context, 1024, "a message");
     else
-        att_fail_say(s->context, "%s", why.data);
+        att_context_set_message(s->context, "%s", why.data);
     att_text_free(&why);
     return status;
 }
@@ -153,7 +153,7 @@ static att_status merge_parts(search *s, const char *from, const char *preproces
 {
     att_network_name name;
     att_variant variant;
-    att_model_renew_options(&given->options);
+    att_model_upgrade_options(&given->options);
     if (!has_preprocess(given))
         preprocess_from = from; /* the settings of the name's tag */
     if (given->name[0]) {
@@ -266,19 +266,19 @@ static void list_fitting(const search *s, const att_option_values *changes, cons
     }
 }
 
-/* Returns the found options that are given beside a network's name (att_option.beside). */
-static att_option_values options_beside(const att_option_table *table, const att_option_values *found)
+/* Returns the found options in which a file's network may differ from the named ones (att_option.differs_as). */
+static att_option_values find_differing(const att_option_table *table, const att_option_values *found)
 {
-    att_option_values beside = att_options_none();
+    att_option_values differing = att_options_none();
     for (int i = 0; i < table->count; i++)
-        if (table->options[i].beside)
-            att_option_copy(table->options[i].key, found, &beside);
-    return beside;
+        if (table->options[i].differs_as)
+            att_option_copy(table->options[i].key, found, &differing);
+    return differing;
 }
 
-/* The variants whose tensors fit: exactly, or else with some options given beside the name. */
+/* The variants whose tensors fit: exactly, or else with other values of some options. */
 typedef struct nearest {
-    att_option_values found, beside; /* from the tensors; the part of it to be given beside the name */
+    att_option_values found, differing; /* from the tensors; those that the names do not give */
     att_text names;
     bool exact;
 } nearest;
@@ -292,8 +292,8 @@ static att_status find_nearest(const search *s, nearest *n)
     n->exact = n->names.length > 0;
     if (n->exact)
         return ATT_OK;
-    n->beside = options_beside(family_of(s->file)->options, &n->found);
-    list_fitting(s, &n->beside, &n->found, &n->names);
+    n->differing = find_differing(family_of(s->file)->options, &n->found);
+    list_fitting(s, &n->differing, &n->found, &n->names);
     return ATT_OK;
 }
 
@@ -318,8 +318,8 @@ static void list_equivalents(const char *names, att_text *equivalents)
 static void list_unseen(const att_option_table *table, att_text *words)
 {
     for (int i = 0; i < table->count; i++)
-        if (table->options[i].unseen)
-            att_text_append(words, " and %s", table->options[i].unseen);
+        if (table->options[i].not_in_tensors)
+            att_text_append(words, " and %s", table->options[i].not_in_tensors);
 }
 
 /* unseen: from list_unseen() */
@@ -388,13 +388,13 @@ static void list_beside(const att_option_table *table, att_text *words)
 {
     const char *before = " but for ", *last = NULL;
     for (int i = 0; i < table->count; i++) {
-        if (!table->options[i].beside)
+        if (!table->options[i].differs_as)
             continue;
         if (last) {
             att_text_append(words, "%s%s", before, last);
             before = ", ";
         }
-        last = table->options[i].beside;
+        last = table->options[i].differs_as;
     }
     if (last)
         att_text_append(words, "%s%s", words->length ? " or " : before, last);
@@ -431,7 +431,7 @@ static att_status check_name(const search *s, att_variant variant)
     if (strcmp(att_options_text(&n.found, "modules"), "none") == 0)
         att_options_unset(&changes, "modules"); /* adding a module to the weights does not make another network */
     att_status status = ATT_OK;
-    if (known && !fits(s->context, variant, &changes, &n.found) && !fits(s->context, variant, &n.beside, &n.found))
+    if (known && !fits(s->context, variant, &changes, &n.found) && !fits(s->context, variant, &n.differing, &n.found))
         status = fail_other_tensors(s, &n);
     att_text_free(&n.names);
     return status;
@@ -467,7 +467,8 @@ static void take_present_values(const att_option_table *table, const att_option_
 {
     for (int i = 0; i < table->count; i++) {
         const char *key = table->options[i].key;
-        if (table->options[i].presence && att_options_number(found, key, 0) > 0 && att_options_number(own, key, 0) > 0)
+        if (table->options[i].compare_presence && att_options_number(found, key, 0) > 0 &&
+            att_options_number(own, key, 0) > 0)
             att_option_copy(key, own, found);
     }
 }
@@ -475,7 +476,7 @@ static void take_present_values(const att_option_table *table, const att_option_
 /* Sets the options that only the tensors determine. */
 static att_status fit(const search *s, const att_family *family, att_option_values *options)
 {
-    att_settings_room settings;
+    att_settings_buffer settings;
     ATT_TRY(att_options_read(s->context, family->options, options, &settings));
     ATT_TRY(family->fit(s->context, s->file, &settings));
     att_options_write(family->options, &settings, options);

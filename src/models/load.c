@@ -384,7 +384,7 @@ static att_status read_made_for(loading *l)
     att_config config = att_config_none();
     if (text)
         ATT_TRY(att_config_parse(l->context, att_tensors_path(l->file), text, &config));
-    att_model_renew_options(&config.options);
+    att_model_upgrade_options(&config.options);
     l->made_for = config.options;
     return ATT_OK;
 }

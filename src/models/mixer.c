@@ -66,7 +66,7 @@ static const att_option rows[] = {
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "what the head reads: avg, the mean over tokens", .choice = pool_names, MIXER(global_pool)},
 };
-ATT_SETTINGS_FIT(mixer_options);
+ATT_ASSERT_SETTINGS_FIT(mixer_options);
 static const att_option_table table = {rows, sizeof rows / sizeof *rows, sizeof(mixer_options)};
 
 static void mixer_defaults(int index, const att_option_values *given, att_option_values *options,

@@ -24,7 +24,7 @@ struct att_model {
     const att_family *family;
     const att_task *task;
     att_option_values options;
-    att_settings_room settings; /* the options, in the family's struct */
+    att_settings_buffer settings; /* the options, in the family's struct */
     att_features features;
     att_preprocess preprocess;
 };
@@ -136,12 +136,12 @@ att_status att_family_check(att_context *context, const att_family *family, cons
         if (!att_option_find(family->options, key))
             return fail_key(context, family, key);
     }
-    att_settings_room settings;
+    att_settings_buffer settings;
     return att_options_read(context, family->options, options, &settings);
 }
 
 static att_status complete(att_context *context, const att_family *family, att_option_values *options,
-                           att_settings_room *settings)
+                           att_settings_buffer *settings)
 {
     ATT_TRY(att_options_read(context, family->options, options, settings));
     ATT_TRY(family->complete(context, settings));
@@ -151,7 +151,7 @@ static att_status complete(att_context *context, const att_family *family, att_o
 
 att_status att_family_complete(att_context *context, const att_family *family, att_option_values *options)
 {
-    att_settings_room settings;
+    att_settings_buffer settings;
     return complete(context, family, options, &settings);
 }
 
@@ -201,7 +201,7 @@ void att_variant_defaults(const att_variant *variant, const att_option_values *g
     att_options_size(options, preprocess);
 }
 
-att_status att_model_measure(att_context *context, att_model_info *info)
+att_status att_model_count_cost(att_context *context, att_model_info *info)
 {
     att_model *model;
     ATT_TRY(att_model_create(context, info->name, NULL, ATT_F32, &model));
@@ -258,7 +258,7 @@ static att_status resolve_options(att_model *model, const att_variant *variant, 
     att_option_values own;
     att_variant_defaults(variant, options, &own, &model->preprocess);
     model->options = options ? *options : att_options_none();
-    att_model_renew_options(&model->options);
+    att_model_upgrade_options(&model->options);
     model->name = variant->family->variant(variant->index).name;
     model->family = variant->family;
     att_options_use_keys(model->family->options, &model->options);

@@ -62,9 +62,10 @@ static att_status fail_tag(att_context *context, const att_network_name *name)
     if (known.failed)
         status = att_fail_memory(context, 1024, "a message");
     else if (known.length)
-        att_fail_say(context, "%s has no pretrained tag \"%s\"; its tags are %s", name->network, name->tag, known.data);
+        att_context_set_message(context, "%s has no pretrained tag \"%s\"; its tags are %s", name->network, name->tag,
+                                known.data);
     else
-        att_fail_say(context, "%s has no pretrained tags; \"%s\" is none of them", name->network, name->tag);
+        att_context_set_message(context, "%s has no pretrained tags; \"%s\" is none of them", name->network, name->tag);
     att_text_free(&known);
     return status;
 }

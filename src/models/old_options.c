@@ -19,11 +19,11 @@ static const char BROADCAST[] = "broadcast", ATTN[] = "attn", ATTN_BLOCKS[] = "a
 
 static const att_option old_options[] = {
     {BROADCAST, .kind = ATT_OPTION_TEXT, .value = "MODULE", .help = "modules MODULE", .choice = broadcast_names,
-     .detailed = true, .free = true, .size = ATT_OPTION_TEXT_BYTES},
+     .detailed = true, .not_compared = true, .size = ATT_OPTION_TEXT_BYTES},
     {ATTN, .kind = ATT_OPTION_TEXT, .value = "MODULE", .help = "modules MODULE", .choice = attn_names, .detailed = true,
-     .free = true, .size = ATT_OPTION_TEXT_BYTES},
-    {ATTN_BLOCKS, .kind = ATT_OPTION_TEXT, .value = "WHERE", .help = "modules MODULE@after_branch:WHERE", .free = true,
-     .size = ATT_OPTION_TEXT_BYTES},
+     .not_compared = true, .size = ATT_OPTION_TEXT_BYTES},
+    {ATTN_BLOCKS, .kind = ATT_OPTION_TEXT, .value = "WHERE", .help = "modules MODULE@after_branch:WHERE",
+     .not_compared = true, .size = ATT_OPTION_TEXT_BYTES},
 };
 const att_option_table att_old_options = {old_options, sizeof old_options / sizeof *old_options, 0};
 
@@ -37,7 +37,7 @@ static bool is_none(const char *text)
     return !*text || strcmp(text, "none") == 0;
 }
 
-void att_model_renew_options(att_option_values *options)
+void att_model_upgrade_options(att_option_values *options)
 {
     const char *broadcast = att_options_text(options, BROADCAST), *attn = att_options_text(options, ATTN),
                *places = att_options_text(options, ATTN_BLOCKS);

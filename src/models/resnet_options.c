@@ -46,26 +46,26 @@ static const att_option resnet_options[] = {
     {"stem_type", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "before the residual blocks: conv7 (7 x 7 of stride 2, max pool); deep, deep_tiered (three 3 x 3 in its "
              "place); conv3 (3 x 3, no stride, no pool, as for CIFAR)",
-     .choice = stem_names, .beside = "the stem", RESNET(stem_type)},
+     .choice = stem_names, .differs_as = "the stem", RESNET(stem_type)},
     {"shortcut", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "where shapes change: conv (1 x 1), avg_conv (average pool, 1 x 1) or pad (zeros, option A)",
      .choice = shortcut_names, RESNET(shortcut)},
     {"layers", .kind = ATT_OPTION_TEXT, .value = "LIST", .help = "residual blocks of each stage, as 3,4,6,3",
      RESNET(layers)},
     {"width", .kind = ATT_OPTION_WHOLE, .value = "N",
-     .help = "channels of the first stage of residual blocks, before a bottleneck's expansion", .beside = "the width",
-     .low = 1, .high = 65536, RESNET(width)},
+     .help = "channels of the first stage of residual blocks, before a bottleneck's expansion",
+     .differs_as = "the width", .low = 1, .high = 65536, RESNET(width)},
     {"cardinality", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "groups of a bottleneck's 3 x 3 convolution",
      .low = 1, .high = 65536, RESNET(cardinality)},
     {"base_width", .kind = ATT_OPTION_WHOLE, .value = "N",
      .help = "channels per group of that convolution, for a first stage of 64 channels", .low = 1, .high = 65536,
      RESNET(base_width)},
     {"zero_init_last", .kind = ATT_OPTION_SWITCH, .help = "the last norm of a residual branch starts at 0",
-     .free = true, RESNET(zero_init_last)},
-    {"modules_hidden", .kind = ATT_OPTION_TEXT, .free = true, .internal = true, RESNET(modules_hidden)},
+     .not_compared = true, RESNET(zero_init_last)},
+    {"modules_hidden", .kind = ATT_OPTION_TEXT, .not_compared = true, .internal = true, RESNET(modules_hidden)},
 };
 
-ATT_SETTINGS_FIT(att_resnet_options);
+ATT_ASSERT_SETTINGS_FIT(att_resnet_options);
 const att_option_table att_resnet_table = {resnet_options, sizeof resnet_options / sizeof *resnet_options,
                                            sizeof(att_resnet_options)};
 

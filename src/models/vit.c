@@ -150,7 +150,7 @@ static const att_option vit_options[] = {
      .help = "blocks; of a residual network: layers with weights, without shortcuts", .implied_by = "layers", .low = 1,
      .high = 1024, VIT(depth)},
     {"num_heads", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "attention heads of a block",
-     .unseen = "the number of heads", .low = 1, .high = 65536, VIT(num_heads)},
+     .not_in_tensors = "the number of heads", .low = 1, .high = 65536, VIT(num_heads)},
     {"mlp_ratio", .kind = ATT_OPTION_REAL, .value = "X", .help = "width of the MLP over that of a token", .low = 1e-3,
      .high = 64, VIT(mlp_ratio)},
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
@@ -162,11 +162,12 @@ static const att_option vit_options[] = {
     {"embed_class", .kind = ATT_OPTION_SWITCH, .help = "position embedding for the class token too", VIT(embed_class)},
     {"qkv_bias", .kind = ATT_OPTION_SWITCH, .help = "queries, keys and values with a bias", VIT(qkv_bias)},
     {"init_values", .kind = ATT_OPTION_REAL, .value = "X", .help = "LayerScale with this initial value; 0: none",
-     .high = 1e3, .presence = true, VIT(init_values)},
-    {"file_grid", .kind = ATT_OPTION_SIDES, .low = 1, .high = 65536, .free = true, .internal = true, VIT(file_grid)},
+     .high = 1e3, .compare_presence = true, VIT(init_values)},
+    {"file_grid", .kind = ATT_OPTION_SIDES, .low = 1, .high = 65536, .not_compared = true, .internal = true,
+     VIT(file_grid)},
 };
 
-ATT_SETTINGS_FIT(att_vit_options);
+ATT_ASSERT_SETTINGS_FIT(att_vit_options);
 static const att_option_table vit_table = {vit_options, sizeof vit_options / sizeof *vit_options,
                                            sizeof(att_vit_options)};
 

@@ -93,7 +93,7 @@ static att_status open_file(att_network *network, const att_network_options *opt
 
 static att_status open_network(att_network *network, const char *what, const att_network_options *options)
 {
-    ATT_TRY(att_network_locate(network->context, what, network->path, sizeof network->path));
+    ATT_TRY(att_network_find_file(network->context, what, network->path, sizeof network->path));
     ATT_TRY(*network->path ? open_file(network, options) : open_name(network, what, options));
     return att_network_take_class_names(network);
 }
@@ -232,7 +232,7 @@ att_status att_network_set_preprocess(att_network *network, const att_preprocess
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-att_status att_network_want(att_network *network, const char *outputs)
+att_status att_network_select_outputs(att_network *network, const char *outputs)
 {
     att_graph *graph;
     const char **names;

@@ -13,9 +13,10 @@
 /* Requests for attention nodes, by the ending of the name. */
 static const struct {
     const char *ending;
-    att_status (*ask)(att_graph *graph, const char *pattern);
-} attention_requests[] = {
-    {".map", att_ask_attention_map}, {".stats", att_ask_attention_stats}, {".summary", att_ask_attention_summary}};
+    att_status (*add_probes)(att_graph *graph, const char *pattern);
+} attention_requests[] = {{".map", att_graph_probe_attention_map},
+                          {".stats", att_graph_probe_attention_stats},
+                          {".summary", att_graph_probe_attention_summary}};
 enum { ATTENTION_REQUESTS = sizeof attention_requests / sizeof *attention_requests, NAME_SIZE = 256 };
 
 typedef struct output_request {
@@ -58,7 +59,7 @@ static att_status ask_attention(output_request *w, const char *requested)
         if (length <= end || strcmp(requested + length - end, attention_requests[i].ending) != 0)
             continue;
         snprintf(pattern, sizeof pattern, "%.*s", (int)(length - end), requested);
-        att_status status = attention_requests[i].ask(w->graph, pattern);
+        att_status status = attention_requests[i].add_probes(w->graph, pattern);
         return status == ATT_ERR_NOT_FOUND ? ATT_OK : status; /* select_outputs() reports the available names */
     }
     return ATT_OK;

@@ -37,7 +37,7 @@ static att_status check_name(att_context *context, const char *what)
     return status;
 }
 
-att_status att_network_locate(att_context *context, const char *what, char *path, size_t size)
+att_status att_network_find_file(att_context *context, const char *what, char *path, size_t size)
 {
     struct stat found;
     ATT_TRY(att_require(context, what, "the file, folder or name of a network"));

@@ -268,17 +268,17 @@ static att_status add_probes(att_graph *graph, const char *pattern, const attent
     return graph->status;
 }
 
-att_status att_ask_attention_stats(att_graph *graph, const char *pattern)
+att_status att_graph_probe_attention_stats(att_graph *graph, const char *pattern)
 {
     return add_probes(graph, pattern, &stats);
 }
 
-att_status att_ask_attention_map(att_graph *graph, const char *pattern)
+att_status att_graph_probe_attention_map(att_graph *graph, const char *pattern)
 {
     return add_probes(graph, pattern, &map);
 }
 
-att_status att_ask_attention_summary(att_graph *graph, const char *pattern)
+att_status att_graph_probe_attention_summary(att_graph *graph, const char *pattern)
 {
     return add_probes(graph, pattern, &summary);
 }

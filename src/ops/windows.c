@@ -17,8 +17,8 @@ att_value att_windows(att_graph *graph, att_value x, const att_window_options *o
     return att_emit(graph, "windows", &attrs, &x, 1, NULL);
 }
 
-att_value att_windows_back(att_graph *graph, att_value windows, int height, int width,
-                           const att_window_options *options)
+att_value att_windows_reverse(att_graph *graph, att_value windows, int height, int width,
+                              const att_window_options *options)
 {
     att_windows_attrs attrs = attrs_of(options);
     attrs.map_height = height;

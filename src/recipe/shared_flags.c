@@ -198,7 +198,7 @@ static att_status merge_input_size(att_context *context, void *values)
 static att_status complete_network(att_context *context, void *values)
 {
     att_recipe_network *network = values;
-    att_model_renew_options(&network->options);
+    att_model_upgrade_options(&network->options);
     ATT_TRY(move_into_modules(context, network, "adaptor", "adaptor", &network->adaptor));
     return move_into_modules(context, network, "adaptor-input", "input", &network->adaptor_input);
 }

@@ -77,7 +77,7 @@ static bool has_same_modules(const json_t *object, const att_event *begin)
         if (text)
             att_options_set_text(&options, old.options[i].key, text);
     }
-    att_model_renew_options(&options);
+    att_model_upgrade_options(&options);
     for (int i = 0; i < begin->field_count; i++)
         if (strcmp(begin->fields[i].name, key) == 0)
             return strcmp(begin->fields[i].text, att_options_text(&options, key)) == 0;

@@ -82,7 +82,7 @@ static void put_results(att_json_writer *writer, const att_sweep_plan *plan)
 {
     const att_sweep *sweep = plan->results;
     att_sweep_write_json(sweep, writer);
-    put_text(writer, "figures_are", ATT_SWEEP_FIGURES_ARE);
+    put_text(writer, "figures_are", ATT_SWEEP_FIGURES_NOTE);
     put_text(writer, "correlations_are", ATT_SWEEP_CORRELATIONS_ARE);
     att_json_key(writer, "instruments");
     att_json_begin_array(writer);

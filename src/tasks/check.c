@@ -108,7 +108,7 @@ static att_status check_option(att_context *context, const att_task *task, const
 static att_status check_defaults(att_context *context, const att_task *task, const att_option_table *table)
 {
     att_option_values values = att_options_none();
-    att_settings_room room;
+    att_settings_buffer room;
     if (task->defaults)
         task->defaults(&values);
     for (int i = 0; i < table->count; i++)
@@ -126,8 +126,8 @@ static att_status check_options(att_context *context, const att_task *task)
     const att_option_table table = {task->info.options, task->info.option_count, task->options_size};
     if (table.count < 0 || table.count > ATT_MOST_OPTIONS || (table.count > 0 && !table.options))
         return refuse(context, task, "its options are missing, or more than 48");
-    if (table.size > sizeof(att_settings_room))
-        return refuse(context, task, "`options_size` is larger than att_settings_room");
+    if (table.size > sizeof(att_settings_buffer))
+        return refuse(context, task, "`options_size` is larger than att_settings_buffer");
     for (int i = 0; i < table.count; i++)
         ATT_TRY(check_option(context, task, &table, i));
     return check_defaults(context, task, &table);

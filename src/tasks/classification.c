@@ -23,7 +23,7 @@ static const char target_name[] = "target", logits_name[] = "logits";
 typedef struct classification_options {
     double smoothing;
 } classification_options;
-ATT_SETTINGS_FIT(classification_options);
+ATT_ASSERT_SETTINGS_FIT(classification_options);
 
 static const att_option declared[] = {
     {.key = "smoothing",
@@ -195,7 +195,7 @@ static att_status write(att_context *context, const att_batch *answer, const att
                         att_json_writer *writer)
 {
     ranking ranked;
-    ATT_TRY(rank(context, answer, options->most, &ranked));
+    ATT_TRY(rank(context, answer, options->topk, &ranked));
     att_json_key(writer, "top");
     att_json_begin_array(writer);
     for (int i = 0; i < ranked.count; i++)
@@ -227,7 +227,7 @@ static att_status describe(att_context *context, const att_batch *answer, const 
 {
     ranking ranked;
     att_text text = {.context = context};
-    ATT_TRY(rank(context, answer, options->most, &ranked));
+    ATT_TRY(rank(context, answer, options->topk, &ranked));
     for (int i = 0; i < ranked.count && !text.failed; i++) {
         describe_class(options, &ranked.top[i], &text);
         if (!text.failed)

@@ -194,7 +194,7 @@ static att_status refuse_to_tell(att_context *context, const att_task *task)
 
 att_answer_options att_answer_options_defaults(void)
 {
-    return (att_answer_options){.most = 5};
+    return (att_answer_options){.topk = 5};
 }
 
 att_status att_task_write(att_context *context, const char *name, const att_batch *answer,

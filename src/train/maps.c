@@ -77,7 +77,7 @@ static att_status add_probes(mapper *m)
     m->graph = att_graph_copy(graph);
     if (!m->graph)
         return att_fail_memory(m->context, sizeof(void *), "the graph of attention maps");
-    return att_ask_attention_map(m->graph, m->options->nodes);
+    return att_graph_probe_attention_map(m->graph, m->options->nodes);
 }
 
 static bool is_requested(const mapper *m, const att_node *node)

@@ -33,7 +33,7 @@ static att_status find_initial(att_trained_network *n)
     if (!att_file_exists(n->checkpoint))
         return att_fail(n->context, ATT_ERR_NOT_FOUND, "--initial-checkpoint: there is no file or folder \"%s\"",
                         n->checkpoint);
-    ATT_TRY(att_network_locate(n->context, n->checkpoint, n->path, sizeof n->path));
+    ATT_TRY(att_network_find_file(n->context, n->checkpoint, n->path, sizeof n->path));
     if (strcmp(n->checkpoint, n->path) != 0)
         att_log(n->context, ATT_LOG_INFO, "%s is a folder; using its %s", n->checkpoint,
                 n->path + strlen(n->checkpoint) + 1);

@@ -214,7 +214,7 @@ att_status att_weights_join(att_weights *const *parts, int part_count, att_weigh
     return create_joined(parts, part_count, false, joined);
 }
 
-att_status att_weights_cover(att_weights *base, att_weights *over, att_weights **covered)
+att_status att_weights_overlay(att_weights *base, att_weights *over, att_weights **covered)
 {
     return create_joined((att_weights *const[]){over, base}, 2, true, covered);
 }

@@ -28,9 +28,9 @@ static void message_survives_its_own_text(void **state)
     (void)state;
     att_context *context = context_with(1);
     assert_int_equal(att_fail(context, ATT_ERR_IO, "%s: cannot be read", "a.png"), ATT_ERR_IO);
-    att_fail_say(context, "index 3: %s", att_context_message(context));
+    att_context_set_message(context, "index 3: %s", att_context_message(context));
     assert_string_equal(att_context_message(context), "index 3: a.png: cannot be read");
-    att_fail_say(context, "tensor \"\x1b[2Jx\"\nnext\x7f");
+    att_context_set_message(context, "tensor \"\x1b[2Jx\"\nnext\x7f");
     assert_string_equal(att_context_message(context), "tensor \"?[2Jx\"?next?");
     att_context_destroy(&context);
 }

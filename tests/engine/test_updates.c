@@ -480,7 +480,7 @@ static void backbone_and_head_have_weights_of_their_own(void **state)
     assert_message("two of the weights to be joined hold \"backbone.");
     att_gradient *none = NULL;
     att_weights *covered;
-    ok(att_weights_cover(whole, parts[0], &covered)); /* backbone of the part, head of the whole */
+    ok(att_weights_overlay(whole, parts[0], &covered)); /* backbone of the part, head of the whole */
     assert_int_equal(att_weights_count(covered), att_weights_count(whole));
     assert_int_equal(att_gradient_create(covered, &none), ATT_ERR_ARGUMENT);
     assert_message("weights that cover others have no gradient");

@@ -38,12 +38,12 @@ typedef struct kept {
     double largest;
 } kept;
 
-static att_status ask_twice(att_asking *asking)
+static att_status ask_twice(att_requests *requests)
 {
-    att_asking_row(asking, "twice", 0.5);
-    att_asking_series(asking, "", -1, "sine");
-    att_asking_series(asking, "", -1, "largest");
-    att_asking_series(asking, "", -1, "out of turn");
+    att_requests_row(requests, "twice", 0.5);
+    att_requests_series(requests, "", -1, "sine");
+    att_requests_series(requests, "", -1, "largest");
+    att_requests_series(requests, "", -1, "out of turn");
     return ATT_OK;
 }
 
@@ -93,20 +93,20 @@ static void kept_report(const void *state, const att_observed *shape, att_figure
 
 static const att_instrument keeper = {
     .info = {.name = "keeper", .summary = "twice", .unit = "1", .formula = "2 x", .by_sample = true},
-    .ask = ask_twice,
+    .request = ask_twice,
     .state = {kept_size, kept_observe, kept_merge, kept_report},
 };
 
 static const att_instrument labelled = {
     .info = {.name = "labelled", .summary = "twice", .unit = "1", .formula = "2 x", .needs_labels = true},
-    .ask = ask_twice,
+    .request = ask_twice,
     .state = {kept_size, kept_observe, kept_merge, kept_report},
 };
 
-static att_status ask_sine(att_asking *asking)
+static att_status ask_sine(att_requests *requests)
 {
-    att_asking_row(asking, "twice", 0.5);
-    att_asking_series(asking, "", -1, "sine");
+    att_requests_row(requests, "twice", 0.5);
+    att_requests_series(requests, "", -1, "sine");
     return ATT_OK;
 }
 
@@ -117,7 +117,7 @@ static void observe_sine(const att_observed *observed, double *values)
 
 static const att_instrument plain = {
     .info = {.name = "plain", .summary = "twice", .unit = "1", .formula = "2 x", .by_sample = true},
-    .ask = ask_sine,
+    .request = ask_sine,
     .observe = observe_sine};
 
 enum { SINE, LARGEST, OUT_OF_TURN, LABELLED, PLAIN = LABELLED + 3, FIGURES };

@@ -139,14 +139,14 @@ static void old_options_mean_the_same(void **state)
             att_options_set_text(&options, "attn", old[i].attn);
         if (*old[i].attn_blocks)
             att_options_set_text(&options, "attn_blocks", old[i].attn_blocks);
-        att_model_renew_options(&options);
+        att_model_upgrade_options(&options);
         assert_string_equal(att_options_text(&options, "modules"), old[i].modules);
         assert_int_equal(options.count, *old[i].modules != '\0');
     }
     att_option_values options = att_options_none();
     att_options_set_text(&options, "modules", "cb");
     att_options_set_text(&options, "broadcast", "cb_s");
-    att_model_renew_options(&options);
+    att_model_upgrade_options(&options);
     assert_string_equal(att_options_text(&options, "modules"), "cb");
     assert_int_equal(options.count, 1);
 }

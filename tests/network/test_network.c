@@ -56,7 +56,7 @@ static void a_file_a_folder_and_a_name_are_opened(void **state)
     network = open_network(f, folder); /* a folder is not a weights file, whatever its name */
     assert_string_equal(att_network_path(network), exported);
     att_network_close(&network);
-    assert_int_equal(att_network_locate(f->context, folder, exported, strlen(folder) + 4), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_find_file(f->context, folder, exported, strlen(folder) + 4), ATT_ERR_ARGUMENT);
     assert_int_equal(rmdir(best), 0);
     assert_int_equal(link(path, last), 0);
     network = open_network(f, folder);
@@ -211,7 +211,8 @@ static void features_and_maps_are_answered(void **state)
     att_batch answers;
     att_network *network = open_network(f, export(f, path));
     fill_pixels(pixels, 2 * SIDE * SIDE, 3);
-    assert_int_equal(att_network_want(network, "features, tokens ,blocks.*.attn.map,\n blocks.1.attn.stats"), ATT_OK);
+    assert_int_equal(att_network_select_outputs(network, "features, tokens ,blocks.*.attn.map,\n blocks.1.attn.stats"),
+                     ATT_OK);
     assert_int_equal(att_network_run(network, pixels, 2, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 5);
     assert_null(att_batch_field(&answers, "logits"));
@@ -234,17 +235,17 @@ static void features_and_maps_are_answered(void **state)
             sum += (double)map[row * TOKENS + j];
         assert_true(fabs(sum - 1) < 1e-5); /* measured: 1e-7 */
     }
-    assert_int_equal(att_network_want(network, "logits,logit?,blocks.0.attn.map,blocks.*.attn.map"), ATT_OK);
+    assert_int_equal(att_network_select_outputs(network, "logits,logit?,blocks.0.attn.map,blocks.*.attn.map"), ATT_OK);
     assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 3); /* named twice, returned once */
-    assert_int_equal(att_network_want(network, "logits,stage1"), ATT_ERR_NOT_FOUND);
+    assert_int_equal(att_network_select_outputs(network, "logits,stage1"), ATT_ERR_NOT_FOUND);
     assert_message_has(
         f,
         "the network has no output \"stage1\"; it has logits, features, tokens; for attention nodes such as "
         "blocks.0.attn: .map, .stats, .summary");
     assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 3);
-    assert_int_equal(att_network_want(network, NULL), ATT_OK);
+    assert_int_equal(att_network_select_outputs(network, NULL), ATT_OK);
     assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 1);
     assert_non_null(att_batch_field(&answers, "logits"));
@@ -354,7 +355,7 @@ static void failures_leave_nothing_behind(void **state)
         f->allocations_left = allocations;
         att_status status = att_network_open(f->context, path, NULL, &network);
         if (status == ATT_OK)
-            status = att_network_want(network, "logits,blocks.0.attn.map");
+            status = att_network_select_outputs(network, "logits,blocks.0.attn.map");
         if (status == ATT_OK)
             status = att_network_run(network, pixels, 1, 2 * SIDE, SIDE, &answers);
         f->allocations_left = -1;
@@ -403,7 +404,7 @@ static void null_is_refused_or_has_a_meaning(void **state)
     att_batch answers;
     att_dataset *dataset;
     is_refused(f, NULL, "the file, folder or name of a network is missing: the pointer is NULL");
-    assert_int_equal(att_network_locate(f->context, NULL, path, sizeof path), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_find_file(f->context, NULL, path, sizeof path), ATT_ERR_ARGUMENT);
     assert_null(att_model_family_of(NULL).name);
     att_identity found;
     assert_int_equal(att_model_identify(f->context, NULL, NULL, NULL, NULL, &found), ATT_ERR_ARGUMENT);

@@ -428,19 +428,19 @@ static void a_registration_without_memory_leaves_nothing(void **state)
 /* --- instruments -------------------------------------------------------------------------------------------------- */
 
 /* The mean of the features after the last norm, in one of two units. */
-static att_status ask_features(att_asking *asking)
+static att_status request_features(att_requests *requests)
 {
-    att_graph *graph = att_asking_graph(asking);
+    att_graph *graph = att_requests_graph(requests);
     int node = -1, last = -1;
-    while ((node = att_asking_node(asking, "layer_norm", node)) >= 0)
+    while ((node = att_requests_node(requests, "layer_norm", node)) >= 0)
         last = node;
     if (last < 0)
-        return att_asking_found_nothing(asking, "layer norm");
+        return att_requests_found_nothing(requests, "layer norm");
     const att_node_info info = att_graph_node_at(graph, last);
     assert_string_equal(info.op, "layer_norm");
     assert_true(info.in_count == 3 && info.out_count >= 1 && last < att_graph_node_count(graph));
-    att_asking_value(asking, "own.features", info.out[0], 100);
-    att_asking_series(asking, info.scope, -1, "mean");
+    att_requests_value(requests, "own.features", info.out[0], 100);
+    att_requests_series(requests, info.scope, -1, "mean");
     return ATT_OK;
 }
 
@@ -460,7 +460,7 @@ static void observe_features(const att_observed *observed, double *values)
 static const att_instrument features = {
     .info = {.name = "features", .summary = "s", .unit = "1", .formula = "f", .options = "in=one or per_cent"},
     .option = {.name = "in", .values = {"one", "per_cent"}},
-    .ask = ask_features,
+    .request = request_features,
     .observe = observe_features,
 };
 
@@ -502,15 +502,15 @@ static void largest_report(const void *state, const att_observed *shape, att_fig
 
 static const att_instrument most = {
     .info = {.name = "most", .summary = "s", .unit = "1", .formula = "f"},
-    .ask = ask_features,
+    .request = request_features,
     .state = {largest_size, largest_observe, largest_merge, largest_report},
 };
 
-static att_status ask_for_nothing_there(att_asking *asking)
+static att_status request_for_nothing_there(att_requests *requests)
 {
-    att_asking_exclude(asking); /* no series is declared yet */
-    att_asking_row(asking, "nowhere", 1);
-    att_asking_series(asking, "", -1, "mean");
+    att_requests_exclude(requests); /* no series is declared yet */
+    att_requests_row(requests, "nowhere", 1);
+    att_requests_series(requests, "", -1, "mean");
     return ATT_OK;
 }
 
@@ -523,39 +523,49 @@ static void descriptors_of_instruments_are_checked(void **state)
         att_instrument instrument;
         const char *message;
     } wrong[] = {
-        {{.info = {INFO}, .ask = ask_features, .observe = observe_features}, "this instrument has no name"},
-        {{.info = {.name = "-mine", INFO}, .ask = ask_features, .observe = observe_features}, "a name must be"},
-        {{.info = {.name = "a,b", INFO}, .ask = ask_features, .observe = observe_features}, "a name must be"},
-        {{.info = {.name = "a/b", INFO}, .ask = ask_features, .observe = observe_features}, "a name must be"},
-        {{.info = {.name = "all", INFO}, .ask = ask_features, .observe = observe_features}, "this name is reserved"},
-        {{.info = {.name = "nsi", INFO}, .ask = ask_features, .observe = observe_features}, "this name is in use"},
-        {{.info = {.name = "mine", .unit = "1", .formula = "f"}, .ask = ask_features, .observe = observe_features},
+        {{.info = {INFO}, .request = request_features, .observe = observe_features}, "this instrument has no name"},
+        {{.info = {.name = "-mine", INFO}, .request = request_features, .observe = observe_features}, "a name must be"},
+        {{.info = {.name = "a,b", INFO}, .request = request_features, .observe = observe_features}, "a name must be"},
+        {{.info = {.name = "a/b", INFO}, .request = request_features, .observe = observe_features}, "a name must be"},
+        {{.info = {.name = "all", INFO}, .request = request_features, .observe = observe_features},
+         "this name is reserved"},
+        {{.info = {.name = "nsi", INFO}, .request = request_features, .observe = observe_features},
+         "this name is in use"},
+        {{.info = {.name = "mine", .unit = "1", .formula = "f"},
+          .request = request_features,
+          .observe = observe_features},
          "it needs `summary`"},
-        {{.info = {.name = "mine", INFO}, .observe = observe_features}, "no function `ask`"},
-        {{.info = {.name = "mine", INFO}, .ask = ask_features}, "either `observe` or all four"},
-        {{.info = {.name = "mine", INFO}, .ask = ask_features, .state = {.size = largest_size}}, "all four"},
+        {{.info = {.name = "mine", INFO}, .observe = observe_features}, "no function `request`"},
+        {{.info = {.name = "mine", INFO}, .request = request_features}, "either `observe` or all four"},
+        {{.info = {.name = "mine", INFO}, .request = request_features, .state = {.size = largest_size}}, "all four"},
         {{.info = {.name = "mine", INFO},
-          .ask = ask_features,
+          .request = request_features,
           .observe = observe_features,
           .state = {largest_size, largest_observe, largest_merge, largest_report}},
          "either `observe` or all four"},
-        {{.info = {.name = "mine", INFO}, .option = {.name = "per"}, .ask = ask_features, .observe = observe_features},
+        {{.info = {.name = "mine", INFO},
+          .option = {.name = "per"},
+          .request = request_features,
+          .observe = observe_features},
          "1 to 7 values"},
-        {{.info = {.name = "mine", INFO}, .option = {.name = "p:r"}, .ask = ask_features, .observe = observe_features},
+        {{.info = {.name = "mine", INFO},
+          .option = {.name = "p:r"},
+          .request = request_features,
+          .observe = observe_features},
          "its option needs a name"},
         {{.info = {.name = "mine", INFO},
           .option = {.name = "per", .values = {"a,b"}},
-          .ask = ask_features,
+          .request = request_features,
           .observe = observe_features},
          "its option's values"},
         {{.info = {.name = "mine", INFO},
           .option = {.name = "per", .values = {"a", "b", "c", "d", "e", "f", "g", "h"}},
-          .ask = ask_features,
+          .request = request_features,
           .observe = observe_features},
          "1 to 7 values"},
         {{.info = {.name = "mine", INFO},
           .option = {.name = "per", .values = {"a"}},
-          .ask = ask_features,
+          .request = request_features,
           .observe = observe_features},
          "no `info.options`"},
     };
@@ -632,7 +642,7 @@ static void a_row_that_the_graph_lacks_is_refused(void **state)
 {
     fixture *f = *state;
     static const att_instrument lost = {.info = {.name = "lost", .summary = "s", .unit = "1", .formula = "f"},
-                                        .ask = ask_for_nothing_there,
+                                        .request = request_for_nothing_there,
                                         .observe = observe_features};
     att_measure *measure = NULL;
     add_instrument(f, &lost);
@@ -935,7 +945,7 @@ static void a_registered_task_is_trained_and_resumed(void **state)
     assert_true(fabs(evaluation.metrics[ERROR] - result.best_metric) < 1e-6); /* measured: 0 */
     float pixels[SIDE * SIDE] = {0};
     att_batch answers;
-    const att_answer_options shown = {.most = 1};
+    const att_answer_options shown = {.topk = 1};
     MUST(f->context, att_network_run(network, pixels, 1, SIDE, SIDE, &answers));
     MUST(f->context, att_network_describe(network, &answers, &shown, keep_line, line));
     assert_memory_equal(line, "number ", 7);

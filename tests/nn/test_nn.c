@@ -72,9 +72,9 @@ static void attention_has_the_name_of_its_scope(void **state)
         att_scope attn = att_scope_in(&root, "blocks.%d.attn", i);
         x = att_nn_attention(&attn, x, &(att_nn_attention_options){.heads = 2, .qkv_bias = true});
     }
-    assert_int_equal(att_ask_attention_stats(graph, "blocks.*.attn"), ATT_OK);
+    assert_int_equal(att_graph_probe_attention_stats(graph, "blocks.*.attn"), ATT_OK);
     assert_int_equal(att_graph_status(graph), ATT_OK);
-    assert_int_equal(att_ask_attention_stats(graph, "blocks.*.attn.qkv"), ATT_ERR_NOT_FOUND);
+    assert_int_equal(att_graph_probe_attention_stats(graph, "blocks.*.attn.qkv"), ATT_ERR_NOT_FOUND);
     att_graph_destroy(&graph);
 }
 

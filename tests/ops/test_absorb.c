@@ -419,15 +419,15 @@ static void attention_is_asked_by_scope(void **state)
     att_value qkv = att_graph_input(graph, "qkv", ATT_F32, att_shape_of(5, 18));
     add_attention(graph, "blocks.0.attn", qkv);
     add_attention(graph, "blocks.1.attn", qkv);
-    FD_OK(att_ask_attention_stats(graph, "blocks.*.attn"));
-    FD_OK(att_ask_attention_map(graph, "blocks.1.attn"));
-    FD_OK(att_ask_attention_stats(graph, "*")); /* requested before: no second output */
+    FD_OK(att_graph_probe_attention_stats(graph, "blocks.*.attn"));
+    FD_OK(att_graph_probe_attention_map(graph, "blocks.1.attn"));
+    FD_OK(att_graph_probe_attention_stats(graph, "*")); /* requested before: no second output */
     assert_int_equal(graph->outputs.count, 3);
     assert_string_equal(graph->outputs.items[0].name, "blocks.0.attn.stats");
     assert_string_equal(graph->outputs.items[2].name, "blocks.1.attn.map");
     assert_true(att_shape_equal(att_value_shape(graph, graph->outputs.items[0].value), att_shape_of(2, 5, 8)));
     assert_true(att_shape_equal(att_value_shape(graph, graph->outputs.items[2].value), att_shape_of(2, 5, 5)));
-    assert_int_equal(att_ask_attention_map(graph, "block.*"), ATT_ERR_NOT_FOUND);
+    assert_int_equal(att_graph_probe_attention_map(graph, "block.*"), ATT_ERR_NOT_FOUND);
     assert_string_equal(att_context_message(fd_context), "no attention layer matches \"block.*\"");
     FD_OK(att_graph_status(graph)); /* a request that fails leaves the graph intact */
     att_graph_destroy(&graph);
@@ -439,7 +439,7 @@ static void statistics_of_a_failed_graph_are_refused(void **state)
     att_graph *graph;
     FD_OK(att_graph_create(fd_context, ATT_F32, &graph));
     att_gelu(graph, ATT_NONE);
-    assert_int_equal(att_ask_attention_stats(graph, "*"), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_graph_probe_attention_stats(graph, "*"), ATT_ERR_ARGUMENT);
     att_graph_destroy(&graph);
 }
 
@@ -450,8 +450,8 @@ static void statistics_come_back_from_a_run(void **state)
     att_value p = att_graph_parameter(model.graph, "p", att_shape_of(18), (att_init){ATT_INIT_CONSTANT, 0}, false);
     add_attention(model.graph, "attn",
                   att_add(model.graph, fd_input(&model, ATT_F64, att_shape_of(5, 18), 0, 1, 0), p));
-    FD_OK(att_ask_attention_stats(model.graph, "attn"));
-    FD_OK(att_ask_attention_map(model.graph, "attn"));
+    FD_OK(att_graph_probe_attention_stats(model.graph, "attn"));
+    FD_OK(att_graph_probe_attention_map(model.graph, "attn"));
     fd_loss_of(&model, model.graph->nodes.items[1].out[0]);
     fd_run run = fd_open(&model, 1);
     fd_evaluate(&run);

@@ -376,7 +376,7 @@ static void operations_on_places_have_the_shapes_they_say(void **state)
     const att_shape shapes[] = {att_value_shape(g, att_transpose(g, map, (int[]){2, 0, 1}, 3)),
                                 att_value_shape(g, att_reshape(g, map, att_shape_of(24, 5))),
                                 att_value_shape(g, windows),
-                                att_value_shape(g, att_windows_back(g, windows, 4, 6, &window)),
+                                att_value_shape(g, att_windows_reverse(g, windows, 4, 6, &window)),
                                 att_value_shape(g, att_merge_patches(g, map)),
                                 att_value_shape(g, att_upsample_bilinear(g, map, 8, 7)),
                                 att_value_shape(g, att_matmul(g, map, map, true, 1))};

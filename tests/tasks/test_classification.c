@@ -342,7 +342,7 @@ static void predictions_are_described_by_class(void **state)
     scratch *self = *state;
     static const char *const names[] = {"cat", "dog"};
     static const float row[3] = {1, 0, 1};
-    att_answer_options options = {.labels = names, .label_count = 2, .most = 2};
+    att_answer_options options = {.labels = names, .label_count = 2, .topk = 2};
     att_batch answer = answer_of("logits", row);
     att_json_writer *writer;
     lines kept = {.count = 0};
@@ -354,11 +354,11 @@ static void predictions_are_described_by_class(void **state)
     assert_non_null(strstr(write_answer(self, &answer, &options, &writer),
                            "{\"top\":[{\"class\":0,\"label\":\"cat\",\"probability\":0.42"));
     att_json_writer_destroy(&writer);
-    options.most = 0; /* at least one class is described */
+    options.topk = 0; /* at least one class is described */
     kept.count = 0;
     assert_int_equal(att_task_describe(self->context, "classification", &answer, &options, keep_line, &kept), ATT_OK);
     assert_int_equal(kept.count, 1);
-    options.most = 9;
+    options.topk = 9;
     options.outputs = true;
     kept.count = 0;
     assert_int_equal(att_task_describe(self->context, "classification", &answer, &options, keep_line, &kept), ATT_OK);

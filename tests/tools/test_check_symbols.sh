@@ -70,11 +70,11 @@ ATTSCOPE_0.2 { global: att_*; local: *; };
 ATTSCOPE_PRIVATE_0.2.0 { global: att_inner; };
 MAP
 "$compiler" -shared -o first.so between.o -Wl,--version-script=versions
-object asking <<'C'
+object requests <<'C'
 int att_inner(void);
 __attribute__((visibility("default"))) int att_second(void) { return att_inner(); }
 C
-"$compiler" -shared -o second.so asking.o first.so
+"$compiler" -shared -o second.so requests.o first.so
 object second_user <<'C'
 int att_open(void), att_second(void);
 int main(void) { return att_open() + att_second(); }

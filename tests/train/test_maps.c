@@ -78,7 +78,7 @@ static direct direct_open(const fixture *f)
 {
     direct d;
     att_plan_options options = att_plan_options_defaults();
-    must(f, att_ask_attention_map(att_model_graph(f->model), "*"));
+    must(f, att_graph_probe_attention_map(att_model_graph(f->model), "*"));
     must(f, att_plan_compile(att_model_graph(f->model), &options, &d.plan));
     must(f, att_session_create(d.plan, f->weights, 1, &d.session));
     return d;
@@ -363,7 +363,7 @@ static void nodes_added_to_the_graph_change_no_map(void **state)
     att_graph *graph = att_model_graph(f->model);
     att_measure *measure;
     must(f, att_measure_create(graph, "entropy,nsi", "*", &measure));
-    must(f, att_ask_attention_map(graph, "blocks.0.*"));
+    must(f, att_graph_probe_attention_map(graph, "blocks.0.*"));
     must(f, att_task_add_loss("classification", graph, &(att_task_setup){.classes = CLASSES}));
     must(f, write_maps(f, &options));
     char *after = read_all(f, "maps.safetensors", &size_after);

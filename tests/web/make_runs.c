@@ -48,7 +48,7 @@ static att_status deit_run(deit *d, const att_transform_options *transform)
     att_plan_options options = att_plan_options_defaults();
     TRY(att_dataset_read(d->dataset, d->context, 0, 3, &d->image));
     TRY(att_transform_image(d->context, transform, &d->image, 0, 0, 0, d->pixels));
-    TRY(att_ask_attention_map(att_model_graph(d->model), "*"));
+    TRY(att_graph_probe_attention_map(att_model_graph(d->model), "*"));
     TRY(att_plan_compile(att_model_graph(d->model), &options, &d->plan));
     TRY(att_session_create(d->plan, d->weights, 1, &d->session));
     TRY(att_session_bind(d->session, "image", d->pixels));

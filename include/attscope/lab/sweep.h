@@ -78,7 +78,7 @@ typedef struct att_sweep_correlation {
 } att_sweep_correlation;
 
 /* One-line explanations of figures and correlations, for tables and pages. */
-#define ATT_SWEEP_FIGURES_ARE \
+#define ATT_SWEEP_FIGURES_NOTE \
     "mean ± standard deviation (n - 1) over the n runs of a setting; a run's figure is its mean over images"
 #define ATT_SWEEP_CORRELATIONS_ARE                                                                              \
     "x and y are figures of a run, means over the measured images; over all settings and seeds together, then " \
