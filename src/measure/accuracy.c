@@ -45,7 +45,7 @@ static void merge(void *accuracy, const void *later, const att_observed *shape)
     att_spread_merge(&s->loss, &more->loss);
 }
 
-/* Mean and deviation of a sample in which each hit counts 100 and each miss 0. */
+/* Mean and standard deviation over samples, each of which counts 100 if it is a hit and 0 if not. */
 static att_figure percentage(int64_t hits, int64_t count)
 {
     double h = (double)hits, n = (double)count;

@@ -30,8 +30,8 @@ static bool step_of(const att_graph *graph, int gate, att_residual_step *step)
     return false;
 }
 
-/* Requests one row of values per gate, whose constant is the index of the row with the norms of the gate's step, or -1;
- * then these rows of norms. */
+/* Requests a row with the values of each gate, then rows with the norms of the gates' steps. The constant of a gate's
+ * row is the index of the row with its step's norms; -1 if the gate has no step. */
 static att_status request(att_requests *requests)
 {
     att_graph *graph = att_requests_graph(requests);
@@ -72,8 +72,8 @@ static int quantile(const int64_t *bins, int64_t count, double fraction)
     return bin;
 }
 
-/* Computes quantiles from a histogram over 0..1, extended to the extremes if gates lie outside. `of` already has the
- * minimum and maximum. */
+/* Computes quantiles from a histogram over 0..1, extended to the extremes if gates lie outside. `of` already contains
+ * the minimum and the maximum. */
 static void compute_quantiles(const float *gate, int64_t count, double *of)
 {
     int64_t bins[BINS] = {0};
@@ -146,8 +146,8 @@ static double rank_correlation(const pairs *p, int count)
     return norm > 0 ? product / norm : 0;
 }
 
-/* Number of gates. The constant of the first gate with a step is the index of the first row of norms, which follows the
- * gates' rows. */
+/* Number of gates. The rows of norms follow the gates' rows, and the constant of the first gate with a step is the
+ * index of the first row of norms. */
 static int gate_count(const att_observed *observed)
 {
     for (int i = 0; i < observed->count; i++)

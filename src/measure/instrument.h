@@ -23,13 +23,13 @@ void att_summaries_observe(const att_observed *observed, const att_summary_colum
 
 /* steps.c */
 
-/* Adds a probe of the step's norms, unless the graph has it already, and requests its rows. Their constant is 0 if the
- * step begins a stage, else 1. */
+/* Adds a probe of the step's norms, unless the graph has it already, and requests the probe's rows. The constant of the
+ * rows is 0 if the step begins a stage, else 1. */
 void att_asking_step_norms(att_requests *requests, const att_residual_step *step);
 /* Names of the two readings of dt in NSI, and therefore in TNS. Without gates on branches they are equal. */
 extern const char *const att_nsi_readings[];
 #define ATT_NSI_READINGS_AGREE "no gates here"
-/* From a row of step norms: |branch| / |before|, and |after - before| / |before|. */
+/* Compute from a row of step norms: |branch| / |before|, and |after - before| / |before|. */
 double att_nsi_attention(const float *row);
 double att_nsi_unit(const float *row);
 

@@ -55,7 +55,7 @@ struct att_measure {
 struct att_requests {
     att_measure *measure;
     att_graph *graph;
-    const att_instrument *instrument; /* whose function `request` is running */
+    const att_instrument *instrument; /* the instrument whose function `request` is running */
     const char *nodes;
     int choice;
     att_status status; /* first failure of an att_asking_...() call */

@@ -50,8 +50,8 @@ static bool is_step(const att_graph *graph, const att_node *node)
     return x->kind == ATT_SAMPLE && branch->kind == ATT_SAMPLE && x->shape.rank >= 2;
 }
 
-/* Whether the same branch is added to the same x again, through a gate. This sum is then the prediction in StepNet that
- * only the gate reads. */
+/* Whether the same branch is also added to the same x through a gate. The sum of `node` is then StepNet's first guess
+ * of the next state, which only the gate reads. */
 static bool is_prediction(const att_graph *graph, const att_node *node)
 {
     for (int i = 0; i < graph->nodes.count; i++) {

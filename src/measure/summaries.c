@@ -69,7 +69,7 @@ static const att_module *module_of_gate(const att_graph *graph, const att_node *
 }
 
 /* Fails with a message that says what the network has instead of attention between tokens, and which instruments
- * measure that. */
+ * measure it. */
 static att_status fail_without_attention(const att_requests *requests)
 {
     const att_graph *graph = att_requests_graph(requests);

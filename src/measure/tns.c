@@ -2,7 +2,7 @@
 
 #include "measure/list.h"
 
-/* Of one sample, over all steps except the first of each stage. */
+/* Largest and mean zeta of one sample, over all steps except the first of each stage. */
 typedef struct stiffness {
     double largest, mean;
 } stiffness;

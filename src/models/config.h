@@ -50,9 +50,9 @@ att_status att_config_note(att_context *context, const char *what, const char *k
 att_status att_config_read_json(att_context *context, const char *path, const att_tensors *file, att_config *config);
 att_status att_config_read_args(att_context *context, const char *path, const att_tensors *file, att_config *config);
 att_status att_config_parse(att_context *context, const char *what, const char *text, att_config *config);
-/* Reads metadata other than attscope's: the network's name, timm's config or arguments, options of a training script.
- * Names unknown to timm are ignored if there is another; two different names of timm's networks are ERR_UNSUPPORTED. A
- * value of a known key that cannot be parsed is ERR_FORMAT. */
+/* Reads metadata other than attscope's: the network's name, timm's config or arguments, options of a training script. A
+ * name unknown to timm is ignored if the metadata has another name; two different names of timm's networks are
+ * ERR_UNSUPPORTED. A value of a known key that cannot be parsed is ERR_FORMAT. */
 att_status att_config_read_metadata(att_context *context, const char *what, const att_tensors *file,
                                     att_config *config);
 /* As att_model_resolve(), for names in files written by other programs. Also ERR_UNSUPPORTED for a network that

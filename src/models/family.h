@@ -13,8 +13,8 @@
 #include "models/regrid.h"
 #include "tasks/task.h"
 
-/* An argument of timm's constructors without a corresponding option, and a value with which timm's network computes
- * what attscope's computes. */
+/* An argument of timm's constructors that has no option here. value: the value with which timm's network computes the
+ * same as attscope's; ATT_ANY_VALUE: any value. */
 #define ATT_ANY_VALUE "*"
 typedef struct att_accepted_argument {
     const char *key, *value;
@@ -23,12 +23,13 @@ typedef struct att_accepted_argument {
 /* The options of a file's network by source, before options that no source gives are taken from the named variant. */
 typedef struct att_option_sources {
     const char *path, *name; /* names of the file and of the network, for messages */
-    /* given: given by the caller, side files and metadata; found: from the tensors; own: of the variant. */
+    /* given: options given by the caller, side files and metadata; found: options from the tensors; own: options of the
+     * variant. */
     const att_option_values *given, *found, *own;
 } att_option_sources;
 
-/* Options that help to interpret tensors that fit several networks: those of all sources; those of all sources except
- * the caller, which describe the file itself; those of the variant. */
+/* Options that help to interpret tensors that fit several networks. given: options of all sources; from_file: options
+ * of all sources except the caller, which describe the file itself; own: options of the variant. */
 typedef struct att_known {
     const att_option_values *given, *from_file, *own;
 } att_known;
@@ -70,7 +71,7 @@ typedef struct att_family {
      * differ too. made_for: the options in the file's metadata. */
     bool (*regrids)(const void *options, const att_option_values *made_for, const char *name, att_shape file,
                     att_shape own, att_regrid *grid);
-    /* Returns whether `name` is a parameter of a module, which the same network without modules lacks. */
+    /* Returns whether the parameter `name` belongs to a module, so that the same network without modules lacks it. */
     bool (*is_added)(const att_context *context, const char *name);
     att_alias *alias;
 } att_family;

@@ -52,7 +52,8 @@ static const att_family *family_of(const att_tensors *file)
     return shown ? shown : att_variant_at(0).family;
 }
 
-/* Extends the context's message: if the tensors fit no network here, it also says what they are. */
+/* Extends the context's message: if the tensors fit no network of attscope, appends recognise()'s explanation of what
+ * they are. */
 static att_status fail_with_tensors(const search *s, att_status status)
 {
     att_text why = {.context = s->context};
@@ -69,8 +70,9 @@ static att_status fail_with_tensors(const search *s, att_status status)
     return status;
 }
 
-/* Handles a name that is no network of attscope. If timm has that network it is an error: the weights belong to another
- * computation, even if the tensors fit. Other unknown names are ignored if the network is known already. */
+/* Handles a name that is no network of attscope. If timm has a network of that name, this is an error: the weights
+ * belong to a network that computes something else, even if the tensors fit. Other unknown names are ignored if the
+ * network is known already. */
 static att_status refuse_name(search *s, const char *from, const att_config *given, att_status status)
 {
     bool beside = strcmp(from, ARGUMENTS) == 0 || strcmp(from, CONFIG) == 0;
@@ -278,7 +280,7 @@ static att_option_values find_differing(const att_option_table *table, const att
 
 /* The variants whose tensors fit: exactly, or else with other values of some options. */
 typedef struct nearest {
-    att_option_values found, differing; /* from the tensors; those that the names do not give */
+    att_option_values found, differing; /* options from the tensors; options whose values no name gives */
     att_text names;
     bool exact;
 } nearest;
@@ -449,20 +451,20 @@ static att_status read_tensors(const search *s, const att_variant *variant, att_
     return ATT_OK;
 }
 
-/* Whether there is a classifier follows from the tensors: side files of networks without a head often give the number
+/* Decides from the tensors whether there is a classifier: side files of networks without a head often give the number
  * of classes of another checkpoint. */
 static void resolve_classes(const search *s, const att_option_values *found, att_option_values *options)
 {
     for (int i = 0; i < att_tensors_count(s->file); i++)
         if (att_task_of_parameter(s->context, att_tensors_at(s->file, i).name))
-            return; /* the head is a task's own */
+            return; /* the task brings its own head */
     static const char key[] = "num_classes";
     bool headless = att_options_number(found, key, 1) == 0, given_headless = att_options_number(options, key, 1) == 0;
     if (!s->caller_gives_classes && att_options_find(found, key) && headless != given_headless)
         att_option_copy(key, found, options);
 }
 
-/* Takes the variant's value of options of which tensors only show whether they are 0. */
+/* For options of which the tensors only show whether they are 0, takes the value of the variant. */
 static void take_present_values(const att_option_table *table, const att_option_values *own, att_option_values *found)
 {
     for (int i = 0; i < table->count; i++) {
@@ -603,7 +605,7 @@ static att_status search_network(att_context *context, const att_tensors *file, 
     return status;
 }
 
-/* Invalid options are the caller's error only if the file is valid without them. */
+/* Invalid options are reported as the caller's error only if the file is valid without the caller's options. */
 att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
                               const att_option_values *flags, att_identity *identity)
 {

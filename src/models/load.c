@@ -18,7 +18,7 @@ typedef struct loading {
     const att_graph *graph;
     const att_tensors *file;
     const char *prefix;
-    bool without_head;          /* the head keeps its values: the file's head is another one or missing */
+    bool without_head;          /* the head keeps its values: the file has another head or none */
     bool without_added;         /* parameters of modules keep their values: the file has none */
     int64_t head_classes;       /* the file's number of classes if it differs; else 0 */
     att_option_values made_for; /* options in the file's metadata */
@@ -257,7 +257,7 @@ static bool is_parameter(const loading *l, const char *name)
     return false;
 }
 
-/* With a prefix, other tensors of the file do not matter. */
+/* With a prefix, tensors without the prefix do not matter. */
 static void list_extra(const loading *l, listing *extra)
 {
     for (int i = 0; !l->prefix[0] && i < att_tensors_count(l->file); i++) {
@@ -268,7 +268,7 @@ static void list_extra(const loading *l, listing *extra)
     }
 }
 
-/* The tolerance is 5 % of a cosine's scale, 1 / sqrt(h w); another basis differs by about 100 %. */
+/* The tolerance is 5 % of 1 / sqrt(h w), the scale of a cosine; the values of another basis differ by about 100 %. */
 static bool is_constant(const att_module *module, att_shape shape, const float *read)
 {
     double most = 0.05 / sqrt((double)shape.dims[1] * (double)shape.dims[2]);

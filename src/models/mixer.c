@@ -98,7 +98,7 @@ static void mixer_defaults(int index, const att_option_values *given, att_option
                                    .interpolation = "bicubic"};
 }
 
-/* In the order of `hooks`. */
+/* Indices in `hooks`. */
 enum { AFTER_MLP, AFTER_MIXING, MIXING };
 static const att_module_hook hooks[] = {
     {"after_mlp", "at the end of a block's MLP along channels, before the addition", ATT_ON_TOKENS},
@@ -138,7 +138,8 @@ static void set_if_open(att_option_values *options, const char *key, double numb
         att_options_set(options, key, number);
 }
 
-/* timm's mlp_ratio is that of the MLP along the tokens and that along the channels, or one number for both. */
+/* timm's mlp_ratio is a pair (ratio of the MLP along the tokens, ratio of the MLP along the channels), or one number
+ * for both. */
 static bool take_argument(const char *key, const att_fact *fact, att_option_values *options)
 {
     const att_option *ratio = att_option_find(&table, "mlp_ratio");
@@ -220,8 +221,8 @@ static att_value build_block(const att_scope *block, const mixer_options *o, con
     return add_branch(block, o, 2, x, branch);
 }
 
-/* Initialised as in timm, LeCun-normal. timm redraws values beyond two deviations and rescales to the same variance;
- * this does not. */
+/* Initialised as in timm, LeCun-normal. timm redraws values beyond two standard deviations and rescales to the same
+ * variance; attscope does not. */
 static att_value build_stem(const att_scope *scope, const mixer_options *o)
 {
     att_value image = att_graph_input(scope->graph, ATT_IMAGE, att_graph_dtype(scope->graph),

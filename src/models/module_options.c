@@ -18,8 +18,8 @@ typedef struct search {
     int ratio_count;
     att_module_choice choice;
     bool widths_are_free; /* each site may have its own hidden width */
-    bool keeps_ratio;     /* such widths must equal C / ratio up to rounding */
-    int *hidden;          /* receives these widths; NULL: not wanted */
+    bool keeps_ratio;     /* the hidden width of a site must equal C / ratio up to rounding */
+    int *hidden;          /* receives the hidden width of each site; NULL: not wanted */
 } search;
 
 /* Returns the index of a module's option; -1 if it has none of that name. */
@@ -82,8 +82,8 @@ static att_status fits_with(const search *s, const att_module_site *site, const 
     return status == ATT_ERR_MEMORY ? status : ATT_OK;
 }
 
-/* Returns the number of outputs of tensor `index`, a candidate for the hidden width, if it is a layer of the block;
- * else 0. */
+/* If tensor `index` is a layer of the block, returns the number of its outputs, a candidate for the hidden width; else
+ * 0. */
 static int64_t width_in(const search *s, const att_module_site *site, int index)
 {
     att_tensors_info info = att_tensors_at(s->at->file, index);
@@ -154,7 +154,7 @@ static const att_module_site *widest_site(const search *s)
 }
 
 /* Collects ratios of channels to hidden widths. The widest site is used, because rounding matters least there. Modules
- * round down or to the nearest, so both neighbouring whole ratios come first, then the exact one. */
+ * round widths down or to the nearest, so both neighbouring whole ratios come first, then the exact ratio. */
 static void collect_ratios(search *s)
 {
     const att_module_site *site = widest_site(s);

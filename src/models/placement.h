@@ -71,7 +71,8 @@ size_t att_placed_module_length(const char *text);
 /* Returns whether both texts are one placed module of the same name, or both "none". */
 bool att_placed_same(const char *a, const char *b);
 /* Completes the option "modules" in `given`, if it leaves open options or placement of a module, from `known`, a text
- * with the same module. "@..." stands for the module of `known`; ERR_ARGUMENT if that does not name exactly one. */
+ * with the same module. "@..." stands for the module of `known`; ERR_ARGUMENT if `known` does not name exactly one
+ * module. */
 att_status att_placed_complete(att_context *context, const char *known, att_option_values *given);
 
 /* Widths in run-length form: "3x2,5x2,10" is 3, 3, 5, 5, 10. Assigns them to the chosen ones of `total` blocks, in

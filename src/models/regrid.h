@@ -7,8 +7,8 @@
 
 #include <attscope/context.h>
 
-/* The table has rows of `width` numbers: `prefix` rows of no patch, then one row for each patch of a grid of height x
- * width: from[] in the file, to[] in the network. */
+/* The table has rows of `width` numbers: `prefix` rows that belong to no patch, then one row per patch. The grid of
+ * patches (height, width) is from[] in the file and to[] in the network. */
 typedef struct att_regrid {
     int prefix, from[2], to[2];
     int64_t width;

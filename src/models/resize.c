@@ -28,7 +28,7 @@ static bool find_grid(const resizing *r, const att_parameter_info *parameter, at
                                               parameter->name, from, parameter->shape, grid);
 }
 
-/* Sets *index to the parameter's index in the weights if its shape or grid differs there; else to -1. */
+/* Sets *index to the parameter's index in the weights if its shape or grid in the weights differs; else to -1. */
 static att_status find_changed(const resizing *r, const att_parameter_info *parameter, int *index)
 {
     att_regrid grid;

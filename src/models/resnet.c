@@ -130,7 +130,8 @@ static att_model_info resnet_info(int index)
         .name = variant->name, .summary = variant->summary, .height = variant->img_size, .width = variant->img_size};
 }
 
-/* With the stem for small images any of these networks is one for images like those of CIFAR. */
+/* Whether the caller chooses the stem for small images for a network that has another stem. The network is then meant
+ * for images like those of CIFAR. */
 static bool is_made_small(const resnet_style *style, const att_option_values *given)
 {
     return strcmp(att_options_text(given, "stem_type"), SMALL_STEM) == 0 && strcmp(style->stem_type, SMALL_STEM) != 0;
@@ -176,7 +177,7 @@ static void resnet_defaults(int index, const att_option_values *given, att_optio
     att_options_write(&att_resnet_table, &o, options);
 }
 
-/* Networks for CIFAR, which pad shortcuts, call it "linear". */
+/* Networks for CIFAR, recognised by padded shortcuts, name the classifier "linear"; the others "fc". */
 static att_classifier_form resnet_classifier(const void *options)
 {
     const att_resnet_options *o = options;

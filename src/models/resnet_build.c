@@ -127,8 +127,8 @@ static att_value build_block(const resnet_build *build, const place *at, att_val
 
 /* --- stem, stages, head ------------------------------------------------------------------------------------------ */
 
-/* Three convolutions, the first with stride 2. The first has width / 2 channels, or 3/8 width in the tiered form; the
- * second width / 2, the third width. */
+/* Three convolutions, the first with stride 2. The first convolution has width / 2 channels (3/8 width in the tiered
+ * form), the second width / 2, the third width. */
 static att_value build_deep_stem(const resnet_build *build, att_value x)
 {
     static const char *const convs[] = {"0", "3", "6"}, *const norms[] = {"1", "4"};

@@ -9,7 +9,7 @@
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
-/* In the order of the enums. */
+/* Names of the values of the enums in models/resnet.h, in the order of the enums. */
 static const char *block_names(int index)
 {
     static const char *const names[] = {"basic", "bottleneck", "preact"};
@@ -91,7 +91,7 @@ int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width)
     return planes * base_width / 64 * cardinality;
 }
 
-/* Returns the index of `text` among the names; it is known to be one of them. */
+/* Returns the index of `text` among the names; `text` is known to be one of the names. */
 static int index_of(const char *(*name)(int index), const char *text)
 {
     int index = 0;

@@ -1,4 +1,4 @@
-/* Recognises residual networks by tensor names of timm and of public codes for CIFAR. */
+/* Recognises residual networks by tensor names of timm and of public implementations for CIFAR. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "models/foreign_tensors.h"
 #include "models/resnet.h"
 
-/* Scope of modules in public codes of residual networks for CIFAR. */
+/* Scope of modules in public implementations of residual networks for CIFAR. */
 static const char OTHER_SCOPE[] = "attention_module";
 
 enum { NAME_BYTES = 256 };
@@ -91,7 +91,8 @@ static const char *after_scope(const char *name, const char *scope)
     return strncmp(name, scope, length) == 0 && name[length] == '.' ? name + length + 1 : NULL;
 }
 
-/* Returns scope i of a module of feature maps, its own first; NULL past the last. */
+/* Returns scope i under which files have a module for feature maps, the module's own scope first; NULL past the last.
+ */
 static const char *scope_of(const att_module *module, int i)
 {
     const char *const scopes[] = {module->scope, OTHER_SCOPE, module->other_scope};
@@ -149,13 +150,13 @@ static bool has_constant(const att_tensors *file, const att_module *module, cons
 typedef struct recognition {
     att_context *context;
     const att_tensors *file;
-    const char *foreign; /* most specific name that no residual network here has; NULL: none */
+    const char *foreign; /* most specific tensor name that no residual network of attscope has; NULL: none */
     int blocks[ATT_STAGES];
 } recognition;
 
 /* Returns the module that the tensor `name` belongs to; `rest` is its name within the block; NULL if none. If several
- * modules have the name in a shared scope, the one whose constant is beside it is returned, else the first without a
- * constant. */
+ * modules have the name in a shared scope, returns the module whose constant is beside the tensor, else the first
+ * module without a constant. */
 static const att_module *module_of(const recognition *s, const char *name, const char *rest)
 {
     const att_module *found = NULL;
@@ -179,9 +180,9 @@ bool att_resnet_is_added(const att_context *context, const char *name)
     return read_place(name, &stage, &block, &rest) && is_in_module(context, rest);
 }
 
-/* Writes alternative name *index of the parameter `own` of a module in `block`. These are all combinations of the
- * module's scopes and the parameter's names except the first. If there are fewer, returns false and subtracts their
- * number from *index. */
+/* Writes alternative name *index of the parameter `own` of a module in `block`. The alternative names are all
+ * combinations of the module's scopes and the parameter's names except the first. If there are not that many, returns
+ * false and subtracts their number from *index. */
 static bool alias_in_module(const att_module *module, const char *block, const char *own, int *index, char *other,
                             size_t size)
 {
@@ -294,7 +295,7 @@ static att_status read_blocks(const recognition *s, att_option_values *found)
     return ATT_OK;
 }
 
-/* The shortcut shows in the second stage, where shapes change. */
+/* Reads the kind of shortcut from the second stage, where shapes change. */
 static void read_shortcut(const recognition *s, att_option_values *found)
 {
     bool pools = shape_of(s, "layer2.0.downsample.1.weight", 4).rank != 0;
@@ -392,7 +393,7 @@ static void note_modules(const recognition *s, const att_stages *stages, att_det
     }
 }
 
-/* Group norm, layer norm and others have no running statistics. */
+/* Refuses norms other than batch norm, which have no running statistics. */
 static att_status check_norms(const recognition *s)
 {
     static const char *const norms[] = {"bn1", "layer1.0.bn1"};
@@ -450,7 +451,8 @@ static att_status write_hidden(const recognition *s, const int *hidden, int coun
                     att_tensors_path(s->file), sizeof options->modules_hidden - 1);
 }
 
-/* If the network's only module is the file's, in the same blocks, its hidden widths are the file's. */
+/* If the network has one module, and the file has the same module in the same blocks, its hidden widths are taken from
+ * the file. */
 att_status att_resnet_fit(att_context *context, const att_tensors *file, void *settings)
 {
     att_resnet_options *options = settings;

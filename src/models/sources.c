@@ -62,7 +62,7 @@ static att_fact json_fact(const json_t *value)
     return fact;
 }
 
-/* Scripts write an empty text for an option that was not given. For the pooling it means "no pooling". */
+/* Scripts write an empty text for an option that was not given. For the pooling, an empty text means "no pooling". */
 static bool may_be_empty(const char *key)
 {
     return strcmp(key, "global_pool") == 0 || strcmp(key, "gp") == 0;
@@ -138,8 +138,8 @@ att_status att_config_resolve(att_context *context, const char *text, att_networ
     return is_known && status == ATT_ERR_NOT_FOUND ? ATT_ERR_UNSUPPORTED : status;
 }
 
-/* Sets the name of the network. If there is a name already, one that is not timm's is ignored, and one of another
- * network is refused. */
+/* Sets the name of the network. If there is a name already, a name unknown to timm gives way to the other; names of two
+ * different networks are refused. */
 static att_status note_name(att_context *context, const char *what, const char *text, att_config *config)
 {
     att_network_name known, other;
@@ -175,10 +175,10 @@ static att_status note_name_member(att_context *context, const char *what, const
 /* --- arguments of timm's constructors ------------------------------------------------------------------------------
  */
 
-/* Keys under which programs store them. */
+/* Keys under which programs store the arguments of timm's constructors. */
 static const char *const argument_keys[] = {"model_args", "model_kwargs", "kwargs"};
 
-/* For timm's scripts and for every family (see att_family.accepted_arguments). */
+/* Arguments accepted from timm's scripts and for every family (see att_family.accepted_arguments). */
 static const att_accepted_argument accepted_arguments[] = {
     {"pretrained", ATT_ANY_VALUE}, {"bn_eps", "1e-5"}, {"bn_tf", "false"}, {NULL, NULL}};
 
@@ -203,8 +203,8 @@ static bool has_argument(const att_accepted_argument *list, const char *key, con
     return found;
 }
 
-/* Whether timm's network with this argument computes what attscope's does. family: NULL if unknown; the value must then
- * be acceptable in every family that has the argument. */
+/* Whether timm's network with this argument computes the same as attscope's. family: NULL if unknown; the value must
+ * then be acceptable in every family that has the argument. */
 static bool is_accepted(const att_family *family, const char *key, const att_fact *fact)
 {
     bool known = false, all_accepted = true, accepted = false;
@@ -284,7 +284,7 @@ static bool is_listed(const char *key)
     return listed;
 }
 
-/* Sets the options of the arguments in config.json, including those beside the name. */
+/* Sets the options of the constructor's arguments in config.json, including the arguments beside the name. */
 static att_status note_config_args(att_context *context, const char *what, const att_tensors *file, const json_t *root,
                                    att_config *config)
 {
@@ -566,7 +566,7 @@ static att_status note_assignment(att_context *context, char *key, att_config *c
         return att_fail(context, ATT_ERR_INTERNAL, "the list of pretrained tags has \"%s\"", key);
     *value++ = '\0';
     if (strcmp(key, NUM_CLASSES) == 0 && strcmp(value, "0") == 0)
-        return ATT_OK; /* no classifier: the tensors show that */
+        return ATT_OK; /* the tensors show whether there is a classifier */
     const char *values[3] = {value};
     att_yaml_entry entry = {.key = key, .values = values, .value_count = 1};
     for (char *comma = value; (comma = strchr(comma, ',')) && entry.value_count < 3;) {

@@ -10,7 +10,8 @@ typedef struct att_vit_options {
     int patch_size[2], embed_dim, depth, num_heads;
     double mlp_ratio, init_values;
     int class_token, embed_class, qkv_bias;
-    int final_norm, fc_norm; /* a norm after the last block; after the pooling instead of before it */
+    int final_norm, fc_norm; /* final_norm: a norm after the last block; fc_norm: that norm comes after the pooling, not
+                                before it */
     char global_pool[8];
     int file_grid[2]; /* grid of patches of the file's position embedding; unset if unknown */
 } att_vit_options;

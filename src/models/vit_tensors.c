@@ -123,7 +123,8 @@ static void read_bias(const att_tensors *file, att_option_values *found)
 
 static void read_switches(const att_tensors *file, att_option_values *found)
 {
-    /* Tensors show LayerScale but not its initial value; this is the order of magnitude of DeiT III. */
+    /* Tensors show that there is LayerScale, but not its initial value. This value has the order of magnitude of DeiT
+     * III's. */
     static const double unknown_start = 1e-5;
     bool has_class = att_checkpoint_has(file, "cls_token"),
          has_head = att_checkpoint_has(file, "head.weight") || att_checkpoint_has(file, "head.bias");
@@ -192,9 +193,9 @@ static bool scale_grid(const int like[2], int64_t count, int grid[2])
     return has_patches(grid, count) && (int64_t)grid[0] * like[1] == (int64_t)grid[1] * like[0];
 }
 
-/* Finds the grid of `count` patches that a file was made for: the grid in its metadata or side files, if it has `count`
- * patches; else the network's; else a square; else one with the network's proportions. Returns false if none of these
- * fits. */
+/* Finds the grid of `count` patches that a file was made for: the grid in its metadata or side files, if that grid has
+ * `count` patches; else the network's grid; else a square grid; else a grid with the network's proportions. Returns
+ * false if none of these has `count` patches. */
 static bool find_grid(const att_vit_options *o, const att_option_values *made_for, int64_t count, const int to[2],
                       int from[2])
 {
@@ -210,7 +211,8 @@ static bool find_grid(const att_vit_options *o, const att_option_values *made_fo
 /* recognise() takes a square number of positions as a square grid without a position for the class token. But 49
  * positions, for example, can also be 6 x 8 patches and the class token. This interpretation is chosen if the named
  * network has a position for the class token, and the remaining number of patches is that of the file's own image size,
- * or has the proportions of the requested size. The reverse likewise. */
+ * or has the proportions of the requested size. In the same way, 50 positions can be 5 x 10 patches without the class
+ * token instead of 7 x 7 patches with it. */
 void att_vit_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found)
 {
     att_shape shape;

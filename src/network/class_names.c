@@ -23,7 +23,7 @@ static att_status fail_names(const att_network *network)
     return att_fail_memory(network->context, sizeof(char *), "the names of classes");
 }
 
-/* Adds a name; that of a synset is followed by its label. */
+/* Adds a name. The name of a synset is followed by its label. */
 static att_status add_name(names *n, const char *name)
 {
     const char *label = att_synset_label(name);
@@ -90,7 +90,7 @@ static att_status finish(names *n, att_status status, const char *known)
 
 /* --- from the file ------------------------------------------------------------------------------------------------ */
 
-/* More names than classes belong to another network and are ignored. */
+/* If the file has more names than the network has classes, the names belong to another network and are ignored. */
 static att_status add_trained(names *n, const char *lines)
 {
     int count;

@@ -7,7 +7,8 @@
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-/* More names than classes belong to another network and are ignored. */
+/* Numbers the class folders by the names in the file. If there are more names than classes, they belong to another
+ * network and are ignored. */
 static att_status number_by_training(const att_network *network, att_arena *arena, att_dataset_options *options)
 {
     const int classes = att_model_classes(network->model);
@@ -61,7 +62,7 @@ static void log_colours(const att_network *network, const att_dataset *dataset)
                 "the images are grey, but the network takes colours: all channels are the same");
 }
 
-/* Opens the path with classes; if that is not possible, without, if the caller allows it. */
+/* Opens the path with classes. If this is not possible and the caller allows it, opens the path without classes. */
 static att_status open_path(att_context *context, const char *path, att_dataset_options *options, att_dataset **dataset)
 {
     const bool any = options->unlabelled && !options->class_map;
@@ -129,7 +130,7 @@ static void log_other_name(const att_network *network, int number, const char *i
             number, in_data, length, in_network);
 }
 
-/* Returns the number of a class in the list by label or synset; -1 if it is not there. */
+/* Finds a class in the list by its label or synset. Returns its number; -1 if the list lacks it. */
 static int known_number(const att_known_classes *known, const char *name)
 {
     int c = known->count - 1;

@@ -40,7 +40,8 @@ static att_status open_name(att_network *network, const char *name, const att_ne
     return att_weights_initialise(network->weights, options->seed);
 }
 
-/* A network trained by attscope is evaluated at its training size, whatever the size of its initial weights. */
+/* Whether attscope trained the network. Such a network is evaluated at its training size, whatever the image size of
+ * its initial weights. */
 static bool is_trained_here(const att_network *network)
 {
     att_checkpoint_info info;
@@ -58,7 +59,7 @@ static att_status fail_test_images(const att_network *network, att_status status
         network->path, identity->test_height, identity->test_width, why);
 }
 
-/* Uses the image size and crop of timm's validate.py without --use-train-size. */
+/* Uses the image size and crop that timm's validate.py uses without --use-train-size. */
 static att_status take_test_images(att_network *network, const att_network_options *options)
 {
     att_identity *identity = &network->identity;

@@ -31,10 +31,10 @@ struct att_network {
     att_preprocess trained;
     const att_model *model;
     att_weights *weights;
-    att_model *own_model; /* the same objects; NULL if the network wraps the caller's */
+    att_model *own_model; /* model and weights if the network owns them; NULL if they are the caller's */
     att_weights *own_weights;
-    att_model *observed;        /* with the probes of the last att_network_observe(); NULL: none */
-    const att_measure *measure; /* made by the same call; only compared */
+    att_model *observed;        /* model with the probes of the last att_network_observe(); NULL: none */
+    const att_measure *measure; /* measure made by the same call; only its address is compared */
     char *backend;
     att_precision precision;
     bool averaged;

@@ -5,7 +5,7 @@
 #include "io/file.h"
 #include "network/network.h"
 
-/* Finds the first of the usual files in a folder. */
+/* Finds the first of the usual checkpoint files in a folder. */
 static att_status find_in(att_context *context, const char *folder, char *path, size_t size)
 {
     static const char *const names[] = {"model_best.safetensors", "last.safetensors", "model.safetensors",

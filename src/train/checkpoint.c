@@ -154,7 +154,7 @@ static bool suffix_contains(const char *path, int parts, const char *data_set)
     return false;
 }
 
-/* Returns the known data set with that many classes whose name the text contains; NULL if there is none. */
+/* Returns the known data set that has `classes` classes and whose name the text contains; NULL if there is none. */
 static const att_known_classes *known_classes_in_path(const char *text, int parts, int classes)
 {
     for (int i = 0; i < att_known_classes_count(); i++) {
@@ -183,8 +183,8 @@ static bool has_component(const char *path, const char *data_set, bool allow_suf
     return false;
 }
 
-/* Returns the known data set with that many classes that a training's option names. Alternative names of ImageNet-1k
- * must match a whole component, because names of other data sets begin with them. */
+/* Returns the known data set that has `classes` classes and that a training's option names. Alternative names of
+ * ImageNet-1k must match a whole component, because names of other data sets begin with them. */
 static const att_known_classes *known_classes_of_option(const char *value, int classes)
 {
     static const char *const names[] = {"imagenet", "imagenet2012", "ilsvrc", "ilsvrc2012", "imnet"};

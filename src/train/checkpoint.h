@@ -12,15 +12,15 @@ typedef struct att_train_state {
     int epoch;       /* finished epochs */
     int64_t batch;   /* finished batches of the current epoch */
     int64_t update;  /* finished updates */
-    double loss_sum; /* over the images of the current epoch */
+    double loss_sum; /* sum of the losses of the current epoch's images; loss_count: their number */
     int64_t loss_count;
     int64_t corrupt; /* images replaced in the current epoch */
     double metric;   /* of the last evaluated epoch; NaN if none was evaluated */
     att_history history;
 } att_train_state;
 
-/* The constants of a training, from which checkpoints are written. Only a resume modifies them: it fills the
- * weights. */
+/* The content of checkpoints besides att_train_state. The members are constant during a training; updates and
+ * att_checkpoint_resume() change the values in `weights`. */
 typedef struct att_train_run {
     att_context *context;
     const att_model *model;
@@ -40,7 +40,7 @@ typedef struct att_train_run {
 att_status att_checkpoint_write(const att_train_run *run, const att_train_state *state, const char *path);
 
 /* Reads the engine settings of the file's training: the lanes, the threads that share a lane (`parts`), and the memory
- * limit. The latter two are 0 if the file lacks them. Errors: ERR_MISMATCH (the file holds no training),
+ * limit. *parts and *memory are 0 if the file lacks them. Errors: ERR_MISMATCH (the file holds no training),
  * ERR_UNSUPPORTED (the training is of a version that cannot be resumed). */
 att_status att_checkpoint_engine(att_context *context, const att_tensors *file, int *lanes, int *parts,
                                  int64_t *memory);
@@ -53,11 +53,11 @@ att_status att_checkpoint_resume(const att_train_run *run, const att_tensors *fi
  * att_free(). */
 att_status att_checkpoint_path(att_context *context, const char *output, const char *name, char **path);
 
-/* After an epoch: writes "last", links it as "checkpoint-N" and "model_best" where the history says so, and removes the
- * checkpoint that was evicted. */
+/* After an epoch: writes "last", links it as "checkpoint-N" and "model_best" if the history keeps it under these names,
+ * and removes the checkpoint that the history evicted. */
 att_status att_checkpoint_publish(const att_train_run *run, const att_train_state *state);
-/* The same without writing: links `source` and removes the evicted checkpoint. Repeats what a killed process may have
- * left undone. */
+/* As att_checkpoint_publish(), but does not write "last", and links to `source`. Repeats the steps that a killed
+ * process may have left undone. */
 att_status att_checkpoint_link(const att_train_run *run, const att_train_state *state, const char *source);
 
 #endif

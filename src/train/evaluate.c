@@ -41,7 +41,7 @@ typedef struct evaluator {
     att_inference inference;
     att_loader *loader;
     double started;
-    int64_t count, not_finite; /* evaluated images; those with a NaN or infinite output */
+    int64_t count, not_finite; /* evaluated images; images with a NaN or infinite output */
 } evaluator;
 
 static att_status observe_batch(evaluator *e, const att_batch *batch, const att_batch *answers)

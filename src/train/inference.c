@@ -14,7 +14,7 @@ const char *att_inference_image(const att_graph *graph)
     return graph->inputs.items[0].name;
 }
 
-/* Probes are no answers, nor is the loss, which needs targets. */
+/* Whether the output is returned by default. Probes are not, and neither is the loss, which needs targets. */
 static bool is_answer(const att_named_value *output)
 {
     return !output->probe && strcmp(output->name, "loss") != 0;

@@ -14,8 +14,8 @@
 #include "train/options.h"
 
 enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 512, REASON_SIZE = 3 * VALUE_SIZE };
-/* The oldest version of attscope whose trainings can be resumed. Raise it with every change that alters results bit by
- * bit, or that alters the metadata that a resume reads. Files of attscope 0.1 have the version "1". */
+/* The oldest version of attscope whose trainings can be resumed. Raise it with every change that alters any bit of the
+ * results or the metadata that a resume reads. Files of attscope 0.1 have the version "1". */
 static const char version_key[] = "version", training_version[] = "0.2", version_in_0_1[] = "1";
 static const char images_line[] = "data.images", listing_line[] = "data.listing", eval_listing_line[] = "eval.listing",
                   sample_line[] = "data.sample", eval_sample_line[] = "eval.sample";
@@ -75,8 +75,8 @@ att_status att_metadata_identity(att_metadata *metadata, const att_model *model)
     return finish(metadata);
 }
 
-/* Called for each setting that a resume compares. what: the key after "attscope.train.". default_value: to assume
- * for files that lack the key, because they are older than it; NULL if all files have it. */
+/* Called for each setting that a resume compares. what: the key after "attscope.train.". default_value: the value to
+ * assume for files that lack the key because they are older than the key; NULL if all files have it. */
 typedef void (*line_fn)(void *user, const char *what, const char *value, const char *default_value);
 
 static char *transform_text(const att_transform_options *options, char text[VALUE_SIZE])
@@ -187,8 +187,8 @@ static void put_line(void *user, const char *what, const char *value, const char
     put_text(user, what, value);
 }
 
-/* Stores the class names, one per line. Stores nothing if a name is not valid UTF-8 or contains a line break, or if all
- * names are just their numbers. */
+/* Stores the class names, one per line. Stores nothing if a name is not valid UTF-8 or contains a line break, or if the
+ * name of every class is its number. */
 static void put_classes(att_metadata *metadata, const att_dataset *dataset)
 {
     att_text lines = {.context = metadata->arena.context};

@@ -12,7 +12,7 @@ static const att_optimizer optimizers[] = {
 };
 enum { OPTIMIZER_COUNT = sizeof optimizers / sizeof *optimizers };
 
-/* timm's lr_base_size: the batch that lr_base is meant for. */
+/* timm's lr_base_size: the batch size for which lr_base is meant. */
 static const double base_batch = 256;
 
 int att_optimizer_count(void)

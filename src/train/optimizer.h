@@ -9,8 +9,8 @@ typedef struct att_optimizer {
     const char *name, *summary;
     const char *op; /* name of the update operation */
     bool nesterov;
-    bool adaptive; /* the default learning rate is proportional to the square root of the batch size instead of the
-                      batch size */
+    bool adaptive; /* the default learning rate is proportional to the square root of the batch size, not to the batch
+                      size */
 } att_optimizer;
 
 /* Errors: ERR_NOT_FOUND, whose message suggests a similar name. */

@@ -118,8 +118,8 @@ static att_update_options update_options(const att_trainer *trainer)
                                 .ema = trainer->options->model_ema};
 }
 
-/* Sets the factors of learning rate and weight decay: all parameters are decayed, or those whose declaration asks for
- * it. */
+/* Sets the factors of learning rate and weight decay per parameter. Weight decay applies to all parameters, or only to
+ * those whose declaration asks for it. */
 static att_status choose_rates(att_trainer *trainer)
 {
     const att_weights *weights = trainer->run.weights;
@@ -137,8 +137,8 @@ static att_status choose_rates(att_trainer *trainer)
     return ATT_OK;
 }
 
-/* Bytes of memory that evaluations need. They run while the training's session exists, on a copy of the averaged
- * weights if an average is kept. */
+/* Computes the memory that evaluations need. Evaluations run while the training's session exists, on a copy of the
+ * averaged weights if an average is kept. */
 static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
 {
     const att_train_options *options = trainer->options;
@@ -154,7 +154,7 @@ static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
     return ATT_OK;
 }
 
-/* Memory that a training needs in addition to its session. */
+/* Number of parts of the memory that a training needs in addition to its session. */
 enum { PARTS = 3 };
 static att_status list_memory(const att_trainer *trainer, att_memory_part parts[PARTS])
 {
@@ -316,7 +316,7 @@ static att_status describe_data(att_trainer *trainer)
     return hash_sample(trainer, run->data->eval, run->eval_sample);
 }
 
-/* A resume needs at least as many threads as shared a lane in the original training. */
+/* Checks that a resume has at least as many threads as shared a lane in the original training. */
 static att_status check_threads(const att_trainer *trainer, int parts)
 {
     int threads = att_context_threads(trainer->context);

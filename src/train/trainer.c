@@ -32,8 +32,8 @@ static att_status fail_nonfinite(att_trainer *trainer)
                     trainer->last_checkpoint ? trainer->last_checkpoint : "");
 }
 
-/* Fails if an evaluation of the weights or their average gave outputs that are not finite, so that no checkpoint is
- * written. */
+/* Fails if an evaluation of the weights or of their average gave outputs that are not finite. No checkpoint of these
+ * weights is then written. */
 static att_status check_evaluation(const att_trainer *trainer)
 {
     if (trainer->plain.not_finite == 0 && trainer->evaluation.not_finite == 0)

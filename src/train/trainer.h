@@ -10,7 +10,8 @@
 #include "train/optimizer.h"
 #include "train/schedule.h"
 
-/* Measures speed from a start time on: images since then, and the loader's counters at that time. */
+/* Measures speed from a start time on. images: images since the start; the other members: the start time, and the
+ * loader's counters at that time. */
 typedef struct att_pace {
     int64_t images, corrupt;
     double started, waited;
@@ -43,14 +44,15 @@ typedef struct att_trainer {
 
     double started;
     att_pace epoch_pace, update_pace;
-    int64_t images; /* images trained on by this call; the time and waiting time for them */
+    int64_t images; /* images that this call has trained on; seconds, waited: time for these images, and the part of it
+                       spent waiting for data */
     double seconds, waited;
     double eval_seconds; /* duration of the last evaluation */
     bool stop_requested;
     bool measuring;             /* the current or last update is observed */
     bool eval_corrupt_reported; /* the evaluation set's corrupt images have been reported */
 
-    int64_t partial_images; /* images in the current update so far, and the sum of their losses */
+    int64_t partial_images; /* images in the current update so far; partial_loss: sum of their losses */
     double partial_loss;
     double lr, grad_norm, update_loss; /* values of the last update */
     att_evaluation evaluation;         /* last evaluation; of the averaged weights if there is an average */
@@ -73,14 +75,14 @@ att_status att_trainer_emit_measure(att_trainer *trainer);
 /* As att_loader_options.corrupt_found; user: the trainer. */
 att_status att_trainer_train_corrupt(void *user, int64_t index, const char *reason);
 att_status att_trainer_eval_corrupt(void *user, int64_t index, const char *reason);
-/* Returns `status` with its message unchanged; if that is ATT_OK, the status of the sinks. */
+/* Returns `status` and leaves its message unchanged. If `status` is ATT_OK, returns the status of the sinks. */
 att_status att_trainer_emit_end(att_trainer *trainer, att_status status);
 /* Reports progress after a batch. */
 void att_trainer_progress(att_trainer *trainer);
 
 /* trainer_evaluate.c: fills `evaluation`, `plain` and state.metric. Requires an evaluation set. */
 att_status att_trainer_evaluate(att_trainer *trainer);
-/* Initialises the average with the weights, if an average is kept. It is zero before the first update. */
+/* If an average is kept, initialises it with the weights; before the first update the average would be zero. */
 att_status att_trainer_begin_average(att_trainer *trainer);
 
 #endif

@@ -36,7 +36,7 @@ double att_pace_wait_share(const att_pace *pace, const att_loader *loader)
     return att_ratio(att_loader_describe(loader).wait_seconds - pace->waited, att_pace_seconds(pace));
 }
 
-/* A sink of a program may return an error without a message. */
+/* Sends an event to one sink. If the sink returns an error without a message, sets one. */
 static att_status send_to(const att_trainer *trainer, const att_sink *sink, const att_event *event)
 {
     static const char *const names[] = {
