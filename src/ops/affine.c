@@ -11,7 +11,7 @@ enum { X, MATRIX, GATE, RESIDUAL, IN_COUNT };
 enum { DY, DATA_MATRIX, DATA_GATE, DATA_RESIDUAL, DATA_IN_COUNT };
 enum { SUMS_X = 1, SUMS_MATRIX, SUMS_GATE, SUMS_RESIDUAL, SUMS_IN_COUNT };
 
-/* Checks the matrix for rows of `inputs` elements; any number if `inputs` is 0. */
+/* Checks the matrix, which must fit rows of `inputs` elements (0: rows of any width). */
 static att_status require_matrix(const att_infer *infer, const char *op, int matrix, int64_t inputs)
 {
     ATT_TRY(att_rule_require_rank(infer, op, matrix, "matrix", ATT_BATCH, 2));
@@ -229,8 +229,8 @@ static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 2 * cost->macs;
 }
 
-/* Absorbs the addition of another gradient of the matrix. Not with a gate: the op also yields the gate's gradient, and
- * the other addend may depend on it. */
+/* Absorbs the addition of another gradient of the matrix. Absorbs nothing if there is a gate: the op then also yields
+ * the gate's gradient, on which the other addend may depend. */
 static bool sums_absorb(att_node *producer, const att_node *consumer)
 {
     return producer->in[SUMS_GATE] == ATT_NONE && att_rule_absorb_added(producer, consumer, SUMS_RESIDUAL);

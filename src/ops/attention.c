@@ -214,7 +214,7 @@ static bool is_output(const att_graph *graph, const char *name)
     return false;
 }
 
-/* A probe of attention nodes: the end of its name, and the function that returns its value. */
+/* A probe of attention nodes: the suffix of its name, and the function that returns the value to observe. */
 typedef struct attention_probe {
     const char *name;
     att_value (*value)(att_graph *graph, const att_node *node);

@@ -4,21 +4,21 @@
 
 #include <stdint.h>
 
-/* Columns of an attention summary, which has one row per head: means over queries of the row statistics; the distances
- * only over grid queries. */
+/* Columns of an attention summary, which has one row per head: means of the row statistics over all queries; those of
+ * distances, over grid queries only. */
 typedef enum att_attention_summary_column {
     ATT_SUMMARY_ENTROPY,
     ATT_SUMMARY_NUCLEAR,         /* 1 - sum a^2 */
     ATT_SUMMARY_FROBENIUS,       /* sqrt(sum a^2 - 2 sum a^3 + (sum a^2)^2) */
     ATT_SUMMARY_DISTANCE,        /* as ATT_STAT_DISTANCE */
-    ATT_SUMMARY_DISTANCE_OTHERS, /* the distance divided by the mass on other grid tokens; 0 if that mass is none */
+    ATT_SUMMARY_DISTANCE_OTHERS, /* the distance divided by the mass on other grid tokens; 0 if there is no such mass */
     ATT_SUMMARY_PREFIX,
     ATT_SUMMARY_SELF,
     ATT_SUMMARY_MAX,
     ATT_SUMMARY_COUNT
 } att_attention_summary_column;
 
-/* Mass on other tokens below this counts as none. It is about the accuracy of 1 - prefix - self in f32. */
+/* A smaller mass on other tokens counts as 0: it is below the accuracy of 1 - prefix - self in f32. */
 #define ATT_SUMMARY_LEAST_MASS 1e-6
 
 typedef struct att_attention_summary_attrs {

@@ -37,7 +37,8 @@ static void moments_cost(const att_desc *in, const att_desc *out, const void *at
     cost->flops = 4 * (double)att_shape_count(in->shape);
 }
 
-/* The means are not small compared with the deviation, because they are only accurate relative to the deviation. */
+/* x has mean 1 and deviation 1: the error of a computed mean is relative to the deviation, so it would be large
+ * relative to a mean near 0. */
 #define MAP(...) .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1, __VA_ARGS__)}, .in_count = 1
 static const att_op_case moments_cases[] = {
     {.name = "odd", MAP(3, 5, 7)},

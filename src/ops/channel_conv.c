@@ -78,7 +78,7 @@ const att_op att_op_channel_conv = {
     ATT_CASES(conv_cases),
 };
 
-/* The weight is read only for its width. */
+/* Of the weight, only the shape is used. */
 static att_status weight_infer(att_infer *infer)
 {
     static const char op[] = "channel_conv_weight_grad";

@@ -47,7 +47,7 @@ static void gram_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 2 * cost->macs;
 }
 
-/* The means are not small compared with the deviation, as after a ReLU. */
+/* x has mean 1 and deviation 1: means are not small compared with the deviation, as after a ReLU. */
 #define MAP(...) .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1, __VA_ARGS__)}, .in_count = 1
 static const att_op_case gram_cases[] = {
     {.name = "odd", MAP(3, 5, 7)},

@@ -45,7 +45,7 @@ static att_status data_grad_infer(att_infer *infer)
                : ATT_OK;
 }
 
-/* Absorbs the addition of another gradient of x, then the gradient of the ReLU that computed x. */
+/* Absorbs the addition of another gradient of x, then the gradient of the ReLU whose output is x. */
 static bool data_grad_absorb(att_node *producer, const att_node *consumer)
 {
     if (producer->in[RELU_OUTPUT] != ATT_NONE)

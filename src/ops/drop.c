@@ -9,8 +9,8 @@
 #include "ops/list.h"
 #include "ops/rule.h"
 
-/* Depends on the scope and on the number of earlier drops in this scope only, so that additions elsewhere in a network
- * do not change its masks. */
+/* Returns the stream of the next drop. It depends only on the current scope and on the number of earlier drops in this
+ * scope, so that additions elsewhere in a network do not change the drop's masks. */
 static uint64_t next_stream(const att_graph *graph)
 {
     uint64_t earlier = 0;
@@ -51,7 +51,7 @@ static att_status infer_drop(att_infer *infer, const char *op)
     return ATT_OK;
 }
 
-/* The same stream, hence the same mask. */
+/* The gradient node has the same stream, hence the same mask. */
 static void drop_backward(att_backward *backward, const char *op)
 {
     att_value dy = att_backward_gradient(backward, 0);

@@ -42,7 +42,7 @@ static att_status infer_pool(att_infer *infer, const char *op)
     return ATT_OK;
 }
 
-/* Checks that dy has the shape of a pool of a map of `size` with dy's channels; that map is the output. */
+/* The output is x, a map of `size` with dy's channels. Checks that pooling x gives the shape of dy. */
 static att_status infer_pool_grad(att_infer *infer, const char *op, const int64_t size[2])
 {
     const int64_t *dy = infer->in[0].shape.dims;

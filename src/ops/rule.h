@@ -39,8 +39,9 @@ att_shape att_rule_reduced_shape(const att_desc *desc);
 /* Adds an output. */
 void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape);
 
-/* The shape rule of an optimiser. Inputs: a range of the gradient, and its scale. Outputs, updated in place: the same
- * range of the weights and of the optimiser's slots; `slots` counts all outputs. */
+/* The shape rule of an optimiser. Inputs: a range of the gradient, and the factor that scales it. Outputs, updated in
+ * place: the same range of the weights, then of each slot of the optimiser. `slots` is the number of outputs, including
+ * the weights. */
 att_status att_rule_update(att_infer *infer, const char *op, int slots);
 
 /* Adds the sum of `gradient` over samples and over all but its last `axes` axes to the gradient of input i. */
@@ -56,8 +57,8 @@ bool att_rule_absorb_added(att_node *producer, const att_node *consumer, int i);
 /* For absorb(): if the consumer is relu and there is no activation yet, sets the activation and returns true. */
 bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer);
 
-/* For absorb() of ops of the form y = act(... + input i): absorbs an addition or a ReLU, but nothing after an
- * activation. */
+/* For absorb() of ops of the form y = act(... + input i): absorbs an addition or a ReLU, but nothing once an activation
+ * is set. */
 bool att_rule_absorb_finish(att_node *producer, att_activation *activation, const att_node *consumer, int i);
 
 #endif

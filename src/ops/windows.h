@@ -12,8 +12,8 @@ typedef struct att_windows_attrs {
     int32_t map_height, map_width;
 } att_windows_attrs;
 
-/* Index of the pixel in the map [rows, columns, ..] that is row `row` of the windows; the rows of the windows are
- * counted window by window. */
+/* Index in the map [rows, columns, ..] of the pixel at row `row` of the windows, whose rows are counted window by
+ * window. Windows that reach over an edge of the map wrap around. */
 static inline int64_t att_windows_pixel(const att_windows_attrs *attrs, int64_t rows, int64_t columns, int64_t row)
 {
     int64_t area = (int64_t)attrs->height * attrs->width, across = columns / attrs->width;

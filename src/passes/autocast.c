@@ -8,8 +8,8 @@ static bool is_float32(const att_graph *graph, att_value value)
     return desc->dtype == ATT_F32 && desc->kind == ATT_SAMPLE;
 }
 
-/* accepts[value]: the value has a reader, every reader accepts bf16, and it is no output of the graph. Observers are
- * ignored. */
+/* accepts[value]: the value has a reader, every reader accepts bf16, and it is not an output of the graph. Observers
+ * are ignored. */
 static void find_bf16_values(const att_graph *graph, const bool *observers, bool *accepts)
 {
     bool *refused = accepts + graph->values.count;

@@ -16,7 +16,7 @@ typedef struct contribution {
 struct att_backward {
     att_graph *graph;
     int forward_nodes, forward_values;
-    bool *needs_gradient; /* by forward value: it, or a value that it depends on, needs a gradient */
+    bool *needs_gradient; /* by forward value: the value, or one that it depends on, needs a gradient */
     att_value *gradient;  /* by forward value; ATT_NONE until there is one */
     int *total;           /* by forward value: index of the total that sums its gradient over the samples; -1: none */
     int *recomputed;      /* by forward node: the node that recomputes it in the backward pass; -1: none yet */
@@ -107,8 +107,8 @@ static void add_summed(att_backward *backward, att_value gradient, int owner)
             (contribution){.value = gradient, .owner = owner};
 }
 
-/* A gradient that the epilogue computes exists once, not per sample. It is converted so that it can be added to the
- * sums over samples. */
+/* A gradient that the epilogue computes exists once, not per sample. Converts it to a summed value, which can be added
+ * to the sums over samples. */
 static att_value as_summed(att_graph *graph, att_value gradient)
 {
     att_desc desc = graph->values.items[gradient].desc;
@@ -166,7 +166,8 @@ static void mark_needs_gradient(att_backward *backward, const att_gradient_reque
     }
 }
 
-/* Adds the sum over samples to the gradients that other derived values contributed. The gradient is complete then. */
+/* Adds the sum over the samples to the gradients that other derived values contributed. The gradients of the outputs of
+ * `node` are then complete. */
 static void add_total_gradients(att_backward *backward, const att_node *node)
 {
     for (int i = 0; i < node->out_count; i++) {

@@ -1,7 +1,7 @@
 #include "core/error.h"
 #include "passes/passes.h"
 
-/* The first reader of `value` that is no observer; -1 if there is none. */
+/* The first reader of `value` that is not an observer; -1 if there is none. */
 static int first_reader(const att_graph *graph, const bool *observers, att_value value)
 {
     for (int i = 0; i < graph->nodes.count; i++)
@@ -36,8 +36,8 @@ static void exclude_observers(const fusing *f)
         }
 }
 
-/* Keeps node i for its observers. Its outputs other than out[0] become new values, because the fused node has the old
- * ones. */
+/* Keeps node i for its observers. Its outputs other than out[0] become new values, because the fused node computes the
+ * old ones. */
 static void keep_observed(const fusing *f, int i)
 {
     att_graph *graph = f->graph;

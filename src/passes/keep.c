@@ -26,14 +26,15 @@ typedef struct choice {
     int segments, words;
     double *seconds; /* time of each node */
     /* By value. needed: one bit for each later segment that reads the value, in `words` words. last: the last segment
-     * that reads the value, -1 if none does. fixed: the value is kept regardless of cost. */
+     * that reads the value, -1 if none does. fixed: the value is kept regardless of cost. reduced: a reduction reads
+     * the value. */
     att_retention *retention;
     bool *fixed, *reduced;
     uint64_t *needed;
     int *last;
     ATT_LIST(need) added_needs;                /* entries that the current trial added to `needed` */
     double *live;                              /* bytes kept, by segment */
-    int peak;                                  /* the segment that keeps most bytes */
+    int peak;                                  /* the segment that keeps the most bytes */
     double compute_seconds, recompute_seconds; /* seconds of all nodes, each run once, and of all recomputations */
     bool failed;                               /* memory is exhausted */
 } choice;
@@ -158,7 +159,7 @@ static double bytes_freed(choice *c, att_value value)
             continue;
         freed -= bytes_of(c, entry.value);
         c->last[entry.value] =
-            entry.segment; /* so that the value counts once; find_live() or undo_trial() restores it */
+            entry.segment; /* so that the value counts once; find_live() or undo_trial() restores `last` */
     }
     return freed;
 }
@@ -175,7 +176,7 @@ static candidate try_recompute(choice *c, att_value value)
 {
     const att_node *node = att_graph_maker(c->graph, value);
     double moving = att_memory_seconds(bytes_of(c, value));
-    candidate trial = {.value = value, .seconds = -moving}; /* saves writing it */
+    candidate trial = {.value = value, .seconds = -moving}; /* recomputing saves writing the value */
     c->added_needs.count = 0;
     c->retention[value] = ATT_RETAIN_RECOMPUTED;
     for (int segment = node->segment + 1; segment <= c->last[value]; segment++) {
@@ -224,7 +225,7 @@ static candidate cheapest(choice *c)
     return best;
 }
 
-/* Recomputing never takes more time than the nodes themselves, whatever the budget. */
+/* Whatever the memory budget, all recomputations together take at most as long as running every node once. */
 static bool is_worthwhile(const choice *c, candidate trial)
 {
     if (trial.value == ATT_NONE || c->failed)
@@ -246,7 +247,8 @@ static void choose(choice *c)
         find_live(c);
         if (c->live[c->peak] <= most)
             continue;
-        /* The inputs of the recomputation must be kept longer and raise the peak of another segment. */
+        /* The peak rose: the inputs of the recomputation live longer and take more in another segment. So keep the
+         * value. */
         c->recompute_seconds -= trial.seconds;
         c->fixed[trial.value] = true;
         undo_trial(c, trial.value);
@@ -254,7 +256,7 @@ static void choose(choice *c)
     }
 }
 
-/* --- where it begins ---------------------------------------------------------------------------------------------- */
+/* --- initial state ------------------------------------------------------------------------------------------------ */
 
 static void keep_fixed(choice *c, att_value value)
 {

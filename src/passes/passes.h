@@ -6,7 +6,8 @@
 #include "graph/graph.h"
 
 /* The requested gradients: of all parameters that are not frozen (frozen: by parameter; NULL: none is frozen), and of
- * the listed inputs and outputs of the graph. The latter become outputs named "NAME.grad". */
+ * the listed inputs and outputs of the graph. The gradients of these inputs and outputs become outputs named
+ * "NAME.grad". */
 typedef struct att_gradient_request {
     const bool *frozen;
     const char *const *names; /* name of each value */
@@ -22,13 +23,14 @@ att_status att_graph_differentiate(att_graph *graph, att_value loss, const att_g
 /* passes/replace.c: replaces operations by their training form (att_op.in_training). */
 att_status att_graph_decompose(att_graph *graph);
 
-/* passes/prune.c: removes unused nodes and duplicates. */
+/* passes/prune.c: removes train-only nodes (ATT_OP_TRAIN_ONLY), unused nodes and duplicates. */
 void att_graph_drop_train_only(att_graph *graph);
 void att_graph_drop_dead(att_graph *graph, const int *owner);
-/* Merges equal nodes of a segment that compute sample values from the same inputs; the first stays. This merges
- * recomputations that att_graph_differentiate() emitted with their originals, so that att_graph_rematerialize() alone
- * decides what is recomputed. If one of the two nodes is an observer, the other one stays, at its position. Observers
- * may then precede a node that they read, until att_graph_place_observers() moves them. */
+/* Merges equal nodes of a segment that compute sample values from the same inputs; the first stays. In this way
+ * recomputations, which att_graph_differentiate() emitted, become one with their originals, and
+ * att_graph_rematerialize() alone decides which values are recomputed. If one of the two nodes is an observer, the
+ * other one stays, at its position. Observers may then precede a node that they read, until att_graph_place_observers()
+ * moves them. */
 att_status att_graph_merge_copies(att_graph *graph, const int *owner);
 /* Removes the nodes whose op is NULL and updates the maker of each value. */
 void att_graph_compact(att_graph *graph);
@@ -48,8 +50,8 @@ att_status att_graph_autocast(att_graph *graph, const bool *observers);
 /* passes/probes.c. An observer is a node that only probes need. observers: one mark per node.
  *
  * att_graph_detach_probes(): a probe of a value that other nodes compute becomes a probe of a copy of the value, made
- * by an observer. Then a probe affects neither the position of a value in memory nor its type. Runs before the other
- * passes.
+ * by an observer. The probe then affects neither the type of the value nor its position in memory. Runs before the
+ * other passes.
  */
 void att_graph_detach_probes(att_graph *graph, const bool *observers);
 att_status att_graph_find_observers(const att_graph *graph, const int *owner, bool *observers);

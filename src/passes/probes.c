@@ -23,7 +23,7 @@ static void find_needed(const att_graph *graph, const int *owner, bool *needed, 
     }
 }
 
-/* after[i]: the last node that observer i depends on and that is no observer itself; -1: none. */
+/* after[i]: the last node that observer i depends on and that is not an observer; -1: none. */
 static void find_places(const att_graph *graph, const bool *observers, int *after)
 {
     for (int i = 0; i < graph->nodes.count; i++) {

@@ -123,7 +123,8 @@ static bool makes_output(const att_graph *graph, const att_node *node)
     return false;
 }
 
-/* Removes the second node, or the first if only that one is an observer. */
+/* Removes the second node, or the first if only the first is an observer. Removes neither if that node makes an output
+ * of the graph. */
 static void merge_pair(att_graph *graph, const bool *observers, int first, int second)
 {
     bool remove_first = observers[first] && !observers[second];

@@ -1,12 +1,13 @@
 #include "passes/seconds.h"
 
-/* Rates of one of two threads, rounded, on a Xeon (Sapphire Rapids) with AVX-512. These commands measure them:
+/* Rounded rates of one thread while two threads run, on a Xeon (Sapphire Rapids) with AVX-512. These commands measure
+ * them:
  *
  *   products     attscope bench --filter 'resnet50*train', column GEMM (both threads); with --amp for bf16
  *   other ops    attscope bench kernels --filter 'normalize*', column GB/s: these ops are bound by memory traffic
  *   memory       the column "memory" of the first command (both threads)
  *
- *  Only the ratios of the rates matter.
+ *  Only the ratios of the rates affect a plan.
  */
 static const double PRODUCT_F32 = 100e9, PRODUCT_BF16 = 200e9; /* operations per second; a multiply-add is two */
 static const double CACHE = 40e9, MEMORY = 10e9;               /* bytes per second */

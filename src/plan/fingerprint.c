@@ -30,8 +30,8 @@ static uint64_t number_of(numbering *n, att_value value)
     return (uint64_t)n->number[value];
 }
 
-/* Increased when a change of the implementation changes the bits of results but nothing else in the fingerprint. 1:
- * random masks are keyed by the name of the scope. */
+/* Must be increased when a change of the code changes the bits of results but nothing else in the fingerprint. Since
+ * revision 1, random masks are keyed by the name of the scope. */
 enum { REVISION = 1 };
 
 static uint64_t hash_constants(const att_graph *graph, uint64_t hash)

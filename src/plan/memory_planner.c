@@ -110,8 +110,8 @@ static void place_derived(att_plan *plan, const att_rewritten *from, const att_n
     }
 }
 
-/* Places parameters, gradients, inputs, outputs, batch values, derived values and constants. The rest is in the arena.
- */
+/* Places parameters, gradients, inputs, outputs, batch values, derived values and constants. Of the other values, those
+ * that are read are in the arena, and the rest has no place. */
 static void place_fixed(att_plan *plan, const att_rewritten *from, att_ref *refs)
 {
     const att_graph *graph = from->graph;
@@ -233,8 +233,8 @@ att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref *
 
 /* --- values that are local to a segment -------------------------------------------------------------------------- */
 
-/* Collects a segment's local values with their lifetimes. Values that nothing reads have last = -1; if `observed` is
- * false, observers are left out, reads and outputs both. buffer_of[value] is -1 for all values on entry. */
+/* Collects a segment's local values with their lifetimes. Values that nothing reads have last = -1. If `observed` is
+ * false, both the reads and the outputs of observers are left out. buffer_of[value] is -1 for all values on entry. */
 static int collect_buffers(const att_rewritten *from, const att_segment *segment, const att_ref *refs, bool observed,
                            int group, buffer *buffers, int *buffer_of)
 {

@@ -3,8 +3,9 @@
 #include "core/error.h"
 #include "plan/plan.h"
 
-/* Steps that run once are usually few and small; only weights that are derived one by one make them many. Threads share
- * independent chains of steps. Each step runs on one thread, so that bits do not depend on the number of threads. */
+/* Steps that run once are usually few and small; there are many only if many weights are derived separately. Threads
+ * share independent chains of steps. Each step runs on one thread, so that the bits of results do not depend on the
+ * number of threads. */
 
 /* of_node[i]: the chain of node first + i; of_sum[i]: the chain of the nodes that add to sum i, -1 if there is none. */
 typedef struct chaining {
@@ -33,7 +34,7 @@ static void join(const chaining *c, int node, int *other)
         merge_chains(c, *other, c->of_node[node]);
 }
 
-/* Index of the sum that `value` contributes to, or that it is; -1: none. */
+/* Index of the sum that `value` contributes to, or of the total that `value` is; -1: none. */
 static int sum_of(const chaining *c, att_value value)
 {
     const att_graph *graph = c->from->graph;

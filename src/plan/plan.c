@@ -321,7 +321,7 @@ static bool in_segment(const att_graph *graph, int node, int segment)
            graph->nodes.items[node].segment == segment;
 }
 
-/* Finds the nodes of each segment. Called again, keeps the segments' groups. */
+/* Finds the nodes of each segment. A second call keeps the segments' groups. */
 static att_status split_segments(att_plan *plan, const att_graph *graph)
 {
     int count = att_graph_segments(graph);
@@ -397,7 +397,8 @@ static att_status choose_sizes(att_plan *plan, const att_graph *graph, const wor
     return status;
 }
 
-/* Hashes the graph before values are recomputed, because what is recomputed does not change the bits. */
+/* Hashes the graph before copies for recomputation are inserted, because recomputing a value does not change its bits.
+ */
 static att_status hash(att_plan *plan, const att_graph *graph, const work *w)
 {
     att_rewritten from = as_rewritten(graph, w);

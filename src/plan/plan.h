@@ -99,7 +99,7 @@ typedef struct att_port {
 
 typedef struct att_sum {
     int64_t elements;
-    bool used;     /* something is added to it */
+    bool used;     /* the graph adds to the gradient */
     size_t offset; /* totals: offset in the session's memory for totals */
 } att_sum;
 
@@ -115,7 +115,8 @@ struct att_plan {
     att_purpose purpose;
     att_precision precision;
     att_dtype dtype;
-    int lanes, teams, parts; /* the body runs on teams x parts threads */
+    int lanes, teams, parts; /* lanes: partial sums of each gradient, each over a share of the batch. The body runs on
+                                teams x parts threads; a team computes one lane at a time. */
     att_segment *segments;
     int segment_count;
     size_t store_bytes, batch_bytes; /* store: per sample; batch values: once */
@@ -137,7 +138,7 @@ struct att_plan {
     int sum_count;
     att_port *inputs, *outputs;
     int input_count, output_count;
-    size_t spare_bytes; /* spare lanes of the segment that needs most */
+    size_t spare_bytes; /* spare lanes of the segment that needs the most */
     uint64_t graph_hash;
     att_scope_copy last_scope;
     char *fingerprint;
@@ -168,10 +169,10 @@ att_status att_plan_lower(att_plan *plan, const att_rewritten *from);
 att_status att_lower_once(att_plan *plan, const att_rewritten *from, const att_ref *refs);
 /* plan/lowering.c: prepares the kernel of a node. The step's refs must be set before. */
 att_status att_prepare_step(att_plan *plan, const att_rewritten *from, int node, int group, int parts, att_step *step);
-/* Grows *scratch to the needs of the unit. */
+/* Raises *scratch to the scratch bytes that the unit needs, if they are more. */
 void att_grow_scratch(size_t *scratch, const att_unit *unit);
-/* plan/fingerprint.c: att_hash_graph() sets plan->graph_hash, before values are recomputed. att_write_fingerprint()
- * writes the text. */
+/* plan/fingerprint.c: att_hash_graph() sets plan->graph_hash; call it before copies for recomputation are inserted.
+ * att_write_fingerprint() sets plan->fingerprint. */
 att_status att_hash_graph(att_plan *plan, const att_rewritten *from);
 att_status att_write_fingerprint(att_plan *plan);
 

@@ -11,7 +11,7 @@ static bool same_descs(const att_desc *a, const att_desc *b, int count)
     return true;
 }
 
-/* Compares bytes. A difference in padding only adds a unit, which is harmless. */
+/* Compares bytes. If only padding differs, the result is an additional unit, which is harmless. */
 static bool same_attrs(const void *a, const void *b, size_t size)
 {
     return size == 0 || memcmp(a, b, size) == 0;

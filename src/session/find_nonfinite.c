@@ -75,8 +75,8 @@ static void check_inputs(nonfinite_search *search)
     }
 }
 
-/* Whether runs of the plan change the parameter (a buffer). A non-finite buffer is then a result of the run, not its
- * cause. */
+/* Whether runs of the plan change the parameter (a buffer). If so, a buffer that is not finite is a result of the run,
+ * not the cause. */
 static bool is_assigned(const att_session *session, int parameter)
 {
     for (int i = 0; i < session->plan->assigned_count; i++)
@@ -151,7 +151,7 @@ static void check_step(nonfinite_search *search, const att_step *step, int64_t r
     }
 }
 
-/* One thread computes all parts in turn, which is correct because parts of a call do not read each other's results. */
+/* One thread computes all parts in turn. This is correct because no part of a call reads another part's results. */
 static att_status replay_groups(nonfinite_search *search, const att_segment *segment)
 {
     att_session *session = search->session;

@@ -59,7 +59,7 @@ static att_status fit(const fitting *f, att_plan **plan)
     size_t bytes = bytes_of(f, *plan);
     if (bytes <= f->memory)
         return keep_most(f, least, plan);
-    /* Recomputing takes memory, too; for a small batch, more than it saves. */
+    /* Recomputed values take memory, too: with a small batch, more than recomputing saves. */
     ATT_TRY(compile(f, default_rule, plan));
     size_t default_bytes = bytes_of(f, *plan);
     if (default_bytes <= f->memory)

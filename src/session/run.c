@@ -122,7 +122,7 @@ static void run_group(att_session *session, const att_segment *segment, int grou
     }
 }
 
-/* Lane 0 accumulates over segments and calls. The other lanes start at zero in each segment. */
+/* Clears a lane before a segment. Lane 0 is not cleared: it accumulates over segments and calls. */
 static void clear_lane(att_session *session, const att_segment *segment, int lane)
 {
     for (int i = 0; lane > 0 && i < segment->sum_count; i++) {
@@ -166,7 +166,7 @@ static void sum_lanes(att_session *session, const att_segment *segment, int thre
     }
 }
 
-/* All threads share each reduction. The next one may read its result. */
+/* All threads share each reduction and then wait, because the next reduction may read the result. */
 static void run_reductions(att_session *session, const att_segment *segment, int thread)
 {
     for (int i = 0; i < segment->reduction_count; i++) {
@@ -194,9 +194,9 @@ static void train_thread(void *user, int thread)
     }
 }
 
-/* Whether to split each of the `leftover` samples across all threads. Otherwise each runs on one thread, which
- * takes the time of one sample. A split sample takes about 1 / threads + 1 / 16 of that time, and they run one after
- * the other. */
+/* Whether to split each of the `leftover` samples across all threads. Otherwise each runs on its own thread, and all
+ * take the time of one sample. A split sample takes about 1 / threads + 1 / 16 of that time, and split samples run one
+ * after the other. */
 static bool splits_leftover(int leftover, int threads)
 {
     return leftover * (16 + threads) < 16 * threads;
@@ -219,8 +219,9 @@ static void infer_leftover(att_session *session, int thread)
         run_group(session, body, 1, teams, 0, thread, row, 0);
 }
 
-/* Inference with one thread per team. Threads take the next group when they are free. There are as many groups of each
- * size as teams; the leftover samples come last. Inference plans have one segment. */
+/* Inference with one thread per team. A thread takes the next group when it is free. batch / teams samples are split
+ * into groups (att_session_group()), and each of these groups occurs once per team; the leftover batch % teams samples
+ * come last. Inference plans have one segment. */
 static void infer_thread(void *user, int thread)
 {
     att_session *session = user;

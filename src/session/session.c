@@ -367,7 +367,7 @@ static att_status bind_gradient(att_session *session, att_gradient *gradient)
     return ATT_OK;
 }
 
-/* The run has assigned buffers. Other sessions over the weights must run their prologue again, and so must this one if
+/* The run has assigned buffers. Other sessions over the weights must run their prologue again. So must this session if
  * its prologue reads the buffers. */
 static void mark_assigned_changed(att_session *session)
 {

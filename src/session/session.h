@@ -11,7 +11,7 @@
 typedef struct att_body_batch {
     int count;
     bool observed; /* the run wrote probes */
-    int64_t first; /* position of the first sample in the update */
+    int64_t first; /* index of the first sample among the samples of the update */
     att_run run;
 } att_body_batch;
 
@@ -59,7 +59,7 @@ typedef struct att_memory_part {
     const char *what;
     size_t bytes;
 } att_memory_part;
-/* Bytes that a session of that batch size needs. */
+/* Bytes that a session for batches of up to `max_batch` samples needs. */
 size_t att_session_bytes(const att_plan *plan, int max_batch);
 /* session/fit.c: compiles the plan that keeps the most values (att_plan_options.keep_bytes) such that its session, the
  * weights with their slots, and `extra` more bytes take at most `memory` bytes. memory 0: the default rule, no
@@ -73,7 +73,7 @@ att_status att_session_check_memory(const att_plan *plan, int max_batch, const a
 /* Runs one step for the group whose first sample is row `row` of the batch. A failure is stored in the runner. */
 void att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
                       int64_t row, int lane);
-/* Runs a step of the prologue or epilogue, after packing what it needs. */
+/* Runs a step of the prologue or epilogue. First computes the pack that the step reads, if any. */
 void att_session_once(att_session *session, const att_step *step, int thread);
 /* Runs one thread's part of a reduction over the batch. */
 void att_session_reduction(att_session *session, const att_step *step, int part);
