@@ -32,8 +32,8 @@ static const att_module of_tokens = STRETCH("stretch", ATT_ON_TOKENS), of_maps =
 
 enum { SIDE = 32 };
 
-/* Opens the network `name_or_file`, with random weights if it is a name, and runs it on an image of zeros. modules: value
- * of the option "modules"; NULL: not set. written: checkpoint to write; NULL: none. */
+/* Opens the network `name_or_file`, with random weights if it is a name, and runs it on an image of zeros. modules:
+ * value of the option "modules"; NULL: not set. written: checkpoint to write; NULL: none. */
 static att_status run(att_context *context, const char *name_or_file, const char *modules, const char *written)
 {
     static const float pixels[3 * SIDE * SIDE];
