@@ -36,7 +36,8 @@ const char *const *att_split_names(const char *wanted)
 
 att_status att_split_unknown(att_context *context, const char *wanted)
 {
-    return att_fail(context, ATT_ERR_ARGUMENT, "unknown split \"%s\"; expected train, val, validation or test", wanted);
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "unknown split \"%s\"; expected train, training, val, valid, validation or test", wanted);
 }
 
 att_dataset_options att_dataset_options_defaults(void)
@@ -266,7 +267,7 @@ att_status att_dataset_read_needed(const att_dataset *dataset, att_context *cont
         return att_fail(context, ATT_ERR_ARGUMENT, "%s: image %lld of %lld", dataset->path, (long long)index,
                         (long long)dataset->count);
     if (channels != 1 && channels != 3)
-        return att_fail(context, ATT_ERR_ARGUMENT, "%s: images have 1 or 3 channels, %d were asked for", dataset->path,
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s: images have 1 or 3 channels, %d requested", dataset->path,
                         channels);
     dataset = owner(dataset, &index);
     return dataset->format->read(dataset, context, index, channels, need, image);

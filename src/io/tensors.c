@@ -218,7 +218,7 @@ static att_status check_read(const att_tensors *file, int index, int64_t count)
     const att_tensors_info *info = &file->items[index].info;
     if (info->count != count)
         return att_fail(file->context, ATT_ERR_ARGUMENT,
-                        "%s: tensor %s has %" PRId64 " elements; %" PRId64 " were asked for", file->path, info->name,
+                        "%s: tensor %s has %" PRId64 " elements; %" PRId64 " requested", file->path, info->name,
                         info->count, count);
     return ATT_OK;
 }

@@ -29,7 +29,7 @@ char *att_head_describe(const att_context *context, const att_option_values *opt
     return text;
 }
 
-/* Lists the changed settings: "; --mean, --std: as asked for"; "" if there are none. */
+/* Lists the changed settings: "; --mean, --std: as given"; "" if there are none. */
 static char *name_changes(const att_preprocess *own, const att_preprocess *taken, char *text, size_t size)
 {
     const size_t channels = (size_t)own->in_chans * sizeof *own->mean;
@@ -46,7 +46,7 @@ static char *name_changes(const att_preprocess *own, const att_preprocess *taken
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].differs && length < sizeof flags)
             length += (size_t)snprintf(flags + length, sizeof flags - length, "%s%s", length ? ", " : "", all[i].flag);
-    snprintf(text, size, length ? "; %s: as asked for" : "%s", flags);
+    snprintf(text, size, length ? "; %s: as given" : "%s", flags);
     return text;
 }
 

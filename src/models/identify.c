@@ -13,7 +13,7 @@ static const char METADATA[] = "the file's metadata";
 static const char ARCHITECTURE[] = "the checkpoint's \"" ATT_TENSORS_ARCHITECTURE "\"";
 static const char OPTIONS[] = "the checkpoint's \"" ATT_TENSORS_OPTIONS "\"";
 static const char DESCRIPTION[] = "the checkpoint's description of its training";
-static const char CALLER[] = "as asked for";
+static const char CALLER[] = "as given";
 static const char ARGUMENTS[] = "args.yaml", CONFIG[] = "config.json";
 static const char VARIANT[] = "the model's defaults";
 
@@ -411,7 +411,7 @@ static att_status fail_other_tensors(const search *s, const nearest *n)
     att_status status =
         beside.failed
             ? att_fail_memory(s->context, 128, "a message")
-            : att_fail(s->context, ATT_ERR_MISMATCH, "%s: its tensors are not those of %s%s%s%s, they fit %s%s",
+            : att_fail(s->context, ATT_ERR_MISMATCH, "%s: its tensors are not those of %s%s%s%s; they fit %s%s",
                        s->path, s->config.name, by_caller ? "" : " (the name in ", by_caller ? "" : s->name_from,
                        by_caller ? "" : ")", n->names.data, beside.data ? beside.data : "");
     att_text_free(&beside);

@@ -258,7 +258,7 @@ static att_shape shape_of(const recognition *s, const char *name, int rank)
 
 static att_status fail_shape(const recognition *s, const char *name, const char *expected)
 {
-    return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: there is no residual network here without \"%s\" %s",
+    return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: a residual network needs the tensor \"%s\" %s",
                     att_tensors_path(s->file), name, expected);
 }
 

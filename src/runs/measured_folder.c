@@ -88,8 +88,7 @@ static att_status check_owner(const att_measuring *m)
     if (belongs)
         return ATT_OK;
     return att_fail(m->context, ATT_ERR_MISMATCH,
-                    "%s holds a training that %s is no checkpoint of; another experiment takes its figures", folder,
-                    m->checkpoint);
+                    "%s holds a training that %s does not belong to; choose another experiment", folder, m->checkpoint);
 }
 
 att_status att_measuring_open_records(att_measuring *m)

@@ -66,7 +66,8 @@ static att_status compare(const att_sweep_plan *plan, const att_plan_run *run, c
 void att_plan_advise_removal(const att_sweep_plan *plan, const att_plan_run *run)
 {
     att_log(plan->context, ATT_LOG_INFO,
-            "where that file is damaged, remove the folder %s: the same command then makes this run anew", run->folder);
+            "where that file is damaged, remove the folder %s, then repeat the command to train this run again",
+            run->folder);
 }
 
 void att_plan_mark_damaged(const att_sweep_plan *plan, att_plan_run *run)

@@ -249,7 +249,8 @@ static att_status take_once(att_sweep_plan *plan, att_recipe *kept)
         ATT_TRY(att_plan_build_recipe(plan, runs));
         const att_plan_run *same = find_same(plan, kept, count);
         if (same) {
-            att_log(plan->context, ATT_LOG_INFO, "%s is %s again and taken once", runs->setting, same->setting);
+            att_log(plan->context, ATT_LOG_INFO, "%s is the same setting as %s; it runs once", runs->setting,
+                    same->setting);
             continue;
         }
         memmove(&plan->runs[count * seeds], runs, (size_t)seeds * sizeof *runs);

@@ -118,7 +118,7 @@ static void mark_failed(att_sweep_plan *plan, att_plan_run *run, const char *rea
 {
     run->status = "failed";
     snprintf(run->failure, sizeof run->failure, "%s", reason);
-    att_log(plan->context, ATT_LOG_WARNING, "%s failed (%s); the others go on", run->name, run->failure);
+    att_log(plan->context, ATT_LOG_WARNING, "%s failed (%s); the other runs continue", run->name, run->failure);
 }
 
 /* Returns ATT_OK, also if the run failed and the others may continue, or ERR_STOPPED. */
@@ -147,7 +147,7 @@ static att_status run_all(att_sweep_plan *plan, const att_sweep_steps *steps)
     for (int i = 0; i < plan->run_count; i++) {
         att_status status = run_one(plan, steps, i), written = write_sweep(plan);
         if (status == ATT_ERR_STOPPED)
-            return att_fail(plan->context, ATT_ERR_STOPPED, "stopped; the same command goes on where it was");
+            return att_fail(plan->context, ATT_ERR_STOPPED, "stopped; repeat the command to continue");
         ATT_TRY(written);
     }
     return ATT_OK;

@@ -139,7 +139,7 @@ cp -r out/plain own
 rm -f own/measure*.jsonl
 train 0 foreign --epochs 1 --seed 7
 run 1 measure out/foreign/last.safetensors data --with accuracy --output . --experiment own
-err_has './own holds a training that out/foreign/last.safetensors is no checkpoint of; another experiment takes its figures'
+err_has './own holds a training that out/foreign/last.safetensors does not belong to; choose another experiment'
 [ ! -e own/measure.jsonl ] || fail 'figures of a foreign checkpoint in the folder of a training'
 for name in last model_best checkpoint-0; do
     run 0 measure own/$name.safetensors data --with accuracy

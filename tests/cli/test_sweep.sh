@@ -236,10 +236,10 @@ err_has ': done already'
 # several ways. Names of folders have no colons; tables do.
 run 0 sweep short.yaml data --vary attn=none,se,se:ratio=16 --vary attn-blocks=layer3:all,all,2 --seeds 1 \
     --measure accuracy --output out --experiment once
-err_has 'attn=none,attn-blocks=all is attn=none,attn-blocks=layer3:all again and taken once'
-err_has 'attn=se,attn-blocks=2 is attn=se,attn-blocks=layer3:all again and taken once'
-err_has 'attn=se:ratio=16,attn-blocks=all is attn=se,attn-blocks=all again and taken once'
-[ "$(grep -c 'again and taken once$' stderr)" = 6 ] || fail "other settings taken once: $(cat stderr)"
+err_has 'attn=none,attn-blocks=all is the same setting as attn=none,attn-blocks=layer3:all; it runs once'
+err_has 'attn=se,attn-blocks=2 is the same setting as attn=se,attn-blocks=layer3:all; it runs once'
+err_has 'attn=se:ratio=16,attn-blocks=all is the same setting as attn=se,attn-blocks=all; it runs once'
+[ "$(grep -c 'it runs once$' stderr)" = 6 ] || fail "other settings taken once: $(cat stderr)"
 [ "$(awk '/^$/ { exit } NR > 1 { print $1 == "[" NR - 1 "]" ? $2 : $1 }' stdout | tr '\n' ' ' | sed 's/ $//')" = \
     'attn=none,attn-blocks=layer3:all attn=se,attn-blocks=layer3:all attn=se,attn-blocks=all' ] ||
     fail "$command_line: unexpected settings: $(cat stdout)"
@@ -248,12 +248,12 @@ err_has 'attn=se:ratio=16,attn-blocks=all is attn=se,attn-blocks=all again and t
     fail "folders of settings taken once: $(ls out/once)"
 run 0 sweep tiny.yaml data --vary broadcast=cb_s,cb_s:init=0.5 --vary lr=0.003,3e-3 --seeds 1 --set epochs=1 \
     --measure accuracy --output out --experiment written
-[ "$(grep -c 'again and taken once$' stderr)" = 2 ] || fail "equivalent settings were not recognised: $(cat stderr)"
+[ "$(grep -c 'it runs once$' stderr)" = 2 ] || fail "equivalent settings were not recognised: $(cat stderr)"
 ! grep -q '^broadcast=cb_s:init=0.5,lr=0.003 is' stderr || fail 'a module with another initial value counts as the same'
 # Settings that differ in a second module, or in its options, are different.
 run 1 sweep tiny.yaml nowhere --seeds 1 \
     --vary modules=cb_s,cb_s+cb@after_attn,cb_s+cb_s:init=1@after_attn,cb_s+cb_s:init=2@after_attn
-! grep -q 'again and taken once' stderr || fail "a second module makes no difference: $(cat stderr)"
+! grep -q 'it runs once' stderr || fail "a second module makes no difference: $(cat stderr)"
 # An option with several numbers takes them separated by spaces.
 run 0 sweep tiny.yaml data --vary 'img_size=8 4,8' --set 'mean=0.5' --seeds 1 --set epochs=1 --measure accuracy --output out \
     --experiment sides
@@ -313,7 +313,7 @@ damage() { # NAME FILE TEXT [LOST]: damages the file of the first run once the r
     [ $# -lt 4 ] || rm "out/$1/tiny-seed1/$4"
     run 1 sweep tiny.yaml data --seeds 1,2 $short --experiment "$1"
     err_has "out/$1/tiny-seed1/$2"
-    [ $# -eq 4 ] || err_has "remove the folder out/$1/tiny-seed1: the same command then makes this run anew"
+    [ $# -eq 4 ] || err_has "remove the folder out/$1/tiny-seed1, then repeat the command to train this run again"
     err_has 'attscope: 1 of 2 runs failed; the same command retries them, from the beginning if their folder is removed:'
     [ -e "out/$1/tiny-seed2/measure.jsonl" ] || fail "$1: the other runs did not continue"
     grep -qE '^  tiny +1 ' stdout || fail "$1: the other runs are not in the table"
@@ -336,7 +336,7 @@ echo '{"event": "measure", "step": 6, "measurements": 3}' >>out/late/tiny-seed1/
 # shellcheck disable=SC2086
 run 1 sweep tiny.yaml data --seeds 1,2 $short --experiment late
 err_has 'tiny-seed1 failed (out/late/tiny-seed1/metrics.jsonl, line 4: expected "measurements", an array'
-err_has 'remove the folder out/late/tiny-seed1: the same command then makes this run anew'
+err_has 'remove the folder out/late/tiny-seed1, then repeat the command to train this run again'
 err_has 'attscope: 1 of 2 runs failed; the same command retries them'
 grep -qE '^  tiny +1 ' stdout || fail "$command_line: the other runs are not in the table: $(cat stdout)"
 # shellcheck disable=SC2086
@@ -350,7 +350,7 @@ err_has 'out/file is a file, but must be a folder'
 
 # --- a run that fails does not affect the others
 run 1 sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing
-err_has 'warning: num-classes=3-seed1 failed (exit status 2); the others go on'
+err_has 'warning: num-classes=3-seed1 failed (exit status 2); the other runs continue'
 err_has 'attscope: 1 of 2 runs failed; the same command retries them, from the beginning if their folder is removed:'
 out_has 'num-classes=4'
 ! grep -q '^  .*num-classes=3' stdout || fail 'a failed run has a row'
@@ -400,7 +400,7 @@ interrupt() { # SIGNAL NAME
 }
 interrupt INT cut
 [ $status -eq 130 ] || fail "interrupted: exit status $status"
-err_has 'attscope: stopped; the same command goes on where it was'
+err_has 'attscope: stopped; repeat the command to continue'
 grep -q '"status": "stopped"' out/cut/sweep.json || fail 'sweep.json does not say that it was stopped'
 interrupt KILL killed 2>/dev/null
 [ $status -eq 137 ] || fail "killed: exit status $status"

@@ -97,9 +97,9 @@ err_has 'attscope: nowhere does not exist'
 
 # A note lists the flags that differ from the checkpoint, and only those.
 run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.3 --std 0.3 --crop-pct 0.9 --crop-mode border
-err_has "; --mean, --crop-pct, --crop-mode: as asked for"
+err_has "; --mean, --crop-pct, --crop-mode: as given"
 run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.4
-! grep -q 'as asked for' stderr || fail "$command_line: the mean is the checkpoint's"
+! grep -q 'as given' stderr || fail "$command_line: the mean is the checkpoint's"
 
 # A folder with a training is not changed by a new one.
 train 1 whole --epochs 3
@@ -434,7 +434,7 @@ run 0 train folders --initial-checkpoint out/tuned/last.safetensors --num-classe
     --warmup-epochs 0 --threads 2 --output out --experiment spare
 for name in ants spare; do
     run 0 validate folders --checkpoint out/$name/last.safetensors
-    err_has "4 images, 2 classes, numbered by the training's names"
+    err_has "4 images, 2 classes, numbered by the class names of the training"
     ! grep -q 'the evaluation means' stderr || fail "$command_line: a note doubts the labels although the class names are the training's"
     run 0 measure out/$name/last.safetensors folders --with accuracy
 done

@@ -37,7 +37,7 @@ static void tensors_and_metadata_are_read(void **state)
     assert_int_equal(att_tensors_read_f32(file, 3, out, 3), ATT_OK);
     assert_true(out[0] == 1 && out[1] == -2 && out[2] == 0x1p-24F);
     assert_int_equal(att_tensors_read_f32(file, 2, out, 3), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "tensor b has 2 elements; 3 were asked for");
+    assert_message_has(self, "tensor b has 2 elements; 3 requested");
     assert_int_equal(att_tensors_read_f32(file, 5, out, 3), ATT_ERR_ARGUMENT);
     assert_int_equal(att_tensors_read_f32(file, -1, out, 3), ATT_ERR_ARGUMENT);
     assert_int_equal(att_tensors_read_f32(file, 0, out, 1), ATT_ERR_UNSUPPORTED);

@@ -71,7 +71,7 @@ static void dimensions_come_from_tensors(void **state)
                     (int)(192 * att_options_number(&expected, "mlp_ratio", -1)));
         att_options_set(&identity.options, "mlp_ratio", att_options_number(&expected, "mlp_ratio", -1));
         same_options(&identity.options, &expected);
-        says(identity.origin, "architecture: as asked for");
+        says(identity.origin, "architecture: as given");
         says(identity.origin, "preprocessing: the model's defaults");
         says(identity.origin, "patch_size 8");
         att_model_destroy(&model);

@@ -242,7 +242,7 @@ static void tensors_of_another_network_are_refused(void **state)
     att_identity found;
     write_model(p, "resnet32", NULL, false);
     assert_int_equal(identify(p, "resnet20", NULL, &found), ATT_ERR_MISMATCH);
-    says(att_context_message(p->context), "its tensors are not those of resnet20, they fit resnet32");
+    says(att_context_message(p->context), "its tensors are not those of resnet20; they fit resnet32");
     assert_int_equal(identify(p, "vit_tiny_patch16_224", NULL, &found), ATT_ERR_MISMATCH);
     att_options_set(&options, "depth", 32);
     CHECK(p->context, identify(p, "resnet20", &options, &found));

@@ -98,7 +98,7 @@ static void a_file_is_preprocessed_as_its_tag_says(void **state)
     assert_true(identity.preprocess.crop_pct == 1);
     /* tensors take precedence over the tag */
     assert_int_equal(att_options_number(&identity.options, "num_classes", -1), 7);
-    says(identity.origin, "architecture: as asked for (deit3_small_patch16_224.fb_in22k_ft_in1k)");
+    says(identity.origin, "architecture: as given (deit3_small_patch16_224.fb_in22k_ft_in1k)");
     CHECK(p->context, identify(p, "deit3_small_patch16_224_in21ft1k", NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 1);
     says(identity.brief,
