@@ -54,9 +54,9 @@ grep -qE '"count": ?15' result.json || fail 'validate did not count 15 images'
 mkdir -p names/val && cp -r data/train names/train && cp -r data/train/dog names/val/dog && cp "$images/420.jpg" names/train/cat/3.jpg
 # shellcheck disable=SC2086
 run 0 train names $small $short --experiment names
-err_has 'names, val: 8 images, 2 classes, numbered by the training'"'"'s names'
+err_has 'names, val: 8 images, 2 classes, numbered by the class names of the training'
 run 0 validate names --checkpoint out/names/last.safetensors
-err_has 'names, val: 8 images, 2 classes, numbered by the training'"'"'s names'
+err_has 'names, val: 8 images, 2 classes, numbered by the class names of the training'
 trained=$(sed -n 's/.*"eval_loss": *\([0-9.]*\).*/\1/p' out/names/metrics.jsonl | tail -1)
 grep -qF "loss $(printf %.4f "$trained")" stdout || fail "validate and training differ: $trained, $(cat stdout)"
 mv names/val/dog names/val/wolf
