@@ -35,7 +35,7 @@ const att_op att_op_sum_lanes = {
 
 /* --- sum_squares -------------------------------------------------------------------------------------------------- */
 
-enum { BLOCK = 4096 }; /* elements per sum of squares; threads share updates in multiples of this */
+enum { BLOCK = 4096 }; /* elements per sum of squares; threads share updates in multiples of this number */
 
 static att_status infer_squares(att_infer *infer)
 {

@@ -22,11 +22,13 @@ enum { BLOCK_ELEMENTS = 1 << 18 };
  * instead. */
 typedef struct conv2d {
     const att_tier_functions *functions;
-    att_conv_spec spec;                  /* of a piece of whole samples */
-    int64_t group, slices, pieces;       /* pieces: total number */
-    int64_t from_elements, to_elements;  /* elements of one row of a sample's map */
-    att_dtype from, to;                  /* types of the convolution's input and output */
-    bool widened, finishes, sums, relu;  /* widened: operands are bf16, the convolution runs in f32 */
+    att_conv_spec spec;                 /* of a piece of whole samples */
+    int64_t group, slices, pieces;      /* pieces: number of all pieces or slices */
+    int64_t from_elements, to_elements; /* elements of one row of a sample's map */
+    att_dtype from, to;                 /* types of the convolution's input and output */
+    /* widened: operands are bf16, the convolution runs in f32. finishes: a step follows the convolution. sums: the f32
+     * result of the convolution is in scratch. */
+    bool widened, finishes, sums, relu;
     size_t from_at, sums_at, vectors_at; /* offsets: of the widened input and of the sums in scratch; of the factors for
                                             finish_channels() in packed memory */
     int convs;
@@ -207,7 +209,7 @@ static att_status prepare_as(const att_problem *problem, att_conv_kind kind, boo
     return ATT_OK;
 }
 
-/* Even if the processor supports bf16, oneDNN may lack a bf16 convolution. Then the operands are widened to f32. */
+/* If oneDNN has no bf16 convolution, although the processor supports bf16, the operands are widened to f32. */
 static att_status prepare_kind(const att_problem *problem, att_conv_kind kind, att_prepared *prepared)
 {
     bool is_bf16 = problem->in[0].dtype == ATT_BF16, has_bf16 = att_context_has_bf16(problem->context);

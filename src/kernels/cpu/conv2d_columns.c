@@ -4,16 +4,16 @@
 #include "kernels/cpu/shape.h"
 #include "ops/conv2d.h"
 
-/* The gradient of a convolution's weight, computed like that of a linear layer. The layer's inputs are the columns:
- * [places, C kernel_h kernel_w], for each output position the elements of x in its window, in the weight's order. They
- * are computed for a chunk of positions at a time. For 1 x 1 kernels the columns are x itself. */
+/* The gradient of a convolution's weight, computed like that of a linear layer whose inputs are the columns of x
+ * (im2col): [places, C kernel_h kernel_w], for each output position the elements of x in its window, in the weight's
+ * order. Columns are computed for a chunk of positions at a time. For 1 x 1 kernels the columns are x itself. */
 
 enum { DY, X, IN };
 
 /* positions per chunk: the rows that one pass of the product takes */
 enum { PLACES = 128, PLACES_BF16 = 256 };
 
-/* The product for one number of positions. */
+/* The product, prepared for one number of positions. */
 typedef struct product {
     const att_kernel *kernel;
     att_problem problem; /* a linear_weight_grad problem; nobody reads its second output */
@@ -51,7 +51,7 @@ static att_status prepare_product(const att_problem *problem, const columns *c, 
     return ATT_OK;
 }
 
-/* Accepts a product that was not prepared. */
+/* Does nothing if the product was not prepared. */
 static void release_product(att_context *context, product *p)
 {
     if (p->kernel && p->kernel->release)

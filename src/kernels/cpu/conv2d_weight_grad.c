@@ -72,7 +72,7 @@ static att_status prepare_f32(const att_problem *problem, att_prepared *prepared
     return prepare_as(problem, ATT_F32, prepared);
 }
 
-/* oneDNN may lack a bf16 kernel; then f32. */
+/* Falls back to f32 if oneDNN lacks a bf16 kernel. */
 static att_status prepare_bf16(const att_problem *problem, att_prepared *prepared)
 {
     att_status status = prepare_as(problem, ATT_BF16, prepared);

@@ -13,7 +13,8 @@
 /* Inputs of conv2d. */
 enum { ATT_CONV_X, ATT_CONV_WEIGHT, ATT_CONV_BIAS, ATT_CONV_RESIDUAL, ATT_CONV_GAMMA };
 
-/* Computes y = scale sum + shift from the norm and the bias, or from the bias alone. in: as for pack(). */
+/* Computes the factors and addends in y = scale sum + shift from the norm and the bias, or from the bias alone. in: as
+ * for pack(). */
 static inline void att_conv_fill_vectors(const att_problem *problem, const void *const *in, float *scale, float *shift)
 {
     const float *bias = in[ATT_CONV_BIAS], *gamma = in[ATT_CONV_GAMMA], *beta = in[ATT_CONV_GAMMA + 1];
@@ -27,7 +28,7 @@ static inline void att_conv_fill_vectors(const att_problem *problem, const void 
     }
 }
 
-/* Two nodes may share a weight and its norm but have different eps. */
+/* The key contains eps, because two nodes may share a weight and its norm but differ in eps. */
 static inline uint64_t att_conv_vectors_key(const att_problem *problem, uint64_t key, bool finishes)
 {
     uint64_t eps;

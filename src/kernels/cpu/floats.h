@@ -23,7 +23,7 @@ static inline bool att_none_bf16(const att_desc *descs, int count, unsigned but)
 }
 
 /* For accepts(): whether all float inputs and outputs are f32, except those whose bit is set in `in` or `out`, which
- * may also be bf16. (Sums of losses are f64; only input 0 is checked for f64.) */
+ * may also be bf16. Of the inputs, only input 0 is checked for f64, because sums of losses are f64. */
 static inline bool att_accepts_bf16(const att_problem *problem, unsigned in, unsigned out)
 {
     return problem->in[0].dtype != ATT_F64 && att_none_bf16(problem->in, problem->in_count, in) &&

@@ -21,7 +21,7 @@ typedef struct att_product_spec {
     bool b_transposed;   /* b is stored as [columns, inner] */
     bool pack;           /* b is in the product's own layout, written by att_product_pack() */
     bool bias;
-    const struct att_product *layout_of; /* use the layout of b of this packed product; NULL: an own layout */
+    const struct att_product *layout_of; /* pack b in this product's layout; NULL: in a layout of its own */
 } att_product_spec;
 
 typedef struct att_product att_product;

@@ -18,7 +18,7 @@ typedef struct att_conv_spec {
     int64_t samples, height, width, inputs, out_h, out_w, outputs, kernel_h, kernel_w;
     int64_t stride, dilation, groups, above, left;
     att_dtype dtype, to; /* ATT_F32 or ATT_BF16: of the operands, and of the result; the weight's gradient is f32 */
-    const struct att_conv *layout_of; /* use this convolution's layout of the packed weight; NULL: an own layout */
+    const struct att_conv *layout_of; /* pack the weight in this convolution's layout; NULL: in a layout of its own */
 } att_conv_spec;
 
 typedef struct att_conv att_conv;

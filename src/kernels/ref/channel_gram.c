@@ -38,8 +38,8 @@ static double mean_of_samples(const att_call *call, int64_t column)
     return mean;
 }
 
-/* Merged like moments: n C = sum of the samples' grams + n_sample sum (m_s - m)' (m_s - m). Of two symmetric elements,
- * both are computed from the one in the upper triangle. */
+/* Merged like moments: n C = sum of the samples' grams + n_sample sum (m_s - m)' (m_s - m). An element below the
+ * diagonal is computed as its mirror image above, so that the result is exactly symmetric. */
 static double merged(const att_call *call, int64_t row, int64_t column)
 {
     int64_t columns = ref_dim(call, 0, 1), count = att_shape_count(call->problem->in[0].shape);

@@ -2,7 +2,7 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* Of the logits in input `logits`. */
+/* ln of the sum of e^logit over the classes of a sample, with the logits in input `logits`. */
 static double log_sum_exp(const att_call *call, int logits, int64_t sample, int64_t classes)
 {
     double largest = -INFINITY, sum = 0;
@@ -13,7 +13,7 @@ static double log_sum_exp(const att_call *call, int logits, int64_t sample, int6
     return largest + log(sum);
 }
 
-/* t_c of a sample, from the input after the logits; NaN if the class index is out of range. */
+/* The target t_c of a sample, from the input after the logits; NaN if the class index is out of range. */
 static double target_at(const att_call *call, int logits, int64_t sample, int64_t c, int64_t classes)
 {
     const att_desc *target = &call->problem->in[logits + 1];
@@ -34,7 +34,7 @@ static att_status run_loss(const att_call *call)
         double lse = log_sum_exp(call, 0, sample, classes), loss = 0;
         for (int64_t c = 0; c < classes; c++) {
             double t = target_at(call, 0, sample, c, classes);
-            if (t != 0) /* avoids 0 times infinity for a logit of -infinity without target */
+            if (t != 0) /* avoids 0 times infinity if the logit is -infinity */
                 loss += t * (lse - ref_in(call, 0, sample * classes + c));
         }
         ref_out(call, 0, sample, loss);

@@ -9,7 +9,8 @@ static double cosine(int64_t i, int k, int length)
     return cos(pi * k * ((double)i + 0.5) / length) / sqrt(length) * (k > 0 ? sqrt(2) : 1);
 }
 
-/* Weight of position p of `size` in the sum over `length` window means times the cosine of frequency k. */
+/* Weight of element p of an axis of `size` elements in sum_i B(i, k, length) mean(window i), where adaptive average
+ * pooling divides the axis into `length` windows. */
 static double count_of(int64_t p, int64_t size, int k, int length)
 {
     double sum = 0;

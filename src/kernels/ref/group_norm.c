@@ -14,8 +14,9 @@ static int64_t groups_of(const att_call *call)
     return ATT_ATTRS(call->problem, group_norm)->groups * call->problem->group;
 }
 
-/* Group `number`, counted over all samples. Its channels have the same number of rows, so its mean is the mean of their
- * means; its sum of squares is the sum of theirs plus rows times the squared distances of their means. */
+/* Group `number`, counted over all samples. All channels have the same number of rows, so the group's mean is the mean
+ * of the channel means. The group's sum of squares is the sum of the channels' sums, plus rows times the squared
+ * distances of the channel means from the group's mean. */
 static group group_at(const att_call *call, int x, int moments, int64_t number)
 {
     const att_group_norm_attrs *attrs = call->problem->attrs;

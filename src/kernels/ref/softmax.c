@@ -1,7 +1,7 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* fmax() ignores NaN; the sum of exponentials is then NaN. */
+/* The largest element. fmax() ignores NaN, but an element that is NaN makes the sum of exponentials NaN. */
 static double largest_of(const att_call *call, int64_t first, int64_t columns)
 {
     double largest = ref_in(call, 0, first);

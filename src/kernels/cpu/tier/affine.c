@@ -27,7 +27,7 @@ typedef struct product {
     float *rows; /* scratch for copies of rows, if product_copies() */
 } product;
 
-/* Whether rows must be copied because they are not elements of the product in place. */
+/* Whether rows must be copied because gemm() cannot read them in place. */
 static bool product_copies(const product *p)
 {
     return p->elements == GEMM_WIDENED || (p->elements == GEMM_PAIRS && p->inputs % 2);
@@ -204,7 +204,7 @@ static int64_t rows_numbers(const product *p)
     return product_copies(p) ? product_chunk(p) * product_stride(p) : 0;
 }
 
-/* The part's rows of each sample. Without a gate, all samples form a single one. */
+/* The part's rows of each sample. Without a gate, all samples are treated as one. */
 typedef struct samples {
     int64_t count, rows;
     att_range part;

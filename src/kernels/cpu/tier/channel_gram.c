@@ -49,8 +49,8 @@ ATT_INLINE void estimate_mean(const gram *g, const void *x, int64_t first, bool 
     }
 }
 
-/* Packs `count` rows from element `first` on, minus the estimated mean; columns past the last are 0. The sums start at
- * 0 in each call, because a long sum of rounded bf16 differences drifts. */
+/* Packs `count` rows from element `first` on, minus the estimated mean; columns past the last are 0. The local sums
+ * start at 0 in each call, because a long sum of rounded bf16 differences drifts. */
 ATT_INLINE void pack_rows(const gram *g, const void *x, int64_t first, int64_t count, bool is_bf16)
 {
     for (int64_t column = 0; column < g->columns; column += VW) {

@@ -15,8 +15,8 @@
 enum {
     CHANNELS_VECTORS = 4,
     CHANNELS_BLOCK = CHANNELS_VECTORS * VW,
-    CHANNELS_WIDE = 512, /* rows of this width are not combined any further, even if they are not whole blocks */
-    CHANNELS_TILE = 4096 /* elements per tile */
+    CHANNELS_WIDE = 512, /* rows of at least this width are not combined further, even if not whole blocks */
+    CHANNELS_TILE = 4096 /* elements per tile, within 4 to 64 wide rows */
 };
 
 typedef struct channels {
@@ -282,7 +282,7 @@ ATT_INLINE void channels_sum_rest(channel_sums s, int64_t first, int64_t begin, 
 }
 
 /* Adds rows [begin, end) to the columns `part` of wide rows, which are whole blocks except at the end. The sums must be
- * zero before. */
+ * zero on entry. */
 ATT_INLINE void channels_sum(channel_sums s, const channels *c, int64_t begin, int64_t end, att_range part,
                              bool a_is_bf16, bool b_is_bf16)
 {
@@ -318,8 +318,8 @@ static inline att_range channels_columns(const channels *c, int64_t begin, int64
     return (att_range){begin * CHANNELS_BLOCK, last < c->wide ? last : c->wide};
 }
 
-/* The columns of wide rows of `sample` that belong to a part, whose pieces of all samples are `own_pieces`. Empty if
- * begin = end. */
+/* The part's columns of the wide rows of `sample`; empty if begin = end. own_pieces: the part's pieces, counted over
+ * all samples. */
 static inline att_range channels_share(const channels *c, att_range own_pieces, int64_t sample)
 {
     int64_t pieces = channels_pieces(c), begin = own_pieces.begin - sample * pieces,

@@ -64,7 +64,8 @@ static size_t padded_bytes(const conv *c)
     return c->padding > 0 ? (size_t)(c->height * c->row) * sizeof(float) : 0;
 }
 
-/* Whether anything is done after the sums. oneDNN computes plain sums, as in training. */
+/* Whether a norm, bias, residual or ReLU follows the sums. Convolutions without these, as in training, are left to
+ * oneDNN. */
 static bool finishes(const att_problem *problem)
 {
     bool found = ATT_ATTRS(problem, conv)->activation == ATT_ACT_RELU;

@@ -7,14 +7,15 @@
 
 /* Convolutions between few maps, such as the 7 x 7 convolution over a mean and a maximum in pixel attention. With so
  * few channels, vectors hold pixels instead: each map becomes a padded plane, and each output is a sum of shifted rows.
- * The data gradient is the same with the kernel rotated. The weight gradient is a sum of products with shifted rows. */
+ * The data gradient is the same computation with the kernel rotated. The weight gradient is a sum of products with
+ * shifted rows. */
 enum { MOST_MAPS = 4, ROWS = 4, MOST_TAPS = 7 };
 
 enum { WEIGHT = ATT_CONV_WEIGHT };
 
 typedef struct planes {
     bool back;
-    int64_t inputs, outputs, height, width; /* of the input */
+    int64_t inputs, outputs, height, width; /* height, width: of the input */
     int64_t out_h, out_w, kernel_h, kernel_w;
     int64_t above, left; /* padding */
     int64_t row, rows;   /* size of a padded plane */
@@ -40,7 +41,8 @@ static planes planes_of(const att_problem *problem, bool back)
                     .rows = to[0] + kernel[0] - 1};
 }
 
-/* Whether anything is added to the sums; for the data gradient, also whether it is masked by a ReLU. */
+/* Whether the problem has an operand that this kernel does not support: a residual, a pooled gradient, or the output of
+ * a ReLU that masks the data gradient. */
 static bool adds(const att_problem *problem, bool back)
 {
     enum { GRAD_RESIDUAL = 2, RELU_OUTPUT, POOLED };
@@ -267,7 +269,7 @@ static att_status weight_prepare(const att_problem *problem, att_prepared *prepa
     return ATT_OK;
 }
 
-/* Adds to the sums of `taps` adjacent weights. x: the first row that the first of them reads. */
+/* Adds to the sums of `taps` adjacent weights. x: the first row that the first of these weights reads. */
 ATT_INLINE void add_taps(const planes *p, int taps, const float *dy, const float *x, float *sums)
 {
     vf sum[MOST_TAPS];
@@ -283,7 +285,7 @@ ATT_INLINE void add_taps(const planes *p, int taps, const float *dy, const float
         v_store(sums + tap * VW, sum[tap]);
 }
 
-/* Adds one row of a window. Several taps at a time, so that their sums are independent. */
+/* Adds to the sums of one row of the window, for several taps at a time, because their sums are independent. */
 static void add_window_row(const planes *p, const float *dy, const float *x, float *sums)
 {
     int64_t tap = 0;

@@ -10,7 +10,7 @@
  * keeps its element if w 2^-32 >= rate. */
 typedef struct draws {
     uint64_t key;
-    uint64_t least; /* smallest word that keeps; 2^32: none does */
+    uint64_t least; /* smallest word that keeps its element; 2^32: no word does */
     float keep;     /* factor of kept elements */
 } draws;
 

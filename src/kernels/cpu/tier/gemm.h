@@ -150,7 +150,7 @@ static inline void gemm(gemm_elements elements, int64_t rows, int64_t columns, i
 
 /* --- copying matrices to the layout of products------------------------------------------------------------------- */
 
-/* A vector of elements that begins with x's number i; zeros in place of numbers from `end` on. */
+/* A vector of elements that begins with number i of x; zeros in place of numbers from `end` on. */
 ATT_INLINE vf gemm_get(gemm_elements elements, const void *x, int64_t i, int64_t end)
 {
     return elements == GEMM_PAIRS ? v_get_pairs(x, i, end) : v_get_until(x, i, end, elements == GEMM_WIDENED);
@@ -177,14 +177,14 @@ ATT_INLINE void gemm_copy_rows_as(gemm_elements elements, const void *x, int64_t
 }
 
 /* Copies rows [rows, width], which begin at number `from` of x, `stride` apart, to rows of elements, `padded` apart and
- * zero-padded to whole vectors: an A with inner dimension width. */
+ * zero-padded to whole vectors: the result is an A whose inner dimension is `width`. */
 static inline void gemm_copy_rows(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
                                   int64_t width, float *to, int64_t padded)
 {
     GEMM_FOR(elements, gemm_copy_rows_as, x, from, stride, rows, width, to, padded);
 }
 
-/* The same for a B (with stride) with inner dimension rows. */
+/* The same for a B that has a stride and whose inner dimension is `rows`. */
 static inline void gemm_copy_columns(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
                                      int64_t width, float *to, int64_t padded)
 {
@@ -197,8 +197,8 @@ static inline void gemm_copy_columns(gemm_elements elements, const void *x, int6
             v_store(to + i, v_get_two_rows(x, from + i, rows > 1 ? stride : 0, from + width));
 }
 
-/* Transposes a square of vectors: lane i of x[j] moves to lane j of x[i], in log2(VW) rounds of interleaving both
- * halves. */
+/* Transposes a square of vectors: lane i of x[j] moves to lane j of x[i], in log2(VW) rounds, each of which interleaves
+ * both halves. */
 ATT_INLINE void gemm_transpose_vectors(vf x[VW])
 {
     for (int round = 1; round < VW; round *= 2) {

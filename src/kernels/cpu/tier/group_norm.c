@@ -7,9 +7,9 @@ static int64_t rows_of(const att_call *call, const att_desc *x)
     return att_rows(call, x) / call->problem->group;
 }
 
-/* For one sample of `rows` rows: the mean of each channel's group, and 1 / sqrt(variance + eps). The channels of a
- * group have the same number of rows, so its mean is the mean of their means; its sum of squares is the sum of theirs
- * plus rows times the squared distances of their means. */
+/* For one sample of `rows` rows: the mean of each channel's group, and 1 / sqrt(variance + eps). All channels have the
+ * same number of rows, so a group's mean is the mean of its channel means. The group's sum of squares is the sum of its
+ * channels' sums, plus rows times the squared distances of the channel means from the group's mean. */
 static void fill_statistics(const att_group_norm_attrs *attrs, const channels *c, const float *moments, int64_t rows,
                             float *mean, float *rstd)
 {

@@ -52,7 +52,7 @@ ATT_INLINE float product_of(const att_call *call, int64_t at, int64_t end, vf in
     return v_sum(sum);
 }
 
-/* The divisor of a clamped row is the constant eps. */
+/* A row whose norm is below eps is divided by the constant eps, which has no gradient. */
 ATT_INLINE void l2_norm_grad_as(const att_call *call, bool dy_is_bf16)
 {
     const float *norms = call->in[2];

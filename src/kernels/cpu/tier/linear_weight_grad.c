@@ -55,6 +55,7 @@ static void add_pairs(const float *dy, int64_t depth, int64_t count, float *db)
         v_store_part(db + c, v_load_part(db + c, left) + sum, left);
     }
 }
+
 /* Columns [first, first + count) of dy as a transposed A: in place, or packed. */
 static gemm_a operand_dy(gemm_elements elements, const void *dy, int64_t from, int64_t outputs, int64_t rows,
                          int64_t count, float *packed)

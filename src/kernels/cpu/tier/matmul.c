@@ -8,7 +8,7 @@
 enum { A, B };
 
 enum {
-    SMALL = 15 * 1024, /* most elements of b; from about 128 x 128 on oneDNN is as fast, from 256 x 256 on faster */
+    SMALL = 15 * 1024, /* most elements of b; oneDNN is as fast from about 128 x 128 on, and faster from 256 x 256 on */
     BLOCK_ROWS = 32    /* rows of y per block, if they are computed in scratch */
 };
 

@@ -18,8 +18,8 @@ static inline moments moments_at(const channels *c, float *scratch)
     return (moments){scratch, scratch + c->wide, scratch + 2 * c->wide};
 }
 
-/* Weights for merging `more` numbers into lanes of `count` numbers: of the difference of the means for the mean, and of
- * its square for the squares. */
+/* Weights for merging `more` numbers into moments of `count` numbers, with the difference d of both means: mean +=
+ * weight.mean d, and squares += weight.squares d^2. */
 typedef struct moments_weights {
     float mean, squares;
 } moments_weights;

@@ -59,7 +59,7 @@ static att_range places_of(const axis *a, int64_t at)
     return (att_range){first > 0 ? (first + a->stride - 1) / a->stride : 0, end < a->places ? end : a->places};
 }
 
-/* Sample, rows and columns of a window, which is counted over all samples. */
+/* Sample, rows and columns of a window. Windows are counted over all samples. */
 typedef struct place {
     int64_t sample;
     span rows, columns;
@@ -140,7 +140,7 @@ ATT_INLINE void add_to_maximum(const att_call *call, const pool *p, int64_t wind
     place at = place_of(p, window);
     int64_t end = p->channels - c;
     vf best = v_set(-__builtin_inff());
-    vi index = {0}, number = {0}; /* index of the first element, which stays if all are minus infinity */
+    vi index = {0}, number = {0}; /* index 0, the first element, stays if all elements are minus infinity */
     for (int64_t i = at.rows.begin; i < at.rows.end; i++)
         for (int64_t j = at.columns.begin; j < at.columns.end; j++, number += 1) {
             int64_t pixel = pixel_of(p, at.sample, i, j) + c;

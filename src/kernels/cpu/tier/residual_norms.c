@@ -67,7 +67,7 @@ ATT_INLINE vf from_key(vu key)
     return (vf)(key ^ ((vu)((vi)~key >> 31) | 0x80000000u));
 }
 
-/* For each of VW columns, the element with `place` smaller ones, found bit by bit from the highest. */
+/* For each of VW columns, the element at index `place` in ascending order, found bit by bit from the highest bit. */
 ATT_INLINE vf select_place(const vu *keys, int64_t rows, int64_t place)
 {
     vu found = {0};

@@ -5,7 +5,7 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/update.h"
 
-enum { GRAIN = 4096 }; /* elements per sum of squares; parts share elements in multiples of this */
+enum { GRAIN = 4096 }; /* elements per sum of squares; parts share elements in multiples of this number */
 
 static att_status sum_lanes_run(const att_call *call)
 {
