@@ -33,8 +33,8 @@ typedef struct bench {
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 
-/* Builds a graph with one attention. The grid, which the expected distance needs, has rows of 64 tokens if these fill
- * it, else a single row. */
+/* Builds a graph with one attention. The expected distance needs a grid of tokens: rows of 64 tokens if the number of
+ * tokens is a multiple of 64, else a single row. */
 static att_status build(const bench *b, int64_t tokens, att_graph **out)
 {
     const att_bench_attention_options *options = b->options;

@@ -72,8 +72,8 @@ static att_status add_linear(att_gemm *gemm, const att_graph *graph, const att_n
     return add_shape(gemm, &added);
 }
 
-/* Adds a convolution as a product on columns: the window of each pixel (C / groups times the kernel's area) by the
- * weights of a group. */
+/* Adds a convolution as a product on columns (im2col): per group, the window of each output pixel (C / groups times the
+ * kernel's area) by the weights of the group. */
 static att_status add_convolution(att_gemm *gemm, const att_graph *graph, const att_node *node, int64_t batch)
 {
     att_shape weight = att_value_shape(graph, node->in[1]), y = att_value_shape(graph, node->out[0]);

@@ -11,7 +11,7 @@
 #include "core/random.h"
 #include "graph/registry.h"
 
-/* Minimum duration of a timed run; a run repeats the call until it lasts that long. */
+/* Minimum duration of a timed run in seconds. A run repeats the call until it lasts this long. */
 static const double MIN_SECONDS = 1e-3;
 
 /* The problem of one case, its operands, and the kernel that is being timed. */

@@ -19,7 +19,7 @@ static void name_row(const att_flags *flags, int row, char where[WHERE])
         snprintf(where, WHERE, "--%s", flag->name);
 }
 
-/* att_flag_format() reads as many numbers as the count says. */
+/* Checks the count of an ATT_FLAG_INTS before att_flag_format() reads that many numbers. */
 static att_status check_count(const att_flags *flags, const att_flag *flag, const char *where, const void *at)
 {
     int count = 0, most = flag->kind == ATT_FLAG_TEXTS ? ATT_MOST_TEXTS : att_flag_numbers(flag);
@@ -34,7 +34,8 @@ static att_status check_count(const att_flags *flags, const att_flag *flag, cons
     return att_fail(flags->context, ATT_ERR_ARGUMENT, "%s: its count is %d, expected 0 to %d", where, count, most);
 }
 
-/* Formats the value and stores the text in *scratch, so that the checks are those of flags. */
+/* Formats the value as text and stores the text in *scratch as if it came from a flag, so that the same checks apply.
+ */
 static att_status check_row(const att_flags *flags, int row, const void *values, void *scratch)
 {
     const att_flag_place place = att_flags_at(flags, row);

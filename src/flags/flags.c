@@ -94,7 +94,7 @@ static bool allocate_rows(att_flags *flags)
     return flags->rows && flags->offsets && flags->groups && flags->names && flags->defaults;
 }
 
-/* Names of declared options have underscores, names of flags have dashes. */
+/* Fills the table. Names of declared options have underscores, and names of flags have dashes. */
 static void fill(att_flags *flags)
 {
     int most = most_rows(flags);

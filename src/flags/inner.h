@@ -10,7 +10,7 @@ struct att_flags {
     att_flag_use *uses; /* groups with rows, in order */
     int use_count;
     att_flag *rows;
-    size_t *offsets;               /* of each row's struct */
+    size_t *offsets;               /* offset of each row's struct in the table's struct */
     const att_flag_group **groups; /* of each row */
     char (*names)[ATT_OPTION_KEY];
     int count;
@@ -20,21 +20,21 @@ struct att_flags {
 /* A row that was found by its name. */
 typedef struct att_named_flag {
     const att_flag *flag; /* NULL: no such flag */
-    size_t at;            /* of its value in the table's struct */
+    size_t at;            /* offset of the flag's value in the table's struct */
     bool no;              /* found as --no-name */
 } att_named_flag;
 
 att_named_flag att_flags_by_name(const att_flags *flags, const char *name);
 att_named_flag att_flags_by_letter(const att_flags *flags, char letter);
-/* Whether the flag is true or false. */
+/* Whether the flag's value is true or false. */
 bool att_flag_is_truth(const att_flag *flag);
 /* Whether the value is a list of numbers, possibly of one number. */
 bool att_flag_is_list(const att_flag *flag);
 /* Reads the count of an ATT_FLAG_INTS. values: its first number. */
 int att_flag_ints_count(const att_flag *flag, const void *values);
 
-/* Stores a value. where: the flag in messages, "--lr" or "recipe.yaml, line 3: lr". ERR_ARGUMENT if a text is wrong or
- * there are too many texts. */
+/* Stores a value. where: the flag in messages, "--lr" or "recipe.yaml, line 3: lr". Returns ERR_ARGUMENT if a text is
+ * invalid or there are too many texts. */
 att_status att_flags_store(const att_flags *flags, const att_named_flag *named, const char *where,
                            const char *const *texts, int count, void *values);
 /* Writes what a value must be, "a number from 0 to 1", and returns `text`. */

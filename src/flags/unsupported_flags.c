@@ -179,7 +179,8 @@ att_flag_words att_unsupported_flag_takes(const char *name)
     return index >= 0 ? ignored[index].takes : ATT_TAKES_UNKNOWN;
 }
 
-/* timm takes any word after the flag as its value, even a data set. attscope takes known backends only. */
+/* Whether the word is a backend of torch.compile(). timm takes any word after the flag as its value, even a data set;
+ * attscope takes known backends only. */
 bool att_is_torch_compiler(const char *word)
 {
     static const char *const names[] = {"inductor", "cudagraphs", "eager",    "aot_eager", "aot_ts",

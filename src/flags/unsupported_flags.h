@@ -10,7 +10,8 @@
 bool att_unsupported_flag_is_missing(const char *name, const char **instead);
 /* Whether attscope lacks the flag, but this value turns it off: "--cooldown-epochs 0". */
 bool att_unsupported_flag_is_idle(const char *name, const char *word);
-/* The same for an entry of a file such as the args.yaml of a timm run, also for flags that only affect speed. */
+/* As att_unsupported_flag_is_idle(), for an entry of a file such as the args.yaml of a timm run, and also for flags
+ * that only affect speed. */
 bool att_unsupported_entry_is_idle(const char *name, const char *const *values, int count);
 
 /* How many words after a flag are its values, as in timm's parser. */
@@ -22,15 +23,16 @@ typedef enum att_flag_words {
     ATT_TAKES_SEVERAL,  /* up to the next flag */
 } att_flag_words;
 
-/* For a flag or config key that only affects the speed, memory, device or processes of PyTorch: attscope's results do
- * not depend on it. */
+/* How many values a flag or config key takes that only affects the speed, memory, device or processes of PyTorch.
+ * attscope's results do not depend on such a flag. */
 att_flag_words att_unsupported_flag_takes(const char *name);
 bool att_is_torch_compiler(const char *word);
-/* Whether such a flag accepts this value: flags of ATT_TAKES_NOTHING accept true and false only. */
+/* Whether a flag that att_unsupported_flag_takes() knows accepts this value: flags of ATT_TAKES_NOTHING accept true and
+ * false only. */
 bool att_unsupported_flag_accepts(const char *name, const char *word);
-/* The names of such flags, NULL past the last. */
+/* Name `index` of these flags; NULL past the last. */
 const char *att_unsupported_flag_ignored_name(int index);
-/* Adds such a flag to the list unless it is in the list already. Ignores other names. */
+/* Adds one of these flags to the list unless it is in the list already. Ignores other names. */
 void att_unsupported_flag_ignore(att_ignored_flags *list, const char *name);
 
 #endif

@@ -93,7 +93,7 @@ static bool store_real(const att_flag *flag, const char *text, void *to)
     return true;
 }
 
-/* These return how many of the texts were stored, from the first; the next one is wrong. */
+/* The following functions return how many of the texts were stored, from the first on; the next text is invalid. */
 
 static int store_reals(const att_flag *flag, const char *const *texts, int count, att_reals *reals)
 {
@@ -193,8 +193,8 @@ static bool store_declared(const att_named_flag *named, const char *const *texts
     return true;
 }
 
-/* Returns how many of the texts were stored; the next one is wrong. Of a pair and a declared option all are stored or
- * none. */
+/* Returns how many of the texts were stored; the next text is invalid. For a pair or a declared option, either all
+ * texts are stored or none. */
 static int store(const att_named_flag *named, const char *const *texts, int count, const void *otherwise, void *to)
 {
     switch (named->flag->kind) {

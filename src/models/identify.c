@@ -280,7 +280,9 @@ static att_option_values find_differing(const att_option_table *table, const att
 
 /* The variants whose tensors fit: exactly, or else with other values of some options. */
 typedef struct nearest {
-    att_option_values found, differing; /* options from the tensors; options whose values no name gives */
+    /* found: options from the tensors. differing: those of `found` in which the file's network may differ from the
+     * named networks. */
+    att_option_values found, differing;
     att_text names;
     bool exact;
 } nearest;

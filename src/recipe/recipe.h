@@ -1,4 +1,4 @@
-/* recipe/recipe.h - shared by the flag tables of a recipe; checking a recipe and applying it. */
+/* recipe/recipe.h - functions that the flag tables of a recipe share, and functions that check and apply a recipe. */
 #ifndef ATT_RECIPE_RECIPE_H
 #define ATT_RECIPE_RECIPE_H
 
@@ -8,13 +8,14 @@
 
 /* The declaration of a network option by the first family that has it; NULL: no family has it. */
 const att_option *att_declared_find(const char *key);
-/* Increments *count, and appends the row if `most` allows it. */
+/* Increments *count. Appends the row if `rows` has fewer than `most` rows. */
 void att_put_row(const att_flag *row, att_flag *rows, int most, int *count);
 
 /* --- applying a recipe -------------------------------------------------------------------------------------------- */
 
-/* Checks every value by the rules of its flag, replaces texts that are NULL by their defaults, moves short forms of
- * options into the options, and refuses settings that contradict each other. */
+/* Checks every value by the rules of its flag, replaces texts that are NULL by their defaults, moves the values of
+ * short forms (such as input_size and adaptor) into the options that they stand for, and refuses settings that
+ * contradict each other. */
 att_status att_recipe_resolve(att_context *context, att_recipe *recipe);
 /* Refuses keys that no task declares. */
 att_status att_recipe_check_keys(att_context *context, const att_option_values *task);

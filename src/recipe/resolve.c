@@ -63,7 +63,7 @@ static bool is_same_text(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
-/* Refuses values in members of `train` that a training sets itself, from other members of the recipe. */
+/* Refuses values in those members of `train` that a training sets itself from other members of the recipe. */
 static att_status check_unused(att_context *context, const att_recipe *recipe)
 {
     const att_train_options *train = &recipe->train, defaults = att_train_options_defaults();
@@ -102,7 +102,7 @@ static att_status check_input_size(att_context *context, const att_recipe_networ
                     "of them out");
 }
 
-/* Afterwards the recipe is as if its members had been set by flags. */
+/* Checks and completes the members as if flags had set them. */
 static att_status check_flags(att_context *context, att_recipe *recipe)
 {
     att_flags *flags = NULL;

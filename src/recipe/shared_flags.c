@@ -150,7 +150,7 @@ static bool sets_option(const char *attn, const char *option)
     return false;
 }
 
-/* Moves the value of a flag into the text of `modules`, so that files record it once. */
+/* Moves the value of a flag into the text of the option `modules`, so that files record the value once. */
 static att_status move_into_modules(att_context *context, att_recipe_network *network, const char *flag,
                                     const char *option, const char **value)
 {

@@ -386,7 +386,7 @@ static int make_regular_rows(att_context *context, att_flag *rows, int most)
     return made;
 }
 
-/* The lowest value turns each of them off. */
+/* Sets each option to its lowest value, which turns the regularisation off. */
 static void regular_defaults(att_context *context, void *values)
 {
     att_flag rows[ATT_MOST_OPTIONS];

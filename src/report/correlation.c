@@ -12,9 +12,9 @@ enum {
     MEASURES = 2,
     MIN_PAIRS = 3,
     MIN_RESAMPLED_PAIRS = 5
-}; /* tau and rho; minimum of pairs for p, for an interval */
+}; /* MEASURES: tau and rho; the least number of pairs for p, and for an interval */
 
-/* The pairs (x, y) and their ranks. tau uses the values, rho the ranks. */
+/* The pairs (x, y) and their ranks. tau is computed from the values, rho from the ranks. */
 typedef struct pairs {
     int count;
     const double *x, *y;

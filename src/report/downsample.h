@@ -7,12 +7,12 @@
 /* Zero-initialise, then set the first three members. */
 typedef struct att_downsampled {
     att_context *context;
-    int capacity; /* maximum of kept records, without the last one; an even number */
+    int capacity; /* largest number of records kept, not counting the last record; even */
     void (*release)(att_context *context, void *record);
-    void **records; /* records 0, stride, 2 stride, ... of those that were added, and the last one */
+    void **records; /* the added records number 0, stride, 2 stride, ..., and the last record */
     int count;
     int64_t stride, seen;
-    bool last_extra; /* the last record is not a multiple of `stride` */
+    bool last_extra; /* the number of the last record is not a multiple of `stride` */
 } att_downsampled;
 
 /* Adds a record. Takes ownership of `record`, also on failure. Errors: ERR_MEMORY. */

@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "io/file.h"
 
-/* Returns the first of the folders that is the same folder on disk; NULL if there is none. */
+/* Returns the first of the `count` folders that is the same folder on disk as `folder`; NULL if there is none. */
 static const char *find_same(const char *const *folders, int count, const char *folder)
 {
     for (int i = 0; i < count; i++)

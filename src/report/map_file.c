@@ -342,7 +342,7 @@ static void to_little_endian(uint8_t *data, size_t bytes)
     }
 }
 
-/* Rounding weights to bf16 changes each weight, and therefore their sum, by a relative error of up to 2^-9. */
+/* Rounding to bf16 changes each weight, and therefore the sum of the weights, by a relative error of up to 2^-9. */
 static const double rounding = 0.01;
 
 bool att_map_file_is_fraction(float value)

@@ -51,7 +51,8 @@ static const char *folder_name(report *r, const char *path)
     return kept;
 }
 
-/* Prefixes the setting with the sweep's name if there are several sweeps, which may use the same names for settings. */
+/* Prefixes the setting with the sweep's name if there are several sweeps, because two sweeps may use the same names for
+ * settings. */
 static const char *setting_name(report *r, const char *folder, const char *setting, bool single_sweep)
 {
     att_text name = {.context = r->context};

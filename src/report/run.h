@@ -11,14 +11,14 @@ typedef struct att_report_run {
     att_context *context;
     const char *folder;            /* owned by the caller */
     char *name;                    /* last component of the folder */
-    json_t *begin, *end;           /* events of metrics.jsonl, or NULL */
+    json_t *begin, *end;           /* begin and end event of metrics.jsonl, or NULL */
     att_downsampled steps, epochs; /* of json_t */
     att_downsampled development;   /* att_figures: "measure" events of the training, without those of single heads */
-    json_t *measured_begin;        /* event of measure.jsonl, or NULL */
+    json_t *measured_begin;        /* begin event of measure.jsonl, or NULL */
     att_downsampled measured;      /* att_figures: "measure" events of measure.jsonl, or the training's last */
     bool measured_apart;           /* `measured` is from measure.jsonl */
     const char *maps_left_out;     /* reason why existing maps are not shown, a static string; or NULL */
-    att_downsampled warnings;      /* json_t: events of metrics.jsonl */
+    att_downsampled warnings;      /* json_t: warning events of metrics.jsonl */
     att_yaml *settings;            /* args.yaml, or NULL */
 } att_report_run;
 

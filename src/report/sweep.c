@@ -58,7 +58,8 @@ static double seconds_of(const att_report_run *run)
     return all;
 }
 
-/* Finds the task of the run's training. Records without a task are from versions that had the first task only. */
+/* Finds the task of the run's training. Records without a task are from versions that had only the first task of the
+ * list. */
 static bool find_task(const att_context *context, const att_report_run *run, att_task_info *task)
 {
     const char *name = json_string_value(json_object_get(run->begin, "task"));
@@ -110,8 +111,8 @@ static att_status out_of_memory(const att_sweep *sweep)
     return att_fail_memory(sweep->context, sizeof(setting), "a sweep's figures");
 }
 
-/* Adds the run's score to its setting. Runs of one setting have the same task; a run with another task than the first
- * one is ignored. */
+/* Adds the run's score to its setting. Runs of one setting have the same task; a run with another task than the
+ * setting's first run is ignored. */
 static void add_score(const att_context *context, setting *s, const att_report_run *run)
 {
     att_task_info task;
@@ -209,7 +210,7 @@ static att_status fill_setting(att_sweep *sweep, const att_sweep_member *members
 
 /* --- correlations ------------------------------------------------------------------------------------------------- */
 
-/* Returns "instrument/statistic", or "instrument/statistic reading" with a reading; NULL if out of memory. */
+/* Returns "instrument/statistic", or "instrument/statistic reading" if there is a reading; NULL if out of memory. */
 static const char *name_figure(att_sweep *sweep, const char *instrument, const char *statistic, const char *reading)
 {
     att_text name = {.context = sweep->context};
@@ -219,7 +220,7 @@ static const char *name_figure(att_sweep *sweep, const char *instrument, const c
     return kept;
 }
 
-/* Adds the pairs of a predictor, in one reading, with the score of each instrument that has one. */
+/* Pairs a predictor, in one reading, with the score of each instrument that has a score, and adds the pairs. */
 static att_status add_pairs(att_sweep *sweep, const att_instrument_info *predictor_info, const char *reading)
 {
     for (int i = 0; i < att_instrument_count(sweep->context); i++) {

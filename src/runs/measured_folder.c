@@ -24,7 +24,7 @@ static void take_stem(const char *checkpoint, char *name, size_t size)
         *dot = '\0';
 }
 
-/* Returns whether the file name is common to many networks, which then have a folder each. */
+/* Returns whether many networks use this file name, each in a folder of its own. */
 static bool is_common(const char *stem)
 {
     static const char *const common[] = {"model", "pytorch_model", "open_clip_model", "open_clip_pytorch_model",

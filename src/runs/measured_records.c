@@ -91,7 +91,8 @@ static const char *data_text(const att_measuring *m, char *text, size_t size)
     return text;
 }
 
-/* Records the settings that determine the figures. By these a later call decides whether to keep them. */
+/* Records the settings that determine the figures. A later call compares its settings with these to decide whether to
+ * keep the figures. */
 static att_status emit_begin(const att_measuring *m)
 {
     const att_identity *identity = att_network_identity(m->network);
@@ -149,7 +150,7 @@ att_status att_measuring_write_records(const att_measuring *m)
 
 /* --- maps --------------------------------------------------------------------------------------------------------- */
 
-/* Logs if the maps of an earlier call, which are kept, are of other weights than the figures. */
+/* Logs a message if the folder keeps maps of an earlier call that are of other weights than the figures. */
 static void log_old_maps(const att_measuring *m, const char *path)
 {
     att_tensors *file = NULL;

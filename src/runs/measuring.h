@@ -24,7 +24,7 @@ typedef struct att_measuring {
     int chosen_count;
     att_checkpoint_info stood; /* the position of the checkpoint in its training */
     bool folder_is_new;
-    att_sink records;                    /* open if there is a folder */
+    att_sink records;                    /* sink of the records; open if there is a folder */
     char weights[ATT_WEIGHTS_DIGEST];    /* digest of the weights */
     char contents[ATT_DATASET_CONTENTS]; /* digest of the images */
     struct timespec begun;
@@ -43,7 +43,7 @@ void att_measuring_close_records(att_measuring *m);
 
 /* measured_records.c */
 att_status att_measuring_write_records(const att_measuring *m);
-/* Writes maps.safetensors if maps are requested. Otherwise logs if the folder has maps of other weights. */
+/* Writes maps.safetensors if maps are requested. Otherwise logs a message if the folder has maps of other weights. */
 att_status att_measuring_write_maps(const att_measuring *m);
 
 #endif

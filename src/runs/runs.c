@@ -57,7 +57,7 @@ static att_status compare_bytes(att_file_window *a, att_file_window *b, bool *sa
     return ATT_OK;
 }
 
-/* *same stays false if the file at `path` cannot be read. */
+/* Compares the file at `path` with the checkpoint. *same stays false if the file cannot be read. */
 static att_status compare_file(att_context *context, const char *path, att_file_window *checkpoint, bool *same)
 {
     att_file_reader *reader = NULL;

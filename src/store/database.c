@@ -170,7 +170,7 @@ static att_status check_owner(att_database *database, bool *empty)
     return ATT_OK;
 }
 
-/* Runs check_owner() in a transaction, because another process may create its tables between two of the queries. */
+/* Runs check_owner() in a transaction, because another process may create the tables between two of its queries. */
 static att_status find_owner(att_database *database, bool *empty)
 {
     ATT_TRY(run_sql(database, "BEGIN"));
@@ -197,8 +197,8 @@ static att_status make_tables(att_database *database)
 }
 
 /* Enables the write-ahead log: commits do not wait for the disk, and writers wait only for each other's commits. If the
- * file system does not support it, SQLite keeps its rollback journal. The loop is necessary because SQLite does not
- * wait if two processes enable the log at the same time. */
+ * file system does not support it, SQLite keeps its rollback journal. The loop is necessary because SQLite fails at
+ * once, without waiting, if two processes enable the log at the same time. */
 static att_status use_write_ahead_log(att_database *database)
 {
     int code = SQLITE_BUSY;

@@ -54,7 +54,8 @@ static bool has_field(const att_event *begin, const char *name)
     return false;
 }
 
-/* Returns whether a field may differ because the event has a digest of what the field names. */
+/* Returns whether a field may differ because the event also has a digest of the weights or images that the field names.
+ */
 static bool has_digest(const att_event *begin, const char *name)
 {
     static const struct {
@@ -66,7 +67,8 @@ static bool has_digest(const att_event *begin, const char *name)
     return false;
 }
 
-/* Returns whether the options of version 0.1 in the file describe the same modules as the new event's "modules". */
+/* Returns whether options of version 0.1 in the file describe the same modules as the field "modules" of the new event.
+ */
 static bool has_same_modules(const json_t *object, const att_event *begin)
 {
     static const char key[] = "modules";

@@ -16,7 +16,8 @@ typedef struct att_log_place {
 } att_log_place;
 
 typedef struct att_log_format {
-    const char *file; /* its name in the run's folder; NULL: the format writes to the database of all runs */
+    /* Name of the log's file in the run's folder; NULL: the format writes to the database of all runs. */
+    const char *file;
     /* Does for one log what att_store_open() does for all. Caller ends *log with close(). */
     att_status (*open)(att_context *context, const att_log_place *place, void **log);
     att_status (*emit)(void *log, const att_event *event);

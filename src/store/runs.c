@@ -22,8 +22,8 @@ typedef struct runs {
 
 /* --- the run's row ------------------------------------------------------------------------------------------------ */
 
-/* Returns the path of `folder` relative to the database's folder, or its absolute path if it is not inside that.
- * Returns NULL if memory is exhausted. */
+/* Returns the path of `folder` relative to the database's folder, or the absolute path of `folder` if it is not inside
+ * the database's folder. Returns NULL if memory is exhausted. */
 static char *name_of(att_context *context, const char *folder, const char *database)
 {
     char *whole = realpath(folder, NULL), *file = realpath(database, NULL);

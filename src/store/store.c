@@ -31,7 +31,7 @@ struct store {
     const att_log_format *const *formats;
     int count;
     void *logs[MOST_FORMATS]; /* NULL: not open */
-    /* Of a measurement: */
+    /* Members that only a measurement uses: */
     att_text measured;   /* path of measure.jsonl */
     att_text previous;   /* path to which an earlier measure.jsonl is copied if its figures are not kept */
     att_earlier earlier; /* figures of the earlier measure.jsonl */

@@ -121,8 +121,8 @@ static void add_scalar(tensorboard *t, const char *tag, double number)
     add_value(t, number);
 }
 
-/* Returns whether a field is written. Of ATT_EVENT_EPOCH, only the results are: the other fields, learning rate and
- * speed, are written for each step. */
+/* Returns whether a field is written. Of the fields of ATT_EVENT_EPOCH, only the results are written: learning rate and
+ * speed are written for each step. */
 static bool is_shown(const att_event *event, const char *name)
 {
     return event->kind != ATT_EVENT_EPOCH || strncmp(name, "train_", 6) == 0 || strncmp(name, "eval_", 5) == 0;

@@ -11,7 +11,7 @@
 #include "sweep/plan.h"
 #include "training/network.h"
 
-enum { INSTRUMENTS = 31 }; /* more than exist; a list names each at most once */
+enum { INSTRUMENTS = 31 }; /* more instruments than exist; a list names each at most once */
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ typedef struct tried_data {
     att_dataset *measured;
 } tried_data;
 
-/* trained: the data set whose class numbers are used; NULL: the split's own. */
+/* Opens a split. trained: the data set whose class numbers are used; NULL: the split numbers its own classes. */
 static att_status open_split(att_context *context, const att_recipe_data *data, const char *split,
                              const att_dataset *trained, att_dataset **dataset)
 {
@@ -32,7 +32,7 @@ static att_status open_split(att_context *context, const att_recipe_data *data, 
     return att_dataset_open(context, data->data_dir, &options, dataset);
 }
 
-/* Opens the data sets of the training, and the split to measure, which *tried keeps. */
+/* Opens the data sets of the training and the split to measure. Only the split to measure stays open, in *tried. */
 static att_status try_data(att_context *context, const att_recipe_data *data, tried_data *tried)
 {
     att_dataset *trained = NULL, *evaluated = NULL;

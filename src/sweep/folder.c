@@ -78,7 +78,7 @@ void att_plan_mark_damaged(const att_sweep_plan *plan, att_plan_run *run)
     att_plan_advise_removal(plan, run);
 }
 
-/* A damaged file at before_path fails this run, but not the sweep. */
+/* If the file at before_path is damaged, only this run fails, not the sweep. */
 static att_status compare_files(const att_sweep_plan *plan, att_plan_run *run, const char *before_path,
                                 const char *now_path)
 {

@@ -62,23 +62,24 @@ att_status att_plan_lock(att_sweep_plan *plan, int *lock);
 att_status att_plan_write(att_sweep_plan *plan, att_plan_run *run);
 /* Logs, after a message about a damaged file, which folder to remove to repeat the run. */
 void att_plan_advise_removal(const att_sweep_plan *plan, const att_plan_run *run);
-/* After a message about a damaged file: marks the run as failed for this reason, and logs the reason and the same
- * advice. */
+/* Marks the run as failed because of a damaged file, of which the context's message tells, and logs the message and the
+ * advice of att_plan_advise_removal(). */
 void att_plan_mark_damaged(const att_sweep_plan *plan, att_plan_run *run);
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
-/* Returns whether two recipes mean the same, so that runs with them are the same to the bit. Seed and folders are not
- * compared. Modules are compared by their places and the values of their options, not by the text; without a module,
- * places are ignored. */
+/* Returns whether two recipes mean the same, so that their runs are bit-identical. Seed and folders are not compared.
+ * Modules are compared by their places and the values of their options, not by the text; without a module, places are
+ * ignored. */
 bool att_recipes_same(const att_sweep_plan *plan, const att_recipe *a, const att_recipe *b);
 
 /* Checks, for every setting with a run to do, its recipe, its data sets, and whether its network can be built and
- * measured. Removes instruments that have nothing to observe in its network, but in another, from `measure` of its
- * runs. If the caller named no instruments, those with nothing to observe in any network are removed, too. */
+ * measured. If an instrument has nothing to observe in the setting's network, but in the network of another setting,
+ * removes it from `measure` of the setting's runs. If the caller named no instruments, instruments with nothing to
+ * observe in any network are removed, too. */
 att_status att_plan_check(att_sweep_plan *plan);
-/* Checks that each run was trained and measured on the same images as the data sets have now. Called after
- * att_plan_check() and after the states were read for its instruments. */
+/* Checks that each run was trained and measured on the images that the data sets have now. Call it after
+ * att_plan_check(), once the runs' states have been read again for the instruments that remain. */
 att_status att_plan_check_images(att_sweep_plan *plan);
 /* Fails if the run's records cannot be read. */
 att_status att_plan_check_records(const att_sweep_plan *plan, const att_plan_run *run);

@@ -13,7 +13,7 @@
 
 /* --- records ------------------------------------------------------------------------------------------------------ */
 
-/* Ignores requests to stop, because sweep.json is also written after a stop. */
+/* Reads the records of the measured runs. Ignores requests to stop, because sweep.json is also written after a stop. */
 static att_status read_measured(att_sweep_plan *plan)
 {
     att_sweep_run runs[ATT_SWEEP_MOST_RUNS];
@@ -172,7 +172,7 @@ static att_status prepare(att_sweep_plan *plan)
     ATT_TRY(att_plan_lay_out(plan));
     find_states(plan);
     ATT_TRY(att_plan_check(plan));
-    find_states(plan); /* with what was left out */
+    find_states(plan); /* again, because att_plan_check() may have left out instruments */
     return att_plan_check_images(plan);
 }
 
@@ -233,7 +233,7 @@ static att_status prepare_folders(att_sweep_plan *plan)
     return ATT_OK;
 }
 
-/* Needs the folder's lock. */
+/* The caller holds the folder's lock. */
 static att_status carry_out(att_sweep_plan *plan, const att_sweep_steps *steps)
 {
     find_states(plan); /* an earlier call may have left failed and stopped runs */

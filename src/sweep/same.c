@@ -27,9 +27,9 @@ static void module_of(const char *text, char module[ATT_OPTION_TEXT_BYTES])
     snprintf(module, ATT_OPTION_TEXT_BYTES, "%.*s", (int)strcspn(text, "@"), text);
 }
 
-/* Returns whether two values of the option "modules" name the same module, at whatever places. A value that is not
- * given equals only itself, since the network or a checkpoint may have a module of its own. Lists of several modules
- * are compared as texts, because networks that differ in the second module can have parameters with the same names. */
+/* Returns whether two values of the option "modules" name the same module, whatever its places. A missing value equals
+ * only a missing value, since the network or a checkpoint may have a module of its own. Lists of several modules are
+ * compared as texts, because networks that differ in the second module can have parameters with the same names. */
 static bool same_module_text(att_context *context, const char *a, const char *b)
 {
     char one[ATT_OPTION_TEXT_BYTES], other[ATT_OPTION_TEXT_BYTES];

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "io/file.h"
 
-enum { SAMPLES = 64 }; /* images with figures of their own, a line each in the report */
+enum { SAMPLES = 64 }; /* number of images whose own figures are recorded, a line each in the report */
 
 /* The progress callback of the steps in this process. */
 typedef struct watcher {

@@ -4,11 +4,11 @@
 
 #include <attscope/lab/sweep_plan.h>
 
-/* Calls steps->train, or trains in this process if that is NULL. A failure may leave `reason` as it is; the context's
- * message is then the reason. */
+/* Calls steps->train, or trains in this process if that is NULL. On failure, `reason` gets the reason; if it is left
+ * unchanged, the context's message is the reason. */
 att_status att_sweep_train(att_context *context, const att_sweep_steps *steps, const att_planned_run *run,
                            const att_recipe *recipe, char reason[ATT_SWEEP_REASON]);
-/* The same with steps->measure. */
+/* As att_sweep_train(), with steps->measure. */
 att_status att_sweep_measure(att_context *context, const att_sweep_steps *steps, const att_planned_run *run,
                              const att_recipe *recipe, char reason[ATT_SWEEP_REASON]);
 

@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "recipe/recipe.h"
 
-/* A recipe that names something unknown or unsupported is a wrong argument. The message stays. */
+/* A recipe that names something unknown or unsupported is an invalid argument. The message is unchanged. */
 static att_status as_argument(att_status status)
 {
     return status == ATT_ERR_NOT_FOUND || status == ATT_ERR_UNSUPPORTED ? ATT_ERR_ARGUMENT : status;
@@ -27,7 +27,7 @@ static void copy_training_options(const att_option_values *recipe, const char *n
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
 
-/* In a folder, chooses the file that evaluation would choose. */
+/* If the initial checkpoint is a folder, chooses the same file in it as an evaluation. */
 static att_status find_initial(att_trained_network *n)
 {
     if (!att_file_exists(n->checkpoint))
@@ -159,7 +159,8 @@ att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
-/* The default is the number of classes in the data, or in the class map. A continued training keeps its own number. */
+/* The default is the number of classes in the data, or in the class map. A continued training keeps the number of
+ * classes of its checkpoint. */
 static void choose_class_count(att_recipe *recipe, const att_dataset *data, const att_trained_network *n)
 {
     int in_data = att_dataset_class_count(data);

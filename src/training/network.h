@@ -11,7 +11,7 @@
 typedef struct att_trained_network {
     att_context *context;
     const char *name, *checkpoint; /* checkpoint: the file to start from or to continue; NULL: none */
-    char path[ATT_RUN_PATH];       /* of the file in the folder initial_checkpoint */
+    char path[ATT_RUN_PATH];       /* path of the file, if initial_checkpoint is a folder */
     bool resumes;                  /* `checkpoint` is continued */
     att_identity identity;         /* of the checkpoint */
     att_checkpoint_info progress;  /* of the checkpoint's training */
@@ -22,8 +22,8 @@ typedef struct att_trained_network {
 } att_trained_network;
 
 /* Finds the network that the recipe and the checkpoint describe, writes its options to the recipe, and refuses networks
- * that cannot be built or measured. resume: the checkpoint to continue; "": a new training. Before, *network is zero
- * except for its context. The caller frees it, on failure too. */
+ * that cannot be built or measured. resume: the checkpoint to continue; "": a new training. Before the call, *network
+ * is zero except for its context. The caller frees *network, also after a failure. */
 att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_trained_network *network);
 /* Checks that the network can be built and that the instruments `with` (NULL: none) apply to it. If the recipe has no
  * number of classes, builds it with one class. Fills in `preprocess`. */

@@ -44,8 +44,8 @@ static att_status open_split(const att_training *t, const char *split, const att
     return ATT_OK;
 }
 
-/* Classes of the evaluation set that the training set lacks have no number. Numbers by its own folders would make the
- * evaluation wrong. */
+/* Classes of the evaluation set that the training set lacks have no number. If the evaluation set's own folders
+ * numbered its classes, the evaluation would be wrong. */
 static att_status check_classes(const att_training *t)
 {
     const char *unknown =
@@ -112,7 +112,7 @@ static void complete_recipe(att_training *t)
     att_recipe_take_task(r, &task);
 }
 
-/* The default of five epochs can be longer than a short training. */
+/* Logs a hint if the warm-up lasts the whole training, as the default of five epochs can. */
 static void log_warmup(const att_training *t)
 {
     const att_train_options *train = &t->recipe.train;
@@ -143,7 +143,7 @@ static att_train_options options_of(const att_training *t)
     return options;
 }
 
-/* Initialising or loading weights takes time: it comes after all checks. */
+/* Initialises or loads the weights. This takes time, so it comes after all checks. */
 static att_status fill_weights(att_training *t)
 {
     att_train_data data = data_of(t);
@@ -229,7 +229,8 @@ att_weights *att_training_weights(const att_training *t)
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* One name per line: usable as class names, and as a class map if every name is a single word. */
+/* Writes the class names, one per line. The file can be used for class names, and as a class map if every name is a
+ * single word. */
 static att_status write_classes(const att_training *t)
 {
     char path[ATT_RUN_PATH];
