@@ -10,7 +10,7 @@ typedef struct cli_answer {
     const char *labels; /* the argument of cli_classes_name() */
 } cli_answer;
 
-/* The flags of a task, defined in cli/task_<name>.c. */
+/* The flags for answers of a task; cli/task_<name>.c defines them. */
 extern const att_flag_group cli_group_answer;
 
 #endif

@@ -73,7 +73,7 @@ bool bench_wants(const bench_settings *settings, const char *standard, const cha
 #define BENCH_TRANSFORMERS "vit_*"
 /* Finds selected case `index`, of --model, or else of the standard cases. Returns false past the last. */
 bool bench_case_at(const bench_settings *settings, const char *standard, int index, bench_case *found);
-/* Makes a case of `model`, without a name. modules: used unless the flags give modules. */
+/* Makes a case of `model`, without setting its name. modules: used unless the flags give modules. */
 void bench_case_of(const bench_settings *settings, const char *model, const char *modules, bool training,
                    bench_case *made);
 /* Makes the context with `threads` threads and fills *options from the flags and the case. *options points to
@@ -92,7 +92,7 @@ enum { BENCH_POINTS = 64, BENCH_REPEATS = 1000 };
 
 typedef struct bench_row {
     char op[48], kernel[48];
-    att_profile_row figures; /* its op and kernel are NULL */
+    att_profile_row figures; /* figures.op and figures.kernel are NULL */
 } bench_row;
 
 /* Times during a start, in seconds of a clock that parent and child share. */
@@ -102,7 +102,8 @@ typedef struct bench_instants {
 
 /* Cost of a module in a network, relative to the same network without modules. */
 typedef struct bench_price {
-    /* Medians. ratio: to the run without modules in the same turn; least, most: its range. */
+    /* seconds, ratio: medians. ratio: seconds relative to the run without modules in the same turn; least, most: the
+     * range of this ratio. */
     double seconds, ratio, least, most;
     att_bench_size size;
     int64_t none_parameters;
@@ -127,8 +128,8 @@ typedef struct bench_records {
     int count;
 } bench_records;
 
-/* Runs `job` in a child process of this program with the same flags. quiet: discard its stderr. *records: the records
- * that it sent. Returns CLI_OK or an exit code. */
+/* Runs `job` in a child process of this program with the same flags. quiet: discard its stderr. *records receives the
+ * records that the child sent. Returns CLI_OK or an exit code. */
 int bench_run_job(const char *job, bool quiet, bench_records *records);
 /* In a child: sends a record to the parent. */
 void bench_send(const bench_call *call, const bench_record *record);

@@ -14,8 +14,8 @@ static double longer(double height, double width)
     return height > width ? height : width;
 }
 
-/* Longer side of the network's images, in pixels. Names with a pretrained tag and deprecated names are of networks for
- * ImageNet. */
+/* Longer side of the network's images, in pixels. Networks named with a pretrained tag or by a deprecated name are
+ * networks for ImageNet. */
 static double longer_side(const char *model, const att_option_values *network)
 {
     enum { IMAGENET = 224 };

@@ -1,5 +1,5 @@
-/* bench_instruments.c - attscope bench instruments: the cost of observation. The network alone and with instruments run
- * in one process in turns, so that all variants see the same machine state. */
+/* bench_instruments.c - attscope bench instruments: the cost of observation. The network alone and the network with
+ * instruments run in turns in one process, so that all variants see the same machine state. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,9 @@ enum { OBSERVERS = sizeof observers / sizeof *observers };
 /* --- the child ---------------------------------------------------------------------------------------------------- */
 
 typedef struct station {
-    att_bench *bench;                                   /* NULL: these instruments cannot observe the network */
-    double seconds[BENCH_REPEATS], over[BENCH_REPEATS]; /* over: ratio to the network alone in the same turn */
+    att_bench *bench; /* NULL: these instruments cannot observe the network */
+    /* over: ratio of the seconds to those of the network alone in the same turn. */
+    double seconds[BENCH_REPEATS], over[BENCH_REPEATS];
 } station;
 
 static int open_stations(const bench_call *call, const char *job, bench_case *c, station *stations)

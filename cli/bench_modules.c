@@ -1,5 +1,5 @@
 /* bench_modules.c - attscope bench modules: the cost of attention modules. The network with a module in its residual
- * blocks and the same network without run in one process in turns, so that both see the same machine state. */
+ * blocks and the network without modules run in turns in one process, so that both see the same machine state. */
 #include <attscope/nn.h>
 
 #include <math.h>
@@ -69,7 +69,8 @@ static int run_once(const bench_call *call, const module_case *p, station *s, in
     return code;
 }
 
-/* Creates and runs the network with the module first, so that the process's peak memory is that of this network. */
+/* Creates and runs the network with the module first, so that the peak memory of the process is that of the network
+ * with the module. */
 static int measure_cost(const bench_call *call, const module_case *p, station *with, station *without,
                         bench_price *found)
 {

@@ -1,4 +1,4 @@
-/* bench_start.c - attscope bench start: time from the start of a process to the first logits, with the same steps as
+/* bench_start.c - attscope bench start: time from the start of a process to the first logits, in the same steps as in
  * attscope predict. Each run is a new process. After the first run, the files are in the system's cache. */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static double now(void)
 
 /* --- the child ---------------------------------------------------------------------------------------------------- */
 
-/* Predicts an image. *read: time when it was decoded; *done: time when the logits were computed. */
+/* Predicts an image. *read: time when the image was decoded; *done: time when the logits were computed. */
 static int predict(cli_app *cli, const char *path, const cli_loaded *loaded, double *read, double *done)
 {
     att_batch outputs;

@@ -1,5 +1,5 @@
 /* bench_sweeps.c - attscope bench batch and bench threads: speed of a network by batch size and by number of threads.
- * All points run in one process in turns, so that all see the same machine state. */
+ * All points run in turns in one process, so that all of them see the same machine state. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,7 +189,7 @@ static int thread_numbers(const bench_call *call, int all, int numbers[BENCH_POI
     return bench_points(call->settings, standard, MOST_THREADS, numbers);
 }
 
-/* Reads the thread counts to visit. A context tells how many threads "all" means. */
+/* Reads the thread counts to visit. The number of all threads comes from a context. */
 static int count_threads(const bench_call *call, int numbers[BENCH_POINTS])
 {
     cli_app app = {.context = NULL};

@@ -110,8 +110,8 @@ void cli_note(cli_app *cli, const char *format, ...)
     fputc('\n', stderr);
 }
 
-/* Warnings that have been given, one per line. They are in the environment so that child processes do not repeat
- * them. */
+/* Warnings that have been given, one per line. They are stored in the environment, so that child processes do not
+ * repeat them. */
 static const char warned_variable[] = "ATTSCOPE_WARNED";
 
 static const char *warned(void)

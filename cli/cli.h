@@ -63,7 +63,7 @@ int cli_flush(void);
 
 /* The text of the following functions passes through att_text_printable(), since it may contain names from files. */
 
-/* Like printf(). Newlines are kept. */
+/* Like printf(). Prints to stdout and keeps newlines. */
 void cli_print(const char *format, ...) ATT_PRINTF(1, 2);
 /* Prints a sentence on stderr, after "attscope: ". */
 void cli_say(const char *format, ...) ATT_PRINTF(1, 2);

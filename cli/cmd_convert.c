@@ -99,7 +99,8 @@ static void add_metadata(job *j, const char *key, const char *value)
     j->metadata[j->metadata_count++] = (att_safetensors_pair){key, value};
 }
 
-/* Keeps the metadata of other programs; of attscope's, keeps only what describes weights, not the training. */
+/* Keeps the metadata of other programs. Of attscope's own metadata, keeps the entries that describe the weights, not
+ * those that describe the training. */
 static int choose_metadata(job *j, const char *origin, const char *identity)
 {
     enum { OWN = 4 };

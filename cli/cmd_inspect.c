@@ -107,7 +107,8 @@ static void print_network(const facts *f)
 
 static const char train_prefix[] = "attscope.train.";
 
-/* Metadata that only a resume needs, mostly as bit patterns. The lines above show the readable values. */
+/* Whether only a resume needs the metadata. Its values are mostly bit patterns; print_training() shows the important
+ * ones in readable form. */
 static bool is_internal(const char *what)
 {
     static const char *const internal[] = {"epoch",       "batch",      "update",  "loss_sum", "loss_count", "metric",

@@ -105,7 +105,7 @@ static bool wants_maps(const job *j)
     return j->options.maps > 0 || j->options.map_images;
 }
 
-/* Draws no progress bar for maps, which are of a few images only. */
+/* Draws no progress bar for maps, because there are maps of only a few images. */
 static bool show_progress(void *user, const att_progress *progress)
 {
     return strcmp(progress->stage, "maps") == 0 ? !cli_stop_asked() : cli_progress_show(user, progress);
@@ -187,7 +187,7 @@ static int measure(job *j)
     return j->found.measure ? show(j, code) : code;
 }
 
-/* Takes from the operands what the flags did not give: CHECKPOINT, then DATA, then more paths of images. */
+/* Reads the operands: CHECKPOINT and DATA, unless flags gave them, then more paths of images. */
 static int read_operands(settings *s, const char *const *operands, int count)
 {
     cli_evaluation_data *d = &s->on.data;

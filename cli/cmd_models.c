@@ -31,7 +31,7 @@ typedef struct listing {
     const settings *settings;
     att_json_writer *writer; /* NULL: no JSON */
     const char *names[MOST_PATTERNS];
-    att_network_name found[MOST_PATTERNS]; /* resolved names with tags and deprecated names, which the list lacks */
+    att_network_name found[MOST_PATTERNS]; /* resolved names that the list lacks: with a tag, or deprecated */
     int count;
 } listing;
 

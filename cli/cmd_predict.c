@@ -41,8 +41,8 @@ typedef struct job {
     att_answer_options shown;
     att_json_writer *writer;   /* NULL: no JSON */
     int channels;              /* channels of the network's images */
-    bool colours_checked;      /* the first image was checked for colours */
-    int64_t processed, failed; /* number of images; number of images without a prediction */
+    bool colours_checked;      /* the first image has been checked for colours */
+    int64_t processed, failed; /* number of images so far; number of images without a prediction */
 } job;
 
 static void print_line(void *user, const char *text)
@@ -115,7 +115,7 @@ static void note_colours(job *j, const att_dataset *dataset)
     j->colours_checked = true;
 }
 
-/* As note_colours(), for the first single file. */
+/* As note_colours(), for an image given as a single file. */
 static void note_colours_of_file(job *j, const char *path)
 {
     att_image image;

@@ -1,7 +1,7 @@
 /* attscope sweep: runs a recipe over seeds and settings.
  *
- * Each step of a run, attscope train and then attscope measure, is a separate process. So a run of a sweep is by
- * definition what that command line gives, memory is fresh each time, and a crash or an out-of-memory kill affects a
+ * Each step of a run (attscope train, then attscope measure) is a separate process. So a step of a run gives the same
+ * results as its command line, each step starts with fresh memory, and a crash or an out-of-memory kill affects a
  * single run. The runs' folders hold all state between two calls. */
 #include <errno.h>
 #include <inttypes.h>
@@ -130,7 +130,7 @@ static bool explain_unknown(att_context *context, const char *name, char *text, 
 
 /* --- one run ------------------------------------------------------------------------------------------------------ */
 
-/* Converts the exit status of a step. */
+/* Converts the exit status of a step to a status and a reason. */
 static att_status status_of(int code, char reason[ATT_SWEEP_REASON])
 {
     if (code == CLI_STOPPED)
@@ -162,8 +162,8 @@ static att_status train(void *user, const att_planned_run *run, const att_recipe
     return status;
 }
 
-/* Measures the last checkpoint. If the data set has no third split, the best one was selected on the images that are
- * measured. */
+/* Measures the last checkpoint, not the best one: if the data set has no third split, the best checkpoint was selected
+ * on the images that are measured. */
 static att_status measure(void *user, const att_planned_run *run, const att_recipe *recipe,
                           char reason[ATT_SWEEP_REASON])
 {
@@ -326,8 +326,8 @@ static bool has_figure(const att_sweep *sweep, const char *figure, char other[FI
     return false;
 }
 
-/* Checks --correlate again: names of figures are known only after a measurement. Another call with a corrected
- * --correlate trains nothing again. */
+/* Checks --correlate again, because names of figures are known only after a measurement. After an error, the user can
+ * correct --correlate and call the command again; nothing is trained again. */
 static int check_figures_found(const job *j)
 {
     for (int i = 0; i < j->pair_count; i++)

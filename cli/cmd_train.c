@@ -259,7 +259,8 @@ static void advise_on_data(cli_app *cli, const att_recipe *recipe)
              cli_folder_of(resume, folder, sizeof folder), resume);
 }
 
-/* If a resume does not match: says which options it uses, and how to start a new training from its weights. */
+/* If a resume is refused because its settings differ: says which options a resume uses, and how to start a new training
+ * from the weights. */
 static void advise_on_resume(cli_app *cli, const att_recipe *recipe)
 {
     const att_run_place place = place_of(&recipe->files);

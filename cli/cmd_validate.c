@@ -63,7 +63,8 @@ static int write_csv(cli_app *cli, const char *path, const cli_loaded *loaded, c
     return cli_file_write(cli, path, text, (size_t)length);
 }
 
-/* Writes the metrics in per cent, with their errors (100 - metric); or the other metrics. */
+/* shares true: writes the metrics in per cent, each with its error (100 - metric). shares false: writes the other
+ * metrics. */
 static void write_metrics(att_json_writer *writer, const att_task_info *task, bool shares, const att_evaluation *e)
 {
     for (int i = 0; i < task->metric_count; i++) {

@@ -193,8 +193,8 @@ static int run_named(int argc, char **argv)
 }
 
 /* Opens /dev/null for standard streams that the caller has closed. Otherwise an opened file could get the number of
- * such a stream, and output would be written into it. The modes are reversed so that these streams fail, as closed ones
- * do. */
+ * such a stream, and output would be written into it. /dev/null is opened for the opposite direction, so that using
+ * these streams fails as with closed streams. */
 static bool occupy_standard_streams(void)
 {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
@@ -210,8 +210,8 @@ static bool reader_has_left(void)
     return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
-/* If the reader has left, the exit code is that of the command: its files are complete, and unread output is not a
- * failure. */
+/* If the reader of stdout has left, main() still returns the exit code of the command: the files are complete, and
+ * unread output is not a failure. */
 int main(int argc, char **argv)
 {
     if (!occupy_standard_streams())

@@ -23,7 +23,7 @@ enum { CLI_SIDES_TEXT = 24 };
 char *cli_sides_text(int height, int width, char text[CLI_SIDES_TEXT]);
 /* Writes a member of the current JSON object: a number, or [height, width] if the sides differ. */
 void cli_json_sides(att_json_writer *writer, const char *key, int height, int width);
-/* Writes a member with the option's value; nothing if the option was not given. */
+/* Writes a member with the option's value. Writes nothing if the option was not given. */
 void cli_json_option(att_json_writer *writer, const att_option *option, const att_option_values *values);
 /* Description of the network's family. */
 att_family_info cli_family_of(const att_identity *identity);
@@ -31,15 +31,15 @@ att_family_info cli_family_of(const att_identity *identity);
 /* Opens a checkpoint and notes which of its tensors are skipped. Returns CLI_OK or an exit code. */
 int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file);
 
-/* Checks that --model names a network, and notes the current name of a deprecated one. Returns CLI_OK or an exit
+/* Checks that --model names a network. If the name is deprecated, notes the current name. Returns CLI_OK or an exit
  * code. */
 int cli_model_check(cli_app *cli, const char *name);
-/* cli_check() for att_model_identify(), which was given --model (NULL: not given). Returns CLI_USAGE if --model names
- * no network. */
+/* As cli_check(), for the status of att_model_identify(). name: the value of --model; NULL: not given. Returns
+ * CLI_USAGE if --model names no network. */
 int cli_identity_check(cli_app *cli, const char *name, att_status status);
 
-/* The file that a checkpoint's path means: of a training's folder its best weights, which a note says. CLI_OK or a
- * code.
+/* Finds the file of a checkpoint. `checkpoint` is a file or a training's folder; in a folder, the best weights are
+ * chosen, and a note says so. Returns CLI_OK or an exit code.
  */
 int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PATH]);
 /* Options of cli_load(). */

@@ -82,7 +82,7 @@ static int label_width(const att_measure *measure, const char *instrument)
     return (int)width;
 }
 
-/* The uncertainty printed next to the mean: standard error for scores, else deviation. */
+/* The uncertainty printed next to the mean: the standard error for scores, else the standard deviation. */
 static double spread_of(const att_instrument_info *info, const att_measurement *m)
 {
     return info->scores ? m->deviation / sqrt((double)m->count) : m->deviation;
@@ -134,7 +134,7 @@ void cli_excluded_print(const att_instrument_info *info)
     cli_print("\n  *%s%s\n", info->excluded ? " " : "", info->excluded ? info->excluded : "");
 }
 
-/* Prints the explanation of the mark, if a figure of the instrument has it. */
+/* Prints the explanation of CLI_EXCLUDED_MARK if a figure of the instrument has the mark. */
 static void print_note(const att_measure *measure, const att_instrument_info *info)
 {
     for (int i = 0; i < att_measure_count(measure); i++) {

@@ -19,7 +19,7 @@ void cli_stop_on_signals(void)
     sigaction(SIGTERM, &action, NULL);
     /* Under nohup, SIGHUP stays ignored. */
     struct sigaction hangup;
-    action.sa_flags = 0; /* the shell and the kernel may both send SIGHUP for the same terminal */
+    action.sa_flags = 0; /* not SA_RESETHAND: the shell and the kernel may both send SIGHUP when a terminal closes */
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
 }

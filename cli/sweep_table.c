@@ -117,7 +117,7 @@ static bool is_score_measured(const att_sweep *sweep, int setting, const att_met
     return false;
 }
 
-/* Whether to show the scores of the last evaluations: if a setting has no measured score. */
+/* Whether to show the scores of the last evaluations. They are shown if a setting has no measured score. */
 static bool shows_scores(const att_sweep *sweep)
 {
     for (int i = 0; i < att_sweep_setting_count(sweep); i++) {
@@ -188,11 +188,11 @@ static void print_settings(const att_sweep *sweep)
 typedef struct row {
     const char *instrument, *statistic;
     char label[96];
-    bool excluded; /* another instrument excludes it */
+    bool excluded; /* another instrument excludes the figure */
 } row;
 
-/* Whether the table shows the figure. Some instruments show one statistic only; sweep.json and the page have the
- * rest. */
+/* Whether the table shows the figure. Of some instruments the table shows one statistic only; sweep.json and the page
+ * contain the others. */
 static bool is_shown(const att_measurement *m)
 {
     att_instrument_info info;
@@ -258,8 +258,8 @@ static att_measurement figure_in(const att_sweep *sweep, int setting, const row 
     return (att_measurement){.mean = NAN, .deviation = NAN};
 }
 
-/* Adds a setting's new rows after their predecessors in that setting, so that blocks are in the network's order even if
- * some settings lack them. */
+/* Adds each new row of a setting after the row that precedes it in this setting, so that blocks are in the network's
+ * order even if some settings lack a block. */
 static int merge_rows(const att_sweep *sweep, int setting, const char *instrument, row *rows, int count)
 {
     int place = 0;
@@ -414,7 +414,7 @@ static void print_ranks(const att_rank_correlation *c)
             cli_print(" %*.*f", widths[i], digits[i], values[i]);
 }
 
-/* Name of the runs that a correlation is over: a setting, or all. */
+/* Name of the runs over which a correlation is computed: a setting, or all. */
 static const char *name_of(const att_sweep *sweep, const char *setting, char number[16])
 {
     for (int i = 0; setting && i < att_sweep_setting_count(sweep); i++)

@@ -5,9 +5,9 @@
 #include "cli.h"
 
 /* Prints: one row per setting with runs, parameters and seconds; a table of figures with one column per setting (headed
- * by numbers if names are long), one statistic only for some instruments, with formulas and readings; rank
- * correlations; which figures the table omits. folder: the sweep's folder, for a hint. Returns CLI_OK or an exit
- * code. */
+ * by numbers if names are long), with formulas and readings (for some instruments, one statistic only); rank
+ * correlations; which figures the table omits. folder: the sweep's folder, for a hint. Returns CLI_OK or an exit code.
+ */
 int sweep_table_print(const att_sweep *sweep, const char *folder);
 
 #endif

@@ -41,8 +41,8 @@ static void put_value(FILE *out, const att_flag *option)
     }
 }
 
-/* Lists options by the kind of their values. Switches are not listed: the word after a switch is completed as if the
- * switch were not there. */
+/* Lists the options that take a value, by the kind of value. Switches are not listed: the word after a switch is
+ * completed as if the switch were not there. */
 static void put_command(FILE *out, const page *p)
 {
     const cli_command *command = p->command;
