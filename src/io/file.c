@@ -15,7 +15,8 @@
 
 enum { FIRST_READ = 1 << 16, MOST_READ = 1 << 22 };
 
-/* Fails with the system's description of error number `code`. deed: past participle for the message, "read". */
+/* Fails with the system's description of error number `code`. action: past participle for the message, such as "read".
+ */
 static att_status fail_system(att_context *context, int code, const char *path, const char *action)
 {
     char reason[128];

@@ -9,7 +9,7 @@
 #include "core/memory.h"
 #include "io/image_codec.h"
 
-/* DECODER_BYTES: memory per pixel that libwebp uses while it decodes. The lossless format needs most: a whole ARGB
+/* DECODER_BYTES: memory per pixel that libwebp uses while it decodes. The lossless format needs the most: a whole ARGB
  * picture. */
 enum { DECODER_BYTES = 4, RGB = 3 };
 

@@ -1,5 +1,5 @@
 /* Reads checkpoints of PyTorch 1.6 and later: an uncompressed zip archive with NAME/data.pkl, NAME/data/KEY for each
- * storage, and NAME/byteorder. */
+ * storage, and optionally NAME/byteorder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,8 @@ typedef enum att_pattern_stage {
 } att_pattern_stage;
 
 /* An identity that replaces a node by cheaper nodes with the same results up to rounding. Each pattern is one file in
- * patterns/ that ends in one `const att_pattern`, plus a line in patterns/list.h. Only training plans apply patterns.
- */
+ * patterns/ that ends in one `const att_pattern`, plus a line in patterns/list.h. Training plans apply the patterns of
+ * both stages, gradient plans only those of ATT_AFTER_GRADIENTS, inference plans none. */
 typedef struct att_pattern {
     const char *name;
     const char *help; /* one line with the identity */

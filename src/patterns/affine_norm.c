@@ -8,8 +8,9 @@
 
 /* A 1 x 1 convolution and the batch norm after it become one affine map of each pixel, y = x B + b. The channels' mean
  * w m and variance w' C w follow from the mean m and the covariance C of the rows of x, which the op channel_gram sums
- * for each sample. So the output of the convolution is never stored: the op affine absorbs the gate, the residual and
- * the ReLU after the norm before differentiation, and the gradient of [B; b] is the sum of [x 1]' dy over rows. */
+ * for each sample. So the output of the convolution is never stored: before differentiation, the op affine absorbs the
+ * gate, the residual and the ReLU that follow the norm, and the gradient of [B; b] is the sum of [x 1]' dy over rows.
+ */
 
 enum { CONV_X, CONV_WEIGHT, CONV_BIAS };
 enum { NORM_X, NORM_GAMMA, NORM_BETA };

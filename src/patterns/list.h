@@ -1,4 +1,4 @@
-/* patterns/list.h - the algebraic rewritings of training plans, in the order in which they are tried. */
+/* patterns/list.h - the algebraic rewritings of plans with gradients, in the order in which they are tried. */
 #ifndef ATT_PATTERNS_LIST_H
 #define ATT_PATTERNS_LIST_H
 

@@ -3,7 +3,8 @@
 #include "patterns/list.h"
 #include "patterns/match.h"
 
-/* Squeeze and excitation after a rewritten norm (affine_norm) then pools the narrow x instead of the wide output. */
+/* With this pattern, squeeze and excitation after a norm that affine_norm has rewritten pools the narrow x instead of
+ * the wide output. */
 
 enum { AFFINE_X, AFFINE_MATRIX };
 

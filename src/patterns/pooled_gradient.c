@@ -8,9 +8,9 @@
 #include "patterns/list.h"
 #include "patterns/match.h"
 
-/* Applies before a block whose attention pools its input x by a mean, as StepNet's does. The gradient of x is then a
- * sum with the term pooled / rows, which is the same in every row. conv2d_data_grad adds this term while computing its
- * output, so that the term is never stored as a map. */
+/* Applies to the gradient of the input x of a block whose attention pools x by a mean, as in StepNet. This gradient is
+ * a sum with the term pooled / rows, which is the same in every row. conv2d_data_grad adds this term while computing
+ * its output, so that the term is never stored as a map. */
 
 enum { GRAD_POOLED = 4, GRAD_IN_COUNT };
 

@@ -137,7 +137,7 @@ static bool is_named(const char *const *names, const char *name)
     return *names != NULL;
 }
 
-/* Removes the inputs that no node reads and that are no outputs. */
+/* Removes the inputs that no node reads and that are not outputs. */
 static att_status drop_unread_inputs(att_graph *graph)
 {
     int *readers, kept = 0;
@@ -208,7 +208,7 @@ static att_status count_readers(const att_graph *graph, work *w)
     return ATT_OK;
 }
 
-/* Recomputes values, and brings nodes into their final order. */
+/* Inserts copies of nodes for recomputation, and brings the nodes into their final order. */
 static att_status order_nodes(att_graph *graph, work *w, size_t keep_bytes)
 {
     int before = graph->values.count;

@@ -67,7 +67,7 @@ size_t att_session_bytes(const att_plan *plan, int max_batch);
 att_status att_session_fit(const att_graph *graph, const att_plan_options *options, const att_weights *weights,
                            int max_batch, size_t memory, size_t extra, att_plan **plan);
 /* Checks all memory before the first of many allocations. ERR_MEMORY if a session and the parts in `extra` together
- * exceed the memory that is left; the message lists the size of each part. */
+ * exceed the memory that is left; the message lists the parts that take at least 1/64 of the sum. */
 att_status att_session_check_memory(const att_plan *plan, int max_batch, const att_memory_part *extra, int extra_count);
 
 /* Runs one step for the group whose first sample is row `row` of the batch. A failure is stored in the runner. */

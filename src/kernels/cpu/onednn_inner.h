@@ -21,7 +21,7 @@ dnnl_status_t att_onednn_desc_copy(dnnl_memory_desc_t *desc, att_onednn_ref from
 void att_onednn_desc_free(dnnl_memory_desc_t *desc);
 /* Valid as long as *desc. */
 att_onednn_ref att_onednn_ref_of(const dnnl_memory_desc_t *desc);
-/* A hash of the layout; equal layouts have equal hashes. */
+/* A hash of the layout. Different layouts have different hashes, and equal blocked layouts have equal hashes. */
 uint64_t att_onednn_layout_hash(att_onednn_ref desc);
 
 /* Attributes with a scratchpad that the caller provides. adds: add the result to the destination. */

@@ -375,7 +375,7 @@ const att_kernel ATT_TIERED(att_cpu_affine_data_grad) = {.op = "affine_data_grad
 
 enum { SUMS_X = 1, SUMS_MATRIX, SUMS_GATE, SUMS_RESIDUAL };
 
-/* Elements of rows per pass: short, for the accuracy of f32 sums, and so that both operands stay in cache. */
+/* Rows, or pairs of rows, per pass: few, so that f32 sums are accurate and both operands stay in cache. */
 enum { DEPTH = 128 };
 
 typedef struct sums {
@@ -440,7 +440,8 @@ static void add_rows(const att_call *call, const sums *s, int64_t sample, att_ra
     }
 }
 
-/* Stores columns [column, until) of both outputs. `sum` points to the first of them. */
+/* Stores columns [column, column + VW) of both outputs, of which those before `until` exist. `sum` points to the first
+ * of these columns. */
 ATT_INLINE void put_sums(const att_call *call, const sums *s, int64_t sample, int64_t column, int64_t until,
                          const float *sum)
 {

@@ -34,7 +34,7 @@ ATT_INLINE void spread(const att_call *call, int64_t at, const float *shift, att
     }
 }
 
-/* Parts share the columns of all samples, because a mean needs all tokens. */
+/* Parts share the columns of each sample, because a mean needs all tokens. */
 ATT_INLINE void context_broadcast_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
 {
     const att_problem *problem = call->problem;

@@ -81,7 +81,7 @@ ATT_INLINE void pool_block(const att_call *call, int64_t sample, int64_t c, int6
         v_put_until(call->out[0], sample * channels + c + v * VW, sample * channels + end, sum[v], false);
 }
 
-/* Parts share the channels of all samples. */
+/* Parts share the channels of each sample. */
 ATT_INLINE void pool_as(const att_call *call, bool is_bf16)
 {
     att_range part = att_part_of(call, att_columns(&call->problem->in[0]), VW);

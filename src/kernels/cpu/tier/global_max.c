@@ -13,7 +13,7 @@ static inline float larger(float a, float b)
     return b > a || b != b ? b : a;
 }
 
-/* One block of `rows` wide rows from element `first` on. */
+/* Updates the maxima of one block with `rows` wide rows from element `first` on. */
 ATT_INLINE void max_block(const void *x, const channels *c, int64_t first, int64_t rows, int64_t column, float *largest,
                           bool is_bf16)
 {
@@ -117,7 +117,7 @@ ATT_INLINE void write_first_maximum(const void *x, vf y, vf dy, void *dx, int64_
     }
 }
 
-/* Parts share the channels of all samples. */
+/* Parts share the channels of each sample. */
 ATT_INLINE void max_grad_as(const att_call *call, bool x_is_bf16, bool dx_is_bf16)
 {
     const att_problem *problem = call->problem;

@@ -132,7 +132,7 @@ const att_kernel ATT_TIERED(att_cpu_max_pool) = {
 
 enum { DY, X };
 
-/* For `lanes` channels from c on: adds dy [window] to dx [h, w, channels] of one sample, at the position of the first
+/* For up to VW channels from c on: adds dy [window] to dx [h, w, channels] of one sample, at the position of the first
  * maximum of x. */
 ATT_INLINE void add_to_maximum(const att_call *call, const pool *p, int64_t window, int64_t c, float *dx,
                                bool x_is_bf16, bool dy_is_bf16)

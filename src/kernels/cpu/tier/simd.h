@@ -1,8 +1,8 @@
 /* kernels/cpu/tier/simd.h - a vector of f32, as wide as the tier's registers, and operations on it that C's vector
  * arithmetic lacks.
  *
- * A file in tier/ is compiled once per tier, with -DATT_TIER=<name> and that tier's instruction set. It may include
- * static functions only, and it defines only symbols that end in the tier's name.
+ * A file in tier/ is compiled once per tier, with -DATT_TIER=<name> and that tier's instruction set. The headers that
+ * it includes may define static functions only, and it defines only symbols that end in the tier's name.
  */
 #ifndef ATT_KERNELS_CPU_TIER_SIMD_H
 #define ATT_KERNELS_CPU_TIER_SIMD_H

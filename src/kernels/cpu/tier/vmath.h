@@ -6,9 +6,9 @@
 
 #include "kernels/cpu/tier/simd.h"
 
-/* e^x for x <= 88, relative error at most 2e-7; 0 below -87.3 (AVX-512: 0 below -103.9, subnormal before). x = n ln 2 +
- * r, |r| <= ln(2) / 2; e^r is a polynomial of degree 5. Adding 1.5 2^23 rounds to the integer n, which is then in the
- * low bits of the sum. */
+/* e^x for x <= 88, relative error at most 2e-7; 0 below -87.3 (AVX-512: subnormal below -87.3, 0 below -103.9). x = n
+ * ln 2 + r, |r| <= ln(2) / 2; e^r is a polynomial of degree 5. Adding 1.5 2^23 to x / ln 2 rounds it to the integer n,
+ * which is then in the low bits of the sum. */
 ATT_INLINE vf v_exp(vf x)
 {
 #if defined(__AVX512F__)
