@@ -23,7 +23,8 @@ enum {
     REPEATS_ROUND = 256
 };
 
-/* A context belongs to one thread, so each worker has its own. It uses the allocator of the loader's context. */
+/* A context belongs to one thread, so each worker has a context of its own, which uses the allocator of the loader's
+ * context. */
 typedef struct worker {
     att_loader *loader;
     att_context *context;
@@ -46,7 +47,7 @@ struct att_loader {
     worker *workers; /* if options.workers is 0: a single worker without a thread */
     int worker_count;
     att_loader_stats stats;
-    uint8_t *reported; /* [images of the data set], 1: reported as corrupt; NULL: none is */
+    uint8_t *reported; /* [images of the data set], 1: reported as corrupt; NULL: no image has been reported */
     bool handed_out;   /* the caller still uses the batch `released` */
 
     pthread_mutex_t lock; /* protects the members below, and att_slot.missing */
@@ -202,7 +203,7 @@ static void *work(void *user)
 
 /* --- slots ------------------------------------------------------------------------------------------------------- */
 
-/* Prepares a slot for a batch. A batch past the end of the epoch has no images. */
+/* Resets the slot of a batch whose images are to be prepared. A batch past the end of the epoch has no images. */
 static void prepare_slot(att_loader *loader, int64_t batch)
 {
     att_slot_reset(slot_of(loader, batch), batch < att_loader_batches(loader) ? batch_size(loader, batch) : 0);
@@ -489,7 +490,7 @@ static void release(att_loader *loader)
     pthread_mutex_unlock(&loader->lock);
 }
 
-/* Waits until the batch `released` is complete; without threads, prepares it. */
+/* Waits until the batch `released` is complete. Without worker threads, prepares the batch itself. */
 static void await_batch(att_loader *loader)
 {
     att_slot *slot = slot_of(loader, loader->released);

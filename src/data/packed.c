@@ -152,8 +152,8 @@ static const char *needed_file(const packed_source *source, int version, int ind
     return index == images + 1 ? source->split->labels : NULL;
 }
 
-/* Returns the number of the needed file that a member's path names; -1 if the file is not needed. The Python version's
- * file names are too general: they count only in the folder of the official name. */
+/* Returns the number of the needed file that a member's path names; -1 if the file is not needed. The file names of the
+ * Python version are so general that a file counts only in the folder with the official name. */
 static int needed_index(const packed_source *source, int version, const char *path)
 {
     const att_packed_version *it = &source->layout->versions[version];
@@ -461,7 +461,7 @@ static att_status read_names(const att_dataset *dataset, const packed_source *so
     return status;
 }
 
-/* Renumbers the labels by the class map: each class is found there by its name. */
+/* Renumbers the labels by the class map, in which each class is found by its name. */
 static att_status renumber(att_dataset *dataset, const packed_source *source, const att_class_list *own,
                            const char *map)
 {

@@ -58,7 +58,7 @@ struct att_requests {
     const att_instrument *instrument; /* the instrument whose function `request` is running */
     const char *nodes;
     int choice;
-    att_status status; /* first failure of an att_asking_...() call */
+    att_status status; /* first failure of an att_requests_...() call */
 };
 
 /* --- requests of instruments -------------------------------------------------------------------------------------- */

@@ -132,7 +132,7 @@ static bool is_same_preprocess(const att_preprocess *a, const att_preprocess *b)
            strcmp(a->crop_mode, b->crop_mode) == 0 && strcmp(a->interpolation, b->interpolation) == 0;
 }
 
-/* Drops the preprocessing of a source in favour of that of the tag; notes it if they differ. */
+/* Drops the preprocessing of a source in favour of that of the tag. If the two differ, adds a note. */
 static void drop_preprocess(search *s, const char *from, att_config *given)
 {
     att_option_values own;

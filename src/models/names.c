@@ -37,7 +37,7 @@ static att_status fail_unknown(att_context *context, const char *network)
     return att_fail(context, ATT_ERR_NOT_FOUND, "there is no model \"%.64s\"", network);
 }
 
-/* old: the deprecated name that the caller gave; NULL: none */
+/* Fails because attscope lacks the network. old: the deprecated name that the caller gave; NULL: none. */
 static att_status fail_lacking(att_context *context, const char *network, const char *old)
 {
     att_timm_name timm;

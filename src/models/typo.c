@@ -107,8 +107,8 @@ static bool has_wrong_letter(const char *typed, const char *word)
 }
 
 /* Whether `typed` is a mistyped run i of `own`. Short family names differ from each other in one letter (ViT, PiT,
- * DeiT), so a family name must be right. Numbers must be right too, except for the image size at the end of a ViT's
- * name. */
+ * DeiT), so a short family name must be right. Numbers must be right too, except for the image size at the end of a
+ * ViT's name. */
 static bool is_typo(const char *typed, const runs *own, int i)
 {
     const run *meant = &own->items[i];

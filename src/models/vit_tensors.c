@@ -107,7 +107,7 @@ static void read_grid(const att_tensors *file, att_option_values *found)
     att_patches_read_side(side, found);
 }
 
-/* Uses the first block with attention; others may have a module in its place. */
+/* Reads the first block with attention; other blocks may have a module in place of the attention. */
 static void read_bias(const att_tensors *file, att_option_values *found)
 {
     int depth = (int)att_options_number(found, "depth", 0);

@@ -52,7 +52,7 @@ int att_network_split_lines(char *text, const char **lines, int room)
 }
 
 /* Adds the lines of `text`, which is modified, as class names. Adds none if there are more lines than classes. *count:
- * lines. */
+ * number of lines. */
 static att_status add_lines(names *n, char *text, int *count)
 {
     const char **lines = att_arena_allocate(&n->arena, ((size_t)n->room + 1) * sizeof *lines);

@@ -344,7 +344,7 @@ att_status att_network_describe(const att_network *network, const att_batch *ans
 
 /* --- data sets --------------------------------------------------------------------------------------------------- */
 
-/* The instruments get a model of their own, so that ordinary runs do not compute their probes. */
+/* The instruments get a model of their own, so that ordinary runs do not compute the instruments' probes. */
 att_status att_network_observe(att_network *network, const char *with, const char *nodes, att_measure **measure)
 {
     att_model *observed = NULL;

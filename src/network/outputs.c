@@ -37,7 +37,7 @@ static void add_output(output_request *w, const char *name, att_value value)
         att_graph_output(w->graph, name, value);
 }
 
-/* Makes the features that heads read outputs, so that they can be requested. */
+/* Adds outputs for the features that heads read, so that these can be requested. */
 static att_status add_features(output_request *w)
 {
     static const char *const stages[ATT_FEATURE_STAGES] = {"stage1", "stage2", "stage3", "stage4"};
@@ -49,7 +49,7 @@ static att_status add_features(output_request *w)
     return w->graph->status;
 }
 
-/* Adds the probes that a name requests, if it is one for attention. */
+/* If the name is a request for attention, adds the probes that it requests. */
 static att_status ask_attention(output_request *w, const char *requested)
 {
     char pattern[NAME_SIZE];

@@ -19,7 +19,7 @@ void att_network_free_views(att_network *network)
         free_view(&network->views[i]);
 }
 
-/* Creates the model and weights for images of another size. */
+/* Creates the model and weights of a view whose images have another size than the network's. */
 static att_status make_model(att_network *network, int height, int width, att_network_view *view)
 {
     const att_preprocess own = att_model_preprocess(network->model);

@@ -342,7 +342,8 @@ static att_status compile_as(att_trainer *trainer, const att_tensors *file)
     return compile(trainer, lanes, lanes == file_lanes ? parts : 0, options->memory ? options->memory : file_memory);
 }
 
-/* file: the checkpoint to resume from, or NULL. */
+/* Compiles the training, opens the loader, and initialises the state or loads it from `file`, the checkpoint to resume
+ * from. file: NULL for a new training. */
 static att_status build(att_trainer *trainer, const att_tensors *file)
 {
     const att_train_options *options = trainer->options;

@@ -243,8 +243,8 @@ static att_status run_epoch(att_trainer *trainer)
     return finish_epoch(trainer);
 }
 
-/* On a resume, links and removes checkpoints that a killed process may have left undone. Called after the begin event,
- * because a sink may refuse a second training in the same folder. */
+/* On a resume, repeats the linking and removal of checkpoints that a killed process may have left undone. Called after
+ * the begin event, because a sink may refuse a second training in the same folder. */
 static att_status finish_interrupted_epoch(const att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
