@@ -1,4 +1,4 @@
-/* Converts the tensor names of training codes to those of the network. */
+/* Converts tensor names as training scripts write them to the names in the network. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -44,7 +44,8 @@ static size_t find_end(const uint8_t *tail, size_t size)
     }
 }
 
-/* Reads the directory's offset and size from the end record `end`, which is at offset `place` of the file. */
+/* Reads the directory's offset, size and number of entries from the end record `end`, which is at offset `place` of the
+ * file. */
 static void read_end_record(att_zip *zip, const uint8_t *end, uint64_t place)
 {
     zip->entries = little_endian(end + 10, 2);
@@ -56,7 +57,7 @@ static void read_end_record(att_zip *zip, const uint8_t *end, uint64_t place)
     }
 }
 
-/* Reads the directory's offset and size from the zip64 end record, whose offset is in `locator`. */
+/* Reads the directory's offset, size and number of entries from the zip64 end record, whose offset is in `locator`. */
 static att_status read_end64_record(att_zip *zip, const uint8_t *locator)
 {
     uint64_t file_size = att_file_reader_size(zip->reader), place = little_endian(locator + 8, 8);

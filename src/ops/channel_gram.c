@@ -145,7 +145,8 @@ static att_status norm_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* gram_norm_grad yields each sample's share of the gradients of parameters; they are summed over the samples. */
+/* gram_norm_grad reads the mean of the gradient over the samples. So its gradients of parameters are each sample's
+ * equal share, and are summed over the samples. */
 static void norm_backward(att_backward *backward)
 {
     enum { DGRAM, DWEIGHT, DGAMMA, DBETA };
