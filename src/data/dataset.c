@@ -93,7 +93,7 @@ static att_status create(att_context *context, const char *path, const att_datas
     return att_fail_memory(context, strlen(path), path);
 }
 
-/* Whether the format can have splits of any name. The other formats have only train and test. */
+/* Whether the format can have any of the splits. The other formats have only train and test. */
 static bool has_split_folders(const att_dataset *dataset)
 {
     return strcmp(dataset->kind, "folder") == 0 || strcmp(dataset->kind, "zip") == 0 ||

@@ -70,7 +70,8 @@ bool att_holds_folder(const char *path)
     return found;
 }
 
-/* Tiny-ImageNet's test images have no labels, so val is used instead. */
+/* Whether the images of the split have labels. Those of Tiny-ImageNet's test split have none, so val is used instead.
+ */
 static bool has_labels(const char *root, const char *split)
 {
     char path[ATT_DATA_MAX_NAME];

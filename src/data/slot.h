@@ -7,7 +7,7 @@
 typedef struct att_slot_failure {
     att_status status; /* ATT_OK: no failure */
     char *reason;      /* message; NULL if there was no memory for it */
-    int64_t index;     /* of the image in the data set */
+    int64_t index;     /* index of the image in the data set */
     bool replaced;
 } att_slot_failure;
 

@@ -12,7 +12,7 @@ enum {
     MEASURES = 2,
     MIN_PAIRS = 3,
     MIN_RESAMPLED_PAIRS = 5
-}; /* MEASURES: tau and rho; the least number of pairs for p, and for an interval */
+}; /* MEASURES: tau and rho. MIN_PAIRS: least number of pairs for p. MIN_RESAMPLED_PAIRS: for an interval. */
 
 /* The pairs (x, y) and their ranks. tau is computed from the values, rho from the ranks. */
 typedef struct pairs {

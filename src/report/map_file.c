@@ -342,7 +342,8 @@ static void to_little_endian(uint8_t *data, size_t bytes)
     }
 }
 
-/* Rounding to bf16 changes each weight, and therefore the sum of the weights, by a relative error of up to 2^-9. */
+/* Tolerance of the checks. Rounding to bf16 changes each weight, and therefore the sum of the weights, by a relative
+ * error of up to 2^-9. */
 static const double rounding = 0.01;
 
 bool att_map_file_is_fraction(float value)

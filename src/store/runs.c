@@ -16,7 +16,7 @@ typedef struct runs {
     att_json_writer *json; /* writes runs.settings */
     char *folder;          /* runs.folder */
     const char *source;    /* measurements.source */
-    bool own_row;          /* a measurement in a folder without a training, which has its own row in `runs` */
+    bool own_row;          /* the measurement is in a folder without a training and has a row of its own in `runs` */
     int64_t id;            /* runs.id; 0 if there is no row */
 } runs;
 
@@ -301,7 +301,7 @@ static att_status open_trained(att_context *context, const att_log_place *place,
     return status;
 }
 
-/* Sets r->apart: whether the folder lacks the log of a training. */
+/* Sets r->own_row: whether the folder lacks the log of a training. */
 static att_status look_for_training(runs *r, const char *folder)
 {
     att_text path = {.context = r->context};

@@ -165,8 +165,8 @@ static const att_known_classes *known_classes_in_path(const char *text, int part
     return NULL;
 }
 
-/* Whether a component of a path, or of a name such as "tfds/imagenet2012:5.0", equals the data set's name. with
- * `allow_suffix`: also if the component begins with the name ("imagenet-1k-wds") and no digit follows. */
+/* Whether a component of a path, or of a name such as "tfds/imagenet2012:5.0", equals the data set's name. With
+ * `allow_suffix`, the component may also begin with the name ("imagenet-1k-wds") if no digit follows. */
 static bool has_component(const char *path, const char *data_set, bool allow_suffix)
 {
     char part[NORMALIZED_SIZE], own[NORMALIZED_SIZE], name[NORMALIZED_SIZE];

@@ -400,7 +400,7 @@ static att_status add_images(mapper *m)
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-/* Returns item `index` of a list of texts. room: buffer that may hold the text. */
+/* Returns item `index` of a list of texts. buffer: space in which the text may be written. */
 typedef const char *(*text_at)(const mapper *m, int index, char buffer[TEXT_SIZE]);
 
 static const char *node_at(const mapper *m, int index, char buffer[TEXT_SIZE])

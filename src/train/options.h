@@ -15,7 +15,7 @@ att_mix_options att_train_mix(const att_train_options *options);
 att_status att_train_metric(att_context *context, const att_train_options *options, const att_task_info *task,
                             int *metric);
 
-/* The options that must be equal on a resume. name: of the struct member. text: the value, at most
+/* The options that must be equal on a resume. name: name of the struct member. text: the value, at most
  * ATT_TRAIN_OPTION_TEXT bytes with the NUL. */
 enum { ATT_TRAIN_OPTION_TEXT = 64 };
 int att_train_option_count(void);
