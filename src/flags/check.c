@@ -8,7 +8,7 @@
 
 enum { WHERE = 128 };
 
-/* "--batch-size (train.batch_size)" */
+/* Writes "--batch-size (train.batch_size)". */
 static void name_row(const att_flags *flags, int row, char where[WHERE])
 {
     const att_flag *flag = &flags->rows[row];
@@ -19,7 +19,7 @@ static void name_row(const att_flags *flags, int row, char where[WHERE])
         snprintf(where, WHERE, "--%s", flag->name);
 }
 
-/* Checks the count of an ATT_FLAG_INTS before att_flag_format() reads that many numbers. */
+/* Checks the count of a list, because att_flag_format() reads as many numbers as the count says. */
 static att_status check_count(const att_flags *flags, const att_flag *flag, const char *where, const void *at)
 {
     int count = 0, most = flag->kind == ATT_FLAG_TEXTS ? ATT_MOST_TEXTS : att_flag_numbers(flag);

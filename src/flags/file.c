@@ -10,7 +10,7 @@
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-/* An entry of timm's files that has no effect in attscope. */
+/* Checks the value of an entry of timm's files that has no effect in attscope, and adds it to `ignored`. */
 static att_status skip_ignored(const att_flags *flags, const char *path, const att_yaml_entry *entry,
                                att_ignored_flags *ignored)
 {

@@ -43,8 +43,8 @@ static int put_rows(att_context *context, const att_flag_group *group, att_flag 
     return group->row_count;
 }
 
-/* Appends the groups with rows that `use` consists of to uses[count..] (NULL: only counts them). Returns the new
- * count. */
+/* Appends those groups in `use` that have rows to uses[count..]. uses: NULL means that the groups are only counted.
+ * Returns the new count. */
 static int flatten(const att_flag_use *use, size_t offset, att_flag_use *uses, int count)
 {
     const att_flag_group *group = use->group;

@@ -111,7 +111,7 @@ static att_status store_flag(const att_flags *flags, const flag_words *flag, cha
     return att_flags_store(flags, &flag->named, shown, parts, count, values);
 }
 
-/* A flag of timm's that has no effect in attscope. */
+/* Checks the value of a flag of timm's that has no effect in attscope, and adds it to `ignored`. */
 static att_status skip_ignored(const att_flags *flags, const flag_words *flag, att_ignored_flags *ignored)
 {
     if (flag->attached && !att_unsupported_flag_accepts(flag->name, flag->attached))

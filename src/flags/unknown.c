@@ -20,7 +20,7 @@ void att_unknown_flags_add(att_unknown_flags *unknown, const char *dashes, const
     unknown->items[index].line = line;
 }
 
-/* The table's flags, then timm's flags that are ignored. */
+/* Name `index` of a list: the table's flags, then timm's flags that are ignored. NULL past the last. */
 static const char *flag_name(const void *user, int index)
 {
     const att_flags *flags = user;
@@ -50,7 +50,7 @@ static const char *find_nearest(const att_flags *flags, const char *name, bool i
     return in_file && flag && flag->once ? NULL : nearest;
 }
 
-/* "unknown option --batch-szie; did you mean --batch-size?" */
+/* Writes the reason, such as "unknown option --batch-szie; did you mean --batch-size?". */
 static void explain(const att_flags *flags, const char *shown, bool in_file, char reason[REASON])
 {
     const att_flags_options *options = &flags->options;
@@ -81,7 +81,7 @@ static void explain(const att_flags *flags, const char *shown, bool in_file, cha
         snprintf(reason, REASON, "unknown option %s", shown);
 }
 
-/* "recipe.yaml, line 3: " */
+/* Writes "recipe.yaml, line 3: "; "" for a flag that is not from a file. Returns `text`. */
 static char *place_text(const att_unknown_flags *unknown, int index, char text[448])
 {
     *text = '\0';

@@ -51,7 +51,7 @@ static bool make_option_field(const att_option *option, const att_option_values 
 }
 
 /* Fills `fields` with the network's options, under the names that a training's records use, and with the number of
- * tokens of its attention. Returns the number of fields. */
+ * tokens of its attention and the bound of their entropy. Returns the number of fields. */
 static int make_network_fields(const att_measuring *m, att_event_field fields[NETWORK_FIELDS], option_texts texts)
 {
     const att_identity *identity = att_network_identity(m->network);

@@ -15,10 +15,10 @@ enum { INSTRUMENTS = 31 }; /* more instruments than exist; a list names each at 
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
-/* The data sets of a setting. */
+/* The data sets of a setting, as opened by try_data(). */
 typedef struct tried_data {
-    att_recipe_data of; /* zero: none opened yet */
-    int classes;        /* of the training images */
+    att_recipe_data of; /* the data that were opened last; zero: none */
+    int classes;        /* number of classes of the training images */
     att_dataset *measured;
 } tried_data;
 
@@ -62,7 +62,7 @@ static bool is_same_data(const att_recipe_data *a, const att_recipe_data *b)
 }
 
 typedef struct data_digests {
-    att_recipe_data of;                  /* zero: none read yet */
+    att_recipe_data of;                  /* the data whose digests these are; zero: none */
     char listing[ATT_DATASET_LISTING];   /* of the training images */
     char contents[ATT_DATASET_CONTENTS]; /* of the images to measure */
 } data_digests;

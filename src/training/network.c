@@ -159,8 +159,8 @@ att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
-/* The default is the number of classes in the data, or in the class map. A continued training keeps the number of
- * classes of its checkpoint. */
+/* Sets the number of classes, unless it is given, to that of the data or of the class map. A continued training keeps
+ * the number of classes of its checkpoint. */
 static void choose_class_count(att_recipe *recipe, const att_dataset *data, const att_trained_network *n)
 {
     int in_data = att_dataset_class_count(data);

@@ -244,7 +244,7 @@ static att_status write_classes(const att_training *t)
     return status;
 }
 
-/* Called at the first event: a training that is refused before leaves existing files unchanged. */
+/* Called at the first event, so that a training that is refused before this event leaves existing files unchanged. */
 static att_status open_records(att_training *t)
 {
     att_store_resume at = {t->network.progress.epoch, t->network.progress.update};
