@@ -25,7 +25,7 @@ static att_status predict(att_context *context, const char *checkpoint, const ch
 {
     att_network *network = NULL;
     att_network_options options = att_network_options_defaults();
-    const att_answer_options shown = {.most = 3};
+    const att_answer_options shown = {.topk = 3};
     att_batch answer;
     options.model = model;
     att_status status = att_network_open(context, checkpoint, &options, &network);
