@@ -224,7 +224,7 @@ static void an_architecture_in_the_file_is_taken(void **state)
     CHECK(p->context, identify(p, "resnet20", NULL, &found));
     says(found.origin, "names resnet32, was left out");
     assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_MISMATCH);
-    says(att_context_message(p->context), "not those of resnet32 (the name in the checkpoint's \"arch\"), they fit");
+    says(att_context_message(p->context), "not those of resnet32 (the name in the checkpoint's \"arch\"); they fit");
     metadata.value = "resnet";
     CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
     assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_NOT_FOUND);
@@ -260,7 +260,7 @@ static void tensors_of_another_network_are_refused(void **state)
     CHECK(p->context, identify(p, "resnet20", NULL, &found));
     assert_int_equal(identify(p, "resnet56", NULL, &found), ATT_ERR_MISMATCH);
     says(att_context_message(p->context),
-         "not those of resnet56, they fit resnet20 but for the module, the stem or the width");
+         "not those of resnet56; they fit resnet20 but for the module, the stem or the width");
 }
 
 /* A source that names another network is refused, unless its own arguments make it this one. */
@@ -271,11 +271,11 @@ static void a_source_that_names_another_network_is_refused(void **state)
         const char *file, *text, *words; /* words NULL: accepted */
     } cases[] = {
         {"config.json", "{\"architecture\": \"seresnet18\"}",
-         "not those of seresnet18 (the name in config.json), they fit resnet18"},
+         "not those of seresnet18 (the name in config.json); they fit resnet18"},
         {"config.json", "{\"architecture\": \"resnet34\"}", "they fit resnet18"},
         {"config.json", "{\"architecture\": \"wide_resnet50_2\"}", "they fit resnet18"},
         {"config.json", "{\"architecture\": \"resnet34\", \"model_args\": {\"layers\": [2, 2, 2, 2]}}", NULL},
-        {"args.yaml", "model: seresnet18\n", "not those of seresnet18 (the name in args.yaml), they fit resnet18"},
+        {"args.yaml", "model: seresnet18\n", "not those of seresnet18 (the name in args.yaml); they fit resnet18"},
         {"args.yaml", "model: resnet34\nmodel_kwargs: {layers: [2, 2, 2, 2]}\n", NULL},
     };
     att_identity found;

@@ -63,7 +63,7 @@ static void a_resnet18_for_small_images_is_understood(void **state)
     assert_int_equal(found.preprocess.height, 32);
     assert_true(found.preprocess.crop_pct == 1 && found.preprocess.mean[0] == 0.4914);
     assert_int_equal(identify(p, "resnet34", NULL, &found), ATT_ERR_MISMATCH);
-    says(att_context_message(p->context), "not those of resnet34, they fit resnet18, seresnet18 but for the module");
+    says(att_context_message(p->context), "not those of resnet34; they fit resnet18, seresnet18 but for the module");
     CHECK(p->context, load_into(p, "resnet18", &options));
     att_model_destroy(&model);
 }
