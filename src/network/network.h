@@ -17,6 +17,7 @@ typedef struct att_network_view {
     uint64_t used;                  /* number of the run that used it last */
     att_model *model;               /* NULL: the network's own */
     att_weights *resized, *covered; /* NULL: the network's own weights */
+    uint64_t version;               /* version of the network's weights when the view was made */
     att_graph *graph;               /* with the requested outputs */
     att_inference inference;
 } att_network_view;

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "models/family.h"
 #include "network/network.h"
+#include "weights/weights.h"
 
 static void free_view(att_network_view *view)
 {
@@ -46,6 +47,7 @@ static att_status fill_view(att_network *network, int height, int width, int cou
     view->height = height;
     view->width = width;
     view->max_batch = count;
+    view->version = att_weights_version(network->weights);
     return status;
 }
 
@@ -63,11 +65,18 @@ static att_network_view *place_of(att_network *network, int height, int width)
     return oldest;
 }
 
+/* Whether the view can answer. Resampled weights are copies, which changes of the network's weights do not reach. */
+static bool is_ready(const att_network *network, const att_network_view *view, int height, int width, int count)
+{
+    return view->height == height && view->width == width && view->max_batch >= count &&
+           (!view->resized || view->version == att_weights_version(network->weights));
+}
+
 att_status att_network_get_view(att_network *network, int height, int width, int count, att_network_view **out)
 {
     att_network_view *view = place_of(network, height, width);
     att_status status = ATT_OK;
-    if (view->height != height || view->width != width || view->max_batch < count) {
+    if (!is_ready(network, view, height, width, count)) {
         free_view(view);
         status = fill_view(network, height, width, count, view);
     }

@@ -324,6 +324,36 @@ static void a_data_set_is_evaluated_and_measured(void **state)
     att_network_close(&network);
 }
 
+/* A wrapped network answers with the present weights, also those that it resampled for another image size. */
+static void changed_weights_are_resampled(void **state)
+{
+    fixture *f = *state;
+    enum { LARGE = 2 * SIDE };
+    char path[160];
+    float pixels[LARGE * LARGE], before[CLASSES], expected[CLASSES], bias[CLASSES], embedding[5 * 16];
+    const int head = att_weights_find(f->weights, "head.bias"), position = att_weights_find(f->weights, "pos_embed");
+    att_network *network = NULL;
+    att_batch answers;
+    fill_pixels(pixels, LARGE * LARGE, 5);
+    assert_int_equal(att_network_wrap(f->model, f->weights, NULL, &network), ATT_OK);
+    assert_int_equal(att_network_run(network, pixels, 1, LARGE, LARGE, &answers), ATT_OK);
+    memcpy(before, att_batch_field(&answers, "logits"), sizeof before);
+    assert_int_equal(att_weights_get(f->weights, -1, head, bias, CLASSES), ATT_OK);
+    assert_int_equal(att_weights_get(f->weights, -1, position, embedding, 5 * 16), ATT_OK);
+    bias[0] += 1;
+    for (int i = 0; i < 5 * 16; i++)
+        embedding[i] = (float)(i % 7) - 3;
+    assert_int_equal(att_weights_set(f->weights, -1, head, bias, CLASSES), ATT_OK);
+    assert_int_equal(att_weights_set(f->weights, -1, position, embedding, 5 * 16), ATT_OK);
+    assert_int_equal(att_network_run(network, pixels, 1, LARGE, LARGE, &answers), ATT_OK);
+    const float *logits = att_batch_field(&answers, "logits");
+    assert_true(fabsf(logits[1] - before[1]) > 1e-3F);
+    expect_logits(f, export(f, path), LARGE, LARGE, pixels, expected);
+    for (int c = 0; c < CLASSES; c++)
+        assert_float_equal(logits[c], expected[c], 1e-6); /* measured: 0 */
+    att_network_close(&network);
+}
+
 static void preprocessing_can_be_set(void **state)
 {
     fixture *f = *state;
@@ -597,6 +627,7 @@ int main(void)
         TEST(a_data_set_is_evaluated_and_measured),
         TEST(plans_of_the_last_sizes_are_kept),
         TEST(an_open_backend_is_the_default),
+        TEST(changed_weights_are_resampled),
         TEST(preprocessing_can_be_set),
         TEST(failures_leave_nothing_behind),
         TEST(classes_are_called_as_a_list_says),
