@@ -84,3 +84,26 @@ accepts public library.so first.so second.so -- second_user.o
 refuses 'not public in .*: att_inner' public library.so first.so second.so -- intruder.o
 accepts private first.so second.so
 refuses 'private in first.so, but library.so does not need it .*: att_inner' private first.so library.so
+
+# The symbol is named whatever characters the path has.
+mkdir 'a&b'
+cp stray.so 'a&b/stray.so'
+refuses 'a&b/stray.so exports a name without att_: stray' exports 'a&b/stray.so'
+refuses "$work/stray.so exports a name without att_: stray" exports "$work/stray.so"
+
+mkdir 'a b'
+cp good.o 'a b/good.o'
+accepts tier avx512 'a b/good.o' good.o
+
+# A file that is missing or no object is an error in every mode.
+echo 'not an object' >text.o
+for bad in missing.o text.o; do
+    refuses "$bad" tier avx512 good.o $bad
+    refuses "$bad" names api.o $bad
+    refuses "$bad" exports $bad
+    refuses "$bad" public $bad -- user.o
+    refuses "$bad" public library.so $bad -- user.o
+    refuses "$bad" public library.so -- user.o $bad
+    refuses "$bad" private $bad second.so
+    refuses "$bad" private first.so $bad
+done
