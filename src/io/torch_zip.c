@@ -1,5 +1,6 @@
 /* Reads checkpoints of PyTorch 1.6 and later: an uncompressed zip archive with NAME/data.pkl, NAME/data/KEY for each
  * storage, and optionally NAME/byteorder. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static att_status place_record(const archive *a, record *r)
         ATT_TRY(read_at(a, r->begin, local, sizeof local));
     uint64_t length = att_zip_local_length(local);
     if (length == 0)
-        return refuse_record(a, r->name, ATT_ERR_FORMAT, "does not begin where the directory says");
+        return refuse_record(a, r->name, ATT_ERR_FORMAT, "has no local header at the offset given in the directory");
     r->data = r->begin + length;
     if (r->data > end || r->size > end - r->data)
         return refuse_record(a, r->name, ATT_ERR_FORMAT, "extends beyond the archive");
@@ -202,6 +203,15 @@ static att_status check_checksum(const archive *a, record *found)
                          "has a wrong checksum (CRC-32); the file is damaged: copy or download it again");
 }
 
+/* needed: the size of the storage in bytes; -1: more than INT64_MAX. */
+static att_status refuse_size(const archive *a, const record *found, int64_t needed)
+{
+    char what[96];
+    snprintf(what, sizeof what, "has %" PRIu64 " bytes, its tensors need %s%" PRId64, found->size,
+             needed < 0 ? "more than " : "", needed < 0 ? INT64_MAX : needed);
+    return refuse_record(a, found->name, ATT_ERR_FORMAT, what);
+}
+
 static att_status place_storages(const archive *a, att_pickle *pickle)
 {
     for (int i = 0; i < pickle->storage_count; i++) {
@@ -212,7 +222,7 @@ static att_status place_storages(const archive *a, att_pickle *pickle)
         ATT_TRY(check_plain(a, found));
         int64_t bytes = att_torch_storage_bytes(storage);
         if (bytes < 0 || (uint64_t)bytes != found->size)
-            return refuse_record(a, found->name, ATT_ERR_FORMAT, "has another size than its tensors require");
+            return refuse_size(a, found, bytes);
         ATT_TRY(check_checksum(a, found));
         storage->placed = true;
         storage->place = found->data;

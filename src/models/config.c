@@ -175,8 +175,8 @@ static att_status note_word(const note *n, char *to, size_t size)
     if (n->fact->kind != ATT_FACT_TEXT)
         return fail_note(n, "a text");
     if (!n->fact->text[0] || strlen(n->fact->text) >= size)
-        return att_fail(n->context, ATT_ERR_UNSUPPORTED, "%s: %s is \"%.64s\", which attscope does not have", n->what,
-                        n->key, n->fact->text);
+        return att_fail(n->context, ATT_ERR_UNSUPPORTED, "%s: %s is \"%.64s\", which attscope does not support",
+                        n->what, n->key, n->fact->text);
     if (!to[0])
         snprintf(to, size, "%s", n->fact->text);
     return ATT_OK;

@@ -229,8 +229,8 @@ static att_status refuse_argument(att_context *context, const char *what, const 
         snprintf(value, sizeof value, fact->numbers[0] ? " true" : " false");
     else if (fact->kind == ATT_FACT_NUMBERS && fact->count == 1)
         snprintf(value, sizeof value, " %g", fact->numbers[0]);
-    return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: the network was made with %.64s%s, which attscope does not have",
-                    what, key, value);
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "%s: the network was made with %.64s%s, which attscope does not support", what, key, value);
 }
 
 /* Refuses an argument with which timm's network computes something else. family: NULL if unknown. */

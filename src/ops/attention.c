@@ -54,7 +54,7 @@ static att_status check_grid(const att_infer *infer)
     const att_attention_attrs *attrs = infer->attrs;
     int64_t tokens = infer->in[0].shape.dims[0], grid = (int64_t)attrs->grid_h * attrs->grid_w;
     if (attrs->prefix < 0 || attrs->prefix > tokens)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "attention: %d prefix tokens are not among %lld",
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "attention: %d prefix tokens, but only %lld tokens",
                         attrs->prefix, (long long)tokens);
     if (attrs->grid_h == 0 && attrs->grid_w == 0)
         return ATT_OK;

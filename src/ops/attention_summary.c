@@ -25,7 +25,7 @@ static att_status summary_infer(att_infer *infer)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: stats %s must have rows of %d", op,
                         ATT_SHOWN(&infer->in[0]), ATT_STAT_COUNT);
     if (prefix < 0 || prefix > stats.dims[1])
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d prefix tokens are not among %lld", op, prefix,
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d prefix tokens, but only %lld tokens", op, prefix,
                         (long long)stats.dims[1]);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(stats.dims[0], ATT_SUMMARY_COUNT));
     return ATT_OK;

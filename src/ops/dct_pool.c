@@ -37,8 +37,9 @@ static att_status check_attrs(const att_infer *infer, const char *op, int64_t ch
 {
     const att_dct_attrs *attrs = infer->attrs;
     if (attrs->count < 1 || attrs->count > ATT_DCT_GROUPS || channels % attrs->count != 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %lld channels in %d groups, must be 1 to %d equal ones",
-                        op, (long long)channels, attrs->count, ATT_DCT_GROUPS);
+        return att_fail(infer->context, ATT_ERR_ARGUMENT,
+                        "%s: %lld channels do not divide into %d groups; 1 to %d groups of equal size are allowed", op,
+                        (long long)channels, attrs->count, ATT_DCT_GROUPS);
     if (attrs->height < 1 || attrs->width < 1)
         return att_fail(infer->context, ATT_ERR_ARGUMENT,
                         "%s: every frequency must be smaller than the grid's height or width, and not negative", op);

@@ -50,8 +50,8 @@ static att_status infer_pool_grad(att_infer *infer, const char *op, const int64_
     ATT_TRY(att_pool_size(infer, op, size, to));
     att_shape x = att_shape_of(size[0], size[1], dy[2]);
     if (dy[0] != to[0] || dy[1] != to[1] || att_shape_count(x) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s must have %lld x %lld places", op,
-                        ATT_SHOWN(&infer->in[0]), (long long)to[0], (long long)to[1]);
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy must be %lld x %lld, not %s", op, (long long)to[0],
+                        (long long)to[1], ATT_SHOWN(&infer->in[0]));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
     return ATT_OK;
 }

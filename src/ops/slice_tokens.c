@@ -15,7 +15,7 @@ static att_status check_range(const att_infer *infer, const char *op, int64_t to
 {
     const att_slice_attrs *attrs = infer->attrs;
     if (attrs->first < 0 || attrs->count < 1 || (int64_t)attrs->first + attrs->count > total)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d tokens from %d on are not among %lld", op,
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d tokens from token %d on, but only %lld tokens", op,
                         attrs->count, attrs->first, (long long)total);
     return ATT_OK;
 }

@@ -21,12 +21,14 @@ att_status att_conv_size(const att_infer *infer, const char *op, const int64_t s
     const att_conv_attrs *attrs = infer->attrs;
     if (attrs->stride < 1 || attrs->dilation < 1 || attrs->groups < 1 || attrs->padding < 0)
         return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: stride %d, padding %d, dilation %d, groups %d must not be negative, nor 0 but for padding",
-                        op, attrs->stride, attrs->padding, attrs->dilation, attrs->groups);
+                        "%s: stride %d, dilation %d and groups %d must be at least 1, padding %d at least 0", op,
+                        attrs->stride, attrs->dilation, attrs->groups, attrs->padding);
     for (int axis = 0; axis < 2; axis++) {
         if (!is_size(size[axis]) || !is_size(kernel[axis]))
-            return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: a map of %lld x %lld, a kernel of %lld x %lld", op,
-                            (long long)size[0], (long long)size[1], (long long)kernel[0], (long long)kernel[1]);
+            return att_fail(infer->context, ATT_ERR_MISMATCH,
+                            "%s: map and kernel sides must be 1 to %d, not %lld x %lld (map) and %lld x %lld (kernel)",
+                            op, INT32_MAX, (long long)size[0], (long long)size[1], (long long)kernel[0],
+                            (long long)kernel[1]);
         to[axis] =
             att_window_count(size[axis], attrs->dilation * (kernel[axis] - 1) + 1, attrs->stride, attrs->padding);
         if (to[axis] < 1)

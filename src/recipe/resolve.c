@@ -55,7 +55,7 @@ static att_status check_measure(att_context *context, const att_recipe *recipe)
         (recipe->train.measure_every == att_train_options_defaults().measure_every && strcmp(measure->nodes, "*") == 0))
         return ATT_OK;
     return att_fail(context, ATT_ERR_ARGUMENT,
-                    "--measure-every and --measure-nodes need --measure LIST, the instruments; all: every one");
+                    "--measure-every and --measure-nodes need --measure LIST (names of instruments, or `all`)");
 }
 
 static bool is_same_text(const char *a, const char *b)

@@ -85,8 +85,8 @@ static att_status refuse_second_training(att_context *context, const char *folde
     if (!att_file_exists(last))
         return ATT_OK;
     return att_fail(context, ATT_ERR_MISMATCH,
-                    "%s holds a training already; another experiment begins a new one, resume %s goes on with this one "
-                    "where it is not finished",
+                    "%s holds a training already; use another --experiment for a new training, or resume %s to "
+                    "continue this one if it is not finished",
                     folder, last);
 }
 

@@ -309,8 +309,9 @@ att_status att_session_output(att_session *session, const char *output, int firs
     if (port < 0)
         return fail_no_port(session, "output", plan->outputs, plan->output_count, output);
     if (first < 0 || count < 0 || first > session->batch.count - count)
-        return att_fail(session->context, ATT_ERR_ARGUMENT, "%d rows of \"%s\" from row %d on: the last run had %d",
-                        count, output, first, session->batch.count);
+        return att_fail(session->context, ATT_ERR_ARGUMENT,
+                        "%d rows of \"%s\" from row %d on were requested, but the last run had %d rows", count, output,
+                        first, session->batch.count);
     if (plan->outputs[port].probe && !session->batch.observed)
         return att_fail(session->context, ATT_ERR_ARGUMENT,
                         "\"%s\" is a probe, and probes were off in the last run (att_session_observe())", output);

@@ -200,7 +200,7 @@ att_status att_earlier_read(att_earlier *earlier, const char *path, const char *
     if (status != ATT_OK || !r.different)
         return status;
     att_log(earlier->context, ATT_LOG_INFO,
-            "%s: the earlier measurements are replaced, because they have another \"%s\"; they are kept in %s", path,
+            "%s: the earlier measurements are replaced, because their \"%s\" differs; they are kept in %s", path,
             r.different, previous);
     return copy_file(earlier->context, path, previous);
 }

@@ -89,7 +89,7 @@ static att_status read_digests(att_context *context, const att_recipe_data *data
 static att_status refuse_data(const att_sweep_plan *plan, const att_plan_run *run, const char *what)
 {
     return att_fail(plan->context, ATT_ERR_MISMATCH,
-                    "%s was %s other images than %s has; another --experiment keeps both", run->folder, what,
+                    "%s was %s other images than %s has; use another --experiment to keep both", run->folder, what,
                     plan->recipe.data.data_dir);
 }
 

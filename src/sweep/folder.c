@@ -57,8 +57,8 @@ static att_status compare(const att_sweep_plan *plan, const att_plan_run *run, c
             att_yaml_entry a = att_yaml_at(before, i), b = att_yaml_at(now, k);
             if (strcmp(a.key, b.key) == 0 && !is_free(a.key) && !is_same_entry(&a, &b))
                 return att_fail(plan->context, ATT_ERR_MISMATCH,
-                                "%s was begun with %s: %s, here it is %s; another --experiment keeps both", run->folder,
-                                a.key, first_value(&a), first_value(&b));
+                                "%s was begun with %s: %s, here it is %s; use another --experiment to keep both",
+                                run->folder, a.key, first_value(&a), first_value(&b));
         }
     return ATT_OK;
 }
@@ -66,7 +66,7 @@ static att_status compare(const att_sweep_plan *plan, const att_plan_run *run, c
 void att_plan_advise_removal(const att_sweep_plan *plan, const att_plan_run *run)
 {
     att_log(plan->context, ATT_LOG_INFO,
-            "where that file is damaged, remove the folder %s, then repeat the command to train this run again",
+            "if that file is damaged, remove the folder %s, then repeat the command to train this run again",
             run->folder);
 }
 

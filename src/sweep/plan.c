@@ -58,8 +58,8 @@ static att_status read_flag(att_sweep_plan *plan, const char *option, const char
     snprintf(axis->flag, sizeof axis->flag, "%.*s", (int)(equals - name), name);
     if (is_ours(axis->flag))
         return att_fail(plan->context, ATT_ERR_ARGUMENT,
-                        "%s: a sweep says --%s of each run itself (see --seeds, --output, --experiment and DATA)",
-                        option, axis->flag);
+                        "%s: a sweep sets --%s for each run (see --seeds, --output, --experiment and DATA)", option,
+                        axis->flag);
     *value = att_arena_string(&plan->texts, equals + 1);
     return *value ? ATT_OK : att_fail_memory(plan->context, strlen(equals), "the values of a sweep");
 }
@@ -150,7 +150,7 @@ static att_status name_folder(att_sweep_plan *plan)
     ATT_TRY(att_run_place_check(plan->context, &place));
     if (!o->experiment && !append_recipe(o->recipe, name))
         return att_fail(plan->context, ATT_ERR_ARGUMENT,
-                        "the recipe's name is too long to name a folder by; --experiment NAME does");
+                        "the recipe's name is too long for a folder name; give --experiment NAME");
     make_plain(name);
     return att_path_join(plan->context, o->output, o->experiment ? o->experiment : name, plan->folder,
                          sizeof plan->folder);
@@ -168,7 +168,7 @@ static bool name_setting(const att_sweep_plan *plan, att_plan_run *run)
 static att_status name_run(const att_sweep_plan *plan, att_plan_run *run)
 {
     if (!name_setting(plan, run))
-        return att_fail(plan->context, ATT_ERR_ARGUMENT, "--vary: the values are too long to name a folder by");
+        return att_fail(plan->context, ATT_ERR_ARGUMENT, "--vary: the values are too long for a folder name");
     snprintf(run->name, sizeof run->name, "%s-seed%llu", run->setting, (unsigned long long)run->seed);
     make_plain(run->name);
     for (const att_plan_run *earlier = plan->runs; earlier < run; earlier++)
@@ -278,8 +278,9 @@ static void log_settings(const att_sweep_plan *plan)
     if (plan->axis_count == 0)
         return;
     att_log(plan->context, ATT_LOG_INFO,
-            "%d setting%s with %d seed%s each (a comma parts the values of --vary; within a value it is \\,):", count,
-            count == 1 ? "" : "s", seeds, seeds == 1 ? "" : "s");
+            "%d setting%s with %d seed%s each (a comma separates the values of --vary; write \\, for a comma within a "
+            "value):",
+            count, count == 1 ? "" : "s", seeds, seeds == 1 ? "" : "s");
     for (int i = 0; i < plan->run_count; i += seeds)
         att_log(plan->context, ATT_LOG_INFO, "  %s", plan->runs[i].setting);
 }

@@ -84,7 +84,7 @@ static att_status check_measured(const att_sweep_plan *plan, att_plan_run *run)
 {
     ATT_TRY(read_state(plan, run));
     if (!run->found.measured)
-        return att_fail(plan->context, ATT_ERR_FORMAT, "its records do not say that it was measured");
+        return att_fail(plan->context, ATT_ERR_FORMAT, "its records contain no measurement");
     att_status status = att_plan_check_records(plan, run);
     if (status != ATT_OK)
         att_plan_advise_removal(plan, run);

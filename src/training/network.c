@@ -81,7 +81,7 @@ static att_status read_checkpoint(att_recipe *recipe, att_trained_network *n)
             att_identity_describe(n->context, &n->identity, &taken, text));
     if (!n->resumes && n->progress.ema)
         att_log(n->context, ATT_LOG_INFO,
-                "%s has averaged weights too, which are not taken: attscope convert --use-ema makes a file of them",
+                "%s has averaged weights too, which are not used: attscope convert --use-ema makes a file of them",
                 n->checkpoint);
     choose_options(&recipe->network, n);
     return ATT_OK;
@@ -188,10 +188,9 @@ static void compare_images(const att_trained_network *n, const att_dataset *data
     att_image image;
     att_colours colours = att_dataset_colours(data, n->context);
     if (network->in_chans == 3 && colours == ATT_COLOURS_GREY)
-        att_log(n->context, ATT_LOG_INFO,
-                "the images are grey: --in-chans 1 gives a network that takes them as they are");
+        att_log(n->context, ATT_LOG_INFO, "the images are grey: --in-chans 1 builds a network for grey images");
     if (network->in_chans == 1 && colours == ATT_COLOURS_ANY)
-        att_log(n->context, ATT_LOG_INFO, "the images have colours, which are left out: the network takes grey ones");
+        att_log(n->context, ATT_LOG_INFO, "the images are converted to grey, because the network takes grey images");
     if (att_dataset_read(data, n->context, 0, network->in_chans, &image) != ATT_OK)
         return;
     if (2 * image.width <= network->width && 2 * image.height <= network->height)

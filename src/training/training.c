@@ -71,13 +71,12 @@ static att_status open_data(att_training *t)
         return ATT_OK;
     }
     if (!*data->val_split) {
-        att_log(t->context, ATT_LOG_INFO, "--val-split names nothing to evaluate on");
+        att_log(t->context, ATT_LOG_INFO, "no evaluation: --val-split is empty");
         return ATT_OK;
     }
     att_status status = open_eval(t);
     if (status != ATT_OK)
-        att_log(t->context, ATT_LOG_INFO,
-                "--val-split NAME says what to evaluate on, --val-split '' that there is nothing");
+        att_log(t->context, ATT_LOG_INFO, "give --val-split NAME, or --val-split '' to train without evaluation");
     return status;
 }
 

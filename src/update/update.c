@@ -401,7 +401,8 @@ att_status att_update_reduce(att_update *update, double *norm)
 {
     update->reduced_at = 0;
     if (!update->gradient->filled)
-        return att_fail(update->context, ATT_ERR_ARGUMENT, "nothing was added to the gradient");
+        return att_fail(update->context, ATT_ERR_ARGUMENT,
+                        "the gradient is empty; call att_session_accumulate() first");
     ATT_TRY(run_list(update, &update->squares));
     ATT_TRY(run_list(update, &update->norms));
     update->memory->copy_out(&update->norm_value, update->norm, sizeof update->norm_value);

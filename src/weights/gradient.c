@@ -35,7 +35,7 @@ att_status att_gradient_create(att_weights *weights, att_gradient **out)
 {
     if (weights->covers)
         return att_fail(weights->context, ATT_ERR_ARGUMENT,
-                        "weights that cover others have no gradient: parameters of the others are hidden");
+                        "overlaid weights cannot have a gradient, because they hide parameters");
     att_gradient *gradient = att_allocate(weights->context, sizeof *gradient);
     if (!gradient)
         return att_fail_memory(weights->context, sizeof *gradient, "a gradient");

@@ -158,8 +158,8 @@ static att_status append_part(att_weights *joined, const att_weights *part, att_
         if (j < before && joined->covers)
             continue;
         if (j < before)
-            return att_fail(joined->context, ATT_ERR_ARGUMENT, "two of the weights to be joined hold \"%s\"",
-                            parameters[j].name);
+            return att_fail(joined->context, ATT_ERR_ARGUMENT,
+                            "parameter \"%s\" occurs in two of the weights to be joined", parameters[j].name);
         parameters[joined->count] = part->parameters[i];
         places[joined->count++] =
             (att_parameter_place){joined->block_count + part->places[i].block, part->places[i].offset};

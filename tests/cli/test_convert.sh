@@ -52,7 +52,7 @@ mkdir hub
 echo 'model_kwargs: {norm_eps: 1e-5}' >hub/args.yaml
 cp "$goldens/vit_old.pth" hub/vit.pth
 run 1 validate data --checkpoint hub/vit.pth
-err_has 'hub/args.yaml: the network was made with norm_eps 1e-05, which attscope does not have'
+err_has 'hub/args.yaml: the network was made with norm_eps 1e-05, which attscope does not support'
 ! grep -q -- '--model NAME' stderr || fail 'the message asks for a name, which would not help'
 rm hub/args.yaml
 run 1 validate data --checkpoint hub/vit.pth

@@ -50,7 +50,7 @@ times out/cut/metrics.jsonl | grep -v run_begin | diff long.lines - >/dev/null |
 run 2 train data --measure-every 0 --model vit_tiny_patch16_224
 for lonely in '--measure-every 7' '--measure-nodes blocks.0.*'; do
     # shellcheck disable=SC2086
-    usage '--measure-every and --measure-nodes need --measure LIST, the instruments; all: every one' \
+    usage '--measure-every and --measure-nodes need --measure LIST (names of instruments, or `all`)' \
         train nowhere --model vit_tiny_patch16_224 $lonely
 done
 # shellcheck disable=SC2086
@@ -156,7 +156,7 @@ out_has 'top1          25.0000 ± 7.7771        32'
 out_has 'mean ± std error'
 [ "$(instruments)" = 'accuracy entropy tns ' ] || fail "earlier figures: $(instruments)"
 run 0 measure out/plain/last.safetensors data --with nsi --amp --amp-force
-err_has 'the earlier measurements are replaced, because they have another "precision"'
+err_has 'the earlier measurements are replaced, because their "precision" differs'
 err_has 'they are kept in out/plain/measure.previous.jsonl'
 [ "$(instruments)" = 'nsi ' ] || fail "figures of two precisions were mixed: $(instruments)"
 grep -q '"instrument":"entropy"' out/plain/measure.previous.jsonl || fail 'replaced figures are lost'
@@ -186,7 +186,7 @@ run 0 measure moved/last.safetensors data --with nsi --nodes 'blocks.0.add1'
 head -c 16 data/t10k-images-idx3-ubyte >copied/t10k-images-idx3-ubyte
 tail -c +17 data/t10k-images-idx3-ubyte | tr '\0-\376' '\1-\377' >>copied/t10k-images-idx3-ubyte
 run 0 measure moved/last.safetensors copied --with entropy
-err_has 'because they have another "contents"'
+err_has 'because their "contents" differs'
 
 # A note reports that the maps belong to other weights than the figures.
 run 0 measure moved/last.safetensors data --with entropy --maps 1

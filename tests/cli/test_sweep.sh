@@ -27,9 +27,9 @@ usage '--broadcast: there is no "cbs"; did you mean cb?' sweep tiny.yaml data --
 usage '--depth: "0" is not a whole number from 1 to 1024' sweep tiny.yaml data --vary depth=1,0
 usage '--vary: "depth" is not of the form FLAG=VALUE' sweep tiny.yaml data --vary depth
 usage '--vary: depth is varied twice; one list holds all its values' sweep tiny.yaml data --vary depth=1 --vary depth=2
-usage '--vary: a sweep says --seed of each run itself (see --seeds, --output, --experiment and DATA)' \
+usage '--vary: a sweep sets --seed for each run (see --seeds, --output, --experiment and DATA)' \
     sweep tiny.yaml data --vary seed=1,2
-usage '--set: a sweep says --output of each run itself (see --seeds, --output, --experiment and DATA)' \
+usage '--set: a sweep sets --output for each run (see --seeds, --output, --experiment and DATA)' \
     sweep tiny.yaml data --set output=x
 usage '--vary: two settings would share the folder depth=1-seed1' sweep tiny.yaml data --vary depth=1,1
 usage '--seeds: "1,x" is not a list of whole numbers such as 1,2,3' sweep tiny.yaml data --seeds 1,x
@@ -75,7 +75,7 @@ YAML
 # The settings in a list with commas are printed first.
 run 1 sweep short.yaml nowhere --vary 'attn-blocks=all,layer3:0,1,layer3:0\,1' --set attn=se --seeds 4,5
 head -n 5 stderr >stdout && same stdout <<'TEXT'
-4 settings with 2 seeds each (a comma parts the values of --vary; within a value it is \,):
+4 settings with 2 seeds each (a comma separates the values of --vary; write \, for a comma within a value):
   attn-blocks=all
   attn-blocks=layer3:0
   attn-blocks=1
@@ -283,7 +283,7 @@ run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure
 
 # A run that was started with other settings is not changed.
 run 1 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set lr=0.01
-err_has 'attscope: out/tiny/broadcast=none-seed1 was begun with lr: 0.003, here it is 0.01; another --experiment keeps both'
+err_has 'attscope: out/tiny/broadcast=none-seed1 was begun with lr: 0.003, here it is 0.01; use another --experiment to keep both'
 run 0 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set threads=2 --set workers=1
 
 # Nor is a run with other training or test images, measured or not. The same images may lie elsewhere.
@@ -293,10 +293,10 @@ err_has ': done already'
 rm -r before && cp -r out before
 cp -r data tested && idx_pair tested/t10k 28
 run 1 sweep tiny.yaml tested --vary broadcast=none,cb_s --seeds 1 --output out
-err_has 'out/tiny/broadcast=none-seed1 was measured on other images than tested has; another --experiment keeps both'
+err_has 'out/tiny/broadcast=none-seed1 was measured on other images than tested has; use another --experiment to keep both'
 cp -r data trained && idx_pair trained/train 92
 run 1 sweep tiny.yaml trained --vary broadcast=none,cb_s --seeds 1 --output out
-err_has 'out/tiny/broadcast=none-seed1 was begun with other images than trained has; another --experiment keeps both'
+err_has 'out/tiny/broadcast=none-seed1 was begun with other images than trained has; use another --experiment to keep both'
 diff -r before out || fail 'a refused sweep changes its folder'
 rm out/tiny/broadcast=cb_s-seed1/measure.jsonl
 run 1 sweep tiny.yaml trained --vary broadcast=cb_s --seeds 1 --output out

@@ -103,7 +103,7 @@ run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.4
 
 # A folder with a training is not changed by a new one.
 train 1 whole --epochs 3
-err_has 'attscope: out/whole holds a training already; another experiment begins a new one, resume out/whole/last.safetensors goes on with this one where it is not finished'
+err_has 'attscope: out/whole holds a training already; use another --experiment for a new training, or resume out/whole/last.safetensors to continue this one if it is not finished'
 
 # Trainings without a name that start in the same second have folders of their own.
 for i in 1 2 3; do
@@ -244,7 +244,7 @@ run 0 train data $network $recipe --epochs 1 --output '' --experiment home
 # A network that does not fit the images gives a message. One that does not fit into memory is refused before its
 # weights are initialised, with the memory that the evaluation would also need.
 run 1 train data --model vit_tiny_patch16_224 --img-size 16384 --epochs 1 --output out --experiment huge -b 8
-err_has 'the images are grey: --in-chans 1 gives a network that takes them as they are'
+err_has 'the images are grey: --in-chans 1 builds a network for grey images'
 err_has 'images of 8 x 8 pixels are enlarged to 16384 x 16384'
 err_has 'of the evaluation'
 [ ! -e out/huge ] || fail 'a refused training made its folder'
@@ -279,7 +279,7 @@ cp stdout averaged.txt
 # --initial-checkpoint takes the weights without averaging; a note tells how to take the averaged weights.
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint out/averaged/last.safetensors $recipe --epochs 1 --output out --experiment others
-err_has 'out/averaged/last.safetensors has averaged weights too, which are not taken: attscope convert --use-ema makes a file'
+err_has 'out/averaged/last.safetensors has averaged weights too, which are not used: attscope convert --use-ema makes a file'
 run 0 convert out/averaged/last.safetensors average.safetensors --use-ema
 grep -aq '"attscope.train.task.smoothing":"0.1"' average.safetensors || fail 'convert leaves out the options of the task'
 # shellcheck disable=SC2086

@@ -313,7 +313,7 @@ static void sessions_refuse_what_they_cannot_run(void **state)
     assert_int_equal(att_session_run(it.run.session, 1), ATT_ERR_ARGUMENT);
     assert_int_equal(att_session_output(it.run.session, "logits", 0, 1, row), ATT_ERR_ARGUMENT);
     assert_int_equal(att_session_output(it.run.session, "logits", INT_MAX, INT_MAX, row), ATT_ERR_ARGUMENT);
-    assert_message("from row 2147483647 on: the last run had 0");
+    assert_message("from row 2147483647 on were requested, but the last run had 0 rows");
     assert_int_equal(att_update_reduce(it.run.update, NULL), ATT_ERR_ARGUMENT);
     free_runner(&it.run);
 }

@@ -100,7 +100,7 @@ static void hosts_add_to_a_gradient(void **state)
     float given[NETWORK_CLASSES] = {1, -2, 3, 0.5f, 4}, before[NETWORK_CLASSES], after[NETWORK_CLASSES];
     double norm;
     assert_int_equal(att_update_reduce(it.update, NULL), ATT_ERR_ARGUMENT);
-    assert_message("nothing was added to the gradient");
+    assert_message("the gradient is empty; call att_session_accumulate() first");
     ok(att_gradient_add(it.gradient, index, given, NETWORK_CLASSES));
     ok(att_gradient_add(it.gradient, index, given, NETWORK_CLASSES));
     ok(att_update_reduce(it.update, &norm));
@@ -477,13 +477,13 @@ static void backbone_and_head_have_weights_of_their_own(void **state)
     assert_int_equal(att_weights_slot_count(both), 3);
     assert_int_equal(att_weights_slot_count(parts[1]), 3);
     assert_int_equal(att_weights_join((att_weights *const[]){parts[0], whole}, 2, &twice), ATT_ERR_ARGUMENT);
-    assert_message("two of the weights to be joined hold \"backbone.");
+    assert_message("\" occurs in two of the weights to be joined");
     att_gradient *none = NULL;
     att_weights *covered;
     ok(att_weights_overlay(whole, parts[0], &covered)); /* backbone of the part, head of the whole */
     assert_int_equal(att_weights_count(covered), att_weights_count(whole));
     assert_int_equal(att_gradient_create(covered, &none), ATT_ERR_ARGUMENT);
-    assert_message("weights that cover others have no gradient");
+    assert_message("overlaid weights cannot have a gradient");
     att_weights_destroy(&covered);
     att_graph *wide;
     att_weights *other;

@@ -92,7 +92,7 @@ static void arguments_that_change_a_resnet_are_refused(void **state)
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "model.safetensors: the network that the file and its side files describe");
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "global_pool must be \"avg\"");
     write_beside(p, "args.yaml", "model: resnet50\ngp: catavgmax\n");
-    refused(p, NULL, ATT_ERR_UNSUPPORTED, "gp is \"catavgmax\", which attscope does not have");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "gp is \"catavgmax\", which attscope does not support");
     att_identity identity;
     write_beside(p, "args.yaml", "model: resnet50\n");
     att_options_set_text(&options, "global_pool", "max"); /* an error of the caller, not of the file */

@@ -119,7 +119,8 @@ static void convolutions_refuse_what_does_not_fit(void **state)
            att_conv2d(g, x, weight(g, 4, 4, 1, 1), vector(g, 3), NULL));
     MISFIT("conv2d: weight [4] must have 4 axes", att_conv2d(g, x, vector(g, 4), ATT_NONE, NULL));
     WRONG("conv2d: stride -1", att_conv2d(g, x, weight(g, 4, 4, 1, 1), ATT_NONE, &negative));
-    WRONG("conv2d: stride 1, padding -1", att_conv2d(g, x, weight(g, 4, 4, 1, 1), ATT_NONE, &padding));
+    WRONG("conv2d: stride 1, dilation 1 and groups 1 must be at least 1, padding -1 at least 0",
+          att_conv2d(g, x, weight(g, 4, 4, 1, 1), ATT_NONE, &padding));
 }
 
 static void pools_refuse_what_does_not_fit(void **state)

@@ -244,9 +244,9 @@ static void token_ops_refuse_what_does_not_fit(void **state)
     MISFIT("patchify: an image of 4 x 4 does not divide into patches of 0",
            att_patchify(g, sample(g, att_shape_of(4, 4, 1)), 0, 0));
     MISFIT("prepend_tokens: tokens [4] must be whole rows of 6", att_prepend_tokens(g, shared(g, att_shape_of(4)), x));
-    WRONG("slice_tokens: 3 tokens from 3 on are not among 5", att_slice_tokens(g, x, 3, 3));
-    WRONG("slice_tokens: 1 tokens from -1 on", att_slice_tokens(g, x, -1, 1));
-    WRONG("slice_tokens: 2147483647 tokens from 2147483647 on", att_slice_tokens(g, x, INT32_MAX, INT32_MAX));
+    WRONG("slice_tokens: 3 tokens from token 3 on, but only 5 tokens", att_slice_tokens(g, x, 3, 3));
+    WRONG("slice_tokens: 1 tokens from token -1 on", att_slice_tokens(g, x, -1, 1));
+    WRONG("slice_tokens: 2147483647 tokens from token 2147483647 on", att_slice_tokens(g, x, INT32_MAX, INT32_MAX));
     WRONG("token_mean: the first token is 5, must be among 5", att_token_mean(g, x, 5));
     MISFIT("context_broadcast: scale [5] must have 6", att_context_broadcast(g, x, 1, 0, shared(g, att_shape_of(5))));
     WRONG("context_broadcast: keep is inf", att_context_broadcast(g, x, INFINITY, 0, ATT_NONE));
@@ -277,9 +277,10 @@ static void map_ops_refuse_what_does_not_fit(void **state)
            att_channel_conv(g, sample(g, att_shape_of(6)), shared(g, att_shape_of(3, 3))));
     MISFIT("channel_linear: weight [6] must have the shape [5, 6]", att_channel_linear(g, x, p));
     att_shape map = att_shape_of(4, 5, 6);
-    WRONG("dct_pool: 6 channels in 4 groups, must be 1 to 32 equal ones", att_dct_pool(g, sample(g, map), &uneven));
-    WRONG("dct_pool: 6 channels in 33 groups", att_dct_pool(g, sample(g, map), &many));
-    WRONG("dct_pool: 6 channels in 0 groups", att_dct_pool(g, sample(g, map), NULL));
+    WRONG("dct_pool: 6 channels do not divide into 4 groups; 1 to 32 groups of equal size",
+          att_dct_pool(g, sample(g, map), &uneven));
+    WRONG("dct_pool: 6 channels do not divide into 33 groups", att_dct_pool(g, sample(g, map), &many));
+    WRONG("dct_pool: 6 channels do not divide into 0 groups", att_dct_pool(g, sample(g, map), NULL));
     WRONG("dct_pool: every frequency must be smaller", att_dct_pool(g, sample(g, map), &high));
     WRONG("dct_pool: every frequency must be smaller", att_dct_pool(g, sample(g, map), &negative));
     MISFIT("dct_pool: x [5, 6] must have 3 axes", att_dct_pool(g, x, &high));
@@ -296,7 +297,7 @@ static void attention_refuses_what_does_not_fit(void **state)
     MISFIT("attention: rows of qkv [5, 6] do not divide into q, k, v of 4 heads", att_attention(g, x, &four));
     MISFIT("attention: rows of qkv [5, 6] do not divide into q, k, v of 0 heads", att_attention(g, x, &none));
     MISFIT("attention: rows of qkv", att_attention(g, x, NULL));
-    WRONG("attention: 6 prefix tokens are not among 5", att_attention(g, x, &prefix));
+    WRONG("attention: 6 prefix tokens, but only 5 tokens", att_attention(g, x, &prefix));
     MISFIT("attention: 5 tokens without 1 prefix tokens do not fill a grid of 2 x 3", att_attention(g, x, &grid));
     MISFIT("attention: 5 tokens without 0 prefix tokens do not fill a grid of 5 x 0", att_attention(g, x, &flat));
     WRONG("attention: scale is nan", att_attention(g, x, &scale));

@@ -104,12 +104,12 @@ static void a_run_that_fails_leaves_the_others_alone(void **state)
     att_sweep_plan *plan = open_plan(f, &options);
     c.other = open_plan(f, &options);
     assert_int_equal(att_sweep_plan_run(plan, &steps), ATT_OK);
-    assert_message_has(f, "its records do not say that it was measured");
+    assert_message_has(f, "its records contain no measurement");
     assert_int_equal(c.trained, 4);
     assert_int_equal(c.measured, 3);
     assert_statuses(plan, "failed"); /* also runs whose steps left no records */
     assert_string_equal(att_sweep_plan_at(plan, 1).failure, "for a test");
-    assert_string_equal(att_sweep_plan_at(plan, 0).failure, "its records do not say that it was measured");
+    assert_string_equal(att_sweep_plan_at(plan, 0).failure, "its records contain no measurement");
     assert_int_equal(att_sweep_setting_count(att_sweep_plan_results(plan)), 0);
 
     /* Between two calls the folder is free, and another call tries the runs again. */
@@ -303,7 +303,7 @@ static void wrong_sweeps_are_refused_before_the_first_run(void **state)
     wrong[4].seeds = same;
     wrong[5].measure = "gate";
     wrong[6].measure = "entropie";
-    static const char *const parts[] = {"--depth: \"0\" is not", "did you mean --depth", "a sweep says --seed",
+    static const char *const parts[] = {"--depth: \"0\" is not", "did you mean --depth", "a sweep sets --seed",
                                         "share the folder",      "3 is named twice",     "has nothing to observe",
                                         "did you mean"};
     for (int i = 0; i < 7; i++) {
