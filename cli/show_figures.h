@@ -1,6 +1,6 @@
 /* show_figures.h - prints instruments and their figures, and writes them as JSON. */
-#ifndef CLI_FIGURES_H
-#define CLI_FIGURES_H
+#ifndef CLI_SHOW_FIGURES_H
+#define CLI_SHOW_FIGURES_H
 
 #include "cli.h"
 

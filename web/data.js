@@ -218,13 +218,13 @@ function originOf(run) {
   if (!run.measured.length) return "";
   const { step, split, images } = run.measured[0];
   const where = images === null ? split : `${count(images)} images${split ? ` (${split})` : ""}`;
-  return run.measured_apart ? where : `${where}, during training, at update ${count(step)}`;
+  return run.has_measure_file ? where : `${where}, during training, at update ${count(step)}`;
 }
 
 /* Splits runs into those measured at a checkpoint on a data set and those measured during training (at the last
    measured update, on augmented images). The two kinds are not comparable, so they never share a chart. */
 function kindsOf(among) {
-  const apart = among.filter((run) => run.measured_apart), training = among.filter((run) => !run.measured_apart);
+  const apart = among.filter((run) => run.has_measure_file), training = among.filter((run) => !run.has_measure_file);
   return [{ among: apart, words: training.length ? "Checkpoints, measured on a data set" : null },
     { among: training,
       words: "Measured during training, on the augmented images of one update; not comparable with checkpoints" }]
@@ -300,7 +300,7 @@ function scoresOf(run) {
   const metric = scoreMetric(run);
   if (!metric) return [];
   const found = [], facts = measuredFacts(run), key = evaluatedAs(metric);
-  const measured = run.measured_apart && SCORE?.statistic === metric.name
+  const measured = run.has_measure_file && SCORE?.statistic === metric.name
     ? figureNamed(run, SCORE.instrument, SCORE.statistic) : undefined;
   if (measured) {
     const where = `on ${plural(measured.n, "image")}`;

@@ -17,7 +17,7 @@ function settingFigure(setting, instrument, statistic) {
 /* A cell with the mean over layers of an instrument's first statistic: mean and deviation over the setting's runs. */
 function layerCell(setting, instrument) {
   const statistic = statisticsOf(instrument)[0];
-  const values = runs.filter((run) => run.setting === setting.setting && run.measured_apart)
+  const values = runs.filter((run) => run.setting === setting.setting && run.has_measure_file)
     .map((run) => d3.mean(meansOf(run, instrument, statistic), (f) => f.mean)).filter(isNumber);
   const { mean, deviation } = meanAndDeviation(values);
   return numberCell(values.length ? mean : null, deviation, values.length === setting.n ? undefined : values.length);
@@ -113,7 +113,7 @@ function samplesOf(run, instrument, statistic) {
   return meansOf(run, instrument, statistic).filter((f) => f.samples?.length);
 }
 function sampledRuns(instrument) {
-  return runs.filter((run) => run.measured_apart &&
+  return runs.filter((run) => run.has_measure_file &&
     statisticsOf(instrument).some((s) => samplesOf(run, instrument, s).length));
 }
 /* Instruments for which values of single images were recorded. */
@@ -215,7 +215,7 @@ function describeFigure(called) {
 /* The point of a run that has both measurements; null for other runs. */
 function pointOf(run, [xName, yName]) {
   const x = figureCalled(run, xName)?.mean, y = figureCalled(run, yName)?.mean;
-  return run.measured_apart && isNumber(x) && isNumber(y) ? { x, y } : null;
+  return run.has_measure_file && isNumber(x) && isNumber(y) ? { x, y } : null;
 }
 
 function scatter(pair, title) {

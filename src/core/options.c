@@ -291,8 +291,8 @@ static att_status check_value(att_context *context, const att_option *option, co
 /* Stores a value in its member of the struct. value: NULL if not given. */
 static void store_member(const att_option *option, const att_option_value *value, char *member)
 {
-    int whole[2] = {ATT_OPTION_OPEN, ATT_OPTION_OPEN};
-    double real = value && value->count > 0 ? value->numbers[0] : ATT_OPTION_OPEN;
+    int whole[2] = {ATT_OPTION_UNSET, ATT_OPTION_UNSET};
+    double real = value && value->count > 0 ? value->numbers[0] : ATT_OPTION_UNSET;
     for (int i = 0; i < 2 && value && is_whole(option) && value->count > 0; i++)
         whole[i] = (int)number_at(value, i);
     if (option->kind == ATT_OPTION_TEXT)
@@ -303,7 +303,7 @@ static void store_member(const att_option *option, const att_option_value *value
         memcpy(member, whole, option->size);
 }
 
-void att_options_open(const att_option_table *table, void *owner)
+void att_options_clear(const att_option_table *table, void *owner)
 {
     for (int i = 0; i < table->count; i++)
         store_member(&table->options[i], NULL, (char *)owner + table->options[i].offset);
@@ -335,11 +335,11 @@ static void load_member(const att_option *option, const char *member, att_option
             att_options_set_text(values, option->key, member);
     } else if (option->kind == ATT_OPTION_REAL) {
         memcpy(&real, member, sizeof real);
-        if (real != ATT_OPTION_OPEN)
+        if (real != ATT_OPTION_UNSET)
             att_options_set(values, option->key, real);
     } else {
         memcpy(whole, member, option->size);
-        if (whole[0] == ATT_OPTION_OPEN)
+        if (whole[0] == ATT_OPTION_UNSET)
             return;
         if (option->kind == ATT_OPTION_SIDES)
             att_options_set_sides(values, option->key, whole[0], whole[1]);

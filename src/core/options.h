@@ -17,7 +17,7 @@ typedef struct att_option_table {
 } att_option_table;
 
 /* The value of a number that is not set. The value of a text that is not set is "". */
-enum { ATT_OPTION_OPEN = -1 };
+enum { ATT_OPTION_UNSET = -1 };
 #define ATT_ASSERT_SETTINGS_FIT(type) \
     static_assert(sizeof(type) <= sizeof(att_settings_buffer), "enlarge att_settings_buffer")
 
@@ -26,7 +26,7 @@ const att_option *att_option_find(const att_option_table *table, const char *key
 /* Returns whether the numbers are a valid value of the option. False if the option is a text. */
 bool att_option_accepts(const att_option *option, const double *numbers, int count);
 /* Sets every member of the struct at `owner` to "not set". */
-void att_options_open(const att_option_table *table, void *owner);
+void att_options_clear(const att_option_table *table, void *owner);
 /* Replaces aliases by keys. */
 void att_options_use_keys(const att_option_table *table, att_option_values *values);
 /* Fills the struct at `owner` from the values. Ignores keys that the table lacks. Fails with ERR_ARGUMENT if a value

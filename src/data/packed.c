@@ -179,7 +179,7 @@ static att_status choose(void *user, const char *path, size_t size, att_archive_
         index = needed_index(files->source, version, path);
     }
     if (index < 0) {
-        *use = ATT_ARCHIVE_PASS;
+        *use = ATT_ARCHIVE_IGNORE;
         return ATT_OK;
     }
     if (size > max_bytes)

@@ -27,7 +27,7 @@ static att_status store_entry(const att_flags *flags, const char *path, const at
 {
     att_named_flag named = att_flags_by_name(flags, entry->key);
     char where[600], expected[ATT_FLAG_VALUE_BYTES];
-    if (!named.flag && att_unsupported_entry_is_idle(entry->key, entry->values, entry->value_count))
+    if (!named.flag && att_unsupported_entry_is_off(entry->key, entry->values, entry->value_count))
         return ATT_OK;
     if (!named.flag && att_unsupported_flag_takes(entry->key) != ATT_TAKES_UNKNOWN)
         return skip_ignored(flags, path, entry, ignored);

@@ -42,7 +42,7 @@ static void skip_ignored_values(const flag_words *flag, words *w)
 static bool is_turned_off(const flag_words *flag, const words *w)
 {
     const char *word = flag->attached ? flag->attached : w->at < w->count ? w->argv[w->at] : NULL;
-    return word && att_unsupported_flag_is_idle(flag->name, word);
+    return word && att_unsupported_flag_is_off(flag->name, word);
 }
 
 /* Skips the words that are the flag's values, without checking them. */
@@ -152,7 +152,7 @@ att_status att_flags_set(const att_flags *flags, const char *name, const char *t
     const char *parts[ATT_MOST_REALS + 1];
     att_unknown_flags unknown = {0};
     if (!named.flag &&
-        (att_unsupported_flag_takes(name) != ATT_TAKES_UNKNOWN || att_unsupported_flag_is_idle(name, text)))
+        (att_unsupported_flag_takes(name) != ATT_TAKES_UNKNOWN || att_unsupported_flag_is_off(name, text)))
         return ATT_OK;
     if (!named.flag) {
         att_unknown_flags_add(&unknown, "--", name, 0);

@@ -9,9 +9,9 @@
 /* Names from timm's train.py, validate.py, inference.py and benchmark.py (1.0.x and the main branch of August 2026). */
 static const struct {
     const char *name;
-    const char *idle;    /* a value that turns the flag off, besides false, 0 and an empty value; "*": any value in a
-                          * file, as the flag has no effect alone */
-    const char *instead; /* what to use in attscope; NULL: nothing */
+    const char *off_value; /* a value that turns the flag off, besides false, 0 and an empty value; "*": any value in a
+                            * file, as the flag has no effect alone */
+    const char *instead;   /* what to use in attscope; NULL: nothing */
 } refused[] = {
     {"apex-amp", NULL, "--amp is mixed precision"},
     {"aug-splits", NULL, NULL},
@@ -114,7 +114,7 @@ enum { REFUSED = sizeof refused / sizeof *refused };
 static const struct {
     const char *name;
     att_flag_words takes;
-    const char *idle; /* timm's default, besides false, 0 and an empty value; it is ignored without a note */
+    const char *off_value; /* timm's default, besides false, 0 and an empty value; it is ignored without a note */
 } ignored[] = {
     {"amp-impl", ATT_TAKES_ONE, "*"},
     {"aot-autograd", ATT_TAKES_NOTHING, NULL},
@@ -213,24 +213,25 @@ static bool is_same_value(const char *a, const char *b)
     return numbers ? left == right : strcmp(a, b) == 0;
 }
 
-static bool is_idle_value(const char *idle, const char *value)
+static bool is_off_value(const char *off_value, const char *value)
 {
     static const char *const nothing[] = {"", "0", "false", "{}", "[]"};
-    bool off = idle && is_same_value(value, idle);
+    bool off = off_value && is_same_value(value, off_value);
     for (size_t i = 0; !off && i < sizeof nothing / sizeof *nothing; i++)
         off = is_same_value(value, nothing[i]);
     return off;
 }
 
-static bool is_idle(const char *idle, const char *const *values, int count)
+static bool is_off(const char *off_value, const char *const *values, int count)
 {
-    return count == 0 || (idle && strcmp(idle, "*") == 0) || (count == 1 && is_idle_value(idle, values[0]));
+    return count == 0 || (off_value && strcmp(off_value, "*") == 0) ||
+           (count == 1 && is_off_value(off_value, values[0]));
 }
 
-bool att_unsupported_flag_is_idle(const char *name, const char *word)
+bool att_unsupported_flag_is_off(const char *name, const char *word)
 {
     int index = find_refused(name);
-    return index >= 0 && is_idle_value(refused[index].idle, word);
+    return index >= 0 && is_off_value(refused[index].off_value, word);
 }
 
 bool att_unsupported_flag_accepts(const char *name, const char *word)
@@ -247,12 +248,12 @@ const char *att_unsupported_flag_ignored_name(int index)
     return index < IGNORED ? ignored[index].name : NULL;
 }
 
-bool att_unsupported_entry_is_idle(const char *name, const char *const *values, int count)
+bool att_unsupported_entry_is_off(const char *name, const char *const *values, int count)
 {
     int index = find_refused(name), speed = find_ignored(name);
     if (index < 0 && speed < 0)
         return false;
-    return is_idle(index >= 0 ? refused[index].idle : ignored[speed].idle, values, count);
+    return is_off(index >= 0 ? refused[index].off_value : ignored[speed].off_value, values, count);
 }
 
 void att_ignored_flags_log(att_context *context, const att_ignored_flags *list)

@@ -9,10 +9,10 @@
  * to use instead; NULL: nothing. */
 bool att_unsupported_flag_is_missing(const char *name, const char **instead);
 /* Whether attscope lacks the flag, but this value turns it off: "--cooldown-epochs 0". */
-bool att_unsupported_flag_is_idle(const char *name, const char *word);
-/* As att_unsupported_flag_is_idle(), for an entry of a file such as the args.yaml of a timm run, and also for flags
+bool att_unsupported_flag_is_off(const char *name, const char *word);
+/* As att_unsupported_flag_is_off(), for an entry of a file such as the args.yaml of a timm run, and also for flags
  * that only affect speed. */
-bool att_unsupported_entry_is_idle(const char *name, const char *const *values, int count);
+bool att_unsupported_entry_is_off(const char *name, const char *const *values, int count);
 
 /* How many words after a flag are its values, as in timm's parser. */
 typedef enum att_flag_words {

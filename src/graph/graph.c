@@ -242,9 +242,9 @@ att_value att_graph_add_total(att_graph *graph, att_desc desc)
 
 att_stage att_graph_stage_of(const att_graph *graph, att_value value)
 {
-    const att_node *maker = att_graph_maker(graph, value);
-    if (maker)
-        return maker->stage;
+    const att_node *producer = att_graph_producer(graph, value);
+    if (producer)
+        return producer->stage;
     for (int i = 0; i < graph->totals.count; i++)
         if (graph->totals.items[i] == value)
             return ATT_EPILOGUE;
@@ -322,7 +322,7 @@ int64_t att_graph_parameter_elements(const att_graph *graph)
     return elements;
 }
 
-const att_node *att_graph_maker(const att_graph *graph, att_value value)
+const att_node *att_graph_producer(const att_graph *graph, att_value value)
 {
     int node = value == ATT_NONE ? -1 : graph->values.items[value].node;
     return node < 0 ? NULL : &graph->nodes.items[node];

@@ -127,7 +127,7 @@ att_value att_emit(att_graph *graph, const char *op, const void *attrs, const at
                    att_value *out);
 
 /* The node that computes `value`; NULL for inputs and parameters. The pointer is valid until a node is added. */
-const att_node *att_graph_maker(const att_graph *graph, att_value value);
+const att_node *att_graph_producer(const att_graph *graph, att_value value);
 
 /* Sets the buffer to `value` (kind ATT_BATCH) at the end of each run of a training plan. */
 void att_graph_assign(att_graph *graph, att_value buffer, att_value value);

@@ -270,7 +270,7 @@ static att_status add_member(archive_walk *walk)
     att_archive_use use = ATT_ARCHIVE_KEEP;
     if (walk->choose)
         ATT_TRY(walk->choose(walk->user, name, size, &use));
-    if (use == ATT_ARCHIVE_PASS)
+    if (use == ATT_ARCHIVE_IGNORE)
         return ATT_OK;
     get_compression(walk->reader, compression, sizeof compression);
     if (use == ATT_ARCHIVE_KEEP)

@@ -24,9 +24,9 @@ typedef struct att_archive att_archive;
 att_status att_archive_open(att_context *context, const char *path, size_t cache_bytes, att_archive **archive);
 /* How a file of the archive is used. */
 typedef enum att_archive_use {
-    ATT_ARCHIVE_PASS, /* ignored: neither listed nor counted */
-    ATT_ARCHIVE_LIST, /* only name and size are needed; its data cannot be read from a gzipped tar */
-    ATT_ARCHIVE_KEEP, /* its data is needed */
+    ATT_ARCHIVE_IGNORE, /* ignored: neither listed nor counted */
+    ATT_ARCHIVE_LIST,   /* only name and size are needed; its data cannot be read from a gzipped tar */
+    ATT_ARCHIVE_KEEP,   /* its data is needed */
 } att_archive_use;
 /* Sets *use, initially KEEP, for the file `name`. Called before any of the file's data is read. If it fails, opening
  * the archive fails with its status. */

@@ -49,7 +49,7 @@ static att_status request(att_requests *requests)
     }
     for (int i = next_gate(requests, -1); i >= 0; i = next_gate(requests, i))
         if (step_of(graph, i, &step))
-            att_asking_step_norms(requests, &step);
+            att_requests_step_norms(requests, &step);
     for (int s = 0; s < STATISTICS; s++)
         for (int i = next_gate(requests, -1); i >= 0; i = next_gate(requests, i))
             att_requests_series(requests, graph->nodes.items[i].scope, -1, statistics[s]);

@@ -25,7 +25,7 @@ void att_summaries_observe(const att_observed *observed, const att_summary_colum
 
 /* Adds a probe of the step's norms, unless the graph has it already, and requests the probe's rows. The constant of the
  * rows is 0 if the step begins a stage, else 1. */
-void att_asking_step_norms(att_requests *requests, const att_residual_step *step);
+void att_requests_step_norms(att_requests *requests, const att_residual_step *step);
 /* Names of the two readings of dt in NSI, and therefore in TNS. Without gates on branches they are equal. */
 extern const char *const att_nsi_readings[];
 #define ATT_NSI_READINGS_AGREE "no gates here"

@@ -33,7 +33,7 @@ static att_status request(att_requests *requests)
     for (att_residual_step step = {.node = -1}; next_step(requests, &step);) {
         if (!is_selected(requests, &step))
             continue;
-        att_asking_step_norms(requests, &step);
+        att_requests_step_norms(requests, &step);
         found = true;
     }
     add_series(requests, block ? "block" : "attention");

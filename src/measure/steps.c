@@ -17,8 +17,8 @@ static bool is_gate(const att_node *node)
 
 static att_value before_products(const att_graph *graph, att_value branch)
 {
-    for (const att_node *node = att_graph_maker(graph, branch); node && is_gate(node);
-         node = att_graph_maker(graph, branch))
+    for (const att_node *node = att_graph_producer(graph, branch); node && is_gate(node);
+         node = att_graph_producer(graph, branch))
         branch = node->in[0];
     return branch;
 }
@@ -37,7 +37,7 @@ static bool is_gate_plus_one(const att_graph *graph, const att_node *node)
 static att_value before_gates(const att_graph *graph, att_value branch)
 {
     const att_node *node;
-    while ((node = att_graph_maker(graph, branch)) && (is_gate(node) || is_gate_plus_one(graph, node)))
+    while ((node = att_graph_producer(graph, branch)) && (is_gate(node) || is_gate_plus_one(graph, node)))
         branch = node->in[0];
     return branch;
 }
@@ -136,7 +136,7 @@ void att_requests_value(att_requests *requests, const char *name, att_value valu
     att_requests_row(requests, name, constant);
 }
 
-void att_asking_step_norms(att_requests *requests, const att_residual_step *step)
+void att_requests_step_norms(att_requests *requests, const att_residual_step *step)
 {
     att_graph *graph = att_requests_graph(requests);
     char name[256];

@@ -14,7 +14,7 @@ static att_status request(att_requests *requests)
     att_residual_step step = {.node = -1};
     int steps = 0;
     while (att_residual_step_next(att_requests_graph(requests), step.node, &step)) {
-        att_asking_step_norms(requests, &step);
+        att_requests_step_norms(requests, &step);
         steps += !step.begins;
     }
     for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)

@@ -37,8 +37,8 @@ typedef struct att_known {
 /* A family. Functions may be NULL if there is nothing to do. `options` is the family's struct of options->size bytes.
  */
 typedef struct att_family {
-    const char *name; /* "vit" */
-    const char *mark; /* name of a tensor that every network of the family has: "patch_embed.proj.weight" */
+    const char *name;      /* "vit" */
+    const char *signature; /* name of a tensor that every network of the family has: "patch_embed.proj.weight" */
     const att_option_table *options;                 /* include ATT_SHARED_OPTIONS */
     att_hooks hooks;                                 /* places for modules; the option "modules" chooses among them */
     const att_accepted_argument *accepted_arguments; /* the last has a NULL key */
@@ -68,8 +68,8 @@ typedef struct att_family {
     att_status (*check_undetermined)(att_context *context, const att_tensors *file, const att_option_sources *sources);
     /* Returns whether the file's tensor `name`, which has a float type, differs from the network's parameter only in
      * the grid of patches; *grid then describes the resampling. Grids of equally many patches, such as 2 x 8 and 4 x 4,
-     * differ too. made_for: the options in the file's metadata. */
-    bool (*regrids)(const void *options, const att_option_values *made_for, const char *name, att_shape file,
+     * differ too. file_options: the options in the file's metadata. */
+    bool (*regrids)(const void *options, const att_option_values *file_options, const char *name, att_shape file,
                     att_shape own, att_regrid *grid);
     /* Returns whether the parameter `name` belongs to a module, so that the same network without modules lacks it. */
     bool (*is_added)(const att_context *context, const char *name);
@@ -173,8 +173,8 @@ int att_family_count(void);
 const att_family *att_family_at(int index);
 /* Returns the declaration of an option by key or alias, from the first family that has it; NULL if none has. */
 const att_option *att_family_option(const char *key);
-/* Returns the family whose mark is a tensor of the file; NULL if there is none. */
-const att_family *att_family_shown(const att_tensors *file);
+/* Returns the family whose signature is a tensor of the file; NULL if there is none. */
+const att_family *att_family_detect(const att_tensors *file);
 /* Checks keys and values. Errors: ERR_ARGUMENT if the family lacks a key, or a value is out of range. */
 att_status att_family_check(att_context *context, const att_family *family, const att_option_values *options);
 /* Sets the options that follow from others, in place. */

@@ -48,8 +48,8 @@ static bool has_preprocess(const att_config *config)
 /* Returns the family of the tensors; if unknown, the first family, whose recognise() explains what the tensors are. */
 static const att_family *family_of(const att_tensors *file)
 {
-    const att_family *shown = att_family_shown(file);
-    return shown ? shown : att_variant_at(0).family;
+    const att_family *detected = att_family_detect(file);
+    return detected ? detected : att_variant_at(0).family;
 }
 
 /* Extends the context's message: if the tensors fit no network of attscope, appends recognise()'s explanation of what

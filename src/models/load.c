@@ -18,10 +18,10 @@ typedef struct loading {
     const att_graph *graph;
     const att_tensors *file;
     const char *prefix;
-    bool without_head;          /* the head keeps its values: the file has another head or none */
-    bool without_added;         /* parameters of modules keep their values: the file has none */
-    int64_t head_classes;       /* the file's number of classes if it differs; else 0 */
-    att_option_values made_for; /* options in the file's metadata */
+    bool without_head;              /* the head keeps its values: the file has another head or none */
+    bool without_added;             /* parameters of modules keep their values: the file has none */
+    int64_t head_classes;           /* the file's number of classes if it differs; else 0 */
+    att_option_values file_options; /* options in the file's metadata */
 } loading;
 
 static int find_prefixed(const loading *l, const char *name)
@@ -159,8 +159,8 @@ static bool needs_regrid(const loading *l, const att_parameter_info *parameter, 
 {
     const att_family *family = att_model_family(l->model);
     return is_number(info->dtype) && family->regrids &&
-           family->regrids(att_model_settings(l->model), &l->made_for, parameter->name, info->shape, parameter->shape,
-                           grid);
+           family->regrids(att_model_settings(l->model), &l->file_options, parameter->name, info->shape,
+                           parameter->shape, grid);
 }
 
 /* Reads a tensor and resamples it to the network's grid, as the graph's type. */
@@ -385,7 +385,7 @@ static att_status read_made_for(loading *l)
     if (text)
         ATT_TRY(att_config_parse(l->context, att_tensors_path(l->file), text, &config));
     att_model_upgrade_options(&config.options);
-    l->made_for = config.options;
+    l->file_options = config.options;
     return ATT_OK;
 }
 

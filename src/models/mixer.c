@@ -75,7 +75,7 @@ static void mixer_defaults(int index, const att_option_values *given, att_option
     (void)given;
     const struct mixer_variant *variant = &variants[index];
     mixer_options o;
-    att_options_open(&table, &o);
+    att_options_clear(&table, &o);
     o.img_size[0] = o.img_size[1] = IMG_SIZE;
     o.in_chans = 3;
     o.num_classes = 1000;
@@ -275,10 +275,10 @@ static att_classifier_form mixer_classifier(const void *options)
 
 /* --- recognising tensors ------------------------------------------------------------------------------------------ */
 
-static const char MARK[] = "stem.proj.weight";
+static const char SIGNATURE[] = "stem.proj.weight";
 static const char CHANNEL_MLP[] = "blocks.0.mlp_channels.fc1.weight";
 
-static const char *const outer_names[] = {MARK,          "stem.proj.bias", "norm.weight", "norm.bias",
+static const char *const outer_names[] = {SIGNATURE,     "stem.proj.bias", "norm.weight", "norm.bias",
                                           "head.weight", "head.bias",      NULL};
 static const char *const block_names[] = {"norm1.weight",
                                           "norm1.bias",
@@ -393,7 +393,7 @@ static att_status mixer_recognise(att_context *context, const att_tensors *file,
 {
     att_detected_modules detected = {0};
     ATT_TRY(read_names(context, file, found, &detected));
-    ATT_TRY(att_patches_read(context, file, MARK, found));
+    ATT_TRY(att_patches_read(context, file, SIGNATURE, found));
     ATT_TRY(att_detected_write_blocks(context, file, &places, branches, &detected, found));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp_tokens"));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp_channels"));
@@ -432,7 +432,7 @@ extern const att_family att_family_mixer;
 
 const att_family att_family_mixer = {
     .name = "mixer",
-    .mark = MARK,
+    .signature = SIGNATURE,
     .options = &table,
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .accepted_arguments = accepted_arguments,

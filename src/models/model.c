@@ -96,10 +96,10 @@ const char *att_module_choice_name(int index)
     return att_module_choice_in(NULL, index);
 }
 
-const att_family *att_family_shown(const att_tensors *file)
+const att_family *att_family_detect(const att_tensors *file)
 {
     for (int f = 0; f < FAMILY_COUNT; f++)
-        if (att_tensors_find(file, families[f]->mark) >= 0)
+        if (att_tensors_find(file, families[f]->signature) >= 0)
             return families[f];
     return NULL;
 }

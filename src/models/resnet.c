@@ -156,7 +156,7 @@ static void resnet_defaults(int index, const att_option_values *given, att_optio
     else
         set_images(variant->images, variant->img_size, variant->crop_pct, preprocess);
     att_resnet_options o;
-    att_options_open(&att_resnet_table, &o);
+    att_options_clear(&att_resnet_table, &o);
     o.img_size[0] = preprocess->height;
     o.img_size[1] = preprocess->width;
     o.in_chans = 3;
@@ -209,7 +209,7 @@ extern const att_family att_family_resnet;
 
 const att_family att_family_resnet = {
     .name = "resnet",
-    .mark = "layer1.0.conv1.weight",
+    .signature = "layer1.0.conv1.weight",
     .options = &att_resnet_table,
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .accepted_arguments = resnet_arguments,

@@ -163,7 +163,7 @@ static att_status read_stages(att_context *context, const att_resnet_options *op
         return stages_of_depth(context, net->block, options->depth, &net->stages);
     ATT_TRY(read_layers(context, options, net));
     int depth = att_resnet_depth(net->block, &net->stages);
-    if (options->depth != ATT_OPTION_OPEN && options->depth != depth)
+    if (options->depth != ATT_OPTION_UNSET && options->depth != depth)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "depth %d does not go with layers %s, which are %d deep; leave one of them out", options->depth,
                         options->layers, depth);

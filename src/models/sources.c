@@ -247,7 +247,7 @@ static const att_family *family_of(att_context *context, const att_tensors *file
     att_variant variant;
     if (config->name[0] && att_variant_find(context, config->name, &variant) == ATT_OK)
         return variant.family;
-    return att_family_shown(file);
+    return att_family_detect(file);
 }
 
 /* Sets the option of a constructor's argument. family: NULL if unknown. */

@@ -178,7 +178,7 @@ static void vit_defaults(int index, const att_option_values *given, att_option_v
     const struct vit_variant *variant = &variants[index];
     const vit_style *style = variant->style;
     att_vit_options o;
-    att_options_open(&vit_table, &o);
+    att_options_clear(&vit_table, &o);
     o.img_size[0] = o.img_size[1] = variant->img_size;
     o.in_chans = 3;
     o.num_classes = variant->num_classes;
@@ -270,7 +270,7 @@ static att_status vit_complete(att_context *context, void *options)
     att_modules modules;
     const att_stages stages = att_vit_stages(o->depth);
     ATT_TRY(att_modules_parse(context, &att_vit_hooks, &stages, o->modules, &modules));
-    if (o->fc_norm == ATT_OPTION_OPEN)
+    if (o->fc_norm == ATT_OPTION_UNSET)
         o->fc_norm = pools_mean(o);
     if (!o->class_token)
         o->embed_class = 0;
@@ -427,7 +427,7 @@ extern const att_family att_family_vit;
 
 const att_family att_family_vit = {
     .name = "vit",
-    .mark = "patch_embed.proj.weight",
+    .signature = "patch_embed.proj.weight",
     .options = &vit_table,
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .accepted_arguments = vit_arguments,

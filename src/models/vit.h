@@ -27,7 +27,7 @@ att_status att_vit_recognise(att_context *context, const att_tensors *file, att_
 /* att_family.disambiguate: the grid of the position embedding, and whether it has a row for the class token. */
 void att_vit_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found);
 /* att_family.regrids, for the position embedding. */
-bool att_vit_regrids(const void *options, const att_option_values *made_for, const char *name, att_shape file,
+bool att_vit_regrids(const void *options, const att_option_values *file_options, const char *name, att_shape file,
                      att_shape own, att_regrid *grid);
 /* att_family.check_undetermined */
 att_status att_vit_check_undetermined(att_context *context, const att_tensors *file, const att_option_sources *unsaid);

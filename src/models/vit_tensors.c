@@ -196,10 +196,10 @@ static bool scale_grid(const int like[2], int64_t count, int grid[2])
 /* Finds the grid of `count` patches that a file was made for: the grid in its metadata or side files, if that grid has
  * `count` patches; else the network's grid; else a square grid; else a grid with the network's proportions. Returns
  * false if none of these has `count` patches. */
-static bool find_grid(const att_vit_options *o, const att_option_values *made_for, int64_t count, const int to[2],
+static bool find_grid(const att_vit_options *o, const att_option_values *file_options, int64_t count, const int to[2],
                       int from[2])
 {
-    if (given_grid(made_for, att_options_find(made_for, "patch_size"), from) && has_patches(from, count))
+    if (given_grid(file_options, att_options_find(file_options, "patch_size"), from) && has_patches(from, count))
         return true;
     memcpy(from, has_patches(o->file_grid, count) ? o->file_grid : to, 2 * sizeof *from);
     if (has_patches(from, count))
@@ -232,7 +232,7 @@ void att_vit_disambiguate(const att_tensors *file, const att_known *known, att_o
     }
 }
 
-bool att_vit_regrids(const void *options, const att_option_values *made_for, const char *name, att_shape file,
+bool att_vit_regrids(const void *options, const att_option_values *file_options, const char *name, att_shape file,
                      att_shape own, att_regrid *grid)
 {
     const att_vit_options *o = options;
@@ -243,7 +243,7 @@ bool att_vit_regrids(const void *options, const att_option_values *made_for, con
     for (int i = 0; i < 2; i++)
         made.to[i] = o->img_size[i] / o->patch_size[i];
     made.prefix = (int)(own.dims[1] - (int64_t)made.to[0] * made.to[1]);
-    if (file.dims[1] <= made.prefix || !find_grid(o, made_for, file.dims[1] - made.prefix, made.to, made.from))
+    if (file.dims[1] <= made.prefix || !find_grid(o, file_options, file.dims[1] - made.prefix, made.to, made.from))
         return false;
     *grid = made;
     return made.from[0] != made.to[0] || made.from[1] != made.to[1];

@@ -46,8 +46,8 @@ static bool is_recomputed(const att_graph *graph, int node)
         return false;
     if (!(of->op->flags & ATT_OP_RECOMPUTE_WITH_INPUT))
         return (of->op->flags & ATT_OP_RECOMPUTE) != 0;
-    int maker = graph->values.items[of->in[0]].node;
-    return maker >= 0 && is_recomputed(graph, maker);
+    int producer = graph->values.items[of->in[0]].node;
+    return producer >= 0 && is_recomputed(graph, producer);
 }
 
 /* The value itself or, if it is cheap to compute, its copy from a recomputed node, so that the original need not be
@@ -55,21 +55,21 @@ static bool is_recomputed(const att_graph *graph, int node)
 static att_value available_value(att_backward *backward, att_value value)
 {
     att_graph *graph = backward->graph;
-    int maker = value == ATT_NONE ? -1 : graph->values.items[value].node;
-    if (maker < 0 || maker >= backward->forward_nodes || !is_recomputed(graph, maker))
+    int producer = value == ATT_NONE ? -1 : graph->values.items[value].node;
+    if (producer < 0 || producer >= backward->forward_nodes || !is_recomputed(graph, producer))
         return value;
-    att_node node = graph->nodes.items[maker];
-    if (backward->recomputed[maker] < 0) {
+    att_node node = graph->nodes.items[producer];
+    if (backward->recomputed[producer] < 0) {
         att_value *in = att_graph_values(graph, node.in_count);
         for (int i = 0; in && i < node.in_count; i++)
             in[i] = available_value(backward, node.in[i]);
         if (!in || att_emit(graph, node.op->name, node.attrs, in, node.in_count, NULL) == ATT_NONE)
             return ATT_NONE;
-        backward->recomputed[maker] = graph->nodes.count - 1;
+        backward->recomputed[producer] = graph->nodes.count - 1;
     }
     for (int i = 0; i < node.out_count; i++)
         if (node.out[i] == value)
-            return graph->nodes.items[backward->recomputed[maker]].out[i];
+            return graph->nodes.items[backward->recomputed[producer]].out[i];
     return ATT_NONE;
 }
 
@@ -115,7 +115,7 @@ static att_value as_summed(att_graph *graph, att_value gradient)
     return desc.kind == ATT_SUMMED ? gradient : att_emit(graph, "sum_samples", NULL, &gradient, 1, NULL);
 }
 
-/* The gradient of a derived value is summed over the samples before the backward rule of its maker is applied. */
+/* The gradient of a derived value is summed over the samples before the backward rule of its producer is applied. */
 static void add_to_total(att_backward *backward, att_value value, att_value gradient)
 {
     att_graph *graph = backward->graph;

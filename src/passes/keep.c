@@ -104,7 +104,7 @@ static double seconds_to_recompute(choice *c, const att_node *node, int segment)
  * `needed` and `added_needs`. */
 static double seconds_to_provide(choice *c, att_value value, int segment)
 {
-    const att_node *node = att_graph_maker(c->graph, value);
+    const att_node *node = att_graph_producer(c->graph, value);
     if (!node || node->segment >= segment || is_needed(c, value, segment))
         return 0;
     if (!att_list_grow(c->graph->context, (void *)&c->added_needs.items, c->added_needs.count, &c->added_needs.capacity,
@@ -123,14 +123,14 @@ static double seconds_to_provide(choice *c, att_value value, int segment)
 
 static bool lives_in(const choice *c, att_value value, int last, int segment)
 {
-    return att_graph_maker(c->graph, value)->segment <= segment && segment <= last;
+    return att_graph_producer(c->graph, value)->segment <= segment && segment <= last;
 }
 
 static void find_live(choice *c)
 {
     memset(c->live, 0, (size_t)(c->segments + 1) * sizeof *c->live);
     for (att_value value = 0; value < c->graph->values.count; value++) {
-        const att_node *node = att_graph_maker(c->graph, value);
+        const att_node *node = att_graph_producer(c->graph, value);
         if (!node || c->retention[value] != ATT_RETAIN_KEPT)
             continue;
         int last = last_needed(c, value);
@@ -174,7 +174,7 @@ typedef struct candidate {
 
 static candidate try_recompute(choice *c, att_value value)
 {
-    const att_node *node = att_graph_maker(c->graph, value);
+    const att_node *node = att_graph_producer(c->graph, value);
     double moving = att_memory_seconds(bytes_of(c, value));
     candidate trial = {.value = value, .seconds = -moving}; /* recomputing saves writing the value */
     c->added_needs.count = 0;
@@ -198,7 +198,7 @@ static void undo_trial(choice *c, att_value value)
     for (int i = 0; i < c->added_needs.count; i++) {
         att_value other = c->added_needs.items[i].value;
         int last = last_needed(c, other);
-        c->last[other] = last < 0 && c->reduced[other] ? att_graph_maker(c->graph, other)->segment : last;
+        c->last[other] = last < 0 && c->reduced[other] ? att_graph_producer(c->graph, other)->segment : last;
     }
 }
 
@@ -269,7 +269,7 @@ static void read_node(choice *c, const att_node *node)
     bool reduces = att_node_reduces(c->graph, node);
     for (int j = 0; j < node->in_count; j++) {
         att_value value = node->in[j];
-        const att_node *from = att_graph_maker(c->graph, value);
+        const att_node *from = att_graph_producer(c->graph, value);
         if (!from || !is_sample(c, value))
             continue;
         if (reduces) {

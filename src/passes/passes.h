@@ -32,7 +32,7 @@ void att_graph_drop_dead(att_graph *graph, const int *owner);
  * other one stays, at its position. Observers may then precede a node that they read, until att_graph_place_observers()
  * moves them. */
 att_status att_graph_merge_copies(att_graph *graph, const int *owner);
-/* Removes the nodes whose op is NULL and updates the maker of each value. */
+/* Removes the nodes whose op is NULL and updates the producer of each value. */
 void att_graph_compact(att_graph *graph);
 /* Counts the reads of each value: every use as an input, every output and every assignment counts. The caller frees
  * *readers. */
@@ -43,8 +43,8 @@ att_status att_graph_count_readers(const att_graph *graph, int **readers);
  * att_graph_differentiate(), or NULL before that. */
 att_status att_graph_fuse(att_graph *graph, const int *owner, unsigned flags);
 
-/* passes/autocast.c: mixed precision. A value becomes bf16 if its maker and all of its readers allow bf16. Observers do
- * not change the type of a value: if an observer does not accept that type, it reads a cast. */
+/* passes/autocast.c: mixed precision. A value becomes bf16 if its producer and all of its readers allow bf16. Observers
+ * do not change the type of a value: if an observer does not accept that type, it reads a cast. */
 att_status att_graph_autocast(att_graph *graph, const bool *observers);
 
 /* passes/probes.c. An observer is a node that only probes need. observers: one mark per node.

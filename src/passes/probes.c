@@ -30,8 +30,8 @@ static void find_places(const att_graph *graph, const bool *observers, int *afte
         const att_node *node = &graph->nodes.items[i];
         after[i] = -1;
         for (int j = 0; j < node->in_count && observers[i]; j++) {
-            int maker = node->in[j] == ATT_NONE ? -1 : graph->values.items[node->in[j]].node;
-            int place = maker >= 0 && observers[maker] ? after[maker] : maker;
+            int producer = node->in[j] == ATT_NONE ? -1 : graph->values.items[node->in[j]].node;
+            int place = producer >= 0 && observers[producer] ? after[producer] : producer;
             after[i] = place > after[i] ? place : after[i];
         }
     }
@@ -89,10 +89,10 @@ void att_graph_detach_probes(att_graph *graph, const bool *observers)
 {
     for (int i = 0; i < graph->outputs.count; i++) {
         att_named_value *output = &graph->outputs.items[i];
-        int maker = graph->values.items[output->value].node;
-        if (!output->probe || observers[maker])
+        int producer = graph->values.items[output->value].node;
+        if (!output->probe || observers[producer])
             continue;
-        graph->scope = graph->nodes.items[maker].scope;
+        graph->scope = graph->nodes.items[producer].scope;
         output->value = att_emit(graph, "cast", NULL, &output->value, 1, NULL);
     }
 }

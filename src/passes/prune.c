@@ -39,7 +39,7 @@ static bool is_output(const att_graph *graph, att_value value)
 static bool stays_as_copy(const att_graph *graph, const att_node *node)
 {
     return is_output(graph, node->out[0]) &&
-           (!att_graph_maker(graph, node->in[0]) || graph->values.items[node->out[0]].requested);
+           (!att_graph_producer(graph, node->in[0]) || graph->values.items[node->out[0]].requested);
 }
 
 void att_graph_drop_train_only(att_graph *graph)

@@ -38,9 +38,9 @@ static void copy_node(rewriting *r, att_node node, int segment)
  * value is recomputed for other nodes; a value that only observers read in later segments is kept for them. */
 static att_value value_for_segment(rewriting *r, att_value value, int segment, bool observer)
 {
-    const att_node *from = att_graph_maker(r->graph, value);
+    const att_node *from = att_graph_producer(r->graph, value);
     if (!from || r->graph->values.items[value].desc.kind != ATT_SAMPLE || from->segment >= segment ||
-        r->retention[value] == ATT_RETAIN_KEPT || (observer && r->retention[value] == ATT_RETAIN_LOCAL))
+        r->retention[value] == ATT_RETAIN_KEPT || (observer && r->retention[value] == ATT_RETAIN_SEGMENT))
         return value;
     if (r->copy_of[value] != segment)
         copy_node(r, *from, segment);

@@ -16,7 +16,7 @@ void att_order_move(att_order *order, int count)
     graph->nodes.count = count;
 }
 
-static void renumber_makers(att_graph *graph)
+static void renumber_producers(att_graph *graph)
 {
     for (int i = 0; i < graph->nodes.count; i++)
         for (int j = 0; j < graph->nodes.items[i].out_count; j++)
@@ -34,6 +34,6 @@ att_status att_order_finish(att_order *order)
     graph->nodes.items = order->nodes.items;
     graph->nodes.count = order->nodes.count;
     graph->nodes.capacity = order->nodes.capacity;
-    renumber_makers(graph);
+    renumber_producers(graph);
     return ATT_OK;
 }

@@ -5,7 +5,7 @@
 #include "graph/graph.h"
 
 /* The new order. Emitted nodes stay at the end of the graph until att_order_move() appends them to the order. Meanwhile
- * the makers of values (att_value_info.node) are indices into the graph's nodes, not into the new order. */
+ * the producers of values (att_value_info.node) are indices into the graph's nodes, not into the new order. */
 typedef struct att_order {
     att_graph *graph;
     ATT_LIST(att_node) nodes;

@@ -24,7 +24,7 @@ static void set_replacement(att_graph *graph, att_value *replaced_by, att_value 
         graph->values.items[new].requested = true;
 }
 
-/* Old and emitted nodes stay in the graph until the order is finished, so that patterns find the makers of both. */
+/* Old and emitted nodes stay in the graph until the order is finished, so that patterns find the producers of both. */
 static void replace(att_graph *graph, const replacing *how, att_order *order, att_value *replaced_by)
 {
     int count = graph->nodes.count, taken = count;

@@ -21,9 +21,10 @@ bool att_node_reduces(const att_graph *graph, const att_node *node);
 void att_graph_split_segments(att_graph *graph);
 int att_graph_segments(const att_graph *graph);
 
-/* passes/rematerialize.c: chooses which values are kept (passes/keep.h), and inserts copies of the makers of all others
- * into the later segments that read them. most_bytes: as att_plan_options.keep_bytes. observers[node]: the node is an
- * observer. Values that only observers read in later segments are kept, so that observers do not change the choice. */
+/* passes/rematerialize.c: chooses which values are kept (passes/keep.h), and inserts copies of the producers of all
+ * others into the later segments that read them. most_bytes: as att_plan_options.keep_bytes. observers[node]: the node
+ * is an observer. Values that only observers read in later segments are kept, so that observers do not change the
+ * choice. */
 att_status att_graph_rematerialize(att_graph *graph, const bool *observers, size_t most_bytes);
 
 /* Orders the nodes: the prologue, then the body by segment, each with its reductions last, then the epilogue. Reorders

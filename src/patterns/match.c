@@ -7,37 +7,37 @@
 
 const att_node *att_match(const att_graph *graph, att_value value, const att_op *op)
 {
-    const att_node *maker = att_graph_maker(graph, value);
-    return maker && maker->op == op && !graph->values.items[value].requested ? maker : NULL;
+    const att_node *producer = att_graph_producer(graph, value);
+    return producer && producer->op == op && !graph->values.items[value].requested ? producer : NULL;
 }
 
 bool att_match_norm(const att_graph *graph, att_value value, att_node *norm)
 {
-    const att_node *maker = att_match(graph, value, &att_op_normalize);
-    if (!maker || ATT_ATTRS(maker, batch_norm)->activation != ATT_ACT_NONE)
+    const att_node *producer = att_match(graph, value, &att_op_normalize);
+    if (!producer || ATT_ATTRS(producer, batch_norm)->activation != ATT_ACT_NONE)
         return false;
-    *norm = *maker;
+    *norm = *producer;
     return true;
 }
 
 /* Whether every row of `value` is pooled / rows. */
 static bool match_broadcast(const att_graph *graph, att_value value, att_value *pooled)
 {
-    const att_node *maker = att_match(graph, value, &att_op_token_mean_grad);
-    if (!maker || ATT_ATTRS(maker, mean)->first != 0)
+    const att_node *producer = att_match(graph, value, &att_op_token_mean_grad);
+    if (!producer || ATT_ATTRS(producer, mean)->first != 0)
         return false;
-    *pooled = maker->in[0];
+    *pooled = producer->in[0];
     return true;
 }
 
 bool att_match_broadcast_sum(const att_graph *graph, att_value value, att_value *rest, att_value *pooled)
 {
-    const att_node *maker = att_match(graph, value, &att_op_add);
-    if (!maker || ATT_ATTRS(maker, add)->axes != 0)
+    const att_node *producer = att_match(graph, value, &att_op_add);
+    if (!producer || ATT_ATTRS(producer, add)->axes != 0)
         return false;
     for (int i = 0; i < 2; i++)
-        if (match_broadcast(graph, maker->in[i], pooled)) {
-            *rest = maker->in[1 - i];
+        if (match_broadcast(graph, producer->in[i], pooled)) {
+            *rest = producer->in[1 - i];
             return true;
         }
     return false;

@@ -160,9 +160,9 @@ static void find_kept(const att_rewritten *from, const att_ref *refs, int *last,
             att_value value = node->in[j];
             if (value == ATT_NONE || refs[value].place != ATT_AT_ARENA)
                 continue;
-            int maker_segment = graph->nodes.items[graph->values.items[value].node].segment;
+            int producer_segment = graph->nodes.items[graph->values.items[value].node].segment;
             last[value] = node->segment > last[value] ? node->segment : last[value];
-            kept[value] |= reduces || maker_segment < node->segment;
+            kept[value] |= reduces || producer_segment < node->segment;
         }
     }
 }

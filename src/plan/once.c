@@ -46,7 +46,7 @@ static int sum_of(const chaining *c, att_value value)
     return -1;
 }
 
-/* A node is in one chain with the makers of its inputs, and with all nodes that add to or read the same sums. */
+/* A node is in one chain with the producers of its inputs, and with all nodes that add to or read the same sums. */
 static void find_chains(const chaining *c)
 {
     const att_graph *graph = c->from->graph;
@@ -55,9 +55,9 @@ static void find_chains(const chaining *c)
         c->of_node[i] = i;
         for (int j = 0; j < node->in_count + node->out_count; j++) {
             att_value value = j < node->in_count ? node->in[j] : node->out[j - node->in_count];
-            int maker = value == ATT_NONE ? -1 : graph->values.items[value].node - c->first;
-            if (maker >= 0 && maker < i)
-                join(c, i, &c->of_node[maker]);
+            int producer = value == ATT_NONE ? -1 : graph->values.items[value].node - c->first;
+            if (producer >= 0 && producer < i)
+                join(c, i, &c->of_node[producer]);
             int sum = value == ATT_NONE ? -1 : sum_of(c, value);
             if (sum >= 0)
                 join(c, i, &c->of_sum[sum]);

@@ -58,9 +58,9 @@ static att_status visit_measured(void *user, const att_line_event *event)
         store_event(&run->measured_begin, event->object);
     if (strcmp(event->kind, "measure") != 0)
         return ATT_OK;
-    if (!run->measured_apart)
+    if (!run->has_measure_file)
         att_downsampled_free(&run->measured);
-    run->measured_apart = true;
+    run->has_measure_file = true;
     return add_figures(run, event);
 }
 

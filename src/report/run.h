@@ -16,7 +16,7 @@ typedef struct att_report_run {
     att_downsampled development;   /* att_figures: "measure" events of the training, without those of single heads */
     json_t *measured_begin;        /* begin event of measure.jsonl, or NULL */
     att_downsampled measured;      /* att_figures: "measure" events of measure.jsonl, or the training's last */
-    bool measured_apart;           /* `measured` is from measure.jsonl */
+    bool has_measure_file;         /* `measured` is from measure.jsonl */
     const char *maps_left_out;     /* reason why existing maps are not shown, a static string; or NULL */
     att_downsampled warnings;      /* json_t: warning events of metrics.jsonl */
     att_yaml *settings;            /* args.yaml, or NULL */
@@ -27,7 +27,7 @@ att_status att_report_run_read(att_context *context, const char *folder, att_rep
 void att_report_run_free(att_report_run *run);
 
 /* Writes members of the current JSON object: folder, begin, end, settings, steps, epochs, measured_begin,
- * measured_apart, maps_left_out, measured, development, warning_count, warnings. */
+ * has_measure_file, maps_left_out, measured, development, warning_count, warnings. */
 void att_report_run_write(att_json_writer *json, const att_report_run *run);
 
 #endif

@@ -126,8 +126,8 @@ void att_report_run_write(att_json_writer *json, const att_report_run *run)
     write_steps(json, &run->steps);
     write_events(json, "epochs", &run->epochs);
     write_event_or_null(json, "measured_begin", run->measured_begin);
-    att_json_key(json, "measured_apart");
-    att_json_bool(json, run->measured_apart);
+    att_json_key(json, "has_measure_file");
+    att_json_bool(json, run->has_measure_file);
     att_json_key(json, "maps_left_out");
     att_json_string(json, run->maps_left_out);
     att_json_key(json, "measured");

@@ -87,7 +87,7 @@ static double score_of(const att_report_run *run, const att_metric *metric)
 static const att_measurement *figure_of(const att_report_run *run, const att_measurement *wanted)
 {
     const att_measurement *found = NULL;
-    for (int i = 0; run->measured_apart && !found && i < run->measured.count; i++)
+    for (int i = 0; run->has_measure_file && !found && i < run->measured.count; i++)
         found = att_figures_find(run->measured.records[i], wanted);
     return found;
 }
@@ -95,7 +95,7 @@ static const att_measurement *figure_of(const att_report_run *run, const att_mea
 /* The mean of the figure `name` of a checkpoint; NaN if the run has none. */
 static double value_of(const att_report_run *run, const char *name)
 {
-    for (int e = 0; run->measured_apart && e < run->measured.count; e++) {
+    for (int e = 0; run->has_measure_file && e < run->measured.count; e++) {
         const att_figures *figures = run->measured.records[e];
         for (int i = 0; i < figures->count; i++)
             if (att_measurement_is_called(&figures->items[i], name))
@@ -188,7 +188,7 @@ static att_status fill_setting(att_sweep *sweep, const att_sweep_member *members
     const att_report_run *first = NULL;
     size_t most = 1;
     for (int i = 0; !first && i < count; i++)
-        if (strcmp(members[i].setting, s->name) == 0 && members[i].run->measured_apart)
+        if (strcmp(members[i].setting, s->name) == 0 && members[i].run->has_measure_file)
             first = members[i].run;
     for (int e = 0; first && e < first->measured.count; e++)
         most += (size_t)((att_figures *)first->measured.records[e])->count;

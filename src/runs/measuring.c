@@ -163,7 +163,7 @@ static att_status prepare(att_measuring *m)
 }
 
 /* Runs the network on every image. */
-static att_status look(att_measuring *m)
+static att_status observe_images(att_measuring *m)
 {
     const att_measuring_options *o = m->options;
     att_evaluate_options options = att_evaluate_options_defaults();
@@ -192,7 +192,7 @@ static att_status record(att_measuring *m)
 static att_status measure(att_measuring *m)
 {
     ATT_TRY(prepare(m));
-    ATT_TRY(look(m));
+    ATT_TRY(observe_images(m));
     m->found->measure = m->measure;
     m->measure = NULL;
     return record(m);

@@ -15,12 +15,12 @@ enum { INSTRUMENTS = 31 }; /* more instruments than exist; a list names each at 
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
-/* The data sets of a setting, as opened by try_data(). */
-typedef struct tried_data {
-    att_recipe_data of; /* the data that were opened last; zero: none */
-    int classes;        /* number of classes of the training images */
+/* The data sets of a setting, as opened by open_data(). */
+typedef struct opened_data {
+    att_recipe_data data; /* the data that were opened last; zero: none */
+    int classes;          /* number of classes of the training images */
     att_dataset *measured;
-} tried_data;
+} opened_data;
 
 /* Opens a split. trained: the data set whose class numbers are used; NULL: the split numbers its own classes. */
 static att_status open_split(att_context *context, const att_recipe_data *data, const char *split,
@@ -32,18 +32,18 @@ static att_status open_split(att_context *context, const att_recipe_data *data, 
     return att_dataset_open(context, data->data_dir, &options, dataset);
 }
 
-/* Opens the data sets of the training and the split to measure. Only the split to measure stays open, in *tried. */
-static att_status try_data(att_context *context, const att_recipe_data *data, tried_data *tried)
+/* Opens the data sets of the training and the split to measure. Only the split to measure stays open, in *opened. */
+static att_status open_data(att_context *context, const att_recipe_data *data, opened_data *opened)
 {
     att_dataset *trained = NULL, *evaluated = NULL;
-    att_dataset_close(&tried->measured);
-    tried->of = *data;
+    att_dataset_close(&opened->measured);
+    opened->data = *data;
     att_status status = open_split(context, data, data->train_split, NULL, &trained);
-    tried->classes = status == ATT_OK ? att_dataset_class_count(trained) : 0;
+    opened->classes = status == ATT_OK ? att_dataset_class_count(trained) : 0;
     if (status == ATT_OK && *att_dataset_split(trained) && *data->val_split)
         status = open_split(context, data, data->val_split, trained, &evaluated);
     if (status == ATT_OK)
-        status = open_split(context, data, "test", trained, &tried->measured);
+        status = open_split(context, data, "test", trained, &opened->measured);
     att_dataset_close(&evaluated);
     att_dataset_close(&trained);
     return status;
@@ -62,7 +62,7 @@ static bool is_same_data(const att_recipe_data *a, const att_recipe_data *b)
 }
 
 typedef struct data_digests {
-    att_recipe_data of;                  /* the data whose digests these are; zero: none */
+    att_recipe_data data;                /* the data whose digests these are; zero: none */
     char listing[ATT_DATASET_LISTING];   /* of the training images */
     char contents[ATT_DATASET_CONTENTS]; /* of the images to measure */
 } data_digests;
@@ -70,7 +70,7 @@ typedef struct data_digests {
 static att_status read_digests(att_context *context, const att_recipe_data *data, data_digests *digests)
 {
     att_dataset *trained = NULL, *measured = NULL;
-    if (is_same_data(data, &digests->of))
+    if (is_same_data(data, &digests->data))
         return ATT_OK;
     att_status status = open_split(context, data, data->train_split, NULL, &trained);
     if (status == ATT_OK)
@@ -80,7 +80,7 @@ static att_status read_digests(att_context *context, const att_recipe_data *data
         status = att_dataset_contents(measured, context, digests->contents);
     }
     if (status == ATT_OK)
-        digests->of = *data;
+        digests->data = *data;
     att_dataset_close(&measured);
     att_dataset_close(&trained);
     return status;
@@ -147,14 +147,14 @@ static att_status check_network(att_sweep_plan *plan, const instrument_list *lis
 }
 
 /* Returns the bits of the instruments that need labels. */
-static unsigned find_scores(const att_sweep_plan *plan, const instrument_list *list)
+static unsigned find_needing_labels(const att_sweep_plan *plan, const instrument_list *list)
 {
-    unsigned scores = 0;
+    unsigned needing_labels = 0;
     att_instrument_info info;
     for (int k = 0; k < list->count; k++)
         if (att_instrument_find(plan->context, list->items[k], &info) && info.needs_labels)
-            scores |= 1u << k;
-    return scores;
+            needing_labels |= 1u << k;
+    return needing_labels;
 }
 
 static bool is_item(const instrument_list *list, const char *instrument)
@@ -178,7 +178,7 @@ static att_status leave_out_labels(const att_sweep_plan *plan, char measure[ATT_
     return status;
 }
 
-static void log_without_labels(const att_sweep_plan *plan, int first, int network, const tried_data *tried,
+static void log_without_labels(const att_sweep_plan *plan, int first, int network, const opened_data *opened,
                                const instrument_list *list)
 {
     for (int k = 0; k < att_instrument_count(plan->context); k++) {
@@ -186,23 +186,23 @@ static void log_without_labels(const att_sweep_plan *plan, int first, int networ
         if (info.needs_labels && (list->takes_all || is_item(list, info.name)))
             att_log(plan->context, ATT_LOG_INFO, "%s is measured without %s: the network has %d class%s, the images %d",
                     plan->runs[first].setting, info.name, network, network == 1 ? "" : "es",
-                    att_dataset_class_count(tried->measured));
+                    att_dataset_class_count(opened->measured));
     }
 }
 
 /* If the network's classes differ from those of the images to measure, the setting is measured without the instruments
  * that need labels. If the caller named one of these, the sweep is refused. */
-static att_status check_classes(att_sweep_plan *plan, int first, const tried_data *tried, const instrument_list *list,
+static att_status check_classes(att_sweep_plan *plan, int first, const opened_data *opened, const instrument_list *list,
                                 unsigned *finds)
 {
-    int network = (int)att_options_number(&plan->recipe.network.options, "num_classes", tried->classes);
-    unsigned scores = find_scores(plan, list);
-    if (att_dataset_fits_classes(tried->measured, network) || (scores == 0 && !list->takes_all))
+    int network = (int)att_options_number(&plan->recipe.network.options, "num_classes", opened->classes);
+    unsigned needing_labels = find_needing_labels(plan, list);
+    if (att_dataset_fits_classes(opened->measured, network) || (needing_labels == 0 && !list->takes_all))
         return ATT_OK;
-    if (scores != 0 && plan->options.measure)
-        return att_dataset_check_classes(tried->measured, plan->context, network);
-    log_without_labels(plan, first, network, tried, list);
-    *finds &= ~scores;
+    if (needing_labels != 0 && plan->options.measure)
+        return att_dataset_check_classes(opened->measured, plan->context, network);
+    log_without_labels(plan, first, network, opened, list);
+    *finds &= ~needing_labels;
     for (int i = first; list->takes_all && i < first + plan->options.seed_count; i++)
         ATT_TRY(leave_out_labels(plan, plan->runs[i].measure));
     return ATT_OK;
@@ -312,24 +312,24 @@ static bool is_data_varied(att_sweep_plan *plan)
 }
 
 /* Checks a setting with a run to do. *finds: the bits of the instruments that have something to observe in it. */
-static att_status check_setting(att_sweep_plan *plan, int first, tried_data *tried, const instrument_list *list,
+static att_status check_setting(att_sweep_plan *plan, int first, opened_data *opened, const instrument_list *list,
                                 unsigned *finds)
 {
     att_status status = resolve_setting(plan, first);
-    if (status == ATT_OK && !is_same_data(&tried->of, &plan->recipe.data))
-        status = try_data(plan->context, &plan->recipe.data, tried);
+    if (status == ATT_OK && !is_same_data(&opened->data, &plan->recipe.data))
+        status = open_data(plan->context, &plan->recipe.data, opened);
     if (status != ATT_OK)
         return is_data_varied(plan) ? refuse_setting(plan, first, status) : status;
     status = check_network(plan, list, finds);
     if (status != ATT_OK)
         return refuse_setting(plan, first, status);
-    status = check_classes(plan, first, tried, list, finds);
+    status = check_classes(plan, first, opened, list, finds);
     return status == ATT_OK ? ATT_OK : refuse_measured(plan, first, status);
 }
 
 att_status att_plan_check(att_sweep_plan *plan)
 {
-    tried_data tried = {0};
+    opened_data opened = {0};
     instrument_list list = {0};
     unsigned finds[ATT_SWEEP_MOST_RUNS];
     att_status status = att_instruments_check(plan->context, plan->measure);
@@ -339,9 +339,9 @@ att_status att_plan_check(att_sweep_plan *plan)
     for (int i = 0; status == ATT_OK && i < plan->run_count; i += plan->options.seed_count) {
         finds[i] = list.all;
         if (is_to_do(plan, i))
-            status = check_setting(plan, i, &tried, &list, &finds[i]);
+            status = check_setting(plan, i, &opened, &list, &finds[i]);
     }
-    att_dataset_close(&tried.measured);
+    att_dataset_close(&opened.measured);
     return status == ATT_OK ? choose_instruments(plan, &list, finds) : status;
 }
 

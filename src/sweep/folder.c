@@ -25,7 +25,7 @@ att_status att_plan_lock(att_sweep_plan *plan, int *lock)
 }
 
 /* Settings that may change between two calls: they do not change the weights, or the training checks them itself. */
-static bool is_free(const char *key)
+static bool may_change(const char *key)
 {
     static const char *const keys[] = {"output",       "data_dir",     "threads",          "workers",
                                        "log_interval", "skip_corrupt", "recovery_interval"};
@@ -55,7 +55,7 @@ static att_status compare(const att_sweep_plan *plan, const att_plan_run *run, c
     for (int i = 0; i < att_yaml_count(before); i++)
         for (int k = 0; k < att_yaml_count(now); k++) {
             att_yaml_entry a = att_yaml_at(before, i), b = att_yaml_at(now, k);
-            if (strcmp(a.key, b.key) == 0 && !is_free(a.key) && !is_same_entry(&a, &b))
+            if (strcmp(a.key, b.key) == 0 && !may_change(a.key) && !is_same_entry(&a, &b))
                 return att_fail(plan->context, ATT_ERR_MISMATCH,
                                 "%s was begun with %s: %s, here it is %s; use another --experiment to keep both",
                                 run->folder, a.key, first_value(&a), first_value(&b));

@@ -11,7 +11,7 @@
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
 /* Returns whether the sweep itself sets this flag in every run. */
-static bool is_ours(const char *flag)
+static bool is_set_by_sweep(const char *flag)
 {
     static const char *const names[] = {"seed", "output", "experiment", "resume", "config", "json", "data-dir", "data"};
     char dashed[ATT_SWEEP_FLAG];
@@ -56,7 +56,7 @@ static att_status read_flag(att_sweep_plan *plan, const char *option, const char
     if (!equals || equals == name || equals - name >= ATT_SWEEP_FLAG)
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "%s: \"%s\" is not of the form FLAG=VALUE", option, text);
     snprintf(axis->flag, sizeof axis->flag, "%.*s", (int)(equals - name), name);
-    if (is_ours(axis->flag))
+    if (is_set_by_sweep(axis->flag))
         return att_fail(plan->context, ATT_ERR_ARGUMENT,
                         "%s: a sweep sets --%s for each run (see --seeds, --output, --experiment and DATA)", option,
                         axis->flag);
@@ -240,7 +240,7 @@ static const att_plan_run *find_same(const att_sweep_plan *plan, const att_recip
 }
 
 /* Builds the recipe of every setting and drops settings that repeat another one. kept: has room for all recipes. */
-static att_status take_once(att_sweep_plan *plan, att_recipe *kept)
+static att_status keep_distinct(att_sweep_plan *plan, att_recipe *kept)
 {
     const int seeds = plan->options.seed_count;
     int count = 0;
@@ -260,13 +260,13 @@ static att_status take_once(att_sweep_plan *plan, att_recipe *kept)
     return ATT_OK;
 }
 
-static att_status drop_repeated(att_sweep_plan *plan)
+static att_status drop_duplicates(att_sweep_plan *plan)
 {
     size_t settings = (size_t)(plan->run_count / plan->options.seed_count);
     att_recipe *kept = att_allocate_array(plan->context, settings, sizeof *kept);
     if (!kept)
         return att_fail_memory(plan->context, settings * sizeof *kept, "the settings of a sweep");
-    att_status status = take_once(plan, kept);
+    att_status status = keep_distinct(plan, kept);
     att_free(plan->context, kept);
     return status;
 }
@@ -297,7 +297,7 @@ att_status att_plan_lay_out(att_sweep_plan *plan)
     ATT_TRY(att_yaml_read(plan->context, o->recipe, &plan->yaml));
     ATT_TRY(att_recipe_flags(plan->context, &plan->flags));
     ATT_TRY(make_runs(plan));
-    ATT_TRY(drop_repeated(plan));
+    ATT_TRY(drop_duplicates(plan));
     att_ignored_flags_log(plan->context, &plan->ignored);
     log_settings(plan);
     for (int i = 0; i < plan->run_count; i++)

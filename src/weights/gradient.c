@@ -33,7 +33,7 @@ static att_status allocate_blocks(att_gradient *gradient)
 
 att_status att_gradient_create(att_weights *weights, att_gradient **out)
 {
-    if (weights->covers)
+    if (weights->overlaid)
         return att_fail(weights->context, ATT_ERR_ARGUMENT,
                         "overlaid weights cannot have a gradient, because they hide parameters");
     att_gradient *gradient = att_allocate(weights->context, sizeof *gradient);

@@ -155,7 +155,7 @@ static att_status append_part(att_weights *joined, const att_weights *part, att_
         int j = 0;
         while (j < before && strcmp(parameters[j].name, part->parameters[i].name) != 0)
             j++;
-        if (j < before && joined->covers)
+        if (j < before && joined->overlaid)
             continue;
         if (j < before)
             return att_fail(joined->context, ATT_ERR_ARGUMENT,
@@ -188,7 +188,7 @@ static att_status join(att_weights *const *parts, int part_count, att_weights *j
     return ATT_OK;
 }
 
-static att_status create_joined(att_weights *const *parts, int part_count, bool covers, att_weights **out)
+static att_status create_joined(att_weights *const *parts, int part_count, bool overlaid, att_weights **out)
 {
     att_context *context = parts[0]->context;
     att_weights *joined = att_allocate(context, sizeof *joined);
@@ -198,7 +198,7 @@ static att_status create_joined(att_weights *const *parts, int part_count, bool 
     joined->arena.context = context;
     joined->memory = parts[0]->memory;
     joined->dtype = parts[0]->dtype;
-    joined->covers = covers;
+    joined->overlaid = overlaid;
     att_status status = join(parts, part_count, joined);
     if (status != ATT_OK)
         att_weights_destroy(&joined);

@@ -48,7 +48,7 @@ struct att_weights {
     att_block own;      /* unused by joined weights */
     att_block **blocks; /* {&own}, or the blocks of the parts */
     int block_count;
-    bool covers; /* Parameters of one part hide those of another. Such weights cannot have a gradient. */
+    bool overlaid; /* Parameters of one part hide those of another. Such weights cannot have a gradient. */
 };
 
 /* Bytes of the values of all blocks, without slots. */

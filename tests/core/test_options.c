@@ -124,9 +124,9 @@ static void options_are_read_into_a_struct_and_written_back(void **state)
     settings made;
     att_option_values values = att_options_none(), back = att_options_none();
     assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_OK);
-    assert_int_equal(made.sides[1], ATT_OPTION_OPEN);
-    assert_int_equal(made.depth, ATT_OPTION_OPEN);
-    assert_true(made.ratio == ATT_OPTION_OPEN);
+    assert_int_equal(made.sides[1], ATT_OPTION_UNSET);
+    assert_int_equal(made.depth, ATT_OPTION_UNSET);
+    assert_true(made.ratio == ATT_OPTION_UNSET);
     assert_string_equal(made.pool, "");
     att_options_write(&table, &made, &back);
     assert_int_equal(back.count, 0);

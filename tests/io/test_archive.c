@@ -355,7 +355,7 @@ static att_status list_all(void *user, const char *name, size_t size, att_archiv
 static att_status pass_first(void *user, const char *name, size_t size, att_archive_use *use)
 {
     (void)user, (void)size;
-    *use = strcmp(name, "1") == 0 ? ATT_ARCHIVE_PASS : ATT_ARCHIVE_KEEP;
+    *use = strcmp(name, "1") == 0 ? ATT_ARCHIVE_IGNORE : ATT_ARCHIVE_KEEP;
     return ATT_OK;
 }
 

@@ -405,8 +405,8 @@ static void no_probe_of_any_value_changes_the_fingerprint(void **state)
                 compile_for_training(graph, observed, sizeof observed);
                 if (strcmp(observed, plain) != 0)
                     fail_msg("%s: a probe of what %s in \"%s\" makes: %s instead of %s", attns[i],
-                             att_graph_maker(graph, value)->op->name, att_graph_maker(graph, value)->scope, observed,
-                             plain);
+                             att_graph_producer(graph, value)->op->name, att_graph_producer(graph, value)->scope,
+                             observed, plain);
             }
             att_graph_destroy(&graph);
         }

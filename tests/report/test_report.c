@@ -167,7 +167,7 @@ static void figures_of_the_training_stand_in_for_a_measurement(void **state)
     must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
     json_t *data = page_data(self);
     const json_t *measured = json_array_get(json_object_get(run_of(data, 0), "measured"), 0);
-    assert_true(json_is_false(json_object_get(run_of(data, 0), "measured_apart")));
+    assert_true(json_is_false(json_object_get(run_of(data, 0), "has_measure_file")));
     const json_t *row = json_array_get(json_object_get(measured, "figures"), 0);
     assert_int_equal(json_integer_value(json_array_get(row, 2)), 1);
     assert_true(json_is_null(json_array_get(row, 4)));
