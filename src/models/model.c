@@ -226,6 +226,18 @@ static void add_head(att_model *model)
         att_graph_output(model->graph, ATT_FEATURES, model->features.pooled);
 }
 
+/* An option of a family and an option of its task would be one setting, flag and line of a recipe. */
+static att_status check_task_keys(const att_model *model)
+{
+    const att_task_info *info = &model->task->info;
+    for (int i = 0; i < info->option_count; i++)
+        if (att_family_option(info->options[i].key))
+            return att_fail(model->context, ATT_ERR_ARGUMENT,
+                            "task \"%s\", option \"%s\": networks have an option of this key; give it another one",
+                            info->name, info->options[i].key);
+    return ATT_OK;
+}
+
 /* Parameters in a task's own scope belong to its head (att_task_of_parameter()). */
 static att_status check_head_scope(const att_model *model)
 {
@@ -242,6 +254,21 @@ static att_status check_head_scope(const att_model *model)
                  : ATT_OK;
 }
 
+/* Checks that runs have something to return. "loss" is reserved for the loss of a training. */
+static att_status check_outputs(const att_model *model)
+{
+    for (int i = 0; i < model->graph->outputs.count; i++) {
+        const att_named_value *output = &model->graph->outputs.items[i];
+        if (!output->probe && strcmp(output->name, "loss") != 0)
+            return ATT_OK;
+    }
+    return att_fail(
+        model->context, ATT_ERR_ARGUMENT,
+        "task \"%s\": its function `head` adds no output; it must call att_graph_output() with a name other "
+        "than \"loss\"",
+        model->task->info.name);
+}
+
 static att_status build_graph(att_model *model, att_dtype dtype)
 {
     ATT_TRY(att_graph_create(model->context, dtype, &model->graph));
@@ -249,7 +276,8 @@ static att_status build_graph(att_model *model, att_dtype dtype)
     model->family->build(model->graph, &model->settings, &model->features);
     ATT_TRY(check_head_scope(model));
     add_head(model);
-    return att_graph_status(model->graph);
+    ATT_TRY(att_graph_status(model->graph));
+    return check_outputs(model);
 }
 
 /* Sets options, preprocessing and task of a model from the variant and the caller's options (NULL: none). */
@@ -268,6 +296,7 @@ static att_status resolve_options(att_model *model, const att_variant *variant, 
     att_options_fill(&model->options, &own);
     ATT_TRY(complete(model->context, model->family, &model->options, &model->settings));
     ATT_TRY(att_task_choose(model->context, att_options_text(&model->options, "task"), &model->task));
+    ATT_TRY(check_task_keys(model));
     att_options_size(&model->options, &model->preprocess);
     return ATT_OK;
 }

@@ -160,14 +160,35 @@ att_status att_task_check_classes(att_context *context, const att_task_settings 
     return ATT_OK;
 }
 
-att_target_rules att_task_targets(const att_task *task, const att_task_settings *settings,
-                                  att_field fields[ATT_MAX_TARGETS])
+/* Checks the fields that the function of a registered task returned. */
+static att_status check_fields(att_context *context, const att_task *task, const att_field *fields, int count)
 {
-    return (att_target_rules){.fields = fields,
-                              .count = task->fields(settings, fields),
-                              .fill = task->fill,
-                              .mix = task->mix,
-                              .user = settings};
+    const char *name = task->info.name;
+    bool has_class = !task->class_field;
+    if (count < 0 || count > ATT_MAX_TARGETS)
+        return att_fail(context, ATT_ERR_ARGUMENT, "task \"%s\": its function `fields` returned %d, expected 0 to %d",
+                        name, count, ATT_MAX_TARGETS);
+    for (int f = 0; f < count; f++) {
+        if (!fields[f].name || !*fields[f].name)
+            return att_fail(context, ATT_ERR_ARGUMENT,
+                            "task \"%s\": its function `fields` gave target %d no name, by which the loss finds it",
+                            name, f);
+        has_class = has_class || strcmp(fields[f].name, task->class_field) == 0;
+    }
+    return has_class ? ATT_OK
+                     : att_fail(context, ATT_ERR_ARGUMENT,
+                                "task \"%s\": its `class_field` is \"%s\", but none of its targets has this name", name,
+                                task->class_field);
+}
+
+att_status att_task_targets(att_context *context, const att_task *task, const att_task_settings *settings,
+                            att_field fields[ATT_MAX_TARGETS], att_target_rules *rules)
+{
+    const int count = task->fields(settings, fields);
+    ATT_TRY(check_fields(context, task, fields, count));
+    *rules =
+        (att_target_rules){.fields = fields, .count = count, .fill = task->fill, .mix = task->mix, .user = settings};
+    return ATT_OK;
 }
 
 att_status att_task_build_loss(const att_task *task, att_graph *graph, const att_task_settings *settings)

@@ -31,8 +31,10 @@ const int32_t *att_task_classes(const att_task *task, const att_batch *batch);
 att_status att_task_check_data(att_context *context, const att_task *task, const att_task_settings *settings,
                                const att_dataset *dataset);
 
-/* Returns the rules for a loader. fields: space for the task's fields; it and `settings` must outlive the loader. */
-att_target_rules att_task_targets(const att_task *task, const att_task_settings *settings,
-                                  att_field fields[ATT_MAX_TARGETS]);
+/* Sets *rules to the rules for a loader. fields: space for the task's fields; it and `settings` must outlive the
+ * loader. Errors: ERR_ARGUMENT if the task's fields() returns too many fields, one without a name, or none of the name
+ * class_field. */
+att_status att_task_targets(att_context *context, const att_task *task, const att_task_settings *settings,
+                            att_field fields[ATT_MAX_TARGETS], att_target_rules *rules);
 
 #endif

@@ -106,7 +106,7 @@ static att_status open_loader(evaluator *e, const att_dataset *dataset, const at
     loader.transform = *transform;
     loader.image = e->inference.image;
     if (!e->options->unlabelled)
-        loader.targets = att_task_targets(e->task, &e->settings, e->fields);
+        ATT_TRY(att_task_targets(e->context, e->task, &e->settings, e->fields, &loader.targets));
     loader.batch_size = e->options->batch_size;
     loader.workers = e->options->workers;
     loader.corrupt = e->options->skip_corrupt ? ATT_CORRUPT_LEFT_OUT : ATT_CORRUPT_FATAL;

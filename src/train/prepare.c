@@ -58,20 +58,33 @@ static att_status check_batch_norms(const att_trainer *trainer)
     return ATT_OK;
 }
 
-/* Checks that the targets have the types and shapes of the loss's inputs. */
+static const att_field *find_target(const att_target_rules *targets, const char *name)
+{
+    for (int f = 0; f < targets->count; f++)
+        if (strcmp(targets->fields[f].name, name) == 0)
+            return &targets->fields[f];
+    return NULL;
+}
+
+/* Checks that each input of the loss has a target of its type and shape. */
 static att_status check_inputs(const att_trainer *trainer, const att_target_rules *targets)
 {
     const att_graph *graph = trainer->graph;
+    const char *task = trainer->task->info.name;
     for (int i = 0; i < graph->inputs.count; i++) {
         const att_named_value *input = &graph->inputs.items[i];
-        for (int f = 0; f < targets->count; f++) {
-            const att_field *field = &targets->fields[f];
-            if (strcmp(field->name, input->name) == 0 &&
-                (field->dtype != att_value_dtype(graph, input->value) ||
-                 !att_shape_equal(field->shape, att_value_shape(graph, input->value))))
-                return att_fail(trainer->context, ATT_ERR_INTERNAL,
-                                "the task's target \"%s\" does not have its input's type and shape", field->name);
-        }
+        const att_field *field = find_target(targets, input->name);
+        if (strcmp(input->name, att_inference_image(graph)) == 0)
+            continue;
+        if (!field)
+            return att_fail(trainer->context, ATT_ERR_ARGUMENT,
+                            "task \"%s\": its loss reads the target \"%s\", which its function `fields` does not give",
+                            task, input->name);
+        if (field->dtype != att_value_dtype(graph, input->value) ||
+            !att_shape_equal(field->shape, att_value_shape(graph, input->value)))
+            return att_fail(trainer->context, ATT_ERR_ARGUMENT,
+                            "task \"%s\": the target \"%s\" does not have the type and shape of the loss's input", task,
+                            field->name);
     }
     return ATT_OK;
 }
@@ -206,7 +219,7 @@ static att_status open_loader(att_trainer *trainer)
     loader.transform = *transform;
     loader.mix = att_train_mix(options);
     loader.image = att_inference_image(trainer->graph);
-    loader.targets = att_task_targets(trainer->task, &trainer->settings, trainer->fields);
+    ATT_TRY(att_task_targets(trainer->context, trainer->task, &trainer->settings, trainer->fields, &loader.targets));
     ATT_TRY(check_inputs(trainer, &loader.targets));
     loader.repeats = options->aug_repeats > 1 ? options->aug_repeats : 1;
     loader.batch_size = options->batch_size;

@@ -103,10 +103,12 @@ static void tasks_are_found_by_name(void **state)
 
 static void a_target_is_a_class_where_nothing_is_mixed(void **state)
 {
+    const scratch *self = *state;
     att_dataset *dataset = open_images(*state);
     const att_task_settings settings = settings_of(7, false);
     att_field fields[ATT_MAX_TARGETS];
-    const att_target_rules rules = att_task_targets(task, &settings, fields);
+    att_target_rules rules;
+    assert_int_equal(att_task_targets(self->context, task, &settings, fields, &rules), ATT_OK);
     assert_int_equal(rules.count, 1);
     assert_string_equal(rules.fields[0].name, "target");
     assert_int_equal(rules.fields[0].dtype, ATT_I32);

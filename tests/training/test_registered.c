@@ -115,12 +115,90 @@ static void a_head_scope_of_the_network_is_refused(void **state)
     }
 }
 
+static int too_many_fields(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS])
+{
+    (void)settings;
+    fields[0] = (att_field){.name = "target", .dtype = ATT_I32};
+    return 99;
+}
+
+static int nameless_field(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS])
+{
+    too_many_fields(settings, fields);
+    fields[0].name = NULL;
+    return 1;
+}
+
+static int other_field(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS])
+{
+    too_many_fields(settings, fields);
+    fields[0].name = "other";
+    return 1;
+}
+
+static int real_field(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS])
+{
+    too_many_fields(settings, fields);
+    fields[0].dtype = ATT_F32;
+    return 1;
+}
+
+static int no_field(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS])
+{
+    (void)settings, (void)fields;
+    return 0;
+}
+
+static void empty_head(att_graph *graph, const att_backbone *backbone)
+{
+    (void)graph, (void)backbone;
+}
+
+static void a_task_that_does_not_fit_together_is_refused(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    const struct {
+        int (*fields)(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS]);
+        const char *class_field, *key, *message;
+    } wrong[] = {
+        {too_many_fields, NULL, "own", "its function `fields` returned 99, expected 0 to 16"},
+        {nameless_field, NULL, "own", "its function `fields` gave target 0 no name"},
+        {other_field, NULL, "own", "reads the target \"target\", which its function `fields` does not give"},
+        {no_field, NULL, "own", "reads the target \"target\", which its function `fields` does not give"},
+        {real_field, NULL, "own", "the target \"target\" does not have the type and shape of the loss's input"},
+        {att_task_classification.fields, "nope", "own", "its `class_field` is \"nope\", but none of its targets"},
+        {att_task_classification.fields, "target", "depth", "option \"depth\": networks have an option of this key"},
+    };
+    add_own(f);
+    att_options_set_text(&recipe.network.options, "task", "own_task");
+    att_option option = task.info.options[0];
+    task.info.options = &option;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        att_training *training = NULL;
+        task.fields = wrong[i].fields;
+        task.class_field = wrong[i].class_field;
+        option.key = strcmp(wrong[i].key, "own") == 0 ? "own_smoothing" : wrong[i].key;
+        assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT);
+        assert_message_has(f, "task \"own_task\"");
+        assert_message_has(f, wrong[i].message);
+        assert_null(training);
+    }
+    option.key = "own_smoothing";
+    task.head = empty_head;
+    att_training *training = NULL;
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "task \"own_task\": its function `head` adds no output");
+    assert_null(training);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(a_recipe_names_what_is_registered),
         fixture_test(a_head_scope_of_the_network_is_refused),
         fixture_test(a_recipe_names_nothing_that_is_not_registered),
+        fixture_test(a_task_that_does_not_fit_together_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
