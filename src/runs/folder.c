@@ -1,4 +1,5 @@
 /* The folder of a training, and the checkpoint that it continues. */
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -78,16 +79,50 @@ static att_status name_by_time(att_context *context, const char *model, int heig
     return ATT_OK;
 }
 
+/* Whether a training writes checkpoints of this name. */
+static bool is_trained_checkpoint(const char *name)
+{
+    const char *number = strncmp(name, "checkpoint-", strlen("checkpoint-")) == 0 ? name + strlen("checkpoint-") : "";
+    return strcmp(name, last_name) == 0 || strcmp(name, "model_best.safetensors") == 0 ||
+           strcmp(number + strspn(number, "0123456789"), ".safetensors") == 0;
+}
+
+/* Writes the name of a checkpoint of a training in the folder: the last one if it exists; "" if there is none. */
+static void find_checkpoint(DIR *files, char *name, size_t size)
+{
+    *name = '\0';
+    for (struct dirent *entry; strcmp(name, last_name) != 0 && (entry = readdir(files));)
+        if (is_trained_checkpoint(entry->d_name))
+            snprintf(name, size, "%s", entry->d_name);
+}
+
+/* Refuses a folder with checkpoints that a new training would replace. */
 static att_status refuse_second_training(att_context *context, const char *folder)
 {
-    char last[ATT_RUN_PATH];
-    ATT_TRY(att_path_join(context, folder, last_name, last, sizeof last));
-    if (!att_file_exists(last))
+    char name[NAME_MAX + 1], path[ATT_RUN_PATH];
+    DIR *files = opendir(folder);
+    if (!files && errno == ENOENT)
         return ATT_OK;
+    if (!files)
+        return att_fail(context, ATT_ERR_IO, "%s cannot be the folder of a run: %s", folder, strerror(errno));
+    find_checkpoint(files, name, sizeof name);
+    closedir(files);
+    if (!*name)
+        return ATT_OK;
+    ATT_TRY(att_path_join(context, folder, name, path, sizeof path));
     return att_fail(context, ATT_ERR_MISMATCH,
                     "%s holds a training already; use another --experiment for a new training, or resume %s to "
                     "continue this one if it is not finished",
-                    folder, last);
+                    folder, path);
+}
+
+static att_status check_output(att_context *context, const char *output)
+{
+    struct stat found;
+    int code = stat(output, &found) != 0 ? errno : S_ISDIR(found.st_mode) ? 0 : ENOTDIR;
+    if (code != ENOTDIR)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_IO, "%s cannot be the folder of runs: %s", output, strerror(code));
 }
 
 static att_status choose_new(att_context *context, const att_run_place *place, const char *model, int height, int width,
@@ -95,6 +130,7 @@ static att_status choose_new(att_context *context, const att_run_place *place, c
 {
     char name[NAME_MAX + 1];
     ATT_TRY(att_require(context, place->output, output_folder));
+    ATT_TRY(check_output(context, place->output));
     run->unnamed = !place->experiment;
     if (run->unnamed)
         ATT_TRY(att_require(context, model, "the name of the network of a run without a name"));
@@ -124,7 +160,7 @@ att_status att_run_folder_claim(att_context *context, att_run_folder *run)
     enum { TRIES = 1000, NUMBER = 8 };
     char above[ATT_RUN_PATH], name[ATT_RUN_PATH + NUMBER];
     if (!run->unnamed)
-        return ATT_OK;
+        return *run->resume ? ATT_OK : refuse_second_training(context, run->folder);
     ATT_TRY(att_path_folder(context, run->folder, above, sizeof above));
     ATT_TRY(att_file_make_folders(context, above));
     snprintf(name, sizeof name, "%s", run->folder);

@@ -243,10 +243,11 @@ static att_status write_classes(const att_training *t)
     return status;
 }
 
-/* Called at the first event, so that a training that is refused before this event leaves existing files unchanged. */
-static att_status open_records(att_training *t)
+/* Called at the first event, so that a training that is refused before this event leaves existing files unchanged. A
+ * resume continues the records where this event says: the checkpoint may have changed since att_training_open(). */
+static att_status open_records(att_training *t, const att_event *begin)
 {
-    att_store_resume at = {t->network.progress.epoch, t->network.progress.update};
+    const att_store_resume at = {begin->epoch, begin->step};
     att_store_options options = {.resume = *t->folder.resume ? &at : NULL, .database = t->folder.database};
     char path[ATT_RUN_PATH];
     ATT_TRY(att_store_open(t->context, t->folder.folder, &options, &t->records));
@@ -259,7 +260,7 @@ static att_status on_event(void *user, const att_event *event)
 {
     att_training *t = user;
     if (event->kind == ATT_EVENT_RUN_BEGIN)
-        ATT_TRY(open_records(t));
+        ATT_TRY(open_records(t, event));
     if (t->records.emit)
         ATT_TRY(t->records.emit(t->records.user, event));
     return t->listener ? t->listener->emit(t->listener->user, event) : ATT_OK;

@@ -222,9 +222,60 @@ static void a_folder_takes_one_training(void **state)
     assert_int_equal(att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run), ATT_OK);
     assert_int_equal(att_run_folder_claim(self->context, &run), ATT_OK);
     assert_int_equal(scratch_file_count(self), 0);
-    write_file(folder_in(self, "run", path), "last.safetensors", "");
+    folder_in(self, "run", path);
+    assert_int_equal(att_run_folder_claim(self->context, &run), ATT_OK);
+    write_file(path, "model_best.safetensors", "");
+    write_file(path, "last.safetensors", "");
     assert_int_equal(att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run), ATT_ERR_MISMATCH);
     assert_message_has(self, "holds a training already");
+    assert_message_has(self, "run/last.safetensors to continue");
+    assert_int_equal(att_run_folder_claim(self->context, &run), ATT_ERR_MISMATCH); /* written after the choice */
+    assert_message_has(self, "holds a training already");
+}
+
+/* A killed run may leave records without checkpoints. */
+static void only_checkpoints_of_trainings_are_protected(void **state)
+{
+    const scratch *self = *state;
+    static const char *const taken[] = {"model_best.safetensors", "checkpoint-0.safetensors",
+                                        "checkpoint-12.safetensors"};
+    static const char *const ignored[] = {"args.yaml",
+                                          "metrics.jsonl",
+                                          "model.safetensors",
+                                          "checkpoint-x.safetensors",
+                                          "last.safetensors.part",
+                                          "my_model_best.safetensors",
+                                          ".safetensors"};
+    const att_run_place place = {.output = self->folder, .experiment = "run"};
+    char path[128], file[256];
+    att_run_folder run;
+    folder_in(self, "run", path);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        write_file(path, ignored[i], "");
+    assert_int_equal(att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run), ATT_OK);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        write_file(path, taken[i], "");
+        assert_int_equal(att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run), ATT_ERR_MISMATCH);
+        assert_message_has(self, taken[i]);
+        snprintf(file, sizeof file, "%s/%s", path, taken[i]);
+        assert_int_equal(unlink(file), 0);
+    }
+}
+
+static void a_file_is_no_folder_of_runs(void **state)
+{
+    const scratch *self = *state;
+    char output[128];
+    att_run_folder run = {.unnamed = true};
+    write_file(self->folder, "file", "");
+    snprintf(output, sizeof output, "%s/file", self->folder);
+    const att_run_place places[] = {
+        {.output = output, .experiment = "run"}, {.output = self->folder, .experiment = "file"}, {.output = output}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        assert_int_equal(att_run_folder_choose(self->context, &places[i], "resnet20", 32, 32, &run), ATT_ERR_IO);
+        assert_message_has(self, "cannot be the folder of");
+    }
+    assert_true(run.unnamed && !*run.folder);
 }
 
 static void runs_of_one_second_get_folders_of_their_own(void **state)
@@ -261,6 +312,8 @@ int main(void)
         scratch_test(a_resume_begins_at_the_last_checkpoint),
         scratch_test(a_run_that_goes_on_stays_in_its_folder),
         scratch_test(a_folder_takes_one_training),
+        scratch_test(only_checkpoints_of_trainings_are_protected),
+        scratch_test(a_file_is_no_folder_of_runs),
         scratch_test(runs_of_one_second_get_folders_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,6 +123,71 @@ static void a_stopped_training_goes_on_to_the_same_bits(void **state)
     assert_same_file(f, "run/model_best.safetensors", "stopped/model_best.safetensors");
 }
 
+static void assert_runs(const fixture *f, att_training *training)
+{
+    if (att_training_run(training, NULL, NULL) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+}
+
+/* A resume that was opened before another one finished the training. */
+static void a_late_resume_keeps_the_records(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    att_training *first = NULL, *second = NULL;
+    listener stopped = {.stop_at = 4}, whole = {0};
+    assert_int_equal(run(f, &recipe, &stopped, NULL), ATT_ERR_STOPPED);
+    recipe.files.resume = "auto";
+    assert_int_equal(att_training_open(f->context, &recipe, &first), ATT_OK);
+    assert_int_equal(att_training_open(f->context, &recipe, &second), ATT_OK);
+    assert_runs(f, first);
+    assert_runs(f, second);
+    att_training_close(&first);
+    att_training_close(&second);
+    recipe.files.resume = NULL;
+    recipe.files.experiment = "whole";
+    assert_int_equal(run(f, &recipe, &whole, NULL), ATT_OK);
+    assert_same_file(f, "run/summary.csv", "whole/summary.csv");
+    assert_same_file(f, "run/last.safetensors", "whole/last.safetensors");
+}
+
+static void a_second_new_training_keeps_the_first(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    att_training *first = NULL, *second = NULL;
+    char path[160], copy[160];
+    assert_int_equal(att_training_open(f->context, &recipe, &first), ATT_OK);
+    recipe.train.seed = 7;
+    assert_int_equal(att_training_open(f->context, &recipe, &second), ATT_OK);
+    assert_runs(f, first);
+    assert_int_equal(link(path_in(f, "run/args.yaml", path), path_in(f, "args.yaml", copy)), 0);
+    assert_int_equal(att_training_run(second, NULL, NULL), ATT_ERR_MISMATCH);
+    assert_message_has(f, "holds a training already");
+    assert_same_file(f, "run/args.yaml", "args.yaml");
+    att_training_close(&first);
+    att_training_close(&second);
+}
+
+/* The weights to start from lie in the run's own folder, under the name of a checkpoint that the run would write. */
+static void initial_weights_are_not_overwritten(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    att_training *training = NULL;
+    char from[160], folder[160], path[160];
+    listener l = {0};
+    recipe.train.epochs = 1;
+    assert_int_equal(run(f, &recipe, &l, NULL), ATT_OK);
+    assert_int_equal(mkdir(path_in(f, "fine", folder), 0777), 0);
+    assert_int_equal(rename(path_in(f, "run/last.safetensors", from), path_in(f, "fine/model_best.safetensors", path)),
+                     0);
+    recipe.files.experiment = "fine";
+    recipe.files.initial_checkpoint = path;
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH);
+    assert_message_has(f, "fine holds a training already");
+}
+
 static void open_settings_are_filled_in(void **state)
 {
     fixture *f = *state;
@@ -347,6 +412,9 @@ int main(void)
         fixture_test(a_training_runs_once),
         fixture_test(a_sink_that_fails_leaves_a_message),
         fixture_test(a_stopped_training_goes_on_to_the_same_bits),
+        fixture_test(a_late_resume_keeps_the_records),
+        fixture_test(a_second_new_training_keeps_the_first),
+        fixture_test(initial_weights_are_not_overwritten),
         fixture_test(open_settings_are_filled_in),
         fixture_test(a_resume_with_other_settings_is_refused_at_once),
         fixture_test(a_setting_in_the_wrong_place_is_refused),

@@ -67,7 +67,8 @@ typedef struct att_training_observer {
  *
  * The run's files are created when the training begins (ATT_EVENT_RUN_BEGIN); a training that is refused before that
  * leaves existing files unchanged. observer and result may be NULL. observer->sink->close() is not called: the sink
- * remains the caller's. Errors and *result: see att_train(). */
+ * remains the caller's. Errors: ERR_MISMATCH if another training has written checkpoints to the folder of a new run
+ * since att_training_open(); those of att_train(). *result: see att_train(). */
 ATT_API att_status att_training_run(att_training *training, const att_training_observer *observer,
                                     att_train_result *result);
 
