@@ -116,6 +116,7 @@ att_status att_dataset_open(att_context *context, const char *path, const att_da
     att_dataset *dataset = NULL;
     if (!options)
         options = &defaults;
+    ATT_TRY(att_require(context, path, "the path of a data set"));
     ATT_TRY(create(context, path, options, &dataset));
     att_status status = open_format(dataset, options);
     if (status != ATT_OK) {
@@ -134,6 +135,7 @@ att_status att_dataset_open_images(att_context *context, const char *const *path
     att_dataset *dataset = NULL;
     if (count < 1)
         return att_fail(context, ATT_ERR_ARGUMENT, "a data set of %d paths, expected 1 or more", count);
+    ATT_TRY(att_require_texts(context, paths, count, "a path of a data set"));
     if (!options)
         options = &defaults;
     ATT_TRY(create(context, paths[0], options, &dataset));

@@ -140,8 +140,11 @@ static att_status check_network(att_sweep_plan *plan, const instrument_list *lis
     att_trained_network network = {.context = plan->context};
     att_status status = att_trained_network_find(&plan->recipe, "", &network);
     *finds = 0;
-    for (int i = 0; status == ATT_OK && i < list->count; i++)
-        *finds |= (unsigned)att_trained_network_sees(&plan->recipe, &network, list->items[i]) << i;
+    for (int i = 0; status == ATT_OK && i < list->count; i++) {
+        bool sees = false;
+        status = att_trained_network_sees(&plan->recipe, &network, list->items[i], &sees);
+        *finds |= (unsigned)sees << i;
+    }
     att_trained_network_free(&network);
     return status;
 }
@@ -362,7 +365,9 @@ att_status att_plan_check_records(const att_sweep_plan *plan, const att_plan_run
 {
     const att_sweep_run one = {run->folder, run->setting, run->seed};
     att_sweep *sweep = NULL;
+    att_hold_stop(plan->context, true);
     att_status status = att_sweep_read(plan->context, &one, 1, NULL, 0, 0, &sweep);
+    att_hold_stop(plan->context, false);
     att_sweep_destroy(&sweep);
     return status;
 }

@@ -83,11 +83,14 @@ static att_status compare_files(const att_sweep_plan *plan, att_plan_run *run, c
                                 const char *now_path)
 {
     att_yaml *before = NULL, *now = NULL;
-    if (att_yaml_read(plan->context, before_path, &before) != ATT_OK) {
+    att_status status = att_yaml_read(plan->context, before_path, &before);
+    if (status == ATT_ERR_MEMORY)
+        return status;
+    if (status != ATT_OK) {
         att_plan_mark_damaged(plan, run);
         return ATT_OK;
     }
-    att_status status = att_yaml_read(plan->context, now_path, &now);
+    status = att_yaml_read(plan->context, now_path, &now);
     if (status == ATT_OK)
         status = compare(plan, run, before, now);
     att_yaml_destroy(&now);

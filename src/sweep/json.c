@@ -108,6 +108,7 @@ void att_sweep_plan_write_json(const att_sweep_plan *plan, att_json_writer *writ
     put_texts(writer, "vary", options->vary, options->vary_count);
     put_texts(writer, "set", options->set, options->set_count);
     put_runs(writer, plan);
-    put_results(writer, plan);
+    if (plan->results)
+        put_results(writer, plan);
     att_json_end_object(writer);
 }

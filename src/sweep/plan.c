@@ -222,21 +222,25 @@ att_status att_plan_build_recipe(att_sweep_plan *plan, const att_plan_run *run)
     r->files.output = plan->folder;
     r->files.experiment = run->name;
     r->files.resume = NULL;
-    if (r->data.data_dir)
+    if (r->data.data_dir && *r->data.data_dir)
         return ATT_OK;
     return att_fail(plan->context, ATT_ERR_ARGUMENT, "sweep needs DATA: %s names none", plan->options.recipe);
 }
 
 /* --- settings with the same meaning ------------------------------------------------------------------------------- */
 
-/* Returns the first run of an earlier setting with the same meaning as plan->recipe, or NULL. kept: the recipes of the
+/* *run: the first run of an earlier setting with the same meaning as plan->recipe, or NULL. kept: the recipes of the
  * `count` earlier settings, whose runs are the first in plan->runs. */
-static const att_plan_run *find_same(const att_sweep_plan *plan, const att_recipe *kept, int count)
+static att_status find_same(const att_sweep_plan *plan, const att_recipe *kept, int count, const att_plan_run **run)
 {
-    for (int i = 0; i < count; i++)
-        if (att_recipes_same(plan, &kept[i], &plan->recipe))
-            return &plan->runs[i * plan->options.seed_count];
-    return NULL;
+    bool same = false;
+    *run = NULL;
+    for (int i = 0; i < count && !same; i++) {
+        ATT_TRY(att_recipes_same(plan, &kept[i], &plan->recipe, &same));
+        if (same)
+            *run = &plan->runs[i * plan->options.seed_count];
+    }
+    return ATT_OK;
 }
 
 /* Builds the recipe of every setting and drops settings that repeat another one. kept: has room for all recipes. */
@@ -246,8 +250,9 @@ static att_status keep_distinct(att_sweep_plan *plan, att_recipe *kept)
     int count = 0;
     for (int i = 0; i < plan->run_count; i += seeds) {
         att_plan_run *runs = &plan->runs[i];
+        const att_plan_run *same;
         ATT_TRY(att_plan_build_recipe(plan, runs));
-        const att_plan_run *same = find_same(plan, kept, count);
+        ATT_TRY(find_same(plan, kept, count, &same));
         if (same) {
             att_log(plan->context, ATT_LOG_INFO, "%s is the same setting as %s; it runs once", runs->setting,
                     same->setting);

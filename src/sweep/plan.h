@@ -68,10 +68,10 @@ void att_plan_mark_damaged(const att_sweep_plan *plan, att_plan_run *run);
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
-/* Returns whether two recipes mean the same, so that their runs are bit-identical. Seed and folders are not compared.
+/* *same: whether two recipes mean the same, so that their runs are bit-identical. Seed and folders are not compared.
  * Modules are compared by their places and the values of their options, not by the text; without a module, places are
  * ignored. */
-bool att_recipes_same(const att_sweep_plan *plan, const att_recipe *a, const att_recipe *b);
+att_status att_recipes_same(const att_sweep_plan *plan, const att_recipe *a, const att_recipe *b, bool *same);
 
 /* Checks, for every setting with a run to do, its recipe, its data sets, and whether its network can be built and
  * measured. If an instrument has nothing to observe in the setting's network, but in the network of another setting,
@@ -81,7 +81,7 @@ att_status att_plan_check(att_sweep_plan *plan);
 /* Checks that each run was trained and measured on the images that the data sets have now. Call it after
  * att_plan_check(), once the runs' states have been read again for the instruments that remain. */
 att_status att_plan_check_images(att_sweep_plan *plan);
-/* Fails if the run's records cannot be read. */
+/* Fails if the run's records cannot be read. Ignores requests to stop. */
 att_status att_plan_check_records(const att_sweep_plan *plan, const att_plan_run *run);
 
 #endif

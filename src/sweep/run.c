@@ -72,9 +72,18 @@ static att_planned_run show(const att_plan_run *run)
                              .failure = run->failure};
 }
 
+/* Reads what the run's records show. Ignores requests to stop, which must not hide a finished step. */
+static att_status find_records(const att_sweep_plan *plan, att_plan_run *run)
+{
+    att_hold_stop(plan->context, true);
+    att_status status = att_run_state_read(plan->context, run->folder, run->measure, &run->found);
+    att_hold_stop(plan->context, false);
+    return status;
+}
+
 static att_status read_state(const att_sweep_plan *plan, att_plan_run *run)
 {
-    att_status status = att_run_state_read(plan->context, run->folder, run->measure, &run->found);
+    att_status status = find_records(plan, run);
     if (status != ATT_OK)
         att_plan_advise_removal(plan, run);
     return status;
@@ -91,6 +100,11 @@ static att_status check_measured(const att_sweep_plan *plan, att_plan_run *run)
     return status;
 }
 
+static void log_run(const att_sweep_plan *plan, int index, const char *note)
+{
+    att_log(plan->context, ATT_LOG_INFO, "[%d/%d] %s%s", index + 1, plan->run_count, plan->runs[index].name, note);
+}
+
 /* Carries out the steps that the run still lacks. reason: as in att_sweep_train(). */
 static att_status run_steps(att_sweep_plan *plan, const att_sweep_steps *steps, int index,
                             char reason[ATT_SWEEP_REASON])
@@ -100,8 +114,7 @@ static att_status run_steps(att_sweep_plan *plan, const att_sweep_steps *steps, 
     ATT_TRY(att_plan_build_recipe(plan, run));
     plan->recipe.files.resume = "auto";
     ATT_TRY(read_state(plan, run));
-    att_log(plan->context, ATT_LOG_INFO, "[%d/%d] %s%s", index + 1, plan->run_count, run->name,
-            run->found.measured ? ": done already" : "");
+    log_run(plan, index, "");
     if (!run->found.trained)
         ATT_TRY(att_sweep_train(plan->context, steps, &shown, &plan->recipe, reason));
     run->status = "trained";
@@ -131,6 +144,10 @@ static att_status run_one(att_sweep_plan *plan, const att_sweep_steps *steps, in
         return ATT_ERR_STOPPED;
     if (strcmp(run->status, "failed") == 0)
         return ATT_OK;
+    if (strcmp(run->status, "measured") == 0) {
+        log_run(plan, index, ": done already");
+        return ATT_OK;
+    }
     att_status status = run_steps(plan, steps, index, reason);
     if (status == ATT_ERR_STOPPED)
         run->status = "stopped";
@@ -156,24 +173,45 @@ static att_status run_all(att_sweep_plan *plan, const att_sweep_steps *steps)
 /* --- all runs ----------------------------------------------------------------------------------------------------- */
 
 /* Gives every run the status that its records show. Damaged records are reported later, when the run is carried out. */
-static void find_states(att_sweep_plan *plan)
+static att_status find_states(att_sweep_plan *plan)
 {
     for (int i = 0; i < plan->run_count; i++) {
         att_plan_run *run = &plan->runs[i];
-        run->status = "waiting";
+        att_status status = find_records(plan, run);
+        if (status == ATT_ERR_MEMORY)
+            return status;
+        if (status != ATT_OK)
+            run->found = (att_run_state){.trained = false};
+        run->status = run->found.measured ? "measured" : run->found.trained ? "trained" : "waiting";
         *run->failure = '\0';
-        if (att_run_state_read(plan->context, run->folder, run->measure, &run->found) == ATT_OK)
-            run->status = run->found.measured ? "measured" : run->found.trained ? "trained" : "waiting";
     }
+    return ATT_OK;
 }
 
 static att_status prepare(att_sweep_plan *plan)
 {
     ATT_TRY(att_plan_lay_out(plan));
-    find_states(plan);
+    ATT_TRY(find_states(plan));
     ATT_TRY(att_plan_check(plan));
-    find_states(plan); /* again, because att_plan_check() may have left out instruments */
+    ATT_TRY(find_states(plan)); /* again, because att_plan_check() may have left out instruments */
     return att_plan_check_images(plan);
+}
+
+static att_status check_count(att_context *context, int count, const char *name)
+{
+    return count >= 0 ? ATT_OK
+                      : att_fail(context, ATT_ERR_ARGUMENT, "%s of a sweep is %d; expected 0 or more", name, count);
+}
+
+static att_status check_pairs(att_context *context, const att_sweep_pair *pairs, int count)
+{
+    if (count > 0)
+        ATT_TRY(att_require(context, pairs, "the list of correlations of a sweep"));
+    for (int i = 0; i < count; i++) {
+        ATT_TRY(att_require(context, pairs[i].x, "the figure x of a correlation of a sweep"));
+        ATT_TRY(att_require(context, pairs[i].y, "the figure y of a correlation of a sweep"));
+    }
+    return ATT_OK;
 }
 
 static att_status check_options(att_context *context, const att_sweep_options *options)
@@ -181,12 +219,16 @@ static att_status check_options(att_context *context, const att_sweep_options *o
     ATT_TRY(att_require(context, options, "the options of a sweep"));
     ATT_TRY(att_require(context, options->recipe, "the recipe of a sweep"));
     ATT_TRY(att_require(context, options->output, "the output folder of a sweep"));
+    ATT_TRY(check_count(context, options->vary_count, "vary_count"));
+    ATT_TRY(check_count(context, options->set_count, "set_count"));
+    ATT_TRY(check_count(context, options->pair_count, "pair_count"));
+    if (options->data && !*options->data)
+        return att_fail(context, ATT_ERR_ARGUMENT, "DATA of a sweep is an empty text; expected the path of a data set");
     if (options->seed_count > 0)
         ATT_TRY(att_require(context, options->seeds, "the list of seeds of a sweep"));
     ATT_TRY(att_require_texts(context, options->vary, options->vary_count, "a varied setting of a sweep"));
     ATT_TRY(att_require_texts(context, options->set, options->set_count, "a setting for all runs of a sweep"));
-    return options->pair_count > 0 ? att_require(context, options->pairs, "the list of correlations of a sweep")
-                                   : ATT_OK;
+    return check_pairs(context, options->pairs, options->pair_count);
 }
 
 att_status att_sweep_plan_open(att_context *context, const att_sweep_options *options, att_sweep_plan **plan)
@@ -226,9 +268,13 @@ static att_status prepare_folders(att_sweep_plan *plan)
     for (int i = 0; i < plan->run_count; i++) {
         att_plan_run *run = &plan->runs[i];
         ATT_TRY(att_plan_write(plan, run));
-        if (strcmp(run->status, "measured") != 0 || att_plan_check_records(plan, run) == ATT_OK)
+        if (strcmp(run->status, "measured") != 0)
             continue;
-        att_plan_mark_damaged(plan, run);
+        att_status status = att_plan_check_records(plan, run);
+        if (status == ATT_ERR_MEMORY)
+            return status;
+        if (status != ATT_OK)
+            att_plan_mark_damaged(plan, run);
     }
     return ATT_OK;
 }
@@ -236,7 +282,7 @@ static att_status prepare_folders(att_sweep_plan *plan)
 /* The caller holds the folder's lock. */
 static att_status carry_out(att_sweep_plan *plan, const att_sweep_steps *steps)
 {
-    find_states(plan); /* an earlier call may have left failed and stopped runs */
+    ATT_TRY(find_states(plan)); /* an earlier call may have left failed and stopped runs */
     ATT_TRY(prepare_folders(plan));
     ATT_TRY(write_sweep(plan));
     return run_all(plan, steps);

@@ -51,46 +51,53 @@ static bool same_parameters(const att_graph *a, const att_graph *b)
 }
 
 /* Compares networks that differ at most in the places of their modules. The names of a module's parameters contain the
- * name of its block, so equal names mean equal places. */
-static bool same_network(att_context *context, const att_recipe_network *a, const att_recipe_network *b)
+ * name of its block, so equal names mean equal places. A network that cannot be built equals no other one. */
+static att_status same_network(att_context *context, const att_recipe_network *a, const att_recipe_network *b,
+                               bool *same)
 {
     att_model *one = NULL, *other = NULL;
-    bool same = a->model && att_model_create(context, a->model, &a->options, ATT_F32, &one) == ATT_OK &&
-                att_model_create(context, b->model, &b->options, ATT_F32, &other) == ATT_OK &&
-                same_parameters(att_model_graph(one), att_model_graph(other));
+    *same = false;
+    if (!a->model)
+        return ATT_OK;
+    att_status status = att_model_create(context, a->model, &a->options, ATT_F32, &one);
+    if (status == ATT_OK)
+        status = att_model_create(context, b->model, &b->options, ATT_F32, &other);
+    if (status == ATT_OK)
+        *same = same_parameters(att_model_graph(one), att_model_graph(other));
     att_model_destroy(&other);
     att_model_destroy(&one);
-    return same;
+    return status == ATT_ERR_MEMORY ? status : ATT_OK;
 }
 
-/* Returns whether recipes with the same module have it at the same places. */
-static bool same_places(att_context *context, const att_recipe *a, const att_recipe *b)
+/* *same: whether recipes with the same module have it at the same places. */
+static att_status same_places(att_context *context, const att_recipe *a, const att_recipe *b, bool *same)
 {
     const char *modules = att_options_text(&a->network.options, MODULES),
                *others = att_options_text(&b->network.options, MODULES);
     char module[ATT_OPTION_TEXT_BYTES];
     att_module_choice choice;
     module_of(modules, module);
-    if (strcmp(modules + strcspn(modules, "@"), others + strcspn(others, "@")) == 0)
-        return true;
-    if (!*module || !same_module(context, module, module, &choice))
-        return false;
-    if (!choice.module)
-        return true;
-    return choice.module->parameter && !a->files.initial_checkpoint && same_network(context, &a->network, &b->network);
+    *same = strcmp(modules + strcspn(modules, "@"), others + strcspn(others, "@")) == 0;
+    if (*same || !*module || !same_module(context, module, module, &choice))
+        return ATT_OK;
+    *same = !choice.module;
+    return choice.module && choice.module->parameter && !a->files.initial_checkpoint
+               ? same_network(context, &a->network, &b->network, same)
+               : ATT_OK;
 }
 
-bool att_recipes_same(const att_sweep_plan *plan, const att_recipe *a, const att_recipe *b)
+att_status att_recipes_same(const att_sweep_plan *plan, const att_recipe *a, const att_recipe *b, bool *same)
 {
     const char *modules = att_options_text(&a->network.options, MODULES);
     att_recipe other = *b;
     other.train.seed = a->train.seed;
     other.files.output = a->files.output;
     other.files.experiment = a->files.experiment;
+    *same = false;
     if (!same_module_text(plan->context, modules, att_options_text(&b->network.options, MODULES)))
-        return false;
+        return ATT_OK;
     att_options_unset(&other.network.options, MODULES);
     if (*modules)
         att_options_set_text(&other.network.options, MODULES, modules);
-    return att_flags_same(plan->flags, &other, a) && same_places(plan->context, a, b);
+    return att_flags_same(plan->flags, &other, a) ? same_places(plan->context, a, b, same) : ATT_OK;
 }

@@ -109,7 +109,8 @@ static att_status build(const att_recipe *recipe, const att_trained_network *n, 
     return att_model_create(n->context, n->name, &options, ATT_F32, model);
 }
 
-bool att_trained_network_sees(const att_recipe *recipe, const att_trained_network *n, const char *with)
+att_status att_trained_network_sees(const att_recipe *recipe, const att_trained_network *n, const char *with,
+                                    bool *sees)
 {
     att_model *model = NULL;
     att_measure *measure = NULL;
@@ -118,7 +119,8 @@ bool att_trained_network_sees(const att_recipe *recipe, const att_trained_networ
         status = att_measure_create(att_model_graph(model), with, "*", &measure);
     att_measure_destroy(&measure);
     att_model_destroy(&model);
-    return status != ATT_ERR_NOT_FOUND;
+    *sees = status == ATT_OK;
+    return status == ATT_ERR_NOT_FOUND ? ATT_OK : status;
 }
 
 static att_status try_model(const att_recipe *recipe, const att_model *model, att_trained_network *n, const char *with,

@@ -29,8 +29,9 @@ att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_
  * number of classes, builds it with one class. Fills in `preprocess`. */
 att_status att_trained_network_try(const att_recipe *recipe, att_trained_network *network, const char *with,
                                    const char *nodes);
-/* Whether each of the instruments `with`, which exist, finds a node in the network. */
-bool att_trained_network_sees(const att_recipe *recipe, const att_trained_network *network, const char *with);
+/* *sees: whether each of the instruments `with`, which exist, finds a node in the network. */
+att_status att_trained_network_sees(const att_recipe *recipe, const att_trained_network *network, const char *with,
+                                    bool *sees);
 /* Creates the model for the data set, its instruments, and its weights without contents. */
 att_status att_trained_network_make(att_recipe *recipe, const att_dataset *data, att_trained_network *network);
 /* Initialises the weights or loads them from the initial checkpoint. When a training is continued, att_train() loads

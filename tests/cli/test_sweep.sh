@@ -36,6 +36,7 @@ usage '--seeds: "1,x" is not a list of whole numbers such as 1,2,3' sweep tiny.y
 usage '--seeds: 2 is named twice' sweep tiny.yaml data --seeds 2,2
 usage '--measure: there is no instrument "nsy"; did you mean "nsi"?' sweep tiny.yaml data --measure accuracy,nsy
 usage 'sweep needs DATA: tiny.yaml names none' sweep tiny.yaml
+usage 'DATA of a sweep is an empty text; expected the path of a data set' sweep tiny.yaml ''
 usage '--correlate: "tns/mu unit" is not of the form X,Y with two figures' sweep tiny.yaml data --correlate 'tns/mu unit'
 usage '--correlate: "top1" is not a figure; expected INSTRUMENT/STATISTIC or INSTRUMENT/NODE/STATISTIC' \
     sweep tiny.yaml data --correlate 'tns/mu unit,top1'

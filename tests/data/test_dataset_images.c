@@ -71,6 +71,11 @@ static void images_of_several_paths_come_in_their_order(void **state)
                      ATT_ERR_NOT_FOUND);
     assert_message_has(self, "none.png does not exist");
     assert_int_equal(att_dataset_open_images(self->context, paths, 0, NULL, &dataset), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_dataset_open_images(self->context, (const char *[]){NULL}, 1, NULL, &dataset),
+                     ATT_ERR_ARGUMENT);
+    assert_int_equal(att_dataset_open_images(self->context, NULL, 1, NULL, &dataset), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_dataset_open(self->context, NULL, NULL, &dataset), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "the path of a data set is missing: the pointer is NULL");
     expect_failure(self, file, NULL, NULL, ATT_ERR_FORMAT, "7.png is an image, not a data set");
     att_dataset_options options = att_dataset_options_defaults();
     options.unlabelled = true;

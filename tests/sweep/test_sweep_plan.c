@@ -46,6 +46,14 @@ static void two_settings_are_trained_and_measured(void **state)
     assert_string_equal(att_sweep_plan_at(plan, 3).name, "lr=0.01-seed2");
     assert_false(exists(f, "tiny")); /* nothing is written before it runs */
     assert_null(att_sweep_plan_results(plan));
+    att_json_writer *writer;
+    const char *text;
+    size_t length;
+    assert_int_equal(att_json_writer_create(f->context, true, &writer), ATT_OK);
+    att_sweep_plan_write_json(plan, writer);
+    assert_int_equal(att_json_writer_finish(writer, &text, &length), ATT_OK);
+    assert_non_null(strstr(text, "\"status\": \"waiting\""));
+    att_json_writer_destroy(&writer);
     if (att_sweep_plan_run(plan, NULL) != ATT_OK)
         fail_msg("%s", att_context_message(f->context));
     assert_statuses(plan, "measured");
@@ -233,6 +241,114 @@ static void progress_is_reported_and_stops(void **state)
     att_sweep_plan_close(&plan);
 }
 
+static bool is_asked_to_stop(void *user)
+{
+    return *(const bool *)user;
+}
+
+static void assert_file_is(const fixture *f, const char *name, const char *before, size_t before_size)
+{
+    size_t size;
+    char *now = read_all(f, name, &size);
+    assert_int_equal(size, before_size);
+    assert_memory_equal(now, before, size);
+    free(now);
+}
+
+static void a_stop_keeps_the_results_of_finished_runs(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    size_t size;
+    bool stops = false;
+    const att_sweep_options options = small_sweep(f, path);
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1;
+    settings.stop = is_asked_to_stop;
+    settings.stop_user = &stops;
+    att_context *context;
+    att_sweep_plan *plan = NULL;
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
+    assert_int_equal(att_sweep_plan_open(context, &options, &plan), ATT_OK);
+    assert_int_equal(att_sweep_plan_run(plan, NULL), ATT_OK);
+    char *before = read_all(f, "tiny/sweep.json", &size);
+    stops = true;
+    assert_int_equal(att_sweep_plan_run(plan, NULL), ATT_ERR_STOPPED);
+    assert_statuses(plan, "measured");
+    assert_int_equal(att_sweep_setting_count(att_sweep_plan_results(plan)), 2);
+    assert_file_is(f, "tiny/sweep.json", before, size);
+    free(before);
+    att_sweep_plan_close(&plan);
+    att_context_destroy(&context);
+}
+
+/* Fails a single allocation, so that a failure that is not reported is not hidden by the next one. *user: the number of
+ * allocations before it; negative: none fails. */
+static void *fail_once(void *user, void *old, size_t old_size, size_t size)
+{
+    if (size > 0 && __atomic_fetch_sub((long *)user, 1, __ATOMIC_RELAXED) == 0)
+        return NULL;
+    fixture reliable = {.allocations_left = -1};
+    return fixture_allocate(&reliable, old, old_size, size);
+}
+
+static att_context *open_failing(long *left)
+{
+    att_settings settings = att_settings_defaults();
+    att_context *context;
+    settings.threads = 1;
+    settings.allocate = fail_once;
+    settings.allocate_user = left;
+    *left = -1;
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
+    return context;
+}
+
+/* Opens a sweep of one run, which has the status `expected`, and runs it if it is measured. Repeats this, each time
+ * with another allocation failing, until none fails. */
+static void let_allocations_fail(att_context *context, long *left, const att_sweep_options *options,
+                                 const char *expected)
+{
+    for (long allowed = 0; *left < 0; allowed++) {
+        att_sweep_plan *plan = NULL;
+        *left = allowed;
+        att_status status = att_sweep_plan_open(context, options, &plan);
+        if (status == ATT_OK) {
+            assert_int_equal(att_sweep_plan_count(plan), 1);
+            assert_statuses(plan, expected);
+        }
+        if (status == ATT_OK && strcmp(expected, "measured") == 0) {
+            status = att_sweep_plan_run(plan, NULL);
+            assert_statuses(plan, expected);
+        }
+        att_sweep_plan_close(&plan);
+        assert_int_equal(status, *left < 0 ? ATT_ERR_MEMORY : ATT_OK);
+    }
+}
+
+static void lack_of_memory_keeps_the_results_of_finished_runs(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    size_t size;
+    long left;
+    static const char *const modules[] = {"modules=cb_s,cb_s@after_mlp"}; /* both mean the same */
+    att_sweep_options options = small_sweep(f, path);
+    options.vary = modules;
+    options.seed_count = 1;
+    att_context *context = open_failing(&left);
+    let_allocations_fail(context, &left, &options, "waiting");
+    att_sweep_plan *plan = open_plan(f, &options);
+    assert_int_equal(att_sweep_plan_run(plan, NULL), ATT_OK);
+    att_sweep_plan_close(&plan);
+    char *before = read_all(f, "tiny/sweep.json", &size);
+    left = -1;
+    let_allocations_fail(context, &left, &options, "measured");
+    assert_file_is(f, "tiny/sweep.json", before, size);
+    free(before);
+    att_context_destroy(&context);
+}
+
 static void runs_outside_the_plan_are_empty(void **state)
 {
     fixture *f = *state;
@@ -260,16 +376,20 @@ static void null_is_refused(void **state)
     char path[160];
     const att_sweep_options good = small_sweep(f, path);
     static const char *const none[] = {NULL};
-    att_sweep_options wrong[5];
-    for (int i = 0; i < 5; i++)
+    static const att_sweep_pair half[] = {{"tns/tns unit", NULL}};
+    att_sweep_options wrong[7];
+    for (int i = 0; i < 7; i++)
         wrong[i] = good;
     wrong[0].recipe = NULL;
     wrong[1].output = NULL;
     wrong[2].seeds = NULL;
     wrong[3].vary = NULL;
     wrong[4].vary = none;
+    wrong[5].pair_count = 1;
+    wrong[6].pairs = half;
+    wrong[6].pair_count = 1;
     att_sweep_plan *plan = NULL;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 7; i++) {
         assert_int_equal(att_sweep_plan_open(f->context, &wrong[i], &plan), ATT_ERR_ARGUMENT);
         assert_message_has(f, " of a sweep is missing: the pointer is NULL");
     }
@@ -293,8 +413,8 @@ static void wrong_sweeps_are_refused_before_the_first_run(void **state)
     static const char *const value[] = {"depth=1,0"}, *const flag[] = {"detph=1"}, *const ours[] = {"seed=1"},
                              *const twice[] = {"lr=1,1"};
     static const uint64_t same[] = {3, 3};
-    att_sweep_options wrong[7];
-    for (int i = 0; i < 7; i++)
+    att_sweep_options wrong[11];
+    for (int i = 0; i < 11; i++)
         wrong[i] = good;
     wrong[0].vary = value;
     wrong[1].vary = flag;
@@ -303,29 +423,19 @@ static void wrong_sweeps_are_refused_before_the_first_run(void **state)
     wrong[4].seeds = same;
     wrong[5].measure = "gate";
     wrong[6].measure = "entropie";
-    static const char *const parts[] = {"--depth: \"0\" is not", "did you mean --depth", "a sweep sets --seed",
-                                        "share the folder",      "3 is named twice",     "has nothing to observe",
-                                        "did you mean"};
-    for (int i = 0; i < 7; i++) {
-        att_sweep_plan *plan = NULL;
-        assert_int_equal(att_sweep_plan_open(f->context, &wrong[i], &plan), ATT_ERR_ARGUMENT);
-        assert_null(plan);
-        assert_message_has(f, parts[i]);
-    }
-    assert_false(exists(f, "tiny"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(two_settings_are_trained_and_measured),
-        fixture_test(a_run_that_fails_leaves_the_others_alone),
-        fixture_test(a_stop_ends_the_sweep),
-        fixture_test(a_program_trains_with_the_recipe_of_the_step),
-        fixture_test(progress_is_reported_and_stops),
-        fixture_test(runs_outside_the_plan_are_empty),
-        fixture_test(null_is_refused),
-        fixture_test(wrong_sweeps_are_refused_before_the_first_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+    wrong[7].data = "";
+    wrong[8].vary_count = -1;
+    wrong[9].set_count = -1;
+    wrong[10].pair_count = -1;
+    static const char *const parts[] = {"--depth: \"0\" is not",
+                                        "did you mean --depth",
+                                        "a sweep sets --seed",
+                                        "share the folder",
+                                        "3 is named twice",
+                                        "has nothing to observe",
+                                        "did you mean",
+                                        "DATA of a sweep is an empty text",
+                                        "vary_count of a sweep is -1",
+                                        "set_count of a sweep is -1",
+                                        "pair_count of a sweep is -1"};
+    for (int i = 0; i < 11; i++) {

@@ -118,10 +118,10 @@ typedef struct att_sweep_steps {
  * Errors: ERR_STOPPED; ERR_IO (also if another sweep runs in the folder); ERR_MISMATCH (a run's folder has a training
  * with other settings). */
 ATT_API att_status att_sweep_plan_run(att_sweep_plan *plan, const att_sweep_steps *steps);
-/* Returns the results of the measured runs; NULL before the first att_sweep_plan_run(). The plan owns them; they are
+/* Returns the results of the measured runs; NULL before the first att_sweep_plan_run() that could read them. The plan owns them; they are
  * valid until the next att_sweep_plan_run(). */
 ATT_API const att_sweep *att_sweep_plan_results(const att_sweep_plan *plan);
-/* Writes the contents of sweep.json as one object. Needs att_sweep_plan_run() before. */
+/* Writes the contents of sweep.json as one object, without the results if att_sweep_plan_results() is NULL. */
 ATT_API void att_sweep_plan_write_json(const att_sweep_plan *plan, att_json_writer *writer);
 
 #ifdef __cplusplus
