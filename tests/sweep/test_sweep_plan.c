@@ -439,3 +439,27 @@ static void wrong_sweeps_are_refused_before_the_first_run(void **state)
                                         "set_count of a sweep is -1",
                                         "pair_count of a sweep is -1"};
     for (int i = 0; i < 11; i++) {
+        att_sweep_plan *plan = NULL;
+        assert_int_equal(att_sweep_plan_open(f->context, &wrong[i], &plan), ATT_ERR_ARGUMENT);
+        assert_null(plan);
+        assert_message_has(f, parts[i]);
+    }
+    assert_false(exists(f, "tiny"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fixture_test(two_settings_are_trained_and_measured),
+        fixture_test(a_run_that_fails_leaves_the_others_alone),
+        fixture_test(a_stop_ends_the_sweep),
+        fixture_test(a_program_trains_with_the_recipe_of_the_step),
+        fixture_test(progress_is_reported_and_stops),
+        fixture_test(a_stop_keeps_the_results_of_finished_runs),
+        fixture_test(lack_of_memory_keeps_the_results_of_finished_runs),
+        fixture_test(runs_outside_the_plan_are_empty),
+        fixture_test(null_is_refused),
+        fixture_test(wrong_sweeps_are_refused_before_the_first_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
