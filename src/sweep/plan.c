@@ -48,6 +48,23 @@ static int split(char *text, const char **parts, int most)
     return count;
 }
 
+/* Returns whether two names mean the same flag of the training: "weight-decay", "weight_decay", or an alias. */
+static bool is_same_flag(const att_sweep_plan *plan, const char *a, const char *b)
+{
+    const att_flag *flag = att_flags_find(plan->flags, a).flag;
+    return flag ? flag == att_flags_find(plan->flags, b).flag : strcmp(a, b) == 0;
+}
+
+/* Returns the earlier axis for the same flag, or NULL. */
+static const att_sweep_axis *find_axis(const att_sweep_plan *plan, const att_sweep_axis *axes, int count,
+                                       const char *flag)
+{
+    for (int i = 0; i < count; i++)
+        if (is_same_flag(plan, axes[i].flag, flag))
+            return &axes[i];
+    return NULL;
+}
+
 /* Splits "FLAG=VALUE" and removes dashes before FLAG. option: "--vary" or "--set", for messages. */
 static att_status read_flag(att_sweep_plan *plan, const char *option, const char *text, att_sweep_axis *axis,
                             char **value)
@@ -71,10 +88,9 @@ static att_status read_axis(att_sweep_plan *plan, const char *text)
     att_sweep_axis *axis = &plan->axes[plan->axis_count];
     char *values;
     ATT_TRY(read_flag(plan, "--vary", text, axis, &values));
-    for (int i = 0; i < plan->axis_count; i++)
-        if (strcmp(plan->axes[i].flag, axis->flag) == 0)
-            return att_fail(plan->context, ATT_ERR_ARGUMENT,
-                            "--vary: %s is varied twice; one list holds all its values", axis->flag);
+    if (find_axis(plan, plan->axes, plan->axis_count, axis->flag))
+        return att_fail(plan->context, ATT_ERR_ARGUMENT, "--vary: %s is varied twice; one list holds all its values",
+                        axis->flag);
     axis->count = split(values, axis->values, ATT_SWEEP_VALUES);
     if (axis->count < 0)
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "--vary: %s has more than %d values", axis->flag,
@@ -87,11 +103,17 @@ static att_status read_set(att_sweep_plan *plan, const char *text)
 {
     if (plan->set_count == ATT_MOST_TEXTS)
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "--set is given more than %d times", (int)ATT_MOST_TEXTS);
-    att_sweep_axis *set = &plan->sets[plan->set_count++];
+    att_sweep_axis *set = &plan->sets[plan->set_count];
     char *value;
     ATT_TRY(read_flag(plan, "--set", text, set, &value));
+    if (find_axis(plan, plan->sets, plan->set_count, set->flag))
+        return att_fail(plan->context, ATT_ERR_ARGUMENT, "--set: %s is set twice; expected one value", set->flag);
+    if (find_axis(plan, plan->axes, plan->axis_count, set->flag))
+        return att_fail(plan->context, ATT_ERR_ARGUMENT, "--set: %s is also varied; use --vary or --set for a flag",
+                        set->flag);
     set->values[0] = value;
     set->count = 1;
+    plan->set_count++;
     return ATT_OK;
 }
 
@@ -295,12 +317,12 @@ att_status att_plan_lay_out(att_sweep_plan *plan)
     const att_sweep_options *o = &plan->options;
     ATT_TRY(name_folder(plan));
     ATT_TRY(check_seeds(plan));
+    ATT_TRY(att_recipe_flags(plan->context, &plan->flags));
     for (int i = 0; i < o->vary_count; i++)
         ATT_TRY(read_axis(plan, o->vary[i]));
     for (int i = 0; i < o->set_count; i++)
         ATT_TRY(read_set(plan, o->set[i]));
     ATT_TRY(att_yaml_read(plan->context, o->recipe, &plan->yaml));
-    ATT_TRY(att_recipe_flags(plan->context, &plan->flags));
     ATT_TRY(make_runs(plan));
     ATT_TRY(drop_duplicates(plan));
     att_ignored_flags_log(plan->context, &plan->ignored);

@@ -411,10 +411,11 @@ static void wrong_sweeps_are_refused_before_the_first_run(void **state)
     char path[160];
     const att_sweep_options good = small_sweep(f, path);
     static const char *const value[] = {"depth=1,0"}, *const flag[] = {"detph=1"}, *const ours[] = {"seed=1"},
-                             *const twice[] = {"lr=1,1"};
+                             *const twice[] = {"lr=1,1"}, *const decays[] = {"weight-decay=0.1", "weight_decay=0.3"},
+                             *const rates[] = {"dr=0.1", "decay_rate=0.2"}, *const rate[] = {"--lr=1"};
     static const uint64_t same[] = {3, 3};
-    att_sweep_options wrong[11];
-    for (int i = 0; i < 11; i++)
+    att_sweep_options wrong[15];
+    for (int i = 0; i < 15; i++)
         wrong[i] = good;
     wrong[0].vary = value;
     wrong[1].vary = flag;
@@ -427,6 +428,12 @@ static void wrong_sweeps_are_refused_before_the_first_run(void **state)
     wrong[8].vary_count = -1;
     wrong[9].set_count = -1;
     wrong[10].pair_count = -1;
+    wrong[11].vary = wrong[12].set = decays;
+    wrong[11].vary_count = wrong[12].set_count = 2;
+    wrong[13].vary = rates;
+    wrong[13].vary_count = 2;
+    wrong[14].set = rate;
+    wrong[14].set_count = 1;
     static const char *const parts[] = {"--depth: \"0\" is not",
                                         "did you mean --depth",
                                         "a sweep sets --seed",
@@ -437,8 +444,12 @@ static void wrong_sweeps_are_refused_before_the_first_run(void **state)
                                         "DATA of a sweep is an empty text",
                                         "vary_count of a sweep is -1",
                                         "set_count of a sweep is -1",
-                                        "pair_count of a sweep is -1"};
-    for (int i = 0; i < 11; i++) {
+                                        "pair_count of a sweep is -1",
+                                        "weight_decay is varied twice",
+                                        "weight_decay is set twice",
+                                        "decay_rate is varied twice",
+                                        "lr is also varied"};
+    for (int i = 0; i < 15; i++) {
         att_sweep_plan *plan = NULL;
         assert_int_equal(att_sweep_plan_open(f->context, &wrong[i], &plan), ATT_ERR_ARGUMENT);
         assert_null(plan);

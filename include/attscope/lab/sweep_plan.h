@@ -70,7 +70,8 @@ typedef struct att_sweep_plan att_sweep_plan;
  * and checks the instruments, so that errors show before the first training. Writes no files. Settings with the same
  * meaning ("modules=se" and "modules=se:ratio=16") count as one. The log lists the settings, and the instruments that
  * are left out. On success the caller owns *plan and frees it with att_sweep_plan_close() before the context. Errors:
- * ERR_ARGUMENT (a required option is NULL; a flag or value that trainings do not have); ERR_MISMATCH (a run's folder
+ * ERR_ARGUMENT (a required option is NULL; a flag or value that trainings do not have; a flag that
+ * is given twice); ERR_MISMATCH (a run's folder
  * has records of other data); the errors of opening data sets and networks, with the setting in the message. */
 ATT_API ATT_MUST_CHECK att_status att_sweep_plan_open(att_context *context, const att_sweep_options *options,
                                                       att_sweep_plan **plan);
@@ -118,8 +119,8 @@ typedef struct att_sweep_steps {
  * Errors: ERR_STOPPED; ERR_IO (also if another sweep runs in the folder); ERR_MISMATCH (a run's folder has a training
  * with other settings). */
 ATT_API att_status att_sweep_plan_run(att_sweep_plan *plan, const att_sweep_steps *steps);
-/* Returns the results of the measured runs; NULL before the first att_sweep_plan_run() that could read them. The plan owns them; they are
- * valid until the next att_sweep_plan_run(). */
+/* Returns the results of the measured runs; NULL before the first att_sweep_plan_run() that could read them. The plan
+ * owns them; they are valid until the next att_sweep_plan_run(). */
 ATT_API const att_sweep *att_sweep_plan_results(const att_sweep_plan *plan);
 /* Writes the contents of sweep.json as one object, without the results if att_sweep_plan_results() is NULL. */
 ATT_API void att_sweep_plan_write_json(const att_sweep_plan *plan, att_json_writer *writer);
