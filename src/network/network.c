@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "data/transform.h"
 
 att_network_options att_network_options_defaults(void)
 {
@@ -29,6 +30,11 @@ static att_status build(att_network *network)
 static att_status open_name(att_network *network, const char *name, const att_network_options *options)
 {
     att_model *model;
+    if (options->averaged)
+        return att_fail(network->context, ATT_ERR_NOT_FOUND,
+                        "%s is the name of a network, whose random weights have no moving average; name a file of a "
+                        "training, or open the network without `averaged`",
+                        name);
     ATT_TRY(att_model_create(network->context, name, options->options, ATT_F32, &model));
     network->identity = att_model_identity(model);
     network->trained = network->identity.preprocess;
@@ -88,6 +94,7 @@ static att_status open_file(att_network *network, const att_network_options *opt
     if (options->test_images && !is_trained_here(network))
         ATT_TRY(take_test_images(network, options));
     ATT_TRY(build(network));
+    network->averaged = options->averaged;
     return options->averaged ? att_checkpoint_load_ema(network->model, network->file, network->weights)
                              : att_model_load(network->model, network->file, network->weights);
 }
@@ -107,7 +114,6 @@ static att_status create(att_context *context, const att_network_options *option
     network->context = context;
     network->class_arena.context = context;
     network->precision = options->precision;
-    network->averaged = options->averaged;
     const char *backend = options->backend ? options->backend : att_network_options_defaults().backend;
     network->backend = att_copy_string(context, backend);
     *out = network;
@@ -219,6 +225,28 @@ att_transform_options att_network_transform(const att_network *network)
     return att_evaluate_transform(&network->identity.preprocess);
 }
 
+/* Checks the texts, which att_evaluate_transform() takes for the default if it does not know them. */
+static att_status check_words(att_context *context, const att_preprocess *preprocess)
+{
+    const struct {
+        const char *member, *text, *known[3];
+        size_t size;
+    } words[] = {
+        {"crop_mode", preprocess->crop_mode, {"center", "squash", "border"}, sizeof preprocess->crop_mode},
+        {"interpolation", preprocess->interpolation, {"bicubic", "bilinear"}, sizeof preprocess->interpolation},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        bool known = false;
+        for (int k = 0; k < 3 && words[i].known[k]; k++)
+            known = known || strncmp(words[i].text, words[i].known[k], words[i].size) == 0;
+        if (!known)
+            return att_fail(context, ATT_ERR_ARGUMENT, "the preprocessing's %s is \"%.*s\", expected %s, %s%s%s",
+                            words[i].member, (int)words[i].size, words[i].text, words[i].known[0], words[i].known[1],
+                            words[i].known[2] ? ", " : "", words[i].known[2] ? words[i].known[2] : "");
+    }
+    return ATT_OK;
+}
+
 att_status att_network_set_preprocess(att_network *network, const att_preprocess *preprocess)
 {
     const att_preprocess *own = &network->identity.preprocess;
@@ -227,6 +255,9 @@ att_status att_network_set_preprocess(att_network *network, const att_preprocess
         return att_fail(network->context, ATT_ERR_MISMATCH,
                         "the network takes images of %d x %d pixels with %d channels, not %d x %d with %d", own->height,
                         own->width, own->in_chans, preprocess->height, preprocess->width, preprocess->in_chans);
+    ATT_TRY(check_words(network->context, preprocess));
+    const att_transform_options transform = att_evaluate_transform(preprocess);
+    ATT_TRY(att_transform_check(network->context, &transform));
     network->identity.preprocess = *preprocess;
     return ATT_OK;
 }
@@ -328,18 +359,31 @@ static att_answer_options with_names(const att_network *network, const att_answe
     return named;
 }
 
+/* Replaces the message of a task that found no output to show, if the network has a head. */
+static att_status explain_missing(const att_network *network, att_status status)
+{
+    if (status != ATT_ERR_MISMATCH || !network->outputs || att_model_classes(network->model) == 0)
+        return status;
+    return att_fail(network->context, status,
+                    "the selected outputs (%s) do not include those that the task \"%s\" needs to show a prediction; "
+                    "att_network_select_outputs() with NULL selects them",
+                    network->outputs, att_model_task(network->model).name);
+}
+
 att_status att_network_write(const att_network *network, const att_batch *answers, const att_answer_options *options,
                              att_json_writer *writer)
 {
     const att_answer_options named = with_names(network, options);
-    return att_task_write(network->context, att_model_task(network->model).name, answers, &named, writer);
+    return explain_missing(
+        network, att_task_write(network->context, att_model_task(network->model).name, answers, &named, writer));
 }
 
 att_status att_network_describe(const att_network *network, const att_batch *answers, const att_answer_options *options,
                                 void (*line)(void *user, const char *text), void *user)
 {
     const att_answer_options named = with_names(network, options);
-    return att_task_describe(network->context, att_model_task(network->model).name, answers, &named, line, user);
+    return explain_missing(
+        network, att_task_describe(network->context, att_model_task(network->model).name, answers, &named, line, user));
 }
 
 /* --- data sets --------------------------------------------------------------------------------------------------- */

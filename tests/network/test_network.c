@@ -32,6 +32,12 @@ static void is_refused(const fixture *f, const char *what, const char *part)
     assert_message_has(f, part);
 }
 
+static void count_line(void *user, const char *text)
+{
+    assert_true(strlen(text) > 0);
+    ++*(int *)user;
+}
+
 static void a_file_a_folder_and_a_name_are_opened(void **state)
 {
     fixture *f = *state;
@@ -71,6 +77,13 @@ static void a_file_a_folder_and_a_name_are_opened(void **state)
     assert_null(att_network_path(network));
     assert_null(att_network_file(network));
     assert_null(att_network_class_name(network, 0));
+    att_network_close(&network);
+    att_network_options averaged = att_network_options_defaults();
+    averaged.averaged = true;
+    assert_int_equal(att_network_open(f->context, "resnet18", &averaged, &network), ATT_ERR_NOT_FOUND);
+    assert_message_has(f, "resnet18 is the name of a network, whose random weights have no moving average");
+    assert_int_equal(att_network_wrap(f->model, f->weights, &averaged, &network), ATT_OK);
+    assert_false(att_network_is_averaged(network)); /* of no file */
     att_network_close(&network);
     is_refused(f, "vit_tiny_patch16_225", "vit_tiny_patch16_225 is neither a file nor a folder; as a network's name:");
 }
@@ -216,6 +229,8 @@ static void features_and_maps_are_answered(void **state)
     assert_int_equal(att_network_run(network, pixels, 2, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 5);
     assert_null(att_batch_field(&answers, "logits"));
+    assert_int_equal(att_network_describe(network, &answers, NULL, count_line, NULL), ATT_ERR_MISMATCH);
+    assert_message_has(f, "do not include those that the task \"classification\" needs to show a prediction");
     assert_non_null(att_batch_field(&answers, "tokens"));
     const float *features = att_batch_field(&answers, "features");
     float weight[CLASSES * WIDTH], bias[CLASSES], logits[CLASSES];
@@ -368,6 +383,29 @@ static void preprocessing_can_be_set(void **state)
     look.width = 2 * SIDE;
     assert_int_equal(att_network_set_preprocess(network, &look), ATT_ERR_MISMATCH);
     assert_message_has(f, "takes images of 8 x 8 pixels with 1 channels, not 8 x 16 with 1");
+    const att_preprocess own = att_network_identity(network)->preprocess;
+    for (int i = 0; i < 8; i++) {
+        static const char *const messages[] = {"std",
+                                               "std",
+                                               "mean",
+                                               "crop_pct",
+                                               "crop_pct",
+                                               "the preprocessing's crop_mode is \"middle\", expected center, squash, "
+                                               "border",
+                                               "the preprocessing's crop_mode is \"centerxx\"",
+                                               "the preprocessing's interpolation is \"\", expected bicubic, bilinear"};
+        look = own;
+        look.std[0] = i == 0 ? 0 : i == 1 ? (double)NAN : look.std[0];
+        look.mean[0] = i == 2 ? (double)INFINITY : look.mean[0];
+        look.crop_pct = i == 3 ? 0 : i == 4 ? (double)NAN : look.crop_pct;
+        if (i == 5 || i == 6)
+            memcpy(look.crop_mode, i == 5 ? "middle\0" : "centerxx", sizeof look.crop_mode);
+        if (i == 7)
+            look.interpolation[0] = '\0';
+        assert_int_equal(att_network_set_preprocess(network, &look), ATT_ERR_ARGUMENT);
+        assert_message_has(f, messages[i]);
+    }
+    assert_memory_equal(&att_network_identity(network)->preprocess, &own, sizeof own);
     att_network_close(&network);
 }
 
@@ -416,12 +454,6 @@ static void a_measure_of_before_the_last_is_refused(void **state)
     att_measure_destroy(&last);
     att_measure_destroy(&first);
     att_network_close(&network);
-}
-
-static void count_line(void *user, const char *text)
-{
-    assert_true(strlen(text) > 0);
-    ++*(int *)user;
 }
 
 static void null_is_refused_or_has_a_meaning(void **state)
