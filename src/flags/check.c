@@ -59,18 +59,30 @@ static void fill_text(const att_flags *flags, int row, void *values)
         *text = *(const char *const *)((const char *)flags->defaults + at);
 }
 
-att_status att_flags_check(const att_flags *flags, void *values)
+/* Checks every row. scratch: a copy of the values, which is overwritten. */
+static att_status check_rows(const att_flags *flags, const void *values, void *scratch)
+{
+    for (int i = 0; i < flags->count; i++)
+        ATT_TRY(check_row(flags, i, values, scratch));
+    return ATT_OK;
+}
+
+att_status att_flags_check_values(const att_flags *flags, const void *values)
 {
     size_t size = flags->options.size;
     void *scratch = att_allocate(flags->context, size);
     if (!scratch)
         return att_fail_memory(flags->context, size, "the values of flags");
     memcpy(scratch, values, size);
-    att_status status = ATT_OK;
-    for (int i = 0; status == ATT_OK && i < flags->count; i++)
-        status = check_row(flags, i, values, scratch);
-    for (int i = 0; status == ATT_OK && i < flags->count; i++)
-        fill_text(flags, i, values);
+    att_status status = check_rows(flags, values, scratch);
     att_free(flags->context, scratch);
     return status;
+}
+
+att_status att_flags_check(const att_flags *flags, void *values)
+{
+    ATT_TRY(att_flags_check_values(flags, values));
+    for (int i = 0; i < flags->count; i++)
+        fill_text(flags, i, values);
+    return ATT_OK;
 }

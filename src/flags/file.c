@@ -85,6 +85,7 @@ static att_yaml_entry make_entry(const att_flag_place *place, const void *values
 
 att_status att_flags_write(const att_flags *flags, const void *values, const char *path)
 {
+    ATT_TRY(att_flags_check_values(flags, values));
     att_yaml_entry *entries = att_allocate_array(flags->context, (size_t)flags->count, sizeof *entries);
     line *lines = att_allocate_array(flags->context, (size_t)flags->count, sizeof *lines);
     att_status status = ATT_OK;

@@ -161,6 +161,8 @@ int att_flags_count(const att_flags *flags)
 
 att_flag_place att_flags_at(const att_flags *flags, int index)
 {
+    if (index < 0 || index >= flags->count)
+        return (att_flag_place){0};
     return (att_flag_place){&flags->rows[index], flags->offsets[index], flags->groups[index]->title};
 }
 
@@ -272,7 +274,7 @@ static bool is_same_text(const char *a, const char *b)
 static bool are_same_reals(const att_reals *a, const att_reals *b)
 {
     bool same = a->count == b->count;
-    for (int i = 0; same && i < a->count; i++)
+    for (int i = 0; same && i < a->count && i < ATT_MOST_REALS; i++)
         same = a->values[i] == b->values[i];
     return same;
 }
@@ -280,7 +282,10 @@ static bool are_same_reals(const att_reals *a, const att_reals *b)
 static bool are_same_ints(const att_flag *flag, const void *a, const void *b)
 {
     int count = att_flag_ints_count(flag, a);
-    return count == att_flag_ints_count(flag, b) && memcmp(a, b, (size_t)count * sizeof(int)) == 0;
+    bool same = count == att_flag_ints_count(flag, b);
+    for (int i = 0; same && i < count && i < att_flag_numbers(flag); i++)
+        same = ((const int *)a)[i] == ((const int *)b)[i];
+    return same;
 }
 
 static bool is_same_value(const att_flag *flag, const void *a, const void *b)

@@ -39,6 +39,8 @@ att_status att_flags_store(const att_flags *flags, const att_named_flag *named, 
                            const char *const *texts, int count, void *values);
 /* Writes what a value must be, "a number from 0 to 1", and returns `text`. */
 char *att_flag_describe(const att_flag *flag, char text[ATT_FLAG_VALUE_BYTES]);
+/* As att_flags_check(), but leaves texts that are NULL or "" as they are. */
+att_status att_flags_check_values(const att_flags *flags, const void *values);
 /* Calls the groups' merge functions. */
 att_status att_flags_merge(const att_flags *flags, void *values);
 

@@ -372,6 +372,13 @@ static void format_real(double value, char text[ATT_FLAG_VALUE_BYTES])
     }
 }
 
+/* Bounds the count of a list, which a program may have set, by the room for its numbers. */
+static int within(const att_flag *flag, int count)
+{
+    const int most = att_flag_numbers(flag);
+    return count < most ? count : most;
+}
+
 static bool is_given(const att_flag *flag, const void *at)
 {
     switch (flag->kind) {
@@ -430,12 +437,12 @@ int att_flag_format(const att_flag_place *place, const void *values, char number
             format_real(((const double *)at)[i], numbers[i]);
         break;
     case ATT_FLAG_INTS:
-        count = att_flag_ints_count(place->flag, at);
+        count = within(place->flag, att_flag_ints_count(place->flag, at));
         for (int i = 0; i < count; i++)
             snprintf(numbers[i], ATT_FLAG_VALUE_BYTES, "%d", ((const int *)at)[i]);
         break;
     case ATT_FLAG_REALS:
-        count = ((const att_reals *)at)->count;
+        count = within(place->flag, ((const att_reals *)at)->count);
         for (int i = 0; i < count; i++)
             format_real(((const att_reals *)at)->values[i], numbers[i]);
         break;

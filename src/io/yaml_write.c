@@ -88,6 +88,7 @@ static att_status emit_document(struct writer *writer, const att_yaml_entry *ent
 
 att_status att_yaml_write(att_context *context, const char *path, const att_yaml_entry *entries, int count)
 {
+    ATT_TRY(att_require(context, path, "the path of a YAML file"));
     struct writer writer = {.context = context, .out = {.context = context}};
     att_status status;
     if (yaml_emitter_initialize(&writer.emitter)) {

@@ -175,6 +175,7 @@ static att_status prepare(att_training *t)
     ATT_TRY(att_trained_network_make(&t->recipe, t->train, &t->network));
     ATT_TRY(make_transforms(t));
     complete_recipe(t);
+    ATT_TRY(att_recipe_resolve(t->context, &t->recipe)); /* args.yaml must hold valid values, also the network's own */
     log_warmup(t);
     return fill_weights(t);
 }

@@ -173,6 +173,21 @@ static void every_kind_is_stored(void **state)
     assert_true(att_options_number(&s.of.options, "wide_stem", -1) == 0);
 }
 
+static void words_after_two_dashes_are_operands(void **state)
+{
+    fixture *f = *state;
+    settings s;
+    static const char *const words[] = {"a", "--", "--quick", "--", "-d"};
+    const char *operands[5];
+    int count;
+    att_flags_default(f->flags, &s);
+    assert_int_equal(att_flags_parse(f->flags, 5, (char **)words, &s, operands, &count, NULL), ATT_OK);
+    assert_int_equal(count, 4);
+    assert_string_equal(operands[1], "--quick");
+    assert_string_equal(operands[2], "--"); /* only the first separates */
+    assert_false(s.quick);
+}
+
 static void a_program_sets_values_by_name(void **state)
 {
     fixture *f = *state;
@@ -218,6 +233,34 @@ static void lists_are_stored_in_plain_arrays(void **state)
     back.steps[0] = 8;
     assert_false(att_flags_same(f->flags, &s, &back));
     att_yaml_destroy(&yaml);
+}
+
+static void wrong_values_are_not_written(void **state)
+{
+    fixture *f = *state;
+    settings good, s;
+    char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
+    const char *texts[ATT_MOST_REALS];
+    const att_flag_place betas = att_flags_find(f->flags, "betas"), steps = att_flags_find(f->flags, "steps");
+    att_flags_default(f->flags, &good);
+    unlink(f->path);
+    for (int i = 0; i < 2; i++) {
+        s = good;
+        s.betas.count = i ? -1 : 99;
+        assert_refused(f, att_flags_write(f->flags, &s, f->path), "--betas (plain.betas): its count is");
+        assert_int_equal(att_flag_format(&betas, &s, numbers, texts), i ? 0 : 2);
+        assert_true(att_flags_same(f->flags, &s, &s));
+        s = good;
+        s.step_count = i ? -1 : 9;
+        assert_refused(f, att_flags_write(f->flags, &s, f->path), "--steps (plain.steps): its count is");
+        assert_int_equal(att_flag_format(&steps, &s, numbers, texts), i ? 0 : 4);
+        assert_true(att_flags_same(f->flags, &s, &s));
+    }
+    s = good;
+    s.rate = 2;
+    assert_refused(f, att_flags_write(f->flags, &s, f->path), "--rate (plain.rate): \"2\" is not");
+    assert_refused(f, att_flags_write(f->flags, &good, NULL), "the path of a YAML file is missing");
+    assert_int_not_equal(access(f->path, F_OK), 0);
 }
 
 static void values_stored_by_a_program_are_checked(void **state)
@@ -266,7 +309,7 @@ static void written_values_are_read_back(void **state)
     att_yaml *yaml = NULL;
     att_flags_default(f->flags, &s);
     assert_int_equal(PARSE(f, &s, "--quick", "--betas", "0.1", "0.3", "--name", "beta", "--patch-size", "4", "8",
-                           "--file", "elsewhere", "--rate", "1e-7"),
+                           "--file", "elsewhere", "--rate", "0.30000000000000004"), /* needs 17 digits */
                      ATT_OK);
     assert_int_equal(att_flags_write(f->flags, &s, f->path), ATT_OK);
     assert_int_equal(att_yaml_read(f->context, f->path, &yaml), ATT_OK);
@@ -316,18 +359,18 @@ static void the_table_lists_what_there_is(void **state)
     assert_string_equal(texts[1], "0.999");
     assert_int_equal(att_flag_format(&last, att_flags_defaults(f->flags), numbers, texts), 0);
     assert_null(att_flags_find(f->flags, "nothing").flag);
+    assert_null(att_flags_at(f->flags, -1).flag);
+    assert_null(att_flags_at(f->flags, att_flags_count(f->flags)).flag);
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(every_kind_is_stored),
-        TEST(a_program_sets_values_by_name),
-        TEST(written_values_are_read_back),
-        TEST(errors_in_files_name_the_line),
-        TEST(lists_are_stored_in_plain_arrays),
-        TEST(values_stored_by_a_program_are_checked),
+        TEST(every_kind_is_stored),          TEST(words_after_two_dashes_are_operands),
+        TEST(a_program_sets_values_by_name), TEST(written_values_are_read_back),
+        TEST(errors_in_files_name_the_line), TEST(lists_are_stored_in_plain_arrays),
+        TEST(wrong_values_are_not_written),  TEST(values_stored_by_a_program_are_checked),
         TEST(the_table_lists_what_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

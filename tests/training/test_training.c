@@ -273,6 +273,14 @@ static void settings_of_train_reach_the_training(void **state)
     assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_OK);
     assert_int_equal(att_recipe_write(f->context, path_in(f, "args.yaml", path), att_training_recipe(training)),
                      ATT_OK);
+    again = *att_training_recipe(training);
+    again.preprocess.std.count = 9;
+    assert_int_equal(att_recipe_write(f->context, path, &again), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "--std (preprocess.std): its count is 9, expected 0 to 3");
+    again = *att_training_recipe(training);
+    again.train.decay_milestone_count = 99;
+    assert_int_equal(att_recipe_write(f->context, path, &again), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_recipe_write(f->context, NULL, &recipe), ATT_ERR_ARGUMENT);
     att_training_close(&training);
     assert_int_equal(att_recipe_default(f->context, &again), ATT_OK);
     assert_int_equal(att_recipe_read(f->context, path, &again, &yaml), ATT_OK);
