@@ -28,7 +28,8 @@ int att_instrument_count(const att_context *context)
 
 att_instrument_info att_instrument_at(const att_context *context, int index)
 {
-    return ((const att_instrument *)att_catalog_at(&att_instruments, context, index))->info;
+    const att_instrument *instrument = att_catalog_at(&att_instruments, context, index);
+    return instrument ? instrument->info : (att_instrument_info){0};
 }
 
 bool att_instrument_find(const att_context *context, const char *name, att_instrument_info *info)

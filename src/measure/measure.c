@@ -577,6 +577,8 @@ static att_figure figure_of(const att_measure *measure, const active_instrument 
 
 att_measurement att_measure_at(const att_measure *measure, int index)
 {
+    if (index < 0 || index >= measure->series.count)
+        return (att_measurement){0};
     const series *s = &measure->series.items[index];
     const active_instrument *active = instrument_of(measure, index);
     att_figure figure = figure_of(measure, active, index);
@@ -621,5 +623,6 @@ int att_measure_instrument_count(const att_measure *measure)
 
 att_instrument_info att_measure_instrument_at(const att_measure *measure, int index)
 {
-    return measure->active.items[index].instrument->info;
+    return index >= 0 && index < measure->active.count ? measure->active.items[index].instrument->info
+                                                       : (att_instrument_info){0};
 }

@@ -180,6 +180,8 @@ int att_model_count(void)
 
 att_model_info att_model_at(int index)
 {
+    if (index < 0 || index >= att_model_count())
+        return (att_model_info){0};
     att_variant variant = att_variant_at(index);
     return variant.family->variant(variant.index);
 }

@@ -31,7 +31,8 @@ int att_task_count(const att_context *context)
 
 att_task_info att_task_at(const att_context *context, int index)
 {
-    return ((const att_task *)att_catalog_at(&catalog, context, index))->info;
+    const att_task *task = att_catalog_at(&catalog, context, index);
+    return task ? task->info : (att_task_info){0};
 }
 
 att_status att_task_choose(att_context *context, const char *name, const att_task **task)

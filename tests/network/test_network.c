@@ -451,6 +451,10 @@ static void a_measure_of_before_the_last_is_refused(void **state)
     assert_message_has(f, "are not those that the last call of att_network_observe() made for this network");
     options.measure = last;
     assert_int_equal(att_network_evaluate(network, f->eval, &options, NULL), ATT_OK);
+    assert_null(att_measure_at(last, -1).instrument);
+    assert_null(att_measure_at(last, att_measure_count(last)).instrument);
+    assert_null(att_measure_instrument_at(last, -1).name);
+    assert_null(att_measure_instrument_at(last, att_measure_instrument_count(last)).name);
     att_measure_destroy(&last);
     att_measure_destroy(&first);
     att_network_close(&network);
@@ -468,6 +472,12 @@ static void null_is_refused_or_has_a_meaning(void **state)
     is_refused(f, NULL, "the file, folder or name of a network is missing: the pointer is NULL");
     assert_int_equal(att_network_find_file(f->context, NULL, path, sizeof path), ATT_ERR_ARGUMENT);
     assert_null(att_model_family_of(NULL).name);
+    assert_null(att_model_at(-1).name);
+    assert_null(att_model_at(att_model_count()).name);
+    assert_null(att_task_at(f->context, -1).name);
+    assert_null(att_task_at(f->context, att_task_count(f->context)).name);
+    assert_null(att_instrument_at(f->context, -1).name);
+    assert_null(att_instrument_at(f->context, att_instrument_count(f->context)).name);
     att_identity found;
     assert_int_equal(att_model_identify(f->context, NULL, NULL, NULL, NULL, &found), ATT_ERR_ARGUMENT);
     assert_int_equal(att_model_load(f->model, NULL, f->weights), ATT_ERR_ARGUMENT);
