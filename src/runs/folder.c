@@ -11,8 +11,15 @@
 
 #include "core/error.h"
 #include "io/file.h"
+#include "runs/given.h"
 
 static const char last_name[] = "last.safetensors", output_folder[] = "the output folder of runs";
+
+/* Returns the place with NULL for empty texts. */
+static att_run_place complete(const att_run_place *place)
+{
+    return (att_run_place){att_given(place->output), att_given(place->experiment), att_given(place->resume)};
+}
 
 static bool is_auto(const att_run_place *place)
 {
@@ -27,7 +34,7 @@ static bool is_path(const char *experiment)
 att_status att_run_place_check(att_context *context, const att_run_place *place)
 {
     ATT_TRY(att_require(context, place, "the place of a run"));
-    const char *name = place->experiment;
+    const char *name = att_given(place->experiment);
     if (is_auto(place) && !name)
         return att_fail(context, ATT_ERR_ARGUMENT, "resume auto needs an experiment, the name of the run to continue");
     if (name && is_path(name))
@@ -57,14 +64,15 @@ static att_status find_auto(att_context *context, const att_run_place *place, ch
     return ATT_OK;
 }
 
-att_status att_run_find_resume(att_context *context, const att_run_place *place, char *path, size_t size)
+att_status att_run_find_resume(att_context *context, const att_run_place *given, char *path, size_t size)
 {
-    ATT_TRY(att_run_place_check(context, place));
-    if (is_auto(place))
-        return find_auto(context, place, path, size);
-    if (place->resume && is_folder(place->resume))
-        return att_path_join(context, place->resume, last_name, path, size);
-    return att_path_copy(context, place->resume ? place->resume : "", path, size);
+    ATT_TRY(att_run_place_check(context, given));
+    const att_run_place place = complete(given);
+    if (is_auto(&place))
+        return find_auto(context, &place, path, size);
+    if (place.resume && is_folder(place.resume))
+        return att_path_join(context, place.resume, last_name, path, size);
+    return att_path_copy(context, place.resume ? place.resume : "", path, size);
 }
 
 static att_status name_by_time(att_context *context, const char *model, int height, int width, char *name, size_t size)
@@ -141,15 +149,16 @@ static att_status choose_new(att_context *context, const att_run_place *place, c
     return run->unnamed ? ATT_OK : refuse_second_training(context, run->folder);
 }
 
-att_status att_run_folder_choose(att_context *context, const att_run_place *place, const char *model, int height,
+att_status att_run_folder_choose(att_context *context, const att_run_place *given, const char *model, int height,
                                  int width, att_run_folder *run)
 {
     att_run_folder chosen = {0};
-    ATT_TRY(att_run_find_resume(context, place, chosen.resume, sizeof chosen.resume));
+    ATT_TRY(att_run_find_resume(context, given, chosen.resume, sizeof chosen.resume));
+    const att_run_place place = complete(given);
     if (*chosen.resume)
         ATT_TRY(att_path_folder(context, chosen.resume, chosen.folder, sizeof chosen.folder));
     else
-        ATT_TRY(choose_new(context, place, model, height, width, &chosen));
+        ATT_TRY(choose_new(context, &place, model, height, width, &chosen));
     ATT_TRY(att_run_database(context, chosen.folder, chosen.database, sizeof chosen.database));
     *run = chosen;
     return ATT_OK;
@@ -159,6 +168,7 @@ att_status att_run_folder_claim(att_context *context, att_run_folder *run)
 {
     enum { TRIES = 1000, NUMBER = 8 };
     char above[ATT_RUN_PATH], name[ATT_RUN_PATH + NUMBER];
+    ATT_TRY(att_require(context, run, "the folder of a run"));
     if (!run->unnamed)
         return *run->resume ? ATT_OK : refuse_second_training(context, run->folder);
     ATT_TRY(att_path_folder(context, run->folder, above, sizeof above));

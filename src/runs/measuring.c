@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "data/choose.h"
+#include "runs/given.h"
 #include "runs/instruments.h"
 
 att_measuring_options att_measuring_options_defaults(void)
@@ -30,7 +31,7 @@ void att_measured_free(att_measured *measured)
 
 /* --- checks before anything is read ------------------------------------------------------------------------------- */
 
-/* Returns the options with defaults in place of NULL. */
+/* Returns the options with defaults in place of NULL, and NULL in place of empty names of folders. */
 static att_measuring_options complete(const att_measuring_options *given)
 {
     const att_measuring_options defaults = att_measuring_options_defaults();
@@ -38,6 +39,8 @@ static att_measuring_options complete(const att_measuring_options *given)
     options.with = options.with ? options.with : defaults.with;
     options.nodes = options.nodes ? options.nodes : defaults.nodes;
     options.split = options.split ? options.split : defaults.split;
+    options.output = att_given(options.output);
+    options.experiment = att_given(options.experiment);
     return options;
 }
 

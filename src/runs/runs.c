@@ -109,6 +109,7 @@ att_status att_run_owns(att_context *context, const char *folder, const char *ch
     char own[ATT_RUN_PATH];
     ATT_TRY(att_require(context, folder, "the folder of a run"));
     ATT_TRY(att_require(context, checkpoint, "the path of a checkpoint"));
+    ATT_TRY(att_require(context, belongs, "the result of att_run_owns()"));
     ATT_TRY(att_path_folder(context, checkpoint, own, sizeof own));
     bool found = att_file_is_same(folder, own);
     if (!found)

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "io/file.h"
+#include "runs/given.h"
 #include "sweep/plan.h"
 #include "sweep/steps.h"
 
@@ -218,7 +219,7 @@ static att_status check_options(att_context *context, const att_sweep_options *o
 {
     ATT_TRY(att_require(context, options, "the options of a sweep"));
     ATT_TRY(att_require(context, options->recipe, "the recipe of a sweep"));
-    ATT_TRY(att_require(context, options->output, "the output folder of a sweep"));
+    ATT_TRY(att_require(context, att_given(options->output), "the output folder of a sweep"));
     ATT_TRY(check_count(context, options->vary_count, "vary_count"));
     ATT_TRY(check_count(context, options->set_count, "set_count"));
     ATT_TRY(check_count(context, options->pair_count, "pair_count"));
@@ -239,7 +240,8 @@ att_status att_sweep_plan_open(att_context *context, const att_sweep_options *op
         return att_fail_memory(context, sizeof *p, "a sweep");
     p->context = p->texts.context = context;
     p->options = *options;
-    p->measure = options->measure ? options->measure : ATT_SWEEP_MEASURE;
+    p->options.experiment = att_given(options->experiment);
+    p->measure = att_given(options->measure) ? options->measure : ATT_SWEEP_MEASURE;
     att_status status = prepare(p);
     if (status != ATT_OK)
         att_sweep_plan_close(&p);

@@ -20,6 +20,7 @@ struct att_training {
     att_trained_network network;
     att_dataset *train, *eval;
     att_transform_options train_transform, eval_transform;
+    char initial[ATT_RUN_PATH]; /* files.initial_checkpoint of a continued run, from its args.yaml */
     bool has_run;
     const att_sink *listener; /* NULL: none */
     att_sink records;         /* open from the first event of the training */
@@ -151,6 +152,67 @@ static att_status fill_weights(att_training *t)
     return att_trained_network_fill(&t->recipe, &t->network);
 }
 
+/* --- the continued run -------------------------------------------------------------------------------------------- */
+
+/* Returns the first value of a key of args.yaml; NULL: none. yaml: NULL: there is no args.yaml. */
+static const char *recorded(const att_yaml *yaml, const char *key)
+{
+    for (int i = 0; yaml && i < att_yaml_count(yaml); i++) {
+        const att_yaml_entry entry = att_yaml_at(yaml, i);
+        if (strcmp(entry.key, key) == 0 && entry.value_count > 0)
+            return entry.values[0];
+    }
+    return NULL;
+}
+
+static att_status refuse_other(const att_training *t, const char *flag, const char *given, const char *found)
+{
+    return att_fail(t->context, ATT_ERR_ARGUMENT,
+                    "%s %s contradicts --resume %s, whose %s is %s; leave %s out to continue this training", flag,
+                    given, t->folder.resume, flag, found ? found : "null", flag);
+}
+
+/* name: in args.yaml, or NULL. The run may have been moved to a folder of another name. */
+static att_status check_name(const att_training *t, const char *folder, const char *name)
+{
+    const char *given = t->recipe.files.experiment, *last = att_path_last(folder);
+    if (!given || strcmp(given, last) == 0 || (name && strcmp(given, name) == 0))
+        return ATT_OK;
+    return refuse_other(t, "--experiment", given, name ? name : last);
+}
+
+/* initial: in args.yaml, or NULL. Fills it in if the recipe names none. */
+static att_status take_initial(att_training *t, const char *initial)
+{
+    const char **given = &t->recipe.files.initial_checkpoint;
+    if (*given && !(initial && (strcmp(*given, initial) == 0 || att_file_is_same(*given, initial))))
+        return refuse_other(t, "--initial-checkpoint", *given, initial);
+    if (*given || !initial)
+        return ATT_OK;
+    *given = t->initial;
+    return att_path_copy(t->context, initial, t->initial, sizeof t->initial);
+}
+
+static att_status compare_files(att_training *t, const char *folder, const att_yaml *yaml)
+{
+    ATT_TRY(check_name(t, folder, recorded(yaml, "experiment")));
+    return yaml ? take_initial(t, recorded(yaml, "initial_checkpoint")) : ATT_OK;
+}
+
+/* Refuses a name and initial weights that are not those of the continued run, which args.yaml in its folder gives. */
+static att_status check_continued(att_training *t)
+{
+    char folder[ATT_RUN_PATH], path[ATT_RUN_PATH];
+    att_yaml *yaml = NULL;
+    ATT_TRY(att_path_folder(t->context, t->folder.resume, folder, sizeof folder));
+    ATT_TRY(att_path_join(t->context, folder, "args.yaml", path, sizeof path));
+    if (att_file_exists(path))
+        ATT_TRY(att_yaml_read(t->context, path, &yaml));
+    att_status status = compare_files(t, folder, yaml);
+    att_yaml_destroy(&yaml);
+    return status;
+}
+
 /* The folder of a continued run gives the network; the folder of a new run is named after the network. */
 static att_status find_network(att_training *t)
 {
@@ -160,6 +222,8 @@ static att_status find_network(att_training *t)
     ATT_TRY(att_run_place_check(t->context, &place));
     if (files->resume)
         ATT_TRY(att_run_find_resume(t->context, &place, run->resume, sizeof run->resume));
+    if (*run->resume)
+        ATT_TRY(check_continued(t));
     ATT_TRY(att_trained_network_find(&t->recipe, run->resume, &t->network));
     return att_run_folder_choose(t->context, &place, t->network.name, t->network.preprocess.height,
                                  t->network.preprocess.width, run);
@@ -182,6 +246,8 @@ static att_status prepare(att_training *t)
 
 att_status att_training_open(att_context *context, const att_recipe *recipe, att_training **training)
 {
+    ATT_TRY(att_require(context, recipe, "the recipe of a training"));
+    ATT_TRY(att_require(context, training, "the result of att_training_open()"));
     att_training *t = att_allocate(context, sizeof *t);
     if (!t)
         return att_fail_memory(context, sizeof *t, "a training");
@@ -197,9 +263,9 @@ att_status att_training_open(att_context *context, const att_recipe *recipe, att
 
 void att_training_close(att_training **training)
 {
-    att_training *t = *training;
-    if (!t)
+    if (!training || !*training)
         return;
+    att_training *t = *training;
     att_trained_network_free(&t->network);
     att_dataset_close(&t->eval);
     att_dataset_close(&t->train);
@@ -269,6 +335,8 @@ static att_status on_event(void *user, const att_event *event)
 
 att_status att_training_run(att_training *t, const att_training_observer *observer, att_train_result *result)
 {
+    if (!t)
+        return ATT_ERR_ARGUMENT;
     const att_sink sink = {.emit = on_event, .user = t};
     att_train_options options = options_of(t);
     att_train_data data = data_of(t);

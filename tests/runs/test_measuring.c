@@ -83,7 +83,8 @@ static void without_a_runs_folder_figures_are_not_recorded(void **state)
     att_network *network = open_checkpoint(f, "some.safetensors");
     att_measuring_options options = small_measuring(f);
     att_measured found = {0};
-    options.output = NULL;
+    options.output = "";
+    options.experiment = "";
     options.with = "entropy";
     assert_int_equal(measure(f, network, &options, &found), ATT_OK);
     assert_string_equal(found.folder, "");

@@ -63,6 +63,30 @@ static void a_checkpoint_and_its_copy_belong_to_their_run(void **state)
     assert_true(belongs);
 }
 
+/* Writes `size` bytes of which the last one is `last`. */
+static void write_large(const char *folder, const char *name, size_t size, char last)
+{
+    char *text = calloc(size + 1, 1);
+    assert_non_null(text);
+    memset(text, 'w', size);
+    text[size - 1] = last;
+    write_file(folder, name, text);
+    free(text);
+}
+
+static void large_checkpoints_are_compared_to_their_end(void **state)
+{
+    const scratch *self = *state;
+    enum { SIZE = (1 << 16) + 100 };
+    char run[128], other[128], path[256];
+    write_large(folder_in(self, "run", run), "last.safetensors", SIZE, 'a');
+    write_large(folder_in(self, "other", other), "x.safetensors", SIZE, 'a');
+    snprintf(path, sizeof path, "%s/x.safetensors", other);
+    assert_true(owns(self, run, path));
+    write_large(other, "x.safetensors", SIZE, 'b');
+    assert_false(owns(self, run, path));
+}
+
 static void unreadable_files_in_a_folder_are_no_copies(void **state)
 {
     const scratch *self = *state;
@@ -150,6 +174,8 @@ static void null_is_refused(void **state)
     assert_false(att_run_is_folder(NULL));
     assert_int_equal(att_run_owns(self->context, NULL, "x.safetensors", &belongs), ATT_ERR_ARGUMENT);
     assert_int_equal(att_run_owns(self->context, self->folder, NULL, &belongs), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_run_owns(self->context, self->folder, "x.safetensors", NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_run_folder_claim(self->context, NULL), ATT_ERR_ARGUMENT);
     assert_int_equal(att_run_database(self->context, NULL, path, sizeof path), ATT_ERR_ARGUMENT);
     assert_int_equal(att_run_place_check(self->context, NULL), ATT_ERR_ARGUMENT);
     assert_int_equal(
@@ -159,6 +185,21 @@ static void null_is_refused(void **state)
     assert_message_has(self, "the output folder of runs is missing: the pointer is NULL");
     assert_int_equal(att_run_folder_choose(self->context, &unnamed, NULL, 32, 32, &run), ATT_ERR_ARGUMENT);
     assert_true(run.unnamed && !*run.folder);
+}
+
+static void empty_texts_are_not_given(void **state)
+{
+    const scratch *self = *state;
+    char path[256];
+    att_run_folder run;
+    const att_run_place unnamed = {self->folder, "", ""}, nowhere = {"", "run", NULL}, automatic = {"out", "", "auto"};
+    assert_int_equal(att_run_folder_choose(self->context, &unnamed, "resnet20", 32, 32, &run), ATT_OK);
+    assert_true(run.unnamed);
+    assert_non_null(strstr(run.folder, "-resnet20-32"));
+    assert_int_equal(att_run_folder_choose(self->context, &nowhere, "resnet20", 32, 32, &run), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_run_find_resume(self->context, &unnamed, path, sizeof path), ATT_OK);
+    assert_string_equal(path, "");
+    assert_int_equal(att_run_place_check(self->context, &automatic), ATT_ERR_ARGUMENT);
 }
 
 static void long_paths_are_refused(void **state)
@@ -303,11 +344,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(a_folder_with_options_or_records_is_a_runs),
         scratch_test(a_checkpoint_and_its_copy_belong_to_their_run),
+        scratch_test(large_checkpoints_are_compared_to_their_end),
         scratch_test(unreadable_files_in_a_folder_are_no_copies),
         scratch_test(comparing_survives_lack_of_memory),
         scratch_test(the_database_lies_beside_the_folder),
         scratch_test(names_that_are_paths_or_too_long_are_refused),
         scratch_test(null_is_refused),
+        scratch_test(empty_texts_are_not_given),
         scratch_test(long_paths_are_refused),
         scratch_test(a_resume_begins_at_the_last_checkpoint),
         scratch_test(a_run_that_goes_on_stays_in_its_folder),

@@ -40,7 +40,8 @@ static void two_settings_are_trained_and_measured(void **state)
 {
     fixture *f = *state;
     char path[160];
-    const att_sweep_options options = small_sweep(f, path);
+    att_sweep_options options = small_sweep(f, path);
+    options.experiment = ""; /* not given */
     att_sweep_plan *plan = open_plan(f, &options);
     assert_int_equal(att_sweep_plan_count(plan), 4);
     assert_string_equal(att_sweep_plan_at(plan, 3).name, "lr=0.01-seed2");
@@ -377,8 +378,8 @@ static void null_is_refused(void **state)
     const att_sweep_options good = small_sweep(f, path);
     static const char *const none[] = {NULL};
     static const att_sweep_pair half[] = {{"tns/tns unit", NULL}};
-    att_sweep_options wrong[7];
-    for (int i = 0; i < 7; i++)
+    att_sweep_options wrong[8];
+    for (int i = 0; i < 8; i++)
         wrong[i] = good;
     wrong[0].recipe = NULL;
     wrong[1].output = NULL;
@@ -388,8 +389,9 @@ static void null_is_refused(void **state)
     wrong[5].pair_count = 1;
     wrong[6].pairs = half;
     wrong[6].pair_count = 1;
+    wrong[7].output = "";
     att_sweep_plan *plan = NULL;
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 8; i++) {
         assert_int_equal(att_sweep_plan_open(f->context, &wrong[i], &plan), ATT_ERR_ARGUMENT);
         assert_message_has(f, " of a sweep is missing: the pointer is NULL");
     }

@@ -222,6 +222,59 @@ static void a_resume_with_other_settings_is_refused_at_once(void **state)
     assert_message_has(f, "cannot be resumed exactly: its lr is \"0.001\", here it is \"0.002\"");
 }
 
+/* A resume keeps the name and the initial weights of the run. */
+static void a_resume_of_another_run_is_refused(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    att_training *training = NULL;
+    char initial[160], same[170], folder[160], moved[160];
+    listener l = {0};
+    recipe.train.epochs = 1;
+    assert_int_equal(att_checkpoint_export(f->model, f->weights, path_in(f, "initial.safetensors", initial)), ATT_OK);
+    recipe.files.initial_checkpoint = initial;
+    assert_int_equal(run(f, &recipe, &l, NULL), ATT_OK);
+
+    recipe.files.resume = path_in(f, "run", folder);
+    recipe.files.experiment = "other";
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "--experiment other contradicts --resume ");
+    assert_message_has(f, "whose --experiment is run;");
+    recipe.files.experiment = NULL;
+    recipe.files.initial_checkpoint = "other.safetensors";
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "--initial-checkpoint other.safetensors contradicts --resume ");
+    assert_message_has(f, "/initial.safetensors;");
+
+    snprintf(same, sizeof same, "%s/./initial.safetensors", f->folder);
+    recipe.files.initial_checkpoint = same;
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_OK);
+    assert_string_equal(att_training_recipe(training)->files.initial_checkpoint, same);
+    assert_null(att_training_recipe(training)->files.resume); /* args.yaml describes the whole training */
+    att_training_close(&training);
+    recipe.files.initial_checkpoint = NULL;
+    recipe.files.experiment = "run"; /* as in args.yaml */
+    assert_int_equal(rename(folder, path_in(f, "moved", moved)), 0);
+    recipe.files.resume = moved;
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_OK);
+    assert_string_equal(att_training_recipe(training)->files.initial_checkpoint, initial);
+    assert_int_equal(att_training_run(training, NULL, NULL), ATT_OK);
+    assert_string_equal(att_training_recipe(training)->files.experiment, "moved");
+    att_training_close(&training);
+}
+
+static void null_is_refused(void **state)
+{
+    fixture *f = *state;
+    const att_recipe recipe = small_recipe(f);
+    att_training *training = NULL;
+    assert_int_equal(att_training_open(f->context, NULL, &training), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_training_open(f->context, &recipe, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_training_run(NULL, NULL, NULL), ATT_ERR_ARGUMENT);
+    att_training_close(&training);
+    att_training_close(NULL);
+}
+
 /* Each setting has one place. */
 static void a_setting_in_the_wrong_place_is_refused(void **state)
 {
@@ -363,7 +416,7 @@ static void texts_that_are_null_have_their_defaults(void **state)
     recipe.images.crop_mode = recipe.images.remode = NULL;
     recipe.train.optimizer = recipe.train.schedule = recipe.train.mixup_mode = recipe.train.weight_decay_on = NULL;
     recipe.measure.nodes = NULL;
-    recipe.files.output = "";
+    recipe.files.output = recipe.files.experiment = recipe.files.resume = recipe.files.initial_checkpoint = "";
     recipe.engine.backend = recipe.engine.amp_dtype = NULL;
     if (att_training_open(f->context, &recipe, &training) != ATT_OK)
         fail_msg("%s", att_context_message(f->context));
@@ -372,6 +425,7 @@ static void texts_that_are_null_have_their_defaults(void **state)
     assert_string_equal(filled->data.val_split, "validation");
     assert_string_equal(filled->files.output, "output/train");
     assert_string_equal(filled->engine.backend, "cpu");
+    assert_true(att_training_folder(training)->unnamed);
     att_training_close(&training);
 }
 
@@ -425,6 +479,8 @@ int main(void)
         fixture_test(initial_weights_are_not_overwritten),
         fixture_test(open_settings_are_filled_in),
         fixture_test(a_resume_with_other_settings_is_refused_at_once),
+        fixture_test(a_resume_of_another_run_is_refused),
+        fixture_test(null_is_refused),
         fixture_test(a_setting_in_the_wrong_place_is_refused),
         fixture_test(settings_of_train_reach_the_training),
         fixture_test(short_forms_of_options_are_moved_into_them),

@@ -48,7 +48,8 @@ typedef struct att_measuring_options {
     bool skip_corrupt;       /* as in att_evaluate_options; maps skip such images, too */
 
     const char *output; /* the folder that contains the runs. NULL: the records go to the checkpoint's folder if that
-                           is the folder of a run; otherwise nothing is recorded */
+                           is the folder of a run; otherwise nothing is recorded. "" in this member and in the next
+                           means NULL */
     const char *experiment; /* the folder of the records in `output`. NULL: the name of the checkpoint's file, or of its
                                folder if the file has a common name such as model or pytorch_model */
 

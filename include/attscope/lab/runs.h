@@ -30,7 +30,8 @@ ATT_API ATT_MUST_CHECK att_status att_run_owns(att_context *context, const char 
 /* Writes the path of the database to which the run in `folder` belongs: runs.sqlite in the parent folder. */
 ATT_API ATT_MUST_CHECK att_status att_run_database(att_context *context, const char *folder, char *path, size_t size);
 
-/* Where a training writes, and the checkpoint that it continues. Functions read it during the call only. */
+/* Where a training writes, and the checkpoint that it continues. Functions read it during the call only.
+ * An empty text means the same as NULL. */
 typedef struct att_run_place {
     const char *output;     /* the folder that contains the runs; required for a new run and for "auto" */
     const char *experiment; /* name of the run's folder in `output`; NULL: not given */

@@ -25,7 +25,8 @@
 extern "C" {
 #endif
 
-/* All arrays and texts must outlive the plan. */
+/* All arrays and texts must outlive the plan. For output, experiment and measure, "" means the
+ * same as NULL. */
 typedef struct att_sweep_options {
     const char *recipe;    /* YAML file with the settings of a training; required */
     const char *data;      /* the data set; NULL: data_dir of the recipe */

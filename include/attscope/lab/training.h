@@ -38,13 +38,15 @@ typedef struct att_training att_training;
  * The recipe's texts are not copied: they must outlive the training.
  *
  * To continue a training, set recipe->files.resume and use the settings with which the training began: read args.yaml
- * in its folder by att_recipe_read(). Other settings or other images are refused (ERR_MISMATCH).
+ * in its folder by att_recipe_read(). Other settings or other images are refused (ERR_MISMATCH), and a name or initial
+ * weights that are not those of the run (ERR_ARGUMENT). files.experiment and files.initial_checkpoint may be NULL.
  *
  * On success the caller owns *training and frees it by att_training_close() before the context. Errors: ERR_ARGUMENT
  * for wrong or contradictory settings and for unknown networks, instruments and optimisers; errors of opening data,
  * networks and checkpoints. */
 ATT_API ATT_MUST_CHECK att_status att_training_open(att_context *context, const att_recipe *recipe,
                                                     att_training **training);
+/* Does nothing for NULL and for a training that is NULL. */
 ATT_API void att_training_close(att_training **training);
 
 /* The recipe with missing values filled in (att_training_open()). */
@@ -68,7 +70,8 @@ typedef struct att_training_observer {
  * The run's files are created when the training begins (ATT_EVENT_RUN_BEGIN); a training that is refused before that
  * leaves existing files unchanged. observer and result may be NULL. observer->sink->close() is not called: the sink
  * remains the caller's. Errors: ERR_MISMATCH if another training has written checkpoints to the folder of a new run
- * since att_training_open(); those of att_train(). *result: see att_train(). */
+ * since att_training_open(); ERR_ARGUMENT, without a message, if training is NULL; those of att_train(). *result: see
+ * att_train(). */
 ATT_API att_status att_training_run(att_training *training, const att_training_observer *observer,
                                     att_train_result *result);
 
