@@ -11,8 +11,6 @@
 #include "sweep/plan.h"
 #include "training/network.h"
 
-enum { INSTRUMENTS = 31 }; /* more instruments than exist; a list names each at most once */
-
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
 /* The data sets of a setting, as opened by open_data(). */
@@ -111,53 +109,61 @@ static att_status compare_data(const att_sweep_plan *plan, int first, data_diges
 
 /* --- networks and instruments ------------------------------------------------------------------------------------- */
 
-/* The instruments to measure with. A list that means "all" is one item, since each network then gets those that fit. */
+/* The instruments to measure with. A list that means "all" is one item, since each network then gets those that fit.
+ * All memory is the plan's. */
 typedef struct instrument_list {
-    char text[ATT_SWEEP_LIST];
-    const char *items[INSTRUMENTS];
+    const char **items;
     int count;
     bool takes_all;
-    unsigned all;    /* one bit per item */
-    unsigned wanted; /* items for which the log reports settings that are measured without them */
 } instrument_list;
 
-static void split_list(const char *instruments, instrument_list *list)
+static att_status fail_list_memory(const att_sweep_plan *plan)
 {
-    snprintf(list->text, sizeof list->text, "%s", instruments);
-    list->takes_all = att_instruments_take_all(instruments);
-    for (char *at = list->text; at && list->count < INSTRUMENTS; list->count++) {
-        list->items[list->count] = at;
+    return att_fail_memory(plan->context, strlen(plan->measure), "a list of instruments");
+}
+
+static att_status split_list(att_sweep_plan *plan, instrument_list *list)
+{
+    char *at = att_arena_string(&plan->texts, plan->measure);
+    size_t most = 1;
+    for (const char *comma = plan->measure; (comma = strchr(comma, ',')) != NULL; comma++)
+        most++;
+    list->items = att_arena_allocate(&plan->texts, most * sizeof *list->items);
+    if (!at || !list->items)
+        return fail_list_memory(plan);
+    list->takes_all = att_instruments_take_all(plan->measure);
+    while (at) {
+        list->items[list->count++] = at;
         at = list->takes_all ? NULL : strchr(at, ',');
         if (at)
             *at++ = '\0';
     }
-    list->all = list->wanted = (1u << list->count) - 1;
+    return ATT_OK;
 }
 
-/* Sets in *finds the bit of each instrument that has something to observe in the network of plan->recipe. */
-static att_status check_network(att_sweep_plan *plan, const instrument_list *list, unsigned *finds)
+/* finds[k]: whether instrument k has something to observe in the network of plan->recipe. */
+static att_status check_network(att_sweep_plan *plan, const instrument_list *list, bool *finds)
 {
     att_trained_network network = {.context = plan->context};
     att_status status = att_trained_network_find(&plan->recipe, "", &network);
-    *finds = 0;
-    for (int i = 0; status == ATT_OK && i < list->count; i++) {
-        bool sees = false;
-        status = att_trained_network_sees(&plan->recipe, &network, list->items[i], &sees);
-        *finds |= (unsigned)sees << i;
-    }
+    for (int k = 0; status == ATT_OK && k < list->count; k++)
+        status = att_trained_network_sees(&plan->recipe, &network, list->items[k], &finds[k]);
     att_trained_network_free(&network);
     return status;
 }
 
-/* Returns the bits of the instruments that need labels. */
-static unsigned find_needing_labels(const att_sweep_plan *plan, const instrument_list *list)
+static bool needs_labels(const att_sweep_plan *plan, const char *item)
 {
-    unsigned needing_labels = 0;
     att_instrument_info info;
+    return att_instrument_find(plan->context, item, &info) && info.needs_labels;
+}
+
+static bool any_needs_labels(const att_sweep_plan *plan, const instrument_list *list)
+{
     for (int k = 0; k < list->count; k++)
-        if (att_instrument_find(plan->context, list->items[k], &info) && info.needs_labels)
-            needing_labels |= 1u << k;
-    return needing_labels;
+        if (needs_labels(plan, list->items[k]))
+            return true;
+    return false;
 }
 
 static bool is_item(const instrument_list *list, const char *instrument)
@@ -168,17 +174,31 @@ static bool is_item(const instrument_list *list, const char *instrument)
     return false;
 }
 
-/* Removes the instruments that need labels from a list that means "all". */
-static att_status leave_out_labels(const att_sweep_plan *plan, char measure[ATT_SWEEP_LIST])
+/* Frees the text and returns a copy in the plan's memory, or NULL if memory is exhausted. */
+static const char *keep_text(att_sweep_plan *plan, att_text *text)
+{
+    const char *copy = text->failed ? NULL : att_arena_string(&plan->texts, text->data ? text->data : "");
+    att_text_free(text);
+    return copy;
+}
+
+static void set_measure(att_sweep_plan *plan, int first, const char *measure)
+{
+    for (int i = first; i < first + plan->options.seed_count; i++)
+        plan->runs[i].measure = measure;
+}
+
+/* Removes the instruments that need labels from the setting's list, which means "all". */
+static att_status leave_out_labels(att_sweep_plan *plan, int first)
 {
     att_text text = {.context = plan->context};
-    att_text_append(&text, "%s", measure);
+    att_text_append(&text, "%s", plan->runs[first].measure);
     att_instruments_leave_out_labels(&text);
-    att_status status = text.failed ? att_fail_memory(plan->context, ATT_SWEEP_LIST, "a list of instruments") : ATT_OK;
-    if (status == ATT_OK)
-        snprintf(measure, ATT_SWEEP_LIST, "%s", text.data);
-    att_text_free(&text);
-    return status;
+    const char *measure = keep_text(plan, &text);
+    if (!measure)
+        return fail_list_memory(plan);
+    set_measure(plan, first, measure);
+    return ATT_OK;
 }
 
 static void log_without_labels(const att_sweep_plan *plan, int first, int network, const opened_data *opened,
@@ -196,41 +216,39 @@ static void log_without_labels(const att_sweep_plan *plan, int first, int networ
 /* If the network's classes differ from those of the images to measure, the setting is measured without the instruments
  * that need labels. If the caller named one of these, the sweep is refused. */
 static att_status check_classes(att_sweep_plan *plan, int first, const opened_data *opened, const instrument_list *list,
-                                unsigned *finds)
+                                bool *finds)
 {
     int network = (int)att_options_number(&plan->recipe.network.options, "num_classes", opened->classes);
-    unsigned needing_labels = find_needing_labels(plan, list);
-    if (att_dataset_fits_classes(opened->measured, network) || (needing_labels == 0 && !list->takes_all))
+    const bool needing_labels = any_needs_labels(plan, list);
+    if (att_dataset_fits_classes(opened->measured, network) || (!needing_labels && !list->takes_all))
         return ATT_OK;
-    if (needing_labels != 0 && plan->options.measure)
+    if (needing_labels && plan->options.measure)
         return att_dataset_check_classes(opened->measured, plan->context, network);
     log_without_labels(plan, first, network, opened, list);
-    *finds &= ~needing_labels;
-    for (int i = first; list->takes_all && i < first + plan->options.seed_count; i++)
-        ATT_TRY(leave_out_labels(plan, plan->runs[i].measure));
-    return ATT_OK;
+    for (int k = 0; k < list->count; k++)
+        finds[k] = finds[k] && !needs_labels(plan, list->items[k]);
+    return list->takes_all ? leave_out_labels(plan, first) : ATT_OK;
 }
 
-static void name_instruments(const instrument_list *list, unsigned which, char text[ATT_SWEEP_LIST])
+/* Restricts the setting's runs to the instruments in `finds`. The log names those that are left out, except those that
+ * no setting can use. */
+static att_status leave_out(att_sweep_plan *plan, int first, const instrument_list *list, const bool *finds,
+                            const bool *somewhere)
 {
-    size_t length = 0;
-    *text = '\0';
-    for (int i = 0; i < list->count; i++)
-        if (which >> i & 1)
-            length +=
-                (size_t)snprintf(text + length, ATT_SWEEP_LIST - length, "%s%s", length > 0 ? "," : "", list->items[i]);
-}
-
-/* Restricts the setting's runs to the instruments in `finds`. */
-static void leave_out(att_sweep_plan *plan, int first, const instrument_list *list, unsigned finds)
-{
-    char left[ATT_SWEEP_LIST];
-    for (int i = first; i < first + plan->options.seed_count; i++)
-        name_instruments(list, finds, plan->runs[i].measure);
-    name_instruments(list, list->wanted & ~finds, left);
-    if (*left)
+    att_text stays = {.context = plan->context}, left = {.context = plan->context};
+    for (int k = 0; k < list->count; k++) {
+        att_text *text = finds[k] ? &stays : &left;
+        if (finds[k] || somewhere[k])
+            att_text_append(text, "%s%s", text->length > 0 ? "," : "", list->items[k]);
+    }
+    const char *measure = keep_text(plan, &stays), *without = keep_text(plan, &left);
+    if (!measure || !without)
+        return fail_list_memory(plan);
+    set_measure(plan, first, measure);
+    if (*without)
         att_log(plan->context, ATT_LOG_INFO, "%s is measured without %s, which has nothing to observe there",
-                plan->runs[first].setting, left);
+                plan->runs[first].setting, without);
+    return ATT_OK;
 }
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
@@ -278,24 +296,34 @@ static bool is_to_do(const att_sweep_plan *plan, int first)
     return false;
 }
 
-/* Leaves each instrument out of the settings in which it has nothing to observe. Refuses instruments that the caller
- * named and that have nothing to observe in any setting, and settings without any instrument. */
-static att_status choose_instruments(att_sweep_plan *plan, instrument_list *list, const unsigned *finds)
+static int count_true(const bool *values, int count)
 {
-    const int seeds = plan->options.seed_count;
-    unsigned somewhere = 0;
-    for (int i = 0; i < plan->run_count; i += seeds)
-        somewhere |= finds[i];
-    for (int k = 0; k < list->count && plan->options.measure; k++)
-        if (!(somewhere >> k & 1))
+    int found = 0;
+    for (int k = 0; k < count; k++)
+        found += values[k];
+    return found;
+}
+
+/* Leaves each instrument out of the settings in which it has nothing to observe. Refuses instruments that the caller
+ * named and that have nothing to observe in any setting, and settings without any instrument. finds: a row of
+ * list->count values for each setting. */
+static att_status choose_instruments(att_sweep_plan *plan, const instrument_list *list, const bool *finds)
+{
+    const int seeds = plan->options.seed_count, settings = plan->run_count / seeds, count = list->count;
+    bool *somewhere = att_arena_allocate(&plan->texts, (size_t)count * sizeof *somewhere);
+    if (!somewhere)
+        return fail_list_memory(plan);
+    for (int i = 0; i < settings * count; i++)
+        somewhere[i % count] |= finds[i];
+    for (int k = 0; k < count && plan->options.measure; k++)
+        if (!somewhere[k])
             return refuse_instrument(plan, 0, list->items[k]);
-    list->wanted = somewhere;
-    for (int i = 0; i < plan->run_count; i += seeds)
-        if (finds[i] == 0)
-            return refuse_instrument(plan, i, list->items[0]);
-    for (int i = 0; i < plan->run_count; i += seeds)
-        if (finds[i] != list->all)
-            leave_out(plan, i, list, finds[i]);
+    for (int i = 0; i < settings; i++)
+        if (count_true(finds + i * count, count) == 0)
+            return refuse_instrument(plan, i * seeds, list->items[0]);
+    for (int i = 0; i < settings; i++)
+        if (count_true(finds + i * count, count) < count)
+            ATT_TRY(leave_out(plan, i * seeds, list, finds + i * count, somewhere));
     return ATT_OK;
 }
 
@@ -314,9 +342,9 @@ static bool is_data_varied(att_sweep_plan *plan)
     return false;
 }
 
-/* Checks a setting with a run to do. *finds: the bits of the instruments that have something to observe in it. */
+/* Checks a setting with a run to do. finds[k]: whether instrument k has something to observe in it. */
 static att_status check_setting(att_sweep_plan *plan, int first, opened_data *opened, const instrument_list *list,
-                                unsigned *finds)
+                                bool *finds)
 {
     att_status status = resolve_setting(plan, first);
     if (status == ATT_OK && !is_same_data(&opened->data, &plan->recipe.data))
@@ -330,22 +358,36 @@ static att_status check_setting(att_sweep_plan *plan, int first, opened_data *op
     return status == ATT_OK ? ATT_OK : refuse_measured(plan, first, status);
 }
 
-att_status att_plan_check(att_sweep_plan *plan)
+/* Writes to `finds` a row for each setting, as choose_instruments() reads it. */
+static att_status check_settings(att_sweep_plan *plan, const instrument_list *list, bool *finds)
 {
+    const int seeds = plan->options.seed_count;
     opened_data opened = {0};
-    instrument_list list = {0};
-    unsigned finds[ATT_SWEEP_MOST_RUNS];
-    att_status status = att_instruments_check(plan->context, plan->measure);
-    if (status == ATT_ERR_NOT_FOUND)
-        status = ATT_ERR_ARGUMENT;
-    split_list(plan->measure, &list);
-    for (int i = 0; status == ATT_OK && i < plan->run_count; i += plan->options.seed_count) {
-        finds[i] = list.all;
-        if (is_to_do(plan, i))
-            status = check_setting(plan, i, &opened, &list, &finds[i]);
+    att_status status = ATT_OK;
+    for (int i = 0; status == ATT_OK && i < plan->run_count / seeds; i++) {
+        bool *row = finds + i * list->count;
+        for (int k = 0; k < list->count; k++)
+            row[k] = true;
+        if (is_to_do(plan, i * seeds))
+            status = check_setting(plan, i * seeds, &opened, list, row);
     }
     att_dataset_close(&opened.measured);
-    return status == ATT_OK ? choose_instruments(plan, &list, finds) : status;
+    return status;
+}
+
+att_status att_plan_check(att_sweep_plan *plan)
+{
+    instrument_list list = {0};
+    att_status status = att_instruments_check(plan->context, plan->measure);
+    if (status != ATT_OK)
+        return status == ATT_ERR_NOT_FOUND ? ATT_ERR_ARGUMENT : status;
+    ATT_TRY(split_list(plan, &list));
+    bool *finds = att_arena_allocate(
+        &plan->texts, att_size_product((size_t)(plan->run_count / plan->options.seed_count), (size_t)list.count));
+    if (!finds)
+        return fail_list_memory(plan);
+    ATT_TRY(check_settings(plan, &list, finds));
+    return choose_instruments(plan, &list, finds);
 }
 
 att_status att_plan_check_images(att_sweep_plan *plan)

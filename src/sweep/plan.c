@@ -328,6 +328,6 @@ att_status att_plan_lay_out(att_sweep_plan *plan)
     att_ignored_flags_log(plan->context, &plan->ignored);
     log_settings(plan);
     for (int i = 0; i < plan->run_count; i++)
-        snprintf(plan->runs[i].measure, sizeof plan->runs[i].measure, "%s", plan->measure);
+        plan->runs[i].measure = plan->measure;
     return ATT_OK;
 }

@@ -7,7 +7,7 @@
 
 #include "core/memory.h"
 
-enum { ATT_SWEEP_AXES = 8, ATT_SWEEP_VALUES = 32, ATT_SWEEP_NAME = 200, ATT_SWEEP_FLAG = 64, ATT_SWEEP_LIST = 512 };
+enum { ATT_SWEEP_AXES = 8, ATT_SWEEP_VALUES = 32, ATT_SWEEP_NAME = 200, ATT_SWEEP_FLAG = 64 };
 
 /* A flag of the training with one value (--set) or several (--vary). */
 typedef struct att_sweep_axis {
@@ -23,7 +23,7 @@ typedef struct att_plan_run {
     uint64_t seed;
     int choice[ATT_SWEEP_AXES]; /* index of the value on each axis */
     const char *status;
-    char measure[ATT_SWEEP_LIST];
+    const char *measure; /* the instruments for this run */
     att_run_state found; /* the state that the records show */
     char failure[ATT_SWEEP_REASON];
 } att_plan_run;

@@ -1,6 +1,7 @@
 /* A sweep run by a program, in its own process or with its own steps. */
 #include <attscope/lab/sweep_plan.h>
 
+#include "measure/list.h"
 #include "training/small.h"
 
 static const uint64_t seeds[] = {1, 2};
@@ -350,6 +351,35 @@ static void lack_of_memory_keeps_the_results_of_finished_runs(void **state)
     att_context_destroy(&context);
 }
 
+static void the_list_of_instruments_has_no_limit(void **state)
+{
+    enum { COUNT = 40 };
+    static att_instrument own[COUNT]; /* copies of a built-in one with other names */
+    static char names[COUNT][32], list[COUNT * 32];
+    fixture *f = *state;
+    char path[160];
+    att_sweep_options options = small_sweep(f, path);
+    size_t before = att_context_allocations(f->context).bytes_now;
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "own_entropy_number_%d", i);
+        own[i] = att_instrument_entropy;
+        own[i].info.name = names[i];
+        assert_int_equal(att_instrument_register(f->context, &own[i]), ATT_OK);
+        strcat(strcat(list, i > 0 ? "," : ""), names[i]);
+    }
+    f->bytes_at_first += att_context_allocations(f->context).bytes_now - before;
+    options.measure = list;
+    options.vary_count = 0;
+    options.seed_count = 1;
+    att_sweep_plan *plan = open_plan(f, &options);
+    assert_string_equal(att_sweep_plan_at(plan, 0).measure, list);
+    assert_int_equal(att_sweep_plan_run(plan, NULL), ATT_OK);
+    assert_statuses(plan, "measured");
+    for (int i = 0; i < COUNT; i++)
+        assert_true(att_sweep_figure_find(att_sweep_plan_results(plan), 0, names[i], "blocks.0.attn", "mean").mean > 0);
+    att_sweep_plan_close(&plan);
+}
+
 static void runs_outside_the_plan_are_empty(void **state)
 {
     fixture *f = *state;
@@ -470,6 +500,7 @@ int main(void)
         fixture_test(progress_is_reported_and_stops),
         fixture_test(a_stop_keeps_the_results_of_finished_runs),
         fixture_test(lack_of_memory_keeps_the_results_of_finished_runs),
+        fixture_test(the_list_of_instruments_has_no_limit),
         fixture_test(runs_outside_the_plan_are_empty),
         fixture_test(null_is_refused),
         fixture_test(wrong_sweeps_are_refused_before_the_first_run),

@@ -71,9 +71,9 @@ typedef struct att_sweep_plan att_sweep_plan;
  * and checks the instruments, so that errors show before the first training. Writes no files. Settings with the same
  * meaning ("modules=se" and "modules=se:ratio=16") count as one. The log lists the settings, and the instruments that
  * are left out. On success the caller owns *plan and frees it with att_sweep_plan_close() before the context. Errors:
- * ERR_ARGUMENT (a required option is NULL; a flag or value that trainings do not have; a flag that
- * is given twice); ERR_MISMATCH (a run's folder
- * has records of other data); the errors of opening data sets and networks, with the setting in the message. */
+ * ERR_ARGUMENT (a required option is NULL; a flag or value that trainings do not have; a flag that is given twice);
+ * ERR_MISMATCH (a run's folder has records of other data); the errors of opening data sets and networks, with the
+ * setting in the message. */
 ATT_API ATT_MUST_CHECK att_status att_sweep_plan_open(att_context *context, const att_sweep_options *options,
                                                       att_sweep_plan **plan);
 ATT_API void att_sweep_plan_close(att_sweep_plan **plan);
