@@ -5,7 +5,7 @@
  * state and compute the figures at the end. Figures do not depend on threads; they depend on the batch size only as far
  * as the last bits of the network's results do.
  *
- *     att_measure *measure;
+ *     att_measure *measure = NULL;
  *     att_measure_create(att_model_graph(model), "entropy,nsi", "*", &measure);   before the plan is compiled
  *     ... att_session_run(session, batch); att_measure_observe(measure, session, batch, labels); ...
  *     for (int i = 0; i < att_measure_count(measure); i++) att_measurement m = att_measure_at(measure, i);
@@ -60,7 +60,7 @@ typedef struct att_instrument_info {
     const char *excluded;
 } att_instrument_info;
 /* The instruments of a context: the built-in ones, then the registered ones in the order of registration. context NULL:
- * the built-in ones. index: 0..count-1. */
+ * the built-in ones. index: 0..count-1; all zero for another index. */
 ATT_API int att_instrument_count(const att_context *context);
 ATT_API att_instrument_info att_instrument_at(const att_context *context, int index);
 /* Finds an instrument by name. Returns false if there is none. */
@@ -108,7 +108,8 @@ ATT_API att_status att_measure_observe(att_measure *measure, att_session *sessio
 ATT_API void att_measure_clear(att_measure *measure);
 
 /* The figures so far. They are ordered by instrument (as in `with`), statistic, node (in the network's order), and
- * head, with all heads together last. Without samples mean and deviation are NaN. Texts live as long as `measure`. */
+ * head, with all heads together last. Without samples mean and deviation are NaN. Texts live as long as `measure`.
+ * index: 0..count-1; all zero for another index. */
 ATT_API int att_measure_count(const att_measure *measure);
 ATT_API att_measurement att_measure_at(const att_measure *measure, int index);
 /* Returns all figures; valid until the next call for this `measure`. */
@@ -116,7 +117,7 @@ ATT_API const att_measurement *att_measure_all(att_measure *measure);
 /* Returns the figures that have samples, as an event needs them, and their number in *count; valid until the next call
  * for this `measure`. */
 ATT_API const att_measurement *att_measure_observed(att_measure *measure, int *count);
-/* The instruments of the measure, and their descriptions. */
+/* The instruments of the measure, and their descriptions; all zero for an index outside 0..count-1. */
 ATT_API int att_measure_instrument_count(const att_measure *measure);
 ATT_API att_instrument_info att_measure_instrument_at(const att_measure *measure, int index);
 

@@ -61,9 +61,9 @@ typedef struct att_model_info {
     double gmacs;      /* per image, forward */
     int height, width; /* sides of its images */
 } att_model_info;
-/* The variants, in the list's order; index: 0..count-1. parameters and gmacs are 0, because computing them means
- * building the graph, which is slow for big networks. att_model_count_cost() builds the network info->name and sets
- * both. Errors: those of att_model_create(). */
+/* The variants, in the list's order; index: 0..count-1, all zero for another index. parameters and gmacs are 0, because
+ * computing them means building the graph, which is slow for big networks. att_model_count_cost() builds the network
+ * info->name and sets both. Errors: those of att_model_create(). */
 ATT_API int att_model_count(void);
 ATT_API att_model_info att_model_at(int index);
 ATT_API att_status att_model_count_cost(att_context *context, att_model_info *info);

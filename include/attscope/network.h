@@ -1,6 +1,6 @@
 /* attscope/network.h - opens a network in one call and runs it.
  *
- *     att_network *network;
+ *     att_network *network = NULL;
  *     att_batch answer;
  *     if (att_network_open(context, "deit_tiny_patch16_224.safetensors", NULL, &network) == ATT_OK &&
  *         att_network_run_file(network, "cat.jpg", &answer) == ATT_OK)
@@ -25,9 +25,10 @@ typedef struct att_network att_network;
 
 /* The options are only read during the call. */
 typedef struct att_network_options {
-    const char *model; /* the network's name, if neither the file nor its side files give it; NULL: none */
+    const char *model; /* the network's name; it overrides the name in the file and its side files, and is ignored if a
+                          network's name is opened. NULL: the file gives the name */
     const att_option_values *options; /* options of the network; they override those of the file. NULL: none */
-    bool averaged;                    /* use the moving average of the weights. ERR_NOT_FOUND if there is none */
+    bool averaged;                    /* use the moving average of the file's weights. ERR_NOT_FOUND if there is none */
     bool test_images;    /* for pretrained weights: use the image size and crop with which timm's validate.py evaluates
                             them, unless `options` give img_size */
     uint64_t seed;       /* seed of the weights, if there is no file */
@@ -44,8 +45,8 @@ ATT_API att_network_options att_network_options_defaults(void);
  *   a network's name (att_model_resolve()), if no file or folder has this name. The weights are then random, drawn from
  *     options.seed, and the log says so: a name never loads pretrained weights.
  * options: NULL means the defaults. On success the caller owns *network and frees it with att_network_close(); the
- * context must outlive it. Errors: ERR_NOT_FOUND (none of these); ERR_ARGUMENT (`what` is NULL); errors of
- * att_tensors_open(), att_model_identify(), att_model_create() and att_model_load(). */
+ * context must outlive it. On failure *network is unchanged. Errors: ERR_NOT_FOUND (none of these); ERR_ARGUMENT
+ * (`what` is NULL); errors of att_tensors_open(), att_model_identify(), att_model_create() and att_model_load(). */
 ATT_API ATT_MUST_CHECK att_status att_network_open(att_context *context, const char *what,
                                                    const att_network_options *options, att_network **network);
 ATT_API void att_network_close(att_network **network);
@@ -54,11 +55,13 @@ ATT_API void att_network_close(att_network **network);
 ATT_API att_status att_network_find_file(att_context *context, const char *what, char *path, size_t size);
 /* Makes a network from an existing model and weights, such as a training's; both must outlive the network. Of the
  * options only backend and precision are used; NULL means the defaults. On success the caller owns *network and frees
- * it with att_network_close(). Errors: ERR_MEMORY. */
+ * it with att_network_close(); on failure *network is unchanged. The weights may change between runs: each run uses
+ * their present values. Errors: ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_network_wrap(const att_model *model, att_weights *weights,
                                                    const att_network_options *options, att_network **network);
 
-/* Properties of the network. The pointers live as long as the network. */
+/* Properties of the network. The pointers live as long as the network. Writing to the weights (attscope/weights.h)
+ * changes the answers of later runs. */
 ATT_API const char *att_network_path(const att_network *network);        /* path of the weights' file; NULL: no file */
 ATT_API const att_tensors *att_network_file(const att_network *network); /* NULL: no file */
 ATT_API const att_identity *att_network_identity(const att_network *network);
@@ -68,7 +71,9 @@ ATT_API const char *att_network_backend(const att_network *network);
 ATT_API att_precision att_network_precision(const att_network *network);
 ATT_API bool att_network_is_averaged(const att_network *network); /* the file's moving average is used */
 
-/* Returns the name of a class: from the file's training, else from the data set whose classes the network is known to
+/* Class names live until they are replaced or the network is closed.
+ *
+ * Returns the name of a class: from the file's training, else from the data set whose classes the network is known to
  * have (att_checkpoint_known_classes()). A synset is followed by its label: "n01440764 tench". NULL: unknown. */
 ATT_API const char *att_network_class_name(const att_network *network, int number);
 /* Returns all class names, by number, and their count (count may be NULL); NULL and *count 0 if they are unknown. */
@@ -90,7 +95,9 @@ ATT_API ATT_MUST_CHECK att_status att_network_set_class_names(att_network *netwo
  * can differ from it. */
 ATT_API att_preprocess att_network_trained_preprocess(const att_network *network);
 /* Returns the transform from images to the network's input, as att_network_evaluate() uses it.
- * att_network_set_preprocess() changes the preprocessing, except for sides and channels (ERR_MISMATCH). */
+ * att_network_set_preprocess() changes the preprocessing, except for sides and channels (ERR_MISMATCH). Errors, which
+ * leave the preprocessing unchanged: ERR_ARGUMENT if `preprocess` is NULL or a value is outside of its range, such as a
+ * std that is not positive or an unknown crop_mode. */
 ATT_API att_transform_options att_network_transform(const att_network *network);
 ATT_API att_status att_network_set_preprocess(att_network *network, const att_preprocess *preprocess);
 
@@ -123,7 +130,8 @@ ATT_API att_status att_network_run_file(att_network *network, const char *path, 
 
 /* Show the prediction for the first image of `answers` as att_task_write() and att_task_describe() do for the network's
  * task. options: NULL means att_answer_options_defaults(). If `options` has no class names, those of the network are
- * used (att_network_class_name()). */
+ * used (att_network_class_name()). Errors: as of those functions; ERR_MISMATCH also if the selected outputs do not
+ * include those that the task needs. */
 ATT_API att_status att_network_write(const att_network *network, const att_batch *answers,
                                      const att_answer_options *options, att_json_writer *writer);
 ATT_API att_status att_network_describe(const att_network *network, const att_batch *answers,
@@ -139,8 +147,9 @@ ATT_API ATT_MUST_CHECK att_status att_network_observe(att_network *network, cons
 /* Opens a data set for this network: one path as by att_dataset_open(), several as by att_dataset_open_images(). Class
  * folders are numbered by the class names of the file's training or, if the network is known to be for ImageNet-1k, by
  * its synsets, unless `options` give others. With options.unlabelled, images without classes are accepted if the path
- * has none with classes. The log says what was opened, and whether colours are dropped or missing. Errors: ERR_ARGUMENT
- * (several paths with a class map; count less than 1), those of the two functions. */
+ * has none with classes. The log says what was opened, and whether colours are dropped or missing. On success the
+ * caller owns *dataset and frees it by att_dataset_close(); it may outlive the network. On failure *dataset is
+ * unchanged. Errors: ERR_ARGUMENT (several paths with a class map; count less than 1), those of the two functions. */
 ATT_API ATT_MUST_CHECK att_status att_network_open_dataset(att_network *network, const char *const *paths, int count,
                                                            const att_dataset_options *options, att_dataset **dataset);
 /* Compares the classes of a data set with the network's. The log says if their numbers differ, and names the first

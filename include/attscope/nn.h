@@ -147,8 +147,8 @@ typedef struct att_module {
      *
      * Report failures with att_graph_fail() and return ATT_NONE. After any failure `branch` is ATT_NONE, which
      * operations accept; its shape then has rank 0. The graph fails with ERR_MISMATCH if the result has another shape
-     * than the branch, if a parameter is outside of the scope, or if `parameter` matches none of the parameters.
-     */
+     * than the branch, if a parameter is outside of the scope, or if there are parameters and `parameter` matches none
+     * of them. */
     att_value (*apply)(const att_scope *scope, const double *values, att_value branch, att_value identity);
 } att_module;
 

@@ -42,7 +42,7 @@ typedef struct att_task_info {
     int option_count;
 } att_task_info;
 /* The tasks of a context: the built-in ones, then the registered ones in the order of registration. context NULL: the
- * built-in ones. index: 0..count-1. */
+ * built-in ones. index: 0..count-1; all zero for another index. */
 ATT_API int att_task_count(const att_context *context);
 ATT_API att_task_info att_task_at(const att_context *context, int index);
 /* Fills *info for the task `name`. Errors: ERR_NOT_FOUND; the message lists the names. */
@@ -164,7 +164,8 @@ ATT_API void att_text_append(att_text *text, const char *format, ...) ATT_PRINTF
  * says so. */
 typedef struct att_task {
     /* info.name and info.head_scope: 1 to 23 letters, digits and underscores, the first a letter. Names of metrics are
-     * unique. No family and no other task has an option of the same key. */
+     * unique. No other task has an option of the same key, and neither has a family; the families' keys are compared
+     * when a network with the task is made, which is then refused (ERR_ARGUMENT). */
     att_task_info info;
 
     /* --- options: ATT_OPTION_AT() places those of info.options in a struct of this size --- */
@@ -174,12 +175,14 @@ typedef struct att_task {
 
     /* --- head --- */
     /* Adds the head and its outputs to the network. Parameters of the task's own head have the scope info.head_scope,
-     * which no family and no other task uses. Reports failures with att_graph_fail(). */
+     * which no family and no other task uses; the scopes of the family are compared when a network is made. At least
+     * one output is needed, and the name "loss" is not one. Reports failures with att_graph_fail(). */
     void (*head)(att_graph *graph, const att_backbone *backbone);
 
     /* --- targets --- */
-    /* Describes the targets of a sample and returns their number. The names of the targets live as long as the
-     * descriptor. */
+    /* Describes the targets of a sample and returns their number, 0..ATT_MAX_TARGETS. Every target has a name, which
+     * lives as long as the descriptor. A training is refused (ERR_ARGUMENT) if the loss reads a target that is missing
+     * here. */
     int (*fields)(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS]);
     /* As in att_target_rules, for these fields; `user` is the att_task_settings. fill() runs on the loader's threads.
      * mix may be NULL: targets cannot be mixed. */

@@ -153,7 +153,8 @@ ATT_API att_status att_flags_set(const att_flags *flags, const char *name, const
  * ERR_ARGUMENT if they contradict each other. */
 ATT_API att_status att_flags_complete(const att_flags *flags, void *values);
 
-/* Writes every value to `path`, with underscores in keys. Errors: see att_yaml_write(). */
+/* Writes the values of all rows, except those that are `once` or `old`, to `path`, with underscores in keys. Errors:
+ * ERR_ARGUMENT for a value that att_flags_check() would refuse; those of att_yaml_write(). */
 ATT_API att_status att_flags_write(const att_flags *flags, const void *values, const char *path);
 /* Applies the rules of the flags to values that a program stored in the struct directly: ranges, number of values, and
  * choices that are not advisory. Then replaces texts that are NULL by their defaults, and "" too if the row is not
@@ -171,13 +172,14 @@ typedef struct att_flag_place {
     const char *title; /* of the group */
 } att_flag_place;
 
+/* The rows; index: 0..count-1. All zero for another index. */
 ATT_API int att_flags_count(const att_flags *flags);
 ATT_API att_flag_place att_flags_at(const att_flags *flags, int index);
 /* Finds a row by its name or alias. */
 ATT_API att_flag_place att_flags_find(const att_flags *flags, const char *name);
 
-/* Formats a value as texts, one for each number. The elements of texts[] point into `numbers`, or at the value itself
- * if the value is a text. Returns the number of texts; 0: no value was given. */
+/* Formats a value as texts, one for each number; at most as many as the row takes. The elements of texts[] point into
+ * `numbers`, or at the value itself if the value is a text. Returns the number of texts; 0: no value was given. */
 enum { ATT_FLAG_VALUE_BYTES = ATT_OPTION_TEXT_BYTES };
 ATT_API int att_flag_format(const att_flag_place *place, const void *values,
                             char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES], const char *texts[ATT_MOST_REALS]);

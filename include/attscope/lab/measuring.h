@@ -1,7 +1,7 @@
 /* attscope/lab/measuring.h - measure a checkpoint on images and record the figures, in one call.
  *
  *     const char *data = "flowers";
- *     att_network *network;
+ *     att_network *network = NULL;
  *     att_measured found = {0};
  *     att_measuring_options options = att_measuring_options_defaults();
  *     options.with = "entropy,nsi";

@@ -4,6 +4,7 @@
  * the same on the command line of attscope train, in the args.yaml of a run and in att_flags_set().
  *
  *     att_recipe recipe;
+ *     att_training *training = NULL;
  *     att_recipe_default(context, &recipe);
  *     recipe.network.model = "vit_tiny_patch16_224";
  *     att_options_set(&recipe.network.options, "img_size", 64);
@@ -108,11 +109,12 @@ ATT_API att_status att_recipe_default(att_context *context, att_recipe *recipe);
 
 /* Reads a YAML file, such as the args.yaml of a run or of a timm training. Settings that the file lacks keep their
  * values in *recipe. On success texts in *recipe point into *yaml, which the caller owns and frees by
- * att_yaml_destroy() after the last use of the recipe. On failure *recipe and *yaml are unchanged. Errors: see
- * att_yaml_read() and att_flags_read(). */
+ * att_yaml_destroy() after the last use of the recipe. On failure *recipe and *yaml are unchanged. The former value of
+ * *yaml is neither read nor freed. Errors: see att_yaml_read() and att_flags_read(). */
 ATT_API ATT_MUST_CHECK att_status att_recipe_read(att_context *context, const char *path, att_recipe *recipe,
                                                   att_yaml **yaml);
-/* Writes every setting to a file that att_recipe_read() can read. Errors: see att_flags_write(). */
+/* Writes every setting that has a flag to a file that att_recipe_read() can read. Other members and options are left
+ * out, such as train.sinks. Errors, which leave the file unchanged: see att_flags_write(). */
 ATT_API att_status att_recipe_write(att_context *context, const char *path, const att_recipe *recipe);
 
 /* --- the flags of a recipe ---------------------------------------------------------------------------------------- */

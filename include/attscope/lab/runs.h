@@ -22,12 +22,15 @@ enum { ATT_RUN_PATH = 4096 }; /* bytes of a path, its NUL included */
 ATT_API bool att_run_is_folder(const char *folder);
 
 /* Sets *belongs to whether the file `checkpoint` is in the run's folder, or has the same bytes as a .safetensors file
- * in the folder. Files of the folder that cannot be read count as different. Errors: ERR_NOT_FOUND and ERR_IO if the
- * checkpoint or the folder cannot be read; ERR_ARGUMENT (NULL); ERR_MEMORY, ERR_STOPPED. */
+ * in the folder. For a path in the folder nothing is read: the file need not exist. Files of the folder that cannot be
+ * read count as different. Errors, if the path is elsewhere: ERR_NOT_FOUND or ERR_IO (the checkpoint cannot be read),
+ * ERR_IO (the folder cannot be read), ERR_MEMORY, ERR_STOPPED; always: ERR_ARGUMENT (NULL, or a path that is too long).
+ */
 ATT_API ATT_MUST_CHECK att_status att_run_owns(att_context *context, const char *folder, const char *checkpoint,
                                                bool *belongs);
 
-/* Writes the path of the database to which the run in `folder` belongs: runs.sqlite in the parent folder. */
+/* Writes the path of the database to which the run in `folder` belongs: runs.sqlite in the parent folder. Errors:
+ * ERR_ARGUMENT (`folder` is NULL, or `path` is too small). */
 ATT_API ATT_MUST_CHECK att_status att_run_database(att_context *context, const char *folder, char *path, size_t size);
 
 /* Where a training writes, and the checkpoint that it continues. Functions read it during the call only.

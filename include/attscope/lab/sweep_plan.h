@@ -4,6 +4,7 @@
  *     const char *const vary[] = {"modules=none,cb,cb_s"};
  *     const att_sweep_options options = {.recipe = "recipe.yaml", .data = "images", .seeds = seeds, .seed_count = 3,
  *                                        .vary = vary, .vary_count = 1, .output = "output"};
+ *     att_sweep_plan *plan = NULL;
  *     if (att_sweep_plan_open(context, &options, &plan) == ATT_OK)
  *         status = att_sweep_plan_run(plan, NULL);
  *     ... att_sweep_plan_results(plan) ...

@@ -1,7 +1,7 @@
 /* attscope/lab/training.h - trains a network as a recipe describes, and records the run in a folder.
  *
  *     att_recipe recipe;
- *     att_training *training;
+ *     att_training *training = NULL;
  *     att_train_result result;
  *     att_recipe_default(context, &recipe);
  *     recipe.network.model = "vit_tiny_patch16_224";
@@ -26,7 +26,9 @@ extern "C" {
 
 typedef struct att_training att_training;
 
-/* Prepares a training and checks everything that can be checked before the first update. Writes nothing.
+/* Prepares a training and checks the recipe, the network, its task and the data sets. Writes nothing and decodes no
+ * images for a new training: att_training_run() reports images that cannot be decoded and folders that cannot be
+ * written.
  *
  * Checks every member of the recipe by the rules of its flag. Then fills in missing values, in a copy that
  * att_training_recipe() returns and that args.yaml will hold:
@@ -41,7 +43,8 @@ typedef struct att_training att_training;
  * in its folder by att_recipe_read(). Other settings or other images are refused (ERR_MISMATCH), and a name or initial
  * weights that are not those of the run (ERR_ARGUMENT). files.experiment and files.initial_checkpoint may be NULL.
  *
- * On success the caller owns *training and frees it by att_training_close() before the context. Errors: ERR_ARGUMENT
+ * On success the caller owns *training and frees it by att_training_close() before the context. On failure
+ * *training is unchanged. Errors: ERR_ARGUMENT
  * for wrong or contradictory settings and for unknown networks, instruments and optimisers; errors of opening data,
  * networks and checkpoints. */
 ATT_API ATT_MUST_CHECK att_status att_training_open(att_context *context, const att_recipe *recipe,

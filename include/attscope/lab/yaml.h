@@ -46,7 +46,7 @@ ATT_API int att_yaml_count(const att_yaml *yaml);
 ATT_API att_yaml_entry att_yaml_at(const att_yaml *yaml, int index);
 
 /* Replaces the file at `path` in one step. att_yaml_read() reads the same entries back. Errors, which leave the file
- * unchanged: ERR_ARGUMENT (a text is not UTF-8); ERR_IO, ERR_MEMORY. */
+ * unchanged: ERR_ARGUMENT (a text is not UTF-8; `path` is NULL); ERR_IO, ERR_MEMORY. */
 ATT_API att_status att_yaml_write(att_context *context, const char *path, const att_yaml_entry *entries, int count);
 
 #ifdef __cplusplus
