@@ -41,6 +41,44 @@ static att_status find_initial(att_trained_network *n)
     return ATT_OK;
 }
 
+/* Returns the value of an option as one text. */
+static const char *format_option(const att_option *option, const att_option_values *values,
+                                 char texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES])
+{
+    const int count = att_option_format(option, values, texts);
+    if (count > 1)
+        snprintf(texts[0] + strlen(texts[0]), ATT_OPTION_TEXT_BYTES - strlen(texts[0]), " %.64s", texts[1]);
+    return count > 0 ? texts[0] : "";
+}
+
+/* Describes the first difference between the networks of the checkpoint and of the recipe. */
+static void describe_difference(const att_identity *own, att_trained_network *n)
+{
+    char stored[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], here[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
+    const att_family_info family = att_model_family_of(own->name);
+    if (strcmp(own->name, n->identity.name) != 0) {
+        snprintf(n->difference, sizeof n->difference, "its network is %s, here it is %s", own->name, n->identity.name);
+        return;
+    }
+    for (int i = 0; i < family.option_count && !*n->difference; i++) {
+        const att_option *option = &family.options[i];
+        if (!option->training && !att_option_same(option, &own->options, &n->identity.options))
+            snprintf(n->difference, sizeof n->difference, "its %s is \"%s\", here it is \"%s\"", option->key,
+                     format_option(option, &own->options, stored), format_option(option, &n->identity.options, here));
+    }
+}
+
+/* att_train_check() refuses another network, but names no option. */
+static att_status compare_networks(const att_tensors *file, att_trained_network *n)
+{
+    att_identity own;
+    if (!n->resumes || !n->progress.training)
+        return ATT_OK;
+    ATT_TRY(att_model_identify(n->context, file, n->checkpoint, NULL, NULL, &own));
+    describe_difference(&own, n);
+    return ATT_OK;
+}
+
 /* Identifies the network in the file. */
 static att_status identify(const att_tensors *file, const att_recipe_network *network, att_trained_network *n)
 {
@@ -51,7 +89,8 @@ static att_status identify(const att_tensors *file, const att_recipe_network *ne
     if (network->model)
         ATT_TRY(as_argument(att_model_resolve(n->context, network->model, &found)));
     ATT_TRY(att_model_identify(n->context, file, n->checkpoint, network->model, &network->options, &n->identity));
-    return att_checkpoint_describe(n->context, file, &n->progress);
+    ATT_TRY(att_checkpoint_describe(n->context, file, &n->progress));
+    return compare_networks(file, n);
 }
 
 /* The network's options come from the file. In a new training the number of classes comes from the recipe. */

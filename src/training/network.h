@@ -15,6 +15,8 @@ typedef struct att_trained_network {
     bool resumes;                  /* `checkpoint` is continued */
     att_identity identity;         /* of the checkpoint */
     att_checkpoint_info progress;  /* of the checkpoint's training */
+    /* How the network of a continued training differs from that of its checkpoint, for a message; "": not at all. */
+    char difference[ATT_OPTION_KEY + 2 * ATT_OPTION_TEXT_BYTES + 64];
     att_preprocess preprocess;
     att_model *model;
     att_weights *weights;

@@ -148,7 +148,11 @@ static att_status fill_weights(att_training *t)
 {
     att_train_data data = data_of(t);
     att_train_options options = options_of(t);
-    ATT_TRY(att_train_check(t->network.model, t->network.weights, &data, &options));
+    att_status status = att_train_check(t->network.model, t->network.weights, &data, &options);
+    if (status == ATT_ERR_MISMATCH && *t->network.difference)
+        return att_fail(t->context, status, "%s cannot be resumed exactly: %s", t->folder.resume,
+                        t->network.difference);
+    ATT_TRY(status);
     return att_trained_network_fill(&t->recipe, &t->network);
 }
 

@@ -222,6 +222,47 @@ static void a_resume_with_other_settings_is_refused_at_once(void **state)
     assert_message_has(f, "cannot be resumed exactly: its lr is \"0.001\", here it is \"0.002\"");
 }
 
+/* The message names the option of the network, or the network, that differs. */
+static void a_resume_with_another_network_is_refused(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    att_training *training = NULL;
+    listener l = {0};
+    static const char *const keys[] = {"depth", "num_heads", "in_chans"};
+    static const char *const parts[] = {"exactly: its depth is \"2\", here it is \"3\"",
+                                        "exactly: its num_heads is \"2\", here it is \"4\"",
+                                        "exactly: its in_chans is \"1\", here it is \"3\""};
+    static const double values[] = {3, 4, 3};
+    recipe.train.epochs = 1;
+    assert_int_equal(run(f, &recipe, &l, NULL), ATT_OK);
+    recipe.files.resume = "auto";
+    for (int i = 0; i < 3; i++) {
+        att_recipe other = recipe;
+        att_options_set(&other.network.options, keys[i], values[i]);
+        assert_int_equal(att_training_open(f->context, &other, &training), ATT_ERR_MISMATCH);
+        assert_message_has(f, parts[i]);
+    }
+    recipe.network.model = "deit_tiny_patch16_224";
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH);
+    assert_message_has(f, "its network is vit_tiny_patch16_224, here it is deit_tiny_patch16_224");
+}
+
+/* The data has fewer classes than the network. */
+static void a_resume_keeps_the_number_of_classes(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    listener l = {0};
+    recipe.train.epochs = 1;
+    att_options_set(&recipe.network.options, "num_classes", CLASSES + 1);
+    assert_int_equal(run(f, &recipe, &l, NULL), ATT_OK);
+    recipe.files.resume = "auto";
+    att_options_unset(&recipe.network.options, "num_classes");
+    if (run(f, &recipe, &l, NULL) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+}
+
 /* A resume keeps the name and the initial weights of the run. */
 static void a_resume_of_another_run_is_refused(void **state)
 {
@@ -479,6 +520,8 @@ int main(void)
         fixture_test(initial_weights_are_not_overwritten),
         fixture_test(open_settings_are_filled_in),
         fixture_test(a_resume_with_other_settings_is_refused_at_once),
+        fixture_test(a_resume_with_another_network_is_refused),
+        fixture_test(a_resume_keeps_the_number_of_classes),
         fixture_test(a_resume_of_another_run_is_refused),
         fixture_test(null_is_refused),
         fixture_test(a_setting_in_the_wrong_place_is_refused),
