@@ -35,32 +35,46 @@ static bool may_change(const char *key)
     return false;
 }
 
-static const char *first_value(const att_yaml_entry *entry)
+static bool is_same_value(const att_yaml_entry *before, const char *const *values, int count)
 {
-    return entry->value_count > 0 ? entry->values[0] : "nothing";
-}
-
-static bool is_same_entry(const att_yaml_entry *a, const att_yaml_entry *b)
-{
-    bool same = a->value_count == b->value_count;
-    for (int i = 0; same && i < a->value_count; i++)
-        same = strcmp(a->values[i], b->values[i]) == 0;
+    bool same = before->value_count == count;
+    for (int i = 0; same && i < count; i++)
+        same = strcmp(before->values[i], values[i]) == 0;
     return same;
 }
 
-/* Ignores settings that only one of the files has: another version of the program wrote the other file. */
-static att_status compare(const att_sweep_plan *plan, const att_plan_run *run, const att_yaml *before,
-                          const att_yaml *now)
+/* Compares the flag that the entry names with its value in plan->recipe. */
+static att_status compare_entry(const att_sweep_plan *plan, const att_plan_run *run, const att_yaml_entry *before)
 {
-    for (int i = 0; i < att_yaml_count(before); i++)
-        for (int k = 0; k < att_yaml_count(now); k++) {
-            att_yaml_entry a = att_yaml_at(before, i), b = att_yaml_at(now, k);
-            if (strcmp(a.key, b.key) == 0 && !may_change(a.key) && !is_same_entry(&a, &b))
-                return att_fail(plan->context, ATT_ERR_MISMATCH,
-                                "%s was begun with %s: %s, here it is %s; use another --experiment to keep both",
-                                run->folder, a.key, first_value(&a), first_value(&b));
-        }
-    return ATT_OK;
+    const att_flag_place place = att_flags_find(plan->flags, before->key);
+    char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
+    const char *values[ATT_MOST_REALS];
+    if (!place.flag || place.flag->old || may_change(before->key))
+        return ATT_OK;
+    int count = att_flag_format(&place, &plan->recipe, numbers, values);
+    if (is_same_value(before, values, count))
+        return ATT_OK;
+    return att_fail(plan->context, ATT_ERR_MISMATCH,
+                    "%s was begun with %s: %s, here it is %s; use another --experiment to keep both", run->folder,
+                    before->key, before->value_count > 0 ? before->values[0] : "nothing",
+                    count > 0 ? values[0] : "nothing");
+}
+
+att_status att_plan_compare(att_sweep_plan *plan, const att_plan_run *run)
+{
+    char path[ATT_RUN_PATH];
+    att_yaml *before = NULL;
+    ATT_TRY(att_plan_build_recipe(plan, run));
+    ATT_TRY(att_path_join(plan->context, run->folder, "recipe.yaml", path, sizeof path));
+    if (!att_file_exists(path) || !att_file_exists_in(run->folder, "metrics.jsonl"))
+        return ATT_OK;
+    att_status status = att_yaml_read(plan->context, path, &before);
+    for (int i = 0; status == ATT_OK && i < att_yaml_count(before); i++) {
+        const att_yaml_entry entry = att_yaml_at(before, i);
+        status = compare_entry(plan, run, &entry);
+    }
+    att_yaml_destroy(&before);
+    return status;
 }
 
 void att_plan_advise_removal(const att_sweep_plan *plan, const att_plan_run *run)
@@ -78,42 +92,28 @@ void att_plan_mark_damaged(const att_sweep_plan *plan, att_plan_run *run)
     att_plan_advise_removal(plan, run);
 }
 
-/* If the file at before_path is damaged, only this run fails, not the sweep. */
-static att_status compare_files(const att_sweep_plan *plan, att_plan_run *run, const char *before_path,
-                                const char *now_path)
+/* Writes the recipe of att_plan_compare() to recipe.yaml. */
+static att_status write_recipe(const att_sweep_plan *plan, const att_plan_run *run)
 {
-    att_yaml *before = NULL, *now = NULL;
-    att_status status = att_yaml_read(plan->context, before_path, &before);
-    if (status == ATT_ERR_MEMORY)
-        return status;
-    if (status != ATT_OK) {
-        att_plan_mark_damaged(plan, run);
-        return ATT_OK;
-    }
-    status = att_yaml_read(plan->context, now_path, &now);
-    if (status == ATT_OK)
-        status = compare(plan, run, before, now);
-    att_yaml_destroy(&now);
-    att_yaml_destroy(&before);
+    char path[ATT_RUN_PATH], fresh[ATT_RUN_PATH];
+    ATT_TRY(att_path_join(plan->context, run->folder, "recipe.yaml", path, sizeof path));
+    ATT_TRY(att_path_join(plan->context, run->folder, "recipe.new.yaml", fresh, sizeof fresh));
+    att_status status = att_flags_write(plan->flags, &plan->recipe, fresh);
+    if (status == ATT_OK && rename(fresh, path) != 0)
+        status = att_fail(plan->context, ATT_ERR_IO, "%s: %s", path, strerror(errno));
+    if (status != ATT_OK)
+        unlink(fresh);
     return status;
 }
 
 att_status att_plan_write(att_sweep_plan *plan, att_plan_run *run)
 {
-    char path[ATT_RUN_PATH], fresh[ATT_RUN_PATH];
     ATT_TRY(att_file_make_folders(plan->context, run->folder));
-    ATT_TRY(att_plan_build_recipe(plan, run));
-    ATT_TRY(att_path_join(plan->context, run->folder, "recipe.yaml", path, sizeof path));
-    ATT_TRY(att_path_join(plan->context, run->folder, "recipe.new.yaml", fresh, sizeof fresh));
-    att_status status = att_flags_write(plan->flags, &plan->recipe, fresh);
-    if (status == ATT_OK && att_file_exists(path) && att_file_exists_in(run->folder, "metrics.jsonl"))
-        status = compare_files(plan, run, path, fresh);
-    bool replaces = status == ATT_OK && strcmp(run->status, "failed") != 0;
-    if (replaces && rename(fresh, path) != 0) {
-        replaces = false;
-        status = att_fail(plan->context, ATT_ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    if (!replaces)
-        unlink(fresh);
-    return status;
+    att_status status = att_plan_compare(plan, run);
+    if (status == ATT_OK)
+        return write_recipe(plan, run);
+    if (status == ATT_ERR_MISMATCH || status == ATT_ERR_MEMORY)
+        return status;
+    att_plan_mark_damaged(plan, run);
+    return ATT_OK;
 }

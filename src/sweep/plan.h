@@ -56,9 +56,12 @@ att_status att_plan_build_recipe(att_sweep_plan *plan, const att_plan_run *run);
 /* Makes the sweep's folder and locks it against other sweeps. On success *lock is a file descriptor; closing it ends
  * the lock. */
 att_status att_plan_lock(att_sweep_plan *plan, int *lock);
-/* Makes the run's folder and writes recipe.yaml with all settings of its training. A run that began with other settings
- * is refused, except for settings that do not change the weights. A run whose recipe.yaml is damaged gets the status
- * "failed", and the log has the reason. */
+/* Refuses a run that began with other settings (ERR_MISMATCH), except for settings that do not change the weights.
+ * Settings that only one version of the program has are ignored. Makes plan->recipe the recipe of the run. Other errors
+ * than ERR_MEMORY mean that the run's recipe.yaml is damaged. */
+att_status att_plan_compare(att_sweep_plan *plan, const att_plan_run *run);
+/* Makes the run's folder and, after att_plan_compare(), writes recipe.yaml with all settings of its training. A run
+ * whose recipe.yaml is damaged gets the status "failed", and the log has the reason. */
 att_status att_plan_write(att_sweep_plan *plan, att_plan_run *run);
 /* Logs, after a message about a damaged file, which folder to remove to repeat the run. */
 void att_plan_advise_removal(const att_sweep_plan *plan, const att_plan_run *run);

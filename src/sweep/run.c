@@ -189,9 +189,21 @@ static att_status find_states(att_sweep_plan *plan)
     return ATT_OK;
 }
 
+/* Refuses runs that began with other settings. A damaged recipe.yaml is reported later. */
+static att_status compare_begun(att_sweep_plan *plan)
+{
+    for (int i = 0; i < plan->run_count; i++) {
+        att_status status = att_plan_compare(plan, &plan->runs[i]);
+        if (status == ATT_ERR_MISMATCH || status == ATT_ERR_MEMORY)
+            return status;
+    }
+    return ATT_OK;
+}
+
 static att_status prepare(att_sweep_plan *plan)
 {
     ATT_TRY(att_plan_lay_out(plan));
+    ATT_TRY(compare_begun(plan));
     ATT_TRY(find_states(plan));
     ATT_TRY(att_plan_check(plan));
     ATT_TRY(find_states(plan)); /* again, because att_plan_check() may have left out instruments */

@@ -37,6 +37,15 @@ static void assert_statuses(const att_sweep_plan *plan, const char *status)
         assert_string_equal(att_sweep_plan_at(plan, i).status, status);
 }
 
+static void assert_file_is(const fixture *f, const char *name, const char *before, size_t before_size)
+{
+    size_t size;
+    char *now = read_all(f, name, &size);
+    assert_int_equal(size, before_size);
+    assert_memory_equal(now, before, size);
+    free(now);
+}
+
 static void two_settings_are_trained_and_measured(void **state)
 {
     fixture *f = *state;
@@ -71,6 +80,38 @@ static void two_settings_are_trained_and_measured(void **state)
     /* The same sweep again finds all runs done. */
     plan = open_plan(f, &options);
     assert_statuses(plan, "measured");
+    att_sweep_plan_close(&plan);
+}
+
+static void runs_begun_with_other_settings_are_refused(void **state)
+{
+    fixture *f = *state;
+    char path[160], recipe[160];
+    static const char *const epochs[] = {"epochs=3"}, *const workers[] = {"workers=2"};
+    att_sweep_options options = small_sweep(f, path);
+    options.vary_count = 0;
+    options.seed_count = 1;
+    att_sweep_plan *plan = open_plan(f, &options);
+    assert_int_equal(att_sweep_plan_run(plan, NULL), ATT_OK);
+    att_sweep_plan_close(&plan);
+    options.set_count = 1;
+    options.set = epochs;
+    assert_int_equal(att_sweep_plan_open(f->context, &options, &plan), ATT_ERR_MISMATCH);
+    assert_null(plan);
+    assert_message_has(f, "tiny-seed1 was begun with epochs: 1, here it is 3");
+    options.set = workers; /* does not change the weights */
+    plan = open_plan(f, &options);
+    assert_statuses(plan, "measured");
+
+    /* A damaged recipe.yaml makes its run fail, and is kept. */
+    FILE *file = fopen(path_in(f, "tiny/tiny-seed1/recipe.yaml", recipe), "w");
+    assert_non_null(file);
+    fputs("[[", file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(att_sweep_plan_run(plan, NULL), ATT_OK);
+    assert_statuses(plan, "failed");
+    assert_file_is(f, "tiny/tiny-seed1/recipe.yaml", "[[", 2);
+    assert_false(exists(f, "tiny/tiny-seed1/recipe.new.yaml"));
     att_sweep_plan_close(&plan);
 }
 
@@ -246,15 +287,6 @@ static void progress_is_reported_and_stops(void **state)
 static bool is_asked_to_stop(void *user)
 {
     return *(const bool *)user;
-}
-
-static void assert_file_is(const fixture *f, const char *name, const char *before, size_t before_size)
-{
-    size_t size;
-    char *now = read_all(f, name, &size);
-    assert_int_equal(size, before_size);
-    assert_memory_equal(now, before, size);
-    free(now);
 }
 
 static void a_stop_keeps_the_results_of_finished_runs(void **state)
@@ -494,6 +526,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(two_settings_are_trained_and_measured),
+        fixture_test(runs_begun_with_other_settings_are_refused),
         fixture_test(a_run_that_fails_leaves_the_others_alone),
         fixture_test(a_stop_ends_the_sweep),
         fixture_test(a_program_trains_with_the_recipe_of_the_step),

@@ -12,8 +12,9 @@
  *
  * Each combination of the varied values is a setting. A run trains one setting with one seed, then measures the last
  * checkpoint on the test split. The run's folder is OUTPUT/EXPERIMENT/FLAG=VALUE-seedS; sweep.json in the folder above
- * describes all runs (attscope/lab/sweep.h). These folders hold the whole state of a sweep. A later call, also in
- * another process, continues stopped runs, repeats failed ones, and adds runs for new seeds and values.
+ * describes the runs of the last call (attscope/lab/sweep.h). These folders hold the whole state of a sweep. A later
+ * call, also in another process, continues stopped runs, repeats failed ones, and adds runs for new seeds and values.
+ * Runs of earlier calls stay in sweep.json only if the later call names their seeds and values, too.
  */
 #ifndef ATTSCOPE_LAB_SWEEP_PLAN_H
 #define ATTSCOPE_LAB_SWEEP_PLAN_H
@@ -73,8 +74,8 @@ typedef struct att_sweep_plan att_sweep_plan;
  * meaning ("modules=se" and "modules=se:ratio=16") count as one. The log lists the settings, and the instruments that
  * are left out. On success the caller owns *plan and frees it with att_sweep_plan_close() before the context. Errors:
  * ERR_ARGUMENT (a required option is NULL; a flag or value that trainings do not have; a flag that is given twice);
- * ERR_MISMATCH (a run's folder has records of other data); the errors of opening data sets and networks, with the
- * setting in the message. */
+ * ERR_MISMATCH (a run's folder has records of other data, or a training with other settings); the errors of opening
+ * data sets and networks, with the setting in the message. */
 ATT_API ATT_MUST_CHECK att_status att_sweep_plan_open(att_context *context, const att_sweep_options *options,
                                                       att_sweep_plan **plan);
 ATT_API void att_sweep_plan_close(att_sweep_plan **plan);
