@@ -66,7 +66,10 @@ void att_slot_free(att_slot *slot)
 
 const char *att_slot_reason(const att_slot_failure *failure)
 {
-    return failure->reason ? failure->reason : "an image could not be read";
+    if (failure->reason)
+        return failure->reason;
+    return failure->status == ATT_ERR_MEMORY ? "out of memory while an image was read"
+                                             : "an image could not be read, and there was no memory for the reason";
 }
 
 int att_slot_failed(const att_slot *slot, int size)

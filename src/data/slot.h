@@ -32,6 +32,7 @@ void *att_slot_row(const att_slot *slot, int field, int sample);
 void att_slot_reset(att_slot *slot, int missing);
 void att_slot_free(att_slot *slot);
 
+/* Returns the failure's message, or a sentence by its status if there was no memory for the message. */
 const char *att_slot_reason(const att_slot_failure *failure);
 /* Number of failures among the first `size` images. */
 int att_slot_failed(const att_slot *slot, int size);

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "data/labels.h"
 #include "data/pictures.h"
+#include "data/slot.h"
 #include "io/jpeg.h"
 
 enum { IMAGES = 50, BATCH = 8, SIDE = PICTURE_SIDE, FLOATS = SIDE * SIDE };
@@ -423,6 +424,16 @@ static void wrong_options_are_refused(void **state)
     att_dataset_close(&dataset);
 }
 
+static void failures_without_a_message_are_told_by_status(void **state)
+{
+    (void)state;
+    att_slot_failure failure = {.status = ATT_ERR_MEMORY};
+    assert_string_equal(att_slot_reason(&failure), "out of memory while an image was read");
+    failure.status = ATT_ERR_FORMAT;
+    assert_string_equal(att_slot_reason(&failure),
+                        "an image could not be read, and there was no memory for the reason");
+}
+
 static att_dataset *memory_set;
 
 static att_status load_all(scratch *self)
@@ -462,6 +473,7 @@ int main(void)
         scratch_test(partly_decoded_photographs_equal_whole_ones),
         scratch_test(many_workers_read_one_archive),
         scratch_test(wrong_options_are_refused),
+        scratch_test(failures_without_a_message_are_told_by_status),
         scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
