@@ -30,6 +30,7 @@ struct att_context {
     bool stop_held;
     atomic_size_t bytes_now, bytes_peak;
     atomic_uint_fast64_t calls;
+    atomic_bool refused_by_limit; /* why the last allocation failed: the memory limit, or the system */
 };
 
 /* Stored in front of every block, so that att_free() and att_reallocate() know the block's size. */
@@ -227,6 +228,10 @@ att_status att_fail_memory(att_context *context, size_t bytes, const char *what)
     char wanted[24], now[24], limit[24];
     att_allocation_count count = att_context_allocations(context);
     att_size_format(bytes, wanted, sizeof wanted);
+    /* The failed allocation may have been larger than `bytes`, and memory may have been freed since. */
+    if (bytes <= att_memory_left(context) && atomic_load(&context->refused_by_limit))
+        return att_fail(context, ATT_ERR_MEMORY, "out of memory: no memory for %s within the limit of %s", what,
+                        att_size_format(count.bytes_limit, limit, sizeof limit));
     if (bytes <= att_memory_left(context))
         return att_fail(context, ATT_ERR_MEMORY, "out of memory: the system refused %s for %s", wanted, what);
     return att_fail(context, ATT_ERR_MEMORY, "out of memory: cannot allocate %s for %s (%s of at most %s are in use)",
@@ -300,13 +305,17 @@ void *att_reallocate(att_context *context, void *block, size_t size)
         return NULL;
     block_header *old = block ? (block_header *)block - 1 : NULL;
     size_t old_size = old ? old->size : 0;
-    if (size > old_size && size - old_size > att_memory_left(context))
+    if (size > old_size && size - old_size > att_memory_left(context)) {
+        atomic_store(&context->refused_by_limit, true);
         return NULL;
+    }
     atomic_fetch_add(&context->calls, 1);
     block_header *header = context->settings.allocate(context->settings.allocate_user, old,
                                                       old ? old_size + sizeof *old : 0, size + sizeof *header);
-    if (!header)
+    if (!header) {
+        atomic_store(&context->refused_by_limit, false);
         return NULL;
+    }
     header->size = size;
     count_bytes(context, size, old_size);
     return header + 1;

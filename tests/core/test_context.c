@@ -89,7 +89,8 @@ static void nothing_goes_beyond_the_limit(void **state)
     assert_null(att_reallocate(context, block, 1 << 20));
     assert_non_null(block = att_reallocate(context, block, 1 << 19));
     assert_int_equal(att_fail_memory(context, 1000, "a test"), ATT_ERR_MEMORY);
-    assert_string_equal(att_context_message(context), "out of memory: the system refused 1000 bytes for a test");
+    assert_string_equal(att_context_message(context),
+                        "out of memory: no memory for a test within the limit of 1.0 MiB");
     att_free(context, block);
     assert_int_equal(att_context_allocations(context).bytes_now, before.bytes_now);
     att_context_destroy(&context);
@@ -220,6 +221,24 @@ static void creation_survives_failing_allocations(void **state)
     }
 }
 
+static void a_refusal_of_the_system_is_told_from_the_limit(void **state)
+{
+    (void)state;
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1;
+    settings.memory_limit = 1 << 20;
+    settings.allocate = failing_allocate;
+    allowed = 1000;
+    att_context *context;
+    assert_int_equal(att_context_create_with(&settings, NULL, &context), ATT_OK);
+    assert_null(att_allocate(context, 1 << 20));
+    allowed = 0;
+    assert_null(att_allocate(context, 1000));
+    assert_int_equal(att_fail_memory(context, 1000, "a test"), ATT_ERR_MEMORY);
+    assert_string_equal(att_context_message(context), "out of memory: the system refused 1000 bytes for a test");
+    att_context_destroy(&context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +252,7 @@ int main(void)
         cmocka_unit_test(shapes_are_counted_formatted_and_compared),
         cmocka_unit_test(statuses_have_names),
         cmocka_unit_test(creation_survives_failing_allocations),
+        cmocka_unit_test(a_refusal_of_the_system_is_told_from_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
