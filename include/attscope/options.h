@@ -84,8 +84,8 @@ typedef struct att_option_value {
 /* Values by key. A missing key means that no value was given. */
 typedef struct att_option_values {
     int count;
-    bool overflowed; /* set if a value was dropped: a key or text that is too long, or too many keys. Functions that
-                        read the values then refuse them */
+    bool overflowed; /* set if a value was dropped: a key or text that is too long or NULL, or too many keys. Functions
+                        that read the values then refuse them, as they refuse a key that `items` has twice */
     att_option_value items[ATT_MOST_OPTIONS];
 } att_option_values;
 

@@ -26,7 +26,7 @@ static int index_of(const att_option_values *values, const char *key)
  * and returns NULL. */
 static att_option_value *entry_of(att_option_values *values, const char *key)
 {
-    int i = index_of(values, key);
+    int i = key ? index_of(values, key) : ATT_MOST_OPTIONS;
     if (i == ATT_MOST_OPTIONS || strlen(key) >= ATT_OPTION_KEY) {
         values->overflowed = true;
         return NULL;
@@ -63,7 +63,7 @@ void att_options_set_text(att_option_values *values, const char *key, const char
     att_option_value *entry = entry_of(values, key);
     if (!entry)
         return;
-    if (strlen(text) >= sizeof entry->text)
+    if (!text || strlen(text) >= sizeof entry->text)
         values->overflowed = true;
     else
         memcpy(entry->text, text, strlen(text) + 1);
@@ -309,13 +309,23 @@ void att_options_clear(const att_option_table *table, void *owner)
         store_member(&table->options[i], NULL, (char *)owner + table->options[i].offset);
 }
 
+/* An alias and its key may both have been given. */
+static att_status check_unique(att_context *context, const att_option_values *values)
+{
+    for (int i = 0; i < values->count; i++)
+        if (index_of(values, values->items[i].key) != i)
+            return att_fail(context, ATT_ERR_ARGUMENT, "the option %s is given twice", values->items[i].key);
+    return ATT_OK;
+}
+
 att_status att_options_read(att_context *context, const att_option_table *table, const att_option_values *values,
                             void *owner)
 {
     if (values->overflowed)
         return att_fail(context, ATT_ERR_ARGUMENT,
-                        "an option is longer than %d bytes, or there are more than %d options",
+                        "an option is NULL or longer than %d bytes, or there are more than %d options",
                         ATT_OPTION_TEXT_BYTES - 1, ATT_MOST_OPTIONS);
+    ATT_TRY(check_unique(context, values));
     for (int i = 0; i < table->count; i++) {
         const att_option *option = &table->options[i];
         const att_option_value *value = att_options_find(values, option->key);

@@ -198,6 +198,18 @@ static void values_that_do_not_fit_are_refused(void **state)
     att_options_set(&values, text + sizeof text - ATT_OPTION_KEY - 1, 1);
     assert_true(values.overflowed);
     values = att_options_none();
+    att_options_set(&values, NULL, 1);
+    assert_true(values.overflowed && values.count == 0);
+    values = att_options_none();
+    att_options_set_text(&values, "word", NULL);
+    assert_true(values.overflowed);
+    values = att_options_none();
+    att_options_set_text(&values, "word", "7");
+    values.items[1] = values.items[0];
+    values.count = 2;
+    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_context_message(*state), "the option word is given twice");
+    values = att_options_none();
     att_options_set_text(&values, "word", "7777777");
     assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_OK);
     att_options_set_text(&values, "word", "88888888");
