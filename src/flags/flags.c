@@ -115,6 +115,8 @@ static void fill(att_flags *flags)
 
 att_status att_flags_create(att_context *context, const att_flags_options *options, att_flags **flags)
 {
+    ATT_TRY(att_require(context, options, "the groups of a table of flags"));
+    ATT_TRY(att_require(context, flags, "the place for a table of flags"));
     att_flags *made = att_allocate(context, sizeof *made);
     if (made) {
         made->context = context;

@@ -147,10 +147,16 @@ att_status att_flags_parse(const att_flags *flags, int argc, char **argv, void *
 
 att_status att_flags_set(const att_flags *flags, const char *name, const char *text, void *values)
 {
-    att_named_flag named = att_flags_by_name(flags, name);
     char copy[ATT_FLAG_TEXT_BYTES], shown[ATT_UNKNOWN_NAME + 4];
     const char *parts[ATT_MOST_REALS + 1];
     att_unknown_flags unknown = {0};
+    ATT_TRY(att_require(flags->context, name, "the name of a flag"));
+    ATT_TRY(att_require(flags->context, text, "the value of a flag"));
+    ATT_TRY(att_require(flags->context, values, "the struct for the values of flags"));
+    if (name[0] == '-')
+        return att_fail(flags->context, ATT_ERR_ARGUMENT, "\"%s\" is not the name of a flag: omit the leading dashes",
+                        name);
+    att_named_flag named = att_flags_by_name(flags, name);
     if (!named.flag &&
         (att_unsupported_flag_takes(name) != ATT_TAKES_UNKNOWN || att_unsupported_flag_is_off(name, text)))
         return ATT_OK;

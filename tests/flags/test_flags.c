@@ -198,6 +198,13 @@ static void a_program_sets_values_by_name(void **state)
     assert_int_equal(att_flags_set(f->flags, "patch-size", "2 3", &s), ATT_OK);
     assert_int_equal(att_flags_set(f->flags, "pin_mem", "true", &s), ATT_OK); /* a flag of timm without effect here */
     assert_true(s.depth == 7 && s.betas.values[1] == 0.2);
+    assert_refused(f, att_flags_set(f->flags, "--tree-depth", "7", &s),
+                   "\"--tree-depth\" is not the name of a flag: omit the leading dashes");
+    assert_refused(f, att_flags_set(f->flags, NULL, "7", &s), "the name of a flag is missing");
+    assert_refused(f, att_flags_set(f->flags, "depth", NULL, &s), "the value of a flag is missing");
+    assert_refused(f, att_flags_set(f->flags, "depth", "7", NULL), "the struct for the values of flags is missing");
+    att_flags *none = NULL;
+    assert_refused(f, att_flags_create(f->context, NULL, &none), "the groups of a table of flags is missing");
     assert_refused(f, att_flags_set(f->flags, "depht", "7", &s), "unknown option --depht");
     assert_refused(f, att_flags_set(f->flags, "tree-detph", "7", &s), "did you mean --tree-depth?");
     assert_refused(f, att_flags_set(f->flags, "tree-depth", "12", &s), "\"12\" is not a whole number from 1 to 9");

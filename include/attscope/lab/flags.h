@@ -115,8 +115,8 @@ typedef struct att_flags_options {
 
 typedef struct att_flags att_flags;
 
-/* Creates a table of flags. On success the caller owns *flags and frees it with att_flags_destroy(). Error: ERR_MEMORY.
- */
+/* Creates a table of flags. On success the caller owns *flags and frees it with att_flags_destroy(). Errors:
+ * ERR_MEMORY; ERR_ARGUMENT for NULL. */
 ATT_API ATT_MUST_CHECK att_status att_flags_create(att_context *context, const att_flags_options *options,
                                                    att_flags **flags);
 ATT_API void att_flags_destroy(att_flags **flags);
@@ -146,8 +146,9 @@ ATT_API att_status att_flags_parse(const att_flags *flags, int argc, char **argv
 /* Stores the values of a file. Texts point into `yaml`. path: for messages. ignored and errors: as above. */
 ATT_API att_status att_flags_read(const att_flags *flags, const char *path, const att_yaml *yaml, void *values,
                                   att_ignored_flags *ignored);
-/* Stores the value `text` of the flag `name`: "0.1"; several numbers are separated by spaces: "224 160". Texts point
- * into `text`. Ignores timm's flags that have no effect in attscope. Errors: as above. */
+/* Stores the value `text` of the flag `name`, which has no leading dashes: "lr", "0.1". Several numbers are separated
+ * by spaces: "224 160". Texts point into `text`. Ignores timm's flags that have no effect in attscope. Errors: as
+ * above. */
 ATT_API att_status att_flags_set(const att_flags *flags, const char *name, const char *text, void *values);
 /* Call it after all sources are stored: combines flags that describe one value, such as --adaptor with --modules.
  * ERR_ARGUMENT if they contradict each other. */
