@@ -77,19 +77,19 @@ bool att_file_exists(const char *path)
     return stat(path, &info) == 0;
 }
 
-/* Returns false if the path does not fit; `path` then holds its beginning. */
-static bool join(const char *folder, const char *name, char *path, size_t size)
+/* Returns the length of the path. If it does not fit, `path` holds its beginning. */
+static size_t join(const char *folder, const char *name, char *path, size_t size)
 {
     size_t length = strlen(folder);
     const char *between = length > 0 && folder[length - 1] != '/' ? "/" : "";
-    int written = snprintf(path, size, "%s%s%s", folder, between, name);
-    return written >= 0 && (size_t)written < size;
+    snprintf(path, size, "%s%s%s", folder, between, name);
+    return length + strlen(between) + strlen(name);
 }
 
 bool att_file_exists_in(const char *folder, const char *name)
 {
     char path[PATH_MAX];
-    return join(folder, name, path, sizeof path) && att_file_exists(path);
+    return join(folder, name, path, sizeof path) < sizeof path && att_file_exists(path);
 }
 
 bool att_file_is_same(const char *a, const char *b)
@@ -98,15 +98,30 @@ bool att_file_is_same(const char *a, const char *b)
     return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
-/* path: the path, or its beginning. */
-static att_status fail_path_too_long(att_context *context, const char *path)
+bool att_file_is_in(const char *folder, const char *name, const char *path)
 {
-    return att_fail(context, ATT_ERR_ARGUMENT, "\"%.64s...\" is longer than a path may be", path);
+    char file[PATH_MAX];
+    return join(folder, name, file, sizeof file) < sizeof file && att_file_is_same(file, path);
+}
+
+/* Clears `path`. start: the path that does not fit, or its beginning; may be `path`. length: of the whole path. */
+static att_status fail_no_room(att_context *context, const char *start, size_t length, char *path, size_t size)
+{
+    if (length >= PATH_MAX)
+        att_context_set_message(context, "\"%.64s...\" is longer than a path may be", start);
+    else
+        att_context_set_message(context,
+                                "the buffer of %zu bytes is too small for a path of %zu bytes and its terminating zero",
+                                size, length);
+    if (size > 0)
+        *path = '\0';
+    return ATT_ERR_ARGUMENT;
 }
 
 att_status att_path_join(att_context *context, const char *folder, const char *name, char *path, size_t size)
 {
-    return join(folder, name, path, size) ? ATT_OK : fail_path_too_long(context, path);
+    size_t length = join(folder, name, path, size);
+    return length < size ? ATT_OK : fail_no_room(context, path, length, path, size);
 }
 
 att_status att_path_folder(att_context *context, const char *path, char *folder, size_t size)
@@ -114,7 +129,7 @@ att_status att_path_folder(att_context *context, const char *path, char *folder,
     const char *slash = strrchr(path, '/');
     size_t length = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
     if (length >= size)
-        return fail_path_too_long(context, path);
+        return fail_no_room(context, path, length, folder, size);
     memcpy(folder, path, length);
     folder[length] = '\0';
     return slash ? ATT_OK : att_path_copy(context, ".", folder, size);
@@ -122,9 +137,10 @@ att_status att_path_folder(att_context *context, const char *path, char *folder,
 
 att_status att_path_copy(att_context *context, const char *from, char *path, size_t size)
 {
-    if (strlen(from) >= size)
-        return fail_path_too_long(context, from);
-    memcpy(path, from, strlen(from) + 1);
+    size_t length = strlen(from);
+    if (length >= size)
+        return fail_no_room(context, from, length, path, size);
+    memcpy(path, from, length + 1);
     return ATT_OK;
 }
 

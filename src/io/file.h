@@ -16,9 +16,11 @@ ATT_FOR_LAB bool att_file_exists_in(const char *folder, const char *name);
 
 /* Returns whether both paths lead to the same existing file or folder. */
 ATT_FOR_LAB bool att_file_is_same(const char *a, const char *b);
+/* Returns whether `path` leads to the existing file "FOLDER/NAME". */
+ATT_FOR_LAB bool att_file_is_in(const char *folder, const char *name, const char *path);
 
-/* The next three functions write a path into a buffer of `size` bytes, and fail with ERR_ARGUMENT if it does not fit.
- */
+/* The next three functions write a path into a buffer of `size` bytes. If it does not fit, they write "" and fail with
+ * ERR_ARGUMENT. */
 
 /* Writes "FOLDER/NAME" with one slash between both, or NAME if the folder is "". */
 ATT_FOR_LAB att_status att_path_join(att_context *context, const char *folder, const char *name, char *path,

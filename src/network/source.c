@@ -37,15 +37,23 @@ static att_status check_name(att_context *context, const char *what)
     return status;
 }
 
-att_status att_network_find_file(att_context *context, const char *what, char *path, size_t size)
+static att_status find(att_context *context, const char *what, char *path, size_t size)
 {
     struct stat found;
+    if (stat(what, &found) != 0)
+        return check_name(context, what);
+    return S_ISDIR(found.st_mode) ? find_in(context, what, path, size) : att_path_copy(context, what, path, size);
+}
+
+att_status att_network_find_file(att_context *context, const char *what, char *path, size_t size)
+{
+    ATT_TRY(att_require(context, path, "the buffer for a path"));
+    if (size == 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "the buffer for a path has 0 bytes");
+    *path = '\0';
     ATT_TRY(att_require(context, what, "the file, folder or name of a network"));
-    if (stat(what, &found) == 0 && S_ISDIR(found.st_mode))
-        return find_in(context, what, path, size);
-    if (stat(what, &found) == 0)
-        return att_path_copy(context, what, path, size);
-    if (size > 0)
+    att_status status = find(context, what, path, size);
+    if (status != ATT_OK)
         *path = '\0';
-    return check_name(context, what);
+    return status;
 }

@@ -155,6 +155,25 @@ static att_status find_sources(report *r, const char *const *folders, int count)
     return ATT_OK;
 }
 
+/* Refuses to replace a file that the report reads. */
+static att_status check_path(const report *r, const char *const *folders, int count, const char *path)
+{
+    static const char *const names[] = {"metrics.jsonl", "measure.jsonl", "args.yaml", "maps.safetensors",
+                                        "sweep.json"};
+    for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
+        bool found = false;
+        for (int i = 0; i < count && !found; i++)
+            found = att_file_is_in(folders[i], names[n], path);
+        for (int i = 0; i < r->source_count && !found; i++)
+            found = att_file_is_in(r->sources[i].folder, names[n], path);
+        if (found)
+            return att_fail(r->context, ATT_ERR_ARGUMENT,
+                            "%s is the %s of a run or sweep in the report: write the page to another file", path,
+                            names[n]);
+    }
+    return ATT_OK;
+}
+
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static att_status read_maps(report *r, const char *folder, att_map_file *maps)
@@ -461,7 +480,10 @@ att_status att_report_write(att_context *context, const char *const *folders, in
                         "%s is not written: this build of attscope has no page for reports (-DATT_REPORT=OFF)", path);
     const char *distinct[ATT_REPORT_MAX_RUNS];
     report r = {.context = context, .arena = {.context = context}};
-    att_status status = find_sources(&r, distinct, att_report_distinct(context, folders, count, distinct));
+    count = att_report_distinct(context, folders, count, distinct);
+    att_status status = find_sources(&r, distinct, count);
+    if (status == ATT_OK)
+        status = check_path(&r, distinct, count, path);
     if (status == ATT_OK)
         status = read_runs(&r);
     r.result.runs = r.count;

@@ -502,7 +502,13 @@ static void paths_are_joined_and_parted_where_they_fit(void **state)
     assert_int_equal(att_path_join(self->context, "", "b", path, sizeof(path)), ATT_OK);
     assert_string_equal(path, "b");
     assert_int_equal(att_path_join(self->context, "folder", "b", path, sizeof(path)), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "is longer than a path may be");
+    assert_message_has(self, "the buffer of 8 bytes is too small for a path of 8 bytes and its terminating zero");
+    assert_string_equal(path, "");
+    char name[PATH_MAX + 1];
+    memset(name, 'x', PATH_MAX);
+    name[PATH_MAX] = '\0';
+    assert_int_equal(att_path_join(self->context, "a", name, path, sizeof(path)), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "\"a/xxxxx...\" is longer than a path may be");
     assert_int_equal(att_path_folder(self->context, "/b", path, sizeof(path)), ATT_OK);
     assert_string_equal(path, "/");
     assert_int_equal(att_path_folder(self->context, "a/b/c", path, sizeof(path)), ATT_OK);

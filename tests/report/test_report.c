@@ -342,6 +342,42 @@ static void lack_of_memory_is_reported_without_leaks(void **state)
     }
 }
 
+static void the_page_never_replaces_a_file_that_it_shows(void **state)
+{
+    scratch *self = *state;
+    static const char text[] = "{\"event\":\"run_begin\"}\n{\"event\":\"step\",\"step\":1}\n";
+    const char *folders[] = {self->folder};
+    char path[120], by_link[120], run[100];
+    size_t size;
+    write_text(self->folder, "metrics.jsonl", text);
+    write_text(self->folder, "args.yaml", "a: b\n");
+    snprintf(path, sizeof(path), "%s/args.yaml", self->folder);
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, path, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "args.yaml is the args.yaml of a run or sweep in the report: write the page to another");
+    snprintf(path, sizeof(path), "%s/./metrics.jsonl", self->folder);
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, path, NULL), ATT_ERR_ARGUMENT);
+    snprintf(by_link, sizeof(by_link), "%s/page.html", self->folder);
+    assert_int_equal(symlink("metrics.jsonl", by_link), 0);
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, by_link, NULL), ATT_ERR_ARGUMENT);
+    char *kept = read_text(path, &size);
+    assert_string_equal(kept, text);
+    free(kept);
+
+    /* The files of a sweep and of its runs count, too. */
+    snprintf(run, sizeof(run), "%s/run", self->folder);
+    assert_int_equal(mkdir(run, 0777), 0);
+    write_text(run, "metrics.jsonl", text);
+    write_text(self->folder, "sweep.json",
+               "{\"runs\":[{\"name\":\"run\",\"setting\":\"a\",\"seed\":1,\"status\":\"measured\"}]}");
+    snprintf(path, sizeof(path), "%s/run/metrics.jsonl", self->folder);
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, path, NULL), ATT_ERR_ARGUMENT);
+    snprintf(path, sizeof(path), "%s/sweep.json", self->folder);
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, path, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "sweep.json is the sweep.json of a run or sweep");
+    unlink(by_link);
+    must(self, att_report_write(self->context, folders, 1, NULL, by_link, NULL));
+}
+
 /* A context with ops and models. */
 static int setup_whole(void **state)
 {
@@ -363,6 +399,7 @@ int main(void)
         scratch_test(damaged_logs_are_refused_with_their_line),
         scratch_test(folders_without_a_run_are_refused),
         scratch_test(a_long_log_is_thinned),
+        scratch_test(the_page_never_replaces_a_file_that_it_shows),
         scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
