@@ -84,8 +84,8 @@ ATT_API att_answer_options att_answer_options_defaults(void);
 /* Writes the prediction for the first image of `answer` (attscope/network.h) as members of the JSON object that is
  * open. Classification writes "top", an array of {"class", "label" if known, "probability"}, the most probable first;
  * with `outputs` also "logits", an array of all logits. Errors: ERR_NOT_FOUND (no such task), ERR_MISMATCH (the task
- * reads an output that `answer` lacks), ERR_UNSUPPORTED (the task does not show predictions in this form), ERR_MEMORY.
- * options: NULL means the defaults. */
+ * reads an output that `answer` lacks), ERR_UNSUPPORTED (the task does not show predictions in this form), ERR_MEMORY,
+ * ERR_ARGUMENT (`answer` or `writer` is NULL). options: NULL means the defaults. */
 ATT_API att_status att_task_write(att_context *context, const char *task, const att_batch *answer,
                                   const att_answer_options *options, att_json_writer *writer);
 /* As att_task_write(), as text for people: calls line(user, text) for each line, without newline. */

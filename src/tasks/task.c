@@ -226,8 +226,10 @@ att_status att_task_write(att_context *context, const char *name, const att_batc
     const att_answer_options defaults = att_answer_options_defaults();
     ATT_TRY(att_require(context, answer, "the answer of a network"));
     ATT_TRY(att_task_choose(context, name, &task));
-    return task->write ? task->write(context, answer, options ? options : &defaults, writer)
-                       : refuse_to_tell(context, task);
+    if (!task->write)
+        return refuse_to_tell(context, task);
+    ATT_TRY(att_require(context, writer, "the writer of a prediction"));
+    return task->write(context, answer, options ? options : &defaults, writer);
 }
 
 att_status att_task_describe(att_context *context, const char *name, const att_batch *answer,
@@ -237,6 +239,9 @@ att_status att_task_describe(att_context *context, const char *name, const att_b
     const att_answer_options defaults = att_answer_options_defaults();
     ATT_TRY(att_require(context, answer, "the answer of a network"));
     ATT_TRY(att_task_choose(context, name, &task));
-    return task->describe ? task->describe(context, answer, options ? options : &defaults, line, user)
-                          : refuse_to_tell(context, task);
+    if (!task->describe)
+        return refuse_to_tell(context, task);
+    if (!line)
+        return att_fail(context, ATT_ERR_ARGUMENT, "the function for the lines of a prediction is missing: it is NULL");
+    return task->describe(context, answer, options ? options : &defaults, line, user);
 }

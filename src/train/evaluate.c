@@ -122,7 +122,7 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     e->task = att_model_task_of(model);
     ATT_TRY(att_task_configure(e->context, e->task, &setup, &e->settings));
     ATT_TRY(att_inference_check_images(model, transform));
-    att_inference_options inference = {.backend = e->options->backend,
+    att_inference_options inference = {.backend = e->options->backend ? e->options->backend : "cpu",
                                        .precision = e->options->precision,
                                        .max_batch = e->options->batch_size,
                                        .probes = e->options->measure ? "*" : NULL};

@@ -63,6 +63,13 @@ static void a_file_a_folder_and_a_name_are_opened(void **state)
     assert_string_equal(att_network_path(network), exported);
     att_network_close(&network);
     assert_int_equal(att_network_find_file(f->context, folder, exported, strlen(folder) + 4), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "is too small for a path of");
+    assert_string_equal(exported, "");
+    assert_int_equal(att_network_find_file(f->context, path, exported, 3), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "the buffer of 3 bytes is too small for a path of");
+    assert_string_equal(exported, "");
+    assert_int_equal(att_network_find_file(f->context, path, exported, 0), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_find_file(f->context, path, NULL, 0), ATT_ERR_ARGUMENT);
     assert_int_equal(rmdir(best), 0);
     assert_int_equal(link(path, last), 0);
     network = open_network(f, folder);
@@ -502,6 +509,13 @@ static void null_is_refused_or_has_a_meaning(void **state)
     assert_int_equal(att_network_describe(network, &answers, NULL, count_line, &lines), ATT_OK);
     assert_int_equal(lines, CLASSES);
     assert_int_equal(att_network_describe(network, NULL, NULL, count_line, &lines), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_describe(network, &answers, NULL, NULL, &lines), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "the function for the lines of a prediction is missing");
+    assert_int_equal(att_network_write(network, &answers, NULL, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "the writer of a prediction is missing");
+    att_evaluate_options evaluate = att_evaluate_options_defaults();
+    evaluate.backend = NULL; /* the default */
+    assert_int_equal(att_network_evaluate(network, f->eval, &evaluate, NULL), ATT_OK);
     att_network_close(&network);
 }
 
