@@ -67,9 +67,6 @@ static att_status ask_attention(output_request *w, const char *requested)
 
 static att_status select_name(output_request *w, const char *name)
 {
-    for (int i = 0; i < w->count; i++)
-        if (strcmp(w->names[i], name) == 0)
-            return ATT_OK;
     if (!att_list_grow(context_of(w), &w->names, w->count + 1, &w->room, sizeof *w->names))
         return att_fail_memory(context_of(w), sizeof *w->names, "a network's outputs");
     w->names[w->count++] = name;

@@ -46,6 +46,7 @@ static void a_file_a_folder_and_a_name_are_opened(void **state)
     assert_string_equal(att_network_path(network), path);
     assert_string_equal(att_network_identity(network)->name, "vit_tiny_patch16_224");
     assert_non_null(att_network_file(network));
+    assert_false(att_network_is_averaged(network));
     att_network_close(&network);
     assert_null(network);
 
@@ -431,8 +432,11 @@ static void failures_leave_nothing_behind(void **state)
         att_status status = att_network_open(f->context, path, NULL, &network);
         if (status == ATT_OK)
             status = att_network_select_outputs(network, "logits,blocks.0.attn.map");
-        if (status == ATT_OK)
+        if (status == ATT_OK) {
             status = att_network_run(network, pixels, 1, 2 * SIDE, SIDE, &answers);
+            f->allocations_left = -1; /* a failure leaves no unusable plan */
+            assert_int_equal(att_network_run(network, pixels, 1, 2 * SIDE, SIDE, &answers), ATT_OK);
+        }
         f->allocations_left = -1;
         att_network_close(&network);
         assert_int_equal(att_context_allocations(f->context).bytes_now, before);
@@ -625,6 +629,35 @@ static void a_data_set_is_opened_for_a_network(void **state)
     att_network_close(&network);
 }
 
+/* With a class map, images without classes are an error, also if they are accepted otherwise. */
+static void a_class_map_needs_classes(void **state)
+{
+    fixture *f = *state;
+    char path[160], folder[160], map[160], picture_path[200];
+    void *picture;
+    size_t size;
+    att_dataset *dataset = NULL;
+    att_network *network = open_network(f, export(f, path));
+    assert_int_equal(mkdir(path_to(f, "flat", folder), 0777), 0);
+    snprintf(picture_path, sizeof picture_path, "%s/one.png", folder);
+    picture_make(100, &picture, &size);
+    FILE *file = fopen(picture_path, "wb");
+    assert_int_equal(fwrite(picture, 1, size, file), size);
+    fclose(file);
+    free(picture);
+    write_text(path_to(f, "map", map), "one\ntwo\nthree\nfour\n");
+    att_dataset_options options = att_dataset_options_defaults();
+    const char *const data = folder;
+    options.unlabelled = true;
+    assert_int_equal(att_network_open_dataset(network, &data, 1, &options, &dataset), ATT_OK);
+    assert_int_equal(att_dataset_count(dataset), 1);
+    att_dataset_close(&dataset);
+    options.class_map = map;
+    assert_int_equal(att_network_open_dataset(network, &data, 1, &options, &dataset), ATT_ERR_FORMAT);
+    assert_null(dataset);
+    att_network_close(&network);
+}
+
 static void a_missing_head_is_reported(void **state)
 {
     fixture *f = *state;
@@ -688,6 +721,7 @@ int main(void)
         TEST(failures_leave_nothing_behind),
         TEST(classes_are_called_as_a_list_says),
         TEST(a_data_set_is_opened_for_a_network),
+        TEST(a_class_map_needs_classes),
         TEST(a_missing_head_is_reported),
         TEST(weights_have_a_digest),
         TEST(non_finite_weights_are_reported),

@@ -940,6 +940,7 @@ static void a_registered_task_is_trained_and_resumed(void **state)
     att_evaluation evaluation;
     averaged.averaged = true; /* as for the evaluations of the training */
     MUST(f->context, att_network_open(f->context, whole, &averaged, &network));
+    assert_true(att_network_is_averaged(network));
     assert_string_equal(att_model_task(att_network_model(network)).name, "numbering");
     MUST(f->context, att_network_evaluate(network, f->eval, NULL, &evaluation));
     assert_true(fabs(evaluation.metrics[ERROR] - result.best_metric) < 1e-6); /* measured: 0 */

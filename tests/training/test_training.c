@@ -474,8 +474,10 @@ static void recipes_that_cannot_be_trained_are_refused(void **state)
 {
     fixture *f = *state;
     const att_recipe good = small_recipe(f);
-    att_recipe wrong[8];
-    for (int i = 0; i < 8; i++)
+    char modules[ATT_OPTION_TEXT_BYTES];
+    enum { COUNT = 13 };
+    att_recipe wrong[COUNT];
+    for (int i = 0; i < COUNT; i++)
         wrong[i] = good;
     wrong[0].network.model = NULL;
     wrong[1].network.model = "vit_tinny_patch16_224";
@@ -486,7 +488,14 @@ static void recipes_that_cannot_be_trained_are_refused(void **state)
     wrong[6].images.no_aug = false;
     wrong[6].images.scale[0] = 0.9, wrong[6].images.scale[1] = 0.1;
     wrong[7].files.experiment = "a/b";
-    static const char *const parts[] = {
+    wrong[8].train.cutmix_minmax[0] = 0.5, wrong[8].train.cutmix_minmax[1] = 0.25;
+    wrong[9].train.cutmix_minmax[0] = wrong[9].train.cutmix_minmax[1] = 0.5;
+    wrong[10].preprocess.mean = (att_reals){{0.5, 0.5}, 2};
+    wrong[11].preprocess.std = (att_reals){{0.5, 0.5, 0.5}, 3};
+    wrong[12].network.adaptor = "dct";
+    snprintf(modules, sizeof modules, "step@attn:%0*d", (int)sizeof modules - 12, 0);
+    att_options_set_text(&wrong[12].network.options, "modules", modules);
+    static const char *const parts[COUNT] = {
         "no network is named",
         "did you mean",
         "--data-dir",
@@ -494,13 +503,23 @@ static void recipes_that_cannot_be_trained_are_refused(void **state)
         "need --measure",
         "--opt-betas (train.beta1, beta2): \"0.9 1.5\" is not two numbers from 0 to 0.999999",
         "the first number, the lower limit, is above",
-        "is a path"};
-    for (int i = 0; i < 8; i++) {
+        "is a path",
+        "--cutmix-minmax 0.5 0.25: the first number, the lower limit, is above the second",
+        "--cutmix-minmax 0.5 0.5: the second number must be above the first",
+        "--mean: 2 numbers for 1 channels; give one, or one a channel",
+        "--std: 3 numbers for 1 channels; give one, or one a channel",
+        "--adaptor dct makes modules too long: step:adaptor=dct@attn:000"};
+    for (int i = 0; i < COUNT; i++) {
         att_training *training = NULL;
         assert_int_equal(att_training_open(f->context, &wrong[i], &training), ATT_ERR_ARGUMENT);
         assert_null(training);
         assert_message_has(f, parts[i]);
     }
+    att_recipe files = good;
+    files.data.class_map = "/nowhere/map";
+    att_training *unread = NULL;
+    assert_int_equal(att_training_open(f->context, &files, &unread), ATT_ERR_IO);
+    assert_message_has(f, "--class-map /nowhere/map could not be opened");
     att_recipe few = good;
     att_options_set(&few.network.options, "num_classes", CLASSES - 1);
     att_training *training = NULL;
