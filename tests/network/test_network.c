@@ -275,6 +275,18 @@ static void features_and_maps_are_answered(void **state)
     att_network_close(&network);
 }
 
+static void write_picture(const char *path)
+{
+    void *picture;
+    size_t size;
+    picture_make(100, &picture, &size);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(picture, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    free(picture);
+}
+
 static void decoded_images_are_made_ready(void **state)
 {
     fixture *f = *state;
@@ -300,13 +312,8 @@ static void decoded_images_are_made_ready(void **state)
     }
     assert_int_equal(att_network_run_file(network, "none.png", &answers), ATT_ERR_NOT_FOUND);
 
-    void *picture;
-    size_t size, used = 0;
-    picture_make(100, &picture, &size);
-    FILE *file = fopen(path_to(f, "picture.png", path), "wb");
-    assert_int_equal(fwrite(picture, 1, size, file), size);
-    fclose(file);
-    free(picture);
+    size_t used = 0;
+    write_picture(path_to(f, "picture.png", path));
     for (int i = 0; i < 3; i++) {
         assert_int_equal(att_network_run_file(network, path, &answers), ATT_OK);
         used = i == 0 ? att_context_allocations(f->context).bytes_now : used;
@@ -633,18 +640,12 @@ static void a_data_set_is_opened_for_a_network(void **state)
 static void a_class_map_needs_classes(void **state)
 {
     fixture *f = *state;
-    char path[160], folder[160], map[160], picture_path[200];
-    void *picture;
-    size_t size;
+    char path[160], folder[160], map[160], picture[200];
     att_dataset *dataset = NULL;
     att_network *network = open_network(f, export(f, path));
     assert_int_equal(mkdir(path_to(f, "flat", folder), 0777), 0);
-    snprintf(picture_path, sizeof picture_path, "%s/one.png", folder);
-    picture_make(100, &picture, &size);
-    FILE *file = fopen(picture_path, "wb");
-    assert_int_equal(fwrite(picture, 1, size, file), size);
-    fclose(file);
-    free(picture);
+    snprintf(picture, sizeof picture, "%s/one.png", folder);
+    write_picture(picture);
     write_text(path_to(f, "map", map), "one\ntwo\nthree\nfour\n");
     att_dataset_options options = att_dataset_options_defaults();
     const char *const data = folder;

@@ -53,11 +53,30 @@ static void a_recipe_keeps_the_options_of_its_task(void **state)
     assert_string_equal(recipe.train.eval_metric, "loss");
 }
 
+static void rand_augment_replaces_color_jitter(void **state)
+{
+    (void)state;
+    att_context *context;
+    att_recipe recipe;
+    assert_int_equal(att_context_create(NULL, &context), ATT_OK);
+    assert_int_equal(att_recipe_default(context, &recipe), ATT_OK);
+    recipe.images.color_jitter = 0.25;
+    for (int i = 0; i < 2; i++) {
+        att_transform_options transform = att_transform_options_defaults(8, 8, 3);
+        recipe.images.aa = i == 0 ? NULL : "rand-m9";
+        assert_int_equal(att_recipe_transform(context, &recipe.images, &transform), ATT_OK);
+        for (int c = 0; c < 3; c++)
+            assert_true(transform.color_jitter[c] == (i == 0 ? 0.25 : 0));
+    }
+    att_context_destroy(&context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_option_of_another_task_is_refused_unless_it_has_its_default),
         cmocka_unit_test(a_recipe_keeps_the_options_of_its_task),
+        cmocka_unit_test(rand_augment_replaces_color_jitter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
