@@ -659,6 +659,48 @@ static void a_class_map_needs_classes(void **state)
     att_network_close(&network);
 }
 
+/* Class folders are numbered by the names of the training, unless the caller gives others. */
+static void class_folders_are_numbered_by_the_training(void **state)
+{
+    fixture *f = *state;
+    static const char *const folders[] = {"z", "x"};
+    char list[160], trained[160], folder[160], path[240];
+    att_dataset_options named = att_dataset_options_defaults();
+    att_dataset *train = NULL;
+    write_text(path_to(f, "names", list), "w\nx\ny\nz\n");
+    named.class_map = list;
+    assert_int_equal(att_dataset_open(f->context, f->folder, &named, &train), ATT_OK);
+    att_train_data data = f->data;
+    data.train = train;
+    att_train_options training = small_training();
+    training.epochs = 1;
+    training.output = path_to(f, "trained", trained);
+    if (att_train(f->model, f->weights, &data, &training, NULL) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+    att_dataset_close(&train);
+    assert_int_equal(mkdir(path_to(f, "folders", folder), 0777), 0);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, folders[i]);
+        assert_int_equal(mkdir(path, 0777), 0);
+        snprintf(path, sizeof path, "%s/%s/one.png", folder, folders[i]);
+        write_picture(path);
+    }
+    att_network *network = open_network(f, trained);
+    const char *const images = folder;
+    for (int given = 0; given < 2; given++) {
+        att_dataset *dataset = NULL;
+        att_dataset_options options = att_dataset_options_defaults();
+        options.trained = given ? folders : NULL;
+        options.trained_count = given ? 2 : 0;
+        if (att_network_open_dataset(network, &images, 1, &options, &dataset) != ATT_OK)
+            fail_msg("%s", att_context_message(f->context));
+        assert_string_equal(att_dataset_class_name(dataset, given ? 0 : 3), "z");
+        assert_string_equal(att_dataset_class_name(dataset, 1), "x");
+        att_dataset_close(&dataset);
+    }
+    att_network_close(&network);
+}
+
 static void a_missing_head_is_reported(void **state)
 {
     fixture *f = *state;
@@ -723,6 +765,7 @@ int main(void)
         TEST(classes_are_called_as_a_list_says),
         TEST(a_data_set_is_opened_for_a_network),
         TEST(a_class_map_needs_classes),
+        TEST(class_folders_are_numbered_by_the_training),
         TEST(a_missing_head_is_reported),
         TEST(weights_have_a_digest),
         TEST(non_finite_weights_are_reported),
