@@ -102,6 +102,11 @@ static void runs_begun_with_other_settings_are_refused(void **state)
     options.set = workers; /* does not change the weights */
     plan = open_plan(f, &options);
     assert_statuses(plan, "measured");
+    write_idx(f->folder, "t10k", EVAL_IMAGES, 3);
+    att_sweep_plan *other = NULL;
+    assert_int_equal(att_sweep_plan_open(f->context, &options, &other), ATT_ERR_MISMATCH);
+    assert_message_has(f, "tiny-seed1 was measured on other images");
+    write_idx(f->folder, "t10k", EVAL_IMAGES, 2);
 
     /* A damaged recipe.yaml makes its run fail, and is kept. */
     FILE *file = fopen(path_in(f, "tiny/tiny-seed1/recipe.yaml", recipe), "w");
@@ -140,8 +145,11 @@ static att_status count_measuring(void *user, const att_planned_run *run, const 
                                   char reason[ATT_SWEEP_REASON])
 {
     counted *c = user;
-    (void)run, (void)recipe, (void)reason;
+    (void)recipe;
     c->measured++;
+    if (strcmp(run->name, "lr=0.01-seed1") == 0)
+        return ATT_ERR_UNSUPPORTED; /* gives no reason */
+    snprintf(reason, ATT_SWEEP_REASON, "for a measurement");
     return ATT_OK;
 }
 
@@ -191,6 +199,8 @@ static void a_stop_ends_the_sweep(void **state)
     assert_int_equal(att_sweep_plan_run(plan, &steps), ATT_OK);
     assert_int_equal(c.trained, 6);
     assert_statuses(plan, "failed");
+    assert_string_equal(att_sweep_plan_at(plan, 0).failure, "its records contain no measurement");
+    assert_string_equal(att_sweep_plan_at(plan, 2).failure, att_status_meaning(ATT_ERR_UNSUPPORTED));
     att_sweep_plan_close(&plan);
     plan = open_plan(f, &options);
     assert_statuses(plan, "waiting"); /* the folders hold no records of these runs */
