@@ -41,6 +41,7 @@ static void figures_are_by_definition(void **state)
     att_evaluation expected = by_hand(f), found;
     for (int batch = 3; batch <= EVAL_IMAGES; batch += 7) {
         att_evaluate_options options = att_evaluate_options_defaults();
+        options.backend = batch == 3 ? NULL : "cpu";
         options.batch_size = batch;
         options.workers = batch - 3;
         assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, &options, &found), ATT_OK);

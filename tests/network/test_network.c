@@ -59,6 +59,9 @@ static void a_file_a_folder_and_a_name_are_opened(void **state)
     snprintf(exported, sizeof exported, "%s/model.safetensors", folder);
     assert_int_equal(mkdir(best, 0777), 0);
     is_refused(f, folder, "is a folder without weights");
+    assert_int_equal(att_network_find_file(f->context, folder, last, sizeof last), ATT_ERR_NOT_FOUND);
+    assert_string_equal(last, "");
+    snprintf(last, sizeof last, "%s/last.safetensors", folder);
     assert_int_equal(link(path, exported), 0);
     network = open_network(f, folder); /* a folder is not a weights file, whatever its name */
     assert_string_equal(att_network_path(network), exported);
@@ -524,9 +527,6 @@ static void null_is_refused_or_has_a_meaning(void **state)
     assert_message_has(f, "the function for the lines of a prediction is missing");
     assert_int_equal(att_network_write(network, &answers, NULL, NULL), ATT_ERR_ARGUMENT);
     assert_message_has(f, "the writer of a prediction is missing");
-    att_evaluate_options evaluate = att_evaluate_options_defaults();
-    evaluate.backend = NULL; /* the default */
-    assert_int_equal(att_network_evaluate(network, f->eval, &evaluate, NULL), ATT_OK);
     att_network_close(&network);
 }
 
