@@ -75,9 +75,9 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *
  * options: NULL means the defaults; copied. On success the caller owns *dataset and frees it with att_dataset_close().
  *
- * Errors: ERR_NOT_FOUND (no such path or split), ERR_ARGUMENT (`path` is NULL; `split` is not one of the names above; `coarse` for data
- * other than CIFAR-100), ERR_FORMAT (no images; corrupt), ERR_MISMATCH (images and labels differ in number; the class
- * map lacks a class: the message names the nearest), ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY, ERR_STOPPED
+ * Errors: ERR_NOT_FOUND (no such path or split), ERR_ARGUMENT (`path` is NULL; `split` is not one of the names above;
+ * `coarse` for data other than CIFAR-100), ERR_FORMAT (no images; corrupt), ERR_MISMATCH (images and labels differ in
+ * number; the class map lacks a class: the message names the nearest), ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY, ERR_STOPPED
  * (att_settings.stop).
  */
 ATT_API ATT_MUST_CHECK att_status att_dataset_open(att_context *context, const char *path,
@@ -87,8 +87,8 @@ ATT_API void att_dataset_close(att_dataset **dataset);
 /* Opens images without classes: each path is an image file, or a folder or archive of images. The images of paths[0]
  * come first, then those of paths[1], and so on; those of a folder or archive are in timm's order. Every label is -1.
  * Only the options cache_bytes and limits are used; NULL means the defaults. On success the caller owns *dataset and
- * frees it with att_dataset_close(). Errors: ERR_ARGUMENT (count less than 1; a path is NULL), and those of att_dataset_open() for each
- * path. */
+ * frees it with att_dataset_close(). Errors: ERR_ARGUMENT (count less than 1; a path is NULL), and those of
+ * att_dataset_open() for each path. */
 ATT_API ATT_MUST_CHECK att_status att_dataset_open_images(att_context *context, const char *const *paths, int count,
                                                           const att_dataset_options *options, att_dataset **dataset);
 

@@ -408,8 +408,7 @@ static void preprocessing_can_be_set(void **state)
                                                "mean",
                                                "crop_pct",
                                                "crop_pct",
-                                               "the preprocessing's crop_mode is \"middle\", expected center, squash, "
-                                               "border",
+                                               "crop_mode is \"middle\", expected center, squash, border",
                                                "the preprocessing's crop_mode is \"centerxx\"",
                                                "the preprocessing's interpolation is \"\", expected bicubic, bilinear"};
         look = own;
