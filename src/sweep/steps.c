@@ -10,21 +10,21 @@
 enum { SAMPLES = 64 }; /* number of images whose own figures are recorded, a line each in the report */
 
 /* The progress callback of the steps in this process. */
-typedef struct watcher {
+typedef struct step_observer {
     const att_context *context;
     const att_sweep_steps *steps;
-} watcher;
+} step_observer;
 
 static bool watch(void *user, const att_progress *progress)
 {
-    const watcher *w = user;
+    const step_observer *w = user;
     const bool goes_on = !w->steps->progress || w->steps->progress(w->steps->progress_user, progress);
     return goes_on && !att_stop_asked(w->context);
 }
 
 static att_status train_here(att_context *context, const att_sweep_steps *steps, const att_recipe *recipe)
 {
-    watcher w = {context, steps};
+    step_observer w = {context, steps};
     const att_training_observer observer = {.progress = watch, .progress_user = &w};
     att_training *training = NULL;
     att_status status = att_training_open(context, recipe, &training);
@@ -43,7 +43,7 @@ att_status att_sweep_train(att_context *context, const att_sweep_steps *steps, c
 static att_status measure_network(att_context *context, att_network *network, const att_sweep_steps *steps,
                                   const att_planned_run *run, const att_recipe *recipe)
 {
-    watcher w = {context, steps};
+    step_observer w = {context, steps};
     att_measuring_options options = att_measuring_options_defaults();
     att_measured measured = {0};
     options.with = run->measure;
