@@ -2,9 +2,10 @@
 # tools/check-layers reads these lines too, and checks every #include against them. Folders marked LAB make
 # libattscope-lab, all others libattscope.
 att_folder(core)
+att_folder(comm USES att_core ${CMAKE_DL_LIBS})
 att_folder(io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
            PkgConfig::WEBP ZLIB::ZLIB)
-att_folder(data USES att_io)
+att_folder(data USES att_io att_comm)
 att_folder(graph USES att_core)
 att_folder(ops USES att_graph)
 att_folder(passes USES att_graph)
@@ -14,7 +15,7 @@ att_folder(kernels/ref USES att_backend att_ops)
 # gomp: a oneDNN primitive stores the OpenMP thread count when it is created; onednn.c sets and restores that count.
 att_folder(kernels/cpu USES att_backend att_ops DNNL::dnnl gomp)
 att_folder(weights USES att_backend)
-att_folder(plan USES att_patterns att_weights)
+att_folder(plan USES att_patterns att_weights att_comm)
 att_folder(session USES att_plan)
 att_folder(update USES att_session)
 # Gives a new context the lists of ops and kernels.

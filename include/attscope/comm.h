@@ -1,0 +1,53 @@
+/* attscope/comm.h - the processes that work on one training or evaluation together.
+ *
+ * A communicator connects processes that a launcher started: mpirun of Open MPI or MPICH, or Slurm's srun. Each process
+ * has a rank, 0..size-1. A process that no launcher started has a communicator of one process, which needs no MPI.
+ *
+ * MPI is loaded when a communicator of several processes is opened, from a plugin that is installed separately (the
+ * Debian packages attscope-openmpi and attscope-mpich). The library itself does not depend on MPI. It looks for plugins
+ * in the folder attscope-plugins beside itself, or in the folder that the environment variable ATTSCOPE_PLUGINS names.
+ */
+#ifndef ATTSCOPE_COMM_H
+#define ATTSCOPE_COMM_H
+
+#include <attscope/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct att_comm att_comm;
+
+/* Connects this process with the others. Call it once in a process, before the first thread is started that could call
+ * MPI, and in all processes.
+ *
+ * mpi: which plugin to load.
+ *   "auto" or NULL  the one that fits the launcher, as its environment variables show: OMPI_COMM_WORLD_SIZE or
+ *                   PMIX_RANK mean Open MPI, PMI_SIZE means MPICH; with none of them the process is on its own
+ *   "openmpi", "mpich"
+ *   "none"          the process is on its own
+ *
+ * On success *comm is the caller's, freed by att_comm_close() before the context. Errors: ERR_ARGUMENT (another name),
+ * ERR_UNSUPPORTED (the plugin is not installed or does not load; the message names file and package), ERR_INTERNAL (MPI
+ * does not start), ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_comm_open(att_context *context, const char *mpi, att_comm **comm);
+/* Waits for all processes, then ends MPI. NULL and pointers to NULL are allowed. */
+ATT_API void att_comm_close(att_comm **comm);
+
+/* 0 and 1 if comm is NULL, which everywhere stands for a process on its own. */
+ATT_API int att_comm_rank(const att_comm *comm);
+ATT_API int att_comm_size(const att_comm *comm);
+/* Host name of a process; "" for ranks outside 0..size-1. Lives as long as the communicator. */
+ATT_API const char *att_comm_host(const att_comm *comm, int rank);
+/* Name and version of the MPI library, "" for a process on its own. Lives as long as the communicator. */
+ATT_API const char *att_comm_library(const att_comm *comm);
+
+/* Ends all processes at once, because this one cannot go on: for failures that the others do not see. With several
+ * processes it does not return; the launcher ends the others, and exit_status (1..125) becomes that of the launcher.
+ * Returns if comm is NULL or has one process. */
+ATT_API void att_comm_abort(att_comm *comm, int exit_status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
