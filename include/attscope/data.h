@@ -7,6 +7,7 @@
 #ifndef ATTSCOPE_DATA_H
 #define ATTSCOPE_DATA_H
 
+#include <attscope/comm.h>
 #include <attscope/field.h>
 #include <attscope/image.h>
 
@@ -339,6 +340,7 @@ typedef struct att_loader_options {
     bool shuffle;   /* draw an order for each epoch from (seed, epoch); else the data set's order */
     bool drop_last; /* drop the incomplete last batch */
     uint64_t seed;
+    att_comm *comm; /* the processes that share each batch, see att_batch; must outlive the loader; NULL: this one */
     att_corrupt corrupt;
     /* Called inside att_loader_next() for each image that is left out or replaced, once per image in the loader's life,
      * in the order of the batches; `reason` names the image. If it fails, att_loader_next() returns its status. NULL:
@@ -366,16 +368,24 @@ ATT_API ATT_MUST_CHECK att_status att_loader_start(att_loader *loader, int64_t e
 /* Number of batches per epoch. */
 ATT_API int64_t att_loader_batches(const att_loader *loader);
 
+/* Several processes (att_loader_options.comm) create loaders with the same options, and make the same calls in the same
+ * order. The batches are those of one process. Process r of P prepares rows [size r / P, size (r + 1) / P) of a batch
+ * of `size` samples: first_row and `rows` are what is left of them, and the images have these rows only. Indices and
+ * targets have the rows of all processes. With Mixup or CutMix a process also decodes the partners of its images. If
+ * one process fails, att_loader_next() fails in all of them. */
 typedef struct att_batch {
     int64_t epoch, number;  /* position: batch `number` of the epoch */
     int count;              /* number of samples; 0: the epoch has ended, and all other members are unset */
+    int first_row, rows;    /* the rows [first_row, first_row + rows) are this process's; one process: all */
     const int64_t *indices; /* [count]: indices in the data set */
     int field_count;
     const att_field *fields; /* the images, F32 [height, width, channels], then the targets */
-    const void *const *data; /* by field: tensors [count, shape of the field] */
+    const void *const *data; /* by field: tensors [count, shape of the field], of the images [rows, shape] */
 } att_batch;
 /* Returns the data of the field `name`; NULL if there is none. */
 ATT_API const void *att_batch_field(const att_batch *batch, const char *name);
+/* Returns this process's rows of the field `name`, [rows, shape of the field]; NULL if there is none. */
+ATT_API const void *att_batch_rows(const att_batch *batch, const char *name);
 
 /* Returns the next batch of the epoch, which is valid until the next call for the loader. A batch is full unless it is
  * the epoch's last one or images were left out; a batch without any image left is skipped. Errors: those of

@@ -10,8 +10,10 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "data/agreement.h"
 #include "data/make.h"
 #include "data/mix.h"
+#include "data/share.h"
 #include "data/slot.h"
 
 enum {
@@ -47,14 +49,16 @@ struct att_loader {
     worker *workers; /* if options.workers is 0: a single worker without a thread */
     int worker_count;
     att_loader_stats stats;
-    uint8_t *reported; /* [images of the data set], 1: reported as corrupt; NULL: no image has been reported */
-    bool handed_out;   /* the caller still uses the batch `released` */
+    att_agreement *agreement; /* with other processes; NULL: there are none */
+    uint8_t *reported;        /* [images of the data set], 1: reported as corrupt; NULL: none is */
+    bool handed_out;          /* the caller still uses the batch `released` */
 
     pthread_mutex_t lock; /* protects the members below, and att_slot.missing */
     pthread_cond_t work, done;
-    int64_t epoch, released, claimed; /* released: batch that the caller gets next, or still uses; claimed: position in
-                                         the epoch of the next image to prepare */
-    int in_progress;                  /* images that workers are preparing */
+    int64_t epoch, released;
+    int64_t claimed_batch; /* the next image to prepare: */
+    int claimed;           /* number within this process's share of that batch */
+    int in_progress;       /* images that workers are preparing */
     bool stopping;
 };
 
@@ -92,6 +96,20 @@ static int batch_size(const att_loader *loader, int64_t batch)
 static att_slot *slot_of(const att_loader *loader, int64_t batch)
 {
     return &loader->slots[batch % loader->ring];
+}
+
+/* The samples of the batch that this process prepares. */
+static att_share share_of(const att_loader *loader, int64_t batch)
+{
+    return att_share_of(loader->options.comm, batch_size(loader, batch), att_mix_is_on(&loader->options.mix));
+}
+
+/* Most samples in a share. */
+static int share_capacity(const att_loader_options *options)
+{
+    int processes = att_comm_size(options->comm), own = (options->batch_size + processes - 1) / processes;
+    int most = att_mix_is_on(&options->mix) ? 2 * own : own;
+    return most < options->batch_size ? most : options->batch_size;
 }
 
 /* Whether the image itself is bad, so that another attempt would fail as well. */
@@ -142,10 +160,11 @@ static char *copy_message(const att_loader *loader, const att_context *context)
     return att_copy_string(loader->context, att_context_message(context));
 }
 
-/* Prepares the sample at position `place` of the epoch, in the slot of its batch. */
-static void prepare_sample(const att_loader *loader, att_context *context, int64_t place)
+/* Prepares sample number `at` of this process's share of the batch, in the slot of the batch. */
+static void prepare_sample(const att_loader *loader, att_context *context, int64_t batch, int at)
 {
-    int64_t batch = place / loader->options.batch_size, at = place - batch_begin(loader, batch);
+    att_share share = share_of(loader, batch);
+    int64_t place = batch_begin(loader, batch) + att_share_row(&share, at);
     att_slot *slot = slot_of(loader, batch);
     int64_t index = index_at(loader, place);
     att_transform_key key = {.seed = loader->options.seed,
@@ -154,7 +173,7 @@ static void prepare_sample(const att_loader *loader, att_context *context, int64
                              .repeat = (int)(place % loader->options.repeats)};
     sample it = {.loader = loader, .context = context, .key = &key};
     for (int f = 0; f < loader->field_count; f++)
-        it.fields[f] = att_slot_row(slot, f, (int)at);
+        it.fields[f] = att_slot_row(slot, f, at);
     att_status status = make_sample(&it, index);
     if (status != ATT_OK) {
         att_slot_failure failed = {.status = status, .reason = copy_message(loader, context), .index = index};
@@ -171,11 +190,17 @@ static void prepare_sample(const att_loader *loader, att_context *context, int64
     slot->indices[at] = index;
 }
 
-/* Whether an image can be claimed. */
-static bool has_work(const att_loader *loader)
+/* Whether an image can be claimed; moves on to the batch that has it. */
+static bool has_work(att_loader *loader)
 {
-    return loader->claimed < loader->epoch_images &&
-           loader->claimed / loader->options.batch_size < loader->released + loader->ring;
+    for (; loader->claimed_batch < att_loader_batches(loader); loader->claimed_batch++, loader->claimed = 0) {
+        att_share share = share_of(loader, loader->claimed_batch);
+        if (loader->claimed_batch >= loader->released + loader->ring)
+            return false;
+        if (loader->claimed < att_share_count(&share))
+            return true;
+    }
+    return false;
 }
 
 static void *work(void *user)
@@ -188,13 +213,14 @@ static void *work(void *user)
             pthread_cond_wait(&loader->work, &loader->lock);
         if (loader->stopping)
             break;
-        int64_t place = loader->claimed++;
+        int64_t batch = loader->claimed_batch;
+        int at = loader->claimed++;
         loader->in_progress++;
         pthread_mutex_unlock(&loader->lock);
-        prepare_sample(loader, self->context, place);
+        prepare_sample(loader, self->context, batch, at);
         pthread_mutex_lock(&loader->lock);
         loader->in_progress--;
-        if (--slot_of(loader, place / loader->options.batch_size)->missing == 0 || loader->in_progress == 0)
+        if (--slot_of(loader, batch)->missing == 0 || loader->in_progress == 0)
             pthread_cond_signal(&loader->done);
     }
     pthread_mutex_unlock(&loader->lock);
@@ -206,7 +232,10 @@ static void *work(void *user)
 /* Resets the slot of a batch whose images are to be prepared. A batch past the end of the epoch has no images. */
 static void prepare_slot(att_loader *loader, int64_t batch)
 {
-    att_slot_reset(slot_of(loader, batch), batch < att_loader_batches(loader) ? batch_size(loader, batch) : 0);
+    att_share share = {0};
+    if (batch < att_loader_batches(loader))
+        share = share_of(loader, batch);
+    att_slot_reset(slot_of(loader, batch), att_share_count(&share));
 }
 
 /* --- creation and destruction ------------------------------------------------------------------------------------ */
@@ -286,6 +315,9 @@ static att_status check_options(att_context *context, const att_loader_options *
         wrong = "prefetch must lie in 2..1024";
     else if (options->corrupt < ATT_CORRUPT_FATAL || options->corrupt > ATT_CORRUPT_REPLACED)
         wrong = "unknown treatment of corrupt images";
+    else if (options->corrupt == ATT_CORRUPT_LEFT_OUT && att_mix_is_on(&options->mix) &&
+             att_comm_size(options->comm) > 1)
+        wrong = "several processes cannot mix batches that corrupt images are left out of";
     else if (options->repeats < 1 || options->repeats > MAX_REPEATS)
         wrong = "repeats must lie in 1..100";
     if (wrong)
@@ -357,6 +389,8 @@ static att_status fill_loader(att_loader *loader)
     loader->epoch_images = count_epoch_images(options, count);
     ATT_TRY(describe_fields(loader));
     ATT_TRY(make_target_scratch(loader));
+    if (att_comm_size(options->comm) > 1)
+        ATT_TRY(att_agreement_create(context, options, loader->row_bytes + 1, &loader->agreement));
     loader->ring = options->workers > 0 ? options->prefetch : 1;
     loader->worker_count = options->workers > 0 ? options->workers : 1;
     loader->slots = att_allocate_array(context, (size_t)loader->ring, sizeof *loader->slots);
@@ -366,7 +400,8 @@ static att_status fill_loader(att_loader *loader)
     if (!loader->slots || !loader->workers || (options->shuffle && !loader->order))
         return att_fail_memory(context, (size_t)count * sizeof *loader->order, "a loader");
     for (int i = 0; i < loader->ring; i++)
-        ATT_TRY(att_slot_make(context, options->batch_size, loader->row_bytes, loader->field_count, &loader->slots[i]));
+        ATT_TRY(
+            att_slot_make(context, share_capacity(options), loader->row_bytes, loader->field_count, &loader->slots[i]));
     for (int i = 0; i < loader->worker_count; i++)
         ATT_TRY(make_worker(loader, &loader->workers[i]));
     ATT_TRY(att_loader_start(loader, 0, 0));
@@ -421,6 +456,7 @@ void att_loader_destroy(att_loader **loader)
     att_free(it->context, it->slots);
     att_free(it->context, it->workers);
     att_free(it->context, it->order);
+    att_agreement_destroy(&it->agreement);
     att_free(it->context, it->reported);
     free_target_scratch(it);
     att_free(it->context, it->fields);
@@ -444,7 +480,7 @@ att_loader_stats att_loader_describe(const att_loader *loader)
 /* Stops workers from claiming images and waits until they have finished the current ones. The lock is held. */
 static void quiesce(att_loader *loader)
 {
-    loader->claimed = loader->epoch_images;
+    loader->claimed_batch = att_loader_batches(loader);
     while (loader->in_progress > 0)
         pthread_cond_wait(&loader->done, &loader->lock);
 }
@@ -468,7 +504,8 @@ att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch)
         shuffle(loader, epoch);
     loader->epoch = epoch;
     loader->released = batch;
-    loader->claimed = batch_begin(loader, batch);
+    loader->claimed_batch = batch;
+    loader->claimed = 0;
     loader->handed_out = false;
     for (int i = 0; i < loader->ring; i++)
         prepare_slot(loader, batch + i);
@@ -495,10 +532,9 @@ static void await_batch(att_loader *loader)
 {
     att_slot *slot = slot_of(loader, loader->released);
     if (loader->options.workers == 0) {
-        int64_t begin = batch_begin(loader, loader->released);
-        int size = batch_size(loader, loader->released);
+        int count = slot->missing;
         for (; slot->missing > 0; slot->missing--)
-            prepare_sample(loader, loader->workers[0].context, begin + size - slot->missing);
+            prepare_sample(loader, loader->workers[0].context, loader->released, count - slot->missing);
         return;
     }
     pthread_mutex_lock(&loader->lock);
@@ -541,33 +577,63 @@ static att_status report_corrupt(att_loader *loader, const att_slot_failure *fai
     return ATT_OK;
 }
 
-static att_status report_all_corrupt(att_loader *loader, const att_slot *slot, int size)
+static att_status report_all_corrupt(att_loader *loader, const att_slot_failure *failures, int size)
 {
     for (int i = 0; i < size; i++)
-        if (slot->failures[i].status != ATT_OK)
-            ATT_TRY(report_corrupt(loader, &slot->failures[i]));
+        if (failures[i].status != ATT_OK)
+            ATT_TRY(report_corrupt(loader, &failures[i]));
     return ATT_OK;
+}
+
+/* Images of this process alone. */
+static att_status report_own(att_loader *loader, att_slot *slot, int size)
+{
+    ATT_TRY(check_failures(loader, slot, size));
+    ATT_TRY(report_all_corrupt(loader, slot->failures, size));
+    loader->stats.corrupt += att_slot_failed(slot, size);
+    return ATT_OK;
+}
+
+/* The same of all processes. Fails in all of them if it fails in one. */
+static att_status report_agreed(att_loader *loader, const att_slot *slot, const att_share *share)
+{
+    const att_slot_failure *failures;
+    int count, own = share->end - share->first;
+    att_status status = check_failures(loader, slot, att_share_count(share));
+    ATT_TRY(att_agreement_reach(loader->agreement, status, slot, own, &failures, &count));
+    ATT_TRY(report_all_corrupt(loader, failures, count));
+    loader->stats.corrupt += count;
+    return ATT_OK;
+}
+
+/* Completes a batch with what other processes have. */
+static att_status complete_batch(att_loader *loader, att_slot *slot, att_batch *batch)
+{
+    return loader->agreement ? att_agreement_gather(loader->agreement, slot, batch) : ATT_OK;
 }
 
 static att_status hand_out(att_loader *loader, att_batch *batch)
 {
     att_slot *slot = slot_of(loader, loader->released);
-    int size = batch_size(loader, loader->released);
-    ATT_TRY(check_failures(loader, slot, size));
-    ATT_TRY(report_all_corrupt(loader, slot, size));
-    loader->stats.corrupt += att_slot_failed(slot, size);
-    size = att_slot_compact(slot, size);
-    loader->handed_out = true;
-    loader->stats.images += size;
+    att_share share = share_of(loader, loader->released);
+    int rows = share.end - share.first;
+    ATT_TRY(loader->agreement ? report_agreed(loader, slot, &share) : report_own(loader, slot, rows));
+    rows = att_slot_compact(slot, rows);
+    if (!loader->agreement)
+        share = (att_share){.size = rows, .end = rows};
     *batch = (att_batch){.epoch = loader->epoch,
                          .number = loader->released,
-                         .count = size,
+                         .count = rows,
+                         .rows = rows,
                          .indices = slot->indices,
                          .field_count = loader->field_count,
                          .fields = loader->fields,
                          .data = (const void *const *)slot->fields};
     if (att_mix_is_on(&loader->options.mix))
-        att_mix_batch(&loader->options, batch, slot->fields, loader->row_bytes, loader->target_scratch);
+        att_mix_batch(&loader->options, batch, &share, slot->fields, loader->row_bytes, loader->target_scratch);
+    ATT_TRY(complete_batch(loader, slot, batch));
+    loader->handed_out = true;
+    loader->stats.images += batch->count;
     return ATT_OK;
 }
 
@@ -576,6 +642,16 @@ const void *att_batch_field(const att_batch *batch, const char *name)
     for (int f = 0; f < batch->field_count; f++)
         if (strcmp(batch->fields[f].name, name) == 0)
             return batch->data[f];
+    return NULL;
+}
+
+const void *att_batch_rows(const att_batch *batch, const char *name)
+{
+    for (int f = 0; f < batch->field_count; f++)
+        if (strcmp(batch->fields[f].name, name) == 0)
+            return f == 0
+                       ? batch->data[f]
+                       : (const char *)batch->data[f] + (size_t)batch->first_row * att_field_bytes(&batch->fields[f]);
     return NULL;
 }
 

@@ -179,11 +179,13 @@ typedef struct mixed_batch {
     void *const *data;
     const size_t *row_bytes;
     void *const *scratch;
+    const att_share *share;
 } mixed_batch;
 
+/* sample: a row of the batch that this process makes. */
 static void *row_of(const mixed_batch *it, int field, int sample)
 {
-    return (char *)it->data[field] + (size_t)sample * it->row_bytes[field];
+    return (char *)it->data[field] + (size_t)att_share_find(it->share, sample) * it->row_bytes[field];
 }
 
 static void mix_targets(const mixed_batch *it, int sample, const void *const *other, const att_mixing *mixing)
@@ -212,23 +214,25 @@ static void mix_pair(const mixed_batch *it, int i, int j, const att_mixing *of_i
 }
 
 /* In a batch of odd size, the middle sample is its own partner. */
-void att_mix_batch(const att_loader_options *options, const att_batch *batch, void *const *data,
+void att_mix_batch(const att_loader_options *options, const att_batch *batch, const att_share *share, void *const *data,
                    const size_t *row_bytes, void *const *scratch)
 {
     const att_mix_options *mix = &options->mix;
     const att_transform_options *shape = &options->transform;
-    const mixed_batch it = {options, data, row_bytes, scratch};
+    const mixed_batch it = {options, data, row_bytes, scratch, share};
     uint64_t key = att_random_key(options->seed, (uint64_t)batch->epoch, (uint64_t)batch->number);
     att_random random = att_random_from(att_random_key(key, 0, att_random_hash("mix")));
     bool off = mix->off_epoch > 0 && batch->epoch >= mix->off_epoch;
     att_mixing of_i = {.lambda = 1}, of_j = {.lambda = 1};
-    for (int i = 0; i < (batch->count + 1) / 2; i++) {
-        int j = batch->count - 1 - i;
+    for (int i = 0; i < (share->size + 1) / 2; i++) {
+        int j = share->size - 1 - i;
         if (!off && (i == 0 || mix->mode != ATT_MIX_BATCH)) {
             of_i = draw_mixing(mix, shape->height, shape->width, &random);
             of_j = mix->mode == ATT_MIX_ELEM ? draw_mixing(mix, shape->height, shape->width, &random) : of_i;
         }
         of_j.with_itself = i == j;
+        if (att_share_find(share, i) < 0 || att_share_find(share, j) < 0)
+            continue;
         if (i < j)
             att_mix_images(&of_i, &of_j, shape->height, shape->width, shape->channels, row_of(&it, 0, i),
                            row_of(&it, 0, j));

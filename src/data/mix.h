@@ -5,6 +5,7 @@
 #include <attscope/data.h>
 
 #include "core/random.h"
+#include "data/share.h"
 
 /* Returns ERR_ARGUMENT if an option is out of range. */
 att_status att_mix_check(att_context *context, const att_mix_options *options);
@@ -20,10 +21,10 @@ att_mixing att_mix_box(int height, int width, double lambda, int center_y, int c
 void att_mix_images(const att_mixing *of_a, const att_mixing *of_b, int height, int width, int channels, float *a,
                     float *b);
 
-/* Mixes sample i of the batch with sample count - 1 - i, if the options enable mixing in this epoch. data[0] holds the
- * images, the others the targets; row_bytes[f] is the size of a sample in data[f]. scratch[f]: scratch for target f of
- * one sample. */
-void att_mix_batch(const att_loader_options *options, const att_batch *batch, void *const *data,
+/* Mixes sample i of the batch with sample share->size - 1 - i, if the options enable mixing in this epoch. data[0]
+ * holds the images, the others the targets, of the samples that this process makes; row_bytes[f] is the size of a
+ * sample in data[f]. scratch[f]: scratch for target f of one sample. */
+void att_mix_batch(const att_loader_options *options, const att_batch *batch, const att_share *share, void *const *data,
                    const size_t *row_bytes, void *const *scratch);
 
 #endif

@@ -143,7 +143,8 @@ static void run_batch(const att_mix_options *mix, int64_t epoch, int64_t number,
         images[k] = (float)(k / FLOATS + 1);
     for (int k = 0; k < COUNT * COUNT; k++)
         targets[k] = k / COUNT == k % COUNT;
-    att_mix_batch(&options, &batch, data, row_bytes, spare);
+    const att_share share = {.size = COUNT, .end = COUNT};
+    att_mix_batch(&options, &batch, &share, data, row_bytes, spare);
 }
 
 /* Checks that the targets are the shares of the pixels. */
