@@ -16,6 +16,7 @@
 #ifndef ATTSCOPE_PLAN_H
 #define ATTSCOPE_PLAN_H
 
+#include <attscope/comm.h>
 #include <attscope/field.h>
 #include <attscope/gradient.h>
 #include <attscope/weights.h>
@@ -69,7 +70,19 @@ typedef struct att_plan_options {
     size_t keep_bytes; /* training: upper bound for the bytes per sample that are kept between segments, or the least
                           possible if that is more. Other values are recomputed. Alignment may add 2 to 3 %. Changes no
                           bit of the results. 0: a fixed rule that depends on the graph only */
+    att_comm *comm;    /* the processes that share each batch, see below; must outlive the plan; NULL: this one alone */
+    bool sync_statistics; /* training with comm: batch norm takes statistics over the samples of all processes; false:
+                             each process takes them over its own samples */
 } att_plan_options;
+
+/* Several processes: all of them compile the same graph with the same options, and make the same calls in the same
+ * order. `lanes` is the total of all processes (0: the context's threads times the processes) and a multiple of their
+ * number: process r of P computes lanes [lanes r / P, lanes (r + 1) / P). In training a batch is that of all processes,
+ * and process r binds rows [batch r / P, batch (r + 1) / P) of each input. In inference each process runs the rows that
+ * it has, possibly none, and at most max_batch / P rounded up. Lanes are summed in the order of their numbers,
+ * whichever process computes them; so gradients do not depend on the number of processes, and every process receives
+ * the sum. The same holds for batch norm with sync_statistics. Outputs have the rows of all processes:
+ * att_session_output() fetches those of the others. If another process fails, calls return ERR_IO. */
 
 /* plain: by default a training plan rewrites convolutions, batch norms, means and gates by identities that give the
  * same results with fewer operations or smaller values (docs/architecture.md, "Algebraic rewritings"). Its results

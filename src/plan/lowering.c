@@ -3,6 +3,9 @@
 #include "core/error.h"
 #include "plan/plan.h"
 
+/* alignment in bytes of the rows that are gathered */
+enum { GATHER_ALIGN = 64 };
+
 /* --- packs ------------------------------------------------------------------------------------------------------- */
 
 /* Whether the step can use `pack`: same kernel, same weights, same layout. */
@@ -72,7 +75,7 @@ static att_status add_program(att_plan *plan, const att_rewritten *from, att_seg
 {
     if (att_segment_program(segment, group, parts))
         return ATT_OK;
-    int count = segment->end - segment->first;
+    int count = segment->end - segment->first, completed = 0;
     size_t bytes = (size_t)count * sizeof(att_step);
     att_program *program = &segment->programs[segment->program_count];
     *program = (att_program){.group = group, .parts = parts, .step_count = count};
@@ -83,6 +86,9 @@ static att_status add_program(att_plan *plan, const att_rewritten *from, att_seg
     for (int i = 0; i < count; i++) {
         ATT_TRY(att_prepare_step(plan, from, segment->first + i, group, parts, &program->steps[i]));
         att_grow_scratch(&program->scratch_bytes, program->steps[i].unit);
+        while (completed < segment->sum_count && segment->sums[completed].last <= segment->first + i)
+            completed++;
+        program->steps[i].completed = completed;
     }
     segment->program_count++;
     return ATT_OK;
@@ -104,6 +110,49 @@ static att_status add_programs(att_plan *plan, const att_rewritten *from, att_se
     return ATT_OK;
 }
 
+static bool is_sample_place(att_place place)
+{
+    return place == ATT_AT_STORE || place == ATT_AT_INPUT || place == ATT_AT_OUTPUT;
+}
+
+static bool same_place(const att_ref *a, const att_ref *b)
+{
+    return a->place == b->place && a->offset == b->offset;
+}
+
+/* Redirects the reference to the rows of all processes. */
+static void gather_ref(att_segment *segment, att_ref *ref, size_t *bytes)
+{
+    int index = 0;
+    while (index < segment->gather_count && !same_place(&segment->gathers[index].from, ref))
+        index++;
+    if (index == segment->gather_count) {
+        segment->gathers[segment->gather_count++] = (att_gather){.from = *ref, .offset = (int64_t)*bytes};
+        *bytes += ((size_t)ref->row_bytes + GATHER_ALIGN - 1) / GATHER_ALIGN * GATHER_ALIGN;
+    }
+    ref->offset = segment->gathers[index].offset;
+    ref->place = ATT_AT_GATHERED;
+}
+
+/* Lets the reductions read the samples of all processes. */
+static att_status add_gathers(att_plan *plan, att_segment *segment)
+{
+    size_t most = 0, bytes = 0;
+    for (int i = 0; i < segment->reduction_count; i++)
+        most += (size_t)segment->reductions[i].unit->problem.in_count;
+    segment->gathers = att_arena_allocate(&plan->arena, (most + 1) * sizeof *segment->gathers);
+    if (!segment->gathers)
+        return att_fail_memory(plan->context, most * sizeof *segment->gathers, "a plan");
+    for (int i = 0; i < segment->reduction_count; i++) {
+        const att_step *step = &segment->reductions[i];
+        for (int j = 0; j < step->unit->problem.in_count; j++)
+            if (is_sample_place(step->in[j].place))
+                gather_ref(segment, &step->in[j], &bytes);
+    }
+    plan->gathered_bytes = bytes > plan->gathered_bytes ? bytes : plan->gathered_bytes;
+    return ATT_OK;
+}
+
 /* All threads that run the body share each reduction. */
 static att_status add_reductions(att_plan *plan, const att_rewritten *from, att_segment *segment, const att_ref *refs)
 {
@@ -119,7 +168,7 @@ static att_status add_reductions(att_plan *plan, const att_rewritten *from, att_
         ATT_TRY(att_prepare_step(plan, from, node, 1, plan->teams * plan->parts, step));
         att_grow_scratch(&plan->scratch_bytes, step->unit);
     }
-    return ATT_OK;
+    return att_comm_size(plan->comm) > 1 && plan->sync_statistics ? add_gathers(plan, segment) : ATT_OK;
 }
 
 const att_program *att_segment_program(const att_segment *segment, int group, int parts)

@@ -409,6 +409,10 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
 {
     const att_backend *backend;
     ATT_TRY(att_backend_choose(plan->context, options->backend, &backend));
+    if (att_comm_size(plan->comm) > 1 && !backend->memory->host)
+        return att_fail(plan->context, ATT_ERR_UNSUPPORTED,
+                        "several processes need a backend that computes in host memory; \"%s\" does not",
+                        backend->name);
     ATT_TRY(att_units_init(&plan->units, &plan->arena, backend));
     ATT_TRY(rewrite(graph, options, w));
     ATT_TRY(describe(plan, graph));
@@ -449,6 +453,8 @@ att_status att_plan_compile(const att_graph *graph, const att_plan_options *opti
     plan->arena.context = context;
     plan->purpose = options->purpose;
     plan->precision = options->precision;
+    plan->comm = options->comm;
+    plan->sync_statistics = options->sync_statistics;
     plan->dtype = graph->dtype;
     work w = {0};
     att_status status = compile(plan, copy, options, &w);

@@ -19,7 +19,8 @@ typedef enum att_place {
     ATT_AT_GRADIENT, /* index into att_plan.sums; lanes other than the first: see spare and row_bytes */
     ATT_AT_DERIVED,  /* offset in bytes */
     ATT_AT_INPUT,    /* index of the input */
-    ATT_AT_OUTPUT    /* index of the output */
+    ATT_AT_OUTPUT,   /* index of the output */
+    ATT_AT_GATHERED  /* rows of all processes: offset in bytes per sample of the largest batch */
 } att_place;
 
 typedef struct att_ref {
@@ -27,10 +28,12 @@ typedef struct att_ref {
     bool observed; /* a probe, or read by observers only */
     int64_t offset;
     int64_t row_bytes; /* inputs, outputs and kept values: bytes per sample; gradients: bytes from lane to lane */
-    size_t spare;      /* gradients: offset of lane 1 in the session's spare lanes */
+    size_t spare;      /* gradients: offset of the first spare lane in the session's spare lanes */
 } att_ref;
 
 typedef struct att_step {
+    int completed; /* gradients of the segment, att_segment.sums, that are complete behind this step of its last group
+                    */
     const att_unit *unit;
     att_ref *in, *out; /* one for each input and output of the unit */
     int packed;        /* index of the pack; -1: none */
@@ -69,13 +72,20 @@ typedef struct att_upload {
     size_t bytes;
 } att_upload;
 
-/* A gradient that a segment adds to. Lane 0 adds to the gradient itself. The sums of the other lanes lie one after the
- * other in the session's spare lanes. */
+/* A gradient that a segment adds to. Lane 0 adds to the gradient itself. The sums of this process's other lanes, the
+ * spare lanes, lie one after the other. */
 typedef struct att_lane_sum {
+    int last;            /* node that is the last to add */
     int index;           /* into att_plan.sums */
-    size_t spare, bytes; /* spare: offset of lane 1 in the spare lanes; bytes: size of one lane */
-    const att_unit *sum; /* adds the spare lanes to the gradient */
+    size_t spare, bytes; /* spare: offset of the first spare lane; bytes: size of one lane */
+    const att_unit *sum; /* adds the spare lanes to the gradient; NULL: this process has no spare lanes */
 } att_lane_sum;
+
+/* A sample value that reductions read with the rows of all processes. */
+typedef struct att_gather {
+    att_ref from;   /* this process's rows */
+    int64_t offset; /* of ATT_AT_GATHERED */
+} att_gather;
 
 /* Nodes [first, end) of the rewritten graph run for each group. Then all threads sum the lanes and run the reductions
  * together. */
@@ -83,8 +93,13 @@ typedef struct att_segment {
     int first, end, group;
     att_program *programs;
     int program_count;
-    att_lane_sum *sums;
-    int sum_count; /* 0 if there is only one lane */
+    att_lane_sum *sums;     /* in the order in which they are complete */
+    bool repeats;           /* with other processes: it adds to gradients that the last segment before it adds to */
+    bool reductions_repeat; /* with other processes: reductions add to gradients in `sums`, though not as lanes do */
+    int turn;               /* with other processes: which half of the spare lanes */
+    int sum_count;          /* 0 if there is only one lane */
+    att_gather *gathers;    /* before the reductions */
+    int gather_count;
     att_step *reductions;
     int reduction_count;
 } att_segment;
@@ -115,8 +130,11 @@ struct att_plan {
     att_purpose purpose;
     att_precision precision;
     att_dtype dtype;
-    int lanes, teams, parts; /* lanes: partial sums of each gradient, each over a share of the batch. The body runs on
-                                teams x parts threads; a team computes one lane at a time. */
+    att_comm *comm; /* NULL: this process is on its own */
+    bool sync_statistics;
+    int lanes;                   /* of all processes: partial sums of each gradient, each over a share of the batch */
+    int first_lane, local_lanes; /* those of this process */
+    int teams, parts;            /* the body runs on teams x parts threads; a team computes one lane at a time */
     att_segment *segments;
     int segment_count;
     size_t store_bytes, batch_bytes; /* store: per sample; batch values: once */
@@ -138,11 +156,23 @@ struct att_plan {
     int sum_count;
     att_port *inputs, *outputs;
     int input_count, output_count;
-    size_t spare_bytes; /* spare lanes of the segment that needs the most */
+    size_t gathered_bytes; /* per sample of the largest batch, for the segment that needs most */
+    size_t spare_bytes;    /* spare lanes of the segment that needs most */
     uint64_t graph_hash;
     att_scope_copy last_scope;
     char *fingerprint;
 };
+
+/* The first lane that does not add to the gradient itself. */
+static inline int att_first_spare_lane(const att_plan *plan)
+{
+    return plan->first_lane > 0 ? plan->first_lane : 1;
+}
+
+static inline int att_spare_lanes(const att_plan *plan)
+{
+    return plan->first_lane + plan->local_lanes - att_first_spare_lane(plan);
+}
 
 /* Whether the reference is to a value that is the same for all samples. */
 static inline bool att_is_shared(const att_ref *ref)

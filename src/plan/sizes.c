@@ -79,6 +79,21 @@ static att_status choose_groups(att_plan *plan, const att_rewritten *from, int r
     return status;
 }
 
+static att_status choose_lanes(att_plan *plan, int wanted)
+{
+    int processes = att_comm_size(plan->comm);
+    plan->lanes = plan->local_lanes = 1;
+    if (plan->purpose == ATT_INFER)
+        return ATT_OK;
+    plan->lanes = wanted ? wanted : att_context_threads(plan->context) * processes;
+    if (plan->lanes % processes != 0)
+        return att_fail(plan->context, ATT_ERR_ARGUMENT, "%d lanes cannot be shared equally by %d processes",
+                        plan->lanes, processes);
+    plan->local_lanes = plan->lanes / processes;
+    plan->first_lane = att_comm_rank(plan->comm) * plan->local_lanes;
+    return ATT_OK;
+}
+
 att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options)
 {
     int threads = att_context_threads(plan->context), most = plan->units.backend->grouping->most;
@@ -87,8 +102,8 @@ att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att
         return att_fail(plan->context, ATT_ERR_ARGUMENT,
                         "a plan takes a group of 0..%d, 0..1024 lanes and 0..%d parts, not %d, %d and %d", most,
                         threads, options->group, options->lanes, options->parts);
-    plan->lanes = plan->purpose != ATT_INFER ? (options->lanes ? options->lanes : threads) : 1;
-    int teams = plan->purpose != ATT_INFER && plan->lanes < threads ? plan->lanes : threads;
+    ATT_TRY(choose_lanes(plan, options->lanes));
+    int teams = plan->purpose != ATT_INFER && plan->local_lanes < threads ? plan->local_lanes : threads;
     plan->parts = options->parts ? options->parts : threads / teams;
     plan->teams = threads / plan->parts < teams ? threads / plan->parts : teams;
     return choose_groups(plan, from, options->group);

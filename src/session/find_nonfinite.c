@@ -64,12 +64,12 @@ static void check_inputs(nonfinite_search *search)
     att_session *session = search->session;
     for (int i = 0; i < session->plan->input_count; i++) {
         const att_port *port = &session->plan->inputs[i];
-        for (int row = 0; row < session->batch.count && !search->found; row++) {
+        for (int row = 0; row < session->batch.rows && !search->found; row++) {
             const char *data = (const char *)session->bound[i] + row * port->row_bytes;
             memcpy(search->host, data, (size_t)port->row_bytes);
             if (first_nonfinite(search->host, port->desc.dtype, att_shape_count(port->desc.shape)) < 0)
                 continue;
-            snprintf(search->text, search->size, "input \"%s\", sample %d", port->name, row);
+            snprintf(search->text, search->size, "input \"%s\", sample %d", port->name, session->batch.first_row + row);
             search->found = true;
         }
     }
@@ -112,10 +112,12 @@ static const char *address_of(const att_session *session, const att_ref *ref, in
     if (ref->place == ATT_AT_DERIVED)
         return session->derived + ref->offset;
     if (ref->place == ATT_AT_STORE)
-        return session->store + ref->offset * session->max_batch + row * ref->row_bytes;
+        return session->store + ref->offset * session->max_rows + row * ref->row_bytes;
     if (ref->place == ATT_AT_BATCH)
         return session->batch_values + ref->offset;
-    return ref->place == ATT_AT_OUTPUT ? session->outputs[ref->offset] + row * ref->row_bytes : NULL;
+    return ref->place == ATT_AT_OUTPUT
+               ? session->outputs[ref->offset] + (session->batch.first_row + row) * ref->row_bytes
+               : NULL;
 }
 
 /* Writes "blocks.3.attn (attention), sample 17", or "attention, sample 17" if the scope is empty; sample -1: none. */
@@ -145,7 +147,7 @@ static void check_step(nonfinite_search *search, const att_step *step, int64_t r
             continue;
         search->found = true;
         if (problem->out[i].kind == ATT_SAMPLE)
-            write_step(search, step, row + at / att_shape_count(problem->out[i].shape));
+            write_step(search, step, session->batch.first_row + row + at / att_shape_count(problem->out[i].shape));
         else
             write_step(search, step, -1);
     }
@@ -157,13 +159,13 @@ static att_status replay_groups(nonfinite_search *search, const att_segment *seg
     att_session *session = search->session;
     int64_t row;
     int size;
-    for (int i = 0; (size = att_session_group(session->batch.count, segment->group, i, &row)) > 0; i++) {
+    for (int i = 0; (size = att_session_group(session->batch.rows, segment->group, i, &row)) > 0; i++) {
         const att_program *program = att_segment_program(segment, size, session->plan->parts);
         for (int j = 0; j < program->step_count && !search->found; j++) {
             if (program->steps[j].observer)
                 continue;
             for (int part = 0; part < program->parts; part++)
-                att_session_step(session, program, &program->steps[j], 0, part, row, 0);
+                att_session_step(session, program, &program->steps[j], 0, part, row, session->plan->first_lane);
             ATT_TRY((att_status)atomic_load(&session->runner.status));
             check_step(search, &program->steps[j], row);
         }
@@ -174,6 +176,7 @@ static att_status replay_groups(nonfinite_search *search, const att_segment *seg
 /* Assigns buffers again; replay_and_restore() undoes this. */
 static att_status replay_reductions(nonfinite_search *search, const att_segment *segment)
 {
+    att_session_gather(search->session, segment);
     for (int i = 0; i < segment->reduction_count && !search->found; i++) {
         const att_step *step = &segment->reductions[i];
         if (step->observer)
@@ -236,7 +239,9 @@ static att_status replay_and_restore(nonfinite_search *search)
         return att_fail_memory(session->context, bytes, "the search for a non-finite value");
     for (int i = 0; i < session->plan->assigned_count; at += buffer_bytes(session, i++))
         session->memory->copy_out(at, buffer_at(session, i), buffer_bytes(session, i));
+    session->alone = true;
     att_status status = replay(search);
+    session->alone = false;
     att_runner_wait(&session->runner);
     at = kept;
     for (int i = 0; i < session->plan->assigned_count; at += buffer_bytes(session, i++))

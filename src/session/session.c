@@ -45,6 +45,18 @@ static size_t kept_bytes(const att_plan *plan, int max_batch)
     return att_size_product(plan->store_bytes, (size_t)max_batch);
 }
 
+static size_t gathered_bytes(const att_plan *plan, int max_batch)
+{
+    return att_size_product(plan->gathered_bytes, (size_t)max_batch);
+}
+
+/* The largest share of a process of batches of at most max_batch samples. */
+static int most_rows(const att_plan *plan, int max_batch)
+{
+    int processes = att_comm_size(plan->comm);
+    return max_batch / processes + (max_batch % processes > 0);
+}
+
 static size_t reduction_scratch(const att_plan *plan)
 {
     return plan->scratch_bytes * (size_t)(plan->teams * plan->parts);
@@ -53,7 +65,8 @@ static size_t reduction_scratch(const att_plan *plan)
 static void reserve_shared(att_session *session, att_status *status)
 {
     const att_plan *plan = session->plan;
-    session->store = reserve(session, kept_bytes(plan, session->max_batch), status);
+    session->store = reserve(session, kept_bytes(plan, session->max_rows), status);
+    session->gathered = reserve(session, gathered_bytes(plan, session->max_batch), status);
     session->batch_values = reserve(session, plan->batch_bytes, status);
     session->scratch = reserve(session, reduction_scratch(plan), status);
 }
@@ -63,9 +76,11 @@ static void reserve_ports(att_session *session, att_status *status)
     const att_plan *plan = session->plan;
     session->bound = reserve_host(session, (size_t)plan->input_count, sizeof *session->bound, status);
     session->staged = reserve_host(session, (size_t)plan->input_count, sizeof *session->staged, status);
+    session->starts = reserve_host(session, (size_t)att_comm_size(plan->comm), sizeof *session->starts, status);
+    session->fetched = reserve_host(session, (size_t)plan->output_count, sizeof *session->fetched, status);
     session->outputs = reserve_host(session, (size_t)plan->output_count, sizeof *session->outputs, status);
     for (int i = 0; i < plan->input_count && !session->memory->host && *status == ATT_OK; i++)
-        session->staged[i] = reserve(session, (size_t)session->max_batch * (size_t)plan->inputs[i].row_bytes, status);
+        session->staged[i] = reserve(session, (size_t)session->max_rows * (size_t)plan->inputs[i].row_bytes, status);
     for (int i = 0; i < plan->output_count && *status == ATT_OK; i++)
         if (plan->outputs[i].holder == i)
             session->outputs[i] =
@@ -125,15 +140,17 @@ enum { OWN_PARTS = 6 };
 /* Lists the session's memory by purpose and returns the sum. */
 static size_t own_parts(const att_plan *plan, int max_batch, att_memory_part parts[OWN_PARTS])
 {
+    int rows = most_rows(plan, max_batch);
     att_plan_facts facts = att_plan_describe(plan);
     const att_memory_part own[] = {
         {"values between layers",
          att_size_sum(att_size_product((size_t)plan->teams, facts.arena_bytes), reduction_scratch(plan))},
-        {"values kept for the batch", att_size_sum(kept_bytes(plan, max_batch), plan->batch_bytes)},
+        {"values kept for the batch",
+         att_size_sum(kept_bytes(plan, rows), att_size_sum(plan->batch_bytes, gathered_bytes(plan, max_batch)))},
         {"gradients of other lanes", facts.gradient_bytes},
         {"packed and derived weights", att_size_sum(facts.packed_bytes, plan->derived_bytes + plan->total_bytes)},
         {"outputs", port_bytes(plan->outputs, plan->output_count, max_batch)},
-        {"inputs", plan->units.backend->memory->host ? 0 : port_bytes(plan->inputs, plan->input_count, max_batch)}};
+        {"inputs", plan->units.backend->memory->host ? 0 : port_bytes(plan->inputs, plan->input_count, rows)}};
     _Static_assert(sizeof own == OWN_PARTS * sizeof *own, "every part has a place");
     size_t sum = 0;
     for (int i = 0; i < OWN_PARTS; i++) {
@@ -204,7 +221,9 @@ static att_status reserve_all(att_session *session)
                                  plan->uploads[i].bytes);
     for (int i = plan->parameter_count; i < plan->sum_count && status == ATT_OK; i++)
         session->sums[i] = session->totals + plan->sums[i].offset;
-    return status;
+    return status == ATT_OK && plan->purpose != ATT_INFER && att_comm_size(plan->comm) > 1
+               ? att_exchange_create(session, &session->exchange)
+               : status;
 }
 
 att_status att_session_create(const att_plan *plan, att_weights *weights, int max_batch, att_session **out)
@@ -221,6 +240,7 @@ att_status att_session_create(const att_plan *plan, att_weights *weights, int ma
     session->memory = plan->units.backend->memory;
     session->weights = weights;
     session->max_batch = max_batch;
+    session->max_rows = most_rows(plan, max_batch);
     session->observing = true;
     att_status status = reserve_all(session);
     if (status != ATT_OK)
@@ -236,10 +256,10 @@ static void release(att_session *session, void *block, size_t bytes)
         session->memory->release(session->context, block, bytes);
 }
 
-static void release_ports(att_session *session, char **blocks, const att_port *ports, int count)
+static void release_ports(att_session *session, char **blocks, const att_port *ports, int count, int rows)
 {
     for (int i = 0; blocks && i < count; i++)
-        release(session, blocks[i], (size_t)session->max_batch * (size_t)ports[i].row_bytes);
+        release(session, blocks[i], (size_t)rows * (size_t)ports[i].row_bytes);
     att_free(session->context, blocks);
 }
 
@@ -249,14 +269,18 @@ void att_session_destroy(att_session **out)
         return;
     att_session *session = *out;
     const att_plan *plan = session->plan;
+    att_exchange_destroy(&session->exchange);
     for (int i = 0; session->teams && i < plan->teams; i++)
         release(session, session->teams[i].arena, session->arena_bytes);
     att_free(session->context, session->teams);
-    release(session, session->store, kept_bytes(plan, session->max_batch));
+    release(session, session->store, kept_bytes(plan, session->max_rows));
+    release(session, session->gathered, gathered_bytes(plan, session->max_batch));
     release(session, session->batch_values, plan->batch_bytes);
     release(session, session->scratch, reduction_scratch(plan));
-    release_ports(session, session->staged, plan->inputs, plan->input_count);
-    release_ports(session, session->outputs, plan->outputs, plan->output_count);
+    release_ports(session, session->staged, plan->inputs, plan->input_count, session->max_rows);
+    release_ports(session, session->outputs, plan->outputs, plan->output_count, session->max_batch);
+    att_free(session->context, session->fetched);
+    att_free(session->context, session->starts);
     att_free(session->context, session->bound);
     att_free(session->context, session->parameters);
     att_free(session->context, session->sums);
@@ -315,6 +339,7 @@ att_status att_session_output(att_session *session, const char *output, int firs
     if (plan->outputs[port].probe && !session->batch.observed)
         return att_fail(session->context, ATT_ERR_ARGUMENT,
                         "\"%s\" is a probe, and probes were off in the last run (att_session_observe())", output);
+    ATT_TRY(att_session_fetch(session, plan->outputs[port].holder));
     size_t row = (size_t)plan->outputs[port].row_bytes;
     const char *block = session->outputs[plan->outputs[port].holder];
     session->memory->copy_out(rows, block + (size_t)first * row, (size_t)count * row);
@@ -326,16 +351,22 @@ void att_session_observe(att_session *session, bool on)
     session->observing = on;
 }
 
-static att_status check_batch(const att_session *session, int batch)
+static att_status check_batch(const att_session *session, int batch, int least, int most)
 {
-    if (batch < 1 || batch > session->max_batch)
-        return att_fail(session->context, ATT_ERR_ARGUMENT, "a batch of %d: the session takes 1 to %d", batch,
-                        session->max_batch);
+    if (batch < least || batch > most)
+        return att_fail(session->context, ATT_ERR_ARGUMENT, "a batch of %d: the session takes %d to %d", batch, least,
+                        most);
     for (int i = 0; i < session->plan->input_count; i++)
         if (!session->bound[i])
             return att_fail(session->context, ATT_ERR_ARGUMENT, "input \"%s\" is not bound",
                             session->plan->inputs[i].name);
     return ATT_OK;
+}
+
+/* Of other processes. */
+static void forget_outputs(att_session *session)
+{
+    memset(session->fetched, 0, (size_t)session->plan->output_count * sizeof *session->fetched);
 }
 
 /* --- running ----------------------------------------------------------------------------------------------------- */
@@ -345,8 +376,10 @@ att_status att_session_run(att_session *session, int batch)
     if (session->plan->purpose != ATT_INFER)
         return att_fail(session->context, ATT_ERR_ARGUMENT,
                         "the plan computes gradients; use att_session_accumulate() instead of att_session_run()");
-    ATT_TRY(check_batch(session, batch));
-    session->batch = (att_body_batch){.count = batch, .observed = session->observing};
+    ATT_TRY(check_batch(session, batch, att_comm_size(session->plan->comm) > 1 ? 0 : 1, session->max_rows));
+    session->batch = (att_body_batch){.observed = session->observing};
+    ATT_TRY(att_session_join_batch(session, batch));
+    forget_outputs(session);
     return att_session_body(session);
 }
 
@@ -386,15 +419,15 @@ att_status att_session_accumulate(att_session *session, att_gradient *gradient, 
 {
     if (session->plan->purpose == ATT_INFER)
         return att_fail(session->context, ATT_ERR_ARGUMENT, "the plan was compiled without gradients");
-    ATT_TRY(check_batch(session, batch));
+    ATT_TRY(check_batch(session, batch, 1, session->max_batch));
     if (first < 0 || first > INT64_MAX - batch)
         return att_fail(session->context, ATT_ERR_ARGUMENT, "a batch of %d cannot begin at position %lld of an update",
                         batch, (long long)first);
     ATT_TRY(bind_gradient(session, gradient));
-    session->batch = (att_body_batch){.count = batch,
-                                      .observed = session->observing,
-                                      .first = first,
-                                      .run = {.seed = seed, .step = step, .scale = scale}};
+    session->batch = (att_body_batch){
+        .observed = session->observing, .first = first, .run = {.seed = seed, .step = step, .scale = scale}};
+    att_session_split_batch(session, batch);
+    forget_outputs(session);
     if (gradient)
         att_gradient_changed(gradient);
     att_status status = att_session_body(session);

@@ -9,9 +9,10 @@
 
 /* The batch of one run. Stored so that a failed run can be replayed. */
 typedef struct att_body_batch {
-    int count;
-    bool observed; /* the run wrote probes */
-    int64_t first; /* index of the first sample among the samples of the update */
+    int count;           /* samples of all processes */
+    int first_row, rows; /* those of this process */
+    bool observed;       /* the run wrote probes */
+    int64_t first;       /* position of the first sample in the update */
     att_run run;
 } att_body_batch;
 
@@ -19,6 +20,8 @@ typedef struct att_team {
     char *arena; /* the program's arena, then scratch for each part */
     att_barrier barrier;
 } att_team;
+
+typedef struct att_exchange att_exchange;
 
 /* A parameter of the plan among the session's weights. */
 typedef struct att_bound_parameter {
@@ -31,7 +34,7 @@ struct att_session {
     const att_plan *plan;
     const att_memory *memory;
     att_weights *weights;
-    int max_batch;
+    int max_batch, max_rows; /* samples of all processes; of this one */
     att_team *teams;
     size_t arena_bytes;
     char *packed;
@@ -48,6 +51,11 @@ struct att_session {
     char *derived, *totals;          /* derived values, and the sums of their gradients */
     att_gradient *gradient;          /* the gradient of the last accumulation */
     char *spare;                     /* lanes 1, 2, ... of the gradients, for the current segment */
+    char *gathered;                  /* sample values of all processes, for reductions */
+    int64_t *starts;                 /* [processes + 1]: the first row of each process in the batch */
+    bool *fetched;                   /* by output: it has the rows of all processes */
+    bool alone;                      /* replay on this process: nothing is exchanged with others */
+    att_exchange *exchange;          /* of gradients; NULL: there are no other processes */
     bool observing;                  /* runs write probes */
     att_body_batch batch;
     atomic_int next_group;
@@ -80,6 +88,30 @@ void att_session_reduction(att_session *session, const att_step *step, int part)
 /* session/run.c: runs the prologue if the weights have changed, then the body over session->batch, then the epilogue.
  */
 att_status att_session_body(att_session *session);
+/* session/exchange.c: sums gradients over the processes on a thread of its own, segment after segment. */
+att_status att_exchange_create(att_session *session, att_exchange **exchange);
+void att_exchange_destroy(att_exchange **exchange);
+/* Begins to sum the gradients of a segment, before the segment runs. Waits first until those of earlier segments that
+ * use the same memory are complete. Called by one thread. */
+void att_exchange_begin(att_exchange *exchange, const att_segment *segment);
+/* A team has finished its lanes of the first `completed` gradients of the segment (att_segment.sums). */
+void att_exchange_progress(att_exchange *exchange, const att_segment *segment, int team, int completed);
+/* Waits until all gradients are complete. */
+void att_exchange_wait(att_exchange *exchange);
+/* Waits, and returns how the exchange ended since the last call. */
+att_status att_exchange_finish(att_exchange *exchange);
+/* session/share.c: splits a batch of `count` samples among the processes; sets count, first_row and rows of the batch.
+ */
+void att_session_split_batch(att_session *session, int count);
+/* The other way round: joins the rows that each process has. */
+att_status att_session_join_batch(att_session *session, int rows);
+/* Fetches the rows of an output that other processes have. */
+att_status att_session_fetch(att_session *session, int output);
+/* This process's rows of a sample value. */
+const char *att_session_rows(const att_session *session, const att_ref *ref);
+/* Gathers what the segment's reductions read: the rows of all processes, or in a replay those of this one. */
+void att_session_gather(att_session *session, const att_segment *segment);
+
 /* Group `index` when `count` samples are split into groups of `group` and a remainder of smaller powers of two. Writes
  * its first sample to *row and returns its size; 0 after the last group. */
 int att_session_group(int count, int group, int index, int64_t *row);
