@@ -1,14 +1,17 @@
 /* The transport over MPI. It is compiled once for each MPI library, whose ABIs differ. */
 #include <mpi.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "comm/transport.h"
 
 typedef struct mpi_channel {
     MPI_Comm comm;
+    double yielding;       /* seconds of a wait before it sleeps */
     int *counts, *offsets; /* [size], for gathering */
     char failure[MPI_MAX_ERROR_STRING];
 } mpi_channel;
@@ -33,6 +36,56 @@ static mpi_channel *channel_of(void *state, int channel)
     return &((mpi_state *)state)->channels[channel];
 }
 
+/* --- waiting ----------------------------------------------------------------------------------------------------- */
+
+/* A blocking call of MPI keeps its core busy until it returns, and takes the core from a thread that computes. So each
+ * wait is a loop of tests: at first without a pause, then with yields, then with sleeps. On the main channel the caller
+ * has nothing else to do, and short exchanges follow each other closely, so yields go on for longer there. */
+static double yielding_seconds(int index)
+{
+    return index == ATT_COMM_MAIN ? 1e-3 : 50e-6;
+}
+
+/* A sleep takes about a quarter of the time waited so far, so that it delays a long wait little. */
+static void pause_after(double waited, double yielding)
+{
+    const double spinning = 10e-6, shortest = 20e-6, longest = 200e-6;
+    double sleep = waited / 4;
+    if (waited < spinning)
+        return;
+    if (waited < yielding) {
+        sched_yield();
+        return;
+    }
+    sleep = sleep < shortest ? shortest : sleep > longest ? longest : sleep;
+    nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * sleep)}, NULL);
+}
+
+static const char *complete(mpi_channel *channel, MPI_Request request)
+{
+    double begin = MPI_Wtime();
+    for (;;) {
+        int done = 0;
+        const char *failure = check(channel, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+        if (failure || done)
+            return failure;
+        pause_after(MPI_Wtime() - begin, channel->yielding);
+    }
+}
+
+/* Waits for a request whose start returned `code`. */
+static const char *started(mpi_channel *channel, int code, const MPI_Request *request)
+{
+    const char *failure = check(channel, code);
+    return failure ? failure : complete(channel, *request);
+}
+
+static const char *wait_for_all(mpi_channel *channel)
+{
+    MPI_Request request;
+    return started(channel, MPI_Ibarrier(channel->comm, &request), &request);
+}
+
 /* --- starting and ending ----------------------------------------------------------------------------------------- */
 
 static void release(mpi_state *state)
@@ -47,6 +100,8 @@ static void release(mpi_state *state)
 static void finish(void *user)
 {
     mpi_state *state = user;
+    if (state->channels[ATT_COMM_MAIN].comm != MPI_COMM_NULL)
+        wait_for_all(&state->channels[ATT_COMM_MAIN]); /* MPI_Finalize() waits too, but keeps its core busy */
     for (int i = 0; i < ATT_COMM_CHANNELS; i++)
         if (state->channels[i].comm != MPI_COMM_NULL)
             MPI_Comm_free(&state->channels[i].comm);
@@ -54,8 +109,9 @@ static void finish(void *user)
     release(state);
 }
 
-static const char *open_channel(const mpi_state *state, mpi_channel *channel)
+static const char *open_channel(const mpi_state *state, int index, mpi_channel *channel)
 {
+    channel->yielding = yielding_seconds(index);
     channel->counts = calloc((size_t)state->size, sizeof *channel->counts);
     channel->offsets = calloc((size_t)state->size, sizeof *channel->offsets);
     if (!channel->counts || !channel->offsets)
@@ -75,7 +131,7 @@ static const char *prepare(mpi_state *state)
     MPI_Get_library_version(state->library, &length);
     state->library[strcspn(state->library, "\n,")] = 0;
     for (int i = 0; i < ATT_COMM_CHANNELS && !failure; i++)
-        failure = open_channel(state, &state->channels[i]);
+        failure = open_channel(state, i, &state->channels[i]);
     return failure;
 }
 
@@ -155,7 +211,7 @@ static const char *wait_for(void *state, int index, att_transfer *transfer)
         return NULL;
     memcpy(&request, &transfer->request, sizeof request);
     *transfer = (att_transfer){0};
-    return check(channel_of(state, index), MPI_Wait(&request, MPI_STATUS_IGNORE));
+    return complete(channel_of(state, index), request);
 }
 
 /* --- collective calls -------------------------------------------------------------------------------------------- */
@@ -164,22 +220,26 @@ static const char *wait_for(void *state, int index, att_transfer *transfer)
 static const char *broadcast(void *state, int index, void *bytes, size_t size, int root)
 {
     mpi_channel *channel = channel_of(state, index);
+    MPI_Request request;
     const char *failure = NULL;
     for (size_t done = 0; done < size && !failure; done += ATT_TRANSFER_BYTES) {
         size_t piece = size - done < ATT_TRANSFER_BYTES ? size - done : ATT_TRANSFER_BYTES;
-        failure = check(channel, MPI_Bcast((char *)bytes + done, (int)piece, MPI_BYTE, root, channel->comm));
+        int code = MPI_Ibcast((char *)bytes + done, (int)piece, MPI_BYTE, root, channel->comm, &request);
+        failure = started(channel, code, &request);
     }
     return failure;
 }
 
 static const char *gather_at_once(mpi_state *state, mpi_channel *channel, void *bytes, const size_t *offsets)
 {
+    MPI_Request request;
     for (int i = 0; i < state->size; i++) {
         channel->offsets[i] = (int)offsets[i];
         channel->counts[i] = (int)(offsets[i + 1] - offsets[i]);
     }
-    return check(channel, MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, bytes, channel->counts, channel->offsets,
-                                         MPI_BYTE, channel->comm));
+    int code = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, bytes, channel->counts, channel->offsets, MPI_BYTE,
+                               channel->comm, &request);
+    return started(channel, code, &request);
 }
 
 static const char *gather(void *user, int index, void *bytes, const size_t *offsets)
@@ -195,8 +255,7 @@ static const char *gather(void *user, int index, void *bytes, const size_t *offs
 
 static const char *barrier(void *state, int index)
 {
-    mpi_channel *channel = channel_of(state, index);
-    return check(channel, MPI_Barrier(channel->comm));
+    return wait_for_all(channel_of(state, index));
 }
 
 /* The plugin's only symbol: ATT_TRANSPORT_SYMBOL. */
