@@ -10,6 +10,8 @@
 #ifndef ATTSCOPE_COMM_H
 #define ATTSCOPE_COMM_H
 
+#include <stdint.h>
+
 #include <attscope/context.h>
 
 #ifdef __cplusplus
@@ -41,6 +43,22 @@ ATT_API int att_comm_size(const att_comm *comm);
 ATT_API const char *att_comm_host(const att_comm *comm, int rank);
 /* Name and version of the MPI library, "" for a process on its own. Lives as long as the communicator. */
 ATT_API const char *att_comm_library(const att_comm *comm);
+
+/* What this process has communicated since the communicator was opened. Bytes are those of the messages, each counted
+ * as if it went straight from its sender to every receiver; MPI may take other ways.
+ *
+ * A thread of its own sums gradients while the backward pass runs, range by range. The sum of a range is under way from
+ * the moment when this process has computed its share until this process has the complete sum. The share of this time
+ * that is hidden behind computation is 1 - sum_wait_seconds / sum_seconds; both include the hand-over between threads,
+ * so that the share is approximate if they are short. */
+typedef struct att_comm_figures {
+    int64_t bytes_sent, bytes_received;
+    double sum_seconds;      /* sums of gradients were under way */
+    double sum_wait_seconds; /* computation waited for these sums */
+    double wait_seconds;     /* computation waited for other processes: for sums, and in all other exchanges */
+} att_comm_figures;
+/* All zero if comm is NULL or has one process. May be called by any thread at any time. */
+ATT_API att_comm_figures att_comm_describe(const att_comm *comm);
 
 /* Ends all processes at once, because this one cannot go on: for failures that the others do not see. With several
  * processes it does not return; the launcher ends the others, and exit_status (1..125) becomes that of the launcher.

@@ -93,12 +93,12 @@ static att_status run(bench *b, att_bench_attention_result *result)
         att_gemm_create(b->products, b->images, att_bench_gemm_precision(b->context, options->precision), &b->gemm));
     ATT_TRY(att_gemm_run(b->gemm));
     for (int i = 0; i < options->repeats; i++) {
-        double begin = att_clock_now();
+        double begin = att_seconds_now();
         ATT_TRY(att_timed_run(&b->timed, b->images));
-        b->seconds[i] = att_clock_now() - begin;
-        begin = att_clock_now();
+        b->seconds[i] = att_seconds_now() - begin;
+        begin = att_seconds_now();
         ATT_TRY(att_gemm_run(b->gemm));
-        b->gemm_seconds[i] = att_clock_now() - begin;
+        b->gemm_seconds[i] = att_seconds_now() - begin;
     }
     return ATT_OK;
 }

@@ -108,11 +108,11 @@ void att_bench_destroy(att_bench **bench)
 
 att_status att_bench_time(att_bench *b, int batch, double *seconds)
 {
-    double begin = att_clock_now();
+    double begin = att_seconds_now();
     ATT_TRY(att_timed_run(&b->timed, batch));
     if (b->measure)
         ATT_TRY(att_measure_observe(b->measure, b->timed.session, batch, NULL));
-    *seconds = att_clock_now() - begin;
+    *seconds = att_seconds_now() - begin;
     return ATT_OK;
 }
 
@@ -126,9 +126,9 @@ static att_status time_network(att_bench *b)
 {
     for (int i = 0; i < b->options.repeats; i++) {
         ATT_TRY(att_bench_time(b, b->options.batch_size, &b->network_seconds[i]));
-        double begin = att_clock_now();
+        double begin = att_seconds_now();
         ATT_TRY(att_gemm_run(b->gemm));
-        b->gemm_seconds[i] = att_clock_now() - begin;
+        b->gemm_seconds[i] = att_seconds_now() - begin;
     }
     return ATT_OK;
 }
@@ -139,9 +139,9 @@ static att_status time_triad(att_bench *b)
     ATT_TRY(att_triad_create(b->context, &b->triad));
     att_triad_run(b->triad);
     for (int i = 0; i < b->options.repeats; i++) {
-        double begin = att_clock_now();
+        double begin = att_seconds_now();
         att_triad_run(b->triad);
-        b->triad_seconds[i] = att_clock_now() - begin;
+        b->triad_seconds[i] = att_seconds_now() - begin;
     }
     return ATT_OK;
 }

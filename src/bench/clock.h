@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Seconds of the monotonic clock. */
-double att_clock_now(void);
+#include "core/clock.h"
+
 /* Returns the median; for an even count, the mean of the middle two. Sorts the values. count: at least 1. */
 double att_clock_median(double *values, int count);
 /* Peak resident memory of this process (VmHWM); 0 if unknown. */

@@ -62,10 +62,10 @@ static att_status time_passes(att_context *context, const att_dataset *dataset, 
                               att_loader *loader, double *rates)
 {
     for (int pass = 0; pass < options->warmup + options->repeats; pass++) {
-        double begin = att_clock_now();
+        double begin = att_seconds_now();
         ATT_TRY(loader ? load_all(loader, pass) : decode_all(context, dataset));
         if (pass >= options->warmup)
-            rates[pass - options->warmup] = (double)att_dataset_count(dataset) / (att_clock_now() - begin);
+            rates[pass - options->warmup] = (double)att_dataset_count(dataset) / (att_seconds_now() - begin);
     }
     return ATT_OK;
 }

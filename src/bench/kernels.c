@@ -152,10 +152,10 @@ static att_status time_calls(const bench *b, const att_kernel *kernel, int calls
                      .parts = 1,
                      .run = &run,
                      .samples = b->problem.group};
-    double begin = att_clock_now();
+    double begin = att_seconds_now();
     for (int i = 0; i < calls; i++)
         ATT_TRY(kernel->run(&call));
-    *seconds = (att_clock_now() - begin) / calls;
+    *seconds = (att_seconds_now() - begin) / calls;
     return ATT_OK;
 }
 

@@ -1,8 +1,10 @@
 #include "comm/comm.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/names.h"
@@ -156,6 +158,28 @@ const char *att_comm_library(const att_comm *comm)
     return comm && comm->transport ? comm->transport->library(comm->state) : "";
 }
 
+static void count_seconds(_Atomic int64_t *time, double seconds)
+{
+    atomic_fetch_add(time, (int64_t)(1e9 * seconds));
+}
+
+void att_comm_count_wait(att_comm *comm, double seconds)
+{
+    count_seconds(&comm->sum_wait, seconds);
+}
+
+att_comm_figures att_comm_describe(const att_comm *comm)
+{
+    if (!comm)
+        return (att_comm_figures){0};
+    double sum_wait = 1e-9 * (double)atomic_load(&comm->sum_wait);
+    return (att_comm_figures){.bytes_sent = atomic_load(&comm->sent),
+                              .bytes_received = atomic_load(&comm->received),
+                              .sum_seconds = 1e-9 * (double)atomic_load(&comm->sum_time),
+                              .sum_wait_seconds = sum_wait,
+                              .wait_seconds = sum_wait + 1e-9 * (double)atomic_load(&comm->main_time)};
+}
+
 void att_comm_abort(att_comm *comm, int exit_status)
 {
     if (!is_alone(comm))
@@ -164,16 +188,39 @@ void att_comm_abort(att_comm *comm, int exit_status)
 
 /* --- collective calls -------------------------------------------------------------------------------------------- */
 
+/* Ends a call that began at `begin`. */
+static att_status end_call(att_comm *comm, int channel, double begin, const char *failure, const char *action)
+{
+    if (channel == ATT_COMM_MAIN)
+        count_seconds(&comm->main_time, att_seconds_now() - begin);
+    return check(comm, failure, action);
+}
+
+static void count_bytes(att_comm *comm, size_t sent, size_t received)
+{
+    atomic_fetch_add(&comm->sent, (int64_t)sent);
+    atomic_fetch_add(&comm->received, (int64_t)received);
+}
+
 att_status att_comm_broadcast(att_comm *comm, int channel, void *bytes, size_t size, int root)
 {
-    return is_alone(comm)
-               ? ATT_OK
-               : check(comm, comm->transport->broadcast(comm->state, channel, bytes, size, root), "a broadcast");
+    if (is_alone(comm))
+        return ATT_OK;
+    double begin = att_seconds_now();
+    const char *failure = comm->transport->broadcast(comm->state, channel, bytes, size, root);
+    bool sends = comm->rank == root;
+    count_bytes(comm, sends ? size * ((size_t)comm->size - 1) : 0, sends ? 0 : size);
+    return end_call(comm, channel, begin, failure, "a broadcast");
 }
 
 static att_status gather(att_comm *comm, int channel, void *bytes)
 {
-    return check(comm, comm->transport->gather(comm->state, channel, bytes, comm->offsets[channel]), "gathering rows");
+    double begin = att_seconds_now();
+    const size_t *offsets = comm->offsets[channel];
+    size_t own = offsets[comm->rank + 1] - offsets[comm->rank];
+    const char *failure = comm->transport->gather(comm->state, channel, bytes, offsets);
+    count_bytes(comm, own * ((size_t)comm->size - 1), offsets[comm->size] - own);
+    return end_call(comm, channel, begin, failure, "gathering rows");
 }
 
 att_status att_comm_gather(att_comm *comm, int channel, void *bytes, size_t row_bytes, const int64_t *first)
@@ -192,7 +239,10 @@ att_status att_comm_collect(att_comm *comm, int channel, void *elements, size_t 
 
 att_status att_comm_barrier(att_comm *comm, int channel)
 {
-    return is_alone(comm) ? ATT_OK : check(comm, comm->transport->barrier(comm->state, channel), "a barrier");
+    if (is_alone(comm))
+        return ATT_OK;
+    double begin = att_seconds_now();
+    return end_call(comm, channel, begin, comm->transport->barrier(comm->state, channel), "a barrier");
 }
 
 /* --- the ordered sum --------------------------------------------------------------------------------------------- */
@@ -209,7 +259,8 @@ typedef struct chunk_stream {
     int channel;
     size_t bytes;
     bool receives, sends;
-    size_t posted; /* chunks whose receive was posted */
+    size_t posted;  /* chunks whose receive was posted */
+    double awaited; /* seconds in which this process had not computed its share yet */
     att_transfer in[CHUNKS], out[CHUNKS];
 } chunk_stream;
 
@@ -245,7 +296,19 @@ static const char *post_receives(chunk_stream *stream, size_t end)
             failure = comm->transport->receive(comm->state, stream->channel, chunk_at(stream, chunk),
                                                chunk_bytes(stream, chunk), (comm->rank + comm->size - 1) % comm->size,
                                                &stream->in[chunk % CHUNKS]);
+        count_bytes(stream->comm, 0, chunk_bytes(stream, chunk));
     }
+    return failure;
+}
+
+/* Waits until this process knows its share of a chunk. Receives are posted before. */
+static const char *await_share(chunk_stream *stream, const att_comm_sum *sum, size_t chunk)
+{
+    const char *failure = stream->receives ? post_receives(stream, chunk + AHEAD) : NULL;
+    double begin = att_seconds_now();
+    if (!failure)
+        sum->await(sum->user, chunk * CHUNK, chunk_bytes(stream, chunk));
+    stream->awaited += att_seconds_now() - begin;
     return failure;
 }
 
@@ -260,11 +323,12 @@ static const char *begin_chunk(chunk_stream *stream, size_t chunk)
 
 static const char *end_chunk(chunk_stream *stream, size_t chunk)
 {
-    const att_comm *comm = stream->comm;
-    return stream->sends ? comm->transport->send(comm->state, stream->channel, chunk_at(stream, chunk),
-                                                 chunk_bytes(stream, chunk), (comm->rank + 1) % comm->size,
-                                                 &stream->out[chunk % CHUNKS])
-                         : NULL;
+    att_comm *comm = stream->comm;
+    if (!stream->sends)
+        return NULL;
+    count_bytes(comm, chunk_bytes(stream, chunk), 0);
+    return comm->transport->send(comm->state, stream->channel, chunk_at(stream, chunk), chunk_bytes(stream, chunk),
+                                 (comm->rank + 1) % comm->size, &stream->out[chunk % CHUNKS]);
 }
 
 static const char *end_sends(chunk_stream *stream)
@@ -275,8 +339,9 @@ static const char *end_sends(chunk_stream *stream)
     return failure;
 }
 
-/* Partial sums travel from rank 0 to the last rank; each adds its share. */
-static const char *pass_partial(att_comm *comm, int channel, const att_comm_sum *sum)
+/* Partial sums travel from rank 0 to the last rank; each adds its share. Writes to *awaited the seconds that were spent
+ * waiting for this process's own shares. */
+static const char *pass_partial(att_comm *comm, int channel, const att_comm_sum *sum, double *awaited)
 {
     bool is_first = comm->rank == 0, is_last = comm->rank == comm->size - 1;
     chunk_stream stream = {
@@ -285,7 +350,9 @@ static const char *pass_partial(att_comm *comm, int channel, const att_comm_sum 
     for (size_t chunk = 0; chunk < chunk_count(&stream) && !failure; chunk++) {
         size_t offset = chunk * CHUNK, bytes = chunk_bytes(&stream, chunk);
         char *buffer = chunk_at(&stream, chunk);
-        failure = begin_chunk(&stream, chunk);
+        failure = await_share(&stream, sum, chunk);
+        if (!failure)
+            failure = begin_chunk(&stream, chunk);
         if (failure)
             break;
         if (is_first)
@@ -295,6 +362,7 @@ static const char *pass_partial(att_comm *comm, int channel, const att_comm_sum 
             sum->store(sum->user, offset, bytes, buffer);
         failure = end_chunk(&stream, chunk);
     }
+    *awaited = stream.awaited;
     return failure ? failure : end_sends(&stream);
 }
 
@@ -333,6 +401,10 @@ static att_status reserve_chunks(att_comm *comm, int channel)
 att_status att_comm_reduce(att_comm *comm, int channel, const att_comm_sum *sum)
 {
     ATT_TRY(reserve_chunks(comm, channel));
-    ATT_TRY(check(comm, pass_partial(comm, channel, sum), "a sum over the processes"));
-    return check(comm, pass_complete(comm, channel, sum), "a sum over the processes");
+    double begin = att_seconds_now(), awaited;
+    const char *failure = pass_partial(comm, channel, sum, &awaited);
+    if (!failure)
+        failure = pass_complete(comm, channel, sum);
+    count_seconds(&comm->sum_time, att_seconds_now() - begin - awaited);
+    return end_call(comm, channel, begin, failure, "a sum over the processes");
 }

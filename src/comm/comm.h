@@ -20,6 +20,8 @@ struct att_comm {
     char *hosts;                        /* [size][ATT_HOST_NAME] */
     size_t *offsets[ATT_COMM_CHANNELS]; /* [size + 1], for gathering */
     char *chunks[ATT_COMM_CHANNELS];    /* for sums; made at the first */
+    _Atomic int64_t sent, received;
+    _Atomic int64_t sum_time, sum_wait, main_time; /* nanoseconds; main_time: in calls on the main channel */
 };
 
 enum { ATT_HOST_NAME = 64 }; /* bytes of a host's name, with the final 0 */
@@ -28,9 +30,11 @@ enum { ATT_HOST_NAME = 64 }; /* bytes of a host's name, with the final 0 */
 typedef struct att_comm_sum {
     size_t bytes;
     void *user;
+    /* Waits until this process's share of a range is known. Called before load() and add() of the range. */
+    void (*await)(void *user, size_t offset, size_t bytes);
     /* Copies a range of this process's copy of the sum to `buffer`. */
     void (*load)(void *user, size_t offset, size_t bytes, char *buffer);
-    /* Adds this process's share of a range to the partial sum in `buffer`. May wait until the share is known. */
+    /* Adds this process's share of a range to the partial sum in `buffer`. */
     void (*add)(void *user, size_t offset, size_t bytes, char *buffer);
     /* Copies a range of the complete sum from `buffer` to this process's copy. */
     void (*store)(void *user, size_t offset, size_t bytes, const char *buffer);
@@ -38,8 +42,8 @@ typedef struct att_comm_sum {
 
 /* The sum over all processes in the order of their ranks, the same bits in each of them: what rank 0 has at first, plus
  * the share of rank 0, plus that of rank 1, and so on. Partial sums travel from rank to rank in chunks; behind the last
- * rank the complete ones travel on through rank 0 to all others. Each process calls add() once for every range, then
- * store(), with this thread. */
+ * rank the complete ones travel on through rank 0 to all others. Each process calls await() and add() once for every
+ * range, then store(), with this thread. */
 att_status att_comm_reduce(att_comm *comm, int channel, const att_comm_sum *sum);
 
 /* The bytes of rank `root` become those of all. */
@@ -53,6 +57,9 @@ att_status att_comm_gather(att_comm *comm, int channel, void *bytes, size_t row_
 att_status att_comm_collect(att_comm *comm, int channel, void *elements, size_t bytes);
 
 att_status att_comm_barrier(att_comm *comm, int channel);
+
+/* Counts time during which computation waited for sums on the background channel. */
+void att_comm_count_wait(att_comm *comm, double seconds);
 
 /* comm/plugin.c: loads the plugin for `mpi`, "openmpi" or "mpich". */
 att_status att_comm_load(att_context *context, const char *mpi, void **plugin, const att_transport **transport);

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -71,13 +71,6 @@ att_loader_options att_loader_options_defaults(int height, int width, int channe
                                 .batch_size = 32,
                                 .workers = 2,
                                 .prefetch = 4};
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
 /* --- preparing images -------------------------------------------------------------------------------------------- */
@@ -671,8 +664,8 @@ static att_status next_batch(att_loader *loader, att_batch *batch)
 
 att_status att_loader_next(att_loader *loader, att_batch *batch)
 {
-    double begin = now();
+    double begin = att_seconds_now();
     att_status status = next_batch(loader, batch);
-    loader->stats.wait_seconds += now() - begin;
+    loader->stats.wait_seconds += att_seconds_now() - begin;
     return status;
 }

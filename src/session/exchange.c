@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "comm/comm.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "session/session.h"
@@ -72,13 +73,22 @@ static void wait_for_lanes(const sum_stream *stream, int sum)
     pthread_mutex_unlock(&exchange->lock);
 }
 
+static void await(void *user, size_t offset, size_t bytes)
+{
+    sum_stream *stream = user;
+    for (size_t done = 0; done < bytes;) {
+        sum_range range = find_range(stream, offset + done, bytes - done);
+        wait_for_lanes(stream, stream->sum);
+        done += range.bytes;
+    }
+}
+
 /* On rank 0, lane 0 adds to the gradient itself. */
 static void load(void *user, size_t offset, size_t bytes, char *buffer)
 {
     sum_stream *stream = user;
     for (size_t done = 0; done < bytes;) {
         sum_range range = find_range(stream, offset + done, bytes - done);
-        wait_for_lanes(stream, stream->sum);
         memcpy(buffer + done, gradient_at(stream, &range), range.bytes);
         done += range.bytes;
     }
@@ -127,7 +137,6 @@ static void add(void *user, size_t offset, size_t bytes, char *buffer)
     sum_stream *stream = user;
     for (size_t done = 0; done < bytes;) {
         sum_range range = find_range(stream, offset + done, bytes - done);
-        wait_for_lanes(stream, stream->sum);
         add_range(stream->exchange->session, &range, buffer + done);
         done += range.bytes;
     }
@@ -147,8 +156,12 @@ static att_status exchange_segment(att_exchange *exchange, uint64_t number)
 {
     int place = (int)(number % TURNS);
     sum_stream stream = {.exchange = exchange, .segment = exchange->segments[place], .place = place};
-    att_comm_sum sum = {
-        .bytes = stream_bytes(stream.segment), .user = &stream, .load = load, .add = add, .store = store};
+    att_comm_sum sum = {.bytes = stream_bytes(stream.segment),
+                        .user = &stream,
+                        .await = await,
+                        .load = load,
+                        .add = add,
+                        .store = store};
     return att_comm_reduce(exchange->session->plan->comm, ATT_COMM_BACKGROUND, &sum);
 }
 
@@ -177,10 +190,15 @@ static void *run_thread(void *user)
 
 /* --- what the session calls -------------------------------------------------------------------------------------- */
 
+/* Computation waits. */
 static void wait_until(att_exchange *exchange, uint64_t complete)
 {
+    if (exchange->complete >= complete)
+        return;
+    double begin = att_seconds_now();
     while (exchange->complete < complete)
         pthread_cond_wait(&exchange->changed, &exchange->lock);
+    att_comm_count_wait(exchange->session->plan->comm, att_seconds_now() - begin);
 }
 
 void att_exchange_begin(att_exchange *exchange, const att_segment *segment)

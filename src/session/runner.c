@@ -1,8 +1,8 @@
 #include "session/runner.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/context.h"
 #include "core/error.h"
 
@@ -42,13 +42,6 @@ void att_runner_fail(att_runner *runner, att_status status)
     atomic_compare_exchange_strong(&runner->status, &none, (int)status);
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void count(const att_runner *runner, const att_unit *unit, const att_call *call, int thread, double seconds)
 {
     att_counter *counter = &runner->counters[thread * runner->units->profile_count + unit->profile_row];
@@ -63,7 +56,7 @@ static void count(const att_runner *runner, const att_unit *unit, const att_call
 void att_runner_call(att_runner *runner, const att_unit *unit, const att_call *call, int thread)
 {
     const att_memory *memory = runner->units->backend->memory;
-    double begin = runner->profiling ? seconds_now() : 0;
+    double begin = runner->profiling ? att_seconds_now() : 0;
     if (memory->enter)
         memory->enter();
     att_status status = unit->kernel->run(call);
@@ -72,7 +65,7 @@ void att_runner_call(att_runner *runner, const att_unit *unit, const att_call *c
     if (status != ATT_OK)
         att_runner_fail(runner, status);
     if (runner->profiling)
-        count(runner, unit, call, thread, seconds_now() - begin);
+        count(runner, unit, call, thread, att_seconds_now() - begin);
 }
 
 void att_runner_wait(const att_runner *runner)

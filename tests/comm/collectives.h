@@ -20,9 +20,16 @@ static inline float collective_share(int rank, size_t index)
 typedef struct collective_user {
     float *sum;
     int rank;
-    size_t added, stored; /* expected offsets of the next calls */
+    size_t awaited, added, stored; /* expected offsets of the next calls */
     bool in_order;
 } collective_user;
+
+static inline void collective_await(void *user, size_t offset, size_t bytes)
+{
+    collective_user *own = user;
+    own->in_order = own->in_order && offset == own->awaited && offset == own->added;
+    own->awaited = offset + bytes;
+}
 
 static inline void collective_load(void *user, size_t offset, size_t bytes, char *buffer)
 {
@@ -33,7 +40,7 @@ static inline void collective_add(void *user, size_t offset, size_t bytes, char 
 {
     collective_user *own = user;
     float *values = (float *)buffer;
-    own->in_order = own->in_order && offset == own->added;
+    own->in_order = own->in_order && offset == own->added && offset + bytes == own->awaited;
     own->added = offset + bytes;
     for (size_t i = 0; i < bytes / sizeof *values; i++)
         values[i] += collective_share(own->rank, offset / sizeof *values + i);
@@ -54,8 +61,12 @@ static inline const char *check_reduce(att_comm *comm, int channel, size_t eleme
     collective_user user = {.sum = malloc(bytes + 1), .rank = rank, .in_order = true};
     for (size_t i = 0; i < elements; i++)
         user.sum[i] = rank == 0 ? 0.5F : -1e30F;
-    att_comm_sum sum = {
-        .bytes = bytes, .user = &user, .load = collective_load, .add = collective_add, .store = collective_store};
+    att_comm_sum sum = {.bytes = bytes,
+                        .user = &user,
+                        .await = collective_await,
+                        .load = collective_load,
+                        .add = collective_add,
+                        .store = collective_store};
     bool right = att_comm_reduce(comm, channel, &sum) == ATT_OK;
     for (size_t i = 0; i < elements && right; i++) {
         float expected = 0.5F;

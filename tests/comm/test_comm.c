@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -58,6 +59,104 @@ static void test_channels_at_once(void **state)
     run_ranks(3, 1, check_both_channels, NULL, 0);
 }
 
+/* --- figures ----------------------------------------------------------------------------------------------------- */
+
+enum { FIGURES_BYTES = 3 << 18, FIGURES_PAUSE = 30000000 /* nanoseconds */ };
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void sleep_briefly(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = FIGURES_PAUSE}, NULL);
+}
+
+/* A share that is known late. */
+static void await_late(void *user, size_t offset, size_t bytes)
+{
+    (void)user, (void)bytes;
+    if (offset == 0)
+        sleep_briefly();
+}
+
+static void add_nothing(void *user, size_t offset, size_t bytes, char *buffer)
+{
+    (void)user, (void)offset, (void)bytes, (void)buffer;
+}
+
+static void keep_nothing(void *user, size_t offset, size_t bytes, const char *buffer)
+{
+    (void)user, (void)offset, (void)bytes, (void)buffer;
+}
+
+static const char *check_sum_figures(att_comm *comm)
+{
+    static const int64_t sends[] = {2, 1, 1}, receives[] = {1, 2, 1};
+    const att_comm_sum sum = {
+        .bytes = FIGURES_BYTES, .await = await_late, .load = add_nothing, .add = add_nothing, .store = keep_nothing};
+    att_comm_figures before = att_comm_describe(comm);
+    double begin = seconds_now();
+    if (att_comm_reduce(comm, ATT_COMM_BACKGROUND, &sum) != ATT_OK)
+        return "a sum failed";
+    double seconds = seconds_now() - begin;
+    att_comm_figures after = att_comm_describe(comm);
+    int rank = att_comm_rank(comm);
+    if (after.bytes_sent - before.bytes_sent != sends[rank] * FIGURES_BYTES ||
+        after.bytes_received - before.bytes_received != receives[rank] * FIGURES_BYTES)
+        return "the bytes of a sum differ";
+    if (after.wait_seconds != before.wait_seconds)
+        return "a sum in the background counts as waiting";
+    double counted = after.sum_seconds - before.sum_seconds;
+    return counted > 0 && counted <= seconds - 1e-9 * FIGURES_PAUSE ? NULL
+                                                                    : "the time of a sum includes that of its share";
+}
+
+/* Rank 0 comes late. */
+static const char *check_wait_figures(att_comm *comm)
+{
+    int rank = att_comm_rank(comm);
+    double before = att_comm_describe(comm).wait_seconds, begin = seconds_now();
+    if (rank == 0)
+        sleep_briefly();
+    if (att_comm_barrier(comm, ATT_COMM_MAIN) != ATT_OK)
+        return "a barrier failed";
+    double seconds = seconds_now() - begin, waited = att_comm_describe(comm).wait_seconds - before;
+    if (waited > seconds || (rank == 0 && waited > seconds - 1e-9 * FIGURES_PAUSE))
+        return "waiting counts more than the time that passed";
+    return rank == 0 || waited > 0.5 * seconds ? NULL : "waiting is not counted";
+}
+
+static const char *check_figures(att_context *context, att_comm *comm, void *user)
+{
+    (void)context, (void)user;
+    static const int64_t sent[] = {2 * 10 + 0, 2 * 20 + 2 * 8, 2 * 30}, received[] = {50 + 8, 40, 30 + 8};
+    static const int64_t first[] = {0, 1, 3, 6};
+    char bytes[60] = {0};
+    int rank = att_comm_rank(comm);
+    att_comm_figures none = att_comm_describe(comm);
+    if (none.bytes_sent != 0 || none.bytes_received != 0 || none.sum_seconds != 0 || none.wait_seconds != 0)
+        return "figures do not begin at zero";
+    if (att_comm_gather(comm, ATT_COMM_MAIN, bytes, 10, first) != ATT_OK ||
+        att_comm_broadcast(comm, ATT_COMM_BACKGROUND, bytes, 8, 1) != ATT_OK)
+        return "a call failed";
+    att_comm_figures figures = att_comm_describe(comm);
+    if (figures.bytes_sent != sent[rank] || figures.bytes_received != received[rank])
+        return "the bytes of gathering and of a broadcast differ";
+    const char *wrong = att_comm_barrier(comm, ATT_COMM_BACKGROUND) == ATT_OK ? check_sum_figures(comm) : "a barrier";
+    return wrong ? wrong : check_wait_figures(comm);
+}
+
+static void test_figures(void **state)
+{
+    (void)state;
+    run_ranks(3, 1, check_figures, NULL, 0);
+    assert_int_equal(att_comm_describe(NULL).bytes_sent, 0);
+}
+
 /* --- failures ---------------------------------------------------------------------------------------------------- */
 
 static const char *wait_for_aborted(att_context *context, att_comm *comm, void *user)
@@ -103,6 +202,7 @@ static void test_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_collectives), cmocka_unit_test(test_channels_at_once),
-                                       cmocka_unit_test(test_abort), cmocka_unit_test(test_alone)};
+                                       cmocka_unit_test(test_figures), cmocka_unit_test(test_abort),
+                                       cmocka_unit_test(test_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -26,10 +27,12 @@ typedef struct setup {
 
 typedef struct outcome {
     const setup *with;
+    int rank;
     float *values; /* of all tensors */
     int64_t count;
     float losses[UPDATES][BATCH], logits[UPDATES][BATCH][CLASSES];
     double norms[UPDATES];
+    att_comm_figures figures;
     char fingerprint[512];
 } outcome;
 
@@ -88,6 +91,8 @@ static const char *update(training *it, outcome *out, int step)
 {
     att_context *context = it->context;
     att_hyper hyper = {.lr = 0.05, .momentum = 0.9, .update = step + 1};
+    if (step == 0 && !out->with->sync && out->rank == 0) /* the others wait for its sums */
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     att_gradient_begin(it->gradient);
     for (int part = 0; part < 2; part++)
         TRY(att_session_accumulate(it->session, it->gradient, BATCH, 0.5 / BATCH, 1, step, part * BATCH));
@@ -118,11 +123,13 @@ static const char *train(att_context *context, att_comm *comm, void *user)
     outcome *out = user;
     training *it = calloc(1, sizeof *it);
     it->context = context;
+    out->rank = att_comm_rank(comm);
     const char *wrong = make(it, comm, out->with);
     for (int step = 0; step < UPDATES && !wrong; step++)
         wrong = update(it, out, step);
     if (!wrong)
         wrong = read_values(it, out);
+    out->figures = att_comm_describe(comm);
     att_update_destroy(&it->update);
     att_gradient_destroy(&it->gradient);
     att_session_destroy(&it->session);
@@ -150,6 +157,14 @@ static void assert_same(const outcome *a, const outcome *b)
     assert_memory_equal(a->values, b->values, (size_t)a->count * sizeof *a->values);
 }
 
+static void assert_figures(const outcome *out, int rank)
+{
+    const att_comm_figures *figures = &out->figures;
+    assert_true(figures->bytes_sent > 0 && figures->bytes_received > 0 && figures->sum_seconds > 0);
+    assert_true(figures->wait_seconds > figures->sum_wait_seconds);
+    assert_true(out->with->sync || rank == 0 || figures->sum_wait_seconds > 0);
+}
+
 static void compare(setup with)
 {
     static const int processes[] = {2, 4, 2}, threads[] = {2, 1, 1};
@@ -161,6 +176,7 @@ static void compare(setup with)
         run(&with, shared);
         for (int rank = 0; rank < with.processes; rank++) {
             assert_same(&shared[rank], alone);
+            assert_figures(&shared[rank], rank);
             free(shared[rank].values);
         }
     }
