@@ -59,6 +59,19 @@ typedef struct att_comm_figures {
 } att_comm_figures;
 /* All zero if comm is NULL or has one process. May be called by any thread at any time. */
 ATT_API att_comm_figures att_comm_describe(const att_comm *comm);
+/* What the environment variables of a launcher say before a communicator is opened: {0, 1, 1} without a launcher.
+ * local_size: the number of processes on this machine. */
+typedef struct att_launch {
+    int rank, size, local_size;
+} att_launch;
+ATT_API att_launch att_comm_launched(void);
+
+/* The last call of all processes, which tells a failure of all from one of this process alone. Returns true when all
+ * have called it; *first_failed is then the lowest rank that failed, -1 if none did. A process that did not fail waits
+ * for the others as long as it takes. A process that failed waits a few seconds, then returns false: the others still
+ * work, and would wait for this one. It should then say why, and call att_comm_abort().
+ * first_failed may be NULL. */
+ATT_API bool att_comm_settle(att_comm *comm, bool failed, int *first_failed);
 
 /* Ends all processes at once, because this one cannot go on: for failures that the others do not see. With several
  * processes it does not return; the launcher ends the others, and exit_status (1..125) becomes that of the launcher.

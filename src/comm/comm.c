@@ -44,6 +44,8 @@ static void release(att_comm *comm)
         att_free(comm->context, comm->offsets[i]);
     for (int i = 0; i < ATT_COMM_CHANNELS; i++)
         att_free(comm->context, comm->chunks[i]);
+    att_free(comm->context, comm->endings);
+    att_free(comm->context, comm->failed);
     att_free(comm->context, comm->hosts);
     att_free(comm->context, comm);
 }
@@ -57,7 +59,9 @@ att_status att_comm_create(att_context *context, const att_transport *transport,
     *comm = (att_comm){.context = context, .transport = transport, .state = state, .rank = rank, .size = size};
     size_t bytes = (size_t)size * ATT_HOST_NAME;
     comm->hosts = att_allocate(context, bytes);
-    bool complete = comm->hosts;
+    comm->endings = att_allocate_array(context, (size_t)size + 1, sizeof *comm->endings);
+    comm->failed = att_allocate_array(context, (size_t)size + 1, sizeof *comm->failed);
+    bool complete = comm->hosts && comm->endings && comm->failed;
     for (int i = 0; i < ATT_COMM_CHANNELS; i++) {
         comm->offsets[i] = att_allocate_array(context, (size_t)size + 1, sizeof *comm->offsets[i]);
         complete = complete && comm->offsets[i];

@@ -22,6 +22,8 @@ struct att_comm {
     char *chunks[ATT_COMM_CHANNELS];    /* for sums; made at the first */
     _Atomic int64_t sent, received;
     _Atomic int64_t sum_time, sum_wait, main_time; /* nanoseconds; main_time: in calls on the main channel */
+    att_transfer *endings; /* [size + 1], of att_comm_settle(): after a timeout they are pending until the end */
+    int64_t *failed;       /* [size + 1]: 1 for a rank that failed; the last: the first such rank */
 };
 
 enum { ATT_HOST_NAME = 64 }; /* bytes of a host's name, with the final 0 */

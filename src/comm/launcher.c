@@ -9,3 +9,31 @@ const char *att_comm_launcher(void)
         return "openmpi";
     return getenv("PMI_SIZE") ? "mpich" : NULL;
 }
+
+/* The number in the first of these environment variables that is set; `missing` if none is. */
+static int number_in(const char *const *names, int missing)
+{
+    for (; *names; names++) {
+        const char *text = getenv(*names);
+        if (text && *text)
+            return atoi(text);
+    }
+    return missing;
+}
+
+att_launch att_comm_launched(void)
+{
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", NULL};
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", NULL};
+    /* Slurm's has the form "4(x2),3": this is right for the first machines. */
+    static const char *const neighbours[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                             "SLURM_STEP_TASKS_PER_NODE", NULL};
+    att_launch launch = {.size = 1, .local_size = 1};
+    if (!att_comm_launcher())
+        return launch;
+    launch.rank = number_in(ranks, 0);
+    launch.size = number_in(sizes, 1);
+    launch.local_size = number_in(neighbours, 1);
+    launch.local_size = launch.local_size < 1 ? 1 : launch.local_size;
+    return launch;
+}

@@ -92,9 +92,13 @@ static const char *start_transfer(local_rank *member, int channel, int from, int
         return "no memory is left";
     *own = values;
     pthread_mutex_lock(&hub->lock);
-    const char *failure = deliver(hub, channel, from, to, own);
+    /* Memory of posts that others left when they failed may be gone. */
+    const char *failure = hub->aborted ? aborted_text : deliver(hub, channel, from, to, own);
+    bool hub_aborted = hub->aborted;
     pthread_mutex_unlock(&hub->lock);
-    *transfer = (att_transfer){.request = (uintptr_t)own, .pending = 1};
+    if (hub_aborted)
+        att_free(hub->context, own);
+    *transfer = hub_aborted ? (att_transfer){0} : (att_transfer){.request = (uintptr_t)own, .pending = 1};
     return failure;
 }
 
@@ -108,6 +112,23 @@ static const char *receive_bytes(void *state, int channel, void *bytes, size_t s
 {
     local_rank *member = state;
     return start_transfer(member, channel, from, member->rank, (local_post){.to = bytes, .size = size}, transfer);
+}
+
+static const char *test_for(void *state, int channel, att_transfer *transfer, bool *done)
+{
+    (void)channel;
+    const local_rank *member = state;
+    att_hub *hub = member->hub;
+    local_post *own = (local_post *)(uintptr_t)transfer->request;
+    pthread_mutex_lock(&hub->lock);
+    *done = !transfer->pending || own->done;
+    const char *failure = !*done && hub->aborted ? aborted_text : NULL;
+    pthread_mutex_unlock(&hub->lock);
+    if (*done && transfer->pending) {
+        att_free(hub->context, own);
+        *transfer = (att_transfer){0};
+    }
+    return failure;
 }
 
 static const char *wait_for(void *state, int channel, att_transfer *transfer)
@@ -237,6 +258,7 @@ static const att_transport local_transport = {.interface = ATT_TRANSPORT_INTERFA
                                               .send = send_bytes,
                                               .receive = receive_bytes,
                                               .wait = wait_for,
+                                              .test = test_for,
                                               .broadcast = broadcast,
                                               .gather = gather,
                                               .barrier = barrier,

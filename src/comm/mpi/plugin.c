@@ -130,6 +130,8 @@ static const char *prepare(mpi_state *state)
     MPI_Comm_size(MPI_COMM_WORLD, &state->size);
     MPI_Get_library_version(state->library, &length);
     state->library[strcspn(state->library, "\n,")] = 0;
+    for (char *tab = state->library; (tab = strchr(tab, '\t'));)
+        *tab = ' ';
     for (int i = 0; i < ATT_COMM_CHANNELS && !failure; i++)
         failure = open_channel(state, i, &state->channels[i]);
     return failure;
@@ -214,6 +216,24 @@ static const char *wait_for(void *state, int index, att_transfer *transfer)
     return complete(channel_of(state, index), request);
 }
 
+static const char *test_for(void *state, int index, att_transfer *transfer, bool *done)
+{
+    mpi_channel *channel = channel_of(state, index);
+    MPI_Request request;
+    int complete_now = 0;
+    *done = !transfer->pending;
+    if (*done)
+        return NULL;
+    memcpy(&request, &transfer->request, sizeof request);
+    const char *failure = check(channel, MPI_Test(&request, &complete_now, MPI_STATUS_IGNORE));
+    *done = !failure && complete_now;
+    if (*done)
+        *transfer = (att_transfer){0};
+    else
+        keep(transfer, request);
+    return failure;
+}
+
 /* --- collective calls -------------------------------------------------------------------------------------------- */
 
 /* MPI counts in int, so much is sent in pieces. */
@@ -266,6 +286,7 @@ const att_transport att_transport_plugin = {.interface = ATT_TRANSPORT_INTERFACE
                                             .send = send_bytes,
                                             .receive = receive_bytes,
                                             .wait = wait_for,
+                                            .test = test_for,
                                             .broadcast = broadcast,
                                             .gather = gather,
                                             .barrier = barrier,
