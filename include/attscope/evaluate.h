@@ -2,6 +2,7 @@
 #ifndef ATTSCOPE_EVALUATE_H
 #define ATTSCOPE_EVALUATE_H
 
+#include <attscope/comm.h>
 #include <attscope/data.h>
 #include <attscope/image.h>
 #include <attscope/measure.h>
@@ -28,6 +29,8 @@ typedef struct att_evaluate_options {
     /* As in att_loader_options. NULL: the log gets a warning for each such image. */
     att_status (*corrupt_found)(void *user, int64_t index, const char *reason);
     void *corrupt_user;
+    att_comm *comm; /* the processes that share the images: each makes the same call, and all get the same result as one
+                       process alone; NULL: this one */
     const char *stage; /* att_progress.stage */
     att_progress_fn progress;
     void *progress_user;

@@ -49,6 +49,8 @@ typedef enum att_precision {
 /* Returns "f32" or "bf16"; never NULL. */
 ATT_API const char *att_precision_name(att_precision precision);
 
+enum { ATT_MOST_LANES = 1 << 16 };
+
 typedef struct att_plan_options {
     att_purpose purpose;
     att_precision precision; /* ATT_MIXED requires a graph in f32 */
@@ -64,7 +66,8 @@ typedef struct att_plan_options {
     bool plain; /* training: compile without algebraic rewritings, see below */
     int group;  /* samples per call of the body, at most 64, rounded down to a power of two; 0: chosen from the graph
                    alone */
-    int lanes;  /* gradient lanes, at most 1024, ignored by ATT_INFER; 0: the number of the context's threads */
+    int lanes;  /* gradient lanes, at most ATT_MOST_LANES, ignored by ATT_INFER; 0: the number of the context's threads
+                 */
     int parts;  /* threads that share one group when there are fewer groups than threads, at most the context's threads;
                    0: automatic */
     size_t keep_bytes; /* training: upper bound for the bytes per sample that are kept between segments, or the least

@@ -18,6 +18,8 @@ typedef struct att_progress {
     double seconds_left;      /* estimate for the rest of the whole call */
     double loss;              /* mean over this stage so far */
     double lr;                /* learning rate of the last update */
+    int slowest_rank;         /* with several processes: the one that waited least for others in this stage; else -1 */
+    double others_share;      /* mean share of this stage's time that a process waited for others */
 } att_progress;
 
 /* Called after every batch, on the thread that made the call. Return false to stop: the call then finishes its files

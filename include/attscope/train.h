@@ -2,6 +2,7 @@
 #ifndef ATTSCOPE_TRAIN_H
 #define ATTSCOPE_TRAIN_H
 
+#include <attscope/comm.h>
 #include <attscope/data.h>
 #include <attscope/event.h>
 #include <attscope/measure.h>
@@ -33,7 +34,8 @@ typedef struct att_train_options {
     const char *backend;                   /* "cpu", "ref" */
     att_precision precision; /* ATT_MIXED is faster if att_context_has_bf16(); checkpoints are always f32 */
     uint64_t seed;           /* for the order of data, augmentations, dropout and drop path */
-    int lanes;      /* gradient lanes; 0: as many as the context has threads, or after a resume the checkpoint's */
+    int lanes;      /* gradient lanes of all processes together; 0: as many as they have threads, or after a resume the
+                       checkpoint's */
     int64_t memory; /* bytes for weights, optimiser, gradients, activations of a batch, and evaluation; the loader's
                        images need more. With more memory, fewer values are recomputed; the bits of the result do not
                        change. 0: after a resume the checkpoint's value, else a fixed rule for each network. If it is
@@ -79,6 +81,10 @@ typedef struct att_train_options {
      * beginning with the first, and change no bit of the result. NULL: none. */
     att_measure *measure;
     int64_t measure_every; /* at least 1 if `measure` is set */
+
+    att_comm *comm; /* the processes that train together, see att_train(); NULL: this one alone */
+    bool sync_bn;   /* batch norm takes its statistics over the samples of all processes, which gives the bits of one
+                       process; false: each process takes them over its own samples */
 
     const char *output;               /* folder for checkpoints, created if missing; NULL: none are written */
     int checkpoint_hist;              /* number of checkpoint-N files to keep, the best ones */
@@ -150,6 +156,18 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  *
  * A resumed training gives the same bits as one that was not interrupted: weights, optimiser, moving average, logged
  * losses. The checkpoint records the settings that must agree; ERR_MISMATCH names the first that differs.
+ *
+ * Several processes (`comm`): each calls att_train() with the same model, weights, data and options. Images, threads
+ * and memory may be spread over machines; each process reads the data and the checkpoint to resume from by the same
+ * paths. The processes compare their settings, images and weights first (ERR_MISMATCH names the first difference and
+ * the process). Each then trains on its share of every batch, and all have the same weights after every update. Only
+ * rank 0 writes files and sends events. `progress` is called in every process, and each of them can stop the training.
+ *
+ * The results, bit for bit, and the checkpoints do not depend on how many processes share the lanes, except for
+ * networks with batch norm without sync_bn: there each process normalises by the statistics of its own samples, as
+ * PyTorch's DistributedDataParallel does, evaluation uses the running statistics of rank 0, and the log says so.
+ *
+ * If a process fails alone, for example because its disk is full, the others wait for it: end them by att_comm_abort().
  *
  * result may be NULL; after a failure it describes the training up to that point. Errors: ERR_ARGUMENT (an option out
  * of range; fewer images than one batch; a model that has a loss already); ERR_NOT_FOUND (optimiser or schedule; with

@@ -97,11 +97,11 @@ static att_status choose_lanes(att_plan *plan, int wanted)
 att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options)
 {
     int threads = att_context_threads(plan->context), most = plan->units.backend->grouping->most;
-    if (options->group < 0 || options->group > most || options->lanes < 0 || options->lanes > 1024 ||
+    if (options->group < 0 || options->group > most || options->lanes < 0 || options->lanes > ATT_MOST_LANES ||
         options->parts < 0 || options->parts > threads)
         return att_fail(plan->context, ATT_ERR_ARGUMENT,
-                        "a plan takes a group of 0..%d, 0..1024 lanes and 0..%d parts, not %d, %d and %d", most,
-                        threads, options->group, options->lanes, options->parts);
+                        "a plan takes a group of 0..%d, 0..%d lanes and 0..%d parts, not %d, %d and %d", most,
+                        ATT_MOST_LANES, threads, options->group, options->lanes, options->parts);
     ATT_TRY(choose_lanes(plan, options->lanes));
     int teams = plan->purpose != ATT_INFER && plan->local_lanes < threads ? plan->local_lanes : threads;
     plan->parts = options->parts ? options->parts : threads / teams;

@@ -150,6 +150,12 @@ static att_status open_data(att_measuring *m)
     return ATT_OK;
 }
 
+/* Whether this process writes files. */
+static bool writes(const att_measuring *m)
+{
+    return att_comm_rank(m->options->comm) == 0;
+}
+
 static att_status prepare(att_measuring *m)
 {
     const att_measuring_options *o = m->options;
@@ -162,7 +168,7 @@ static att_status prepare(att_measuring *m)
     ATT_TRY(make_instruments(m));
     if (o->map_images)
         ATT_TRY(att_dataset_choose(m->dataset, m->context, o->map_images, &m->chosen, &m->chosen_count));
-    return att_measuring_open_records(m);
+    return writes(m) ? att_measuring_open_records(m) : ATT_OK;
 }
 
 /* Runs the network on every image. */
@@ -173,6 +179,7 @@ static att_status observe_images(att_measuring *m)
     options.batch_size = o->batch_size;
     options.workers = o->workers;
     options.skip_corrupt = o->skip_corrupt;
+    options.comm = o->comm;
     options.unlabelled = m->unlabelled;
     options.measure = m->measure;
     options.stage = "measure";
@@ -198,7 +205,7 @@ static att_status measure(att_measuring *m)
     ATT_TRY(observe_images(m));
     m->found->measure = m->measure;
     m->measure = NULL;
-    return record(m);
+    return writes(m) ? record(m) : ATT_OK;
 }
 
 att_status att_measure_checkpoint(att_network *network, const char *const *data, int data_count,

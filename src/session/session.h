@@ -107,6 +107,8 @@ void att_session_split_batch(att_session *session, int count);
 att_status att_session_join_batch(att_session *session, int rows);
 /* Fetches the rows of an output that other processes have. */
 att_status att_session_fetch(att_session *session, int output);
+/* Samples of the last run, of all processes. */
+int att_session_samples(const att_session *session);
 /* This process's rows of a sample value. */
 const char *att_session_rows(const att_session *session, const att_ref *ref);
 /* Gathers what the segment's reductions read: the rows of all processes, or in a replay those of this one. */

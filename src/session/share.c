@@ -39,6 +39,11 @@ att_status att_session_join_batch(att_session *session, int rows)
     return ATT_OK;
 }
 
+int att_session_samples(const att_session *session)
+{
+    return session->batch.count;
+}
+
 att_status att_session_fetch(att_session *session, int output)
 {
     att_comm *comm = session->plan->comm;

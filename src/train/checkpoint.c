@@ -383,7 +383,7 @@ att_status att_checkpoint_engine(att_context *context, const att_tensors *file, 
 {
     int64_t read, shared = 0, given = 0;
     ATT_TRY(att_metadata_check_version(context, file));
-    ATT_TRY(att_metadata_integer(context, file, "lanes", 1, 1024, &read));
+    ATT_TRY(att_metadata_integer(context, file, "lanes", 1, ATT_MOST_LANES, &read));
     if (att_metadata_text(file, "parts"))
         ATT_TRY(att_metadata_integer(context, file, "parts", 1, 1024, &shared));
     if (att_metadata_text(file, "memory"))

@@ -8,6 +8,7 @@
 #include "models/family.h"
 #include "train/clock.h"
 #include "train/inference.h"
+#include "train/processes.h"
 
 att_evaluate_options att_evaluate_options_defaults(void)
 {
@@ -39,6 +40,7 @@ typedef struct evaluator {
     att_field fields[ATT_MAX_TARGETS];
     void *state; /* state of the task's metrics */
     att_inference inference;
+    att_processes processes;
     att_loader *loader;
     double started;
     int64_t count, not_finite; /* evaluated images; images with a NaN or infinite output */
@@ -63,10 +65,11 @@ static double loss_so_far(const evaluator *e)
     return values[loss];
 }
 
-static att_status report_progress(const evaluator *e, const att_batch *batch)
+/* Returns whether to go on. */
+static bool tell(const evaluator *e, const att_batch *batch)
 {
     if (!e->options->progress)
-        return ATT_OK;
+        return true;
     int64_t done = batch->number + 1, batches = att_loader_batches(e->loader);
     double elapsed = att_seconds_now() - e->started;
     att_progress progress = {.stage = e->options->stage,
@@ -76,7 +79,15 @@ static att_status report_progress(const evaluator *e, const att_batch *batch)
                              .seconds_left = elapsed / (double)done * (double)(batches - done),
                              .loss = loss_so_far(e),
                              .lr = NAN};
-    if (e->options->progress(e->options->progress_user, &progress))
+    att_processes_describe(&e->processes, &progress);
+    return e->options->progress(e->options->progress_user, &progress);
+}
+
+static att_status report_progress(evaluator *e, const att_batch *batch)
+{
+    bool stop = !tell(e, batch);
+    ATT_TRY(att_processes_meet(&e->processes, &stop));
+    if (!stop)
         return ATT_OK;
     return att_fail(e->context, ATT_ERR_STOPPED, "the evaluation was stopped on request after %lld images",
                     (long long)e->count);
@@ -86,12 +97,13 @@ static att_status run(evaluator *e)
 {
     att_batch batch, answers;
     e->started = att_seconds_now();
+    att_processes_begin(&e->processes);
     ATT_TRY(att_loader_start(e->loader, 0, 0));
     for (;;) {
         ATT_TRY(att_loader_next(e->loader, &batch));
         if (batch.count == 0)
             return ATT_OK;
-        ATT_TRY(att_inference_run(&e->inference, batch.data[0], batch.count, &answers));
+        ATT_TRY(att_inference_run(&e->inference, batch.data[0], batch.rows, &answers));
         if (e->options->measure)
             ATT_TRY(att_measure_observe(e->options->measure, e->inference.session, batch.count,
                                         att_task_classes(e->task, &batch)));
@@ -109,6 +121,7 @@ static att_status open_loader(evaluator *e, const att_dataset *dataset, const at
         ATT_TRY(att_task_targets(e->context, e->task, &e->settings, e->fields, &loader.targets));
     loader.batch_size = e->options->batch_size;
     loader.workers = e->options->workers;
+    loader.comm = e->options->comm;
     loader.corrupt = e->options->skip_corrupt ? ATT_CORRUPT_LEFT_OUT : ATT_CORRUPT_FATAL;
     loader.corrupt_found = e->options->corrupt_found;
     loader.corrupt_user = e->options->corrupt_user;
@@ -120,11 +133,13 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
 {
     const att_task_setup setup = {.classes = att_model_classes(model), .options = e->options->task_options};
     e->task = att_model_task_of(model);
+    ATT_TRY(att_processes_open(e->context, e->options->comm, &e->processes));
     ATT_TRY(att_task_configure(e->context, e->task, &setup, &e->settings));
     ATT_TRY(att_inference_check_images(model, transform));
     att_inference_options inference = {.backend = e->options->backend ? e->options->backend : "cpu",
                                        .precision = e->options->precision,
                                        .max_batch = e->options->batch_size,
+                                       .comm = e->options->comm,
                                        .probes = e->options->measure ? "*" : NULL};
     ATT_TRY(att_inference_create(att_model_graph(model), weights, &inference, &e->inference));
     if (!e->options->unlabelled)
@@ -172,5 +187,6 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
         e.task->end(e.context, e.state);
     att_free(e.context, e.state);
     att_inference_free(&e.inference);
+    att_processes_close(&e.processes);
     return status;
 }

@@ -74,6 +74,7 @@ static att_status compile(const att_graph *graph, const att_inference_options *o
     plan.backend = options->backend;
     plan.precision = options->precision;
     plan.group = options->group;
+    plan.comm = options->comm;
     plan.outputs = names;
     att_status status = att_plan_compile(graph, &plan, &inference->plan);
     att_free(inference->context, names);
@@ -130,10 +131,11 @@ void att_inference_free(att_inference *inference)
     *inference = (att_inference){0};
 }
 
-att_status att_inference_run(att_inference *inference, const void *images, int batch, att_batch *answers)
+att_status att_inference_run(att_inference *inference, const void *images, int rows, att_batch *answers)
 {
     ATT_TRY(att_session_bind(inference->session, inference->image, images));
-    ATT_TRY(att_session_run(inference->session, batch));
+    ATT_TRY(att_session_run(inference->session, rows));
+    int batch = att_session_samples(inference->session);
     for (int i = 0; i < inference->output_count; i++)
         ATT_TRY(att_session_output(inference->session, inference->outputs[i].name, 0, batch, inference->answers[i]));
     *answers = (att_batch){.count = batch,

@@ -20,6 +20,7 @@ typedef struct att_inference_options {
     const char *backend;
     att_precision precision;
     int max_batch;
+    att_comm *comm;     /* processes that each run some rows; max_batch is that of all of them; NULL: this one */
     int group;          /* as in att_plan_options */
     const char *probes; /* pattern of the probes that are computed as well, with wildcards '*' and '?'; NULL: none */
     /* Names of the outputs and probes that a run returns, NULL-terminated. NULL: all outputs except the loss. Nodes
@@ -36,8 +37,9 @@ void att_inference_free(att_inference *inference);
 /* Bytes of memory for the session and the outputs of such an inference. */
 att_status att_inference_bytes(const att_graph *graph, const att_inference_options *options, size_t *bytes);
 
-/* Runs a batch. images: one row per sample. *answers: the outputs by name; the data is valid until the next run. */
-att_status att_inference_run(att_inference *inference, const void *images, int batch, att_batch *answers);
+/* Runs a batch. images: [rows], those of this process. *answers: the outputs by name, with the rows of all processes;
+ * the data is valid until the next run. */
+att_status att_inference_run(att_inference *inference, const void *images, int rows, att_batch *answers);
 
 /* Whether all outputs of a sample are finite. */
 bool att_inference_is_finite(const att_batch *answers, int sample);

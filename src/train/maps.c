@@ -375,7 +375,9 @@ static att_status report_progress(const mapper *m)
                              .images_per_second = NAN,
                              .seconds_left = NAN,
                              .loss = NAN,
-                             .lr = NAN};
+                             .lr = NAN,
+                             .slowest_rank = -1,
+                             .others_share = NAN};
     if (!m->options->progress || m->options->progress(m->options->progress_user, &progress))
         return ATT_OK;
     return att_fail(m->context, ATT_ERR_STOPPED, "writing maps was stopped on request after %lld images",

@@ -75,10 +75,6 @@ att_status att_metadata_identity(att_metadata *metadata, const att_model *model)
     return finish(metadata);
 }
 
-/* Called for each setting that a resume compares. what: the key after "attscope.train.". default_value: the value to
- * assume for files that lack the key because they are older than the key; NULL if all files have it. */
-typedef void (*line_fn)(void *user, const char *what, const char *value, const char *default_value);
-
 static char *transform_text(const att_transform_options *options, char text[VALUE_SIZE])
 {
     char numbers[12][ATT_NUMBER_TEXT];
@@ -129,8 +125,8 @@ static char *augment_text(const att_transform_options *options, char text[VALUE_
 }
 
 /* Passes one option to `line`. of: "task" or "model". */
-static void option_line(const char *of, const att_option *option, const att_option_values *options, line_fn line,
-                        void *user)
+static void option_line(const char *of, const att_option *option, const att_option_values *options,
+                        att_metadata_line line, void *user)
 {
     char what[WHAT_SIZE], texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], value[VALUE_SIZE];
     int count = att_option_format(option, options, texts);
@@ -140,7 +136,7 @@ static void option_line(const char *of, const att_option *option, const att_opti
 }
 
 /* Passes the model's options that affect training only. The other options are in the model's identity. */
-static void each_training_option(const att_model *model, line_fn line, void *user)
+static void each_training_option(const att_model *model, att_metadata_line line, void *user)
 {
     const att_option_table *table = att_model_family(model)->options;
     for (int i = 0; i < table->count; i++)
@@ -148,7 +144,7 @@ static void each_training_option(const att_model *model, line_fn line, void *use
             option_line("model", &table->options[i], att_model_options(model), line, user);
 }
 
-static void each_task_line(const att_train_run *run, line_fn line, void *user)
+static void each_task_line(const att_train_run *run, att_metadata_line line, void *user)
 {
     const att_task_info task = att_model_task(run->model);
     att_option_values options;
@@ -158,7 +154,7 @@ static void each_task_line(const att_train_run *run, line_fn line, void *user)
         option_line("task", &task.options[i], &options, line, user);
 }
 
-static void each_line(const att_train_run *run, line_fn line, void *user)
+void att_metadata_each(const att_train_run *run, att_metadata_line line, void *user)
 {
     char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_TRAIN_OPTION_TEXT], first[ATT_TRAIN_OPTION_TEXT];
     const att_train_options defaults = att_train_options_defaults();
@@ -211,7 +207,7 @@ att_status att_metadata_training(att_metadata *metadata, const att_train_run *ru
 {
     ATT_TRY(att_metadata_identity(metadata, run->model));
     put_text(metadata, version_key, training_version);
-    each_line(run, put_line, metadata);
+    att_metadata_each(run, put_line, metadata);
     put_classes(metadata, run->data->train);
     put_integer(metadata, "lanes", run->lanes);
     put_integer(metadata, "parts", run->parts);
@@ -315,7 +311,7 @@ static void compare_line(void *user, const char *what, const char *current, cons
 att_status att_metadata_compare(const att_train_run *run, const att_tensors *file)
 {
     comparison c = {.context = run->context, .file = file, .status = ATT_OK};
-    each_line(run, compare_line, &c);
+    att_metadata_each(run, compare_line, &c);
     return c.status;
 }
 

@@ -19,6 +19,11 @@ void att_metadata_free(att_metadata *metadata);
 att_status att_metadata_identity(att_metadata *metadata, const att_model *model);
 att_status att_metadata_training(att_metadata *metadata, const att_train_run *run, const att_train_state *state);
 
+/* Passes each setting that a resume compares to `line`. what: the key after "attscope.train.". default_value: the value
+ * to assume for files that lack the key because they are older than the key; NULL if all files have it. */
+typedef void (*att_metadata_line)(void *user, const char *what, const char *value, const char *default_value);
+void att_metadata_each(const att_train_run *run, att_metadata_line line, void *user);
+
 /* Whether the file holds the state of a training, of any version. */
 bool att_metadata_has_training(const att_tensors *file);
 /* Returns ERR_MISMATCH if the file holds no training, ERR_UNSUPPORTED if this version cannot resume it. */

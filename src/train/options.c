@@ -208,7 +208,7 @@ att_status att_train_options_check(att_context *context, const att_train_options
 {
     const double tiny = 1e-300; /* "more than zero" */
     const range ranges[] = {
-        {"lanes", options->lanes, 0, 1024},
+        {"lanes", options->lanes, 0, ATT_MOST_LANES},
         {"memory", (double)options->memory, 0, 1e18},
         {"epochs", options->epochs, 0, 1e6},
         {"batch_size", options->batch_size, 1, 1 << 20},

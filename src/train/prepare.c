@@ -42,18 +42,21 @@ static att_status check_data(const att_trainer *trainer)
     return att_task_check_data(run->context, trainer->task, &trainer->settings, data->eval);
 }
 
-/* Batch norm needs at least two values per channel in a batch. */
+/* Batch norm needs at least two values per channel in a batch, or in the share of a process that is on its own in
+ * this. */
 static att_status check_batch_norms(const att_trainer *trainer)
 {
     const att_graph *graph = att_model_graph(trainer->run.model);
-    for (int i = 0; i < graph->nodes.count && trainer->options->batch_size == 1; i++) {
+    int batch = trainer->options->batch_size;
+    int least = trainer->options->sync_bn ? batch : batch / att_comm_size(trainer->options->comm);
+    for (int i = 0; i < graph->nodes.count && least == 1; i++) {
         const att_node *node = &graph->nodes.items[i];
         att_shape shape = att_value_shape(graph, node->out[0]);
         if (strcmp(node->op->name, "batch_norm") == 0 && att_shape_count(shape) == shape.dims[shape.rank - 1])
             return att_fail(trainer->context, ATT_ERR_ARGUMENT,
-                            "batch_size 1: batch norm %s has one value per channel of an image, but needs at least two "
-                            "per batch",
-                            node->scope);
+                            "batch_size %d%s: batch norm %s has one value per channel of an image, but needs at least "
+                            "two per batch",
+                            batch, batch > 1 ? ", so one image for each process" : "", node->scope);
     }
     return ATT_OK;
 }
@@ -100,11 +103,23 @@ static att_status add_loss(att_trainer *trainer)
     return att_task_build_loss(trainer->task, trainer->graph, &trainer->settings);
 }
 
+static att_status check_processes(att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    int processes = att_comm_size(options->comm);
+    if (options->batch_size < processes)
+        return att_fail(trainer->context, ATT_ERR_ARGUMENT,
+                        "batch_size %d: every one of the %d processes needs at least one image", options->batch_size,
+                        processes);
+    return att_processes_open(trainer->context, options->comm, &trainer->processes);
+}
+
 static att_status check(att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
     const att_graph *graph = att_model_graph(trainer->run.model);
     ATT_TRY(att_train_options_check(trainer->context, options));
+    ATT_TRY(check_processes(trainer));
     trainer->task = att_model_task_of(trainer->run.model);
     ATT_TRY(att_train_metric(trainer->context, options, &trainer->task->info, &trainer->metric));
     trainer->run.metric = trainer->task->info.metrics[trainer->metric].name;
@@ -159,8 +174,10 @@ static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
     *bytes = 0;
     if (!trainer->run.data->eval)
         return ATT_OK;
-    att_inference_options inference = {
-        .backend = options->backend, .precision = options->precision, .max_batch = options->batch_size};
+    att_inference_options inference = {.backend = options->backend,
+                                       .precision = options->precision,
+                                       .max_batch = options->batch_size,
+                                       .comm = options->comm};
     ATT_TRY(att_inference_bytes(att_model_graph(trainer->run.model), &inference, bytes));
     if (options->model_ema)
         *bytes = att_size_sum(*bytes, att_weights_bytes(weights));
@@ -189,6 +206,8 @@ static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t me
         bytes = att_size_sum(bytes, other_memory[i].bytes);
     const att_train_options *options = trainer->options;
     att_plan_options plan = att_plan_options_defaults();
+    plan.comm = options->comm;
+    plan.sync_statistics = options->sync_bn;
     plan.purpose = ATT_TRAIN;
     plan.backend = options->backend;
     plan.precision = options->precision;
@@ -224,6 +243,7 @@ static att_status open_loader(att_trainer *trainer)
     loader.repeats = options->aug_repeats > 1 ? options->aug_repeats : 1;
     loader.batch_size = options->batch_size;
     loader.workers = options->workers;
+    loader.comm = options->comm;
     loader.shuffle = true;
     loader.drop_last = true;
     loader.seed = options->seed;
@@ -340,19 +360,49 @@ static att_status check_threads(const att_trainer *trainer, int parts)
                     trainer->options->resume, parts, threads == 1 ? "is" : "are", threads, parts);
 }
 
+/* How the lanes of a training are split. */
+typedef struct lane_plan {
+    int lanes, parts; /* 0: automatic */
+    int64_t memory;
+} lane_plan;
+
+static att_status recompile(att_trainer *trainer, const lane_plan *chosen)
+{
+    att_plan_destroy(&trainer->plan);
+    att_free(trainer->context, trainer->rates);
+    trainer->rates = NULL;
+    return compile(trainer, chosen->lanes, chosen->parts, chosen->memory);
+}
+
+/* Processes may have different numbers of threads, but must agree on the lanes and on how many threads share one. */
+static att_status compile_together(att_trainer *trainer, lane_plan chosen)
+{
+    int threads, processes = att_comm_size(trainer->options->comm);
+    ATT_TRY(att_processes_least(&trainer->processes, att_context_threads(trainer->context), &threads));
+    if (chosen.lanes == 0 && processes > 1)
+        chosen.lanes = threads * processes;
+    ATT_TRY(compile(trainer, chosen.lanes, chosen.parts, chosen.memory));
+    ATT_TRY(att_processes_least(&trainer->processes, trainer->run.parts, &chosen.parts));
+    return chosen.parts == trainer->run.parts ? ATT_OK : recompile(trainer, &chosen);
+}
+
 /* Compiles with the lanes, parts and memory of the checkpoint's training, unless the options set others. file: the
  * checkpoint to resume from, or NULL. */
 static att_status compile_as(att_trainer *trainer, const att_tensors *file)
 {
     const att_train_options *options = trainer->options;
-    int lanes = options->lanes, file_lanes = 0, parts = 0;
+    lane_plan chosen = {.lanes = options->lanes, .memory = options->memory};
+    int file_lanes = 0, parts = 0;
     int64_t file_memory = 0;
     if (file)
         ATT_TRY(att_checkpoint_engine(trainer->context, file, &file_lanes, &parts, &file_memory));
-    lanes = lanes ? lanes : file_lanes;
-    if (lanes == file_lanes)
+    chosen.lanes = chosen.lanes ? chosen.lanes : file_lanes;
+    chosen.memory = chosen.memory ? chosen.memory : file_memory;
+    if (chosen.lanes == file_lanes) {
         ATT_TRY(check_threads(trainer, parts));
-    return compile(trainer, lanes, lanes == file_lanes ? parts : 0, options->memory ? options->memory : file_memory);
+        chosen.parts = parts;
+    }
+    return compile_together(trainer, chosen);
 }
 
 /* Compiles the training, opens the loader, and initialises the state or loads it from `file`, the checkpoint to resume
@@ -364,13 +414,14 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     ATT_TRY(create_sessions(trainer));
     ATT_TRY(open_loader(trainer));
     ATT_TRY(describe_data(trainer));
-    if (options->output)
+    if (options->output && att_trainer_writes(trainer))
         ATT_TRY(att_file_make_folders(trainer->context, options->output));
     trainer->state.metric = NAN;
     ATT_TRY(att_history_create(trainer->context, options->checkpoint_hist,
                                !trainer->task->info.metrics[trainer->metric].larger_is_better,
                                &trainer->state.history));
-    return file ? resume(trainer, file) : clear_slots(trainer->context, trainer->run.weights);
+    ATT_TRY(file ? resume(trainer, file) : clear_slots(trainer->context, trainer->run.weights));
+    return att_trainer_compare(trainer);
 }
 
 /* As build(), but creates no session, writes no files and reads no weights. */
@@ -408,6 +459,7 @@ att_status att_trainer_dry_run(att_trainer *trainer)
 
 void att_trainer_free(att_trainer *trainer)
 {
+    att_processes_close(&trainer->processes);
     att_history_free(&trainer->state.history);
     att_free(trainer->context, trainer->losses);
     att_free(trainer->context, trainer->last_checkpoint);

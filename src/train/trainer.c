@@ -23,8 +23,11 @@ static const char *introduce_checkpoint(const att_trainer *trainer)
  * from 1, as the command does. */
 static att_status fail_nonfinite(att_trainer *trainer)
 {
-    char node[256] = "";
-    if (att_session_find_nonfinite(trainer->session, node, sizeof node) != ATT_OK || !node[0])
+    char node[ATT_NODE_TEXT] = "";
+    if (att_session_find_nonfinite(trainer->session, node, sizeof node) != ATT_OK)
+        node[0] = '\0';
+    ATT_TRY(att_trainer_share_node(trainer, node));
+    if (!node[0])
         snprintf(node, sizeof node, "the sum of the gradients, but in no node of the last batch");
     return att_fail(trainer->context, ATT_ERR_NONFINITE,
                     "update %lld (epoch %d) was not applied: NaN or infinity, first in %s; %s%s",
@@ -52,13 +55,13 @@ static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *ba
                     (long long)number, trainer->state.epoch + 1, batch->count, trainer->options->batch_size);
 }
 
-/* Binds every input of the graph to the batch's field of the same name. */
+/* Binds every input of the graph to this process's rows of the batch's field of the same name. */
 static att_status bind_batch(att_trainer *trainer, const att_batch *batch)
 {
     const att_graph *graph = trainer->graph;
     for (int i = 0; i < graph->inputs.count; i++) {
         const char *name = graph->inputs.items[i].name;
-        const void *rows = att_batch_field(batch, name);
+        const void *rows = att_batch_rows(batch, name);
         if (!rows)
             return att_fail(trainer->context, ATT_ERR_INTERNAL, "the input \"%s\" is not a field of the batch", name);
         ATT_TRY(att_session_bind(trainer->session, name, rows));
@@ -142,7 +145,7 @@ static att_status run_update(att_trainer *trainer)
     }
     ATT_TRY(apply(trainer));
     count_update(trainer);
-    return ATT_OK;
+    return att_processes_meet(&trainer->processes, &trainer->stop_requested);
 }
 
 /* --- epochs ------------------------------------------------------------------------------------------------------- */
@@ -156,16 +159,22 @@ static att_status record_last(att_trainer *trainer)
     return status;
 }
 
-/* Writes the checkpoint "last" within an epoch. */
-static att_status save(att_trainer *trainer)
+static att_status write_last(const att_trainer *trainer)
 {
     char *path = NULL;
-    if (!trainer->options->output)
-        return ATT_OK;
     ATT_TRY(att_checkpoint_path(trainer->context, trainer->options->output, "last", &path));
     att_status status = att_checkpoint_write(&trainer->run, &trainer->state, path);
     att_free(trainer->context, path);
-    ATT_TRY(status);
+    return status;
+}
+
+/* Writes the checkpoint "last" within an epoch. */
+static att_status save(att_trainer *trainer)
+{
+    if (!trainer->options->output)
+        return ATT_OK;
+    if (att_trainer_writes(trainer))
+        ATT_TRY(write_last(trainer));
     return record_last(trainer);
 }
 
@@ -223,7 +232,8 @@ static att_status finish_epoch(att_trainer *trainer)
     state->corrupt = 0;
     if (!trainer->options->output)
         return ATT_OK;
-    ATT_TRY(att_checkpoint_publish(&trainer->run, state));
+    if (att_trainer_writes(trainer))
+        ATT_TRY(att_checkpoint_publish(&trainer->run, state));
     ATT_TRY(record_last(trainer));
     trainer->checkpoint_finite = trainer->run.data->eval;
     return ATT_OK;
@@ -232,6 +242,7 @@ static att_status finish_epoch(att_trainer *trainer)
 static att_status run_epoch(att_trainer *trainer)
 {
     trainer->epoch_pace = att_pace_start(trainer->loader);
+    att_processes_begin(&trainer->processes);
     ATT_TRY(att_loader_start(trainer->loader, trainer->state.epoch, trainer->state.batch));
     ATT_TRY(run_updates(trainer));
     count_epoch(trainer);
@@ -249,7 +260,7 @@ static att_status finish_interrupted_epoch(const att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
     const att_train_state *state = &trainer->state;
-    if (!options->resume || !options->output || state->epoch == 0 || state->batch > 0)
+    if (!att_trainer_writes(trainer) || !options->resume || !options->output || state->epoch == 0 || state->batch > 0)
         return ATT_OK;
     return att_checkpoint_link(&trainer->run, state, options->resume);
 }
@@ -316,6 +327,7 @@ att_status att_train(const att_model *model, att_weights *weights, const att_tra
     att_trainer trainer = trainer_of(model, weights, data, options);
     att_status status = att_trainer_prepare(&trainer);
     if (status == ATT_OK) {
+        att_trainer_log_processes(&trainer);
         status = att_trainer_emit_begin(&trainer);
         if (status == ATT_OK)
             status = run_epochs(&trainer);

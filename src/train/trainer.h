@@ -8,6 +8,7 @@
 #include "tasks/task.h"
 #include "train/checkpoint.h"
 #include "train/optimizer.h"
+#include "train/processes.h"
 #include "train/schedule.h"
 
 /* Measures speed from a start time on. images: images since the start; the other members: the start time, and the
@@ -25,6 +26,7 @@ typedef struct att_trainer {
     const att_optimizer *optimizer;
     const att_schedule *schedule;
     double base_lr;
+    att_processes processes;
     const att_task *task;
     att_task_settings settings;
     att_field fields[ATT_MAX_TARGETS]; /* target fields of a sample */
@@ -82,7 +84,23 @@ void att_trainer_progress(att_trainer *trainer);
 
 /* trainer_evaluate.c: fills `evaluation`, `plain` and state.metric. Requires an evaluation set. */
 att_status att_trainer_evaluate(att_trainer *trainer);
+/* Slot of the averaged weights, -1: none. */
+int att_trainer_average_slot(const att_weights *weights);
 /* If an average is kept, initialises it with the weights; before the first update the average would be zero. */
 att_status att_trainer_begin_average(att_trainer *trainer);
+
+/* trainer_processes.c. Whether this process writes files and sends events. */
+bool att_trainer_writes(const att_trainer *trainer);
+/* Fails in all processes if their settings, images or weights differ. */
+att_status att_trainer_compare(att_trainer *trainer);
+/* Logs what of the results depends on the number of processes. */
+void att_trainer_log_processes(const att_trainer *trainer);
+/* Whether each process takes statistics of batch norm over its own samples, so that results depend on their number. */
+bool att_trainer_splits_statistics(const att_trainer *trainer);
+/* If so: gives all processes the running statistics of rank 0. */
+att_status att_trainer_share_statistics(att_trainer *trainer);
+/* Replaces the name by the first that is not empty among those of all processes. */
+enum { ATT_NODE_TEXT = 256 };
+att_status att_trainer_share_node(att_trainer *trainer, char node[ATT_NODE_TEXT]);
 
 #endif

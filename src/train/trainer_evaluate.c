@@ -31,16 +31,17 @@ static att_status evaluate(att_trainer *trainer, att_weights *weights, const cha
                                     .skip_corrupt = trainer->options->skip_corrupt,
                                     .corrupt_found = att_trainer_eval_corrupt,
                                     .corrupt_user = trainer,
+                                    .comm = trainer->options->comm,
                                     .stage = stage,
                                     .progress = forward_progress,
                                     .progress_user = trainer};
     return att_evaluate(trainer->run.model, weights, data->eval, data->eval_transform, &options, evaluation);
 }
 
-static int find_slot(const att_weights *weights, const char *name)
+int att_trainer_average_slot(const att_weights *weights)
 {
     int slot = att_weights_slot_count(weights) - 1;
-    while (slot >= 0 && strcmp(att_weights_slot_name(weights, slot), name) != 0)
+    while (slot >= 0 && strcmp(att_weights_slot_name(weights, slot), "ema") != 0)
         slot--;
     return slot;
 }
@@ -65,7 +66,7 @@ static att_status copy_slot(att_context *context, const att_weights *from, int f
 static att_status evaluate_average(att_trainer *trainer)
 {
     att_weights *average = NULL;
-    int slot = find_slot(trainer->run.weights, "ema");
+    int slot = att_trainer_average_slot(trainer->run.weights);
     if (slot < 0)
         return att_fail(trainer->context, ATT_ERR_INTERNAL, "the plan keeps no average of the weights");
     ATT_TRY(att_weights_create(att_model_graph(trainer->run.model), trainer->options->backend, &average));
@@ -79,6 +80,7 @@ static att_status evaluate_average(att_trainer *trainer)
 att_status att_trainer_evaluate(att_trainer *trainer)
 {
     double started = att_seconds_now();
+    ATT_TRY(att_trainer_share_statistics(trainer));
     ATT_TRY(evaluate(trainer, trainer->run.weights, "evaluate", &trainer->plain));
     trainer->eval_corrupt_reported = true;
     trainer->evaluation = trainer->plain;
@@ -92,6 +94,6 @@ att_status att_trainer_evaluate(att_trainer *trainer)
 att_status att_trainer_begin_average(att_trainer *trainer)
 {
     att_weights *weights = trainer->run.weights;
-    int slot = find_slot(weights, "ema");
+    int slot = att_trainer_average_slot(weights);
     return slot < 0 ? ATT_OK : copy_slot(trainer->context, weights, -1, weights, slot);
 }

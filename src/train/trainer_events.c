@@ -52,9 +52,10 @@ static att_status send_to(const att_trainer *trainer, const att_sink *sink, cons
                     att_status_name(status), names[event->kind], (long long)event->epoch, (long long)event->step);
 }
 
+/* Only to the sinks of the process that writes. */
 static att_status send(const att_trainer *trainer, const att_event *event)
 {
-    for (int i = 0; i < trainer->options->sink_count; i++)
+    for (int i = 0; att_trainer_writes(trainer) && i < trainer->options->sink_count; i++)
         ATT_TRY(send_to(trainer, &trainer->options->sinks[i], event));
     return ATT_OK;
 }
@@ -99,6 +100,9 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
         {.name = "fingerprint", .text = run->fingerprint},
     };
     int count = 6;
+    if (att_comm_size(trainer->options->comm) > 1)
+        fields[count++] =
+            (att_event_field){.name = "processes", .number = (double)att_comm_size(trainer->options->comm)};
     int64_t tokens = att_model_tokens(run->model);
     if (tokens > 0)
         fields[count++] = (att_event_field){.name = "tokens", .number = (double)tokens};
@@ -160,7 +164,8 @@ att_status att_trainer_emit_epoch(att_trainer *trainer)
 static att_status emit_corrupt(att_trainer *trainer, const char *set, const char *what, const char *reason)
 {
     const att_event_field fields[] = {{.name = "message", .text = reason}, {.name = "set", .text = set}};
-    att_log(trainer->context, ATT_LOG_WARNING, "image %s: %s", what, reason);
+    if (att_trainer_writes(trainer))
+        att_log(trainer->context, ATT_LOG_WARNING, "image %s: %s", what, reason);
     return emit(trainer, ATT_EVENT_WARNING, fields, sizeof fields / sizeof *fields);
 }
 
@@ -216,6 +221,7 @@ void att_trainer_progress(att_trainer *trainer)
                              .loss = (state->loss_sum + trainer->partial_loss) /
                                      (double)(state->loss_count + trainer->partial_images),
                              .lr = trainer->lr};
+    att_processes_describe(&trainer->processes, &progress);
     if (!options->progress(options->progress_user, &progress))
         trainer->stop_requested = true;
 }

@@ -349,7 +349,8 @@ att_status att_training_run(att_training *t, const att_training_observer *observ
                         "this training has run already; att_training_open() makes another one, which continues it with "
                         "files.resume set");
     t->has_run = true;
-    ATT_TRY(att_run_folder_claim(t->context, &t->folder));
+    if (att_comm_rank(options.comm) == 0)
+        ATT_TRY(att_run_folder_claim(t->context, &t->folder));
     t->recipe.files.experiment = att_path_last(t->folder.folder);
     t->listener = observer ? observer->sink : NULL;
     options.sinks = &sink;

@@ -46,6 +46,7 @@ typedef struct att_measuring_options {
 
     int batch_size, workers; /* as in att_evaluate_options */
     bool skip_corrupt;       /* as in att_evaluate_options; maps skip such images, too */
+    att_comm *comm;          /* as in att_evaluate_options; only rank 0 writes records and maps */
 
     const char *output; /* the folder that contains the runs. NULL: the records go to the checkpoint's folder if that
                            is the folder of a run; otherwise nothing is recorded. "" in this member and in the next

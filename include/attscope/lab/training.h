@@ -71,7 +71,8 @@ typedef struct att_training_observer {
  * continue a training, open another one with recipe->files.resume.
  *
  * The run's files are created when the training begins (ATT_EVENT_RUN_BEGIN); a training that is refused before that
- * leaves existing files unchanged. observer and result may be NULL. observer->sink->close() is not called: the sink
+ * leaves existing files unchanged. Of several processes (recipe.train.comm), only rank 0 writes files and calls the
+ * observer's sink. observer and result may be NULL. observer->sink->close() is not called: the sink
  * remains the caller's. Errors: ERR_MISMATCH if another training has written checkpoints to the folder of a new run
  * since att_training_open(); ERR_ARGUMENT, without a message, if training is NULL; those of att_train(). *result: see
  * att_train(). */
