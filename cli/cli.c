@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include <attscope/file.h>
 
+#include "processes.h"
 #include "progress.h"
 #include "stop.h"
 
@@ -45,8 +47,64 @@ void cli_print(const char *format, ...)
     va_end(arguments);
 }
 
+/* --- silence ----------------------------------------------------------------------------------------------------- */
+
+static bool silent;
+static int hidden_stdout = -1; /* standard output while this process is silent */
+static char kept[4096];        /* the last sentence that was not printed */
+
+bool cli_is_silent(void)
+{
+    return silent;
+}
+
+/* Standard output is redirected because many functions print to it. */
+static void hide_stdout(void)
+{
+    int nothing = open("/dev/null", O_WRONLY);
+    hidden_stdout = dup(STDOUT_FILENO);
+    if (nothing >= 0 && hidden_stdout >= 0)
+        dup2(nothing, STDOUT_FILENO);
+    if (nothing >= 0)
+        close(nothing);
+}
+
+static void show_stdout(void)
+{
+    if (hidden_stdout < 0)
+        return;
+    dup2(hidden_stdout, STDOUT_FILENO);
+    close(hidden_stdout);
+    hidden_stdout = -1;
+}
+
+void cli_silence(bool on)
+{
+    if (on == silent)
+        return;
+    cli_flush();
+    silent = on;
+    if (on)
+        hide_stdout();
+    else
+        show_stdout();
+}
+
+void cli_speak_as(int rank, const char *host)
+{
+    cli_silence(false);
+    if (*kept)
+        cli_say("rank %d%s%s: %s", rank, host ? " on " : "", host ? host : "", kept);
+}
+
+/* --- messages ---------------------------------------------------------------------------------------------------- */
+
 static void say(const char *format, va_list arguments)
 {
+    if (silent) {
+        vsnprintf(kept, sizeof kept, format, arguments);
+        return;
+    }
     cli_flush();
     fputs("attscope: ", stderr);
     put(stderr, false, format, arguments);
@@ -56,6 +114,8 @@ static void say(const char *format, va_list arguments)
 void cli_say_item(const char *format, ...)
 {
     va_list arguments;
+    if (silent)
+        return;
     va_start(arguments, format);
     fputs("  ", stderr);
     put(stderr, false, format, arguments);
@@ -101,6 +161,8 @@ int cli_check(cli_app *cli, att_status status)
 
 void cli_note(cli_app *cli, const char *format, ...)
 {
+    if (silent)
+        return;
     cli_bar_clear(cli);
     cli_flush();
     va_list arguments;
@@ -177,7 +239,7 @@ static bool asked_to_stop(void *user)
 int cli_open(cli_app *cli, int threads)
 {
     att_settings settings = att_settings_defaults();
-    settings.threads = threads;
+    settings.threads = threads > 0 ? threads : cli_processes_threads();
     settings.log = log_line;
     settings.log_user = cli;
     settings.stop = asked_to_stop;
@@ -220,6 +282,8 @@ static int write_through(const char *path, const char *text, size_t length)
 
 int cli_file_write(cli_app *cli, const char *path, const char *text, size_t length)
 {
+    if (silent)
+        return CLI_OK;
     if (strcmp(path, "-") != 0 && is_regular_or_new(path))
         return cli_check(cli, att_file_replace(cli->context, path, text, length));
     return write_through(path, text, length);

@@ -38,6 +38,7 @@ typedef struct cli_command {
     const att_flag_use *uses;
     int use_count;
     size_t settings_size;
+    bool processes; /* works as several processes, see processes.h */
     bool (*explain_unknown)(att_context *context, const char *name, char *text, size_t size); /* att_flags_options */
     /* Writes the path of the config file that the settings name, "" for none, at most `size` bytes. Returns CLI_OK or
      * an exit code. NULL: the command has no config file. */
@@ -48,10 +49,18 @@ typedef struct cli_command {
 
 struct cli_app {
     att_context *context; /* created by cli_open() */
+    att_comm *comm;       /* NULL, or set by cli_processes_open() */
     att_flags *flags;     /* flags of the command */
     bool drawn;           /* the terminal's last line shows a progress bar */
     bool warns_once;      /* this process and its children together give each warning once */
 };
+
+/* Whether this process prints and writes files. A silent one keeps its last sentence (cli_say()), its standard output
+ * goes nowhere, and cli_file_write() does nothing. */
+void cli_silence(bool on);
+bool cli_is_silent(void);
+/* Ends the silence and prints the sentence that was kept, after "rank R on HOST: ". host: NULL if it is unknown. */
+void cli_speak_as(int rank, const char *host);
 
 /* Creates cli->context with `threads` threads (0: all). The library's log goes to stderr. Returns CLI_OK or an exit
  * code. */

@@ -5,6 +5,7 @@
 #include <attscope/lab/measuring.h>
 
 #include "evaluation.h"
+#include "processes.h"
 #include "progress.h"
 #include "show_figures.h"
 #include "stop.h"
@@ -23,6 +24,7 @@ typedef struct settings {
     instruments instruments;
     cli_evaluation on;
     files files;
+    cli_processes processes;
     cli_output output;
     const char *const *more; /* further image paths; not a flag */
     int more_count;
@@ -94,6 +96,7 @@ static const att_flag_use uses[] = {
     {&att_recipe_network_group, offsetof(settings, on.network)},
     {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
     {&att_recipe_engine_group, offsetof(settings, on.engine)},
+    {&cli_group_processes, offsetof(settings, processes)},
     {&file_group, offsetof(settings, files)},
     {&cli_group_output, offsetof(settings, output)},
 };
@@ -179,6 +182,7 @@ static int show(const job *j, int code)
 static int measure(job *j)
 {
     cli_progress progress = cli_progress_to(j->cli, 1, 1);
+    j->options.comm = j->cli->comm;
     j->options.progress = show_progress;
     j->options.progress_user = &progress;
     int code = cli_check(j->cli, att_measure_checkpoint(j->loaded.network, j->paths, 1 + j->settings->more_count,
@@ -210,9 +214,11 @@ static int read_operands(settings *s, const char *const *operands, int count)
 static int check(job *j)
 {
     const settings *s = j->settings;
-    int code = cli_output_check(s->output.json);
+    int code = cli_engine_open(j->cli, &s->on.engine);
     if (code == CLI_OK)
-        code = cli_engine_open(j->cli, &s->on.engine);
+        code = cli_processes_open(j->cli, &s->processes);
+    if (code == CLI_OK)
+        code = cli_output_check(s->output.json);
     if (code == CLI_OK)
         code = cli_instruments_check(j->cli, s->instruments.with);
     if (code == CLI_OK)
@@ -296,5 +302,6 @@ const cli_command cli_command_measure = {
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),
+    .processes = true,
     .run = run,
 };

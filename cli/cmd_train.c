@@ -12,11 +12,13 @@
 #include "flags.h"
 #include "metrics.h"
 #include "paths.h"
+#include "processes.h"
 #include "progress.h"
 
 typedef struct train_settings {
     att_recipe recipe;
     const char *config; /* NULL if not given */
+    cli_processes processes;
     cli_output output;
 } train_settings;
 
@@ -140,8 +142,8 @@ static int write_json(const job *j, const att_train_result *r)
     return cli_json_write(j->cli, w, j->settings->output.json);
 }
 
-/* Writes the speed of the network without a data set. It is measured, with a handful of batches, only if this takes at
- * most a twentieth of the training; otherwise writes "". */
+/* Writes the speed of the network without a data set. It is measured, with a handful of batches, only for one process,
+ * and if this takes at most a twentieth of the training; otherwise writes "". */
 static void measure_network_alone(const job *j, const att_train_result *result, char *text, size_t size)
 {
     const att_recipe *recipe = j->recipe;
@@ -156,7 +158,8 @@ static void measure_network_alone(const job *j, const att_train_result *result, 
     options.warmup = 1;
     att_bench_result alone;
     *text = '\0';
-    bool worth = (double)result->updates * recipe->train.grad_accum_steps > 20 * (options.repeats + options.warmup);
+    bool worth = att_comm_size(j->cli->comm) == 1 &&
+                 (double)result->updates * recipe->train.grad_accum_steps > 20 * (options.repeats + options.warmup);
     if (worth && att_bench_run(j->cli->context, &options, &alone) == ATT_OK)
         snprintf(text, size, " (%.1f by attscope bench, without a data set)", alone.images_per_second);
 }
@@ -300,6 +303,9 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     job j = {.cli = cli, .settings = user};
     int code = cli_engine_open(cli, &j.settings->recipe.engine);
     if (code == CLI_OK)
+        code = cli_processes_open(cli, &j.settings->processes);
+    j.settings->recipe.train.comm = cli->comm;
+    if (code == CLI_OK)
         code = open_training(&j, count > 0 ? operands[0] : NULL);
     if (code == CLI_OK)
         code = train(&j);
@@ -336,6 +342,7 @@ static const att_flag_group config_group = {"Recipe file", .rows = config_rows,
                                             .row_count = sizeof config_rows / sizeof *config_rows};
 static const att_flag_use uses[] = {{&config_group, 0},
                                     {&att_recipe_group, offsetof(train_settings, recipe)},
+                                    {&cli_group_processes, offsetof(train_settings, processes)},
                                     {&cli_group_output, offsetof(train_settings, output)}};
 
 const cli_command cli_command_train = {
@@ -347,16 +354,21 @@ const cli_command cli_command_train = {
     "\n\n"
     "Ctrl-C writes a checkpoint. --resume continues with the same results, bit for\n"
     "bit, as an uninterrupted run. What is printed counts epochs from 1; files and\n"
-    "--json count from 0 (checkpoint-0, best_epoch).",
+    "--json count from 0 (checkpoint-0, best_epoch).\n\n"
+    "mpirun or srun start several processes, on one machine or on several, which\n"
+    "train one network together: the same results as one process with as many\n"
+    "--lanes (networks with batch norm: with --sync-bn).",
     .example =
         "  attscope train /usr/share/datasets/fashion-mnist --img-size 28 \\\n"
         "      --patch-size 4 --model vit_tiny_patch16_224 --in-chans 1 --embed-dim 64 \\\n"
         "      --depth 4 --num-heads 4 --epochs 7 --opt adamw --lr 2e-3 \\\n"
         "      --weight-decay 0.05 --output output --experiment first\n"
-        "  attscope train --resume output/first/last.safetensors",
+        "  attscope train --resume output/first/last.safetensors\n"
+        "  mpirun -n 4 --bind-to none attscope train imagenet --model resnet50 --sync-bn",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(train_settings),
+    .processes = true,
     .config = config,
     .run = run,
 };

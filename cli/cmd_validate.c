@@ -4,9 +4,11 @@
 
 #include "evaluation.h"
 #include "metrics.h"
+#include "processes.h"
 
 typedef struct settings {
     cli_evaluation on;
+    cli_processes processes;
     cli_output output;
     const char *results_file;
     bool use_train_size;
@@ -32,6 +34,7 @@ static const att_flag_use uses[] = {
     {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
     {&size_group, 0},
     {&att_recipe_engine_group, offsetof(settings, on.engine)},
+    {&cli_group_processes, offsetof(settings, processes)},
     {&file_group, 0},
     {&cli_group_output, offsetof(settings, output)},
 };
@@ -131,13 +134,15 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     s->on.test_images = !s->use_train_size;
     cli_loaded loaded = {0};
     att_dataset *dataset = NULL;
-    int code = cli_output_check(s->output.json);
+    int code = cli_engine_open(cli, &s->on.engine);
+    if (code == CLI_OK)
+        code = cli_processes_open(cli, &s->processes);
+    if (code == CLI_OK)
+        code = cli_output_check(s->output.json);
     if (code == CLI_OK)
         code = cli_output_check(s->results_file);
     if (code == CLI_OK)
         code = cli_file_check("--checkpoint", s->on.data.checkpoint);
-    if (code == CLI_OK)
-        code = cli_engine_open(cli, &s->on.engine);
     if (code == CLI_OK)
         code = cli_evaluation_load(cli, &s->on, &loaded);
     if (code == CLI_OK)
@@ -166,5 +171,6 @@ const cli_command cli_command_validate = {
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),
+    .processes = true,
     .run = run,
 };

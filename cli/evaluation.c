@@ -81,6 +81,7 @@ int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *
     evaluate.batch_size = options->data.batch_size;
     evaluate.workers = options->data.workers;
     evaluate.skip_corrupt = options->data.skip_corrupt;
+    evaluate.comm = cli->comm;
     evaluate.progress = cli_progress_show;
     evaluate.progress_user = &progress;
     att_status status = att_network_evaluate(loaded->network, dataset, &evaluate, result);

@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "help.h"
+#include "processes.h"
 #include "stop.h"
 
 static const char *command_name(const void *user, int index)
@@ -131,10 +132,12 @@ static int run_with(cli_app *cli, call *c)
     att_flags_default(cli->flags, c->settings);
     code = read_settings(cli, c);
     if (code != CLI_OK)
-        return code;
+        return c->command->processes ? cli_processes_refuse(cli, code) : code;
     att_context *reader = cli->context;
     cli->context = NULL;
     code = c->command->run(cli, c->settings, c->operands, c->operand_count);
+    if (c->command->processes)
+        code = cli_processes_close(cli, code);
     att_context_destroy(&cli->context);
     cli->context = reader;
     return code;
@@ -144,6 +147,7 @@ static int run_command(const cli_command *command, int argc, char **argv)
 {
     cli_app cli = {0};
     call c = {.command = command, .argc = argc, .argv = argv};
+    cli_silence(command->processes && cli_processes_follows());
     c.settings = calloc(1, command->settings_size);
     c.operands = calloc((size_t)argc + 1, sizeof *c.operands);
     int code = c.settings && c.operands ? run_with(&cli, &c) : cli_failure("out of memory");

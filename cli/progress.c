@@ -65,19 +65,22 @@ static void format_stage(const att_progress *p, char *text, size_t size)
         snprintf(text, size, "%s", p->stage);
 }
 
-/* "  loss 0.4321  1234 images/s  ETA 3:21" */
+/* "  loss 0.4321  1234 images/s  ETA 3:21"; with several processes also the share of their time that they wait for
+ * others, and the slowest of them: "  7 % waiting for rank 3". */
 static void format_figures(const att_progress *p, char *text, size_t size)
 {
-    char left[24], loss[32] = "";
+    char left[24], loss[32] = "", others[48] = "";
+    if (p->slowest_rank >= 0)
+        snprintf(others, sizeof others, "  %.0f %% waiting for rank %d", 100 * p->others_share, p->slowest_rank);
     if (isfinite(p->loss))
         snprintf(loss, sizeof loss, "  loss %.4f", p->loss);
-    snprintf(text, size, "%s  %.*f images/s  ETA %s", loss, p->images_per_second < 10 ? 1 : 0, p->images_per_second,
-             cli_format_seconds(p->seconds_left, left, sizeof left));
+    snprintf(text, size, "%s  %.*f images/s  ETA %s%s", loss, p->images_per_second < 10 ? 1 : 0, p->images_per_second,
+             cli_format_seconds(p->seconds_left, left, sizeof left), others);
 }
 
 static void draw(cli_progress *progress, const att_progress *p)
 {
-    char stage[40], figures[96], count[48], bar[WIDTH], line[4 * WIDTH];
+    char stage[40], figures[144], count[48], bar[WIDTH], line[4 * WIDTH];
     format_stage(p, stage, sizeof stage);
     format_figures(p, figures, sizeof figures);
     snprintf(count, sizeof count, "%lld/%lld", (long long)p->batch, (long long)p->batches);
@@ -102,7 +105,7 @@ static void draw(cli_progress *progress, const att_progress *p)
 
 static void print_line(const att_progress *p)
 {
-    char stage[40], figures[96];
+    char stage[40], figures[144];
     format_stage(p, stage, sizeof stage);
     format_figures(p, figures, sizeof figures);
     fprintf(stderr, "%s  %lld/%lld%s\n", stage, (long long)p->batch, (long long)p->batches, figures);
@@ -146,7 +149,7 @@ bool cli_progress_is_due(cli_progress *progress, const att_progress *p, double s
 bool cli_progress_show(void *user, const att_progress *p)
 {
     cli_progress *progress = user;
-    bool due = cli_progress_is_due(progress, p, now());
+    bool due = !cli_is_silent() && cli_progress_is_due(progress, p, now());
     if (due && progress->terminal)
         draw(progress, p);
     else if (due)

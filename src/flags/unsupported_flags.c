@@ -132,7 +132,6 @@ static const struct {
     {"num-gpu", ATT_TAKES_ONE, "1"},
     {"pin-mem", ATT_TAKES_NOTHING, NULL},
     {"retry", ATT_TAKES_NOTHING, NULL},
-    {"sync-bn", ATT_TAKES_NOTHING, NULL},
     {"synchronize-step", ATT_TAKES_NOTHING, NULL},
     {"torchcompile", ATT_TAKES_COMPILER, NULL},
     {"torchcompile-mode", ATT_TAKES_ONE, NULL},

@@ -429,8 +429,13 @@ static const att_flag run_options[] = {
     {"skip-corrupt", .kind = ATT_FLAG_SWITCH,
      .help = "continue without images that cannot be decoded; each is logged once", RECIPE(skip_corrupt)},
     {"lanes", .kind = ATT_FLAG_INT, .value = "N",
-     .help = "partial sums of the gradient; their number determines its rounding; 0: one per thread", RECIPE(lanes),
-     .low = 0, .high = 1024},
+     .help = "partial sums of the gradient in all processes together; their number determines its rounding; 0: one per "
+             "thread",
+     RECIPE(lanes), .low = 0, .high = ATT_MOST_LANES},
+    {"sync-bn", .kind = ATT_FLAG_SWITCH,
+     .help = "with several processes: batch norm takes statistics over the images of all of them, which gives the "
+             "results of one process",
+     RECIPE(sync_bn)},
     {"memory", .kind = ATT_FLAG_SIZE, .value = "SIZE",
      .help =
          "most memory for weights, optimiser, gradients, saved activations and evaluation, as 800M or 4G; less memory "

@@ -84,9 +84,9 @@ attscope: missing does not exist
 TEXT
 done
 
-run 1 train missing --model resnet20 --local-rank 0 --sync-bn --dist-bn reduce --amp-impl native --worker-seeding all --cooldown-epochs 0
+run 1 train missing --model resnet20 --local-rank 0 --dist-bn reduce --amp-impl native --worker-seeding all --cooldown-epochs 0
 err_is <<'TEXT'
---local-rank, --sync-bn, --dist-bn, --amp-impl, --worker-seeding: ignored, because this only concerns the speed, memory, device or processes of PyTorch
+--local-rank, --dist-bn, --amp-impl, --worker-seeding: ignored, because this only concerns the speed, memory, device or processes of PyTorch
 attscope: missing does not exist
 TEXT
 run 1 train missing --model resnet20 --clip-mode=norm --lr-k-decay 1.0
