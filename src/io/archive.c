@@ -42,7 +42,7 @@ struct att_archive {
     member *members;
     int64_t count, capacity, skipped;
     size_t kept_bytes;
-    int64_t file_bytes;
+    int64_t begin, end; /* offsets of the archive in the file: 0 and the file's size, unless it lies in another one */
 };
 
 static bool is_zip(const att_archive *archive)
@@ -70,6 +70,25 @@ static att_status fail_walk(const archive_walk *walk)
     return att_fail(walk->archive->context, code == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_FORMAT,
                     "%s: not a .tar, .tar.gz or .zip that can be read: %s", walk->archive->path,
                     reason ? reason : "it is truncated or damaged");
+}
+
+/* --- the file ----------------------------------------------------------------------------------------------------- */
+
+/* Returns the number of bytes read at the offset, less than `size` only at the end of the file, or -1 on failure. */
+static ssize_t read_at(int descriptor, uint8_t *bytes, size_t size, int64_t offset)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(descriptor, bytes + done, size - done, (off_t)(offset + (int64_t)done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
 }
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
@@ -282,15 +301,25 @@ static att_status add_member(archive_walk *walk)
     ATT_TRY(grow(archive));
     member added = {.name = att_arena_string(&archive->names, name),
                     .size = size,
-                    .offset = archive_filter_bytes(walk->reader, 0),
+                    .offset = archive->begin + archive_filter_bytes(walk->reader, 0),
                     .deflated = deflated};
     if (!added.name)
         return att_fail_memory(archive->context, strlen(name), archive->path);
     if (archive->descriptor < 0 && use == ATT_ARCHIVE_KEEP)
         ATT_TRY(keep_bytes(walk, &added));
-    else if (archive->descriptor >= 0 && plain && (int64_t)added.size > archive->file_bytes - added.offset)
+    else if (archive->descriptor >= 0 && plain && (int64_t)added.size > archive->end - added.offset)
         return att_fail(archive->context, ATT_ERR_FORMAT, "%s: truncated in %s", archive->path, added.name);
     archive->members[archive->count++] = added;
+    return ATT_OK;
+}
+
+static att_status open_descriptor(att_archive *archive)
+{
+    struct stat info;
+    archive->descriptor = open(archive->path, O_RDONLY | O_CLOEXEC);
+    if (archive->descriptor < 0 || fstat(archive->descriptor, &info) != 0)
+        return att_fail(archive->context, ATT_ERR_IO, "%s could not be opened", archive->path);
+    archive->end = info.st_size;
     return ATT_OK;
 }
 
@@ -308,11 +337,8 @@ static att_status set_kind(archive_walk *walk)
         return ATT_OK;
     }
     archive->kind = zip ? "zip" : "tar";
-    archive->descriptor = open(archive->path, O_RDONLY | O_CLOEXEC);
-    struct stat info;
-    if (archive->descriptor < 0 || fstat(archive->descriptor, &info) != 0)
-        return att_fail(archive->context, ATT_ERR_IO, "%s could not be opened", archive->path);
-    archive->file_bytes = info.st_size;
+    if (archive->descriptor < 0)
+        ATT_TRY(open_descriptor(archive));
     return zip ? open_directory(walk) : ATT_OK;
 }
 
@@ -365,13 +391,27 @@ static struct archive *make_reader(void)
     return reader;
 }
 
+/* An archive inside another one has a descriptor of the other's file from the start. */
+static bool open_source(archive_walk *walk)
+{
+    const att_archive *archive = walk->archive;
+    if (archive->descriptor < 0)
+        return att_archive_source_open(&walk->source, walk->reader, archive->path);
+    int descriptor = fcntl(archive->descriptor, F_DUPFD_CLOEXEC, 0);
+    if (descriptor >= 0)
+        return att_archive_source_open_part(&walk->source, walk->reader, descriptor, archive->begin,
+                                            archive->end - archive->begin);
+    snprintf(walk->source.reason, sizeof walk->source.reason, "%s", strerror(errno));
+    return false;
+}
+
 static att_status open_and_walk(archive_walk *walk)
 {
     att_archive *archive = walk->archive;
     walk->reader = make_reader();
     if (!walk->reader)
         return att_fail(archive->context, ATT_ERR_MEMORY, "%s: out of memory for reading it", archive->path);
-    if (!att_archive_source_open(&walk->source, walk->reader, archive->path))
+    if (!open_source(walk))
         return fail_walk(walk);
     return walk_members(walk);
 }
@@ -398,21 +438,72 @@ att_status att_archive_open(att_context *context, const char *path, size_t cache
     return att_archive_open_some(context, path, cache_bytes, NULL, NULL, out);
 }
 
+/* Returns NULL if memory is exhausted. */
+static att_archive *create(att_context *context, const char *path)
+{
+    att_archive *archive = att_allocate(context, sizeof *archive);
+    if (!archive)
+        return NULL;
+    archive->context = context;
+    archive->names.context = context;
+    archive->descriptor = -1;
+    archive->path = att_copy_string(context, path);
+    if (!archive->path)
+        att_archive_close(&archive);
+    return archive;
+}
+
 att_status att_archive_open_some(att_context *context, const char *path, size_t cache_bytes, att_archive_choose choose,
                                  void *user, att_archive **out)
 {
     if (access(path, R_OK) != 0)
         return att_fail(context, errno == ENOENT ? ATT_ERR_NOT_FOUND : ATT_ERR_IO, "%s could not be opened", path);
-    att_archive *archive = att_allocate(context, sizeof *archive);
+    att_archive *archive = create(context, path);
     if (!archive)
         return att_fail_memory(context, sizeof *archive, path);
-    archive->context = context;
-    archive->names.context = context;
-    archive->descriptor = -1;
-    archive->path = att_copy_string(context, path);
     archive_walk walk = {
         .archive = archive, .cache_bytes = cache_bytes, .choose = choose, .user = user, .source.context = context};
-    att_status status = archive->path ? walk_in_utf8(&walk) : att_fail_memory(context, strlen(path) + 1, path);
+    att_status status = walk_in_utf8(&walk);
+    if (status == ATT_OK)
+        *out = archive;
+    else
+        att_archive_close(&archive);
+    return status;
+}
+
+/* Fails unless the archive begins with the header of a tar. */
+static att_status check_begins_as_tar(const att_archive *archive)
+{
+    uint8_t header[ATT_TAR_HEADER];
+    int64_t size = archive->end - archive->begin;
+    ssize_t got =
+        read_at(archive->descriptor, header, size < ATT_TAR_HEADER ? (size_t)size : ATT_TAR_HEADER, archive->begin);
+    if (got < 0)
+        return att_fail(archive->context, ATT_ERR_IO, "%s could not be read: %s", archive->path, strerror(errno));
+    if (att_tar_begins(header, (size_t)got))
+        return ATT_OK;
+    return att_fail(archive->context, ATT_ERR_UNSUPPORTED,
+                    "%s is not an uncompressed tar; files in it cannot be read: unpack the outer archive",
+                    archive->path);
+}
+
+att_status att_archive_open_inner(const att_archive *outer, int64_t index, att_archive **out)
+{
+    att_context *context = outer->context;
+    const member *from = &outer->members[index];
+    char path[2 * MAX_NAME];
+    snprintf(path, sizeof path, "%s/%s", outer->path, from->name);
+    att_archive *archive = create(context, path);
+    if (!archive)
+        return att_fail_memory(context, sizeof *archive, path);
+    archive->begin = from->offset;
+    archive->end = from->offset + (int64_t)from->size;
+    archive->descriptor = fcntl(outer->descriptor, F_DUPFD_CLOEXEC, 0);
+    archive_walk walk = {.archive = archive, .source.context = context};
+    att_status status = archive->descriptor >= 0 ? check_begins_as_tar(archive)
+                                                 : att_fail(context, ATT_ERR_IO, "%s: %s", path, strerror(errno));
+    if (status == ATT_OK)
+        status = walk_in_utf8(&walk);
     if (status == ATT_OK)
         *out = archive;
     else
@@ -480,29 +571,17 @@ size_t att_archive_size(const att_archive *archive, int64_t index)
     return archive->members[index].size;
 }
 
+int64_t att_archive_offset(const att_archive *archive, int64_t index)
+{
+    return archive->members[index].offset;
+}
+
 /* --- reading ----------------------------------------------------------------------------------------------------- */
 
 static att_status fail_member(const att_archive *archive, att_context *context, const member *from, att_status status,
                               const char *reason)
 {
     return att_fail(context, status, "%s in %s: %s", from->name, archive->path, reason);
-}
-
-/* Returns the number of bytes read at the offset, less than `size` only at the end of the file, or -1 on failure. */
-static ssize_t read_at(int descriptor, uint8_t *bytes, size_t size, int64_t offset)
-{
-    size_t done = 0;
-    while (done < size) {
-        ssize_t got = pread(descriptor, bytes + done, size - done, (off_t)(offset + (int64_t)done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        done += (size_t)got;
-    }
-    return (ssize_t)done;
 }
 
 static att_status read_stored(const att_archive *archive, att_context *context, const member *from, uint8_t *bytes)

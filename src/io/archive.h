@@ -1,4 +1,4 @@
-/* io/archive.h - random access to the files in a .tar, .tar.gz or .zip.
+/* io/archive.h - random access to the files in a .tar, .tar.gz or .zip, and in a .tar inside a .tar.
  *
  * Opening walks the archive once with libarchive and records the offset of each file's data. Reading then seeks to that
  * offset. A gzipped tar does not support seeking, so opening keeps the data of its files in memory.
@@ -34,6 +34,10 @@ typedef att_status (*att_archive_choose)(void *user, const char *name, size_t si
 /* Like att_archive_open(), with `choose` called for each file. */
 att_status att_archive_open_some(att_context *context, const char *path, size_t cache_bytes, att_archive_choose choose,
                                  void *user, att_archive **archive);
+/* Opens the plain tar that is file `index` of another plain tar. It does not need `outer` any more after this call.
+ * Caller owns *archive after success. Errors: ERR_UNSUPPORTED (the file is compressed, or no tar), and those of
+ * att_archive_open(). */
+att_status att_archive_open_inner(const att_archive *outer, int64_t index, att_archive **archive);
 void att_archive_close(att_archive **archive);
 
 /* Returns whether `fits` returns true for the path of one of the first `max_files` files of the archive. Returns false
@@ -48,6 +52,8 @@ int64_t att_archive_skipped(const att_archive *archive);
 /* Path of a file inside the archive, without a leading "./". Valid as long as the archive. */
 const char *att_archive_name(const att_archive *archive, int64_t index);
 size_t att_archive_size(const att_archive *archive, int64_t index);
+/* Plain tars: offset of the file's data in the file on disk, which is that of the outermost tar. */
+int64_t att_archive_offset(const att_archive *archive, int64_t index);
 
 /* Copies the file's att_archive_size() bytes to `bytes`. Thread-safe; an error message is set in `context`. Errors:
  * ERR_IO, ERR_FORMAT (truncated since opening, corrupt), ERR_UNSUPPORTED (its use is LIST, in a gzipped tar),

@@ -95,8 +95,46 @@ static la_ssize_t read_unpacked(struct archive *reader, void *user, const void *
     return got;
 }
 
-/* Sets source->limit and, if the file is gzipped, opens it as source->packed. */
-static bool open_packed(att_archive_source *source, const char *path)
+static la_ssize_t read_plain(struct archive *reader, void *user, const void **bytes)
+{
+    enum { PAGE = 1 << 12 };
+    att_archive_source *source = user;
+    (void)reader;
+    if (att_stop_asked(source->context))
+        return fail_reading(source, "stopped on request");
+    int64_t left = source->end - source->at;
+    ssize_t got;
+    do
+        got = pread(source->descriptor, source->block, left < PAGE ? (size_t)left : PAGE, source->at);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return fail_reading(source, "%s", strerror(errno));
+    source->at += got;
+    *bytes = source->block;
+    return got;
+}
+
+static la_int64_t skip_plain(struct archive *reader, void *user, la_int64_t wanted)
+{
+    att_archive_source *source = user;
+    (void)reader;
+    int64_t left = source->end - source->at, skipped = wanted < left ? wanted : left;
+    source->at += skipped;
+    return skipped;
+}
+
+bool att_archive_source_open_part(att_archive_source *source, struct archive *reader, int descriptor, int64_t begin,
+                                  int64_t size)
+{
+    source->plain = true;
+    source->descriptor = descriptor;
+    source->at = begin;
+    source->end = begin + size;
+    return archive_read_open2(reader, source, NULL, read_plain, skip_plain, NULL) == ARCHIVE_OK;
+}
+
+/* Sets source->limit. If the file is gzipped, opens it as source->packed; if it is a plain tar, as source->plain. */
+static bool open_file(att_archive_source *source, const char *path)
 {
     struct stat info;
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -116,15 +154,22 @@ static bool open_packed(att_archive_source *source, const char *path)
     else if (compression && !gzipped)
         fail_reading(source, "it is compressed by %s, which is not supported; unpack it, or compress it by gzip",
                      compression);
-    if (!source->packed)
+    if (!source->packed && got > 0 && att_tar_begins(source->block, (size_t)got)) {
+        source->plain = true;
+        source->descriptor = file;
+        source->end = info.st_size;
+    } else if (!source->packed) {
         close(file);
+    }
     return source->reason[0] == '\0';
 }
 
 bool att_archive_source_open(att_archive_source *source, struct archive *reader, const char *path)
 {
-    if (!open_packed(source, path))
+    if (!open_file(source, path))
         return false;
+    if (source->plain)
+        return att_archive_source_open_part(source, reader, source->descriptor, 0, source->end);
     int code = source->packed ? archive_read_open(reader, source, NULL, read_unpacked, NULL)
                               : archive_read_open_filename(reader, path, sizeof source->block);
     return code == ARCHIVE_OK;
@@ -143,5 +188,8 @@ void att_archive_source_close(att_archive_source *source)
 {
     if (source->packed)
         gzclose(source->packed);
+    if (source->plain)
+        close(source->descriptor);
     source->packed = NULL;
+    source->plain = false;
 }
