@@ -17,7 +17,9 @@ typedef struct cli_app cli_app;
 #define CLI_DATA_HELP                                                                   \
     "DATA is a folder of class folders, or of split folders with class folders; a\n"    \
     ".tar, .tar.gz or .zip of such a folder; a folder with one archive per split\n"     \
-    "(train.tar.gz, test.tar.gz); IDX files; or CIFAR-10, CIFAR-100 or STL-10 (their\n" \
+    "(train.tar.gz, test.tar.gz); a folder with ImageNet's own tars, with a .tar for\n" \
+    "each class, or with WebDataset shards, also by a pattern such as\n"                \
+    "'train-{000..146}.tar'; IDX files; or CIFAR-10, CIFAR-100 or STL-10 (their\n"      \
     "binary archives, or folders with these)."
 
 /* Help text for the operand CHECKPOINT. */

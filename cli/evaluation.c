@@ -5,7 +5,7 @@
 static const att_flag data_options[] = {
     {"data-dir", .alias = "data", .kind = ATT_FLAG_TEXT, .value = "DATA",
      .help = "the data set, if it is not an operand", ATT_FLAG_AT(cli_evaluation_data, data_dir)},
-    {"split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "train, validation or test",
+    {"split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "train, validation or test, or tars in DATA",
      ATT_FLAG_AT(cli_evaluation_data, split)},
     {"class-map", .kind = ATT_FLAG_TEXT, .value = "FILE",
      .help = "file with one class per line, in the order of their numbers",

@@ -20,7 +20,9 @@ extern "C" {
 typedef struct att_dataset att_dataset;
 
 typedef struct att_dataset_options {
-    const char *split; /* "train", "training", "val", "validation", "valid" or "test"; NULL: the first that exists */
+    /* "train", "training", "val", "validation", "valid" or "test"; NULL: the first that exists. Or a text that ends in
+     * ".tar": a tar, or a pattern of tars, in the folder that is opened. */
+    const char *split;
     const char *class_map; /* path of a file with one class per line. The first word of a line is the class's name; its
                               number is the line's index, from 0 */
     /* Class names of the training that a network comes from, by number. If every class folder has one of these names,
@@ -47,6 +49,28 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *
  * "tar", "tar.gz", "zip": an archive of such a folder, which may lie inside other folders of the archive; or a folder
  * with one archive per split, named after it (train.tar.gz, test.tar.gz), of which the requested split is opened.
+ *
+ * "tar" is also a set of plain tars, which are read in place: a tar for each class, named after it, in a folder or in
+ * one tar, such as ImageNet's ILSVRC2012_img_train.tar; or tars of class folders. "shards": WebDataset shards, tars in
+ * which the files of a sample follow each other and have the same name up to its first dot: the image (.jpg, .jpeg,
+ * .png, .webp), and its label as a number in .cls or as {"label": number} in .json. Their images come in the order of
+ * the shards. Classes are named by their numbers, or by the training's names if it has as many classes or more. Such a
+ * set is
+ *  - a folder of tars;
+ *  - a folder in which each split is a folder of tars, such as train/; or a class folder beside one;
+ *  - a folder in which the names of the tars have the name of a split as a word (imagenet-train-000000.tar,
+ *    ILSVRC2012_img_val.tar), or whose _info.json lists the tars of each split, as timm's does;
+ *  - a path with braces: "train-{000000..000146}.tar", "{cat,dog}.tar". All the tars must exist.
+ * Tars of tars of tars, compressed tars in such a set, and links and sparse files in tars are not read.
+ *
+ * The list of the files in tars is kept, if there are 1000 files or more, in a hidden file beside the first tar, or in
+ * the folder attscope of $XDG_CACHE_HOME (~/.cache) if that folder cannot be written. It is made again if a tar has
+ * another size or modification time. The tars must not change while the data set is open: att_dataset_read() then fails
+ * with ERR_IO.
+ *
+ * ImageNet's validation images, ILSVRC2012_val_00000001.JPEG and so on, in one tar or folder without classes: their
+ * classes come from ILSVRC2012_devkit_t12.tar.gz, .tar or the unpacked folder, which must lie beside that tar or folder
+ * (ERR_NOT_FOUND). Classes are named by their WordNet identifiers, as in the training images.
  *
  * Folders and archives in the layout of Tiny-ImageNet: the images of val lie in one folder, val/images, and
  * val/val_annotations.txt gives their classes ("<image> <class>" on each line). Classes are numbered by their WordNet
@@ -95,11 +119,11 @@ ATT_API ATT_MUST_CHECK att_status att_dataset_open_images(att_context *context, 
 
 /* The format of a single image file. */
 #define ATT_FORMAT_IMAGE "image"
-/* Returns "idx", "cifar10", "cifar100", "stl10", "image", "folder", "tar", "tar.gz", "zip", or "images" for several
- * paths. */
+/* Returns "idx", "cifar10", "cifar100", "stl10", "image", "folder", "tar", "tar.gz", "zip", "shards", or "images" for
+ * several paths. */
 ATT_API const char *att_dataset_format(const att_dataset *dataset);
 /* Returns the split that was opened, named as its folder or file ("train", "t10k", "test"); "" if there are no splits.
- */
+ * If the split was given as tars: the split that is a word of their names, or "tars". */
 ATT_API const char *att_dataset_split(const att_dataset *dataset);
 ATT_API int64_t att_dataset_count(const att_dataset *dataset);
 ATT_API int att_dataset_class_count(const att_dataset *dataset);
@@ -118,7 +142,7 @@ ATT_API const char *att_dataset_class_name(const att_dataset *dataset, int class
 /* Class of image `index`; -1 without a class, and outside 0..count-1. Thread-safe. */
 ATT_API int32_t att_dataset_label(const att_dataset *dataset, int64_t index);
 /* Writes the name of an image ("train.tar/cat/7.png", "train-images-idx3-ubyte.gz[7]"), truncated to `size` bytes, and
- * returns `text`. Thread-safe. */
+ * returns `text`. A tar that is a class is named as a folder: "imagenet/n01440764/n01440764_18.JPEG". Thread-safe. */
 ATT_API char *att_dataset_name(const att_dataset *dataset, int64_t index, char *text, size_t size);
 /* As att_dataset_name(), without the path that was opened: "cat/7.png", "train-images-idx3-ubyte.gz[7]"; for an image
  * file that was opened by its own path, the file name. If images below different paths of att_dataset_open_images()
@@ -126,7 +150,9 @@ ATT_API char *att_dataset_name(const att_dataset *dataset, int64_t index, char *
  * the paths: "a/0.png" and "b/0.png". */
 ATT_API char *att_dataset_short_name(const att_dataset *dataset, int64_t index, char *text, size_t size);
 /* Writes a hash of the list of images, as 16 hexadecimal digits, and returns `text`. For every image, in order, it
- * covers the class and, if the image is a file of its own, the file name without folders. It does not cover pixels. */
+ * covers the class and, if the image is a file of its own, the file name without folders. It does not cover pixels. So
+ * class folders and tars of the same images have the same hash. Shards have the same one only if their order and the
+ * names of their files are the same, too. */
 enum { ATT_DATASET_LISTING = 17 };
 ATT_API char *att_dataset_listing(const att_dataset *dataset, char text[ATT_DATASET_LISTING]);
 /* Writes a hash of the images, as 16 hexadecimal digits, that does not depend on where they lie. It covers the short

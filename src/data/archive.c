@@ -2,6 +2,7 @@
 #include "io/archive.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "core/error.h"
@@ -10,6 +11,7 @@
 
 typedef struct archive_source {
     att_archive *archive;
+    bool images; /* the archive has images */
     att_class_tree tree;
 } archive_source;
 
@@ -20,10 +22,19 @@ static bool accepts(const att_dataset *dataset)
 }
 
 /* Loads images and annotation lists. A file above the size limit is listed but not loaded; a later attempt to read it
- * reports the error. */
+ * reports the error. Fails for a compressed archive of tars, such as ImageNet's training images compressed once more:
+ * it holds no images of its own, and need not be read to its end to know this. */
 static att_status choose(void *user, const char *name, size_t size, att_archive_use *use)
 {
     const att_dataset *dataset = user;
+    archive_source *source = dataset->source;
+    size_t length = strlen(name);
+    if (!source->images && length > 4 && strcmp(name + length - 4, ".tar") == 0)
+        return att_fail(dataset->context, ATT_ERR_UNSUPPORTED,
+                        "%s holds tars, such as %s; images in tars inside it can be read only if it is an uncompressed "
+                        "tar: decompress it",
+                        dataset->path, name);
+    source->images = source->images || att_class_tree_is_image(name);
     if (!(att_class_tree_is_image(name) ? size <= dataset->limits.file_bytes
                                         : att_annotations_named(name) && size <= ATT_ANNOTATIONS_MAX))
         *use = ATT_ARCHIVE_LIST;
@@ -104,5 +115,9 @@ static att_status read_image(const att_dataset *dataset, att_context *context, i
     return status;
 }
 
-const att_data_format att_data_archive = {
-    .accepts = accepts, .open = open_archive, .close = close_archive, .name = name, .read = read_image};
+const att_data_format att_data_archive = {.accepts = accepts,
+                                          .open = open_archive,
+                                          .close = close_archive,
+                                          .name = name,
+                                          .read = read_image,
+                                          .single_files = true};

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "data/annotations.h"
+#include "data/devkit.h"
 
 #define EXTENSIONS ".jpg, .jpeg, .png or .webp"
 static const int64_t max_files = (int64_t)1 << 26;
@@ -419,6 +420,7 @@ att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, co
     if (options->unlabelled)
         return resolve_unlabelled(tree, dataset);
     ATT_TRY(att_annotations_apply(tree, dataset));
+    ATT_TRY(att_devkit_apply(tree, dataset));
     int64_t loose;
     ATT_TRY(find_classes(tree, dataset, options->split, &loose));
     if (tree->images.count == 0) {

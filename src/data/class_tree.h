@@ -23,7 +23,7 @@ typedef struct att_class_tree {
     att_tree_list others; /* files that are not images, and folders, whose paths end in a slash */
     /* Reads a file of `others`, of at most `most` bytes, and appends a NUL. The caller owns *text. */
     att_status (*read)(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text);
-    att_arena moved; /* owns the inner paths that att_annotations_apply() makes */
+    att_arena moved; /* owns the inner paths that annotations.c and devkit.c make */
 } att_class_tree;
 
 /* Whether a file's name has the extension of an image. */

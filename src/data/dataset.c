@@ -7,11 +7,12 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
+#include "data/tar_set.h"
 #include "io/file.h"
 
-static const att_data_format *const formats[] = {&att_data_idx,   &att_data_cifar10,       &att_data_cifar100,
-                                                 &att_data_stl10, &att_data_split_archive, &att_data_folder,
-                                                 &att_data_image, &att_data_archive};
+static const att_data_format *const formats[] = {&att_data_idx,    &att_data_cifar10,       &att_data_cifar100,
+                                                 &att_data_stl10,  &att_data_split_archive, &att_data_tars,
+                                                 &att_data_folder, &att_data_image,         &att_data_archive};
 
 static const char *const any_split[] = {"train", "training", "val", "validation", "valid", "test", NULL};
 static const char *const train_splits[] = {"train", "training", NULL};
@@ -37,7 +38,9 @@ const char *const *att_split_names(const char *wanted)
 att_status att_split_unknown(att_context *context, const char *wanted)
 {
     return att_fail(context, ATT_ERR_ARGUMENT,
-                    "unknown split \"%s\"; expected train, training, val, valid, validation or test", wanted);
+                    "unknown split \"%s\"; expected train, training, val, valid, validation or test, or a .tar in the "
+                    "data set's folder",
+                    wanted);
 }
 
 att_dataset_options att_dataset_options_defaults(void)
@@ -45,11 +48,18 @@ att_dataset_options att_dataset_options_defaults(void)
     return (att_dataset_options){.cache_bytes = (size_t)4 << 30, .limits = att_image_limits_defaults()};
 }
 
+/* Whether the split is a tar, or a pattern of tars, in the data set's folder, as timm allows. */
+static bool names_tars(const char *split)
+{
+    size_t length = split ? strlen(split) : 0, ending = strlen(".tar");
+    return length > ending && strcmp(split + length - ending, ".tar") == 0;
+}
+
 static att_status open_format(att_dataset *dataset, const att_dataset_options *options)
 {
     if (!att_split_names(options->split))
         return att_split_unknown(dataset->context, options->split);
-    if (!att_file_exists(dataset->path))
+    if (!att_file_exists(dataset->path) && !att_tar_set_is_pattern(dataset->path))
         return att_fail(dataset->context, ATT_ERR_NOT_FOUND, "%s does not exist", dataset->path);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         bool accepted = formats[i]->accepts(dataset);
@@ -63,6 +73,25 @@ static att_status open_format(att_dataset *dataset, const att_dataset_options *o
         return formats[i]->open(dataset, options);
     }
     return att_fail(dataset->context, ATT_ERR_FORMAT, "%s is neither a folder nor a file", dataset->path);
+}
+
+/* Opens the tars that the split names. */
+static att_status open_tars(att_dataset *dataset, const att_dataset_options *options)
+{
+    char path[ATT_DATA_MAX_NAME];
+    att_dataset_options whole = *options;
+    whole.split = NULL;
+    ATT_TRY(att_path_join(dataset->context, dataset->path, options->split, path, sizeof path));
+    char *copy = att_copy_string(dataset->context, path);
+    if (!copy)
+        return att_fail_memory(dataset->context, strlen(path) + 1, path);
+    att_free(dataset->context, dataset->path);
+    dataset->path = copy;
+    ATT_TRY(open_format(dataset, &whole));
+    const char *split = att_tar_set_split(options->split);
+    if (!*dataset->split)
+        dataset->split = split ? split : "tars";
+    return ATT_OK;
 }
 
 /* Removes trailing slashes from a path, but leaves "/". Returns the new length. */
@@ -97,13 +126,14 @@ static att_status create(att_context *context, const char *path, const att_datas
 static bool has_split_folders(const att_dataset *dataset)
 {
     return strcmp(dataset->kind, "folder") == 0 || strcmp(dataset->kind, "zip") == 0 ||
-           strncmp(dataset->kind, "tar", strlen("tar")) == 0;
+           strcmp(dataset->kind, "shards") == 0 || strncmp(dataset->kind, "tar", strlen("tar")) == 0;
 }
 
 static void warn_of_other_split(const att_dataset *dataset, const char *asked)
 {
     enum { COMMON_LETTERS = 2 }; /* common first letters of a split's names: "val", "valid", "validation" */
-    if (asked && *dataset->split && has_split_folders(dataset) && strncmp(asked, dataset->split, COMMON_LETTERS) != 0)
+    if (asked && *dataset->split && !names_tars(asked) && has_split_folders(dataset) &&
+        strncmp(asked, dataset->split, COMMON_LETTERS) != 0)
         att_log(dataset->context, ATT_LOG_WARNING,
                 "%s has no labelled images of the split \"%s\"; using \"%s\" instead", dataset->path, asked,
                 dataset->split);
@@ -118,7 +148,7 @@ att_status att_dataset_open(att_context *context, const char *path, const att_da
         options = &defaults;
     ATT_TRY(att_require(context, path, "the path of a data set"));
     ATT_TRY(create(context, path, options, &dataset));
-    att_status status = open_format(dataset, options);
+    att_status status = names_tars(options->split) ? open_tars(dataset, options) : open_format(dataset, options);
     if (status != ATT_OK) {
         att_dataset_close(&dataset);
         return status;
@@ -243,8 +273,7 @@ char *att_dataset_short_name(const att_dataset *dataset, int64_t index, char *te
 /* Returns the file name of the image, without folders; "" if one file holds many images. */
 static const char *file_name(const att_dataset *dataset, int64_t index, char *text, size_t size)
 {
-    const att_data_format *format = owner(dataset, &(int64_t){index})->format;
-    if (format != &att_data_image && format != &att_data_folder && format != &att_data_archive)
+    if (!owner(dataset, &(int64_t){index})->format->single_files)
         return "";
     const char *slash = strrchr(att_dataset_name(dataset, index, text, size), '/');
     return slash ? slash + 1 : text;
@@ -273,6 +302,15 @@ att_status att_dataset_read_needed(const att_dataset *dataset, att_context *cont
                         channels);
     dataset = owner(dataset, &index);
     return dataset->format->read(dataset, context, index, channels, need, image);
+}
+
+void att_dataset_expect(const att_dataset *dataset, int64_t index)
+{
+    if (!has_image(dataset, index))
+        return;
+    dataset = owner(dataset, &index);
+    if (dataset->format->expect)
+        dataset->format->expect(dataset, index);
 }
 
 att_status att_dataset_read(const att_dataset *dataset, att_context *context, int64_t index, int channels,

@@ -24,6 +24,9 @@ typedef struct att_data_format {
     /* Optional, for a data set that consists of other data sets; it has no `name` and `read` of its own. Returns the
      * data set that the image belongs to, and sets *index to the image's index there. */
     const att_dataset *(*inner)(const att_dataset *dataset, int64_t *index);
+    /* Optional: as att_dataset_expect(). */
+    void (*expect)(const att_dataset *dataset, int64_t index);
+    bool single_files; /* each image is a file of its own, whose name is the last part of its path */
 } att_data_format;
 
 enum { ATT_DATA_MAX_NAME = 8192 };
@@ -44,7 +47,7 @@ struct att_dataset {
 };
 
 extern const att_data_format att_data_idx, att_data_cifar10, att_data_cifar100, att_data_stl10, att_data_split_archive,
-    att_data_image, att_data_folder, att_data_archive;
+    att_data_tars, att_data_image, att_data_folder, att_data_archive;
 
 /* Opens all paths as one data set. Fills it as att_data_format.open does. */
 att_status att_data_images_open(att_dataset *dataset, const char *const *paths, int count,
@@ -53,6 +56,9 @@ att_status att_data_images_open(att_dataset *dataset, const char *const *paths, 
 /* As att_dataset_read(), but pixels outside of `need` may be undefined. need: NULL means the whole image. */
 att_status att_dataset_read_needed(const att_dataset *dataset, att_context *context, int64_t index, int channels,
                                    const att_image_need *need, att_image *image);
+
+/* Says that the image will soon be read, so that the system can fetch its bytes in the meantime. Thread-safe. */
+void att_dataset_expect(const att_dataset *dataset, int64_t index);
 
 /* Whether the folder `path` contains a folder that is not hidden. False if `path` is not a folder. */
 bool att_holds_folder(const char *path);

@@ -224,5 +224,9 @@ static att_status read_image(const att_dataset *dataset, att_context *context, i
     return att_image_read_needed(context, path, channels, &dataset->limits, need, image);
 }
 
-const att_data_format att_data_folder = {
-    .accepts = accepts, .open = open_folder, .close = close_folder, .name = name, .read = read_image};
+const att_data_format att_data_folder = {.accepts = accepts,
+                                         .open = open_folder,
+                                         .close = close_folder,
+                                         .name = name,
+                                         .read = read_image,
+                                         .single_files = true};

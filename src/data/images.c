@@ -59,7 +59,7 @@ static att_status read_file(const att_dataset *dataset, att_context *context, in
 }
 
 const att_data_format att_data_image = {
-    .accepts = is_image_file, .open = open_file, .name = name_file, .read = read_file};
+    .accepts = is_image_file, .open = open_file, .name = name_file, .read = read_file, .single_files = true};
 
 /* --- several paths ------------------------------------------------------------------------------------------------ */
 

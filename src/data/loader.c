@@ -11,6 +11,7 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "data/agreement.h"
+#include "data/dataset.h"
 #include "data/make.h"
 #include "data/mix.h"
 #include "data/share.h"
@@ -153,6 +154,17 @@ static char *copy_message(const att_loader *loader, const att_context *context)
     return att_copy_string(loader->context, att_context_message(context));
 }
 
+/* Announces the image of sample number `at` of the next batch, so that the system reads ahead by one batch. */
+static void expect_next(const att_loader *loader, int64_t batch, int at)
+{
+    if (batch + 1 >= att_loader_batches(loader))
+        return;
+    att_share share = share_of(loader, batch + 1);
+    if (at < att_share_count(&share))
+        att_dataset_expect(loader->dataset,
+                           index_at(loader, batch_begin(loader, batch + 1) + att_share_row(&share, at)));
+}
+
 /* Prepares sample number `at` of this process's share of the batch, in the slot of the batch. */
 static void prepare_sample(const att_loader *loader, att_context *context, int64_t batch, int at)
 {
@@ -167,6 +179,7 @@ static void prepare_sample(const att_loader *loader, att_context *context, int64
     sample it = {.loader = loader, .context = context, .key = &key};
     for (int f = 0; f < loader->field_count; f++)
         it.fields[f] = att_slot_row(slot, f, at);
+    expect_next(loader, batch, at);
     att_status status = make_sample(&it, index);
     if (status != ATT_OK) {
         att_slot_failure failed = {.status = status, .reason = copy_message(loader, context), .index = index};

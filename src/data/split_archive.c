@@ -52,8 +52,8 @@ static att_status open_split(att_dataset *dataset, const att_dataset_options *op
         return att_fail_memory(dataset->context, strlen(path), path);
     att_free(dataset->context, dataset->path);
     dataset->path = archive;
-    dataset->format = &att_data_archive;
-    ATT_TRY(att_data_archive.open(dataset, options));
+    dataset->format = att_data_tars.accepts(dataset) ? &att_data_tars : &att_data_archive;
+    ATT_TRY(dataset->format->open(dataset, options));
     dataset->split = split;
     return ATT_OK;
 }

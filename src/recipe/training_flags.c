@@ -19,9 +19,9 @@
 static const att_flag data_options[] = {
     {"data-dir", .alias = "data", .kind = ATT_FLAG_TEXT, .value = "DATA",
      .help = "the data set, if it is not given as operand", ATT_FLAG_AT(att_recipe_data, data_dir)},
-    {"train-split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "split to train on",
-     ATT_FLAG_AT(att_recipe_data, train_split)},
-    {"val-split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "split to evaluate on; '': none",
+    {"train-split", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "split to train on, or tars in DATA: 'train-{000..146}.tar'", ATT_FLAG_AT(att_recipe_data, train_split)},
+    {"val-split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "split to evaluate on, or tars in DATA; '': none",
      ATT_FLAG_AT(att_recipe_data, val_split), .empty = true},
     {"class-map", .kind = ATT_FLAG_TEXT, .value = "FILE",
      .help = "one class per line; class numbers are line numbers from 0", ATT_FLAG_AT(att_recipe_data, class_map)},

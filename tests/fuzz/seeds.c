@@ -199,19 +199,25 @@ static void make_packed(void)
     keep("packed", "cifar100", bytes, 2 + 2 + 32 * 32 * 3);
 }
 
-static void add_file(struct archive *to, const char *name, unsigned type, const char *target, const char *bytes)
+static void add_bytes(struct archive *to, const char *name, unsigned type, const char *target, const char *bytes,
+                      size_t size)
 {
     struct archive_entry *entry = archive_entry_new();
     archive_entry_set_pathname(entry, name);
     archive_entry_set_filetype(entry, type);
     archive_entry_set_perm(entry, 0644);
-    archive_entry_set_size(entry, type == AE_IFREG ? (la_int64_t)strlen(bytes) : 0);
+    archive_entry_set_size(entry, type == AE_IFREG ? (la_int64_t)size : 0);
     if (type == AE_IFLNK)
         archive_entry_set_symlink(entry, target);
     fuzz_require(archive_write_header(to, entry) == ARCHIVE_OK, name);
     if (type == AE_IFREG)
-        archive_write_data(to, bytes, strlen(bytes));
+        archive_write_data(to, bytes, size);
     archive_entry_free(entry);
+}
+
+static void add_file(struct archive *to, const char *name, unsigned type, const char *target, const char *bytes)
+{
+    add_bytes(to, name, type, target, bytes, strlen(bytes));
 }
 
 static void make_archive(const char *name, const char *format, bool packed)
@@ -233,6 +239,52 @@ static void make_archive(const char *name, const char *format, bool packed)
     add_file(to, "../up.png", AE_IFREG, NULL, "outside");
     add_file(to, "train/dog/link.png", AE_IFLNK, "../../../etc/passwd", "");
     fuzz_require(archive_write_close(to) == ARCHIVE_OK, path);
+    archive_write_free(to);
+}
+
+/* The entries of an index of two tars, as fuzz_index.c reads them. */
+static void make_index(void)
+{
+    static const char entries[] =
+        "\0\0\2\0\x80\4\x64\0\0\7cat/0.x\1\x80\4\x64\3\4\3"
+        "1.x";
+    keep("index", "entries", entries, sizeof entries - 1);
+}
+
+static struct archive *open_tar(const char *name)
+{
+    char path[600];
+    fclose(create("archive", name));
+    snprintf(path, sizeof path, "%s/archive/%s", root, name);
+    struct archive *to = archive_write_new();
+    archive_write_set_format_ustar(to);
+    fuzz_require(archive_write_open_filename(to, path) == ARCHIVE_OK, path);
+    return to;
+}
+
+/* A tar of a class tar, and a shard. */
+static void make_tars(void)
+{
+    static char inner[1 << 14];
+    size_t used;
+    struct archive *to = archive_write_new();
+    archive_write_set_format_ustar(to);
+    archive_write_set_bytes_in_last_block(to, 1);
+    fuzz_require(archive_write_open_memory(to, inner, sizeof inner, &used) == ARCHIVE_OK, "a tar in memory");
+    add_file(to, "1.jpg", AE_IFREG, NULL, "\xff\xd8\xff and no picture");
+    fuzz_require(archive_write_close(to) == ARCHIVE_OK, "a tar in memory");
+    archive_write_free(to);
+    to = open_tar("nested");
+    add_bytes(to, "cat.tar", AE_IFREG, NULL, inner, used);
+    add_bytes(to, "dog.tar", AE_IFREG, NULL, inner, used);
+    fuzz_require(archive_write_close(to) == ARCHIVE_OK, "nested");
+    archive_write_free(to);
+    to = open_tar("shard");
+    add_file(to, "0.jpg", AE_IFREG, NULL, "\xff\xd8\xff and no picture");
+    add_file(to, "0.cls", AE_IFREG, NULL, "1");
+    add_file(to, "1.jpg", AE_IFREG, NULL, "\xff\xd8\xff and no picture");
+    add_file(to, "1.json", AE_IFREG, NULL, "{\"label\": 0}");
+    fuzz_require(archive_write_close(to) == ARCHIVE_OK, "shard");
     archive_write_free(to);
 }
 
@@ -301,6 +353,8 @@ int main(int count, char **arguments)
     make_archive("gzipped", "pax", true);
     make_archive("stored", "zip", false);
     make_archive("packed", "zip", true);
+    make_tars();
+    make_index();
     make_options();
     return 0;
 }

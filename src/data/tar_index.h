@@ -1,0 +1,59 @@
+/* data/tar_index.h - where the files of a set of plain tars lie, and the index file that keeps this list.
+ *
+ * Listing the tars of ImageNet reads 1.28 million headers. The index file makes this necessary only once. It is bound
+ * to the names, sizes and modification times of the tars.
+ *
+ * The index file begins with 16 bytes, "attscope tars 1\n". Then follow the FNV-1a hash of the rest (8 bytes, least
+ * significant first) and the rest, a sequence of numbers in LEB128 and of bytes. A text is its length and its bytes:
+ *
+ *     number of tars; of each: name, size, modification time (seconds, nanoseconds)
+ *     1 if the tars are shards (data/shards.h), else 0; number of skipped members; number of entries
+ *     of each entry: tar; offset; size; label + 1; number of bytes that its path shares with the path before; the other
+ *     bytes of the path as a text
+ */
+#ifndef ATT_DATA_TAR_INDEX_H
+#define ATT_DATA_TAR_INDEX_H
+
+#include <attscope/context.h>
+
+#include "core/memory.h"
+
+typedef struct att_tar_file {
+    const char *name; /* path relative to the folder of the set */
+    uint64_t size;
+    int64_t seconds; /* modification time; 0 or later */
+    int64_t nanoseconds;
+} att_tar_file;
+
+typedef struct att_tar_entry {
+    const char *path;
+    uint64_t offset, size; /* of its data in the tar */
+    int32_t tar;           /* number of the tar */
+    int32_t label;         /* -1: none */
+} att_tar_entry;
+
+/* Zero-initialise, then set `arena.context`. The arena owns all texts. */
+typedef struct att_tar_index {
+    att_arena arena;
+    att_tar_file *tars;
+    int tar_count;
+    bool shards;
+    att_tar_entry *entries;
+    int64_t count, capacity;
+    int64_t skipped; /* links, devices, sparse files and unsafe names in the tars */
+} att_tar_index;
+
+enum { ATT_TAR_MOST = 1 << 20, ATT_TAR_MOST_PATH = 8191, ATT_TAR_MOST_LABEL = (1 << 20) - 1 };
+
+/* Adds an entry; copies its path, which has at most ATT_TAR_MOST_PATH bytes. */
+att_status att_tar_index_add(att_tar_index *index, const att_tar_entry *entry);
+/* Writes the index file atomically. */
+att_status att_tar_index_write(const att_tar_index *index, const char *path);
+/* Adds the entries of the index file to an index with the same tars and without entries. After a failure the index has
+ * no entries. Errors: ERR_MISMATCH (the file is about other tars, or the tars have changed), ERR_FORMAT (damaged, or of
+ * another version), ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
+att_status att_tar_index_read(att_tar_index *index, const char *path);
+/* Frees the index, including its tars. */
+void att_tar_index_free(att_tar_index *index);
+
+#endif

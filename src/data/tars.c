@@ -1,0 +1,310 @@
+/* Images in plain tars, which are read in place: a tar of class folders, a tar for each class, a tar of such tars, and
+ * WebDataset shards. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "data/annotations.h"
+#include "data/tar_list.h"
+#include "io/file.h"
+
+typedef struct tars_source {
+    att_tar_set set;
+    att_tar_index index;
+    att_class_tree tree; /* not used for shards, whose images are the entries of the index in their order */
+    const char *base;    /* the names of images are this path and that of their entry */
+    int *descriptors;    /* [tars]; -1: the tar is opened for each image */
+} tars_source;
+
+static bool accepts(const att_dataset *dataset)
+{
+    return att_tar_set_accepts(dataset->path);
+}
+
+static const att_tar_entry *entry_of(const tars_source *source, int64_t image)
+{
+    return &source->index.entries[source->index.shards ? image : source->tree.images.files[image].member];
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+static const char *tar_name(const tars_source *source, const att_tar_entry *entry)
+{
+    return source->index.tars[entry->tar].name;
+}
+
+static int open_tar(const tars_source *source, int tar)
+{
+    char path[ATT_DATA_MAX_NAME];
+    int length = snprintf(path, sizeof path, "%s/%s", source->set.folder, source->index.tars[tar].name);
+    if (length < 0 || (size_t)length >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Returns a descriptor of the entry's tar, to be given back to leave_tar(); -1 with errno set. */
+static int enter_tar(const tars_source *source, const att_tar_entry *entry)
+{
+    int kept = source->descriptors[entry->tar];
+    return kept >= 0 ? kept : open_tar(source, entry->tar);
+}
+
+static void leave_tar(const tars_source *source, const att_tar_entry *entry, int descriptor)
+{
+    if (source->descriptors[entry->tar] < 0)
+        close(descriptor);
+}
+
+static att_status read_part(const tars_source *source, att_context *context, const att_tar_entry *entry, int descriptor,
+                            char *bytes)
+{
+    if (!att_tar_unchanged(&source->index.tars[entry->tar], descriptor))
+        return att_fail(context, ATT_ERR_IO, "%s/%s has changed since it was opened; start again", source->set.folder,
+                        tar_name(source, entry));
+    for (size_t done = 0; done < entry->size;) {
+        ssize_t got = pread(descriptor, bytes + done, entry->size - done, (off_t)(entry->offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return att_fail(context, ATT_ERR_IO, "%s/%s could not be read: %s", source->set.folder,
+                            tar_name(source, entry), got < 0 ? strerror(errno) : "it is truncated");
+        done += (size_t)got;
+    }
+    return ATT_OK;
+}
+
+/* Reads the bytes of an entry and appends a NUL. The caller owns *bytes. */
+static att_status read_entry(const tars_source *source, att_context *context, const att_tar_entry *entry, size_t most,
+                             char **bytes)
+{
+    if (entry->size > most)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s/%s: %llu bytes, more than the limit of %zu", source->base,
+                        entry->path, (unsigned long long)entry->size, most);
+    int descriptor = enter_tar(source, entry);
+    if (descriptor < 0)
+        return att_fail(context, ATT_ERR_IO, "%s/%s could not be opened: %s", source->set.folder,
+                        tar_name(source, entry), strerror(errno));
+    *bytes = att_reallocate(context, NULL, entry->size + 1);
+    att_status status = *bytes ? read_part(source, context, entry, descriptor, *bytes)
+                               : att_fail_memory(context, entry->size + 1, entry->path);
+    leave_tar(source, entry, descriptor);
+    if (status == ATT_OK)
+        (*bytes)[entry->size] = '\0';
+    else
+        att_free(context, *bytes);
+    return status;
+}
+
+static att_status read_text(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text)
+{
+    const tars_source *source = dataset->source;
+    return read_entry(source, dataset->context, &source->index.entries[file->member], most, text);
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------------ */
+
+/* Opens tars as long as they need no more than a quarter of the descriptors that the process may have. */
+static att_status open_tars(const att_dataset *dataset, tars_source *source)
+{
+    struct rlimit limit = {.rlim_cur = 0};
+    size_t count = (size_t)source->index.tar_count;
+    source->descriptors = att_allocate_array(dataset->context, count, sizeof *source->descriptors);
+    if (!source->descriptors)
+        return att_fail_memory(dataset->context, count * sizeof *source->descriptors, "a list of tars");
+    memset(source->descriptors, -1, count * sizeof *source->descriptors);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    for (int i = 0; i < source->index.tar_count && (rlim_t)i < limit.rlim_cur / 4; i++)
+        source->descriptors[i] = open_tar(source, i);
+    return ATT_OK;
+}
+
+static att_status name_classes(att_dataset *dataset, const att_dataset_options *options, int highest)
+{
+    enum { DIGITS = 8 };
+    att_context *context = dataset->context;
+    if (options->class_map)
+        return att_class_list_read(context, options->class_map, &dataset->classes);
+    dataset->classes.numbering = ATT_NUMBERED_BY_LABELS;
+    if (highest < options->trained_count)
+        return att_class_list_make(context, dataset->path, options->trained, options->trained_count, &dataset->classes);
+    att_arena arena = {.context = context};
+    size_t bytes = ((size_t)highest + 1) * (sizeof(char *) + DIGITS);
+    const char **names = att_arena_allocate(&arena, bytes);
+    if (!names)
+        return att_fail_memory(context, bytes, "class names");
+    char *digits = (char *)(names + highest + 1);
+    for (int i = 0; i <= highest; i++, digits += DIGITS) {
+        snprintf(digits, DIGITS, "%d", i & ATT_TAR_MOST_LABEL);
+        names[i] = digits;
+    }
+    att_status status = att_class_list_make(context, dataset->path, names, highest + 1, &dataset->classes);
+    att_arena_free(&arena);
+    return status;
+}
+
+static att_status label_samples(att_dataset *dataset, const att_dataset_options *options)
+{
+    const tars_source *source = dataset->source;
+    int highest = 0;
+    for (int64_t i = 0; i < dataset->count; i++) {
+        const att_tar_entry *entry = &source->index.entries[i];
+        if (entry->label < 0)
+            return att_fail(dataset->context, ATT_ERR_FORMAT,
+                            "%s/%s has no label; expected a file of the same name that ends in .cls and holds a "
+                            "number from 0 to %d, or in .json and holds {\"label\": number}",
+                            source->base, entry->path, ATT_TAR_MOST_LABEL);
+        dataset->labels[i] = entry->label;
+        highest = entry->label > highest ? entry->label : highest;
+    }
+    ATT_TRY(name_classes(dataset, options, highest));
+    if (highest >= dataset->classes.count)
+        return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s: label %d, but the class map %s has %d class%s",
+                        dataset->path, highest, options->class_map, dataset->classes.count,
+                        dataset->classes.count == 1 ? "" : "es");
+    return ATT_OK;
+}
+
+static att_status resolve_shards(att_dataset *dataset, const att_dataset_options *options)
+{
+    const tars_source *source = dataset->source;
+    size_t count = (size_t)source->index.count;
+    dataset->kind = "shards";
+    dataset->labels = att_allocate_array(dataset->context, count, sizeof *dataset->labels);
+    if (!dataset->labels)
+        return att_fail_memory(dataset->context, count * sizeof *dataset->labels, "the list of images");
+    dataset->count = source->index.count;
+    if (!options->unlabelled)
+        return label_samples(dataset, options);
+    memset(dataset->labels, -1, count * sizeof *dataset->labels);
+    return ATT_OK;
+}
+
+static att_status resolve_tree(att_dataset *dataset, const att_dataset_options *options)
+{
+    tars_source *source = dataset->source;
+    dataset->kind = "tar";
+    source->tree.context = dataset->context;
+    source->tree.read = read_text;
+    for (int64_t i = 0; i < source->index.count; i++)
+        ATT_TRY(att_class_tree_add(&source->tree, source->index.entries[i].path, i));
+    return att_class_tree_resolve(&source->tree, dataset, options);
+}
+
+static att_status resolve(att_dataset *dataset, const att_dataset_options *options)
+{
+    const tars_source *source = dataset->source;
+    ATT_TRY(source->index.shards ? resolve_shards(dataset, options) : resolve_tree(dataset, options));
+    if (!*dataset->split && !options->unlabelled)
+        dataset->split = source->set.split;
+    if (source->index.skipped > 0)
+        att_log(dataset->context, ATT_LOG_WARNING, "%s: skipped %lld links, devices, sparse files or unsafe names",
+                dataset->path, (long long)source->index.skipped);
+    return ATT_OK;
+}
+
+static void close_tars(att_dataset *dataset)
+{
+    tars_source *source = dataset->source;
+    for (int i = 0; source->descriptors && i < source->index.tar_count; i++)
+        if (source->descriptors[i] >= 0)
+            close(source->descriptors[i]);
+    att_free(dataset->context, source->descriptors);
+    att_class_tree_free(&source->tree);
+    att_tar_index_free(&source->index);
+    att_tar_set_free(&source->set);
+    att_free(dataset->context, source);
+}
+
+/* The folder has no tars of the split, but perhaps class folders. */
+static att_status open_folder(att_dataset *dataset, const att_dataset_options *options)
+{
+    if (!att_holds_folder(dataset->path))
+        return att_fail(dataset->context, ATT_ERR_NOT_FOUND, "%s has tars, but none of the split \"%s\"", dataset->path,
+                        options->split ? options->split : "train");
+    close_tars(dataset);
+    dataset->source = NULL;
+    dataset->format = &att_data_folder;
+    return att_data_folder.open(dataset, options);
+}
+
+/* Entries of shards, and of several tars, have paths from the folder of the tars on, those of a single tar have paths
+ * inside that. */
+static att_status set_base(att_dataset *dataset, tars_source *source)
+{
+    const att_tar_set *set = &source->set;
+    char path[ATT_DATA_MAX_NAME];
+    bool inside = set->count == 1 && !set->class_tars && !source->index.shards;
+    ATT_TRY(att_path_join(dataset->context, set->folder, inside ? set->names[0] : "", path, sizeof path));
+    if (inside && att_file_is_same(path, dataset->path))
+        source->base = dataset->path;
+    else
+        source->base = att_arena_string(&source->set.arena, inside ? path : set->folder);
+    if (!source->base)
+        return att_fail_memory(dataset->context, strlen(path) + 1, dataset->path);
+    if (dataset->prefix_length > strlen(source->base))
+        dataset->prefix_length = strlen(source->base);
+    return ATT_OK;
+}
+
+static att_status open_set(att_dataset *dataset, const att_dataset_options *options)
+{
+    tars_source *source = att_allocate(dataset->context, sizeof *source);
+    if (!source)
+        return att_fail_memory(dataset->context, sizeof *source, dataset->path);
+    dataset->source = source;
+    source->set.arena.context = source->index.arena.context = source->tree.context = dataset->context;
+    ATT_TRY(att_tar_set_find(&source->set, dataset->path, options->split, options->unlabelled));
+    if (source->set.count == 0)
+        return open_folder(dataset, options);
+    ATT_TRY(att_tar_list(&source->set, &source->index));
+    ATT_TRY(open_tars(dataset, source));
+    ATT_TRY(set_base(dataset, source));
+    return resolve(dataset, options);
+}
+
+/* --- images ------------------------------------------------------------------------------------------------------- */
+
+static void name(const att_dataset *dataset, int64_t index, char *text, size_t size)
+{
+    const tars_source *source = dataset->source;
+    snprintf(text, size, "%s/%s", source->base, entry_of(source, index)->path);
+}
+
+static att_status read_image(const att_dataset *dataset, att_context *context, int64_t index, int channels,
+                             const att_image_need *need, att_image *image)
+{
+    const tars_source *source = dataset->source;
+    const att_tar_entry *entry = entry_of(source, index);
+    char path[ATT_DATA_MAX_NAME], *bytes;
+    name(dataset, index, path, sizeof path);
+    ATT_TRY(read_entry(source, context, entry, dataset->limits.file_bytes, &bytes));
+    att_status status = att_image_decode_named(context, path, (const uint8_t *)bytes, entry->size, channels,
+                                               &dataset->limits, need, image);
+    att_free(context, bytes);
+    return status;
+}
+
+static void expect(const att_dataset *dataset, int64_t index)
+{
+    const tars_source *source = dataset->source;
+    const att_tar_entry *entry = entry_of(source, index);
+    int descriptor = enter_tar(source, entry);
+    if (descriptor < 0)
+        return;
+    posix_fadvise(descriptor, (off_t)entry->offset, (off_t)entry->size, POSIX_FADV_WILLNEED);
+    leave_tar(source, entry, descriptor);
+}
+
+const att_data_format att_data_tars = {.accepts = accepts,
+                                       .open = open_set,
+                                       .close = close_tars,
+                                       .name = name,
+                                       .read = read_image,
+                                       .expect = expect,
+                                       .single_files = true};

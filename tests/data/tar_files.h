@@ -1,0 +1,56 @@
+/* data/tar_files.h - for tests: writes tars of pictures, and tars of such tars, into the scratch folder. */
+#ifndef TESTS_DATA_TAR_FILES_H
+#define TESTS_DATA_TAR_FILES_H
+
+#include "data/pictures.h"
+
+/* Writes the path of a file in the scratch folder, whose folder it creates. */
+static inline const char *tar_path(const scratch *self, const char *name, char path[512])
+{
+    snprintf(path, 512, "%s/%s", self->folder, name);
+    for (char *slash = strchr(path + strlen(self->folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0777);
+        *slash = '/';
+    }
+    return path;
+}
+
+static inline void text_write(const scratch *self, const char *name, const char *text)
+{
+    char path[512];
+    FILE *file = fopen(tar_path(self, name, path), "wb");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Adds a file of the scratch folder to a tar, and removes it. */
+static inline void pack_moved(pack *to, const scratch *self, const char *file, const char *name)
+{
+    enum { MOST = 1 << 20 };
+    char path[512];
+    void *bytes = malloc(MOST);
+    FILE *from = fopen(tar_path(self, file, path), "rb");
+    assert_non_null(from);
+    size_t size = fread(bytes, 1, MOST, from);
+    assert_true(size < MOST);
+    fclose(from);
+    pack_entry(to, name, AE_IFREG, NULL, bytes, size);
+    free(bytes);
+    assert_int_equal(remove(path), 0);
+}
+
+/* Adds a sample of a shard: "<key>.png", filled with `value`, and "<key>.<ending>" with the text, unless that is NULL.
+ */
+static inline void pack_sample(pack *to, const char *key, int value, const char *ending, const char *text)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s.png", key);
+    pack_picture(to, name, value);
+    snprintf(name, sizeof name, "%s.%s", key, ending);
+    if (text)
+        pack_entry(to, name, AE_IFREG, NULL, text, strlen(text));
+}
+
+#endif
