@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "flags.h"
+#include "processes.h"
 
 typedef struct bench_measure {
     const char *filter;
@@ -13,6 +14,7 @@ typedef struct bench_measure {
     int repeats, warmup;
     const char *points;
     bool profile;
+    bool sync_bn;     /* of processes */
     int report_to;    /* in a child: file descriptor of the pipe to the parent */
     const char *only; /* in a child: its job; NULL in the parent */
 } bench_measure;
@@ -21,6 +23,7 @@ typedef struct bench_settings {
     bench_measure measure;
     att_recipe_network network;
     att_recipe_engine engine;
+    cli_processes processes;
     cli_output output;
 } bench_settings;
 
@@ -38,6 +41,7 @@ typedef struct bench_what {
     const char *name;     /* the first operand; without operands, the first benchmark of the list runs */
     const char *operands; /* the operands that follow, as usage shows them; "" */
     int least_operands, most_operands;
+    bool processes;                                      /* works with the processes that mpirun started */
     int (*run)(const bench_call *call);                  /* parent: runs the jobs, shows the results */
     int (*job)(const bench_call *call, const char *job); /* child: measures, sends records */
 } bench_what;
@@ -51,6 +55,7 @@ typedef struct bench_what {
     X(modules)             \
     X(start)               \
     X(kernels)             \
+    X(processes)           \
     X(data)
 
 #define BENCH_WHAT_DECLARE(name) extern const bench_what bench_what_##name;
@@ -76,8 +81,9 @@ bool bench_case_at(const bench_settings *settings, const char *standard, int ind
 /* Makes a case of `model`, without setting its name. modules: used unless the flags give modules. */
 void bench_case_of(const bench_settings *settings, const char *model, const char *modules, bool training,
                    bench_case *made);
-/* Makes the context with `threads` threads and fills *options from the flags and the case. *options points to
- * c->network. Returns CLI_OK or an exit code. */
+/* Fills *options from the flags and the case. *options points to c->network. */
+void bench_options_of(const bench_call *call, const bench_case *c, att_bench_options *options);
+/* In a child: as bench_options_of(), and makes the context with `threads` threads. Returns CLI_OK or an exit code. */
 int bench_open(const bench_call *call, const bench_case *c, int threads, att_bench_options *options);
 /* As bench_open(), for the case `name`, which is stored in *c. */
 int bench_case_open(const bench_call *call, const char *name, int threads, bench_case *c, att_bench_options *options);

@@ -66,13 +66,9 @@ bool bench_case_at(const bench_settings *s, const char *standard, int index, ben
     return false;
 }
 
-int bench_open(const bench_call *call, const bench_case *c, int threads, att_bench_options *options)
+void bench_options_of(const bench_call *call, const bench_case *c, att_bench_options *options)
 {
     const bench_settings *s = call->settings;
-    att_recipe_engine engine = s->engine;
-    engine.threads = threads;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
     *options = att_bench_options_defaults();
     options->model = c->model;
     options->network = &c->network;
@@ -83,6 +79,15 @@ int bench_open(const bench_call *call, const bench_case *c, int threads, att_ben
     options->repeats = s->measure.repeats;
     options->warmup = s->measure.warmup;
     options->profile = s->measure.profile;
+}
+
+int bench_open(const bench_call *call, const bench_case *c, int threads, att_bench_options *options)
+{
+    att_recipe_engine engine = call->settings->engine;
+    engine.threads = threads;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    bench_options_of(call, c, options);
     return cli_engine_open(call->cli, &engine);
 }
 

@@ -19,6 +19,8 @@ static const att_flag measure_options[] = {
      ATT_FLAG_AT(bench_measure, points)},
     {"profile", .kind = ATT_FLAG_SWITCH, .help = "cases: time by kernel, with lower bounds",
      ATT_FLAG_AT(bench_measure, profile)},
+    {"sync-bn", .kind = ATT_FLAG_SWITCH, .help = "processes: batch norm takes statistics over all processes",
+     ATT_FLAG_AT(bench_measure, sync_bn)},
     {"report-to", .kind = ATT_FLAG_INT, .value = "FD", ATT_FLAG_AT(bench_measure, report_to), .low = 3, .high = 65536,
      .open = true},
     {"only", .kind = ATT_FLAG_TEXT, .value = "JOB", ATT_FLAG_AT(bench_measure, only)},
@@ -40,6 +42,7 @@ static const att_flag_use uses[] = {
     {&measure_group, offsetof(bench_settings, measure)},
     {&att_recipe_network_group, offsetof(bench_settings, network)},
     {&att_recipe_engine_group, offsetof(bench_settings, engine)},
+    {&cli_group_processes, offsetof(bench_settings, processes)},
     {&cli_group_output, offsetof(bench_settings, output)},
 };
 
@@ -79,6 +82,8 @@ static int run_parent(bench_call *call, const bench_what *what)
     int code = cli_output_check(json);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &call->settings->engine);
+    if (code == CLI_OK && what->processes)
+        code = cli_processes_open(cli, &call->settings->processes);
     if (code == CLI_OK && call->settings->network.model)
         code = cli_model_check(cli, call->settings->network.model);
     if (code == CLI_OK && json)
@@ -135,13 +140,17 @@ const cli_command cli_command_bench = {
         "  kernels  every kernel on the shapes of ViT-Ti and ViT-S, one thread (--filter\n"
         "           'attention*')\n"
         "  data DATA   decoding and transforming the images of a data set\n"
+        "  processes   training with the processes that mpirun or srun started: images/s,\n"
+        "           bytes sent, time spent waiting (ViT-Ti, or --model)\n"
         "Except for start and data, images are random numbers. Cases run in separate\n"
         "processes.",
     .example =
         "  attscope bench --filter 'vit_tiny*' --profile\n"
-        "  attscope bench threads --model vit_small_patch16_224",
+        "  attscope bench threads --model vit_small_patch16_224\n"
+        "  mpirun -n 2 --bind-to none attscope bench processes --threads 1",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(bench_settings),
+    .processes = true,
     .run = run,
 };

@@ -1,28 +1,13 @@
-#include <attscope/lab/bench.h>
-#include <attscope/measure.h>
-#include <attscope/task.h>
+#include "bench/bench.h"
 
 #include <stdlib.h>
 
+#include <attscope/task.h>
+
 #include "bench/clock.h"
-#include "bench/gemm.h"
-#include "bench/limits.h"
-#include "bench/timed.h"
-#include "bench/triad.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "weights/gradient.h"
-
-struct att_bench {
-    att_context *context;
-    att_bench_options options;
-    att_model *model;
-    att_measure *measure; /* NULL if no instruments are requested */
-    att_timed timed;
-    att_gemm *gemm;
-    att_triad *triad;
-    double network_seconds[ATT_BENCH_REPEATS], gemm_seconds[ATT_BENCH_REPEATS], triad_seconds[ATT_BENCH_REPEATS];
-};
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 
@@ -66,8 +51,11 @@ static att_status make_network(att_bench *b)
     att_plan_options plan = att_plan_options_defaults();
     plan.backend = options->backend;
     plan.precision = options->precision;
-    if (options->training)
+    if (options->training) {
         plan.purpose = ATT_TRAIN;
+        plan.comm = options->comm;
+        plan.sync_statistics = options->sync_statistics;
+    }
     return att_timed_create(att_model_graph(b->model), &plan, options->training ? "adamw" : NULL, options->batch_size,
                             classes, &b->timed);
 }

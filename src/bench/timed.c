@@ -14,7 +14,14 @@ static void fill(att_random *random, att_dtype dtype, int classes, void *input, 
             ((float *)input)[i] = (float)(2 * att_random_uniform(random) - 1);
 }
 
-static att_status make_inputs(att_timed *timed, const att_graph *graph, int batch, int classes)
+/* Rows of a training batch that this process computes. */
+static int own_rows(const att_plan_options *options, int batch)
+{
+    int64_t rank = att_comm_rank(options->comm), processes = att_comm_size(options->comm);
+    return (int)(batch * (rank + 1) / processes - batch * rank / processes);
+}
+
+static att_status make_inputs(att_timed *timed, const att_graph *graph, int rows, int classes)
 {
     timed->inputs = att_allocate_array(timed->context, (size_t)graph->inputs.count, sizeof *timed->inputs);
     if (!timed->inputs)
@@ -23,7 +30,7 @@ static att_status make_inputs(att_timed *timed, const att_graph *graph, int batc
     while (timed->input_count < graph->inputs.count) {
         const att_named_value *port = &graph->inputs.items[timed->input_count];
         att_desc desc = graph->values.items[port->value].desc;
-        size_t count = (size_t)batch * (size_t)att_shape_count(desc.shape), size = att_dtype_size(desc.dtype);
+        size_t count = (size_t)rows * (size_t)att_shape_count(desc.shape), size = att_dtype_size(desc.dtype);
         void *input = att_allocate_array(timed->context, count, size);
         if (!input)
             return att_fail_memory(timed->context, count * size, "the inputs of a benchmark");
@@ -52,7 +59,7 @@ att_status att_timed_create(const att_graph *graph, const att_plan_options *opti
     ATT_TRY(att_session_create(timed->plan, timed->weights, batch, &timed->session));
     ATT_TRY(make_update(timed, options->backend, optimizer));
     ATT_TRY(att_weights_initialise(timed->weights, 1)); /* last, so that graphs that are too large fail early */
-    return make_inputs(timed, graph, batch, classes);
+    return make_inputs(timed, graph, own_rows(options, batch), classes);
 }
 
 void att_timed_destroy(att_timed *timed)

@@ -17,9 +17,10 @@ typedef struct att_timed {
     int64_t step;
 } att_timed;
 
-/* Compiles the graph, with initial weights and inputs for `batch` samples: reals uniform in [-1, 1), integers in [0,
- * classes). The graph may be freed afterwards. optimizer: for training plans; NULL computes gradients only. The caller
- * calls att_timed_destroy(), also after a failure. Errors: ERR_MEMORY, those of creating weights, plan and session. */
+/* Compiles the graph, with initial weights and inputs for this process's share of `batch` samples: reals uniform in
+ * [-1, 1), integers in [0, classes). The graph may be freed afterwards. optimizer: for training plans; NULL computes
+ * gradients only. The caller calls att_timed_destroy(), also after a failure. Errors: ERR_MEMORY, those of creating
+ * weights, plan and session. */
 att_status att_timed_create(const att_graph *graph, const att_plan_options *options, const char *optimizer, int batch,
                             int classes, att_timed *timed);
 void att_timed_destroy(att_timed *timed);

@@ -10,6 +10,7 @@
 #include <attscope/comm.h>
 
 #include "comm/transport.h"
+#include "core/export.h"
 
 struct att_comm {
     att_context *context;
@@ -46,7 +47,7 @@ typedef struct att_comm_sum {
  * the share of rank 0, plus that of rank 1, and so on. Partial sums travel from rank to rank in chunks; behind the last
  * rank the complete ones travel on through rank 0 to all others. Each process calls await() and add() once for every
  * range, then store(), with this thread. */
-att_status att_comm_reduce(att_comm *comm, int channel, const att_comm_sum *sum);
+ATT_FOR_LAB att_status att_comm_reduce(att_comm *comm, int channel, const att_comm_sum *sum);
 
 /* The bytes of rank `root` become those of all. */
 att_status att_comm_broadcast(att_comm *comm, int channel, void *bytes, size_t size, int root);
@@ -56,7 +57,7 @@ att_status att_comm_broadcast(att_comm *comm, int channel, void *bytes, size_t s
 att_status att_comm_gather(att_comm *comm, int channel, void *bytes, size_t row_bytes, const int64_t *first);
 
 /* One element of `bytes` bytes from each process: element r is that of rank r, and every process receives all. */
-att_status att_comm_collect(att_comm *comm, int channel, void *elements, size_t bytes);
+ATT_FOR_LAB att_status att_comm_collect(att_comm *comm, int channel, void *elements, size_t bytes);
 
 att_status att_comm_barrier(att_comm *comm, int channel);
 

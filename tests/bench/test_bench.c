@@ -18,6 +18,7 @@
 #include "bench/clock.h"
 #include "bench/gemm.h"
 #include "bench/triad.h"
+#include "comm/threads.h"
 
 /* A ViT that is created and run within milliseconds. */
 static att_option_values small_network(void)
@@ -426,6 +427,52 @@ static void lack_of_memory_is_reported_without_leaks(void **state)
     fail_each_allocation(run_kernels, 5);
 }
 
+/* --- several processes -------------------------------------------------------------------------------------------- */
+
+typedef struct processes_outcome {
+    att_bench_processes_result result;
+    att_bench_rank ranks[MOST_RANKS];
+} processes_outcome;
+
+static const char *run_processes(att_context *context, att_comm *comm, void *user)
+{
+    processes_outcome *out = user;
+    att_option_values network = small_network();
+    att_bench_options options = att_bench_options_defaults();
+    options.model = "vit_tiny_patch16_224";
+    options.network = &network;
+    options.batch_size = 5;
+    options.repeats = 2;
+    options.comm = comm;
+    return att_bench_processes(context, &options, &out->result, out->ranks) == ATT_OK ? NULL
+                                                                                      : att_context_message(context);
+}
+
+static void every_process_knows_the_figures_of_all(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 3; size++) {
+        processes_outcome outcomes[MOST_RANKS] = {0};
+        run_ranks(size, 1, run_processes, outcomes, sizeof *outcomes);
+        const att_bench_processes_result *result = &outcomes[0].result;
+        double sent = 0, expected = 2.0 * (size - 1) * (double)result->gradient_bytes;
+        for (int i = 0; i < size; i++) {
+            assert_memory_equal(&outcomes[i], &outcomes[0], sizeof outcomes[0]);
+            const att_bench_rank *rank = &outcomes[0].ranks[i];
+            assert_int_equal(rank->threads, 1);
+            assert_true(rank->bytes_sent <= 2.0 * (double)result->gradient_bytes);
+            assert_true(rank->bytes_received <= 2.0 * (double)result->gradient_bytes);
+            sent += rank->bytes_sent;
+        }
+        /* The memory of gradients is aligned. */
+        assert_true(sent <= expected && sent >= 0.99 * expected);
+        assert_int_equal(result->lanes, size);
+        assert_true(result->gradient_bytes > 0 && result->images_per_second > 0);
+        assert_true(result->overlap >= 0 && result->overlap <= 1);
+        assert_true(size == 1 ? result->alone_seconds == 0 : result->alone_seconds > 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +486,7 @@ int main(void)
         cmocka_unit_test(the_median_is_the_middle_value),
         cmocka_unit_test(the_bytes_of_the_triad_are_counted_once),
         cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(every_process_knows_the_figures_of_all),
         cmocka_unit_test(cases_name_known_networks_and_modules),
         cmocka_unit_test(lack_of_memory_is_reported_without_leaks),
     };

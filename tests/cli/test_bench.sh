@@ -110,6 +110,40 @@ usage '--points 4,2: expected up to 64 ascending numbers from 1 to 65536, separa
 # shellcheck disable=SC2086
 run 2 bench $small --num-heads 5
 err_has 'attscope: '
+
+# One process: its speed, and how to start several. Several: the formula gives the bytes that were sent.
+tiny='bench processes --model vit_tiny_patch16_224 --img-size 32 --depth 1 --num-classes 10 -b 4 --repeats 2 --threads 1'
+# shellcheck disable=SC2086
+run 0 $tiny --mpi none --json one.json
+out_has '1 process, 1 thread together, 1 lane, f32'
+out_has 'mpirun -n 2 --bind-to none attscope bench processes'
+grep -q '"processes": 1,' one.json || fail "the JSON of one process: $(cat one.json)"
+# shellcheck disable=SC2086
+usage '--mpi: there is no "openmp"; did you mean openmpi?' $tiny --mpi openmp
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export ATTSCOPE_PLUGINS=$ATT_BUILD/attscope-plugins
+for mpi in openmpi mpich; do
+    [ -e "$ATTSCOPE_PLUGINS/$mpi.so" ] && command -v mpirun.$mpi >/dev/null || {
+        echo "skipped: bench processes with $mpi, which is not installed"
+        continue
+    }
+    [ $mpi = mpich ] && options= || options='--oversubscribe --bind-to none'
+    # shellcheck disable=SC2086
+    timeout 300 mpirun.$mpi $options -n 2 "$ATTSCOPE" $tiny --json two.json >stdout 2>stderr ||
+        fail "bench processes with $mpi: $(cat stdout stderr)"
+    command_line="bench processes with $mpi"
+    [ "$(count '^2 processes connected by [A-Za-z ]+:? ?v?[0-9.]+, 2 threads together, 2 lanes, f32$' stdout)" -eq 1 ] ||
+        fail "$mpi: $(cat stdout)"
+    [ "$(count '^ +[01] +1 +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  [^ ]+$' stdout)" -eq 2 ] ||
+        fail "$mpi: the ranks: $(cat stdout)"
+    has_keys two.json samples_per_sec gradient_bytes sum_seconds sum_wait_seconds wait_seconds overlap sum_alone_seconds \
+        slowest host
+    # The memory of gradients is aligned, so it may be a little more than what is sent. The first match is of all ranks.
+    awk -F '[:,]' '/"expected_bytes"/ { expected = $2 } /"bytes_sent"/ && !sent { sent = $2 }
+        END { exit !(sent > 0 && sent <= expected && sent > 0.99 * expected) }' two.json ||
+        fail "$mpi: other bytes than the formula: $(cat two.json)"
+done
+unset ATTSCOPE_PLUGINS
 if sanitized; then
     echo 'skipped: the memory of a training on 256 images: it takes too long under sanitizers, which use memory of their own'
     finish

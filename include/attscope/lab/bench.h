@@ -18,6 +18,7 @@
 #ifndef ATTSCOPE_LAB_BENCH_H
 #define ATTSCOPE_LAB_BENCH_H
 
+#include <attscope/comm.h>
 #include <attscope/data.h>
 #include <attscope/models.h>
 #include <attscope/plan.h>
@@ -49,6 +50,8 @@ typedef struct att_bench_options {
     int warmup;  /* runs before the timed ones, at least 1 */
     bool profile;
     const char *instruments; /* instruments that observe every run, timed too (attscope/measure.h); NULL: none */
+    att_comm *comm;       /* training: the processes that share each batch of batch_size images; NULL: this one alone */
+    bool sync_statistics; /* as in att_plan_options */
     /* If `profile` is set, called with each row of the profile, the most expensive first. */
     void (*row)(void *user, const att_profile_row *row);
     void *row_user;
@@ -96,6 +99,32 @@ typedef struct att_bench_size {
     int64_t peak_bytes; /* VmHWM of this process so far; 0: unknown */
 } att_bench_size;
 ATT_API att_bench_size att_bench_size_of(const att_bench *bench);
+
+/* --- several processes -------------------------------------------------------------------------------------------- */
+
+/* What one process did in a step, the mean over the timed steps. See att_comm_figures. */
+typedef struct att_bench_rank {
+    int threads;
+    double bytes_sent, bytes_received;
+    double sum_seconds, sum_wait_seconds, wait_seconds;
+} att_bench_rank;
+
+typedef struct att_bench_processes_result {
+    int lanes;
+    double step_seconds, images_per_second; /* medians, of all processes together */
+    /* Of all gradients. They are summed once per step: the chain and the broadcast of P processes send 2 (P - 1) times
+     * as many bytes, each process at most twice as many. */
+    int64_t gradient_bytes;
+    double overlap;       /* share of the time of all sums that is hidden behind computation, 0..1; 0 for one process */
+    double alone_seconds; /* median of a sum of gradient_bytes while nothing is computed; 0 for one process */
+    int slowest;          /* the rank that waits least for the others */
+} att_bench_processes_result;
+
+/* Benchmarks training with the processes of options->comm, all of which make this call with the same options. Every
+ * process receives the same results. options->training, profile and instruments are ignored. ranks: has one element
+ * for each process. Errors: those of att_bench_run(); ERR_IO if another process fails. */
+ATT_API att_status att_bench_processes(att_context *context, const att_bench_options *options,
+                                       att_bench_processes_result *result, att_bench_rank *ranks);
 
 /* --- attention alone ---------------------------------------------------------------------------------------------- */
 
