@@ -1,6 +1,9 @@
 # Debian packages: `cpack -G DEB` in the build folder. Configure it with the preset debian, whose prefix /usr installs
 # the libraries where Debian expects them.
 add_custom_target(product DEPENDS attscope attscope_static attscope_lab attscope_lab_static attscope_command pages)
+foreach(plugin ${ATT_PLUGINS})
+  add_dependencies(product plugin_${plugin})
+endforeach()
 set(library libattscope${ATT_INTERFACE})
 set(lab libattscope-lab${ATT_INTERFACE})
 
@@ -12,7 +15,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_COMPONENTS_ALL library development lab lab_development command)
+set(CPACK_COMPONENTS_ALL library development lab lab_development command ${ATT_PLUGINS})
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}) # where libattscope-lab finds libattscope
@@ -46,11 +49,22 @@ set(CPACK_DEBIAN_LAB_DEVELOPMENT_PACKAGE_DEPENDS
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME attscope)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "The command: train, validate, predict, measure, report, inspect, bench.")
-set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS dataset-fashion-mnist)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "dataset-fashion-mnist, attscope-openmpi, attscope-mpich")
+
+# A package for each MPI library that CMake found, so that no other package depends on MPI. CPack finds the package of
+# the MPI library itself.
+set(plugin_packages "")
+foreach(plugin ${ATT_PLUGINS})
+  string(TOUPPER ${plugin} component)
+  set(CPACK_DEBIAN_${component}_PACKAGE_NAME attscope-${plugin})
+  set(CPACK_DEBIAN_${component}_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION})")
+  set(CPACK_COMPONENT_${component}_DESCRIPTION "Training on several machines that ${ATT_${plugin}_TITLE} connects.")
+  list(APPEND plugin_packages "${plugin} attscope-${plugin}")
+endforeach()
 
 # Every package installs the licence as share/doc/<package>/copyright.
 foreach(component_and_package "library ${library}" "development libattscope-dev" "lab ${lab}"
-        "lab_development libattscope-lab-dev" "command attscope")
+        "lab_development libattscope-lab-dev" "command attscope" ${plugin_packages})
   separate_arguments(names UNIX_COMMAND "${component_and_package}")
   list(GET names 0 component)
   list(GET names 1 package)

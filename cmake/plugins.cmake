@@ -4,8 +4,8 @@ set_property(SOURCE src/comm/plugin.c APPEND PROPERTY COMPILE_DEFINITIONS
              ATT_PLUGINS_FROM_BIN="${ATT_PLUGINS_FROM_BIN}")
 set(ATT_PLUGINS "")
 
-# att_mpi_plugin(name package): <name>.so, if pkg-config knows the package.
-function(att_mpi_plugin name package)
+# att_mpi_plugin(name package title): <name>.so, if pkg-config knows the package. title: name of the MPI library.
+function(att_mpi_plugin name package title)
   pkg_check_modules(ATT_${name} QUIET IMPORTED_TARGET ${package})
   if(NOT ATT_${name}_FOUND)
     message(STATUS "No plugin for ${name}: pkg-config does not know ${package}.")
@@ -20,7 +20,8 @@ function(att_mpi_plugin name package)
   target_link_libraries(plugin_${name} PRIVATE att_warnings PkgConfig::ATT_${name})
   install(TARGETS plugin_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attscope-plugins COMPONENT ${name})
   set(ATT_PLUGINS ${ATT_PLUGINS} ${name} PARENT_SCOPE)
+  set(ATT_${name}_TITLE ${title} PARENT_SCOPE)
 endfunction()
 
-att_mpi_plugin(openmpi ompi-c)
-att_mpi_plugin(mpich mpich)
+att_mpi_plugin(openmpi ompi-c "Open MPI")
+att_mpi_plugin(mpich mpich MPICH)

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Debian packages: there are five, each with the right files and dependencies, and the command runs.
+# Debian packages: five, and one for each MPI library that the build found. Each has the right files and dependencies.
+# The command runs, and finds the plugins.
 set -u
 for tool in dpkg-deb dpkg-shlibdeps; do
     command -v $tool >/dev/null || { echo "skipped: there is no $tool"; exit 77; }
@@ -54,13 +55,49 @@ needs_same() { # PACKAGE OTHER
 needs_same libattscope-lab0.2 libattscope0.2
 needs_same libattscope-dev libattscope0.2
 needs_same libattscope-lab-dev libattscope-lab0.2
-[ "$(find . -maxdepth 1 -name '*.deb' | wc -l)" -eq 5 ] || fail "unexpected packages: $(ls ./*.deb)"
+packages='libattscope0.2 libattscope-dev libattscope-lab0.2 libattscope-lab-dev attscope'
+
+# The plugins. Only their packages need MPI.
+for mpi in openmpi mpich; do
+    if [ ! -e "$ATT_BUILD/attscope-plugins/$mpi.so" ]; then
+        echo "skipped: this build has no plugin for $mpi"
+        continue
+    fi
+    packages="$packages attscope-$mpi"
+    holds attscope-$mpi "usr/lib*/attscope-plugins/$mpi.so"
+    needs_same attscope-$mpi libattscope0.2
+    depends attscope-$mpi libc6 "lib$mpi[0-9]+[^ ]*"
+    ! grep -qE 'dnnl|jansson' depends || fail "attscope-$mpi depends on more than MPI: $(cat depends)"
+done
+for package in libattscope0.2 libattscope-lab0.2 attscope; do
+    ! dpkg-deb -f "$package"_*.deb Depends | grep -qiE 'mpi' || fail "$package depends on MPI"
+done
+[ "$(find . -maxdepth 1 -name '*.deb' | wc -l)" -eq "$(wc -w <<<"$packages")" ] ||
+    fail "unexpected packages: $(ls ./*.deb)"
 # No file is in two packages.
-for package in libattscope0.2 libattscope-dev libattscope-lab0.2 libattscope-lab-dev attscope; do
+for package in $packages; do
     (cd $package && find . ! -type d)
 done | sort | uniq -d >twice
 [ ! -s twice ] || fail "files in two packages: $(cat twice)"
 ! find libattscope0.2 libattscope-lab0.2 attscope -name '*.h' -o -name '*.a' | grep . ||
     fail 'a runtime package contains files for development'
 attscope/usr/bin/attscope --version >/dev/null || fail 'the packaged command does not run'
+
+# The command without a plugin names the missing package. With the package it trains on two processes.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+unset ATTSCOPE_PLUGINS
+tiny='bench processes --img-size 32 --depth 1 -b 4 --repeats 1 --warmup 1 --threads 1'
+# shellcheck disable=SC2086
+! attscope/usr/bin/attscope $tiny --mpi mpich 2>stderr || fail 'the command finds a plugin that is not installed'
+grep -q 'in the package attscope-mpich' stderr || fail "another message without a plugin: $(cat stderr)"
+for mpi in openmpi mpich; do
+    compgen -G "attscope-$mpi/usr/lib*/attscope-plugins/$mpi.so" >/dev/null || continue
+    dpkg-deb -x attscope_*.deb with-$mpi && dpkg-deb -x attscope-${mpi}_*.deb with-$mpi
+    command -v mpirun.$mpi >/dev/null || { echo "skipped: there is no mpirun.$mpi"; continue; }
+    [ $mpi = mpich ] && options= || options='--oversubscribe --bind-to none'
+    # shellcheck disable=SC2086
+    timeout 120 mpirun.$mpi $options -n 2 with-$mpi/usr/bin/attscope $tiny >stdout 2>stderr ||
+        fail "the packaged command fails with $mpi: $(cat stdout stderr)"
+    grep -q '^2 processes connected by' stdout || fail "the packaged command does not find $mpi: $(cat stdout stderr)"
+done
 exit $((failures > 0))
