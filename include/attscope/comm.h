@@ -30,7 +30,8 @@ typedef struct att_comm att_comm;
  *   "none"          the process is on its own
  *
  * On success *comm is the caller's, freed by att_comm_close() before the context. Errors: ERR_ARGUMENT (another name),
- * ERR_UNSUPPORTED (the plugin is not installed or does not load; the message names file and package), ERR_INTERNAL (MPI
+ * ERR_UNSUPPORTED (the plugin is not installed or does not load; the message names file and package; with "auto": srun
+ * started several tasks without --mpi), ERR_INTERNAL (MPI
  * does not start), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_comm_open(att_context *context, const char *mpi, att_comm **comm);
 /* Waits for all processes, then ends MPI. NULL and pointers to NULL are allowed. */

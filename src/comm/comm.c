@@ -1,6 +1,7 @@
 #include "comm/comm.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -92,7 +93,13 @@ static att_status choose(att_context *context, const char *mpi, const char **plu
         return att_fail(context, ATT_ERR_ARGUMENT, "there is no MPI \"%s\"; choose auto, openmpi, mpich or none%s%s%s",
                         mpi, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
     }
-    const char *name = choice(NULL, chosen);
+    const char *name = choice(NULL, chosen), *tasks = getenv("SLURM_STEP_NUM_TASKS");
+    if (chosen == 0 && !att_comm_launcher() && tasks && atoi(tasks) > 1)
+        return att_fail(
+            context, ATT_ERR_UNSUPPORTED,
+            "srun started %s tasks and did not connect them: pass srun --mpi=pmix for Open MPI or --mpi=pmi2 "
+            "for MPICH; with \"none\" each task works on its own",
+            tasks);
     *plugin = chosen == 0 ? att_comm_launcher() : chosen == CHOICES - 1 ? NULL : name;
     return ATT_OK;
 }

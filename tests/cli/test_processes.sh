@@ -38,12 +38,14 @@ same_files() { # FOLDER FOLDER
 
 flags="--epochs 2 --lanes 4 --mixup 0.2 --model-ema --output out"
 # A residual network with batch norm.
-residual="--model resnet20 --img-size 8 --in-chans 1 --epochs 1 -b 16 --lanes 4 --sync-bn --warmup-epochs 0 --output out"
+residual="--model resnet29 --modules se --img-size 8 --in-chans 1 --epochs 1 -b 16 --lanes 4 --sync-bn --warmup-epochs 0 --output out"
 
 # shellcheck disable=SC2086
 run 0 train data $network $recipe $flags --experiment one
 # shellcheck disable=SC2086
 run 0 train data $residual --experiment one-residual
+# shellcheck disable=SC2086
+run 0 train data $residual --experiment one-mixed --amp
 run 0 validate data --split test --checkpoint out/one --json one.json
 run 0 measure out/one data --split test --json one-measured.json --maps 2 --output measured --experiment one
 
@@ -68,6 +70,9 @@ for mpi in openmpi mpich; do
     # shellcheck disable=SC2086
     together 0 $mpi 2 train data $residual --experiment "$mpi-residual" --threads 2
     cmp out/one-residual/last.safetensors "out/$mpi-residual/last.safetensors" || fail "$command_line: other weights"
+    # shellcheck disable=SC2086
+    together 0 $mpi 2 train data $residual --experiment "$mpi-mixed" --amp --threads 1
+    cmp out/one-mixed/last.safetensors "out/$mpi-mixed/last.safetensors" || fail "$command_line: other weights"
     grep -q 'statistics of its own' stderr && fail "$command_line: says that statistics are not shared"
 
     together 0 $mpi 2 validate data --split test --checkpoint out/one --json two.json --threads 1
