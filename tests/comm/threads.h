@@ -40,8 +40,8 @@ static inline void *run_rank(void *argument)
     return NULL;
 }
 
-/* Runs work in `size` ranks of `threads` threads each; user: an array of `size` elements of user_size bytes. Fails the
- * test where a rank is wrong or leaves memory behind. */
+/* Runs work in `size` ranks of `threads` threads each (0: rank r has r + 1); user: an array of `size` elements of
+ * user_size bytes. Fails the test where a rank is wrong or leaves memory behind. */
 static inline void run_ranks(int size, int threads, rank_work work, void *user, size_t user_size)
 {
     rank_thread ranks[MOST_RANKS];
@@ -51,7 +51,7 @@ static inline void run_ranks(int size, int threads, rank_work work, void *user, 
     size_t before = att_context_allocations(context).bytes_now;
     assert_int_equal(att_hub_create(context, size, &hub), ATT_OK);
     for (int i = 0; i < size; i++) {
-        ranks[i] = (rank_thread){.hub = hub, .rank = i, .threads = threads, .work = work};
+        ranks[i] = (rank_thread){.hub = hub, .rank = i, .threads = threads ? threads : i + 1, .work = work};
         ranks[i].user = user ? (char *)user + (size_t)i * user_size : NULL;
         assert_int_equal(pthread_create(&ranks[i].id, NULL, run_rank, &ranks[i]), 0);
     }

@@ -14,8 +14,10 @@ typedef struct process {
     att_status expected;
     int stops_at; /* call of progress that stops the training; 0: none */
     int calls;
+    int events;
     char message[512];
     att_train_result result;
+    att_evaluation alone; /* of the weights after a training, by this process */
 } process;
 
 /* What a process opens, closed together. */
@@ -30,6 +32,14 @@ static bool count_calls(void *user, const att_progress *progress)
     process *p = user;
     (void)progress;
     return ++p->calls != p->stops_at;
+}
+
+static att_status count_events(void *user, const att_event *event)
+{
+    process *p = user;
+    (void)event;
+    p->events++;
+    return ATT_OK;
 }
 
 static att_option_values options_of(const process *p)
@@ -73,6 +83,9 @@ static const char *train_rank(att_context *context, att_comm *comm, void *user)
     process *p = user;
     opened all = {0};
     att_train_options options = p->options;
+    const att_sink sink = {.emit = count_events, .user = p};
+    options.sinks = &sink;
+    options.sink_count = 1;
     options.comm = comm;
     options.progress = count_calls;
     options.progress_user = p;
@@ -80,6 +93,8 @@ static const char *train_rank(att_context *context, att_comm *comm, void *user)
     if (status == ATT_OK) {
         const att_train_data data = {all.train, all.eval, &p->fixture->train_transform, &p->fixture->eval_transform};
         status = att_train(all.model, all.weights, &data, &options, &p->result);
+        if (status == ATT_OK)
+            status = att_evaluate(all.model, all.weights, all.eval, data.eval_transform, NULL, &p->alone);
     }
     snprintf(p->message, sizeof p->message, "%s", att_context_message(context));
     close_all(&all);
@@ -157,6 +172,20 @@ static void mixed_images_and_repeats_do_not_either(void **state)
     assert_same_files(f, p);
 }
 
+/* Two lanes: rank 0 has one thread for its lane, and rank 1 must not share its lane between two. */
+static void processes_may_have_different_numbers_of_threads(void **state)
+{
+    const fixture *f = *state;
+    char output[160];
+    process p = process_of(f, "one", output);
+    p.options.lanes = 2;
+    run_all(&p, 1, 2);
+    p.options.lanes = 0;
+    p.options.output = path_in(f, "two", output);
+    run_all(&p, 2, 0);
+    assert_same_run(f, "one", "two");
+}
+
 static process residual(const fixture *f, const char *folder, char output[160])
 {
     process p = process_of(f, folder, output);
@@ -174,18 +203,24 @@ static void batch_norm_does_not_if_its_statistics_are_shared(void **state)
     assert_same_files(*state, p);
 }
 
-/* Otherwise results depend on the number of processes, but all processes have the same. */
+/* Otherwise results depend on the number of processes, but all processes have the same, and evaluate with the
+ * statistics of rank 0, which the checkpoint has. Only rank 0 sends events. */
 static void statistics_of_each_process_give_other_results(void **state)
 {
     const fixture *f = *state;
     char output[160];
     process p = residual(f, "one", output), ranks[2];
+    p.options.model_ema = false;
     run_all(&p, 1, 2);
     p.options.output = path_in(f, "two", output);
     ranks[0] = ranks[1] = p;
     run_ranks(2, 2, train_rank, ranks, sizeof *ranks);
     assert_memory_equal(ranks[0].result.eval, ranks[1].result.eval, sizeof ranks[0].result.eval);
     assert_memory_equal(&ranks[0].result.train_loss, &ranks[1].result.train_loss, sizeof(double));
+    for (int i = 0; i < 2; i++)
+        assert_memory_equal(ranks[i].alone.metrics, ranks[0].result.eval, sizeof ranks[0].result.eval);
+    assert_true(ranks[0].events > 0);
+    assert_int_equal(ranks[1].events, 0);
     size_t one, two;
     char *a = read_all(f, "one/last.safetensors", &one), *b = read_all(f, "two/last.safetensors", &two);
     assert_int_equal(one, two);
@@ -351,6 +386,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(files_do_not_depend_on_the_number_of_processes),
         fixture_test(mixed_images_and_repeats_do_not_either),
+        fixture_test(processes_may_have_different_numbers_of_threads),
         fixture_test(batch_norm_does_not_if_its_statistics_are_shared),
         fixture_test(statistics_of_each_process_give_other_results),
         fixture_test(one_process_stops_all_and_others_resume),
