@@ -126,9 +126,9 @@ static void add_lane(const att_session *session, char *sum, const char *lane, si
 
 static void add_range(const att_session *session, const sum_range *range, char *buffer)
 {
-    const char *lanes = session->spare + range->sum->spare + range->offset;
+    size_t first = range->sum->spare + range->offset;
     for (int lane = 0; lane < att_spare_lanes(session->plan); lane++)
-        add_lane(session, buffer, lanes + (size_t)lane * range->sum->bytes, range->bytes);
+        add_lane(session, buffer, session->spare + first + (size_t)lane * range->sum->bytes, range->bytes);
 }
 
 /* Adds this process's lanes in order. Lane 0 of rank 0 is in the gradient itself, which load() has copied. */

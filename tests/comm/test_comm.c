@@ -4,12 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "comm/collectives.h"
 #include "comm/threads.h"
+#include "core/clock.h"
 
 /* --- collective calls -------------------------------------------------------------------------------------------- */
 
@@ -63,13 +63,6 @@ static void test_channels_at_once(void **state)
 
 enum { FIGURES_BYTES = 3 << 18, FIGURES_PAUSE = 30000000 /* nanoseconds */ };
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void sleep_briefly(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = FIGURES_PAUSE}, NULL);
@@ -99,10 +92,10 @@ static const char *check_sum_figures(att_comm *comm)
     const att_comm_sum sum = {
         .bytes = FIGURES_BYTES, .await = await_late, .load = add_nothing, .add = add_nothing, .store = keep_nothing};
     att_comm_figures before = att_comm_describe(comm);
-    double begin = seconds_now();
+    double begin = att_seconds_now();
     if (att_comm_reduce(comm, ATT_COMM_BACKGROUND, &sum) != ATT_OK)
         return "a sum failed";
-    double seconds = seconds_now() - begin;
+    double seconds = att_seconds_now() - begin;
     att_comm_figures after = att_comm_describe(comm);
     int rank = att_comm_rank(comm);
     if (after.bytes_sent - before.bytes_sent != sends[rank] * FIGURES_BYTES ||
@@ -119,12 +112,12 @@ static const char *check_sum_figures(att_comm *comm)
 static const char *check_wait_figures(att_comm *comm)
 {
     int rank = att_comm_rank(comm);
-    double before = att_comm_describe(comm).wait_seconds, begin = seconds_now();
+    double before = att_comm_describe(comm).wait_seconds, begin = att_seconds_now();
     if (rank == 0)
         sleep_briefly();
     if (att_comm_barrier(comm, ATT_COMM_MAIN) != ATT_OK)
         return "a barrier failed";
-    double seconds = seconds_now() - begin, waited = att_comm_describe(comm).wait_seconds - before;
+    double seconds = att_seconds_now() - begin, waited = att_comm_describe(comm).wait_seconds - before;
     if (waited > seconds || (rank == 0 && waited > seconds - 1e-9 * FIGURES_PAUSE))
         return "waiting counts more than the time that passed";
     return rank == 0 || waited > 0.5 * seconds ? NULL : "waiting is not counted";

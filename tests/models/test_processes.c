@@ -12,6 +12,7 @@
 #include <attscope/update.h>
 
 #include "comm/threads.h"
+#include "core/clock.h"
 #include "models/fixture.h"
 #include "models/loss.h"
 
@@ -32,6 +33,7 @@ typedef struct outcome {
     int64_t count;
     float losses[UPDATES][BATCH], logits[UPDATES][BATCH][CLASSES];
     double norms[UPDATES];
+    double seconds; /* of the last update */
     att_comm_figures figures;
     char fingerprint[512];
 } outcome;
@@ -91,8 +93,6 @@ static const char *update(training *it, outcome *out, int step)
 {
     att_context *context = it->context;
     att_hyper hyper = {.lr = 0.05, .momentum = 0.9, .update = step + 1};
-    if (step == 0 && !out->with->sync && out->rank == 0) /* the others wait for its sums */
-        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     att_gradient_begin(it->gradient);
     for (int part = 0; part < 2; part++)
         TRY(att_session_accumulate(it->session, it->gradient, BATCH, 0.5 / BATCH, 1, step, part * BATCH));
@@ -118,6 +118,15 @@ static const char *read_values(const training *it, outcome *out)
     return NULL;
 }
 
+/* Rank 0 comes several updates late, so that the others wait for its sums. With `sync` they would wait for its
+ * statistics. */
+static void come_late(const outcome *out)
+{
+    double end = att_seconds_now() + 4 * out->seconds;
+    while (!out->with->sync && out->with->processes > 1 && att_seconds_now() < end)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 static const char *train(att_context *context, att_comm *comm, void *user)
 {
     outcome *out = user;
@@ -125,8 +134,13 @@ static const char *train(att_context *context, att_comm *comm, void *user)
     it->context = context;
     out->rank = att_comm_rank(comm);
     const char *wrong = make(it, comm, out->with);
-    for (int step = 0; step < UPDATES && !wrong; step++)
+    for (int step = 0; step < UPDATES && !wrong; step++) {
+        double begin = att_seconds_now();
+        if (step == 1 && out->rank == 0)
+            come_late(out);
         wrong = update(it, out, step);
+        out->seconds = att_seconds_now() - begin;
+    }
     if (!wrong)
         wrong = read_values(it, out);
     out->figures = att_comm_describe(comm);
