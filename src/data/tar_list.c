@@ -236,10 +236,9 @@ static att_status list_tars(const att_tar_set *set, att_tar_index *index)
 
 /* --- the index file ----------------------------------------------------------------------------------------------- */
 
-/* Where the index file can lie. */
+/* Where the index file can lie: beside the tars, or in the cache if that folder cannot be written. "": nowhere. */
 typedef struct index_places {
-    char beside[ATT_DATA_MAX_NAME];
-    char cache_folder[ATT_DATA_MAX_NAME], cached[ATT_DATA_MAX_NAME]; /* "": nowhere */
+    char beside[ATT_DATA_MAX_NAME], cache_folder[ATT_DATA_MAX_NAME], cached[ATT_DATA_MAX_NAME];
 } index_places;
 
 static bool format_path(char path[ATT_DATA_MAX_NAME], const char *format, ...) ATT_PRINTF(2, 3);
@@ -280,14 +279,16 @@ static void find_cache(const char *tar, const char *name, uint64_t hash, index_p
 
 static void find_places(const att_tar_set *set, index_places *places)
 {
-    char tar[ATT_DATA_MAX_NAME];
+    char tar[ATT_DATA_MAX_NAME], folder[ATT_DATA_MAX_NAME];
     *places = (index_places){.beside = ""};
     if (!format_path(tar, "%s/%s", set->folder, set->names[0]))
         return;
     const char *name = att_path_last(tar);
     uint64_t hash = hash_set(set);
-    format_path(places->beside, "%.*s.%s-%016" PRIx64 ".index", (int)(name - tar), tar, name, hash);
-    find_cache(tar, name, hash, places);
+    format_path(folder, "%.*s", (int)(name - tar), tar);
+    format_path(places->beside, "%s.%s-%016" PRIx64 ".index", folder, name, hash);
+    if (faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) != 0)
+        find_cache(tar, name, hash, places);
 }
 
 /* *found: whether the index was read. A file that cannot be used is not an error. */
@@ -306,16 +307,18 @@ static att_status read_index(att_tar_index *index, const char *path, bool *found
     return ATT_OK;
 }
 
+/* Failing is no error: perhaps another process is writing the same index. */
 static void write_index(const att_tar_index *index, const index_places *places)
 {
     att_context *context = index->arena.context;
-    if (*places->beside && att_tar_index_write(index, places->beside) == ATT_OK)
-        return;
-    if (*places->cached && att_file_make_folders(context, places->cache_folder) == ATT_OK &&
-        att_tar_index_write(index, places->cached) == ATT_OK)
-        return;
-    att_log(context, ATT_LOG_WARNING, "the index of the tars was not written, so they will be listed again: %s",
-            att_context_message(context));
+    const char *path = *places->cached ? places->cached : places->beside;
+    att_status status = ATT_OK;
+    if (*places->cached)
+        status = att_file_make_folders(context, places->cache_folder);
+    if (status == ATT_OK && *path)
+        status = att_tar_index_write(index, path);
+    if (status != ATT_OK)
+        att_log(context, ATT_LOG_INFO, "the index of the tars was not written: %s", att_context_message(context));
 }
 
 static void announce(const att_tar_index *index, const att_tar_set *set)

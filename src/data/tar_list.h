@@ -14,7 +14,7 @@
  * A listing of 1000 files or more is kept in an index file: beside the first tar, named ".<tar>-<hash>.index"
  * with a hash of the names of all tars, or if that folder cannot be written in "$XDG_CACHE_HOME/attscope"
  * ("$HOME/.cache/attscope"). The log says when tars are listed,
- * and why an index file is not used or could not be written.
+ * and why an index file is not used or was not written.
  *
  * The caller sets index->arena.context, and frees the index, also after a failure. Errors: ERR_NOT_FOUND,
  * ERR_UNSUPPORTED (a compressed tar), ERR_FORMAT (a damaged tar), ERR_IO, ERR_MEMORY, ERR_STOPPED. */
