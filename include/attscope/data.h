@@ -57,7 +57,8 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * the shards. Classes are named by their numbers, or by the training's names if it has as many classes or more. Such a
  * set is
  *  - a folder of tars;
- *  - a folder in which each split is a folder of tars, such as train/; or a class folder beside one;
+ *  - a folder in which the splits are folders of tars (train/n01440764.tar). Splits with class folders can lie beside
+ *    them;
  *  - a folder in which the names of the tars have the name of a split as a word (imagenet-train-000000.tar,
  *    ILSVRC2012_img_val.tar), or whose _info.json lists the tars of each split, as timm's does;
  *  - a path with braces: "train-{000000..000146}.tar", "{cat,dog}.tar". All the tars must exist.

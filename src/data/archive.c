@@ -2,11 +2,11 @@
 #include "io/archive.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "core/error.h"
 #include "data/annotations.h"
+#include "data/tar_set.h"
 #include "io/image_codec.h"
 
 typedef struct archive_source {
@@ -28,8 +28,7 @@ static att_status choose(void *user, const char *name, size_t size, att_archive_
 {
     const att_dataset *dataset = user;
     archive_source *source = dataset->source;
-    size_t length = strlen(name);
-    if (!source->images && length > 4 && strcmp(name + length - 4, ".tar") == 0)
+    if (!source->images && att_tar_named(name))
         return att_fail(dataset->context, ATT_ERR_UNSUPPORTED,
                         "%s holds tars, such as %s; images in tars inside it can be read only if it is an uncompressed "
                         "tar: decompress it",

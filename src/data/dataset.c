@@ -48,13 +48,6 @@ att_dataset_options att_dataset_options_defaults(void)
     return (att_dataset_options){.cache_bytes = (size_t)4 << 30, .limits = att_image_limits_defaults()};
 }
 
-/* Whether the split is a tar, or a pattern of tars, in the data set's folder, as timm allows. */
-static bool names_tars(const char *split)
-{
-    size_t length = split ? strlen(split) : 0, ending = strlen(".tar");
-    return length > ending && strcmp(split + length - ending, ".tar") == 0;
-}
-
 static att_status open_format(att_dataset *dataset, const att_dataset_options *options)
 {
     if (!att_split_names(options->split))
@@ -75,7 +68,7 @@ static att_status open_format(att_dataset *dataset, const att_dataset_options *o
     return att_fail(dataset->context, ATT_ERR_FORMAT, "%s is neither a folder nor a file", dataset->path);
 }
 
-/* Opens the tars that the split names. */
+/* Opens the tars in the data set's folder that the split names, as timm allows. */
 static att_status open_tars(att_dataset *dataset, const att_dataset_options *options)
 {
     char path[ATT_DATA_MAX_NAME];
@@ -132,7 +125,7 @@ static bool has_split_folders(const att_dataset *dataset)
 static void warn_of_other_split(const att_dataset *dataset, const char *asked)
 {
     enum { COMMON_LETTERS = 2 }; /* common first letters of a split's names: "val", "valid", "validation" */
-    if (asked && *dataset->split && !names_tars(asked) && has_split_folders(dataset) &&
+    if (asked && *dataset->split && !att_tar_named(asked) && has_split_folders(dataset) &&
         strncmp(asked, dataset->split, COMMON_LETTERS) != 0)
         att_log(dataset->context, ATT_LOG_WARNING,
                 "%s has no labelled images of the split \"%s\"; using \"%s\" instead", dataset->path, asked,
@@ -148,7 +141,8 @@ att_status att_dataset_open(att_context *context, const char *path, const att_da
         options = &defaults;
     ATT_TRY(att_require(context, path, "the path of a data set"));
     ATT_TRY(create(context, path, options, &dataset));
-    att_status status = names_tars(options->split) ? open_tars(dataset, options) : open_format(dataset, options);
+    att_status status =
+        options->split && att_tar_named(options->split) ? open_tars(dataset, options) : open_format(dataset, options);
     if (status != ATT_OK) {
         att_dataset_close(&dataset);
         return status;

@@ -32,7 +32,7 @@ typedef struct walked_folder {
     int depth;
 } walked_folder;
 
-static bool is_folder(const char *path)
+bool att_is_folder(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
@@ -40,7 +40,7 @@ static bool is_folder(const char *path)
 
 static bool accepts(const att_dataset *dataset)
 {
-    return is_folder(dataset->path);
+    return att_is_folder(dataset->path);
 }
 
 /* A dangling link counts as a file: reading it gives an error. A pipe does not count, because reading would block. */
@@ -63,7 +63,7 @@ bool att_holds_folder(const char *path)
     bool found = false;
     for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
         char inside[ATT_DATA_MAX_NAME];
-        found = entry->d_name[0] != '.' && join(inside, sizeof inside, path, entry->d_name) && is_folder(inside);
+        found = entry->d_name[0] != '.' && join(inside, sizeof inside, path, entry->d_name) && att_is_folder(inside);
     }
     if (folder)
         closedir(folder);
@@ -112,7 +112,7 @@ static att_status visit(folder_walk *walk, const char *inner, const struct diren
         return ATT_OK;
     if (folder->depth == 0 && walk->only && strcmp(walk->only, entry->d_name) != 0)
         return ATT_OK;
-    return is_folder(full) ? walk_folder(walk, path, folder) : ATT_OK;
+    return att_is_folder(full) ? walk_folder(walk, path, folder) : ATT_OK;
 }
 
 static bool is_loop(const walked_folder *folder)

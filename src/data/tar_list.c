@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,8 +21,6 @@
 #include "io/file.h"
 
 enum { LEAST_FILES = 1000 }; /* a list of fewer files is quickly made */
-
-static const char tar_ending[] = ".tar";
 
 /* --- the tars ----------------------------------------------------------------------------------------------------- */
 
@@ -89,12 +86,6 @@ static bool is_hidden(const char *path)
     return *att_path_last(path) == '.';
 }
 
-static bool has_tar_ending(const char *path)
-{
-    size_t length = strlen(path), ending = strlen(tar_ending);
-    return length > ending && strcasecmp(path + length - ending, tar_ending) == 0;
-}
-
 /* Whether the archive has images, and all of them lie in no folder. */
 static bool is_flat(const att_archive *archive)
 {
@@ -113,10 +104,9 @@ static bool is_flat(const att_archive *archive)
  * slash unless it is empty. */
 static void name_folder(const char *tar, bool named, char folder[ATT_DATA_MAX_NAME])
 {
-    size_t parents = (size_t)(att_path_last(tar) - tar), ending = strlen(tar_ending);
-    size_t length = named ? strlen(tar) : parents;
-    if (named && has_tar_ending(tar))
-        length -= ending;
+    size_t length = named ? strlen(tar) : (size_t)(att_path_last(tar) - tar);
+    if (named && att_tar_named(tar))
+        length -= strlen(".tar");
     snprintf(folder, ATT_DATA_MAX_NAME, "%.*s%s", (int)length, tar, named ? "/" : "");
 }
 
@@ -165,7 +155,7 @@ static att_status list_files(listing *it, const att_archive *archive)
         const char *name = att_archive_name(archive, i);
         if (is_hidden(name))
             continue;
-        ATT_TRY(has_tar_ending(name) ? list_inner(it, archive, i, folder) : add_file(it, archive, i, folder, -1));
+        ATT_TRY(att_tar_named(name) ? list_inner(it, archive, i, folder) : add_file(it, archive, i, folder, -1));
     }
     return ATT_OK;
 }
@@ -199,13 +189,9 @@ static att_status decide(listing *it, const att_archive *archive)
 /* Fails unless the file is a tar that is not compressed. */
 static att_status check_plain(const listing *it, const char *path)
 {
-    uint8_t header[ATT_TAR_HEADER];
-    FILE *file = fopen(path, "rb");
-    size_t size = file ? fread(header, 1, sizeof header, file) : 0;
-    if (!file)
+    if (access(path, R_OK) != 0)
         return att_fail(it->context, ATT_ERR_IO, "%s could not be opened: %s", path, strerror(errno));
-    fclose(file);
-    if (att_tar_begins(header, size))
+    if (att_tar_is_plain(path))
         return ATT_OK;
     return att_fail(it->context, ATT_ERR_UNSUPPORTED,
                     "%s is not an uncompressed tar; sets of tars are read in place: decompress it, or remove it", path);

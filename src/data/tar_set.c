@@ -171,23 +171,15 @@ static att_status find_pattern(att_tar_set *set, const char *path)
 
 /* --- folders ------------------------------------------------------------------------------------------------------ */
 
-static bool is_tar(const char *path)
+bool att_tar_named(const char *path)
 {
-    uint8_t bytes[ATT_TAR_HEADER];
-    struct stat info;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
-        return false;
-    FILE *file = fopen(path, "rb");
-    size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
-    if (file)
-        fclose(file);
-    return att_tar_begins(bytes, size);
+    size_t length = strlen(path), ending = strlen(".tar");
+    return length > ending && strcasecmp(path + length - ending, ".tar") == 0;
 }
 
-static bool has_tar_name(const char *name)
+static bool is_listed(const char *name)
 {
-    size_t length = strlen(name);
-    return *name != '.' && length > 4 && strcasecmp(name + length - 4, ".tar") == 0;
+    return *name != '.' && att_tar_named(name);
 }
 
 /* Joins two parts of a path. Returns false if they do not fit. */
@@ -195,12 +187,6 @@ static bool join(char *path, const char *folder, const char *name)
 {
     int length = snprintf(path, ATT_DATA_MAX_NAME, "%s%s%s", folder, *folder ? "/" : "", name);
     return length >= 0 && length < ATT_DATA_MAX_NAME;
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 static bool is_among(const char *name, const char *const *names)
@@ -227,9 +213,9 @@ static folder_view view_folder(const char *folder)
         const char *name = entry->d_name;
         if (*name == '.' || !join(path, folder, name))
             continue;
-        bool is_inside = entry->d_type == DT_DIR || (entry->d_type != DT_REG && is_folder(path));
+        bool is_inside = entry->d_type == DT_DIR || (entry->d_type != DT_REG && att_is_folder(path));
         bool is_known = is_among(name, att_split_names(NULL)) || strncmp(name, kit_name, strlen(kit_name)) == 0;
-        view.tars |= !is_inside && has_tar_name(name);
+        view.tars |= !is_inside && is_listed(name);
         view.folders |= is_inside;
         view.others |= is_inside ? !is_known : att_class_tree_is_image(name);
     }
@@ -261,7 +247,7 @@ static att_status add_folder(att_tar_set *set, const char *inside)
     DIR *entries = join(path, set->folder, inside) ? opendir(path) : NULL;
     att_status status = ATT_OK;
     for (struct dirent *entry; status == ATT_OK && entries && (entry = readdir(entries));)
-        if (has_tar_name(entry->d_name) && join(name, inside, entry->d_name))
+        if (is_listed(entry->d_name) && join(name, inside, entry->d_name))
             status = add(set, name);
     if (entries)
         closedir(entries);
@@ -317,7 +303,7 @@ static att_status add_listed(att_tar_set *set, const json_t *root, const char *s
     for (size_t i = 0; i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
         char path[ATT_DATA_MAX_NAME];
-        if (!name || !has_tar_name(name) || strchr(name, '/'))
+        if (!name || !is_listed(name) || strchr(name, '/'))
             return att_fail(set->arena.context, ATT_ERR_FORMAT,
                             "%s/%s: entry %zu of the split \"%s\" is not the name of a .tar in this folder",
                             set->folder, info_name, i + 1, split);
@@ -442,15 +428,15 @@ static att_status find_single(att_tar_set *set, const char *path)
 att_status att_tar_set_find(att_tar_set *set, const char *path, const char *wanted, bool unlabelled)
 {
     clear(set);
-    if (is_folder(path))
+    if (att_is_folder(path))
         return find_in_folder(set, path, wanted, unlabelled);
     return att_tar_set_is_pattern(path) ? find_pattern(set, path) : find_single(set, path);
 }
 
 bool att_tar_set_accepts(const char *path)
 {
-    if (!is_folder(path))
-        return att_tar_set_is_pattern(path) || is_tar(path);
+    if (!att_is_folder(path))
+        return att_tar_set_is_pattern(path) || att_tar_is_plain(path);
     for (const char *const *split = att_split_names(NULL); *split; split++)
         if (has_split_folder(path, *split))
             return true;

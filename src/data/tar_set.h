@@ -33,6 +33,8 @@ bool att_tar_set_accepts(const char *path);
  * (a pattern that is not valid), ERR_NOT_FOUND (a listed tar is missing), ERR_FORMAT (a damaged _info.json), ERR_IO,
  * ERR_MEMORY. The caller frees the set, also after a failure. */
 att_status att_tar_set_find(att_tar_set *set, const char *path, const char *wanted, bool unlabelled);
+/* Whether the path ends in ".tar", in upper or lower case. */
+bool att_tar_named(const char *path);
 /* Returns the split whose name is a word of the tar's name, as above; NULL if there is none. */
 const char *att_tar_set_split(const char *name);
 void att_tar_set_free(att_tar_set *set);

@@ -46,6 +46,17 @@ bool att_tar_begins(const uint8_t *bytes, size_t size)
     return sum == wanted;
 }
 
+bool att_tar_is_plain(const char *path)
+{
+    uint8_t bytes[ATT_TAR_HEADER];
+    struct stat info;
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
+    size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+    if (file)
+        fclose(file);
+    return att_tar_begins(bytes, size);
+}
+
 /* Returns the compression format whose signature the bytes begin with, or NULL. */
 static const char *compression_of(const uint8_t *bytes, size_t size)
 {

@@ -22,6 +22,8 @@ enum { ATT_TAR_HEADER = 512 };
 /* Returns whether the bytes begin with a tar header whose checksum is right. Check for a tar before other formats: a
  * tar begins with the name of its first file, which can equal the signature of any other format. */
 bool att_tar_begins(const uint8_t *bytes, size_t size);
+/* Returns whether the path is a regular file that begins so: a tar that is not compressed. */
+bool att_tar_is_plain(const char *path);
 
 struct archive;
 
