@@ -221,10 +221,22 @@ static void close_tars(att_dataset *dataset)
     att_free(dataset->context, source);
 }
 
-/* The folder has no tars of the split, but perhaps class folders. */
+/* Whether the data set has a folder of the split. */
+static bool has_folder(const att_dataset *dataset, const char *split)
+{
+    char path[ATT_DATA_MAX_NAME];
+    bool found = false;
+    for (const char *const *names = att_split_names(split); *names && !found; names++) {
+        int length = snprintf(path, sizeof path, "%s/%s", dataset->path, *names);
+        found = length >= 0 && (size_t)length < sizeof path && att_is_folder(path);
+    }
+    return found;
+}
+
+/* The folder has no tars of the split, but perhaps images. */
 static att_status open_folder(att_dataset *dataset, const att_dataset_options *options)
 {
-    if (!att_holds_folder(dataset->path))
+    if (!has_folder(dataset, options->split))
         return att_fail(dataset->context, ATT_ERR_NOT_FOUND, "%s has tars, but none of the split \"%s\"", dataset->path,
                         options->split ? options->split : "train");
     close_tars(dataset);

@@ -118,6 +118,10 @@ static void splits_of_tars_are_found(void **state)
     assert_string_equal(att_dataset_split(dataset), "val");
     assert_image(self, dataset, 1, 1, 51);
     att_dataset_close(&dataset);
+    /* Neither tars nor a folder of the split. */
+    write_class(self, "only/train/n01440764.tar", 0);
+    snprintf(data, sizeof data, "%s/only", self->folder);
+    expect_failure(self, data, "val", NULL, ATT_ERR_NOT_FOUND, "has tars, but none of the split \"val\"");
     /* Without labels, the tars of all splits count. */
     write_class(self, "both/train/n01440764.tar", 0);
     write_class(self, "both/val/n01443537.tar", 1);
