@@ -28,6 +28,8 @@ struct att_context {
     char message[MESSAGE_BYTES];
     uint64_t message_count; /* messages so far */
     bool stop_held;
+    att_write_check_fn check_write; /* NULL: none */
+    const void *check_write_user;
     atomic_size_t bytes_now, bytes_peak;
     atomic_uint_fast64_t calls;
     atomic_bool refused_by_limit; /* why the last allocation failed: the memory limit, or the system */
@@ -281,6 +283,24 @@ att_status att_check_stop(att_context *context, const char *what)
     if (!att_stop_asked(context))
         return ATT_OK;
     return att_fail(context, ATT_ERR_STOPPED, "%s: stopped on request while reading it", what);
+}
+
+/* --- writing ----------------------------------------------------------------------------------------------------- */
+
+void att_context_guard_writes(att_context *context, att_write_check_fn check, const void *user)
+{
+    context->check_write = check;
+    context->check_write_user = user;
+}
+
+bool att_context_is_guarded(const att_context *context)
+{
+    return context->check_write != NULL;
+}
+
+att_status att_context_check_write(att_context *context, const char *path)
+{
+    return context->check_write ? context->check_write(context->check_write_user, context, path) : ATT_OK;
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */

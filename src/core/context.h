@@ -28,4 +28,12 @@ const att_registered_list *att_context_registered(const att_context *context);
 /* Appends to the list. Both pointers must outlive the context. Error: ERR_MEMORY. */
 att_status att_context_register(att_context *context, const void *kind, const void *descriptor);
 
+/* A condition for changing files through a context (io/file.h, store/database.h). check() is called before each change,
+ * from any thread. If it fails, with a message about `path`, the change is not made. check NULL: no condition. */
+typedef att_status (*att_write_check_fn)(const void *user, att_context *context, const char *path);
+ATT_FOR_LAB void att_context_guard_writes(att_context *context, att_write_check_fn check, const void *user);
+bool att_context_is_guarded(const att_context *context);
+/* Calls check(). Without one, succeeds. */
+att_status att_context_check_write(att_context *context, const char *path);
+
 #endif

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
 
@@ -173,6 +174,18 @@ att_status att_file_make_folders(att_context *context, const char *path)
         status = make_folder(context, prefix);
     att_free(context, prefix);
     return status;
+}
+
+void att_file_look_again(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    if (join(folder, name, path, sizeof path) >= sizeof path)
+        return;
+    int descriptor = open_for_writing(path, O_EXCL);
+    if (descriptor < 0)
+        return;
+    close(descriptor);
+    unlink(path);
 }
 
 /* Reads to the end of the file, growing the block; stops after cap + 1 bytes. */
@@ -511,6 +524,10 @@ static att_status finish_temporary(att_file_writer *writer)
     int code = sync_retrying(writer->descriptor);
     if (code != 0)
         return fail_system(writer->context, code, writer->path, "flushed to the disk");
+    ATT_TRY(att_context_check_write(writer->context, writer->path));
+    if (!is_named(writer->descriptor, writer->temporary))
+        return att_fail(writer->context, ATT_ERR_IO, "%s could not be written: another process removed %s",
+                        writer->path, writer->temporary);
     if (rename(writer->temporary, writer->path) != 0)
         return fail_system(writer->context, errno, writer->path, "moved into place");
     return ATT_OK;
@@ -550,6 +567,35 @@ att_status att_file_replace(att_context *context, const char *path, const void *
     return status;
 }
 
+static att_status copy_bytes(const att_file_reader *from, att_file_writer *to)
+{
+    enum { BLOCK = 1 << 14 };
+    char block[BLOCK];
+    uint64_t size = att_file_reader_size(from);
+    for (uint64_t done = 0; done < size;) {
+        size_t count = size - done < sizeof block ? (size_t)(size - done) : sizeof block;
+        ATT_TRY(att_file_reader_read(from, done, block, count));
+        ATT_TRY(att_file_writer_write(to, block, count));
+        done += count;
+    }
+    return ATT_OK;
+}
+
+att_status att_file_copy(att_context *context, const char *from, const char *to)
+{
+    att_file_reader *reader = NULL;
+    att_file_writer *file = NULL;
+    ATT_TRY(att_file_reader_open(context, from, &reader));
+    att_status status = att_file_writer_open(context, to, &file);
+    if (status == ATT_OK)
+        status = copy_bytes(reader, file);
+    if (status == ATT_OK)
+        status = att_file_writer_commit(&file);
+    att_file_writer_abort(&file);
+    att_file_reader_close(&reader);
+    return status;
+}
+
 struct att_file_appender {
     att_context *context;
     char *path;
@@ -563,6 +609,7 @@ static att_status start_appender(att_file_appender *appender, const char *path, 
     appender->path = att_copy_string(context, path);
     if (appender->path == NULL)
         return att_fail_memory(context, strlen(path) + 1, path);
+    ATT_TRY(att_context_check_write(context, path));
     appender->descriptor = open_for_writing(path, O_APPEND | O_NONBLOCK);
     struct stat info;
     if (appender->descriptor < 0 && is_link(path))
@@ -608,6 +655,7 @@ att_status att_file_appender_open(att_context *context, const char *path, size_t
 
 att_status att_file_appender_write(att_file_appender *appender, const void *bytes, size_t size)
 {
+    ATT_TRY(att_context_check_write(appender->context, appender->path));
     int code = write_all(appender->descriptor, bytes, size);
     if (code != 0) {
         if (ftruncate(appender->descriptor, (off_t)appender->size) != 0)

@@ -32,6 +32,11 @@ ATT_FOR_LAB att_status att_path_copy(att_context *context, const char *from, cha
 /* Creates the folder and its missing parents. Succeeds if the folder exists. */
 ATT_FOR_LAB att_status att_file_make_folders(att_context *context, const char *path);
 
+/* Makes later look-ups in the folder show what other machines wrote before this call. Without it, a network file system
+ * may answer from a cache for up to a minute, in particular that a file does not exist. name: a name that no other
+ * process uses; a file of this name is created and removed. Does nothing if that fails. */
+ATT_FOR_LAB void att_file_look_again(const char *folder, const char *name);
+
 /* Reads a whole regular file. Fails with ERR_FORMAT if it has more than `cap` bytes. After success, *bytes is not NULL
  * and has *size + 1 bytes, of which the last is NUL; caller frees it with att_free(). */
 ATT_FOR_LAB att_status att_file_read(att_context *context, const char *path, size_t cap, char **bytes, size_t *size);
@@ -69,7 +74,11 @@ ATT_FOR_LAB void att_file_window_free(att_file_window *window);
 /* Except for the database, the library creates and changes files only through the writer and the appender below
  * (tools/check-writes). They do not follow a symbolic link in a path's last part, and do not change a file with several
  * hard links in place. Reason: a folder of runs may come from another person, and its links may lead to any file of the
- * user. */
+ * user. Both make no change that the context's guard refuses (att_context_guard_writes()). */
+
+/* Copies the file `from` to `to`, which is replaced atomically. If both are the same path, a process that has the old
+ * file open no longer changes the file at this path. */
+ATT_FOR_LAB att_status att_file_copy(att_context *context, const char *from, const char *to);
 
 /* Replaces a file atomically, like att_file_replace() (attscope/file.h), but takes the bytes in several calls. Opening
  * a second writer for the same path fails with ERR_IO. */
