@@ -23,8 +23,12 @@
  *                   ("": the whole network), head (-1: all together), statistic, unit, value (mean over n samples),
  *                   deviation, n
  *
+ *   imports         folder (as runs.folder), files: size and time of the records from which a sweep made the rows; only
+ *                   in databases of sweeps
+ *
  * NaN is stored as NULL. Several processes may write to one database at the same time. It uses a write-ahead log, so
- * several machines must not write to it through a network file system.
+ * several machines must not write to it through a network file system. In a step of a sweep (attscope/lab/sweep_plan.h)
+ * no database is written: the sweep copies the records of finished runs into it, which works on network file systems.
  *
  * An event is written completely or not at all. Written events survive if the process is killed at any moment; after
  * every epoch the files are flushed to the disk.

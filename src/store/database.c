@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/text.h"
@@ -140,6 +141,8 @@ att_status att_database_begin(att_database *database)
 att_status att_database_end(att_database *database, att_status status)
 {
     if (status == ATT_OK)
+        status = att_context_check_write(database->context, database->path);
+    if (status == ATT_OK)
         status = run_sql(database, "COMMIT");
     if (status != ATT_OK && !sqlite3_get_autocommit(database->connection))
         sqlite3_exec(database->connection, "ROLLBACK", NULL, NULL, NULL);
@@ -196,19 +199,22 @@ static att_status make_tables(att_database *database)
     return att_database_end(database, write_tables(database));
 }
 
-/* Enables the write-ahead log: commits do not wait for the disk, and writers wait only for each other's commits. If the
- * file system does not support it, SQLite keeps its rollback journal. The loop is necessary because SQLite fails at
- * once, without waiting, if two processes enable the log at the same time. */
-static att_status use_write_ahead_log(att_database *database)
+/* Selects the kind of journal. With the write-ahead log, commits do not wait for the disk, and writers wait only for
+ * each other's commits; if the file system does not support it, SQLite keeps its rollback journal. The loop is
+ * necessary because SQLite fails at once, without waiting, if other processes use the database. */
+static att_status use_journal(att_database *database, att_database_journal journal)
 {
+    const bool wal = journal == ATT_DATABASE_WAL;
     int code = SQLITE_BUSY;
     for (int waited = 0; code == SQLITE_BUSY && waited < 1000 * TIMEOUT_SECONDS; waited += RETRY_MILLISECONDS) {
-        code = sqlite3_exec(database->connection, "PRAGMA journal_mode=WAL", NULL, NULL, NULL) & 255;
+        code = sqlite3_exec(database->connection, wal ? "PRAGMA journal_mode=WAL" : "PRAGMA journal_mode=DELETE", NULL,
+                            NULL, NULL) &
+               255;
         if (code == SQLITE_BUSY)
             sqlite3_sleep(RETRY_MILLISECONDS);
     }
     ATT_TRY(code == SQLITE_OK ? ATT_OK : fail(database, code));
-    return run_sql(database, "PRAGMA synchronous=NORMAL");
+    return wal ? run_sql(database, "PRAGMA synchronous=NORMAL") : ATT_OK;
 }
 
 /* Configures the connection for untrusted files: triggers and views are disabled, and the schema is not trusted. */
@@ -259,7 +265,7 @@ static att_status open_file(att_database *database)
     return code == SQLITE_OK ? ATT_OK : fail(database, code);
 }
 
-static att_status open_connection(att_database *database)
+static att_status open_connection(att_database *database, att_database_journal journal)
 {
     bool empty;
     ATT_TRY(open_file(database));
@@ -267,14 +273,15 @@ static att_status open_connection(att_database *database)
     ATT_TRY(find_owner(database, &empty));
     if (empty)
         ATT_TRY(make_tables(database));
-    return use_write_ahead_log(database);
+    return use_journal(database, journal);
 }
 
-att_status att_database_open(att_context *context, const char *path, att_database *database)
+att_status att_database_open(att_context *context, const char *path, att_database_journal journal,
+                             att_database *database)
 {
     *database = (att_database){.context = context, .path = att_copy_string(context, path)};
-    att_status status =
-        database->path ? open_connection(database) : att_fail_memory(context, strlen(path), "a database's name");
+    att_status status = database->path ? open_connection(database, journal)
+                                       : att_fail_memory(context, strlen(path), "a database's name");
     if (status != ATT_OK)
         att_database_close(database);
     return status;

@@ -12,15 +12,22 @@ typedef struct att_database {
     sqlite3 *connection;
 } att_database;
 
+/* How changes are made safe. */
+typedef enum att_database_journal {
+    ATT_DATABASE_WAL,     /* a write-ahead log: readers do not wait for writers. For processes of one machine */
+    ATT_DATABASE_ROLLBACK /* a rollback journal: works on network file systems, too */
+} att_database_journal;
+
 /* Opens the file, or creates it with its tables. After a failure *database is zero. Errors: ERR_FORMAT (the file is
  * damaged, not an attscope database, or has another version), ERR_IO, ERR_MEMORY. */
-att_status att_database_open(att_context *context, const char *path, att_database *database);
+att_status att_database_open(att_context *context, const char *path, att_database_journal journal,
+                             att_database *database);
 void att_database_close(att_database *database);
 
 /* Begins a transaction. Other writers of the database wait until it ends. */
 att_status att_database_begin(att_database *database);
-/* Ends a transaction: commits it if `status` is ATT_OK, else rolls it back. Returns `status`, or the error of the
- * commit, after which the transaction is rolled back, too. */
+/* Ends a transaction: commits it if `status` is ATT_OK and the context's guard allows it, else rolls it back. Returns
+ * `status`, or the error of the commit, after which the transaction is rolled back, too. */
 att_status att_database_end(att_database *database, att_status status);
 /* Flushes committed transactions to the disk, except parts that other connections are using (a passive checkpoint). */
 void att_database_sync(att_database *database);

@@ -12,17 +12,6 @@
 
 enum { MOST_FIELDS = 64 };
 
-/* Members that every event has, besides its fields. */
-static const char *const own_members[] = {"event", "epoch", "step", "seconds", "measurements"};
-
-static bool is_own_member(const char *key)
-{
-    for (size_t i = 0; i < sizeof own_members / sizeof *own_members; i++)
-        if (strcmp(key, own_members[i]) == 0)
-            return true;
-    return false;
-}
-
 typedef struct att_earlier_event {
     json_t *object;
     att_figures *figures;
@@ -113,7 +102,7 @@ static const char *difference(const att_line_event *event, const att_event *begi
     json_object_foreach(event->object, key, value)
     {
         (void)value;
-        if (!is_own_member(key) && !has_field(begin, key) &&
+        if (!att_line_is_own_member(key) && !has_field(begin, key) &&
             !(is_old_option(key) && has_same_modules(event->object, begin)))
             return key;
     }
@@ -155,35 +144,6 @@ static att_status visit(void *user, const att_line_event *event)
     return r->same && strcmp(event->kind, "measure") == 0 ? add_event(r->earlier, event) : ATT_OK;
 }
 
-static att_status copy_bytes(const att_file_reader *from, att_file_writer *to)
-{
-    enum { BLOCK = 1 << 14 };
-    char block[BLOCK];
-    uint64_t size = att_file_reader_size(from);
-    for (uint64_t done = 0; done < size;) {
-        size_t count = size - done < sizeof block ? (size_t)(size - done) : sizeof block;
-        ATT_TRY(att_file_reader_read(from, done, block, count));
-        ATT_TRY(att_file_writer_write(to, block, count));
-        done += count;
-    }
-    return ATT_OK;
-}
-
-static att_status copy_file(att_context *context, const char *from, const char *to)
-{
-    att_file_reader *reader = NULL;
-    att_file_writer *file = NULL;
-    ATT_TRY(att_file_reader_open(context, from, &reader));
-    att_status status = att_file_writer_open(context, to, &file);
-    if (status == ATT_OK)
-        status = copy_bytes(reader, file);
-    if (status == ATT_OK)
-        status = att_file_writer_commit(&file);
-    att_file_writer_abort(&file);
-    att_file_reader_close(&reader);
-    return status;
-}
-
 att_status att_earlier_read(att_earlier *earlier, const char *path, const char *previous, const att_event *begin)
 {
     reading r = {.earlier = earlier, .begin = begin};
@@ -195,14 +155,14 @@ att_status att_earlier_read(att_earlier *earlier, const char *path, const char *
         clear(earlier);
         att_log(earlier->context, ATT_LOG_WARNING, "%s; its measurements are replaced, and the old file is kept as %s",
                 att_context_message(earlier->context), previous);
-        return copy_file(earlier->context, path, previous);
+        return att_file_copy(earlier->context, path, previous);
     }
     if (status != ATT_OK || !r.different)
         return status;
     att_log(earlier->context, ATT_LOG_INFO,
             "%s: the earlier measurements are replaced, because their \"%s\" differs; they are kept in %s", path,
             r.different, previous);
-    return copy_file(earlier->context, path, previous);
+    return att_file_copy(earlier->context, path, previous);
 }
 
 /* --- keeping figures ---------------------------------------------------------------------------------------------- */
@@ -229,40 +189,18 @@ void att_earlier_drop_replaced(att_earlier *earlier, const att_event *measured)
     }
 }
 
-static const char *unit_of(const att_context *context, const char *instrument)
-{
-    att_instrument_info info;
-    return att_instrument_find(context, instrument, &info) ? info.unit : NULL;
-}
-
-static int fields_of(json_t *object, att_event_field fields[MOST_FIELDS])
-{
-    const char *key;
-    json_t *value;
-    int count = 0;
-    json_object_foreach(object, key, value)
-    {
-        if (count < MOST_FIELDS && !is_own_member(key))
-            fields[count++] = (att_event_field){.name = key,
-                                                .number = json_is_number(value) ? json_number_value(value) : NAN,
-                                                .text = json_string_value(value)};
-    }
-    return count;
-}
-
 static att_status emit_event(const att_context *context, const att_earlier_event *kept, const att_sink *sink)
 {
     att_figures *figures = kept->figures;
     att_event_field fields[MOST_FIELDS];
     const json_t *seconds = json_object_get(kept->object, "seconds");
-    for (int i = 0; i < figures->count; i++)
-        figures->items[i].unit = unit_of(context, figures->items[i].instrument);
+    att_figures_set_units(context, figures);
     const att_event event = {.kind = ATT_EVENT_MEASURE,
                              .epoch = figures->epoch,
                              .step = figures->step,
                              .seconds = json_is_number(seconds) ? json_number_value(seconds) : NAN,
                              .fields = fields,
-                             .field_count = fields_of(kept->object, fields),
+                             .field_count = att_line_fields(kept->object, fields, MOST_FIELDS),
                              .measurements = figures->items,
                              .measurement_count = figures->count};
     return figures->count > 0 ? sink->emit(sink->user, &event) : ATT_OK;

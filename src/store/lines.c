@@ -1,5 +1,6 @@
 #include "store/lines.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,30 @@
 #include "store/log.h"
 
 enum { WHERE = 4096 };
+
+bool att_line_is_own_member(const char *key)
+{
+    static const char *const own[] = {"event", "epoch", "step", "seconds", "measurements"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(key, own[i]) == 0)
+            return true;
+    return false;
+}
+
+int att_line_fields(json_t *object, att_event_field *fields, int most)
+{
+    const char *key;
+    json_t *value;
+    int count = 0;
+    json_object_foreach(object, key, value)
+    {
+        if (count < most && !att_line_is_own_member(key))
+            fields[count++] = (att_event_field){.name = key,
+                                                .number = json_is_number(value) ? json_number_value(value) : NAN,
+                                                .text = json_string_value(value)};
+    }
+    return count;
+}
 
 static bool integer_or_absent(const json_t *object, const char *key, int64_t *value)
 {

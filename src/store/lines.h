@@ -2,6 +2,8 @@
 #ifndef ATT_STORE_LINES_H
 #define ATT_STORE_LINES_H
 
+#include <attscope/event.h>
+
 #include "core/export.h"
 #include "io/json.h"
 
@@ -11,6 +13,11 @@ typedef struct att_line_event {
     const char *kind, *where;
     int64_t epoch, step; /* 0 if the line lacks them */
 } att_line_event;
+
+/* Whether a member of the object is one that every event has, and not a field. */
+bool att_line_is_own_member(const char *key);
+/* Writes the fields of an event's object, at most `most`; their texts belong to the object. Returns how many. */
+int att_line_fields(json_t *object, att_event_field *fields, int most);
 
 /* Calls visit() for each line of the file at `path` and stops at the first failure. Ignores an incomplete last line
  * (without a newline) with a warning. Errors: ERR_FORMAT (a line is not an event, or has more than 16 MiB), those of

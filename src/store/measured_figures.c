@@ -142,6 +142,14 @@ att_status att_figures_read(att_context *context, const att_line_event *event, b
     return status;
 }
 
+void att_figures_set_units(const att_context *context, att_figures *figures)
+{
+    for (int i = 0; i < figures->count; i++) {
+        att_instrument_info info;
+        figures->items[i].unit = att_instrument_find(context, figures->items[i].instrument, &info) ? info.unit : NULL;
+    }
+}
+
 void att_figures_free(att_context *context, void *user)
 {
     att_figures *figures = user;

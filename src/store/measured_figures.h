@@ -22,6 +22,8 @@ typedef struct att_figures {
  * att_figures_free(). Errors: ERR_FORMAT, ERR_MEMORY. */
 ATT_FOR_LAB att_status att_figures_read(att_context *context, const att_line_event *event, bool heads,
                                         att_figures **figures);
+/* Sets the units of the figures, which the event does not contain. NULL for instruments that the context lacks. */
+void att_figures_set_units(const att_context *context, att_figures *figures);
 ATT_FOR_LAB void att_figures_free(att_context *context, void *figures);
 
 /* Returns the figure with the same instrument, node, head and statistic as `wanted`, or NULL. */

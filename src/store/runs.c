@@ -1,14 +1,18 @@
 /* Writes events to the database of all runs: for a training, one transaction per event; for a measurement of a
  * checkpoint, one transaction in all. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/file.h"
 #include "store/database.h"
+#include "store/import.h"
 #include "store/log.h"
+#include "store/measured_figures.h"
 
 typedef struct runs {
     att_context *context;
@@ -60,13 +64,21 @@ static att_status settings_of(runs *r, const att_event *event, const char **text
     return att_json_writer_finish(r->json, text, &length);
 }
 
+enum { TIME_TEXT = 32 };
+
+static const char *format_time(time_t time, char text[TIME_TEXT])
+{
+    struct tm utc;
+    *text = '\0';
+    if (gmtime_r(&time, &utc))
+        strftime(text, TIME_TEXT, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return text;
+}
+
 static att_status make_row(runs *r, const char *model, const char *settings)
 {
-    char started[32] = "";
-    time_t now = time(NULL);
-    struct tm utc;
-    if (gmtime_r(&now, &utc))
-        strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    char started[TIME_TEXT];
+    format_time(time(NULL), started);
     att_query query = att_query_open(
         &r->database, "INSERT INTO runs(folder,model,started,settings) VALUES(?,?,?,?) ON CONFLICT(folder) DO NOTHING");
     att_query_text(&query, r->folder);
@@ -276,7 +288,7 @@ static att_status open_runs(att_context *context, const att_log_place *place, co
     r->source = source;
     att_status status = att_json_writer_create(context, false, &r->json);
     if (status == ATT_OK)
-        status = att_database_open(context, place->path, &r->database);
+        status = att_database_open(context, place->path, ATT_DATABASE_WAL, &r->database);
     if (status == ATT_OK && !(r->folder = name_of(context, place->folder, place->path)))
         status = att_fail_memory(context, strlen(place->folder), place->folder);
     if (status != ATT_OK)
@@ -326,3 +338,215 @@ static att_status open_measured(att_context *context, const att_log_place *place
 
 const att_log_format att_log_runs = {.open = open_trained, .emit = emit_run, .close = close_runs};
 const att_log_format att_log_measured_runs = {.open = open_measured, .emit = emit_measured, .close = close_runs};
+
+/* --- importing ---------------------------------------------------------------------------------------------------- */
+
+typedef struct import {
+    runs *runs;
+    double seconds;      /* time of the last event since the beginning of the run */
+    att_status database; /* the first failure of the database; other failures are those of the records */
+} import;
+
+static bool find_kind(const char *name, att_event_kind *kind)
+{
+    static const struct {
+        const char *name;
+        att_event_kind kind;
+    } kinds[] = {{"run_begin", ATT_EVENT_RUN_BEGIN},
+                 {"step", ATT_EVENT_STEP},
+                 {"measure", ATT_EVENT_MEASURE},
+                 {"epoch", ATT_EVENT_EPOCH},
+                 {"run_end", ATT_EVENT_RUN_END}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(name, kinds[i].name) == 0) {
+            *kind = kinds[i].kind;
+            return true;
+        }
+    return false;
+}
+
+static att_status import_event(import *i, att_event *event, const att_line_event *line)
+{
+    att_figures *figures = NULL;
+    runs *r = i->runs;
+    if (event->kind == ATT_EVENT_MEASURE) {
+        ATT_TRY(att_figures_read(r->context, line, true, &figures));
+        att_figures_set_units(r->context, figures);
+        event->measurements = figures->items;
+        event->measurement_count = figures->count;
+    }
+    i->database = strcmp(r->source, "train") == 0 ? emit_within(r, event) : emit_measured_within(r, event);
+    att_figures_free(r->context, figures);
+    return i->database;
+}
+
+static att_status import_line(void *user, const att_line_event *line)
+{
+    import *i = user;
+    att_context *context = i->runs->context;
+    const size_t most = json_object_size(line->object) + 1;
+    const json_t *seconds = json_object_get(line->object, "seconds");
+    att_event event = {.epoch = line->epoch, .step = line->step};
+    if (json_is_number(seconds))
+        i->seconds = json_number_value(seconds);
+    if (!find_kind(line->kind, &event.kind))
+        return ATT_OK;
+    att_event_field *fields = att_allocate_array(context, most, sizeof *fields);
+    if (!fields)
+        return att_fail_memory(context, most * sizeof *fields, line->where);
+    event.fields = fields;
+    event.field_count = att_line_fields(line->object, fields, (int)most);
+    att_status status = import_event(i, &event, line);
+    att_free(context, fields);
+    return status;
+}
+
+/* runs.started: when the records were written last, less the time that the run took. */
+static att_status set_started(runs *r, const struct stat *records, double seconds)
+{
+    char started[TIME_TEXT];
+    att_query query = att_query_open(&r->database, "UPDATE runs SET started=? WHERE id=?");
+    const bool known = seconds >= 0 && seconds < (double)records->st_mtime;
+    att_query_text(&query, format_time(records->st_mtime - (known ? (time_t)seconds : 0), started));
+    att_query_integer(&query, r->id);
+    att_query_run(&query);
+    return att_query_close(&query);
+}
+
+/* The files of a run's records. */
+typedef struct records {
+    att_text training, measured; /* paths */
+    struct stat of_training, of_measured;
+    bool has_training, has_measured;
+} records;
+
+static void free_records(records *files)
+{
+    att_text_free(&files->training);
+    att_text_free(&files->measured);
+}
+
+static att_status find_records(att_context *context, const char *folder, records *files)
+{
+    *files = (records){.training = {.context = context}, .measured = {.context = context}};
+    att_text_append(&files->training, "%s/%s", folder, att_log_jsonl.file);
+    att_text_append(&files->measured, "%s/%s", folder, att_log_measured.file);
+    if (files->training.failed || files->measured.failed)
+        return att_fail_memory(context, strlen(folder), folder);
+    files->has_training = stat(files->training.data, &files->of_training) == 0;
+    files->has_measured = stat(files->measured.data, &files->of_measured) == 0;
+    return ATT_OK;
+}
+
+enum { IMPORT_TEXT = 128 };
+
+static void describe_file(const struct stat *file, bool exists, char *text, size_t size)
+{
+    snprintf(text, size, "-");
+    if (exists)
+        snprintf(text, size, "%lld bytes %lld.%09ld", (long long)file->st_size, (long long)file->st_mtim.tv_sec,
+                 file->st_mtim.tv_nsec);
+}
+
+/* imports.files: size and time of both files. */
+static void describe_records(const records *files, char text[IMPORT_TEXT])
+{
+    char training[IMPORT_TEXT / 2 - 1], measured[IMPORT_TEXT / 2 - 1];
+    describe_file(&files->of_training, files->has_training, training, sizeof training);
+    describe_file(&files->of_measured, files->has_measured, measured, sizeof measured);
+    snprintf(text, IMPORT_TEXT, "%s, %s", training, measured);
+}
+
+static att_status is_imported(runs *r, const char *files, bool *imported)
+{
+    att_query query = att_query_open(&r->database, "SELECT 1 FROM imports WHERE folder=? AND files=?");
+    att_query_text(&query, r->folder);
+    att_query_text(&query, files);
+    *imported = att_query_next(&query);
+    return att_query_close(&query);
+}
+
+static att_status note_import(runs *r, const char *files)
+{
+    att_query query = att_query_open(&r->database, "INSERT OR REPLACE INTO imports(folder,files) VALUES(?,?)");
+    att_query_text(&query, r->folder);
+    att_query_text(&query, files);
+    att_query_run(&query);
+    return att_query_close(&query);
+}
+
+static att_status read_records(import *i, const records *files)
+{
+    runs *r = i->runs;
+    r->own_row = !files->has_training;
+    r->source = "train";
+    if (files->has_training)
+        ATT_TRY(att_lines_read(r->context, files->training.data, import_line, i));
+    const double seconds = i->seconds;
+    r->source = "measure";
+    if (files->has_measured)
+        ATT_TRY(att_lines_read(r->context, files->measured.data, import_line, i));
+    i->database = set_started(r, files->has_training ? &files->of_training : &files->of_measured,
+                              files->has_training ? seconds : i->seconds);
+    return i->database;
+}
+
+/* *damaged: the records cannot be read. */
+static att_status replace_rows(runs *r, const records *files, const char *description, bool *damaged)
+{
+import i = {.runs = r };
+    ATT_TRY(delete_earlier(r, NULL));
+    att_status status = read_records(&i, files);
+    *damaged = status == ATT_ERR_FORMAT && i.database == ATT_OK;
+    return status == ATT_OK ? note_import(r, description) : status;
+}
+
+static att_status import_run(runs *r, const records *files)
+{
+    char description[IMPORT_TEXT];
+    bool imported, damaged = false;
+    describe_records(files, description);
+    ATT_TRY(is_imported(r, description, &imported));
+    if (imported || (!files->has_training && !files->has_measured))
+        return ATT_OK;
+    ATT_TRY(att_database_begin(&r->database));
+    att_status status = att_database_end(&r->database, replace_rows(r, files, description, &damaged));
+    return damaged ? ATT_OK : status;
+}
+
+static att_status import_folder(runs *r, const char *folder)
+{
+    records files;
+    r->folder = name_of(r->context, folder, r->database.path);
+    att_status status =
+        r->folder ? find_records(r->context, folder, &files) : att_fail_memory(r->context, strlen(folder), folder);
+    if (status == ATT_OK)
+        status = import_run(r, &files);
+    if (r->folder)
+        free_records(&files);
+    att_free(r->context, r->folder);
+    r->folder = NULL;
+    return status;
+}
+
+static att_status make_import_table(runs *r)
+{
+    att_query query = att_query_open(
+        &r->database, "CREATE TABLE IF NOT EXISTS imports(folder TEXT PRIMARY KEY, files TEXT NOT NULL)");
+    att_query_run(&query);
+    return att_query_close(&query);
+}
+
+att_status att_store_import(att_context *context, const char *database, const char *const *folders, int count)
+{
+    runs r = {.context = context};
+    ATT_TRY(att_json_writer_create(context, false, &r.json));
+    att_status status = att_database_open(context, database, ATT_DATABASE_ROLLBACK, &r.database);
+    if (status == ATT_OK)
+        status = make_import_table(&r);
+    for (int i = 0; i < count && status == ATT_OK; i++)
+        status = import_folder(&r, folders[i]);
+    att_database_close(&r.database);
+    att_json_writer_destroy(&r.json);
+    return status;
+}

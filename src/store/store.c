@@ -2,10 +2,12 @@
 
 #include <string.h>
 
+#include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/file.h"
 #include "store/earlier.h"
+#include "store/import.h"
 #include "store/log.h"
 
 enum { MOST_FORMATS = 4 };
@@ -53,7 +55,9 @@ static att_status open_log(struct store *store, int index, const char *folder, c
     att_log_place place = {.folder = folder, .path = options->database, .resume = options->resume};
     if (store->formats[index]->file)
         return open_in_folder(store, index, &place);
-    return options->database ? store->formats[index]->open(store->context, &place, &store->logs[index]) : ATT_OK;
+    /* A sweep that has set a guard writes the database itself (store/import.h). */
+    const bool writes = options->database && !att_context_is_guarded(store->context);
+    return writes ? store->formats[index]->open(store->context, &place, &store->logs[index]) : ATT_OK;
 }
 
 static att_status emit(void *user, const att_event *event)
@@ -91,15 +95,30 @@ static void close_store(void *user)
     att_free(store->context, store);
 }
 
+#ifdef ATT_WITHOUT_SQLITE
+static void log_without_sqlite(att_context *context, const char *database)
+{
+    att_log(context, ATT_LOG_INFO, "%s is not written: this build of attscope has no SQLite (-DATT_SQLITE=OFF)",
+            database);
+}
+
+att_status att_store_import(att_context *context, const char *database, const char *const *folders, int count)
+{
+    (void)folders;
+    if (count == 0)
+        log_without_sqlite(context, database);
+    return ATT_OK;
+}
+#endif
+
 static att_status open_store(att_context *context, const char *folder, const att_store_options *options,
                              const att_log_format *const *formats, int count,
                              att_status (*emit_event)(void *user, const att_event *event), att_sink *sink)
 {
     ATT_TRY(att_file_make_folders(context, folder));
 #ifdef ATT_WITHOUT_SQLITE
-    if (options->database)
-        att_log(context, ATT_LOG_INFO, "%s is not written: this build of attscope has no SQLite (-DATT_SQLITE=OFF)",
-                options->database);
+    if (options->database && !att_context_is_guarded(context))
+        log_without_sqlite(context, options->database);
 #endif
     struct store *store = att_allocate(context, sizeof *store);
     if (!store)

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "store/import.h"
 #include "store/run.h"
 
 static const char *database_of(scratch *self)
@@ -611,10 +612,90 @@ static void a_killed_run_leaves_whole_rows(void **state)
     }
 }
 
+static const char every_row[] =
+    "SELECT folder,model,status,message,settings,"
+    "(SELECT group_concat(step||' '||epoch||' '||event||' '||name||' '||ifnull(value,'none'),', ') FROM scalars "
+    "WHERE run=runs.id),"
+    "(SELECT group_concat(source||' '||step||' '||ifnull(split,'none')||' '||instrument||' '||node||' '||head||' '||"
+    "statistic||' '||unit||' '||value||' '||ifnull(deviation,'none')||' '||n,', ') FROM measurements WHERE "
+    "run=runs.id) "
+    "FROM runs ORDER BY folder";
+
+static void import(scratch *self, int count)
+{
+    char run[100], stopped[100], empty[100];
+    snprintf(run, sizeof run, "%s/run", self->folder);
+    snprintf(stopped, sizeof stopped, "%s/stopped", self->folder);
+    snprintf(empty, sizeof empty, "%s/empty", self->folder);
+    const char *const folders[] = {run, stopped, empty};
+    if (att_store_import(self->context, database_of(self), folders, count) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+}
+
+/* A database made from the files of the runs has the rows of one that was written while the runs were at work. */
+static void imported_runs_have_the_same_rows(void **state)
+{
+    scratch *self = *state;
+    att_sink sink = open_run(self, "run", NULL);
+    emit_begin(&sink);
+    assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"loss", NAN, NULL}, {"lr", 0.1, NULL}, {"t", 0, "x"})),
+                     ATT_OK);
+    const att_event measured = {.kind = ATT_EVENT_MEASURE,
+                                .step = 1,
+                                .fields = (const att_event_field[]){{"split", 0, "train"}},
+                                .field_count = 1,
+                                .measurements = figures,
+                                .measurement_count = 1};
+    assert_int_equal(sink.emit(sink.user, &measured), ATT_OK);
+    emit_run(&sink, 1, STEPS_PER_EPOCH);
+    emit_end(&sink, STEPS_PER_EPOCH);
+    sink.close(sink.user);
+    assert_int_equal(emit_some(self, 4, "last", 0, 1, true), ATT_OK);
+    sink = open_run(self, "stopped", NULL);
+    emit_begin(&sink);
+    emit_run(&sink, 0, 2);
+    assert_int_equal(
+        emit(&sink, ATT_EVENT_RUN_END, 0, 2, FIELDS({"status", 0, "ERR_STOPPED"}, {"message", 0, "on request"})),
+        ATT_OK);
+    sink.close(sink.user);
+    char *live = ask(self, every_row);
+    assert_non_null(strstr(live, "ERR_STOPPED|on request"));
+    assert_non_null(strstr(live, "measure 4 val entropy blocks.3.attn 2 mean nats 1.5 0.25 3"));
+
+    /* Into a database with other rows of these runs, then into a new one. */
+    import(self, 3);
+    assert_rows(self, every_row, live);
+    assert_rows(self, "PRAGMA journal_mode", "delete\n");
+    assert_int_equal(unlink(database_of(self)), 0);
+    import(self, 0);
+    assert_rows(self, "SELECT count(*) FROM runs", "0\n");
+    import(self, 3);
+    assert_rows(self, every_row, live);
+    assert_rows(self, "SELECT abs(julianday(started) - julianday('now')) < 0.01 FROM runs", "1\n1\n");
+
+    /* Files that have not changed are not read again. */
+    char *ids = ask(self, "SELECT id,folder FROM runs");
+    import(self, 2);
+    assert_rows(self, "SELECT id,folder FROM runs", ids);
+    assert_int_equal(emit_some(self, 4, "moved", 0, 1, true), ATT_OK);
+    import(self, 1);
+    assert_rows(self, every_row, live);
+
+    /* A damaged run keeps its rows; the others are imported. */
+    FILE *file = fopen(path_of(self, "run/metrics.jsonl"), "a");
+    fputs("damaged\n", file);
+    fclose(file);
+    import(self, 3);
+    assert_rows(self, every_row, live);
+    free(ids);
+    free(live);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(events_become_rows),
+        scratch_test(imported_runs_have_the_same_rows),
         scratch_test(a_resumed_run_has_the_rows_of_one_run),
         scratch_test(a_measurement_replaces_the_earlier_one_whole),
         scratch_test(other_statistics_of_the_same_checkpoint_stay),
