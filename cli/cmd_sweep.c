@@ -21,6 +21,7 @@ typedef struct settings {
     att_texts vary, set;
     const char *measure; /* NULL if not given */
     att_texts correlate; /* "X,Y" each */
+    double lease;
     cli_output output_to;
 } settings;
 
@@ -50,6 +51,9 @@ static const att_flag sweep_options[] = {
      ATT_FLAG_AT(settings, output)},
     {"experiment", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "folder within --output; without it, the recipe's name", ATT_FLAG_AT(settings, experiment)},
+    {"lease", .kind = ATT_FLAG_REAL, .value = "SECONDS",
+     .help = "a worker that does not show for this time that it is alive loses its run to another one",
+     ATT_FLAG_AT(settings, lease), .low = 1, .high = ATT_SWEEP_MOST_LEASE},
 };
 
 static void sweep_defaults(att_context *context, void *values)
@@ -58,6 +62,7 @@ static void sweep_defaults(att_context *context, void *values)
     (void)context;
     s->seeds = "1,2,3";
     s->output = "output/sweep";
+    s->lease = ATT_SWEEP_LEASE;
 }
 
 static const att_flag measure_options[] = {
@@ -152,13 +157,14 @@ static void read_failure(att_context *context, const att_planned_run *run, char 
 
 static att_status train(void *user, const att_planned_run *run, const att_recipe *recipe, char reason[ATT_SWEEP_REASON])
 {
+    const job *j = user;
     char path[CLI_PATH];
     (void)recipe; /* the child reads it from the file */
     cli_join(run->folder, "recipe.yaml", path, sizeof path);
-    const char *const arguments[] = {"attscope", "train", "--config", path, "--resume", "auto", NULL};
-    att_status status = status_of(sweep_child(arguments), reason);
+    const char *const arguments[] = {"attscope", "train", "--config", path, "--resume", "auto", "--mpi", "none", NULL};
+    att_status status = status_of(sweep_child(j->plan, run->lease, arguments), reason);
     if (status != ATT_OK && status != ATT_ERR_STOPPED)
-        read_failure(user, run, reason);
+        read_failure(j->cli->context, run, reason);
     return status;
 }
 
@@ -167,17 +173,33 @@ static att_status train(void *user, const att_planned_run *run, const att_recipe
 static att_status measure(void *user, const att_planned_run *run, const att_recipe *recipe,
                           char reason[ATT_SWEEP_REASON])
 {
+    const job *j = user;
     char last[CLI_PATH], threads[16], workers[16], cache[24];
-    (void)user;
     cli_join(run->folder, "last.safetensors", last, sizeof last);
     snprintf(threads, sizeof threads, "%d", recipe->engine.threads);
     snprintf(workers, sizeof workers, "%d", recipe->train.workers);
     snprintf(cache, sizeof cache, "%" PRId64, recipe->data.cache_bytes);
-    const char *arguments[32] = {
-        "attscope",      "measure",   last,        recipe->data.data_dir, "--split", "test",      "--with",
-        run->measure,    "--samples", "64",        "--threads",           threads,   "--workers", workers,
-        "--cache-bytes", cache,       "--backend", recipe->engine.backend};
-    int count = 18;
+    const char *arguments[32] = {"attscope",
+                                 "measure",
+                                 last,
+                                 recipe->data.data_dir,
+                                 "--split",
+                                 "test",
+                                 "--with",
+                                 run->measure,
+                                 "--samples",
+                                 "64",
+                                 "--threads",
+                                 threads,
+                                 "--workers",
+                                 workers,
+                                 "--cache-bytes",
+                                 cache,
+                                 "--backend",
+                                 recipe->engine.backend,
+                                 "--mpi",
+                                 "none"};
+    int count = 20;
     if (recipe->train.skip_corrupt)
         arguments[count++] = "--skip-corrupt";
     if (recipe->data.coarse_labels)
@@ -186,7 +208,7 @@ static att_status measure(void *user, const att_planned_run *run, const att_reci
         arguments[count++] = "--class-map";
         arguments[count++] = recipe->data.class_map;
     }
-    return status_of(sweep_child(arguments), reason);
+    return status_of(sweep_child(j->plan, run->lease, arguments), reason);
 }
 
 /* --- failures ----------------------------------------------------------------------------------------------------- */
@@ -359,7 +381,8 @@ static int open_plan(job *j)
                                        .experiment = s->experiment,
                                        .measure = s->measure,
                                        .pairs = j->pairs,
-                                       .pair_count = j->pair_count};
+                                       .pair_count = j->pair_count,
+                                       .lease = s->lease};
     return cli_check(j->cli, att_sweep_plan_open(j->cli->context, &options, &j->plan));
 }
 
@@ -390,9 +413,9 @@ static int write_json(const job *j)
     return cli_json_write(j->cli, writer, path);
 }
 
-static int sweep(const job *j)
+static int sweep(job *j)
 {
-    const att_sweep_steps steps = {.train = train, .measure = measure, .user = j->cli->context};
+    const att_sweep_steps steps = {.train = train, .measure = measure, .user = j};
     int code = cli_check(j->cli, att_sweep_plan_run(j->plan, &steps));
     if (code == CLI_STOPPED || !att_sweep_plan_results(j->plan))
         return code;
@@ -445,6 +468,10 @@ const cli_command cli_command_sweep = {
         "others; the exit status is then 1. A run whose files are damaged starts anew\n"
         "after its folder is removed. Data, networks and instruments of all settings are\n"
         "checked before the first run.\n\n"
+        "The same command, started several times, also on several machines that share the\n"
+        "folder, divides the runs: each process takes the next free run. If a process\n"
+        "dies, another one continues its run. A process without a run to do waits until\n"
+        "all runs are finished, then prints the table of all runs.\n\n"
         "The table has a column for each setting, headed by its number if names are long,\n"
         "and shows the measured figures as mean ± deviation over seeds: for gates the\n"
         "mean, for attention the mean over heads. Rank correlations over runs follow: by\n"

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,6 +17,14 @@
 #include "stop.h"
 
 enum { CANNOT_START = 127 };
+/* The lease of the run, in the environment of a child. */
+static const char lease_variable[] = "ATTSCOPE_SWEEP_LEASE";
+
+att_status sweep_child_guard(att_context *context)
+{
+    const char *lease = getenv(lease_variable);
+    return lease ? att_sweep_guard_step(context, lease) : ATT_OK;
+}
 
 static void die_with_parent(pid_t parent)
 {
@@ -42,7 +51,7 @@ static void exec_child(const char *const *arguments, pid_t parent, const sigset_
     _exit(CANNOT_START);
 }
 
-static int wait_for(pid_t child)
+static int wait_for(const att_sweep_plan *plan, pid_t child)
 {
     const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
     bool forwarded = false;
@@ -57,6 +66,8 @@ static int wait_for(pid_t child)
             kill(child, SIGINT);
             forwarded = true;
         }
+        if (!att_sweep_plan_has_claim(plan))
+            kill(child, SIGKILL);
         nanosleep(&pause, NULL);
     }
     if (WIFEXITED(status))
@@ -64,7 +75,7 @@ static int wait_for(pid_t child)
     return WTERMSIG(status) == SIGINT ? CLI_STOPPED : 128 + WTERMSIG(status);
 }
 
-int sweep_child(const char *const *arguments)
+static int run_child(const att_sweep_plan *plan, const char *const *arguments)
 {
     sigset_t previous, blocked;
     pid_t parent = getpid();
@@ -79,8 +90,17 @@ int sweep_child(const char *const *arguments)
     sigprocmask(SIG_SETMASK, &previous, NULL);
     if (child < 0)
         return cli_failure("a child process could not be started: %s", strerror(reason));
-    int code = wait_for(child);
+    int code = wait_for(plan, child);
     if (code == CANNOT_START)
         return cli_failure("this program could not be started again");
+    return code;
+}
+
+int sweep_child(const att_sweep_plan *plan, const char *lease, const char *const *arguments)
+{
+    if (setenv(lease_variable, lease, 1) != 0)
+        return cli_failure("a child process could not be started: %s", strerror(errno));
+    int code = run_child(plan, arguments);
+    unsetenv(lease_variable);
     return code;
 }

@@ -15,8 +15,9 @@
 
 /* The data sets of a setting, as opened by open_data(). */
 typedef struct opened_data {
-    att_recipe_data data; /* the data that were opened last; zero: none */
-    int classes;          /* number of classes of the training images */
+    att_recipe_data data;              /* the data that were opened last; zero: none */
+    int classes;                       /* number of classes of the training images */
+    char listing[ATT_DATASET_LISTING]; /* digest of the training images */
     att_dataset *measured;
 } opened_data;
 
@@ -38,6 +39,8 @@ static att_status open_data(att_context *context, const att_recipe_data *data, o
     opened->data = *data;
     att_status status = open_split(context, data, data->train_split, NULL, &trained);
     opened->classes = status == ATT_OK ? att_dataset_class_count(trained) : 0;
+    if (status == ATT_OK)
+        att_dataset_listing(trained, opened->listing);
     if (status == ATT_OK && *att_dataset_split(trained) && *data->val_split)
         status = open_split(context, data, data->val_split, trained, &evaluated);
     if (status == ATT_OK)
@@ -351,6 +354,8 @@ static att_status check_setting(att_sweep_plan *plan, int first, opened_data *op
         status = open_data(plan->context, &plan->recipe.data, opened);
     if (status != ATT_OK)
         return is_data_varied(plan) ? refuse_setting(plan, first, status) : status;
+    if (first == 0)
+        snprintf(plan->listing, sizeof plan->listing, "%s", opened->listing);
     status = check_network(plan, list, finds);
     if (status != ATT_OK)
         return refuse_setting(plan, first, status);

@@ -1,31 +1,16 @@
 /* The folders of a sweep and of its runs. */
+#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.h"
 #include "io/file.h"
 #include "sweep/plan.h"
 
-att_status att_plan_lock(att_sweep_plan *plan, int *lock)
-{
-    ATT_TRY(att_file_make_folders(plan->context, plan->folder));
-    *lock = open(plan->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*lock < 0)
-        return att_fail(plan->context, ATT_ERR_IO, "%s: %s", plan->folder, strerror(errno));
-    if (flock(*lock, LOCK_EX | LOCK_NB) == 0)
-        return ATT_OK;
-    close(*lock);
-    return att_fail(plan->context, ATT_ERR_IO,
-                    "%s: another sweep is at work in this folder; wait for it, or name another --experiment",
-                    plan->folder);
-}
-
-/* Settings that may change between two calls: they do not change the weights, or the training checks them itself. */
-static bool may_change(const char *key)
+bool att_plan_may_change(const char *key)
 {
     static const char *const keys[] = {"output",       "data_dir",     "threads",          "workers",
                                        "log_interval", "skip_corrupt", "recovery_interval"};
@@ -49,7 +34,7 @@ static att_status compare_entry(const att_sweep_plan *plan, const att_plan_run *
     const att_flag_place place = att_flags_find(plan->flags, before->key);
     char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
     const char *values[ATT_MOST_REALS];
-    if (!place.flag || place.flag->old || may_change(before->key))
+    if (!place.flag || place.flag->old || att_plan_may_change(before->key))
         return ATT_OK;
     int count = att_flag_format(&place, &plan->recipe, numbers, values);
     if (is_same_value(before, values, count))
@@ -106,14 +91,60 @@ static att_status write_recipe(const att_sweep_plan *plan, const att_plan_run *r
     return status;
 }
 
-att_status att_plan_write(att_sweep_plan *plan, att_plan_run *run)
+att_status att_plan_make_folder(att_sweep_plan *plan, att_plan_run *run)
 {
     ATT_TRY(att_file_make_folders(plan->context, run->folder));
     att_status status = att_plan_compare(plan, run);
-    if (status == ATT_OK)
-        return write_recipe(plan, run);
-    if (status == ATT_ERR_MISMATCH || status == ATT_ERR_MEMORY)
+    if (status == ATT_OK || status == ATT_ERR_MISMATCH || status == ATT_ERR_MEMORY)
         return status;
     att_plan_mark_damaged(plan, run);
     return ATT_OK;
+}
+
+static bool is_regular(const char *path)
+{
+    struct stat found;
+    return lstat(path, &found) == 0 && S_ISREG(found.st_mode);
+}
+
+/* Replaces a log by a copy of itself. A link is left to the training, which refuses it. */
+static att_status renew_log(const att_sweep_plan *plan, const att_plan_run *run, const char *name)
+{
+    char path[ATT_RUN_PATH];
+    ATT_TRY(att_path_join(plan->context, run->folder, name, path, sizeof path));
+    return is_regular(path) ? att_file_copy(plan->context, path, path) : ATT_OK;
+}
+
+/* Whether this is the name of a file that att_file_writer is writing. */
+static bool is_unfinished(const char *name)
+{
+    static const char *const ends[] = {".safetensors.tmp", ".json.tmp", ".jsonl.tmp",   ".csv.tmp",
+                                       ".yaml.tmp",        ".txt.tmp",  ".attscope.tmp"};
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (length > strlen(ends[i]) && strcmp(name + length - strlen(ends[i]), ends[i]) == 0)
+            return true;
+    return false;
+}
+
+att_status att_plan_remove_unfinished(const att_sweep_plan *plan, const char *folder)
+{
+    DIR *files = opendir(folder);
+    if (!files)
+        return att_fail(plan->context, ATT_ERR_IO, "%s: %s", folder, strerror(errno));
+    for (struct dirent *entry; (entry = readdir(files));)
+        if (is_unfinished(entry->d_name))
+            unlinkat(dirfd(files), entry->d_name, 0);
+    closedir(files);
+    return ATT_OK;
+}
+
+att_status att_plan_begin(att_sweep_plan *plan, const att_plan_run *run)
+{
+    static const char *const logs[] = {"metrics.jsonl", "summary.csv", "events.out.tfevents.attscope"};
+    ATT_TRY(att_file_make_folders(plan->context, run->folder));
+    ATT_TRY(att_plan_remove_unfinished(plan, run->folder));
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
+        ATT_TRY(renew_log(plan, run, logs[i]));
+    return write_recipe(plan, run);
 }

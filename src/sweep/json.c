@@ -30,6 +30,8 @@ static void put_runs(att_json_writer *writer, const att_sweep_plan *plan)
         att_json_key(writer, "seed");
         att_json_integer(writer, (int64_t)run->seed);
         put_text(writer, "status", run->status);
+        if (*run->worker)
+            put_text(writer, "worker", run->worker);
         if (*run->failure)
             put_text(writer, "failure", run->failure);
         att_json_end_object(writer);

@@ -10,8 +10,7 @@
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
-/* Returns whether the sweep itself sets this flag in every run. */
-static bool is_set_by_sweep(const char *flag)
+bool att_plan_sets_flag(const char *flag)
 {
     static const char *const names[] = {"seed", "output", "experiment", "resume", "config", "json", "data-dir", "data"};
     char dashed[ATT_SWEEP_FLAG];
@@ -73,7 +72,7 @@ static att_status read_flag(att_sweep_plan *plan, const char *option, const char
     if (!equals || equals == name || equals - name >= ATT_SWEEP_FLAG)
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "%s: \"%s\" is not of the form FLAG=VALUE", option, text);
     snprintf(axis->flag, sizeof axis->flag, "%.*s", (int)(equals - name), name);
-    if (is_set_by_sweep(axis->flag))
+    if (att_plan_sets_flag(axis->flag))
         return att_fail(plan->context, ATT_ERR_ARGUMENT,
                         "%s: a sweep sets --%s for each run (see --seeds, --output, --experiment and DATA)", option,
                         axis->flag);
@@ -219,6 +218,7 @@ static att_status make_runs(att_sweep_plan *plan)
         int rest = plan->run_count / seeds;
         run->seed = plan->options.seeds[plan->run_count % seeds];
         run->status = "waiting";
+        run->lease = "";
         for (int i = plan->axis_count - 1; i >= 0; i--) {
             run->choice[i] = rest % plan->axes[i].count;
             rest /= plan->axes[i].count;

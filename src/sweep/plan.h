@@ -6,6 +6,8 @@
 #include <attscope/lab/sweep_plan.h>
 
 #include "core/memory.h"
+#include "io/json.h"
+#include "sweep/process.h"
 
 enum { ATT_SWEEP_AXES = 8, ATT_SWEEP_VALUES = 32, ATT_SWEEP_NAME = 200, ATT_SWEEP_FLAG = 64 };
 
@@ -26,6 +28,10 @@ typedef struct att_plan_run {
     const char *measure; /* the instruments for this run */
     att_run_state found; /* the state that the records show */
     char failure[ATT_SWEEP_REASON];
+    char worker[ATT_PROCESS_NAME]; /* for status "running": who carries it out */
+    const char *lease;             /* for att_planned_run */
+    bool told;                     /* the log has said that the run was done already */
+    bool in_database;              /* this process has brought the database up to date with the run's records */
 } att_plan_run;
 
 struct att_sweep_plan {
@@ -42,7 +48,13 @@ struct att_sweep_plan {
     int run_count;
     att_recipe recipe; /* of the last att_plan_build_recipe() */
     att_ignored_flags ignored;
-    att_sweep *results; /* of the runs that are measured */
+    att_sweep *results;                /* of the runs that are measured */
+    att_status database;               /* status of the last attempt to write the database */
+    bool has_database;                 /* this process has opened or made the database */
+    bool results_are_old;              /* a run was measured since they were read */
+    char listing[ATT_DATASET_LISTING]; /* digest of the training images of the first setting; "" if it has no run to do
+                                        */
+    struct att_workers *workers;       /* while att_sweep_plan_run() is at work */
 };
 
 /* Reads the options and the recipe, and lists the runs. Every value must be valid for its flag. A setting that repeats
@@ -53,21 +65,37 @@ att_status att_plan_build_recipe(att_sweep_plan *plan, const att_plan_run *run);
 
 /* --- folders ------------------------------------------------------------------------------------------------------ */
 
-/* Makes the sweep's folder and locks it against other sweeps. On success *lock is a file descriptor; closing it ends
- * the lock. */
-att_status att_plan_lock(att_sweep_plan *plan, int *lock);
 /* Refuses a run that began with other settings (ERR_MISMATCH), except for settings that do not change the weights.
  * Settings that only one version of the program has are ignored. Makes plan->recipe the recipe of the run. Other errors
  * than ERR_MEMORY mean that the run's recipe.yaml is damaged. */
 att_status att_plan_compare(att_sweep_plan *plan, const att_plan_run *run);
-/* Makes the run's folder and, after att_plan_compare(), writes recipe.yaml with all settings of its training. A run
- * whose recipe.yaml is damaged gets the status "failed", and the log has the reason. */
-att_status att_plan_write(att_sweep_plan *plan, att_plan_run *run);
+/* Makes the run's folder, then att_plan_compare(). A run whose recipe.yaml is damaged gets the status "failed", and the
+ * log has the reason. */
+att_status att_plan_make_folder(att_sweep_plan *plan, att_plan_run *run);
+/* Removes the files that another process has begun to write in the folder and not finished, so that it cannot rename
+ * them any more. Call it only while no living worker writes there. */
+att_status att_plan_remove_unfinished(const att_sweep_plan *plan, const char *folder);
+/* Prepares the run's folder for its next step: writes recipe.yaml with all settings of plan->recipe, which is the
+ * run's. Replaces the logs by copies and removes unfinished files, so that a process of an earlier worker that has not
+ * ended yet no longer changes them. */
+att_status att_plan_begin(att_sweep_plan *plan, const att_plan_run *run);
 /* Logs, after a message about a damaged file, which folder to remove to repeat the run. */
 void att_plan_advise_removal(const att_sweep_plan *plan, const att_plan_run *run);
 /* Marks the run as failed because of a damaged file, of which the context's message tells, and logs the message and the
  * advice of att_plan_advise_removal(). */
 void att_plan_mark_damaged(const att_sweep_plan *plan, att_plan_run *run);
+
+/* --- the definition ----------------------------------------------------------------------------------------------- */
+
+/* Returns whether the sweep sets this flag in every run by itself, such as the seed. */
+bool att_plan_sets_flag(const char *name);
+/* Returns whether a setting may differ between two calls: it does not change the weights, or the training checks it
+ * itself. key: with underscores. */
+bool att_plan_may_change(const char *key);
+/* Writes an object of texts that are the same for all workers of the sweep. */
+att_status att_plan_write_definition(att_sweep_plan *plan, att_json_writer *writer);
+/* Refuses another definition than the plan's (ERR_MISMATCH); the message names the first difference. */
+att_status att_plan_compare_definition(att_sweep_plan *plan, const json_t *other);
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 

@@ -1,13 +1,44 @@
 #include "sweep/steps.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include <attscope/lab/measuring.h>
 #include <attscope/lab/training.h>
 #include <attscope/network.h>
 
+#include "core/context.h"
 #include "core/error.h"
 #include "io/file.h"
+#include "io/journal.h"
 
 enum { SAMPLES = 64 }; /* number of images whose own figures are recorded, a line each in the report */
+
+/* --- the lease ---------------------------------------------------------------------------------------------------- */
+
+att_status att_sweep_check_lease(const void *user, att_context *context, const char *path)
+{
+    const char *mark = user;
+    const att_mark found = att_mark_renew(mark);
+    if (found == ATT_MARK_RENEWED)
+        return ATT_OK;
+    if (found == ATT_MARK_UNKNOWN)
+        return att_fail(context, ATT_ERR_IO, "%s is not written: the claim on the run could not be renewed: %s: %s",
+                        path, mark, strerror(errno));
+    return att_fail(context, ATT_ERR_IO,
+                    "%s is not written: the claim on the run was not renewed in time, and another worker of the sweep "
+                    "took the run over",
+                    path);
+}
+
+att_status att_sweep_guard_step(att_context *context, const char *lease)
+{
+    ATT_TRY(att_require(context, lease, "the lease of a run"));
+    att_context_guard_writes(context, att_sweep_check_lease, lease);
+    return ATT_OK;
+}
+
+/* --- steps in this process ---------------------------------------------------------------------------------------- */
 
 /* The progress callback of the steps in this process. */
 typedef struct step_observer {

@@ -149,11 +149,6 @@ cp -rp out/tiny before
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out
 [ "$(grep -c ': done already$' stderr)" = 4 ] || fail 'runs were repeated'
 diff -r before out/tiny || fail 'repeating a finished sweep changed its folder'
-# Only one sweep at a time works in a folder.
-exec 9<out/tiny && flock 9
-run 1 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out
-err_has 'out/tiny: another sweep is at work in this folder'
-exec 9<&-
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy --json -
 [ "$(grep -c '^epoch 2/2' stderr)" = 2 ] || fail 'not exactly the two new runs were trained'
 out_has '"instrument": "entropy"'

@@ -1,6 +1,8 @@
 /* A sweep run by a program, in its own process or with its own steps. */
 #include <attscope/lab/sweep_plan.h>
 
+#include <pthread.h>
+
 #include "measure/list.h"
 #include "training/small.h"
 
@@ -122,9 +124,8 @@ static void runs_begun_with_other_settings_are_refused(void **state)
 
 typedef struct counted {
     int trained, measured;
-    const char *fails;     /* run that fails */
-    const char *stops;     /* run that stops */
-    att_sweep_plan *other; /* must be refused meanwhile; NULL: none */
+    const char *fails; /* run that fails */
+    const char *stops; /* run that stops */
 } counted;
 
 static att_status count_training(void *user, const att_planned_run *run, const att_recipe *recipe,
@@ -133,8 +134,6 @@ static att_status count_training(void *user, const att_planned_run *run, const a
     counted *c = user;
     c->trained++;
     assert_true(recipe->train.seed == run->seed);
-    if (c->other)
-        assert_int_equal(att_sweep_plan_run(c->other, NULL), ATT_ERR_IO);
     if (c->stops && strcmp(run->name, c->stops) == 0)
         return ATT_ERR_STOPPED;
     snprintf(reason, ATT_SWEEP_REASON, "for a test");
@@ -161,7 +160,7 @@ static void a_run_that_fails_leaves_the_others_alone(void **state)
     counted c = {.fails = "lr=0.001-seed2"};
     const att_sweep_steps steps = {.train = count_training, .measure = count_measuring, .user = &c};
     att_sweep_plan *plan = open_plan(f, &options);
-    c.other = open_plan(f, &options);
+    att_sweep_plan *other = open_plan(f, &options);
     assert_int_equal(att_sweep_plan_run(plan, &steps), ATT_OK);
     assert_message_has(f, "its records contain no measurement");
     assert_int_equal(c.trained, 4);
@@ -171,10 +170,10 @@ static void a_run_that_fails_leaves_the_others_alone(void **state)
     assert_string_equal(att_sweep_plan_at(plan, 0).failure, "its records contain no measurement");
     assert_int_equal(att_sweep_setting_count(att_sweep_plan_results(plan)), 0);
 
-    /* Between two calls the folder is free, and another call tries the runs again. */
-    assert_int_equal(att_sweep_plan_run(c.other, NULL), ATT_OK);
-    assert_statuses(c.other, "measured");
-    att_sweep_plan_close(&c.other);
+    /* Another call tries the runs again. */
+    assert_int_equal(att_sweep_plan_run(other, NULL), ATT_OK);
+    assert_statuses(other, "measured");
+    att_sweep_plan_close(&other);
     assert_int_equal(att_sweep_plan_run(plan, NULL), ATT_OK);
     assert_statuses(plan, "measured");
     assert_string_equal(att_sweep_plan_at(plan, 0).failure, "");
@@ -324,6 +323,99 @@ static void a_stop_keeps_the_results_of_finished_runs(void **state)
     free(before);
     att_sweep_plan_close(&plan);
     att_context_destroy(&context);
+}
+
+/* A worker with a context and a plan of its own. */
+typedef struct worker {
+    const att_sweep_options *options;
+    att_context *context;
+    att_sweep_plan *plan;
+    counted count;
+    att_status status;
+} worker;
+
+static att_status train_and_count(void *user, const att_planned_run *run, const att_recipe *recipe,
+                                  char reason[ATT_SWEEP_REASON])
+{
+    worker *w = user;
+    att_training *training = NULL;
+    (void)reason;
+    w->count.trained++;
+    assert_string_equal(run->status, "running");
+    assert_non_null(strchr(run->worker, ':'));
+    assert_true(att_sweep_plan_has_claim(w->plan));
+    att_status status = att_training_open(w->context, recipe, &training);
+    if (status == ATT_OK)
+        status = att_training_run(training, NULL, NULL);
+    att_training_close(&training);
+    return status;
+}
+
+static void *work(void *user)
+{
+    worker *w = user;
+    const att_sweep_steps steps = {.train = train_and_count, .user = w};
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1;
+    w->status = att_context_create(&settings, &w->context);
+    if (w->status == ATT_OK)
+        w->status = att_sweep_plan_open(w->context, w->options, &w->plan);
+    if (w->status == ATT_OK)
+        w->status = att_sweep_plan_run(w->plan, &steps);
+    return NULL;
+}
+
+static void two_workers_of_a_program_share_a_sweep(void **state)
+{
+    enum { WORKERS = 2 };
+    fixture *f = *state;
+    char path[160], name[80];
+    size_t size;
+    att_sweep_options options = small_sweep(f, path);
+    worker workers[WORKERS] = {{.options = &options}, {.options = &options}};
+    pthread_t threads[WORKERS];
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < WORKERS; i++) {
+        if (workers[i].status != ATT_OK)
+            fail_msg("%s", att_context_message(workers[i].context));
+        assert_statuses(workers[i].plan, "measured");
+        assert_int_equal(att_sweep_setting_at(att_sweep_plan_results(workers[i].plan), 1).runs, 2);
+        assert_false(att_sweep_plan_has_claim(workers[i].plan));
+        att_sweep_plan_close(&workers[i].plan);
+        att_context_destroy(&workers[i].context);
+    }
+    assert_int_equal(workers[0].count.trained + workers[1].count.trained, 4);
+    assert_false(exists(f, "tiny/.workers"));
+    options.experiment = "alone";
+    att_sweep_plan *plan = open_plan(f, &options);
+    assert_int_equal(att_sweep_plan_run(plan, NULL), ATT_OK);
+    for (int i = 0; i < att_sweep_plan_count(plan); i++) {
+        snprintf(name, sizeof name, "alone/%s/last.safetensors", att_sweep_plan_at(plan, i).name);
+        char *expected = read_all(f, name, &size);
+        snprintf(name, sizeof name, "tiny/%s/last.safetensors", att_sweep_plan_at(plan, i).name);
+        assert_file_is(f, name, expected, size);
+        free(expected);
+    }
+    att_sweep_plan_close(&plan);
+}
+
+static void a_lease_out_of_range_is_refused(void **state)
+{
+    static const double leases[] = {-1, NAN, INFINITY, ATT_SWEEP_MOST_LEASE + 1.0};
+    fixture *f = *state;
+    char path[160];
+    att_sweep_options options = small_sweep(f, path);
+    for (int i = 0; i < 4; i++) {
+        att_sweep_plan *plan = NULL;
+        options.lease = leases[i];
+        assert_int_equal(att_sweep_plan_open(f->context, &options, &plan), ATT_ERR_ARGUMENT);
+        assert_message_has(f, "the lease of a sweep is ");
+        assert_null(plan);
+    }
+    assert_int_equal(att_sweep_guard_step(f->context, NULL), ATT_ERR_ARGUMENT);
 }
 
 /* Fails a single allocation, so that a failure that is not reported is not hidden by the next one. *user: the number of
@@ -544,6 +636,8 @@ int main(void)
         fixture_test(a_stop_keeps_the_results_of_finished_runs),
         fixture_test(lack_of_memory_keeps_the_results_of_finished_runs),
         fixture_test(the_list_of_instruments_has_no_limit),
+        fixture_test(two_workers_of_a_program_share_a_sweep),
+        fixture_test(a_lease_out_of_range_is_refused),
         fixture_test(runs_outside_the_plan_are_empty),
         fixture_test(null_is_refused),
         fixture_test(wrong_sweeps_are_refused_before_the_first_run),
