@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "data/annotations.h"
 #include "data/tar_set.h"
 #include "io/image_codec.h"
@@ -12,6 +13,7 @@
 typedef struct archive_source {
     att_archive *archive;
     bool images; /* the archive has images */
+    bool labels; /* it has labels of WebDataset samples */
     att_class_tree tree;
 } archive_source;
 
@@ -34,6 +36,7 @@ static att_status choose(void *user, const char *name, size_t size, att_archive_
                         "tar: decompress it",
                         dataset->path, name);
     source->images = source->images || att_class_tree_is_image(name);
+    source->labels = source->labels || att_text_matches("*.cls", name);
     if (!(att_class_tree_is_image(name) ? size <= dataset->limits.file_bytes
                                         : att_annotations_named(name) && size <= ATT_ANNOTATIONS_MAX))
         *use = ATT_ARCHIVE_LIST;
@@ -71,7 +74,12 @@ static att_status open_archive(att_dataset *dataset, const att_dataset_options *
     dataset->kind = att_archive_kind(source->archive);
     for (int64_t i = 0; i < att_archive_count(source->archive); i++)
         ATT_TRY(att_class_tree_add(&source->tree, att_archive_name(source->archive, i), i));
-    ATT_TRY(att_class_tree_resolve(&source->tree, dataset, options));
+    att_status status = att_class_tree_resolve(&source->tree, dataset, options);
+    if (status == ATT_ERR_FORMAT && source->labels)
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "%s holds WebDataset samples, which are read from uncompressed tars only: decompress it",
+                        dataset->path);
+    ATT_TRY(status);
     int64_t skipped = att_archive_skipped(source->archive);
     if (skipped > 0)
         att_log(context, ATT_LOG_WARNING, "%s: skipped %lld links, devices, sparse files or unsafe names",

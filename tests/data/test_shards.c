@@ -176,6 +176,15 @@ static void samples_are_recognised(void **state)
     expect_failure(self, self->path, NULL, NULL, ATT_ERR_FORMAT, "file/b.png has no label");
 }
 
+static void compressed_shards_are_refused(void **state)
+{
+    scratch *self = *state;
+    pack made = pack_open(self->path, "ustar.gz");
+    pack_sample(&made, "a", 1, "cls", "1");
+    pack_close(&made);
+    expect_failure(self, self->path, NULL, NULL, ATT_ERR_UNSUPPORTED, "uncompressed tars only: decompress it");
+}
+
 /* --- in a loader -------------------------------------------------------------------------------------------------- */
 
 /* The order of images as one rank sees it, and its own pixels. */
@@ -288,6 +297,7 @@ int main(void)
         scratch_test(an_info_file_lists_the_shards),
         scratch_test(classes_of_shards_have_names),
         scratch_test(samples_are_recognised),
+        scratch_test(compressed_shards_are_refused),
         scratch_test(any_number_of_processes_sees_one_order),
         scratch_test(lack_of_memory_is_reported_without_leaks),
     };
