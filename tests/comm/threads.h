@@ -3,6 +3,13 @@
 #define TESTS_COMM_THREADS_H
 
 #include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
 
 #include "comm/local.h"
 

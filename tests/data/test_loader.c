@@ -1,5 +1,6 @@
 #include <attscope/data.h>
 
+#include "comm/threads.h"
 #include "core/memory.h"
 #include "data/labels.h"
 #include "data/pictures.h"
@@ -322,6 +323,106 @@ static void only_corrupt_images_give_an_error_or_no_batch(void **state)
     att_dataset_close(&dataset);
 }
 
+/* --- several processes -------------------------------------------------------------------------------------------- */
+
+/* What a rank receives in an epoch. */
+typedef struct shared_epoch {
+    const scratch *files;
+    att_corrupt corrupt;
+    int64_t order[20], told[16];
+    int count, told_count;
+} shared_epoch;
+
+static att_status note(void *user, int64_t index, const char *reason)
+{
+    shared_epoch *epoch = user;
+    (void)reason;
+    epoch->told[epoch->told_count++] = index;
+    return ATT_OK;
+}
+
+/* Batches have the indices and labels of all ranks, and the images of this one. */
+static const char *check_shared(shared_epoch *epoch, const att_batch *batch)
+{
+    for (int i = 0; i < batch->count; i++) {
+        if (labels_of(batch)[i] != (batch->indices[i] < 6 ? 0 : 1))
+            return "a label belongs to another image";
+        epoch->order[epoch->count++] = batch->indices[i];
+    }
+    for (int i = 0; i < batch->rows; i++) {
+        float difference = images_of(batch)[i * FLOATS] - (float)batch->indices[batch->first_row + i];
+        if (!(difference > -0.1f && difference < 0.1f))
+            return "an image has another index";
+    }
+    return NULL;
+}
+
+static const char *load_shared(att_context *context, att_loader *loader, shared_epoch *epoch)
+{
+    att_batch batch = {.count = 1};
+    const char *wrong = NULL;
+    while (!wrong && batch.count > 0) {
+        att_status status = att_loader_next(loader, &batch);
+        if (epoch->corrupt == ATT_CORRUPT_FATAL)
+            return status == ATT_ERR_FORMAT ? NULL : "not every rank fails";
+        if (status != ATT_OK)
+            return att_context_message(context);
+        wrong = check_shared(epoch, &batch);
+    }
+    return wrong;
+}
+
+static const char *share_epoch(att_context *context, att_comm *comm, void *user)
+{
+    shared_epoch *epoch = user;
+    att_dataset *dataset = NULL;
+    att_loader *loader = NULL;
+    att_loader_options options = plain_options(1);
+    options.batch_size = 5;
+    options.comm = comm;
+    options.corrupt = epoch->corrupt;
+    options.corrupt_found = note;
+    options.corrupt_user = epoch;
+    const char *wrong = NULL;
+    if (att_dataset_open(context, epoch->files->folder, NULL, &dataset) != ATT_OK ||
+        att_loader_create(context, dataset, &options, &loader) != ATT_OK)
+        wrong = att_context_message(context);
+    if (!wrong)
+        wrong = load_shared(context, loader, epoch);
+    att_loader_destroy(&loader);
+    att_dataset_close(&dataset);
+    return wrong;
+}
+
+static void processes_agree_on_corrupt_images(void **state)
+{
+    scratch *self = *state;
+    static const int64_t replaced[] = {0, 1, 2, 5, 5, 5, 6, 7, 16, 16, 16, 16, 16, 16, 16, 16, 16, 17, 18, 19};
+    static const int64_t left_out[] = {0, 1, 2, 5, 6, 7, 16, 17, 18, 19};
+    static const int64_t corrupt[] = {3, 4, 8, 9, 10, 11, 12, 13, 14, 15};
+    static const struct {
+        att_corrupt corrupt;
+        const int64_t *order;
+        int count, told;
+    } cases[] = {{ATT_CORRUPT_LEFT_OUT, left_out, 10, 10},
+                 {ATT_CORRUPT_REPLACED, replaced, 20, 10},
+                 {ATT_CORRUPT_FATAL, left_out, 0, 0}};
+    write_damaged(self);
+    for (int i = 0; i < 3; i++)
+        for (int size = 2; size <= MOST_RANKS; size++) {
+            shared_epoch epochs[MOST_RANKS];
+            for (int rank = 0; rank < size; rank++)
+                epochs[rank] = (shared_epoch){.files = self, .corrupt = cases[i].corrupt};
+            run_ranks(size, 1, share_epoch, epochs, sizeof *epochs);
+            for (int rank = 0; rank < size; rank++) {
+                assert_int_equal(epochs[rank].count, cases[i].count);
+                assert_memory_equal(epochs[rank].order, cases[i].order, (size_t)cases[i].count * sizeof(int64_t));
+                assert_int_equal(epochs[rank].told_count, cases[i].told);
+                assert_memory_equal(epochs[rank].told, corrupt, (size_t)cases[i].told * sizeof(int64_t));
+            }
+        }
+}
+
 /* Only the part of an image that the transform reads is decoded: the result must be the same. */
 static void partly_decoded_photographs_equal_whole_ones(void **state)
 {
@@ -470,6 +571,7 @@ int main(void)
         scratch_test(corrupt_images_can_be_left_out),
         scratch_test(corrupt_images_can_be_replaced_by_the_next),
         scratch_test(only_corrupt_images_give_an_error_or_no_batch),
+        scratch_test(processes_agree_on_corrupt_images),
         scratch_test(partly_decoded_photographs_equal_whole_ones),
         scratch_test(many_workers_read_one_archive),
         scratch_test(wrong_options_are_refused),
