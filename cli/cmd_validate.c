@@ -33,6 +33,7 @@ static const att_flag_use uses[] = {
     {&att_recipe_network_group, offsetof(settings, on.network)},
     {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
     {&size_group, 0},
+    {&cli_group_robustness, offsetof(settings, on.robustness)},
     {&att_recipe_engine_group, offsetof(settings, on.engine)},
     {&cli_group_processes, offsetof(settings, processes)},
     {&file_group, 0},
@@ -81,7 +82,8 @@ static void write_metrics(att_json_writer *writer, const att_task_info *task, bo
     }
 }
 
-static int write_json(cli_app *cli, const char *path, const cli_loaded *loaded, const att_evaluation *e)
+static int write_json(cli_app *cli, const char *path, const cli_robustness *robustness, const cli_loaded *loaded,
+                      const att_evaluation *e)
 {
     att_json_writer *writer;
     int code = cli_check(cli, att_json_writer_create(cli->context, true, &writer));
@@ -98,12 +100,24 @@ static int write_json(cli_app *cli, const char *path, const cli_loaded *loaded, 
     cli_json_text(writer, "crop_mode", p->crop_mode);
     cli_json_text(writer, "interpolation", p->interpolation);
     write_metrics(writer, &task, false, e);
+    cli_json_integer(writer, "occlude", robustness->occlude);
+    cli_json_number(writer, "fgsm", robustness->fgsm);
     cli_json_number(writer, "count", (double)e->count);
     cli_json_integer(writer, "corrupt", e->corrupt);
     cli_json_number(writer, "images_per_second", e->images_per_second);
     cli_json_number(writer, "wait_share", e->wait_share);
     att_json_end_object(writer);
     return cli_json_write(cli, writer, path);
+}
+
+/* How the images were changed, and the end of the line. */
+static void print_robustness(const cli_robustness *robustness)
+{
+    if (robustness->occlude > 0)
+        cli_print("   centre %d x %d black", robustness->occlude, robustness->occlude);
+    if (robustness->fgsm > 0)
+        cli_print("   FGSM %g", robustness->fgsm);
+    cli_print("\n");
 }
 
 static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, const att_dataset *dataset)
@@ -115,11 +129,12 @@ static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     if (cli_prints(s->output.json)) {
         const att_task_info task = att_model_task(loaded->model);
         cli_metrics_print(&task, e.metrics);
-        cli_print("   %lld image%s\n", (long long)e.count, e.count == 1 ? "" : "s");
+        cli_print("   %lld image%s", (long long)e.count, e.count == 1 ? "" : "s");
+        print_robustness(&s->on.robustness);
     }
     if (s->results_file)
         code = write_csv(cli, s->results_file, loaded, &e);
-    return code == CLI_OK && s->output.json ? write_json(cli, s->output.json, loaded, &e) : code;
+    return code == CLI_OK && s->output.json ? write_json(cli, s->output.json, &s->on.robustness, loaded, &e) : code;
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)

@@ -40,6 +40,19 @@ static void data_defaults(att_context *context, void *values)
 const att_flag_group cli_group_evaluation_data = {
     "Data and weights", data_options, sizeof data_options / sizeof *data_options, .defaults = data_defaults};
 
+static const att_flag robustness_options[] = {
+    {"occlude", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "make the centre N x N pixels of every image black (0 before normalisation)",
+     ATT_FLAG_AT(cli_robustness, occlude), .low = 0, .high = 65536},
+    {"fgsm", .kind = ATT_FLAG_REAL, .value = "EPS",
+     .help = "attack every image x, in [0, 1], by the fast gradient sign method: x + EPS sign(dL/dx), limited to [0, "
+             "1]; L is the loss without label smoothing; 1/255 is 0.00392",
+     ATT_FLAG_AT(cli_robustness, fgsm), .low = 0, .high = 1},
+};
+
+const att_flag_group cli_group_robustness = {"Robustness", .rows = robustness_options,
+                                             .row_count = sizeof robustness_options / sizeof *robustness_options};
+
 int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded)
 {
     const cli_evaluation_data *d = &options->data;
@@ -81,6 +94,8 @@ int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *
     evaluate.batch_size = options->data.batch_size;
     evaluate.workers = options->data.workers;
     evaluate.skip_corrupt = options->data.skip_corrupt;
+    evaluate.occlude = options->robustness.occlude;
+    evaluate.fgsm = options->robustness.fgsm;
     evaluate.comm = cli->comm;
     evaluate.progress = cli_progress_show;
     evaluate.progress_user = &progress;

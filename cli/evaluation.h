@@ -15,12 +15,20 @@ typedef struct cli_evaluation_data {
 } cli_evaluation_data;
 extern const att_flag_group cli_group_evaluation_data;
 
+/* Changes of the images, as in att_evaluate_options. */
+typedef struct cli_robustness {
+    int occlude;
+    double fgsm;
+} cli_robustness;
+extern const att_flag_group cli_group_robustness;
+
 /* Options in groups. */
 typedef struct cli_evaluation {
     cli_evaluation_data data;
     att_recipe_network network;
     att_recipe_preprocess preprocess;
     att_recipe_engine engine;
+    cli_robustness robustness;
     bool test_images; /* not a flag; see cli_load_options */
 } cli_evaluation;
 

@@ -261,6 +261,7 @@ typedef struct att_transform_options {
     double erase;           /* probability of random erasing */
     att_erase_mode erase_mode;
     int erase_count;        /* 1..100; largest number of boxes */
+    int occlude;            /* the centre occlude x occlude pixels of the result are black; 0: none */
     double mean[3], std[3]; /* (x / 255 - mean) / std per channel, in single precision */
 } att_transform_options;
 

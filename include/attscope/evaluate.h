@@ -29,6 +29,12 @@ typedef struct att_evaluate_options {
     /* As in att_loader_options. NULL: the log gets a warning for each such image. */
     att_status (*corrupt_found)(void *user, int64_t index, const char *reason);
     void *corrupt_user;
+    /* Robustness. occlude: the centre occlude x occlude pixels of every image are black (0 before normalisation). fgsm:
+     * epsilon of an attack by the fast gradient sign method, in units of pixels in [0, 1]: each image x becomes x +
+     * epsilon sign(dL/dx), limited to [0, 1]; L is the task's loss, without label smoothing (Goodfellow et al., ICLR
+     * 2015). Both 0: none. */
+    int occlude;
+    double fgsm;
     att_comm *comm; /* the processes that share the images: each makes the same call, and all get the same result as one
                        process alone; NULL: this one */
     const char *stage; /* att_progress.stage */
@@ -58,7 +64,8 @@ ATT_API att_transform_options att_evaluate_transform(const att_preprocess *prepr
 /* Evaluates every image of the data set once. options: NULL means the defaults. `result` may be NULL; *result is filled
  * on success only. Errors: ERR_STOPPED; ERR_ARGUMENT (an option of the task); ERR_MISMATCH if the transform's result
  * does not fit the model, or a target is impossible for it, such as a class outside the model's (for a model without a
- * head use `unlabelled`); errors of reading the images. */
+ * head use `unlabelled`); ERR_ARGUMENT for an occluded square larger than the images, and for an epsilon outside 0..1
+ * or together with `unlabelled`; errors of reading the images. */
 ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
                                 const att_transform_options *transform, const att_evaluate_options *options,
                                 att_evaluation *result);

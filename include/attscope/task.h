@@ -201,6 +201,10 @@ typedef struct att_task {
      * which it adds inputs by the targets' names. Returns ATT_NONE after att_graph_fail(). */
     att_value (*loss)(att_graph *graph, const att_task_settings *settings);
 
+    /* Sets the options of the loss so that nothing regularises it, such as label smoothing; adversarial images are made
+     * with this loss. NULL: nothing does. */
+    void (*plain)(att_option_values *options);
+
     /* --- metrics --- */
     /* Size of the state that accumulates the metrics, at least 1. The initial state is all zeros. The task owns memory
      * that a state points to, and end() frees it. */

@@ -70,6 +70,8 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "unknown way of erasing";
     else if (options->erase > 0 && (options->erase_count < 1 || options->erase_count > 100))
         wrong = "erase_count must lie in 1..100";
+    else if (options->occlude < 0 || options->occlude > options->height || options->occlude > options->width)
+        wrong = "the occluded square must lie within the image";
     else
         wrong = att_augment_error(options);
     for (int c = 0; !wrong && c < options->channels; c++)
@@ -335,6 +337,15 @@ static void place_rows(const att_transform_options *options, const placement *pl
     }
 }
 
+/* Makes the centre square black. */
+static void occlude(const att_transform_options *options, uint8_t *pixels)
+{
+    int side = options->occlude, left = (options->width - side) / 2, top = (options->height - side) / 2;
+    size_t channels = (size_t)options->channels, stride = (size_t)options->width * channels;
+    for (int y = top; y < top + side; y++)
+        memset(pixels + (size_t)y * stride + (size_t)left * channels, 0, (size_t)side * channels);
+}
+
 /* --- bytes to floats --------------------------------------------------------------------------------------------- */
 
 static void normalise(const att_transform_options *options, const uint8_t *pixels, float *out)
@@ -361,6 +372,7 @@ static void finish(const att_transform_options *options, const placement *place,
     place_rows(options, place, resized, placed);
     att_random draws = stage_random(key, "augment");
     att_augment(options, &image, &draws, resized, geometry);
+    occlude(options, placed);
     normalise(options, placed, out);
     draws = stage_random(key, "erase");
     if (options->erase > 0)

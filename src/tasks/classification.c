@@ -40,6 +40,11 @@ static void defaults(att_option_values *options)
     att_options_set(options, "smoothing", 0.1);
 }
 
+static void plain(att_option_values *options)
+{
+    att_options_set(options, "smoothing", 0);
+}
+
 static double smoothing_of(const att_task_settings *settings)
 {
     return ((const classification_options *)(const void *)&settings->options)->smoothing;
@@ -271,6 +276,7 @@ const att_task att_task_classification = {
     .check = att_task_check_classes,
     .class_field = target_name,
     .loss = loss,
+    .plain = plain,
     .state_size = sizeof(att_scores),
     .observe = observe,
     .merge = merge,

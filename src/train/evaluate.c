@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "models/family.h"
+#include "train/attack.h"
 #include "train/clock.h"
 #include "train/inference.h"
 #include "train/processes.h"
@@ -40,6 +41,8 @@ typedef struct evaluator {
     att_field fields[ATT_MAX_TARGETS];
     void *state; /* state of the task's metrics */
     att_inference inference;
+    att_transform_options transform;
+    att_attack attack;
     att_processes processes;
     att_loader *loader;
     double started;
@@ -93,9 +96,17 @@ static att_status report_progress(evaluator *e, const att_batch *batch)
                     (long long)e->count);
 }
 
+/* The images that the network sees. */
+static att_status choose_images(evaluator *e, const att_batch *batch, const void **images)
+{
+    *images = batch->data[0];
+    return e->options->fgsm > 0 ? att_attack_run(&e->attack, batch, images) : ATT_OK;
+}
+
 static att_status run(evaluator *e)
 {
     att_batch batch, answers;
+    const void *images;
     e->started = att_seconds_now();
     att_processes_begin(&e->processes);
     ATT_TRY(att_loader_start(e->loader, 0, 0));
@@ -103,7 +114,8 @@ static att_status run(evaluator *e)
         ATT_TRY(att_loader_next(e->loader, &batch));
         if (batch.count == 0)
             return ATT_OK;
-        ATT_TRY(att_inference_run(&e->inference, batch.data[0], batch.rows, &answers));
+        ATT_TRY(choose_images(e, &batch, &images));
+        ATT_TRY(att_inference_run(&e->inference, images, batch.rows, &answers));
         if (e->options->measure)
             ATT_TRY(att_measure_observe(e->options->measure, e->inference.session, batch.count,
                                         att_task_classes(e->task, &batch)));
@@ -112,8 +124,9 @@ static att_status run(evaluator *e)
     }
 }
 
-static att_status open_loader(evaluator *e, const att_dataset *dataset, const att_transform_options *transform)
+static att_status open_loader(evaluator *e, const att_dataset *dataset)
 {
+    const att_transform_options *transform = &e->transform;
     att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
     loader.transform = *transform;
     loader.image = e->inference.image;
@@ -128,26 +141,50 @@ static att_status open_loader(evaluator *e, const att_dataset *dataset, const at
     return att_loader_create(e->context, dataset, &loader, &e->loader);
 }
 
-static att_status prepare(evaluator *e, const att_model *model, att_weights *weights, const att_dataset *dataset,
-                          const att_transform_options *transform)
+static att_status check_robustness(const evaluator *e)
+{
+    const att_evaluate_options *options = e->options;
+    const att_transform_options *transform = &e->transform;
+    if (options->occlude < 0 || options->occlude > transform->height || options->occlude > transform->width)
+        return att_fail(e->context, ATT_ERR_ARGUMENT, "an occluded square of %d pixels does not fit into %d x %d",
+                        options->occlude, transform->height, transform->width);
+    if (!(options->fgsm >= 0 && options->fgsm <= 1))
+        return att_fail(e->context, ATT_ERR_ARGUMENT, "the epsilon of FGSM is %g, expected 0 to 1", options->fgsm);
+    if (options->fgsm > 0 && options->unlabelled)
+        return att_fail(e->context, ATT_ERR_ARGUMENT, "FGSM needs labelled images, for the loss");
+    return ATT_OK;
+}
+
+static int rows_of_process(const att_evaluate_options *options)
+{
+    int processes = att_comm_size(options->comm);
+    return (options->batch_size + processes - 1) / processes;
+}
+
+static att_status prepare(evaluator *e, const att_model *model, att_weights *weights, const att_dataset *dataset)
 {
     const att_task_setup setup = {.classes = att_model_classes(model), .options = e->options->task_options};
     e->task = att_model_task_of(model);
     ATT_TRY(att_processes_open(e->context, e->options->comm, &e->processes));
     ATT_TRY(att_task_configure(e->context, e->task, &setup, &e->settings));
-    ATT_TRY(att_inference_check_images(model, transform));
+    ATT_TRY(check_robustness(e));
+    ATT_TRY(att_inference_check_images(model, &e->transform));
+    e->transform.occlude = e->options->occlude;
     att_inference_options inference = {.backend = e->options->backend ? e->options->backend : "cpu",
                                        .precision = e->options->precision,
                                        .max_batch = e->options->batch_size,
                                        .comm = e->options->comm,
                                        .probes = e->options->measure ? "*" : NULL};
     ATT_TRY(att_inference_create(att_model_graph(model), weights, &inference, &e->inference));
+    if (e->options->fgsm > 0)
+        ATT_TRY(att_attack_create(model, weights, e->task, e->options, &e->transform, rows_of_process(e->options),
+                                  &e->attack));
     if (!e->options->unlabelled)
         ATT_TRY(att_task_check_data(e->context, e->task, &e->settings, dataset));
     e->state = att_allocate(e->context, e->task->state_size);
     if (!e->state)
         return att_fail_memory(e->context, e->task->state_size, "the metrics");
-    return open_loader(e, dataset, transform);
+    return open_loader(e, dataset);
 }
 
 static att_evaluation make_result(const evaluator *e)
@@ -174,7 +211,8 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
     if (e.options->batch_size < 1)
         return att_fail(e.context, ATT_ERR_ARGUMENT, "the batch has %d images, expected at least 1",
                         e.options->batch_size);
-    att_status status = prepare(&e, model, weights, dataset, transform);
+    e.transform = *transform;
+    att_status status = prepare(&e, model, weights, dataset);
     if (status == ATT_OK)
         status = run(&e);
     if (status == ATT_OK && e.count == 0)
@@ -186,6 +224,7 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
     if (e.state && e.task->end)
         e.task->end(e.context, e.state);
     att_free(e.context, e.state);
+    att_attack_free(&e.attack);
     att_inference_free(&e.inference);
     att_processes_close(&e.processes);
     return status;

@@ -335,6 +335,7 @@ static att_status observe(att_context *context, att_comm *comm, const opened *al
     att_measure *measure = NULL;
     ATT_TRY(att_measure_create(att_model_graph(all->model), "all", "*", &measure));
     options.batch_size = 3; /* the last batch has one image, so some processes have none */
+    options.fgsm = 0.05;
     options.comm = comm;
     options.measure = measure;
     att_status status =
