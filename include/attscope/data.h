@@ -29,6 +29,9 @@ typedef struct att_dataset_options {
      * they give the folders their numbers, unless there is a class map. NULL: none. */
     const char *const *trained;
     int trained_count;
+    /* Number of classes of a network. If every class folder is named by a number below it, without leading zeros, that
+     * is its number (ImageNet-V2), unless the options above number the folders. 0: unknown. */
+    int classes;
     bool unlabelled;    /* ignore classes: take every image below the path, in any folder and split, with label -1. Data
                            sets whose images are not files of their own (idx, CIFAR, STL-10) are opened as usual */
     bool coarse;        /* CIFAR-100: the 20 superclasses instead of the 100 classes. ERR_ARGUMENT for other data */
@@ -90,10 +93,10 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * case, runs of digits compared as numbers). Other files are skipped; the log counts them by ending and names class
  * folders without images. Images beside the class folders have no class: they are skipped, and the log counts them.
  * Symbolic links are followed unless the link lies inside the folder that it points to. Folders nested more than 32
- * deep are skipped. The log counts the skipped links and folders. Without a class map and without the names of a
- * training, the class folders that hold images are numbered in timm's order. A data set without split folders is opened
- * whole for every split: see att_dataset_split(). If only one of "val" and "test" exists it serves for both; for
- * folders and archives with classes the log then has a warning.
+ * deep are skipped. The log counts the skipped links and folders. Unless the options number them, the class folders
+ * that hold images are numbered in timm's order. A data set without split folders is opened whole for every split: see
+ * att_dataset_split(). If only one of "val" and "test" exists it serves for both; for folders and archives with classes
+ * the log then has a warning.
  *
  * Archives: one layer of gzip is decompressed, to at most 100 times the file's size or 1 GiB, whichever is more
  * (ERR_FORMAT or ERR_UNSUPPORTED beyond). Images in a zip archive must be stored or deflated, and not encrypted
@@ -131,6 +134,7 @@ ATT_API int att_dataset_class_count(const att_dataset *dataset);
 /* Where the numbers of the classes come from. */
 typedef enum att_numbering {
     ATT_NUMBERED_BY_FOLDERS,  /* the sorted names of the class folders */
+    ATT_NUMBERED_BY_NAMES,    /* the names of the class folders, which are numbers: att_dataset_options.classes */
     ATT_NUMBERED_BY_TRAINING, /* att_dataset_options.trained */
     ATT_NUMBERED_BY_MAP,      /* att_dataset_options.class_map */
     ATT_NUMBERED_BY_LABELS    /* the data set's own label files */

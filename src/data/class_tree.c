@@ -274,6 +274,37 @@ static att_status use_training_classes(att_dataset *dataset, const att_dataset_o
     return ATT_OK;
 }
 
+/* Whether the name is a number below `end`, as printed without leading zeros. */
+static bool is_number_below(const char *name, int end)
+{
+    int64_t number;
+    bool is_plain = *name && name[strspn(name, "0123456789")] == '\0' && (*name != '0' || name[1] == '\0');
+    return is_plain && att_text_to_i64(name, &number) && number < end;
+}
+
+/* If the names are numbers of a network's classes, makes the list of all these numbers; otherwise leaves the data set's
+ * class list empty. */
+static att_status use_numbers(att_dataset *dataset, const att_dataset_options *options, const char *const *names,
+                              int64_t count, att_arena *arena)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!is_number_below(names[i], options->classes))
+            return ATT_OK;
+    const char **numbers = att_arena_allocate(arena, (size_t)options->classes * sizeof *numbers);
+    for (int c = 0; numbers && c < options->classes; c++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", c);
+        numbers[c] = att_arena_string(arena, text);
+        if (!numbers[c])
+            numbers = NULL;
+    }
+    if (!numbers)
+        return att_fail_memory(dataset->context, (size_t)options->classes * sizeof *numbers, "the numbers of classes");
+    ATT_TRY(list_classes(dataset, numbers, options->classes));
+    dataset->classes.numbering = ATT_NUMBERED_BY_NAMES;
+    return ATT_OK;
+}
+
 static att_status number_classes(const att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options,
                                  att_arena *arena)
 {
@@ -288,6 +319,8 @@ static att_status number_classes(const att_class_tree *tree, att_dataset *datase
         ATT_TRY(att_class_list_read(dataset->context, options->class_map, &dataset->classes));
     else if (options->trained_count > 0)
         ATT_TRY(use_training_classes(dataset, options, names, runs));
+    if (dataset->classes.count == 0 && options->classes > 0)
+        ATT_TRY(use_numbers(dataset, options, names, runs, arena));
     if (dataset->classes.count == 0) {
         memcpy(sorted, names, (size_t)runs * sizeof *sorted);
         qsort(sorted, (size_t)runs, sizeof *sorted, compare_names);

@@ -108,6 +108,7 @@ static void describe_numbering(const att_class_list *classes, char *text, size_t
 {
     static const char *const by[] = {[ATT_NUMBERED_BY_FOLDERS] = "the sorted folder names",
                                      [ATT_NUMBERED_BY_TRAINING] = "the class names of the training",
+                                     [ATT_NUMBERED_BY_NAMES] = "the folder names",
                                      [ATT_NUMBERED_BY_MAP] = "the class map",
                                      [ATT_NUMBERED_BY_LABELS] = "the labels"};
     const char *known = classes->numbering == ATT_NUMBERED_BY_TRAINING ? synsets_of(classes) : NULL;

@@ -30,6 +30,8 @@ static att_status choose_numbering(const att_network *network, att_arena *arena,
 {
     const att_known_classes *known =
         network->file ? att_checkpoint_known_classes(network->file, att_model_classes(network->model)) : NULL;
+    if (options->classes == 0)
+        options->classes = att_model_classes(network->model);
     if (options->trained_count > 0)
         return ATT_OK;
     if (!known || !known->synsets)

@@ -157,6 +157,32 @@ static void a_training_numbers_the_folders_that_it_knows(void **state)
     }
 }
 
+/* ImageNet-V2 names its folders 0 to 999. Other names, also 010, and numbers beyond the network's classes do not count.
+ */
+static void numbers_of_folders_are_those_of_the_networks_classes(void **state)
+{
+    scratch *self = *state;
+    att_dataset *dataset;
+    att_dataset_options options = att_dataset_options_defaults();
+    picture_write(self, "2/1.png", 2);
+    picture_write(self, "11/1.png", 11);
+    for (options.classes = 0; options.classes <= 1000;
+         options.classes = options.classes ? options.classes * 10 + 1 : 1) {
+        bool numbers = options.classes >= 12;
+        assert_int_equal(att_dataset_open(self->context, self->folder, &options, &dataset), ATT_OK);
+        assert_int_equal(att_dataset_numbering(dataset), numbers ? ATT_NUMBERED_BY_NAMES : ATT_NUMBERED_BY_FOLDERS);
+        assert_int_equal(att_dataset_class_count(dataset), numbers ? options.classes : 2);
+        assert_image(self, dataset, 0, numbers ? 2 : 0, 2);
+        assert_image(self, dataset, 1, numbers ? 11 : 1, 11);
+        att_dataset_close(&dataset);
+    }
+    options.classes = 1000;
+    picture_write(self, "010/1.png", 10);
+    assert_int_equal(att_dataset_open(self->context, self->folder, &options, &dataset), ATT_OK);
+    assert_int_equal(att_dataset_numbering(dataset), ATT_NUMBERED_BY_FOLDERS);
+    att_dataset_close(&dataset);
+}
+
 static void a_class_map_numbers_the_classes(void **state)
 {
     scratch *self = *state;
@@ -522,6 +548,7 @@ int main(void)
         scratch_test(class_folders_are_numbered_by_name),
         scratch_test(folders_of_splits_are_found),
         scratch_test(a_training_numbers_the_folders_that_it_knows),
+        scratch_test(numbers_of_folders_are_those_of_the_networks_classes),
         scratch_test(a_class_map_numbers_the_classes),
         scratch_test(a_class_map_that_does_not_fit_is_refused),
         scratch_test(images_beside_class_folders_cause_a_warning),
