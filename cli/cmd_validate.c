@@ -102,6 +102,9 @@ static int write_json(cli_app *cli, const char *path, const cli_robustness *robu
     write_metrics(writer, &task, false, e);
     cli_json_integer(writer, "occlude", robustness->occlude);
     cli_json_number(writer, "fgsm", robustness->fgsm);
+    att_json_key(writer, "subset");
+    att_json_bool(writer, robustness->subset);
+    cli_json_text(writer, "real_labels", robustness->real_labels);
     cli_json_number(writer, "count", (double)e->count);
     cli_json_integer(writer, "corrupt", e->corrupt);
     cli_json_number(writer, "images_per_second", e->images_per_second);
@@ -117,6 +120,10 @@ static void print_robustness(const cli_robustness *robustness)
         cli_print("   centre %d x %d black", robustness->occlude, robustness->occlude);
     if (robustness->fgsm > 0)
         cli_print("   FGSM %g", robustness->fgsm);
+    if (robustness->subset)
+        cli_print("   classes of the data only");
+    if (robustness->real_labels)
+        cli_print("   ReaL");
     cli_print("\n");
 }
 

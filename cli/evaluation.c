@@ -48,6 +48,13 @@ static const att_flag robustness_options[] = {
      .help = "attack every image x, in [0, 1], by the fast gradient sign method: x + EPS sign(dL/dx), limited to [0, "
              "1]; L is the loss without label smoothing; 1/255 is 0.00392",
      ATT_FLAG_AT(cli_robustness, fgsm), .low = 0, .high = 1},
+    {"subset", .kind = ATT_FLAG_SWITCH,
+     .help = "only the classes of the images in DATA compete, as is usual for ImageNet-A and ImageNet-R",
+     ATT_FLAG_AT(cli_robustness, subset)},
+    {"real-labels", .kind = ATT_FLAG_TEXT, .value = "FILE",
+     .help = "real.json of ReaL: several right classes for each validation image of ImageNet; images without any are "
+             "left out of top-1 and top-5",
+     ATT_FLAG_AT(cli_robustness, real_labels), .once = true},
 };
 
 const att_flag_group cli_group_robustness = {"Robustness", .rows = robustness_options,
@@ -96,6 +103,8 @@ int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *
     evaluate.skip_corrupt = options->data.skip_corrupt;
     evaluate.occlude = options->robustness.occlude;
     evaluate.fgsm = options->robustness.fgsm;
+    evaluate.subset = options->robustness.subset;
+    evaluate.real_labels = options->robustness.real_labels;
     evaluate.comm = cli->comm;
     evaluate.progress = cli_progress_show;
     evaluate.progress_user = &progress;

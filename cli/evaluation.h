@@ -15,10 +15,12 @@ typedef struct cli_evaluation_data {
 } cli_evaluation_data;
 extern const att_flag_group cli_group_evaluation_data;
 
-/* Changes of the images, as in att_evaluate_options. */
+/* Changes of the images, and which answers are right, as in att_evaluate_options. */
 typedef struct cli_robustness {
     int occlude;
     double fgsm;
+    bool subset;
+    const char *real_labels;
 } cli_robustness;
 extern const att_flag_group cli_group_robustness;
 

@@ -35,6 +35,14 @@ typedef struct att_evaluate_options {
      * 2015). Both 0: none. */
     int occlude;
     double fgsm;
+    /* Which answers are right. subset: only the classes of the data set's images compete, as is usual for ImageNet-A
+     * and ImageNet-R, which have 200 classes; logits of other classes are left out of softmax and ranks. real_labels:
+     * path of ReaL's real.json (Beyer et al., 2020), which gives each validation image of ImageNet several right
+     * classes or none: an answer is right if one of the first 1 or 5 classes is among them, images without any are left
+     * out of top-1 and top-5, and the loss remains that of the label. NULL: none. Only for tasks with classes, and not
+     * both together. */
+    bool subset;
+    const char *real_labels;
     att_comm *comm; /* the processes that share the images: each makes the same call, and all get the same result as one
                        process alone; NULL: this one */
     const char *stage; /* att_progress.stage */
@@ -64,8 +72,8 @@ ATT_API att_transform_options att_evaluate_transform(const att_preprocess *prepr
 /* Evaluates every image of the data set once. options: NULL means the defaults. `result` may be NULL; *result is filled
  * on success only. Errors: ERR_STOPPED; ERR_ARGUMENT (an option of the task); ERR_MISMATCH if the transform's result
  * does not fit the model, or a target is impossible for it, such as a class outside the model's (for a model without a
- * head use `unlabelled`); ERR_ARGUMENT for an occluded square larger than the images, and for an epsilon outside 0..1
- * or together with `unlabelled`; errors of reading the images. */
+ * head use `unlabelled`); ERR_ARGUMENT for an occluded square larger than the images, an epsilon outside 0..1,
+ * and options that contradict each other; errors of reading images and real_labels. */
 ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
                                 const att_transform_options *transform, const att_evaluate_options *options,
                                 att_evaluation *result);

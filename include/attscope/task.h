@@ -140,10 +140,15 @@ typedef struct att_backbone {
 /* Applies dropout and the family's classifier to the pooled features. Returns the logits [classes]. */
 ATT_API att_value att_backbone_classify(att_graph *graph, const att_backbone *backbone);
 
+typedef struct att_label_sets att_label_sets;
+
 /* A checked att_task_setup. */
 typedef struct att_task_settings {
     int classes;
     bool mixed;
+    /* Set by evaluations that ask for it (att_evaluate_options); a task without classes ignores both. */
+    const bool *competing;      /* [classes]: the metrics only compare these classes with each other; NULL: all */
+    const att_label_sets *real; /* right classes of each image, instead of its label; NULL: the label */
     /* The options, in the task's own struct: *(const mine_options *)(const void *)&settings->options. */
     att_settings_buffer options;
 } att_task_settings;

@@ -56,11 +56,26 @@ static int64_t image_number(const char *path)
     return strspn(digits, "0123456789") == DIGITS && digits[DIGITS] == '.' ? strtoll(digits, NULL, 10) : 0;
 }
 
+static bool same_folder(const char *a, const char *b)
+{
+    size_t length = (size_t)(att_path_last(a) - a);
+    return length == (size_t)(att_path_last(b) - b) && memcmp(a, b, length) == 0;
+}
+
+/* The number of validation images that lie in one folder; 0 if they lie in several, which are then their classes. */
 static int64_t count_images(const att_class_tree *tree)
 {
+    const char *first = NULL;
     int64_t count = 0;
-    for (int64_t i = 0; i < tree->images.count; i++)
-        count += image_number(tree->images.files[i].inner) > 0;
+    for (int64_t i = 0; i < tree->images.count; i++) {
+        const char *inner = tree->images.files[i].inner;
+        if (image_number(inner) == 0)
+            continue;
+        first = first ? first : inner;
+        if (!same_folder(first, inner))
+            return 0;
+        count++;
+    }
     return count;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/memory.h"
 #include "core/text.h"
+#include "data/label_sets.h"
 #include "graph/graph.h"
 #include "io/json.h"
 #include "tasks/caption.h"
@@ -121,15 +122,42 @@ static const att_metric metrics[] = {
 };
 enum { LOSS, TOP1, TOP5, METRICS };
 
+/* The logits as if there were only the classes that compete. scratch: [classes]. */
+static const float *competing_logits(const att_task_settings *settings, const float *logits, float *scratch)
+{
+    if (!settings->competing)
+        return logits;
+    for (int c = 0; c < settings->classes; c++)
+        scratch[c] = settings->competing[c] ? logits[c] : -INFINITY;
+    return scratch;
+}
+
+static void score(att_scores *scores, const att_task_settings *settings, const float *logits, const att_batch *batch,
+                  int row)
+{
+    const att_label_sets *real = settings->real;
+    int label = ((const int32_t *)att_batch_field(batch, target_name))[row];
+    if (!real) {
+        (void)att_scores_add(scores, logits, settings->classes, label);
+        return;
+    }
+    const int64_t *first = real->first + batch->indices[row];
+    (void)att_scores_add_set(scores, logits, settings->classes, label, real->labels + first[0],
+                             (int)(first[1] - first[0]));
+}
+
 static att_status observe(att_context *context, void *state, const att_task_settings *settings, const att_batch *batch,
                           const att_batch *answers)
 {
-    (void)context;
-    att_scores *scores = state;
-    const int32_t *labels = att_batch_field(batch, target_name);
+    size_t classes = (size_t)settings->classes;
     const float *logits = att_batch_field(answers, logits_name);
+    float *scratch = settings->competing ? att_allocate_array(context, classes, sizeof *scratch) : NULL;
+    if (settings->competing && !scratch)
+        return att_fail_memory(context, classes * sizeof *scratch, "logits");
     for (int i = 0; i < batch->count; i++)
-        (void)att_scores_add(scores, logits + (size_t)i * (size_t)settings->classes, settings->classes, labels[i]);
+        score(state, settings, competing_logits(settings, logits + (size_t)i * classes, scratch), batch, i);
+    if (scratch)
+        att_free(context, scratch);
     return ATT_OK;
 }
 
@@ -143,10 +171,10 @@ static att_status merge(att_context *context, void *state, const void *other)
 static void report(const void *state, double *values)
 {
     const att_scores *s = state;
-    double count = s->count > 0 ? (double)s->count : NAN;
+    double count = s->count > 0 ? (double)s->count : NAN, judged = s->judged > 0 ? (double)s->judged : NAN;
     values[LOSS] = s->loss / count;
-    values[TOP1] = 100 * (double)s->first / count;
-    values[TOP5] = 100 * (double)s->among_five / count;
+    values[TOP1] = 100 * (double)s->first / judged;
+    values[TOP5] = 100 * (double)s->among_five / judged;
 }
 
 /* --- predictions ------------------------------------------------------------------------------------------------- */

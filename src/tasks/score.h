@@ -12,14 +12,18 @@ double att_score_loss(const float *logits, int classes, int label);
 
 enum { ATT_SCORE_TOP = 5 };
 
-/* Scores of several samples; zero-initialise. */
+/* Scores of several samples; zero-initialise. `judged` differs from `count` only if some samples have no right class.
+ */
 typedef struct att_scores {
-    int64_t count;             /* number of samples */
+    int64_t count, judged;     /* number of samples, and of those with a right class */
     int64_t first, among_five; /* samples whose class ranks first, and among the first five */
     double loss;               /* sum of the losses */
 } att_scores;
 /* Adds a sample; returns its loss. */
 double att_scores_add(att_scores *scores, const float *logits, int classes, int label);
+/* As att_scores_add(), for a sample with several right classes, or with none. Its loss is that of `label`. */
+double att_scores_add_set(att_scores *scores, const float *logits, int classes, int label, const int32_t *right,
+                          int right_count);
 void att_scores_merge(att_scores *scores, const att_scores *more);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "data/label_sets.h"
 #include "models/family.h"
 #include "train/attack.h"
 #include "train/clock.h"
@@ -39,7 +40,9 @@ typedef struct evaluator {
     const att_task *task;
     att_task_settings settings;
     att_field fields[ATT_MAX_TARGETS];
-    void *state; /* state of the task's metrics */
+    void *state;     /* state of the task's metrics */
+    bool *competing; /* [classes]; NULL: all */
+    att_label_sets real;
     att_inference inference;
     att_transform_options transform;
     att_attack attack;
@@ -155,6 +158,37 @@ static att_status check_robustness(const evaluator *e)
     return ATT_OK;
 }
 
+/* Lets only the classes of the data set's images compete. */
+static att_status choose_subset(evaluator *e, const att_dataset *dataset)
+{
+    size_t classes = (size_t)e->settings.classes;
+    e->competing = att_allocate_array(e->context, classes, sizeof *e->competing);
+    if (!e->competing)
+        return att_fail_memory(e->context, classes, "the classes of a data set");
+    for (int64_t i = 0; i < att_dataset_count(dataset); i++)
+        e->competing[att_dataset_label(dataset, i)] = true;
+    e->settings.competing = e->competing;
+    return ATT_OK;
+}
+
+/* After the data set was checked: its labels are classes of the network. */
+static att_status choose_right_answers(evaluator *e, const att_dataset *dataset)
+{
+    const att_evaluate_options *options = e->options;
+    if (!options->subset && !options->real_labels)
+        return ATT_OK;
+    if (options->unlabelled || !e->task->class_field)
+        return att_fail(e->context, ATT_ERR_ARGUMENT, "a subset of classes and real labels need images with classes");
+    if (options->subset && options->real_labels)
+        return att_fail(e->context, ATT_ERR_ARGUMENT, "a subset of classes and real labels cannot be combined");
+    if (options->subset)
+        return choose_subset(e, dataset);
+    e->real.arena.context = e->context;
+    ATT_TRY(att_label_sets_read(options->real_labels, dataset, e->settings.classes, &e->real));
+    e->settings.real = &e->real;
+    return ATT_OK;
+}
+
 static int rows_of_process(const att_evaluate_options *options)
 {
     int processes = att_comm_size(options->comm);
@@ -181,6 +215,7 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
                                   &e->attack));
     if (!e->options->unlabelled)
         ATT_TRY(att_task_check_data(e->context, e->task, &e->settings, dataset));
+    ATT_TRY(choose_right_answers(e, dataset));
     e->state = att_allocate(e->context, e->task->state_size);
     if (!e->state)
         return att_fail_memory(e->context, e->task->state_size, "the metrics");
@@ -224,6 +259,8 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
     if (e.state && e.task->end)
         e.task->end(e.context, e.state);
     att_free(e.context, e.state);
+    att_label_sets_free(&e.real);
+    att_free(e.context, e.competing);
     att_attack_free(&e.attack);
     att_inference_free(&e.inference);
     att_processes_close(&e.processes);

@@ -11,6 +11,7 @@
 
 #include <attscope/ops.h>
 
+#include "data/label_sets.h"
 #include "data/mix.h"
 #include "data/pictures.h"
 #include "graph/graph.h"
@@ -303,6 +304,71 @@ static void only_whole_numbers_are_classes(void **state)
     assert_null(att_task_classes(task, &batch));
 }
 
+/* --- which answers are right ---------------------------------------------------------------------------------------
+ */
+
+enum { JUDGED = 4, FIVE = 5 };
+
+/* Metrics of four samples with five classes. The labels are the first, second, second and last class in their rows. */
+static void score_samples(const att_task_settings *settings, double values[ATT_MAX_METRICS])
+{
+    static const float logits[JUDGED][FIVE] = {{4, 3, 2, 1, 0}, {4, 3, 2, 1, 0}, {0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}};
+    static const int32_t classes[JUDGED] = {0, 1, 3, 4};
+    static const int64_t indices[JUDGED] = {2, 0, 1, 3};
+    const void *rows = logits, *targets = classes;
+    const att_field logit_field = {.name = "logits", .dtype = ATT_F32, .shape = att_shape_of(FIVE)};
+    const att_field target_field = {.name = "target", .dtype = ATT_I32};
+    const att_batch batch = {
+        .count = JUDGED, .indices = indices, .field_count = 1, .fields = &target_field, .data = &targets};
+    const att_batch answers = {.count = JUDGED, .field_count = 1, .fields = &logit_field, .data = &rows};
+    att_context *context;
+    assert_int_equal(att_context_create(NULL, &context), ATT_OK);
+    void *scores = calloc(1, task->state_size);
+    assert_int_equal(task->observe(context, scores, settings, &batch, &answers), ATT_OK);
+    task->report(scores, values);
+    free(scores);
+    att_context_destroy(&context);
+}
+
+static void only_classes_that_compete_count(void **state)
+{
+    (void)state;
+    static const bool competing[FIVE] = {false, true, false, true, true};
+    att_task_settings settings = settings_of(FIVE, false);
+    double values[ATT_MAX_METRICS];
+    score_samples(&settings, values);
+    assert_float_equal(values[1], 25, 0);
+    assert_float_equal(values[2], 100, 0);
+    settings.competing = competing;
+    score_samples(&settings, values);
+    /* The second sample is right among three classes; the first one's label does not compete, so its loss is infinite.
+     */
+    assert_float_equal(values[1], 25, 0);
+    assert_true(isinf(values[0]));
+    static const bool others[FIVE] = {true, true, false, true, true};
+    settings.competing = others;
+    score_samples(&settings, values);
+    /* Logits 4, 3, 1, 0 compete; those of the labels are 4, 3, 3 and 0. */
+    assert_float_equal(values[0], log(1 + exp(-1) + exp(-3) + exp(-4)) + (0 + 1 + 1 + 4) / 4.0, 1e-12);
+}
+
+/* Image 2 has the classes 3 and 4, image 0 the class 0, image 1 none, image 3 the classes 1 and 0. */
+static void an_answer_is_right_if_it_is_in_the_set(void **state)
+{
+    (void)state;
+    int64_t first[] = {0, 1, 1, 3, 5};
+    int32_t right[] = {0, 3, 4, 1, 0};
+    const att_label_sets sets = {.count = JUDGED, .first = first, .labels = right};
+    att_task_settings settings = settings_of(FIVE, false);
+    double plain[ATT_MAX_METRICS], values[ATT_MAX_METRICS];
+    score_samples(&settings, plain);
+    settings.real = &sets;
+    score_samples(&settings, values);
+    assert_float_equal(values[1], 200.0 / 3, 1e-12); /* of three that have classes, those of images 0 and 3 */
+    assert_float_equal(values[2], 100, 0);
+    assert_float_equal(values[0], plain[0], 0);
+}
+
 /* --- predictions ---------------------------------------------------------------------------------------------------
  */
 
@@ -458,6 +524,8 @@ int main(void)
         cmocka_unit_test(ranking_orders_classes),
         cmocka_unit_test(ranking_keeps_the_best),
         cmocka_unit_test(only_whole_numbers_are_classes),
+        cmocka_unit_test(only_classes_that_compete_count),
+        cmocka_unit_test(an_answer_is_right_if_it_is_in_the_set),
         scratch_test(tasks_are_found_by_name),
         scratch_test(mixed_targets_are_timms),
         scratch_test(a_target_is_a_class_where_nothing_is_mixed),
