@@ -2,6 +2,7 @@
 #include "processes.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -104,7 +105,7 @@ int cli_processes_open(cli_app *cli, const cli_processes *options)
 int cli_processes_refuse(cli_app *cli, int code)
 {
     if (att_comm_launched().size > 1 && att_comm_open(cli->context, "auto", &cli->comm) != ATT_OK)
-        cli_speak_as(att_comm_launched().rank, NULL);
+        cli->comm = NULL;
     return cli_processes_close(cli, code);
 }
 
@@ -117,11 +118,25 @@ static void abort_all(cli_app *cli, int code)
     att_comm_abort(cli->comm, code);
 }
 
+/* Ends a process that is not connected. The launcher of MPICH ends the others only if a process ends by a signal. */
+static void end_unconnected(void)
+{
+    const struct timespec moment = {.tv_nsec = 300000000};
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    if (cli_processes_follows())
+        cli_speak_as(att_comm_launched().rank, host);
+    cli_flush();
+    nanosleep(&moment, NULL);
+    if (getenv("PMI_SIZE"))
+        raise(SIGKILL);
+}
+
 int cli_processes_close(cli_app *cli, int code)
 {
     int rank = att_comm_rank(cli->comm), first = -1;
-    if (!cli->comm && code != CLI_OK && cli_processes_follows())
-        cli_speak_as(att_comm_launched().rank, NULL);
+    if (!cli->comm && code != CLI_OK && att_comm_launched().size > 1)
+        end_unconnected();
     bool alone = !att_comm_settle(cli->comm, code != CLI_OK, &first);
     if (rank > 0 && code != CLI_OK && (alone || first == rank))
         cli_speak_as(rank, att_comm_host(cli->comm, rank));

@@ -5,7 +5,8 @@
  *
  * MPI is loaded when a communicator of several processes is opened, from a plugin that is installed separately (the
  * Debian packages attscope-openmpi and attscope-mpich). The library itself does not depend on MPI. It looks for plugins
- * in the folder attscope-plugins beside itself, or in the folder that the environment variable ATTSCOPE_PLUGINS names.
+ * in the folder that the environment variable ATTSCOPE_PLUGINS names. If that is not set: in the folder
+ * attscope-plugins beside the library or program, then in the library folder of the prefix that it is installed below.
  */
 #ifndef ATTSCOPE_COMM_H
 #define ATTSCOPE_COMM_H
@@ -30,9 +31,10 @@ typedef struct att_comm att_comm;
  *   "none"          the process is on its own
  *
  * On success *comm is the caller's, freed by att_comm_close() before the context. Errors: ERR_ARGUMENT (another name),
- * ERR_UNSUPPORTED (the plugin is not installed or does not load; the message names file and package; with "auto": srun
- * started several tasks without --mpi), ERR_INTERNAL (MPI
- * does not start), ERR_MEMORY. */
+ * ERR_UNSUPPORTED (the plugin is not installed or does not load: the message names file and package; MPI connects
+ * another number of processes than the launcher started; with "auto", srun started several tasks without --mpi),
+ * ERR_INTERNAL (MPI does not start), ERR_MEMORY. A process for which this call fails is not connected. It must end,
+ * with a signal if MPICH started it (PMI_SIZE is set): only then does the launcher end the others. */
 ATT_API ATT_MUST_CHECK att_status att_comm_open(att_context *context, const char *mpi, att_comm **comm);
 /* Waits for all processes, then ends MPI. NULL and pointers to NULL are allowed. */
 ATT_API void att_comm_close(att_comm **comm);
@@ -60,8 +62,9 @@ typedef struct att_comm_figures {
 } att_comm_figures;
 /* All zero if comm is NULL or has one process. May be called by any thread at any time. */
 ATT_API att_comm_figures att_comm_describe(const att_comm *comm);
-/* What the environment variables of a launcher say before a communicator is opened: {0, 1, 1} without a launcher.
- * local_size: the number of processes on this machine. */
+/* What the environment variables of a launcher say, unchecked, before a communicator is opened: {0, 1, 1} without a
+ * launcher. local_size: the number of processes on this machine, among which its processors should be divided
+ * (att_settings.threads). */
 typedef struct att_launch {
     int rank, size, local_size;
 } att_launch;

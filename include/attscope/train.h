@@ -159,9 +159,10 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  *
  * Several processes (`comm`): each calls att_train() with the same model, weights, data and options. Images, threads
  * and memory may be spread over machines; each process reads the data and the checkpoint to resume from by the same
- * paths. The processes compare their settings, images and weights first (ERR_MISMATCH names the first difference and
- * the process). Each then trains on its share of every batch, and all have the same weights after every update. Only
- * rank 0 writes files and sends events. `progress` is called in every process, and each of them can stop the training.
+ * paths. The processes compare their settings, the names of the images, the pixels of eight of them, and the weights
+ * first (ERR_MISMATCH names the first difference and the process). Each then trains on its share of every batch, and
+ * all have the same weights after every update. Only rank 0 writes files and sends events. `progress` is called in
+ * every process, and each of them can stop the training.
  *
  * The results, bit for bit, and the checkpoints do not depend on how many processes share the lanes, except for
  * networks with batch norm without sync_bn: there each process normalises by the statistics of its own samples, as

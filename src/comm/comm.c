@@ -104,6 +104,18 @@ static att_status choose(att_context *context, const char *mpi, const char **plu
     return ATT_OK;
 }
 
+/* Under the launcher of another MPI library, every process would work alone. */
+static att_status check_size(att_context *context, const char *mpi, int size)
+{
+    const int launched = att_comm_launched().size;
+    if (launched == size)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "the launcher says that it started %d processes, but %s connects %d: start them with the mpirun of "
+                    "%s, or choose another MPI library",
+                    launched, mpi, size, mpi);
+}
+
 static att_status start(att_context *context, const char *mpi, void *plugin, const att_transport *transport,
                         att_comm **comm)
 {
@@ -112,7 +124,9 @@ static att_status start(att_context *context, const char *mpi, void *plugin, con
     const char *failure = transport->start(&state, &rank, &size);
     if (failure)
         return att_fail(context, ATT_ERR_INTERNAL, "%s does not start: %s", mpi, failure);
-    att_status status = att_comm_create(context, transport, state, rank, size, comm);
+    att_status status = check_size(context, mpi, size);
+    if (status == ATT_OK)
+        status = att_comm_create(context, transport, state, rank, size, comm);
     if (status != ATT_OK)
         transport->finish(state);
     else

@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <stdlib.h>
 
 #include "comm/comm.h"
@@ -10,13 +11,16 @@ const char *att_comm_launcher(void)
     return getenv("PMI_SIZE") ? "mpich" : NULL;
 }
 
-/* The number in the first of these environment variables that is set; `missing` if none is. */
-static int number_in(const char *const *names, int missing)
+/* The number that begins the first of these environment variables that is set, at least `least`; `missing` if none is
+ * set. */
+static int number_in(const char *const *names, int least, int missing)
 {
     for (; *names; names++) {
         const char *text = getenv(*names);
-        if (text && *text)
-            return atoi(text);
+        if (!text || !*text)
+            continue;
+        long number = strtol(text, NULL, 10);
+        return number < least ? least : number > INT_MAX ? INT_MAX : (int)number;
     }
     return missing;
 }
@@ -31,9 +35,8 @@ att_launch att_comm_launched(void)
     att_launch launch = {.size = 1, .local_size = 1};
     if (!att_comm_launcher())
         return launch;
-    launch.rank = number_in(ranks, 0);
-    launch.size = number_in(sizes, 1);
-    launch.local_size = number_in(neighbours, 1);
-    launch.local_size = launch.local_size < 1 ? 1 : launch.local_size;
+    launch.rank = number_in(ranks, 0, 0);
+    launch.size = number_in(sizes, 1, 1);
+    launch.local_size = number_in(neighbours, 1, 1);
     return launch;
 }

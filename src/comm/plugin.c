@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "comm/comm.h"
@@ -31,8 +32,9 @@ static bool find_own_folder(char folder[PATH_MAX])
 
 static bool is_plugin(char path[PATH_MAX], const char *folder, const char *below, const char *mpi)
 {
+    struct stat info;
     int length = snprintf(path, PATH_MAX, "%s%s/%s.so", folder, below, mpi);
-    return length < PATH_MAX && access(path, R_OK) == 0;
+    return length < PATH_MAX && access(path, R_OK) == 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
 /* In the folder that the environment's ATTSCOPE_PLUGINS names; else beside the library or program, or in the library

@@ -23,7 +23,7 @@ ATT_FOR_LAB bool att_stop_asked(const att_context *context);
  */
 ATT_FOR_LAB void att_hold_stop(att_context *context, bool hold);
 /* Fails with ERR_STOPPED if a stop is requested. what: the file or folder that is being read, for the message. */
-att_status att_check_stop(att_context *context, const char *what);
+ATT_FOR_LAB att_status att_check_stop(att_context *context, const char *what);
 
 /* Returns from the enclosing function if `call` fails. */
 #define ATT_TRY(call)                    \

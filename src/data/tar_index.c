@@ -262,12 +262,21 @@ static att_status parse(att_tar_index *index, const char *path, const uint8_t *b
     return ATT_OK;
 }
 
+/* The largest size of an index: what it says of a file takes less than the file's header in the tar, and the names of
+ * the tars are short. */
+static size_t most_bytes(const att_tar_index *index)
+{
+    uint64_t most = HEAD + (uint64_t)index->tar_count * (ATT_TAR_MOST_PATH + 64);
+    for (int i = 0; i < index->tar_count; i++)
+        most += index->tars[i].size;
+    return most < (uint64_t)1 << 32 ? (size_t)most : (size_t)1 << 32;
+}
+
 att_status att_tar_index_read(att_tar_index *index, const char *path)
 {
-    static const size_t most = (size_t)1 << 32;
     char *bytes;
     size_t size;
-    ATT_TRY(att_file_read(index->arena.context, path, most, &bytes, &size));
+    ATT_TRY(att_file_read(index->arena.context, path, most_bytes(index), &bytes, &size));
     att_status status = parse(index, path, (const uint8_t *)bytes, size);
     att_free(index->arena.context, bytes);
     if (status != ATT_OK)

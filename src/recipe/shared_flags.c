@@ -258,7 +258,8 @@ const att_flag_group att_recipe_preprocess_group = {"Preprocessing (default: the
 /* --- engine ------------------------------------------------------------------------------------------------------- */
 
 static const att_flag engine_options[] = {
-    {"threads", .kind = ATT_FLAG_INT, .value = "N", .help = "of the engine; 0: one per processor",
+    {"threads", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "of the engine; 0: one per processor, or an equal share for each of several processes on a machine",
      ATT_FLAG_AT(att_recipe_engine, threads), .low = 0, .high = 1024},
     {"backend", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "kernels; ref is the plain reference",
      .choice = choose_backend, ATT_FLAG_AT(att_recipe_engine, backend)},

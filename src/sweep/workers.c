@@ -82,8 +82,24 @@ static run_claim *find_claim(const att_workers *w, const char *name)
     return NULL;
 }
 
+static att_status fail_entry(const att_workers *w, const char *problem)
+{
+    return att_fail(w->context, ATT_ERR_FORMAT,
+                    "%s/%s has an entry %s; if no sweep is at work there, remove this folder", w->plan->folder,
+                    folder_name, problem);
+}
+
+/* A token becomes part of the name of a file. */
+static bool is_token(const char *text)
+{
+    return strlen(text) == ATT_PROCESS_TOKEN - 1 && text[strspn(text, "0123456789abcdef")] == '\0';
+}
+
 static att_status add_member(att_workers *w, const json_t *object)
 {
+    const double lease = json_number_value(json_object_get(object, "lease"));
+    if (!is_token(text_of(object, "by")) || !(lease > 0 && lease <= ATT_SWEEP_MOST_LEASE))
+        return fail_entry(w, "of a worker whose name or lease is damaged");
     if (w->count == w->capacity) {
         const int larger = w->capacity > 0 ? 2 * w->capacity : 8;
         member *grown = att_reallocate(w->context, w->members, (size_t)larger * sizeof *grown);
@@ -93,7 +109,7 @@ static att_status add_member(att_workers *w, const json_t *object)
         w->capacity = larger;
     }
     member *m = &w->members[w->count++];
-    *m = (member){.lease = json_number_value(json_object_get(object, "lease"))};
+    *m = (member){.lease = lease};
     snprintf(m->token, sizeof m->token, "%s", text_of(object, "by"));
     snprintf(m->process.name, sizeof m->process.name, "%s", text_of(object, "name"));
     snprintf(m->process.machine, sizeof m->process.machine, "%s", text_of(object, "machine"));
@@ -180,11 +196,11 @@ static att_status apply(att_workers *w, const json_t *object)
     }
     if (strcmp(event, "join") == 0)
         return add_member(w, object);
-    if (w->count > 0 && apply_event(w, event, object, find_member(w, text_of(object, "by"))))
-        return ATT_OK;
-    return att_fail(w->context, ATT_ERR_FORMAT,
-                    "%s/%s has an entry of an unknown kind; if no sweep is at work there, remove this folder",
-                    w->plan->folder, folder_name);
+    const int by = find_member(w, text_of(object, "by"));
+    /* A process that has not joined yet may declare others dead. */
+    if (by == NOBODY && (strcmp(event, "claim") == 0 || strcmp(event, "record") == 0))
+        return fail_entry(w, "of a worker that has not joined");
+    return apply_event(w, event, object, by) ? ATT_OK : fail_entry(w, "of an unknown kind, perhaps of a newer version");
 }
 
 static att_status fail_lost(att_workers *w)
@@ -204,7 +220,9 @@ static att_status read_entries(att_workers *w)
         ATT_TRY(att_journal_read(w->journal, &text));
         if (!text)
             return w->lost ? fail_lost(w) : ATT_OK;
-        att_status status = att_json_parse(w->context, w->plan->folder, text, strlen(text), &object);
+        char what[ATT_RUN_PATH + sizeof folder_name];
+        snprintf(what, sizeof what, "%s/%s", w->plan->folder, folder_name);
+        att_status status = att_json_parse(w->context, what, text, strlen(text), &object);
         if (status == ATT_OK)
             status = apply(w, object);
         json_decref(object);
@@ -287,6 +305,7 @@ static att_status wait_for_entry(att_workers *w)
 {
     if (!att_journal_exists(w->journal))
         return w->heartbeat ? fail_lost(w) : ATT_OK;
+    ATT_TRY(att_check_stop(w->context, w->plan->folder));
     if (++w->stalls > MOST_STALLS)
         return att_fail(w->context, ATT_ERR_FORMAT,
                         "the last entry of %s/%s is incomplete; if no sweep is at work there, remove this folder",
@@ -350,6 +369,7 @@ att_status att_workers_look(att_workers *w)
     ATT_TRY(read_entries(w));
     for (int dead = find_dead(w); dead != NOBODY && !w->ended; dead = find_dead(w)) {
         bool appended;
+        ATT_TRY(att_check_stop(w->context, w->plan->folder));
         ATT_TRY(append(w, &(entry){.event = "dead", .member = w->members[dead].token}, &appended));
         if (!appended && !att_journal_exists(w->journal))
             return ATT_OK;

@@ -414,14 +414,14 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     ATT_TRY(create_sessions(trainer));
     ATT_TRY(open_loader(trainer));
     ATT_TRY(describe_data(trainer));
-    if (options->output && att_trainer_writes(trainer))
-        ATT_TRY(att_file_make_folders(trainer->context, options->output));
     trainer->state.metric = NAN;
     ATT_TRY(att_history_create(trainer->context, options->checkpoint_hist,
                                !trainer->task->info.metrics[trainer->metric].larger_is_better,
                                &trainer->state.history));
     ATT_TRY(file ? resume(trainer, file) : clear_slots(trainer->context, trainer->run.weights));
-    return att_trainer_compare(trainer);
+    ATT_TRY(att_trainer_compare(trainer));
+    return options->output && att_trainer_writes(trainer) ? att_file_make_folders(trainer->context, options->output)
+                                                          : ATT_OK;
 }
 
 /* As build(), but creates no session, writes no files and reads no weights. */

@@ -5,11 +5,12 @@
 #include "comm/comm.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/random.h"
 #include "graph/graph.h"
 #include "train/metadata.h"
 #include "train/trainer.h"
 
-enum { MOST_LINES = ATT_METADATA_MAX };
+enum { MOST_LINES = ATT_METADATA_MAX, MEASURING = 96 };
 
 bool att_trainer_writes(const att_trainer *trainer)
 {
@@ -39,19 +40,43 @@ static void add_line(void *user, const char *what, const char *value, const char
 /* The number of settings depends on network and task, so these are compared first. */
 static att_status compare_networks(att_trainer *trainer)
 {
+    const att_train_options *options = trainer->options;
     char text[ATT_IDENTITY_TEXT];
     const att_model *model = trainer->run.model;
     att_identity identity = att_model_identity(model);
     ATT_TRY(att_model_identity_text(trainer->context, &identity, text, sizeof text));
-    const att_shared_line lines[] = {{"the network", att_model_name(model)},
-                                     {"the task", att_model_task(model).name},
-                                     {"the network's options", text}};
+    const att_shared_line lines[] = {
+        {"the network", att_model_name(model)},
+        {"the task", att_model_task(model).name},
+        {"the version of attscope", att_version()},
+        {"the precision", att_precision_name(options->precision)},
+        {"whether there are images to evaluate on", trainer->run.data->eval ? "yes" : "no"},
+        {"--sync-bn", options->sync_bn ? "yes" : "no"},
+        {"--skip-corrupt", options->skip_corrupt ? "yes" : "no"},
+        {"the network's options", text}};
     return att_processes_compare(&trainer->processes, lines, sizeof lines / sizeof *lines);
+}
+
+/* The instruments decide which probes the processes exchange. */
+static char *measuring_text(const att_trainer *trainer, char text[MEASURING])
+{
+    const att_train_options *options = trainer->options;
+    uint64_t hash = att_random_hash("");
+    int count = options->measure ? att_measure_count(options->measure) : 0;
+    for (int i = 0; i < count; i++) {
+        const att_measurement m = att_measure_at(options->measure, i);
+        const char *const names[] = {m.instrument, m.node, m.statistic};
+        for (int k = 0; k < 3; k++)
+            hash = att_random_hash_more(hash, names[k] ? names[k] : "", names[k] ? strlen(names[k]) + 1 : 1);
+    }
+    snprintf(text, MEASURING, "%d figures (%016llx), every %lld updates", count, (unsigned long long)hash,
+             (long long)(options->measure ? options->measure_every : 0));
+    return text;
 }
 
 static att_status compare_settings(att_trainer *trainer)
 {
-    char digest[ATT_WEIGHTS_DIGEST], update[24];
+    char digest[ATT_WEIGHTS_DIGEST], update[24], measuring[MEASURING];
     line_list list = {.arena = {.context = trainer->context}};
     ATT_TRY(att_weights_digest(trainer->run.weights, digest));
     snprintf(update, sizeof update, "%lld", (long long)trainer->state.update);
@@ -59,6 +84,7 @@ static att_status compare_settings(att_trainer *trainer)
              NULL);
     att_metadata_each(&trainer->run, add_line, &list);
     add_line(&list, "the number of finished updates", update, NULL);
+    add_line(&list, "what is measured during training (--measure)", measuring_text(trainer, measuring), NULL);
     add_line(&list, "the weights", digest, NULL);
     att_status status = list.failed ? att_fail_memory(trainer->context, sizeof list, "the settings of a training")
                                     : att_processes_compare(&trainer->processes, list.lines, list.count);

@@ -121,6 +121,8 @@ grep -q '"processes": 1,' one.json || fail "the JSON of one process: $(cat one.j
 # shellcheck disable=SC2086
 usage '--mpi: there is no "openmp"; did you mean openmpi?' $tiny --mpi openmp
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Open MPI keeps memory until the process ends.
+sanitized && export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export ATTSCOPE_PLUGINS=$ATT_BUILD/attscope-plugins
 for mpi in openmpi mpich; do
     [ -e "$ATTSCOPE_PLUGINS/$mpi.so" ] && command -v mpirun.$mpi >/dev/null || {

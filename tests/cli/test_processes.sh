@@ -3,6 +3,8 @@
 # process; one message if they fail; what a killed process leaves is resumed.
 . "$(dirname "$0")/lib.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Open MPI keeps memory until the process ends.
+sanitized && export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export ATTSCOPE_PLUGINS=$ATT_BUILD/attscope-plugins
 idx data
 
@@ -105,6 +107,33 @@ SCRIPT
     timeout 60 $(mpirun_of $mpi 2) ./by_rank "$ATTSCOPE" train $residual --experiment alone >stdout 2>stderr &&
         fail "$command_line: exit status 0"
     grep -q "attscope: rank 1 on $(hostname): nowhere does not exist" stderr || fail "$command_line: $(cat stderr)"
+
+    # Also if it cannot load the plugin, so that it is not connected with the others.
+    cat >without_plugin <<'SCRIPT'
+#!/bin/bash
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && export ATTSCOPE_PLUGINS=/nowhere
+exec "$@"
+SCRIPT
+    chmod +x without_plugin
+    command_line="$mpi: rank 1 has no plugin"
+    # shellcheck disable=SC2046,SC2086
+    timeout -k 1 60 $(mpirun_of $mpi 2) ./without_plugin "$ATTSCOPE" train data $residual --experiment alone \
+        >stdout 2>stderr && fail "$command_line: exit status 0"
+    grep -q "attscope: rank 1 on $(hostname): the plugin for $mpi is not installed" stderr ||
+        fail "$command_line: $(cat stderr)"
+
+    # Instruments that differ would exchange different values.
+    cat >measures <<'SCRIPT'
+#!/bin/bash
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && set -- "$@" --measure accuracy
+exec "$@"
+SCRIPT
+    chmod +x measures
+    command_line="$mpi: rank 1 measures"
+    # shellcheck disable=SC2046,SC2086
+    timeout -k 1 60 $(mpirun_of $mpi 2) ./measures "$ATTSCOPE" train data $residual --experiment alone >stdout 2>stderr &&
+        fail "$command_line: exit status 0"
+    says_once 'the processes differ in what is measured during training (--measure)'
 
     # Killed: all end, and a resume with another number of processes gives the bits of an undisturbed training.
     command_line="$mpi: rank 1 is killed"

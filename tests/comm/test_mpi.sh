@@ -2,6 +2,8 @@
 # Every collective call, by processes that mpirun of Open MPI and MPICH start. RANKS: the program tests/comm/ranks.c.
 . "$(dirname "$0")/../cli/lib.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Open MPI keeps memory until the process ends.
+sanitized && export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export ATTSCOPE_PLUGINS=$ATT_BUILD/attscope-plugins
 
 launch() { # MPI COUNT PROGRAM...
