@@ -239,7 +239,7 @@ exec 7>&- 8>&- 9>&-
 # --- a damaged journal, and a lease out of range
 mkdir -p damaged/tiny/.workers && echo '{"event":"dance"}' >damaged/tiny/.workers/00000001
 run 1 sweep tiny.yaml data --seeds 1 --output damaged
-err_has 'damaged/tiny/.workers has an entry of an unknown kind; if no sweep is at work there, remove this folder'
+err_has 'damaged/tiny/.workers has an entry of an unknown kind, perhaps of a newer version; if no sweep is at work there, remove this folder'
 usage '--lease: "0" is not a number from 1 to 86400' sweep tiny.yaml data --lease 0
 
 finish
