@@ -110,24 +110,27 @@ int cli_processes_refuse(cli_app *cli, int code)
 }
 
 /* The launcher may drop what it has not passed on yet when it ends the processes, so it gets a moment. */
-static void abort_all(cli_app *cli, int code)
+static void flush_to_launcher(void)
 {
     const struct timespec moment = {.tv_nsec = 300000000};
     cli_flush();
     nanosleep(&moment, NULL);
+}
+
+static void abort_all(cli_app *cli, int code)
+{
+    flush_to_launcher();
     att_comm_abort(cli->comm, code);
 }
 
 /* Ends a process that is not connected. The launcher of MPICH ends the others only if a process ends by a signal. */
 static void end_unconnected(void)
 {
-    const struct timespec moment = {.tv_nsec = 300000000};
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     if (cli_processes_follows())
         cli_speak_as(att_comm_launched().rank, host);
-    cli_flush();
-    nanosleep(&moment, NULL);
+    flush_to_launcher();
     if (getenv("PMI_SIZE"))
         raise(SIGKILL);
 }

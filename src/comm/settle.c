@@ -1,5 +1,4 @@
 #include <math.h>
-#include <time.h>
 
 #include "comm/comm.h"
 #include "core/clock.h"
@@ -12,7 +11,6 @@ static const double patience_of_rank_0 = 2, patience_of_others = 3.5;
 /* Whether all transfers complete before the deadline. */
 static bool complete(att_comm *comm, att_transfer *transfers, int count, double deadline)
 {
-    const struct timespec pause = {.tv_nsec = 1000000};
     for (int i = 0; i < count;) {
         bool done;
         if (comm->transport->test(comm->state, ATT_COMM_ENDINGS, &transfers[i], &done) != NULL)
@@ -22,7 +20,7 @@ static bool complete(att_comm *comm, att_transfer *transfers, int count, double 
         else if (att_seconds_now() > deadline)
             return false;
         else
-            nanosleep(&pause, NULL);
+            att_sleep(0.001);
     }
     return true;
 }

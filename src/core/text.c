@@ -79,6 +79,11 @@ const char *att_path_last(const char *path)
     return slash ? slash + 1 : path;
 }
 
+bool att_path_is_hidden(const char *path)
+{
+    return *att_path_last(path) == '.';
+}
+
 bool att_text_matches(const char *pattern, const char *text)
 {
     const char *star = NULL, *resume = NULL;

@@ -27,6 +27,8 @@ int att_text_distance(const char *a, const char *b);
 size_t att_text_bom_size(const char *text);
 /* Returns the part of a path after its last slash. */
 ATT_FOR_LAB const char *att_path_last(const char *path);
+/* Whether that part begins with a dot, as the files that macOS puts between those of an archive. */
+bool att_path_is_hidden(const char *path);
 /* Writes a size such as "640 bytes" or "1.5 MiB" to `text` and returns `text`. */
 char *att_size_format(size_t bytes, char *text, size_t size);
 /* Parse the whole string as a number. Return false if other characters follow, or the number is out of range or not

@@ -42,18 +42,23 @@ static bool is_wnid(const char *text, size_t length)
     return true;
 }
 
-/* Returns the number of a validation image that lies in no class folder; 0 for other files. */
-static int64_t image_number(const char *path)
+int64_t att_devkit_image_number(const char *path)
 {
     enum { DIGITS = 8 };
+    const char *last = att_path_last(path), *digits = last + strlen(image_begin);
+    if (strncmp(last, image_begin, strlen(image_begin)) != 0 || strspn(digits, "0123456789") != DIGITS)
+        return 0;
+    return digits[DIGITS] == '.' || digits[DIGITS] == '\0' ? strtoll(digits, NULL, 10) : 0;
+}
+
+/* Returns the number of a validation image that lies in no class folder; 0 for other files. */
+static int64_t unclassed_number(const char *path)
+{
     const char *last = att_path_last(path), *folder = last > path ? last - 1 : last;
     while (folder > path && folder[-1] != '/')
         folder--;
-    if (strncmp(last, image_begin, strlen(image_begin)) != 0 ||
-        is_wnid(folder, last > folder ? (size_t)(last - folder - 1) : 0))
-        return 0;
-    const char *digits = last + strlen(image_begin);
-    return strspn(digits, "0123456789") == DIGITS && digits[DIGITS] == '.' ? strtoll(digits, NULL, 10) : 0;
+    bool has_class = is_wnid(folder, last > folder ? (size_t)(last - folder - 1) : 0);
+    return has_class ? 0 : att_devkit_image_number(path);
 }
 
 static bool same_folder(const char *a, const char *b)
@@ -69,7 +74,7 @@ static int64_t count_images(const att_class_tree *tree)
     int64_t count = 0;
     for (int64_t i = 0; i < tree->images.count; i++) {
         const char *inner = tree->images.files[i].inner;
-        if (image_number(inner) == 0)
+        if (unclassed_number(inner) == 0)
             continue;
         first = first ? first : inner;
         if (!same_folder(first, inner))
@@ -236,7 +241,7 @@ static att_status move_images(devkit *kit, att_class_tree *tree)
     ATT_TRY(read_truth(kit));
     for (int64_t i = 0; i < tree->images.count; i++) {
         att_tree_file *file = &tree->images.files[i];
-        int64_t number = image_number(file->inner);
+        int64_t number = unclassed_number(file->inner);
         if (number > 0)
             ATT_TRY(move_image(kit, tree, number, file));
     }

@@ -17,4 +17,7 @@
  * ERR_IO, ERR_MEMORY. */
 att_status att_devkit_apply(att_class_tree *tree, const att_dataset *dataset);
 
+/* Returns n for a path that ends in "ILSVRC2012_val_<n, eight digits>", with or without an extension; 0 for others. */
+int64_t att_devkit_image_number(const char *path);
+
 #endif

@@ -1,27 +1,15 @@
 #include "data/label_sets.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/text.h"
 #include "data/dataset.h"
+#include "data/devkit.h"
 #include "io/file.h"
 #include "io/json.h"
 
-enum { MOST_BYTES = 64 << 20, DIGITS = 8 };
-
-/* The number in "ILSVRC2012_val_00000001", from 1; 0 if the name has another form. */
-static int64_t number_in(const char *name)
-{
-    static const char prefix[] = "ILSVRC2012_val_";
-    const char *last = att_path_last(name);
-    if (strncmp(last, prefix, strlen(prefix)) != 0)
-        return 0;
-    const char *digits = last + strlen(prefix);
-    size_t length = strspn(digits, "0123456789");
-    return length == DIGITS && (digits[DIGITS] == '.' || digits[DIGITS] == '\0') ? atoll(digits) : 0;
-}
+enum { MOST_BYTES = 64 << 20 };
 
 typedef struct reading {
     att_context *context;
@@ -35,7 +23,7 @@ typedef struct reading {
 static att_status set_of(const reading *r, int64_t image, const json_t **set)
 {
     char name[ATT_DATA_MAX_NAME];
-    int64_t number = number_in(att_dataset_short_name(r->dataset, image, name, sizeof name));
+    int64_t number = att_devkit_image_number(att_dataset_short_name(r->dataset, image, name, sizeof name));
     if (number == 0)
         return att_fail(r->context, ATT_ERR_MISMATCH,
                         "%s: the image %s is not named ILSVRC2012_val_ and eight digits, so its labels are unknown",

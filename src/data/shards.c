@@ -84,12 +84,6 @@ static att_status read_label(const att_archive *archive, att_context *context, i
     return is_bad_file(status) ? ATT_OK : status;
 }
 
-/* Hidden files, such as those that macOS puts between the others, belong to no sample. */
-static bool is_hidden(const char *path)
-{
-    return *att_path_last(path) == '.';
-}
-
 /* The files of a sample; -1: there is none. */
 typedef struct sample_files {
     int64_t image, number, object, end;
@@ -101,7 +95,7 @@ static sample_files find_files(const att_archive *archive, int64_t begin)
     const char *key = NULL;
     for (; found.end < att_archive_count(archive); found.end++) {
         const char *name = att_archive_name(archive, found.end), *kind = kind_of(name);
-        if (is_hidden(name))
+        if (att_path_is_hidden(name))
             continue;
         if (!key)
             key = name;

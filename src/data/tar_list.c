@@ -81,11 +81,6 @@ typedef struct listing {
     bool decided; /* index->shards is */
 } listing;
 
-static bool is_hidden(const char *path)
-{
-    return *att_path_last(path) == '.';
-}
-
 /* Whether the archive has images, and all of them lie in no folder. */
 static bool is_flat(const att_archive *archive)
 {
@@ -140,7 +135,7 @@ static att_status list_inner(listing *it, const att_archive *outer, int64_t file
     name_folder(path, is_flat(inner), inside);
     att_status status = ATT_OK;
     for (int64_t i = 0; status == ATT_OK && i < att_archive_count(inner); i++)
-        if (!is_hidden(att_archive_name(inner, i)))
+        if (!att_path_is_hidden(att_archive_name(inner, i)))
             status = add_file(it, inner, i, inside, -1);
     it->index->skipped += att_archive_skipped(inner);
     att_archive_close(&inner);
@@ -153,7 +148,7 @@ static att_status list_files(listing *it, const att_archive *archive)
     name_folder(it->index->tars[it->tar].name, it->set->class_tars && is_flat(archive), folder);
     for (int64_t i = 0; i < att_archive_count(archive); i++) {
         const char *name = att_archive_name(archive, i);
-        if (is_hidden(name))
+        if (att_path_is_hidden(name))
             continue;
         ATT_TRY(att_tar_named(name) ? list_inner(it, archive, i, folder) : add_file(it, archive, i, folder, -1));
     }

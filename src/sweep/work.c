@@ -1,8 +1,8 @@
 /* Carries out the runs of a sweep as one of its workers. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -194,13 +194,6 @@ static waiting find_waiting(const att_sweep_plan *plan)
     return w;
 }
 
-static void sleep_for(double seconds)
-{
-    const struct timespec pause = {.tv_sec = (time_t)seconds,
-                                   .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
-    nanosleep(&pause, NULL);
-}
-
 /* Sleeps, unless a stop is requested. */
 static att_status pause_for(const att_sweep_plan *plan, double seconds)
 {
@@ -208,7 +201,7 @@ static att_status pause_for(const att_sweep_plan *plan, double seconds)
     for (double slept = 0; slept < seconds; slept += slice) {
         if (att_stop_asked(plan->context))
             return ATT_ERR_STOPPED;
-        sleep_for(seconds - slept < slice ? seconds - slept : slice);
+        att_sleep(seconds - slept < slice ? seconds - slept : slice);
     }
     return att_stop_asked(plan->context) ? ATT_ERR_STOPPED : ATT_OK;
 }

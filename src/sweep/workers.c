@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "io/file.h"
@@ -292,13 +292,6 @@ static att_status make_line(att_workers *w, const entry *e, att_text *line)
     return status;
 }
 
-static void sleep_for(double seconds)
-{
-    const struct timespec pause = {.tv_sec = (time_t)seconds,
-                                   .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
-    nanosleep(&pause, NULL);
-}
-
 /* After an entry that was not appended, although no other one can be read: the journal was removed, because this worker
  * counts as dead; or another entry is being written. */
 static att_status wait_for_entry(att_workers *w)
@@ -310,7 +303,7 @@ static att_status wait_for_entry(att_workers *w)
         return att_fail(w->context, ATT_ERR_FORMAT,
                         "the last entry of %s/%s is incomplete; if no sweep is at work there, remove this folder",
                         w->plan->folder, folder_name);
-    sleep_for(stall);
+    att_sleep(stall);
     return ATT_OK;
 }
 
@@ -458,7 +451,7 @@ static att_status join(att_workers *w)
     for (int i = 0; i < MOST_TRIES && !joined; i++) {
         ATT_TRY(try_to_join(w, path, &joined));
         if (!joined && i > 0)
-            sleep_for(stall);
+            att_sleep(stall);
     }
     if (!joined)
         return att_fail(w->context, ATT_ERR_IO,

@@ -124,11 +124,14 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # Open MPI keeps memory until the process ends.
 sanitized && export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export ATTSCOPE_PLUGINS=$ATT_BUILD/attscope-plugins
+ran=
 for mpi in openmpi mpich; do
+    [ -n "$ran" ] && sanitized && { echo "skipped: bench processes with $mpi: sanitizers have seen another library"; continue; }
     [ -e "$ATTSCOPE_PLUGINS/$mpi.so" ] && command -v mpirun.$mpi >/dev/null || {
         echo "skipped: bench processes with $mpi, which is not installed"
         continue
     }
+    ran=1
     [ $mpi = mpich ] && options= || options='--oversubscribe --bind-to none'
     # shellcheck disable=SC2086
     timeout 300 mpirun.$mpi $options -n 2 "$ATTSCOPE" $tiny --json two.json >stdout 2>stderr ||

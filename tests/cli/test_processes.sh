@@ -61,8 +61,10 @@ for mpi in openmpi mpich; do
         echo "skipped: $mpi is not installed"
         continue
     }
+    [ -n "$ran" ] && sanitized && { echo "skipped: $mpi, sanitizers have seen another library"; continue; }
+    [ -n "$ran" ] || sanitized && counts=2 || counts='2 4'
     ran=1
-    for count in 2 4; do
+    for count in $counts; do
         # shellcheck disable=SC2086
         together 0 $mpi $count train data $network $recipe $flags --experiment "$mpi-$count" --threads 1
         same_files out/one "out/$mpi-$count"

@@ -1,85 +1,14 @@
 /* The database of runs, read with SQLite itself. */
 #include <math.h>
-#include <signal.h>
-#include <sqlite3.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "store/import.h"
-#include "store/run.h"
-
-static const char *database_of(scratch *self)
-{
-    static char path[100];
-    snprintf(path, sizeof path, "%s/runs.sqlite", self->folder);
-    return path;
-}
-
-static att_status try_open(scratch *self, const char *run, const att_store_resume *resume, att_sink *sink)
-{
-    char folder[100];
-    snprintf(folder, sizeof folder, "%s/%s", self->folder, run);
-    const att_store_options options = {.resume = resume, .database = database_of(self)};
-    return att_store_open(self->context, folder, &options, sink);
-}
-
-static att_sink open_run(scratch *self, const char *run, const att_store_resume *resume)
-{
-    att_sink sink;
-    if (try_open(self, run, resume, &sink) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
-    return sink;
-}
-
-/* Returns the rows of a query as text, with "|" between columns and "\n" between rows. */
-static char *ask(scratch *self, const char *sql)
-{
-    sqlite3 *connection;
-    sqlite3_stmt *statement;
-    char *text = calloc(1, 100000), *end = text;
-    assert_int_equal(sqlite3_open(database_of(self), &connection), SQLITE_OK);
-    if (sqlite3_prepare_v2(connection, sql, -1, &statement, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", sql, sqlite3_errmsg(connection));
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        for (int i = 0; i < sqlite3_column_count(statement); i++) {
-            const unsigned char *cell = sqlite3_column_text(statement, i);
-            end += sprintf(end, "%s%s", i ? "|" : "", cell ? (const char *)cell : "NULL");
-        }
-        end += sprintf(end, "\n");
-    }
-    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
-    sqlite3_close(connection);
-    return text;
-}
-
-static void assert_rows(scratch *self, const char *sql, const char *expected)
-{
-    char *rows = ask(self, sql);
-    assert_string_equal(rows, expected);
-    free(rows);
-}
+#include "store/rows.h"
 
 static const char all_rows[] =
     "SELECT folder,model,status,message,settings,started GLOB '20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*Z',"
     "(SELECT group_concat(step||' '||epoch||' '||event||' '||name||' '||value,', ') FROM scalars WHERE run=id),"
     "(SELECT group_concat(source||' '||step||' '||value,', ') FROM measurements WHERE run=id) FROM runs ORDER BY "
     "folder";
-
-static const att_measurement figures[] = {
-    {"entropy", "blocks.3.attn", "mean", "nats", 2, 1.5, 0.25, 3, NULL, 0, 0, false},
-    {"tns", "", "mu unit", "1", -1, INFINITY, NAN, 1, NULL, 0, 0, false},
-};
-
-static void emit_measure(const att_sink *sink, int64_t step)
-{
-    const att_event event = {.kind = ATT_EVENT_MEASURE,
-                             .step = step,
-                             .fields = (const att_event_field[]){{"split", 0, "train"}, {"images", 3, NULL}},
-                             .field_count = 2,
-                             .measurements = figures,
-                             .measurement_count = 2};
-    assert_int_equal(sink->emit(sink->user, &event), ATT_OK);
-}
 
 static void events_become_rows(void **state)
 {
@@ -110,14 +39,6 @@ static void events_become_rows(void **state)
     sink.close(sink.user);
     assert_rows(self, "SELECT folder,status FROM runs ORDER BY folder", "a/b|NULL\nfirst|NULL\n");
     assert_rows(self, "SELECT (SELECT count(*) FROM scalars),(SELECT count(*) FROM measurements)", "0|0\n");
-}
-
-static void emit_measured_run(const att_sink *sink, int64_t step, int64_t until)
-{
-    for (; step < until; step++) {
-        emit_measure(sink, step + 1);
-        emit_run(sink, step, step + 1);
-    }
 }
 
 static void a_resumed_run_has_the_rows_of_one_run(void **state)
@@ -341,157 +262,6 @@ static void measurements_are_matched_by_digests_not_paths(void **state)
     assert_int_equal(count_in(self, previous, "blocks.2"), 1);
 }
 
-/* --- databases from others ---------------------------------------------------------------------------------------- */
-
-static void refuse(scratch *self, att_status expected, const char *part)
-{
-    att_sink sink;
-    assert_int_equal(try_open(self, "run", NULL, &sink), expected);
-    assert_message_has(self, part);
-    assert_message_has(self, "runs.sqlite");
-}
-
-static void write_database(scratch *self, const char *text, size_t size)
-{
-    FILE *file = fopen(database_of(self), "wb");
-    assert_non_null(file);
-    fwrite(text, 1, size, file);
-    fclose(file);
-}
-
-static void run_sql(scratch *self, const char *sql)
-{
-    free(ask(self, sql));
-}
-
-static void foreign_databases_are_refused(void **state)
-{
-    scratch *self = *state;
-    static const char text[] =
-        "this is a diary, and it has been one for years and years and years, as is well known "
-        "to everybody who ever opened it";
-    write_database(self, text, sizeof text);
-    refuse(self, ATT_ERR_FORMAT, "is not an SQLite database");
-    assert_file(database_of(self), text, sizeof text);
-    remove(database_of(self));
-    run_sql(self, "CREATE TABLE diary(day)");
-    refuse(self, ATT_ERR_FORMAT, "another program");
-    assert_rows(self, "PRAGMA journal_mode", "delete\n");
-    run_sql(self, "PRAGMA application_id=1635021939");
-    refuse(self, ATT_ERR_FORMAT, "version 0 of attscope's tables, expected 1");
-    run_sql(self, "PRAGMA user_version=2");
-    refuse(self, ATT_ERR_FORMAT, "version 2");
-    run_sql(self, "PRAGMA user_version=1");
-    refuse(self, ATT_ERR_FORMAT, "does not have the tables of attscope (no such table");
-    remove(database_of(self));
-    mkdir(database_of(self), 0700);
-    refuse(self, ATT_ERR_IO, "could not be written");
-    rmdir(database_of(self));
-}
-
-/* An event is recorded completely or not at all; later events are not affected. */
-static void a_failed_event_leaves_no_rows(void **state)
-{
-    scratch *self = *state;
-    att_sink sink = open_run(self, "run", NULL);
-    emit_begin(&sink);
-    run_sql(self, "CREATE UNIQUE INDEX theirs ON measurements(run, step)");
-    const att_event event = {.kind = ATT_EVENT_MEASURE, .step = 1, .measurements = figures, .measurement_count = 2};
-    assert_int_equal(sink.emit(sink.user, &event), ATT_ERR_FORMAT);
-    assert_message_has(self, "runs.sqlite does not have the tables of attscope");
-    emit_run(&sink, 1, 2);
-    sink.close(sink.user);
-    assert_rows(self, "SELECT (SELECT count(*) FROM measurements),(SELECT count(*) FROM scalars)", "0|1\n");
-}
-
-/* Code in a database file does not run: neither views nor functions in table definitions. */
-static void views_and_functions_of_a_hostile_file_do_not_run(void **state)
-{
-    scratch *self = *state;
-    att_sink sink = open_run(self, "run", NULL);
-    emit_begin(&sink);
-    sink.close(sink.user);
-    run_sql(self, "ALTER TABLE runs RENAME TO theirs");
-    run_sql(self, "CREATE VIEW runs AS SELECT * FROM theirs");
-    refuse(self, ATT_ERR_FORMAT, "access to view \"runs\" prohibited");
-    run_sql(self, "DROP VIEW runs");
-    run_sql(self, "ALTER TABLE theirs RENAME TO runs");
-    run_sql(self, "DROP TABLE scalars");
-    run_sql(self, "CREATE TABLE scalars(run,step,epoch,event,name,value,theirs DEFAULT (load_extension('theirs')))");
-    sink = open_run(self, "run", NULL);
-    emit_begin(&sink);
-    assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"loss", 1, NULL})), ATT_ERR_FORMAT);
-    assert_message_has(self, "unsafe use of load_extension()");
-    sink.close(sink.user);
-}
-
-/* Triggers in a database file do not run. */
-static void triggers_of_a_hostile_file_do_not_run(void **state)
-{
-    scratch *self = *state;
-    att_sink sink = open_run(self, "run", NULL);
-    run_sql(self, "CREATE TRIGGER theirs AFTER INSERT ON scalars BEGIN DELETE FROM scalars; END");
-    emit_begin(&sink);
-    emit_run(&sink, 0, 2);
-    sink.close(sink.user);
-    assert_rows(self, "SELECT count(*) FROM scalars", "2\n");
-}
-
-/* With any part overwritten, the run's records are complete or one message names the fault; nothing crashes. */
-static void a_damaged_database_is_used_or_refused(void **state)
-{
-    scratch *self = *state;
-    att_sink sink = open_run(self, "run", NULL);
-    emit_begin(&sink);
-    emit_measured_run(&sink, 0, 8);
-    sink.close(sink.user);
-    char *whole = malloc(1 << 20);
-    FILE *file = fopen(database_of(self), "rb");
-    size_t size = fread(whole, 1, 1 << 20, file);
-    fclose(file);
-    int refused = 0;
-    for (size_t place = 0; place < size; place += 509) {
-        char *bytes = malloc(size);
-        memcpy(bytes, whole, size);
-        memset(bytes + place, 0x5a, size - place < 64 ? size - place : 64);
-        write_database(self, bytes, size);
-        free(bytes);
-        const att_store_resume resume = {1, 4};
-        att_status status = try_open(self, "run", &resume, &sink);
-        if (status == ATT_OK) {
-            status = emit(&sink, ATT_EVENT_STEP, 1, 5, FIELDS({"loss", 1, NULL}));
-            sink.close(sink.user);
-        }
-        refused += status != ATT_OK;
-        if (status != ATT_OK)
-            assert_message_has(self, "runs.sqlite");
-    }
-    assert_true(refused > 3);
-    free(whole);
-}
-
-static void a_full_disk_leaves_a_sound_database(void **state)
-{
-    scratch *self = *state;
-    struct rlimit before, small;
-    signal(SIGXFSZ, SIG_IGN);
-    att_sink sink = open_run(self, "run", NULL);
-    emit_begin(&sink);
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    small = before;
-    small.rlim_cur = 32768; /* the write-ahead log is larger than all other files here */
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    att_status status = ATT_OK;
-    for (int step = 1; status == ATT_OK && step < 100; step++)
-        status = emit(&sink, ATT_EVENT_STEP, 0, step, FIELDS({"loss", 1, NULL}));
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    signal(SIGXFSZ, SIG_DFL);
-    assert_int_equal(status, ATT_ERR_IO);
-    assert_message_has(self, "runs.sqlite could not be written");
-    sink.close(sink.user);
-    assert_rows(self, "PRAGMA integrity_check", "ok\n");
-}
-
 static att_status open_and_emit(scratch *self)
 {
     att_sink sink;
@@ -514,102 +284,6 @@ static void lack_of_memory_is_reported_without_leaks(void **state)
     assert_survives_lack_of_memory(self, open_and_emit);
     assert_survives_lack_of_memory(self, measure_checkpoint);
     assert_rows(self, "SELECT folder,step FROM runs JOIN measurements ON run=id", "run|3\nrun|3\n");
-}
-
-/* --- several processes -------------------------------------------------------------------------------------------- */
-
-enum { WRITERS = 4, EVENTS = 200 };
-
-static int write_events(const char *folder, const char *database)
-{
-    att_context *context;
-    att_settings settings = att_settings_defaults();
-    settings.threads = 1;
-    att_sink sink;
-    const att_store_options options = {.database = database};
-    if (att_context_create_with(&settings, NULL, &context) != ATT_OK)
-        return 2;
-    att_status status = att_store_open(context, folder, &options, &sink);
-    if (status == ATT_OK)
-        status = emit(&sink, ATT_EVENT_RUN_BEGIN, 0, 0, FIELDS({"model", 0, "vit"}));
-    for (int step = 1; step <= EVENTS && status == ATT_OK; step++)
-        status = emit(&sink, ATT_EVENT_STEP, 0, step, FIELDS({"loss", step, NULL}, {"lr", step, NULL}));
-    if (status != ATT_OK)
-        fprintf(stderr, "%s\n", att_context_message(context));
-    return status != ATT_OK;
-}
-
-static pid_t start_writer(scratch *self, int number)
-{
-    char folder[100];
-    snprintf(folder, sizeof folder, "%s/%d", self->folder, number);
-    pid_t child = fork();
-    if (child == 0)
-        _exit(write_events(folder, database_of(self)));
-    assert_true(child > 0);
-    return child;
-}
-
-static void remove_database(scratch *self)
-{
-    static const char *const endings[] = {"", "-wal", "-shm"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        char file[120];
-        snprintf(file, sizeof file, "%s%s", database_of(self), endings[i]);
-        remove(file);
-    }
-}
-
-/* All processes start at once, without a database. */
-static void write_at_once(scratch *self)
-{
-    pid_t children[WRITERS];
-    for (int i = 0; i < WRITERS; i++)
-        children[i] = start_writer(self, i);
-    for (int i = 0; i < WRITERS; i++) {
-        int status;
-        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
-        assert_int_equal(status, 0);
-    }
-    assert_rows(self, "SELECT folder,count(*),sum(value) FROM runs JOIN scalars ON run=id GROUP BY folder",
-                "0|400|40200.0\n1|400|40200.0\n2|400|40200.0\n3|400|40200.0\n");
-}
-
-static void several_processes_write_at_once(void **state)
-{
-    for (int round = 0; round < 8; round++) {
-        remove_database(*state);
-        write_at_once(*state);
-    }
-}
-
-/* A process killed at any moment: the database has a row for each line of metrics.jsonl, except the one being written,
- * and the training can be resumed. */
-static void a_killed_run_leaves_whole_rows(void **state)
-{
-    scratch *self = *state;
-    for (int round = 0; round < 12; round++) {
-        char sql[160], run[8], file[32];
-        pid_t child = start_writer(self, round);
-        usleep(1500U * (unsigned)round);
-        kill(child, SIGKILL);
-        assert_int_equal(waitpid(child, NULL, 0), child);
-        const att_store_resume end = {0, EVENTS};
-        snprintf(run, sizeof run, "%d", round);
-        snprintf(file, sizeof file, "%d/metrics.jsonl", round);
-        att_sink sink = open_run(self, run, &end);
-        sink.close(sink.user);
-        char *metrics = read_log(self, file);
-        int lines = 0;
-        for (const char *at = metrics; (at = strstr(at, "\"event\":\"step\"")) != NULL; at++)
-            lines++;
-        free(metrics);
-        snprintf(sql, sizeof sql,
-                 "SELECT %d-count(*)/2 BETWEEN 0 AND 1,count(*)%%2 FROM scalars JOIN runs ON run=id WHERE folder='%d'",
-                 lines, round);
-        assert_rows(self, sql, "1|0\n");
-        assert_rows(self, "PRAGMA integrity_check", "ok\n");
-    }
 }
 
 static const char every_row[] =
@@ -700,17 +374,9 @@ int main(void)
         scratch_test(a_measurement_replaces_the_earlier_one_whole),
         scratch_test(other_statistics_of_the_same_checkpoint_stay),
         scratch_test(measurements_are_matched_by_digests_not_paths),
-        scratch_test(foreign_databases_are_refused),
-        scratch_test(triggers_of_a_hostile_file_do_not_run),
-        scratch_test(a_damaged_database_is_used_or_refused),
-        scratch_test(a_full_disk_leaves_a_sound_database),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-        scratch_test(several_processes_write_at_once),
-        scratch_test(a_killed_run_leaves_whole_rows),
         scratch_test(a_resumed_epoch_ends_only_once),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
         scratch_test(a_run_elsewhere_is_known_by_its_whole_path),
-        scratch_test(a_failed_event_leaves_no_rows),
-        scratch_test(views_and_functions_of_a_hostile_file_do_not_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,19 +15,6 @@ static att_train_options training_in(const fixture *f, const char *name, char ou
     return options;
 }
 
-static void assert_same_run(const fixture *f, const char *a, const char *b)
-{
-    static const char *const names[] = {"last", "model_best", "checkpoint-0", "checkpoint-1"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char a_name[64], b_name[64];
-        snprintf(a_name, sizeof a_name, "%s/%s.safetensors", a, names[i]);
-        snprintf(b_name, sizeof b_name, "%s/%s.safetensors", b, names[i]);
-        assert_int_equal(exists(f, a_name), exists(f, b_name));
-        if (exists(f, a_name))
-            assert_same_file(f, a_name, b_name);
-    }
-}
-
 typedef struct stopper {
     int calls_left;
     double epoch_loss[2];

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "comm/transport.h"
+#include "core/clock.h"
 
 typedef struct mpi_channel {
     MPI_Comm comm;
@@ -58,7 +58,7 @@ static void pause_after(double waited, double yielding)
         return;
     }
     sleep = sleep < shortest ? shortest : sleep > longest ? longest : sleep;
-    nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * sleep)}, NULL);
+    att_sleep(sleep);
 }
 
 static const char *complete(mpi_channel *channel, MPI_Request request)
