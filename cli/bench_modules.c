@@ -20,7 +20,7 @@ typedef struct module_case {
 
 static bool fits_blocks(const att_module *module)
 {
-    return module->place == ATT_ON_MAPS;
+    return module->places & ATT_ON_MAPS;
 }
 
 /* Case `index`: --modules if given; else "none", whose result shows the measurement noise, then each module for feature

@@ -10,11 +10,7 @@ typedef struct settings {
 
 static const att_flag_use uses[] = {{&cli_group_output, offsetof(settings, output)}};
 
-static const char *const places[] = {
-#define PLACE_TEXT(name, rank, text) text,
-    ATT_MODULE_PLACE_LIST(PLACE_TEXT)
-#undef PLACE_TEXT
-};
+typedef char places_text[96];
 
 static void print_option(const att_module_option *option)
 {
@@ -30,20 +26,23 @@ static void print_option(const att_module_option *option)
 
 static void print_module(const att_module *module)
 {
-    cli_print("%-6s %-22s  %s\n", module->name, places[module->place], module->meaning);
+    places_text places;
+    cli_print("%-12s  %s\n    on %s\n", module->name, module->meaning,
+              att_module_places_text(module->places, places, sizeof places));
     for (int i = 0; i < module->option_count; i++)
         print_option(&module->options[i]);
 }
 
 static void print_places(void)
 {
+    places_text places;
     for (int f = 0; f < att_model_family_count(); f++) {
         att_family_info family = att_model_family_at(f);
         if (family.hook_count > 0)
             cli_print("\nPlaces in networks of the family \"%s\" (after @; the first is the default):\n", family.name);
         for (int h = 0; h < family.hook_count; h++)
-            cli_print("  @%-14s %-22s  %s\n", family.hooks[h].name, places[family.hooks[h].place],
-                      family.hooks[h].help);
+            cli_print("  @%-17s %-22s  %s\n", family.hooks[h].name,
+                      att_module_places_text(family.hooks[h].place, places, sizeof places), family.hooks[h].help);
     }
 }
 
@@ -55,7 +54,7 @@ static void write_places(att_json_writer *writer, const att_module *module)
     for (int f = 0; f < att_model_family_count(); f++) {
         att_family_info family = att_model_family_at(f);
         for (int h = 0; h < family.hook_count; h++) {
-            if (family.hooks[h].place != module->place)
+            if (!(family.hooks[h].place & module->places))
                 continue;
             att_json_begin_object(writer);
             cli_json_text(writer, "family", family.name);
@@ -88,9 +87,10 @@ static void write_option(att_json_writer *writer, const att_module_option *optio
 
 static void write_module(att_json_writer *writer, const att_module *module)
 {
+    places_text places;
     att_json_begin_object(writer);
     cli_json_text(writer, "module", module->name);
-    cli_json_text(writer, "on", places[module->place]);
+    cli_json_text(writer, "on", att_module_places_text(module->places, places, sizeof places));
     cli_json_text(writer, "summary", module->meaning);
     att_json_key(writer, "options");
     att_json_begin_array(writer);

@@ -1,8 +1,8 @@
 /* Registers a module of the program, adds it to a residual network and to a ViT, runs both, writes their checkpoints,
  * and opens these again.
  *
- * The module multiplies every channel of a residual branch by a learned factor. Tokens are [N, C] and feature maps
- * [h, w, C]; one function serves two descriptors, one for each.
+ * The module multiplies every channel of a residual branch by a learned factor. It works on tokens [N, C] and on
+ * feature maps [h, w, C].
  */
 #include <stdio.h>
 
@@ -10,25 +10,26 @@
 
 enum { INIT }; /* indices of the options */
 
-static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
+static att_value apply(const att_scope *scope, const double *values, const att_module_site *site)
 {
-    (void)identity; /* the value to which the branch will be added */
-    const att_shape shape = att_value_shape(scope->graph, branch);
+    const att_shape shape = att_value_shape(scope->graph, site->branch);
     const int64_t channels = shape.rank > 0 ? shape.dims[shape.rank - 1] : 0; /* rank 0: an earlier operation failed */
     const att_init init = {.rule = ATT_INIT_CONSTANT, .value = values[INIT]};
     att_value factor = att_scope_parameter(scope, "factor", att_shape_of(channels), init, false);
     att_scope_enter(scope); /* name the following nodes by the module */
-    return att_scale(scope->graph, branch, factor);
+    return att_scale(scope->graph, site->branch, factor);
 }
 
-#define STRETCH(of, on)                                                                              \
-    {                                                                                                \
-        .name = of, .meaning = "x <- x (.) factor, a learned factor for each channel", .place = on,  \
-        .scope = "stretch",                                                                          \
-        .options = {[INIT] = {.name = "init", .meaning = "initial factor", .start = 1, .high = 10}}, \
-        .option_count = 1, .parameter = "factor", .apply = apply                                     \
-    }
-static const att_module of_tokens = STRETCH("stretch", ATT_ON_TOKENS), of_maps = STRETCH("stretch2d", ATT_ON_MAPS);
+static const att_module stretch = {
+    .name = "stretch",
+    .meaning = "x <- x (.) factor, a learned factor for each channel",
+    .places = ATT_ON_TOKENS | ATT_ON_MAPS,
+    .scope = "stretch",
+    .options = {[INIT] = {.name = "init", .meaning = "initial factor", .start = 1, .high = 10}},
+    .option_count = 1,
+    .parameter = "factor",
+    .apply = apply,
+};
 
 enum { SIDE = 32 };
 
@@ -65,11 +66,9 @@ int main(void)
     att_context *context = NULL, *other = NULL;
     att_status status = att_context_create(NULL, &context);
     if (status == ATT_OK)
-        status = att_module_register(context, &of_tokens);
+        status = att_module_register(context, &stretch);
     if (status == ATT_OK)
-        status = att_module_register(context, &of_maps);
-    if (status == ATT_OK)
-        status = run(context, "resnet20", "stretch2d@after_branch:layer3:all", path);
+        status = run(context, "resnet20", "stretch@after_branch:layer3:all", path);
     if (status == ATT_OK)
         status = run(context, path, NULL, NULL); /* the file records the modules of its network */
     if (status == ATT_OK)

@@ -45,7 +45,9 @@ ATT_API att_value att_nn_layer_norm(const att_scope *scope, att_value x, double 
 /* Multi-head self-attention: the linear layer qkv, attention (a node with the scope's own path), the linear layer proj.
  * x [N, C] -> [N, C]. */
 typedef struct att_nn_attention_options {
-    int heads; /* must divide C */
+    int heads;
+    int64_t
+        head_width; /* d: qkv.weight is [3 heads d, C], proj.weight [C, heads d]; 0: C / heads, which must be whole */
     bool qkv_bias;
     int prefix, grid_h, grid_w; /* this line and the next: see att_attention_options */
     double step_h, step_w;
@@ -83,10 +85,10 @@ ATT_API att_value att_nn_classifier(const att_scope *scope, att_value x, int64_t
 
 /* --- modules: named changes of residual branches ------------------------------------------------------------------
  *
- * A module changes a residual branch at a place of a network: branch -> apply(branch), with the same shape. It is one
- * descriptor. A program registers its own module:
+ * A module changes a value at a place of a network, usually a residual branch: branch -> apply(branch), with the same
+ * shape. It is one descriptor. A program registers its own module:
  *
- *     static const att_module mine = {.name = "mine", .meaning = "x <- 2 x", .place = ATT_ON_TOKENS, .scope = "mine",
+ *     static const att_module mine = {.name = "mine", .meaning = "x <- 2 x", .places = ATT_ON_TOKENS, .scope = "mine",
  *                                     .apply = apply};
  *     att_module_register(context, &mine);
  *     att_options_set_text(&options, "modules", "mine@after_attn:0-5");
@@ -109,20 +111,41 @@ typedef struct att_module_option {
     bool whole; /* the number must be an integer */
 } att_module_option;
 
-/* The kind of branch that a module changes. X(name, rank, text) */
-#define ATT_MODULE_PLACE_LIST(X) X(TOKENS, 2, "tokens [N, C]") X(MAPS, 3, "feature maps [h, w, C]")
+/* What a module changes: tokens, a feature map, or the output of an attention, beside whose heads it works. Bits, so
+ * that a module can fit several. X(name, bit, rank, text) */
+#define ATT_MODULE_PLACE_LIST(X)            \
+    X(TOKENS, 1, 2, "tokens [N, C]")        \
+    X(MAPS, 2, 3, "feature maps [h, w, C]") \
+    X(HEADS, 4, 2, "heads of attention")
 
 typedef enum att_module_place {
-#define ATT_MODULE_PLACE_ENUM(name, rank, text) ATT_ON_##name,
+#define ATT_MODULE_PLACE_ENUM(name, bit, rank, text) ATT_ON_##name = bit,
     ATT_MODULE_PLACE_LIST(ATT_MODULE_PLACE_ENUM)
 #undef ATT_MODULE_PLACE_ENUM
 } att_module_place;
 
+/* Writes the texts of several places, "tokens [N, C] or feature maps [h, w, C]", and returns `text`. 96 bytes suffice.
+ */
+ATT_API char *att_module_places_text(unsigned places, char *text, size_t size);
+
+/* Where a module is applied. Members that a place does not have are ATT_NONE and 0. */
+typedef struct att_module_site {
+    /* The value to change: inside a residual branch, or, at a place on the stream, the sum of stream and branch. At
+     * ATT_ON_HEADS, the output of the attention. */
+    att_value branch;
+    att_value identity; /* the stream to which the branch is added later; on the stream: the stream before the sum */
+    att_value input;    /* ATT_ON_HEADS: tokens [N, C] that the attention reads, after its norm */
+    int prefix;         /* tokens before those of the grid, the class token first */
+    int grid_h, grid_w; /* the other tokens are this grid, row by row */
+    int heads;          /* ATT_ON_HEADS: H, the heads that the attention has without modules; they are C / H wide */
+    bool qkv_bias;      /* ATT_ON_HEADS: whether queries, keys and values have biases */
+} att_module_site;
+
 typedef struct att_module {
     /* The name that users write: 1 to 23 letters, digits and underscores, the first a letter; not "none". */
     const char *name;
-    const char *meaning;    /* one line, with the source */
-    att_module_place place; /* it can be used at every hook of this place */
+    const char *meaning; /* one line, with the source */
+    unsigned places;     /* the bits of att_module_place that it fits: it can be used at every hook of these places */
     att_module_option options[ATT_MODULE_OPTIONS];
     int option_count;
     /* Name of the module's scope below the branch's scope: "cb"; 1 to 23 letters, digits and underscores, the first a
@@ -138,18 +161,20 @@ typedef struct att_module {
     const char *other_names[ATT_MODULE_OTHER_NAMES][2];
     const char *other_scope, *constant;
     double (*constant_at)(att_shape shape, int64_t e); /* value of element e of `constant`, of shape [C, h, w] */
-    /* Adds the module to the scope's graph and returns the changed branch, with the shape of `branch`; it will be added
-     * to `identity`. scope: the module's own at this place, "blocks.0.mlp.cb". Declare parameters in it
-     * (att_scope_parameter()), and call att_scope_enter() so that nodes are named after the scope. values: one for each
-     * option. Use the operations of attscope/ops.h, which have gradients, and the layers above. The library calls this
-     * once for each place when it builds a network, and on other graphs to compare the shapes of parameters with those
-     * of a file.
+    /* Adds the module to the scope's graph and returns the changed branch, with the shape of site->branch. scope: the
+     * module's own at this place, "blocks.0.mlp.cb". Declare parameters in it (att_scope_parameter()), and call
+     * att_scope_enter() so that nodes are named after the scope. values: one for each option. Use the operations of
+     * attscope/ops.h, which have gradients, and the layers above. The library calls this once for each place when it
+     * builds a network, and on other graphs to compare the shapes of parameters with those of a file.
      *
-     * Report failures with att_graph_fail() and return ATT_NONE. After any failure `branch` is ATT_NONE, which
+     * Report failures with att_graph_fail() and return ATT_NONE. After any failure site->branch is ATT_NONE, which
      * operations accept; its shape then has rank 0. The graph fails with ERR_MISMATCH if the result has another shape
      * than the branch, if a parameter is outside of the scope, or if there are parameters and `parameter` matches none
      * of them. */
-    att_value (*apply)(const att_scope *scope, const double *values, att_value branch, att_value identity);
+    att_value (*apply)(const att_scope *scope, const double *values, const att_module_site *site);
+    /* Returns how many of its heads the attention leaves to the module, which must fit ATT_ON_HEADS: the attention is
+     * then built with that many heads less, of the same width. NULL: none. */
+    int (*replaced_heads)(const double *values);
 } att_module;
 
 /* Registers a module with the context. The descriptor is not copied; it and everything that it points to must outlive
@@ -182,8 +207,8 @@ typedef struct att_module_choice {
 ATT_API att_status att_module_parse(att_context *context, const char *text, att_module_choice *choice);
 /* Applies the choice in its scope below `scope` ("blocks.0.mlp" gives "blocks.0.mlp.cb.weight"). Returns the branch
  * itself if the choice has no module. A branch of the wrong kind fails the graph (ERR_UNSUPPORTED). */
-ATT_API att_value att_module_apply(const att_module_choice *choice, const att_scope *scope, att_value branch,
-                                   att_value identity);
+ATT_API att_value att_module_apply(const att_module_choice *choice, const att_scope *scope,
+                                   const att_module_site *site);
 
 #ifdef __cplusplus
 }

@@ -76,6 +76,8 @@ ATT_API att_value att_prepend_tokens(att_graph *graph, att_value tokens, att_val
 ATT_API att_value att_slice_tokens(att_graph *graph, att_value x, int first, int count);
 /* Mean over the tokens first..N-1 of x [N, C]: y [C]. */
 ATT_API att_value att_token_mean(att_graph *graph, att_value x, int first);
+/* y [count, C]: factor x in every row; x [C] is a sample value. */
+ATT_API att_value att_repeat_tokens(att_graph *graph, att_value x, int count, double factor);
 /* Multi-head softmax attention: o_i = sum_j a_ij v_j, a_i = softmax_j(scale q_i . k_j). The map a is never stored. qkv
  * [N, 3 H d] is the result of one linear layer: q, k, v in this order, each with its heads in order. o [N, H d]. The
  * tokens prefix..N-1 form a grid of grid_h rows and grid_w columns, row by row (0 x 0: no grid). The token in row y and

@@ -5,13 +5,15 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "models/checkpoint.h"
 
-const att_module *att_detected_find(const att_context *context, const char *name, const char *branch)
+const att_module *att_detected_find(const att_context *context, const char *name, const char *branch,
+                                    att_module_place place)
 {
     for (int i = 0; i < att_module_count(context); i++) {
         const att_module *module = att_module_at(context, i);
         char own[128];
-        if (module->parameter && module->place == ATT_ON_TOKENS) {
+        if (module->parameter && (module->places & place)) {
             snprintf(own, sizeof own, "%s.%s.%s", branch, module->scope, module->parameter);
             if (att_text_matches(own, name))
                 return module;
@@ -20,13 +22,13 @@ const att_module *att_detected_find(const att_context *context, const char *name
     return NULL;
 }
 
-bool att_detected_owns(const att_context *context, const char *name, const char *branch)
+bool att_detected_owns(const att_context *context, const char *name, const char *branch, att_module_place place)
 {
     for (int i = 0; i < att_module_count(context); i++) {
         const att_module *module = att_module_at(context, i);
         char scope[128];
         int length = snprintf(scope, sizeof scope, "%s.%s.", branch, module->scope);
-        if (module->parameter && module->place == ATT_ON_TOKENS && strncmp(name, scope, (size_t)length) == 0)
+        if (module->parameter && (module->places & place) && strncmp(name, scope, (size_t)length) == 0)
             return true;
     }
     return false;
@@ -68,7 +70,7 @@ void att_detected_add(const att_context *context, att_detected_modules *detected
 }
 
 int att_detected_sites(const att_block_layout *places, const att_detected_module *detected,
-                       att_module_site sites[ATT_BLOCKS])
+                       att_module_block sites[ATT_BLOCKS])
 {
     int count = 0, total = att_stages_total(&places->stages);
     for (int b = 0; b < total; b++)
@@ -80,11 +82,12 @@ int att_detected_sites(const att_block_layout *places, const att_detected_module
 static att_status write_one(att_context *context, const att_block_layout *places, const att_detected_module *detected,
                             char *text, size_t size)
 {
-    att_module_site sites[ATT_BLOCKS];
+    att_module_block sites[ATT_BLOCKS];
     att_module_places at = {places->file, sites, att_detected_sites(places, detected, sites), places->alias};
     char module[128];
     ATT_TRY(att_module_options_infer(context, &at, detected->module, module, sizeof module));
-    if (att_placed_format(module, places->hooks, detected->hook, detected->at, &places->stages, text, size))
+    if (att_placed_format(detected->module, module, places->hooks, detected->hook, detected->at, &places->stages, text,
+                          size))
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: the list of blocks with modules takes more than %d bytes",
                     att_tensors_path(places->file), ATT_OPTION_TEXT_BYTES - 1);
@@ -112,7 +115,8 @@ att_status att_detected_write(att_context *context, const att_block_layout *plac
 
 typedef struct flat {
     const char *const *branches;
-    int64_t width;
+    const int64_t *widths;
+    int heads;
 } flat;
 
 static int count_below(const att_tensors *file, const char *scope)
@@ -126,22 +130,37 @@ static int count_below(const att_tensors *file, const char *scope)
     return count;
 }
 
+/* Reads how many of its heads an attention lacks, and whether it has biases. */
+static void describe_attention(const att_tensors *file, int heads, att_module_block *site)
+{
+    char name[64];
+    att_shape shape;
+    snprintf(name, sizeof name, "%s.qkv.bias", site->block);
+    site->has_bias = att_checkpoint_has(file, name);
+    snprintf(name, sizeof name, "%s.qkv.weight", site->block);
+    const int64_t *dims = att_checkpoint_dims(file, name, 2, &shape);
+    site->heads = heads;
+    site->replaced_heads = dims ? heads - (int)(dims[0] / 3 * heads / site->channels) : 0;
+}
+
 static void describe_block(const att_block_layout *places, const att_module *module, int hook, int block,
-                           att_module_site *site)
+                           att_module_block *site)
 {
     const flat *f = places->user;
     char scope[128];
+    *site = (att_module_block){.place = places->hooks->items[hook].place, .channels = f->widths[hook]};
     snprintf(site->block, sizeof site->block, "blocks.%d.%s", block, f->branches[hook]);
     snprintf(scope, sizeof scope, "%s.%s", site->block, module->scope);
-    site->channels = f->width;
     site->tensors = count_below(places->file, scope);
+    if (site->place == ATT_ON_HEADS)
+        describe_attention(places->file, f->heads, site);
 }
 
 att_status att_detected_write_blocks(att_context *context, const att_tensors *file, const att_hooks *hooks,
-                                     const char *const *branches, const att_detected_modules *detected,
-                                     att_option_values *found)
+                                     const char *const *branches, const int64_t *widths,
+                                     const att_detected_modules *detected, att_option_values *found)
 {
-    const flat f = {branches, (int64_t)att_options_number(found, "embed_dim", 1)};
+    const flat f = {branches, widths, (int)att_options_number(found, "num_heads", 1)};
     int depth = (int)att_options_number(found, "depth", 1);
     const att_block_layout places = {.file = file,
                                      .hooks = hooks,

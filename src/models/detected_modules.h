@@ -29,30 +29,32 @@ struct att_block_layout {
     att_stages stages;
     att_alias *alias; /* see att_family; NULL: none */
     /* Describes block `block`, counted over the whole network, at a hook. */
-    void (*site)(const att_block_layout *places, const att_module *module, int hook, int block, att_module_site *site);
+    void (*site)(const att_block_layout *places, const att_module *module, int hook, int block, att_module_block *site);
     const void *user;
 };
 
-/* Returns the module (of place ATT_ON_TOKENS) whose parameter is `name`, a name without the block's prefix, of the form
+/* Returns the module of a place whose parameter is `name`, a name without the block's prefix, of the form
  * "<branch>.<scope>.<parameter>"; NULL if there is none. */
-const att_module *att_detected_find(const att_context *context, const char *name, const char *branch);
-/* Returns whether `name`, "<branch>.<scope>.*", lies in the scope of a module of ATT_ON_TOKENS with parameters. */
-bool att_detected_owns(const att_context *context, const char *name, const char *branch);
+const att_module *att_detected_find(const att_context *context, const char *name, const char *branch,
+                                    att_module_place place);
+/* Returns whether `name`, "<branch>.<scope>.*", lies in the scope of a module of the place, with parameters. */
+bool att_detected_owns(const att_context *context, const char *name, const char *branch, att_module_place place);
 /* Adds a module in a block; block < ATT_BLOCKS. */
 void att_detected_add(const att_context *context, att_detected_modules *detected, const att_module *module, int hook,
                       int block);
 /* Describes the blocks that have the module. Returns their number. */
 int att_detected_sites(const att_block_layout *places, const att_detected_module *detected,
-                       att_module_site sites[ATT_BLOCKS]);
+                       att_module_block sites[ATT_BLOCKS]);
 /* Sets the option "modules" if there are any. Tensors do not show the order of two modules at one hook of one block;
  * the order of `attscope modules` is used. Errors: ERR_UNSUPPORTED if the text is too long or there are more than
  * ATT_MOST_MODULES; ERR_MEMORY. */
 att_status att_detected_write(att_context *context, const att_block_layout *places,
                               const att_detected_modules *detected, att_option_values *found);
-/* The same for a family without stages, with blocks called "blocks.3". branches: for each hook, the name of its branch
- * below the block. `found` must have "depth" and "embed_dim", the width of every branch. */
+/* The same for a family without stages, with blocks called "blocks.3". For each hook, branches: the scope below the
+ * block that contains the modules' scopes; widths: the channels of the modules' branch. `found` must have "depth", and
+ * "num_heads" if there are modules of ATT_ON_HEADS. */
 att_status att_detected_write_blocks(att_context *context, const att_tensors *file, const att_hooks *hooks,
-                                     const char *const *branches, const att_detected_modules *detected,
-                                     att_option_values *found);
+                                     const char *const *branches, const int64_t *widths,
+                                     const att_detected_modules *detected, att_option_values *found);
 
 #endif

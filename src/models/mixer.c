@@ -203,6 +203,18 @@ static att_value build_mixing(const att_scope *scope, const mixer_options *o, at
     return transpose(scope, x);
 }
 
+/* Applies the modules of a hook in block `index`. */
+static att_value change(const mixer_options *o, const att_modules *modules, int hook, int index, const att_scope *scope,
+                        att_value branch, att_value identity)
+{
+    const att_module_site site = {.branch = branch,
+                                  .identity = identity,
+                                  .input = ATT_NONE,
+                                  .grid_h = o->img_size[0] / o->patch_size[0],
+                                  .grid_w = o->img_size[1] / o->patch_size[1]};
+    return att_modules_apply(modules, hook, index, scope, &site);
+}
+
 static att_value build_block(const att_scope *block, const mixer_options *o, const att_modules *modules, int index,
                              att_value x)
 {
@@ -210,14 +222,14 @@ static att_value build_block(const att_scope *block, const mixer_options *o, con
     att_scope norm2 = att_scope_in(block, "norm2"), along_channels = att_scope_in(block, "mlp_channels");
     att_value branch = att_nn_layer_norm(&norm1, x, NORM_EPS);
     if (att_modules_any(modules, MIXING, index))
-        branch = att_modules_apply(modules, MIXING, index, &along_tokens, branch, x);
+        branch = change(o, modules, MIXING, index, &along_tokens, branch, x);
     else
         branch = build_mixing(&along_tokens, o, branch);
-    branch = att_modules_apply(modules, AFTER_MIXING, index, &along_tokens, branch, x);
+    branch = change(o, modules, AFTER_MIXING, index, &along_tokens, branch, x);
     x = add_branch(block, o, 1, x, branch);
     branch = att_nn_layer_norm(&norm2, x, NORM_EPS);
     branch = build_mlp(&along_channels, branch, o->embed_dim, att_mlp_hidden(o->embed_dim, o->mlp_ratio));
-    branch = att_modules_apply(modules, AFTER_MLP, index, &along_channels, branch, x);
+    branch = change(o, modules, AFTER_MLP, index, &along_channels, branch, x);
     return add_branch(block, o, 2, x, branch);
 }
 
@@ -308,16 +320,17 @@ static const char *const branches[] = {
 static const att_module *module_at(const att_context *context, const att_tensors *file, int block, const char *rest,
                                    int *hook)
 {
-    const att_module *module = att_detected_find(context, rest, branches[AFTER_MLP]);
+    const att_module *module = att_detected_find(context, rest, branches[AFTER_MLP], ATT_ON_TOKENS);
     char name[NAME_SIZE];
     bool mixes = att_checkpoint_has(file, token_mlp_name(block, name));
     *hook = module ? AFTER_MLP : mixes ? AFTER_MIXING : MIXING;
-    return module ? module : att_detected_find(context, rest, branches[MIXING]);
+    return module ? module : att_detected_find(context, rest, branches[MIXING], ATT_ON_TOKENS);
 }
 
 static bool is_in_module(const att_context *context, const char *rest)
 {
-    return att_detected_owns(context, rest, branches[AFTER_MLP]) || att_detected_owns(context, rest, branches[MIXING]);
+    return att_detected_owns(context, rest, branches[AFTER_MLP], ATT_ON_TOKENS) ||
+           att_detected_owns(context, rest, branches[MIXING], ATT_ON_TOKENS);
 }
 
 static bool mixer_is_added(const att_context *context, const char *name)
@@ -394,7 +407,8 @@ static att_status mixer_recognise(att_context *context, const att_tensors *file,
     att_detected_modules detected = {0};
     ATT_TRY(read_names(context, file, found, &detected));
     ATT_TRY(att_patches_read(context, file, SIGNATURE, found));
-    ATT_TRY(att_detected_write_blocks(context, file, &places, branches, &detected, found));
+    const int64_t width = (int64_t)att_options_number(found, "embed_dim", 1), widths[] = {width, width, width};
+    ATT_TRY(att_detected_write_blocks(context, file, &places, branches, widths, &detected, found));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp_tokens"));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp_channels"));
     read_classes(file, found);

@@ -42,7 +42,7 @@ bool att_module_set_hidden(att_module_choice *choice, int hidden)
 /* --- testing options ---------------------------------------------------------------------------------------------- */
 
 /* Returns the index of a site's tensor for a parameter; -1 if missing. */
-static int tensor_of(const search *s, const att_module_site *site, const char *name)
+static int tensor_of(const search *s, const att_module_block *site, const char *name)
 {
     char full[NAME_BYTES];
     snprintf(full, sizeof full, "%s.%s", site->block, name);
@@ -53,7 +53,7 @@ static int tensor_of(const search *s, const att_module_site *site, const char *n
     return index;
 }
 
-static bool has_parameters(const search *s, const att_module_site *site, const att_graph *graph)
+static bool has_parameters(const search *s, const att_module_block *site, const att_graph *graph)
 {
     for (int i = 0; i < att_graph_parameter_count(graph); i++) {
         att_parameter_info parameter = att_graph_parameter_at(graph, i);
@@ -64,27 +64,36 @@ static bool has_parameters(const search *s, const att_module_site *site, const a
     return att_graph_parameter_count(graph) == site->tensors;
 }
 
+static int replaced_heads(const att_module_choice *choice)
+{
+    return choice->module->replaced_heads ? choice->module->replaced_heads(choice->values) : 0;
+}
+
 /* Builds the module on a small graph and compares its parameters with the file's. Options that cannot be built do not
  * fit. */
-static att_status fits_with(const search *s, const att_module_site *site, const att_module_choice *choice, bool *fits)
+static att_status fits_with(const search *s, const att_module_block *site, const att_module_choice *choice, bool *fits)
 {
     att_graph *graph;
     ATT_TRY(att_graph_create(s->context, ATT_F32, &graph));
-    att_shape shape = choice->module->place == ATT_ON_MAPS ? att_shape_of(MAP_SIDE, MAP_SIDE, site->channels)
-                                                           : att_shape_of(MAP_SIDE * MAP_SIDE, site->channels);
+    att_shape shape = site->place == ATT_ON_MAPS ? att_shape_of(MAP_SIDE, MAP_SIDE, site->channels)
+                                                 : att_shape_of(MAP_SIDE * MAP_SIDE, site->channels);
     att_scope root = att_scope_root(graph);
-    att_value branch = att_graph_input(graph, "branch", ATT_F32, shape);
-    att_value identity = att_graph_input(graph, "identity", ATT_F32, shape);
-    att_module_apply(choice, &root, branch, identity);
+    const att_module_site at = {.branch = att_graph_input(graph, "branch", ATT_F32, shape),
+                                .identity = att_graph_input(graph, "identity", ATT_F32, shape),
+                                .input = att_graph_input(graph, "input", ATT_F32, shape),
+                                .prefix = 1,
+                                .heads = site->heads,
+                                .qkv_bias = site->has_bias};
+    att_module_apply(choice, &root, &at);
     att_status status = att_graph_status(graph);
-    *fits = status == ATT_OK && has_parameters(s, site, graph);
+    *fits = status == ATT_OK && replaced_heads(choice) == site->replaced_heads && has_parameters(s, site, graph);
     att_graph_destroy(&graph);
     return status == ATT_ERR_MEMORY ? status : ATT_OK;
 }
 
 /* If tensor `index` is a layer of the block, returns the number of its outputs, a candidate for the hidden width; else
  * 0. */
-static int64_t width_in(const search *s, const att_module_site *site, int index)
+static int64_t width_in(const search *s, const att_module_block *site, int index)
 {
     att_tensors_info info = att_tensors_at(s->at->file, index);
     size_t length = strlen(site->block);
@@ -93,7 +102,7 @@ static int64_t width_in(const search *s, const att_module_site *site, int index)
 }
 
 /* Collects the candidates for the site's hidden width. Returns their number. */
-static int list_widths(const search *s, const att_module_site *site, int widths[MOST_WIDTHS])
+static int list_widths(const search *s, const att_module_block *site, int widths[MOST_WIDTHS])
 {
     int count = 0, ratio = option_of(s->choice.module, "ratio");
     for (int i = 0; i < att_tensors_count(s->at->file) && count < MOST_WIDTHS; i++) {
@@ -108,7 +117,7 @@ static int list_widths(const search *s, const att_module_site *site, int widths[
 }
 
 /* Finds the hidden width with which the module fits the site. */
-static att_status fits_own(const search *s, const att_module_site *site, int *hidden, bool *fits)
+static att_status fits_own(const search *s, const att_module_block *site, int *hidden, bool *fits)
 {
     int widths[MOST_WIDTHS], count = list_widths(s, site, widths);
     att_module_choice choice = s->choice;
@@ -126,7 +135,7 @@ static att_status fits_all(const search *s, bool *fits)
     int own = 0;
     *fits = true;
     for (int i = 0; i < s->at->count && *fits; i++) {
-        const att_module_site *site = &s->at->sites[i];
+        const att_module_block *site = &s->at->sites[i];
         int *hidden = s->hidden ? &s->hidden[i] : &own;
         ATT_TRY(s->widths_are_free ? fits_own(s, site, hidden, fits) : fits_with(s, site, &s->choice, fits));
     }
@@ -144,9 +153,9 @@ static void add_ratio(search *s, double ratio)
         s->ratios[s->ratio_count++] = ratio;
 }
 
-static const att_module_site *widest_site(const search *s)
+static const att_module_block *widest_site(const search *s)
 {
-    const att_module_site *widest = s->at->sites;
+    const att_module_block *widest = s->at->sites;
     for (int i = 1; i < s->at->count; i++)
         if (s->at->sites[i].channels > widest->channels)
             widest = &s->at->sites[i];
@@ -157,7 +166,7 @@ static const att_module_site *widest_site(const search *s)
  * round widths down or to the nearest, so both neighbouring whole ratios come first, then the exact ratio. */
 static void collect_ratios(search *s)
 {
-    const att_module_site *site = widest_site(s);
+    const att_module_block *site = widest_site(s);
     for (int i = 0; i < att_tensors_count(s->at->file); i++) {
         int64_t width = width_in(s, site, i);
         if (width == 0 || width >= site->channels)

@@ -9,16 +9,20 @@
 typedef bool att_alias(const att_context *context, const char *name, int index, char *other, size_t size);
 
 /* A block that has the module. */
-typedef struct att_module_site {
-    char block[32];   /* the scope that contains the module's: "layer1.0", "blocks.3.mlp" */
-    int64_t channels; /* channels of its branch */
-    int tensors;      /* number of the file's tensors in the module's scope there */
-} att_module_site;
+typedef struct att_module_block {
+    char block[32];         /* the scope that contains the module's: "layer1.0", "blocks.3.mlp" */
+    att_module_place place; /* what it changes there */
+    int64_t channels;       /* channels of its branch */
+    int tensors;            /* number of the file's tensors in the module's scope there */
+    /* ATT_ON_HEADS: heads of the attention without the module, and how many of them the file's attention lacks */
+    int heads, replaced_heads;
+    bool has_bias; /* ATT_ON_HEADS: the attention's queries, keys and values have biases */
+} att_module_block;
 
 /* The blocks of a file that have a module. */
 typedef struct att_module_places {
     const att_tensors *file;
-    const att_module_site *sites;
+    const att_module_block *sites;
     int count;
     att_alias *alias; /* see att_family; NULL: none */
 } att_module_places;

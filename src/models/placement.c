@@ -212,7 +212,7 @@ static const char *hook_name(const void *hooks, int index)
 
 static att_status find_hook(att_context *context, const att_hooks *hooks, const char *name, int *hook)
 {
-    char names[128] = "";
+    char names[256] = "";
     for (int i = 0; i < hooks->count; i++) {
         if (strcmp(hooks->items[i].name, name) == 0) {
             *hook = i;
@@ -231,26 +231,22 @@ static att_status find_hook(att_context *context, const att_hooks *hooks, const 
 static int default_hook(const att_hooks *hooks, const att_module *module)
 {
     for (int i = 0; i < hooks->count; i++)
-        if (module && hooks->items[i].place == module->place)
+        if (module && (hooks->items[i].place & module->places))
             return i;
     return 0;
 }
 
 static att_status check_fit(att_context *context, const att_hooks *hooks, const att_placed_module *placed)
 {
-    static const char *const places[] = {
-#define PLACE_TEXT(name, rank, text) text,
-        ATT_MODULE_PLACE_LIST(PLACE_TEXT)
-#undef PLACE_TEXT
-    };
     const att_module *module = placed->choice.module;
     if (!module)
         return ATT_OK;
     const att_module_hook *hook = &hooks->items[placed->hook];
-    if (module->place == hook->place)
+    if (module->places & hook->place)
         return ATT_OK;
     return att_fail(context, ATT_ERR_ARGUMENT, "%s: module \"%s\" works on %s, and \"@%s\" has %s", KEY, module->name,
-                    places[module->place], hook->name, places[hook->place]);
+                    att_module_places_text(module->places, (char[96]){0}, 96), hook->name,
+                    att_module_places_text(hook->place, (char[96]){0}, 96));
 }
 
 /* Parses "se:ratio=8@after_branch:every:2". Modifies `item`. */
@@ -334,16 +330,16 @@ bool att_modules_find_missing(const att_context *context, const char *text, char
     return false;
 }
 
-bool att_placed_format(const char *module, const att_hooks *hooks, int hook, const bool *chosen,
-                       const att_stages *stages, char *text, size_t size)
+bool att_placed_format(const att_module *module, const char *module_text, const att_hooks *hooks, int hook,
+                       const bool *chosen, const att_stages *stages, char *text, size_t size)
 {
     char places[ATT_OPTION_TEXT_BYTES];
     if (!att_placement_format(chosen, stages, places, sizeof places))
         return false;
     bool everywhere = strcmp(places, "all") == 0;
-    if (everywhere && hook == 0)
-        return snprintf(text, size, "%s", module) < (int)size;
-    return snprintf(text, size, "%s@%s%s%s", module, hooks->items[hook].name, everywhere ? "" : ":",
+    if (everywhere && hook == default_hook(hooks, module))
+        return snprintf(text, size, "%s", module_text) < (int)size;
+    return snprintf(text, size, "%s@%s%s%s", module_text, hooks->items[hook].name, everywhere ? "" : ":",
                     everywhere ? "" : places) < (int)size;
 }
 
@@ -355,9 +351,21 @@ bool att_modules_any(const att_modules *modules, int hook, int block)
     return false;
 }
 
-att_value att_modules_apply(const att_modules *modules, int hook, int block, const att_scope *scope, att_value branch,
-                            att_value identity)
+int att_modules_replaced_heads(const att_modules *modules, int hook, int block)
 {
+    int count = 0;
+    for (int i = 0; i < modules->count; i++) {
+        const att_placed_module *placed = &modules->items[i];
+        if (placed->hook == hook && placed->at[block] && placed->choice.module->replaced_heads)
+            count += placed->choice.module->replaced_heads(placed->choice.values);
+    }
+    return count;
+}
+
+att_value att_modules_apply(const att_modules *modules, int hook, int block, const att_scope *scope,
+                            const att_module_site *at)
+{
+    att_module_site site = *at;
     for (int i = 0; i < modules->count; i++) {
         const att_placed_module *placed = &modules->items[i];
         att_module_choice choice = placed->choice;
@@ -365,9 +373,9 @@ att_value att_modules_apply(const att_modules *modules, int hook, int block, con
             continue;
         if (placed->hidden[block] > 0)
             att_module_set_hidden(&choice, placed->hidden[block]);
-        branch = att_module_apply(&choice, scope, branch, identity);
+        site.branch = att_module_apply(&choice, scope, &site);
     }
-    return branch;
+    return site.branch;
 }
 
 size_t att_placed_module_length(const char *text)

@@ -57,14 +57,17 @@ att_status att_modules_parse(att_context *context, const att_hooks *hooks, const
 /* Writes the first module that the text names and the context lacks to `name`, truncated to `size`; returns false if
  * the context has all of them. */
 bool att_modules_find_missing(const att_context *context, const char *text, char *name, size_t size);
-/* Writes one placed module in its shortest form: "se:ratio=8@after_branch:every:2". Returns false if it does not fit.
- */
-bool att_placed_format(const char *module, const att_hooks *hooks, int hook, const bool *chosen,
-                       const att_stages *stages, char *text, size_t size);
+/* Writes one placed module in its shortest form: "se:ratio=8@after_branch:every:2". module_text: the module with its
+ * options, "se:ratio=8". Returns false if it does not fit. */
+bool att_placed_format(const att_module *module, const char *module_text, const att_hooks *hooks, int hook,
+                       const bool *chosen, const att_stages *stages, char *text, size_t size);
 bool att_modules_any(const att_modules *modules, int hook, int block);
-/* Applies the modules of a hook and block in order; returns the branch itself if there are none. */
-att_value att_modules_apply(const att_modules *modules, int hook, int block, const att_scope *scope, att_value branch,
-                            att_value identity);
+/* Returns how many heads of its attention the modules of a hook and block replace. */
+int att_modules_replaced_heads(const att_modules *modules, int hook, int block);
+/* Applies the modules of a hook and block in order, each to the branch that the one before it made. Returns the branch
+ * itself if there are none. */
+att_value att_modules_apply(const att_modules *modules, int hook, int block, const att_scope *scope,
+                            const att_module_site *at);
 
 /* Returns the number of bytes before "@" in the text of one placed module. */
 size_t att_placed_module_length(const char *text);

@@ -116,7 +116,8 @@ static att_value build_block(const resnet_build *build, const place *at, att_val
 {
     const att_resnet *net = build->net;
     att_value branch = build_branch(build, at, x), identity = build_shortcut(build, at, x);
-    branch = att_modules_apply(&net->modules, ATT_RESNET_AFTER_BRANCH, at->index, &at->scope, branch, identity);
+    const att_module_site site = {.branch = branch, .identity = identity, .input = ATT_NONE};
+    branch = att_modules_apply(&net->modules, ATT_RESNET_AFTER_BRANCH, at->index, &at->scope, &site);
     att_scope drop = att_scope_in(&at->scope, "drop_path"), add = att_scope_in(&at->scope, "add");
     att_scope_enter(&drop);
     branch = att_drop_path(build->graph, branch, drop_path_of(net, at->index));

@@ -96,7 +96,7 @@ static const char *after_scope(const char *name, const char *scope)
 static const char *scope_of(const att_module *module, int i)
 {
     const char *const scopes[] = {module->scope, OTHER_SCOPE, module->other_scope};
-    return module->place == ATT_ON_MAPS && i < COUNT(scopes) ? scopes[i] : NULL;
+    return (module->places & ATT_ON_MAPS) && i < COUNT(scopes) ? scopes[i] : NULL;
 }
 
 /* Returns what follows a scope of the module, and the scope's number in *which; NULL for names outside of its scopes.
@@ -211,7 +211,7 @@ bool att_resnet_alias(const att_context *context, const char *name, int index, c
     snprintf(block, sizeof block, "layer%d.%d", stage, number);
     for (int i = 0; i < att_module_count(context); i++) {
         const att_module *module = att_module_at(context, i);
-        own = module->place == ATT_ON_MAPS ? after_scope(rest, module->scope) : NULL;
+        own = (module->places & ATT_ON_MAPS) ? after_scope(rest, module->scope) : NULL;
         if (own && alias_in_module(module, block, own, &index, other, size))
             return true;
     }
@@ -357,12 +357,13 @@ static int tensors_of(const recognition *s, const att_module *module, const char
 }
 
 static void describe_block(const att_block_layout *places, const att_module *module, int hook, int block,
-                           att_module_site *site)
+                           att_module_block *site)
 {
     (void)hook;
     int stage = 1;
     while (block >= blocks_before(&places->stages, stage + 1))
         stage++;
+    *site = (att_module_block){.place = ATT_ON_MAPS};
     snprintf(site->block, sizeof site->block, "layer%d.%d", stage, block - blocks_before(&places->stages, stage));
     site->channels = channels_of(places->user, site->block);
     site->tensors = tensors_of(places->user, module, site->block);
@@ -471,7 +472,7 @@ att_status att_resnet_fit(att_context *context, const att_tensors *file, void *s
     if (modules.count != 1 || net.modules.count != 1 || placed->choice.module != only->module ||
         memcmp(only->at, placed->at, sizeof placed->at) != 0)
         return ATT_OK;
-    att_module_site sites[ATT_BLOCKS];
+    att_module_block sites[ATT_BLOCKS];
     int hidden[ATT_BLOCKS];
     att_block_layout at = places_of(&s, &stages);
     att_module_places places = {file, sites, att_detected_sites(&at, only, sites), att_resnet_alias};

@@ -139,6 +139,12 @@ static const char *pool_names(int index)
     return index < 2 ? names[index] : NULL;
 }
 
+static const char *extra_layer_names(int index)
+{
+    static const char *const names[] = {"none", "attn", "mlp"};
+    return index < 3 ? names[index] : NULL;
+}
+
 #define VIT(member) ATT_OPTION_AT(att_vit_options, member)
 static const att_option vit_options[] = {
     ATT_SHARED_OPTIONS(att_vit_options),
@@ -163,6 +169,10 @@ static const att_option vit_options[] = {
     {"qkv_bias", .kind = ATT_OPTION_SWITCH, .help = "queries, keys and values with a bias", VIT(qkv_bias)},
     {"init_values", .kind = ATT_OPTION_REAL, .value = "X", .help = "LayerScale with this initial value; 0: none",
      .high = 1e3, .compare_presence = true, VIT(init_values)},
+    {"extra_layer", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "one more residual layer after the last block: attn, or mlp with twice as many hidden channels as a "
+             "token has, which has nearly as many parameters",
+     .choice = extra_layer_names, .differs_as = "the extra layer", VIT(extra_layer)},
     {"file_grid", .kind = ATT_OPTION_SIDES, .low = 1, .high = 65536, .not_compared = true, .internal = true,
      VIT(file_grid)},
 };
@@ -195,6 +205,7 @@ static void vit_defaults(int index, const att_option_values *given, att_option_v
     o.qkv_bias = style->qkv_bias;
     o.init_values = style->init_values;
     snprintf(o.modules, sizeof o.modules, "none");
+    snprintf(o.extra_layer, sizeof o.extra_layer, "none");
     snprintf(o.global_pool, sizeof o.global_pool, "%s", style->global_pool);
     att_options_write(&vit_table, &o, options);
     *preprocess = (att_preprocess){
@@ -210,6 +221,12 @@ static const att_module_hook hooks[] = {
     {"after_mlp", "at the end of a block's MLP branch, before LayerScale and the addition", ATT_ON_TOKENS},
     {"after_attn", "at the end of a block's attention branch, before LayerScale and the addition", ATT_ON_TOKENS},
     {"attn", "in place of a block's attention, after its norm", ATT_ON_TOKENS},
+    {"before_mlp", "at the front of a block's MLP, after its norm", ATT_ON_TOKENS},
+    {"mid_mlp", "on the hidden channels of a block's MLP, after the GELU", ATT_ON_TOKENS},
+    {"before_attn", "before a block's attention, after its norm", ATT_ON_TOKENS},
+    {"stream_after_attn", "on the stream, after the addition of a block's attention branch", ATT_ON_TOKENS},
+    {"stream_after_mlp", "on the stream, after the addition of a block's MLP branch", ATT_ON_TOKENS},
+    {"heads", "beside the heads of a block's attention", ATT_ON_HEADS},
 };
 const att_hooks att_vit_hooks = {hooks, sizeof hooks / sizeof *hooks};
 
@@ -256,6 +273,26 @@ static bool pools_mean(const att_vit_options *o)
     return strcmp(o->global_pool, "avg") == 0;
 }
 
+static att_status check_heads(att_context *context, const att_vit_options *o, const att_modules *modules)
+{
+    for (int b = 0; b < o->depth; b++) {
+        int replaced = att_modules_replaced_heads(modules, ATT_VIT_HEADS, b);
+        if (!att_modules_any(modules, ATT_VIT_HEADS, b))
+            continue;
+        if (att_modules_any(modules, ATT_VIT_ATTN, b))
+            return att_fail(context, ATT_ERR_ARGUMENT,
+                            "modules \"%s\": block %d has a module in place of its attention (@attn), and so no heads "
+                            "beside which another could be (@heads)",
+                            o->modules, b);
+        if (replaced >= o->num_heads)
+            return att_fail(
+                context, ATT_ERR_ARGUMENT,
+                "modules \"%s\": in block %d they replace %d of num_heads %d; at least one head must remain",
+                o->modules, b, replaced, o->num_heads);
+    }
+    return ATT_OK;
+}
+
 static att_status vit_complete(att_context *context, void *options)
 {
     att_vit_options *o = options;
@@ -270,6 +307,7 @@ static att_status vit_complete(att_context *context, void *options)
     att_modules modules;
     const att_stages stages = att_vit_stages(o->depth);
     ATT_TRY(att_modules_parse(context, &att_vit_hooks, &stages, o->modules, &modules));
+    ATT_TRY(check_heads(context, o, &modules));
     if (o->fc_norm == ATT_OPTION_UNSET)
         o->fc_norm = pools_mean(o);
     if (!o->class_token)
@@ -286,54 +324,129 @@ typedef struct vit_build {
     att_scope root;
 } vit_build;
 
-/* Drop path rates rise linearly with depth. */
-static double drop_path_of(const att_vit_options *options, int block)
+/* A block, or the extra layer. */
+typedef struct vit_layer {
+    const vit_build *build;
+    const att_modules *modules;
+    att_scope scope;
+    int index; /* the extra layer counts as block `depth` */
+    int64_t hidden;
+} vit_layer;
+
+static bool has_extra_layer(const att_vit_options *options)
 {
-    return options->depth > 1 ? options->drop_path_rate * block / (options->depth - 1) : 0;
+    return strcmp(options->extra_layer, "none") != 0;
 }
 
-/* identity + drop_path(layer_scale(branch)); half_of_block is 1 or 2. */
-static att_value add_branch(const vit_build *build, const att_scope *block, int index, int half_of_block,
-                            att_value identity, att_value branch)
+/* Drop path rates rise linearly with depth; the last layer has the given rate. */
+static double drop_path_of(const att_vit_options *options, int index)
 {
-    if (build->options->init_values > 0) {
-        att_scope scope = att_scope_in(block, "ls%d", half_of_block);
-        branch = att_nn_layer_scale(&scope, branch, build->options->init_values);
+    int last = options->depth - 1 + has_extra_layer(options);
+    return last > 0 ? options->drop_path_rate * index / last : 0;
+}
+
+static att_module_site site_of(const vit_layer *layer, att_value branch, att_value identity)
+{
+    const att_vit_options *options = layer->build->options;
+    return (att_module_site){.branch = branch,
+                             .identity = identity,
+                             .input = ATT_NONE,
+                             .prefix = options->class_token,
+                             .grid_h = options->img_size[0] / options->patch_size[0],
+                             .grid_w = options->img_size[1] / options->patch_size[1]};
+}
+
+/* Applies the modules of a hook. */
+static att_value change(const vit_layer *layer, int hook, const att_scope *scope, att_value branch, att_value identity)
+{
+    const att_module_site site = site_of(layer, branch, identity);
+    return att_modules_apply(layer->modules, hook, layer->index, scope, &site);
+}
+
+/* identity + drop_path(layer_scale(branch)), then the modules on the stream; half_of_block is 1 or 2. */
+static att_value add_branch(const vit_layer *layer, int half_of_block, int hook, att_value identity, att_value branch)
+{
+    const att_vit_options *options = layer->build->options;
+    att_graph *graph = layer->build->graph;
+    if (options->init_values > 0) {
+        att_scope scope = att_scope_in(&layer->scope, "ls%d", half_of_block);
+        branch = att_nn_layer_scale(&scope, branch, options->init_values);
     }
-    att_scope drop = att_scope_in(block, "drop_path%d", half_of_block);
+    att_scope drop = att_scope_in(&layer->scope, "drop_path%d", half_of_block);
     att_scope_enter(&drop);
-    branch = att_drop_path(build->graph, branch, drop_path_of(build->options, index));
-    att_scope sum = att_scope_in(block, "add%d", half_of_block);
+    branch = att_drop_path(graph, branch, drop_path_of(options, layer->index));
+    att_scope sum = att_scope_in(&layer->scope, "add%d", half_of_block);
     att_scope_enter(&sum);
-    return att_add(build->graph, identity, branch);
+    return change(layer, hook, &sum, att_add(graph, identity, branch), identity);
+}
+
+/* Attention with the modules beside its heads. */
+static att_value build_heads(const vit_layer *layer, const att_scope *scope, att_value x)
+{
+    const att_vit_options *options = layer->build->options;
+    att_module_site site = site_of(layer, ATT_NONE, ATT_NONE);
+    int replaced = att_modules_replaced_heads(layer->modules, ATT_VIT_HEADS, layer->index);
+    att_nn_attention_options attention = {.heads = options->num_heads - replaced,
+                                          .head_width = options->embed_dim / options->num_heads,
+                                          .qkv_bias = options->qkv_bias,
+                                          .prefix = site.prefix,
+                                          .grid_h = site.grid_h,
+                                          .grid_w = site.grid_w,
+                                          .step_h = options->patch_size[0],
+                                          .step_w = options->patch_size[1]};
+    site.branch = att_nn_attention(scope, x, &attention);
+    site.input = x;
+    site.heads = options->num_heads;
+    site.qkv_bias = options->qkv_bias;
+    return att_modules_apply(layer->modules, ATT_VIT_HEADS, layer->index, scope, &site);
+}
+
+static att_value build_attention(const vit_layer *layer, att_value x)
+{
+    att_scope norm = att_scope_in(&layer->scope, "norm1"), attn = att_scope_in(&layer->scope, "attn");
+    att_value branch = change(layer, ATT_VIT_BEFORE_ATTN, &norm, att_nn_layer_norm(&norm, x, NORM_EPS), x);
+    if (att_modules_any(layer->modules, ATT_VIT_ATTN, layer->index))
+        branch = change(layer, ATT_VIT_ATTN, &attn, branch, x);
+    else
+        branch = build_heads(layer, &attn, branch);
+    branch = change(layer, ATT_VIT_AFTER_ATTN, &attn, branch, x);
+    return add_branch(layer, 1, ATT_VIT_STREAM_AFTER_ATTN, x, branch);
+}
+
+static att_value build_mlp(const vit_layer *layer, att_value x)
+{
+    att_scope norm = att_scope_in(&layer->scope, "norm2"), mlp = att_scope_in(&layer->scope, "mlp");
+    att_scope fc1 = att_scope_in(&mlp, "fc1"), act = att_scope_in(&mlp, "act"), fc2 = att_scope_in(&mlp, "fc2");
+    att_value branch = change(layer, ATT_VIT_BEFORE_MLP, &norm, att_nn_layer_norm(&norm, x, NORM_EPS), x);
+    branch = att_gelu(layer->build->graph, att_nn_linear(&fc1, branch, layer->hidden, true));
+    branch = change(layer, ATT_VIT_MID_MLP, &act, branch, x);
+    branch = att_nn_linear(&fc2, branch, layer->build->options->embed_dim, true);
+    branch = change(layer, ATT_VIT_AFTER_MLP, &mlp, branch, x);
+    return add_branch(layer, 2, ATT_VIT_STREAM_AFTER_MLP, x, branch);
 }
 
 static att_value build_block(const vit_build *build, int index, att_value x)
 {
-    const att_vit_options *options = build->options;
-    att_nn_attention_options attention = {.heads = options->num_heads,
-                                          .qkv_bias = options->qkv_bias,
-                                          .prefix = options->class_token,
-                                          .grid_h = options->img_size[0] / options->patch_size[0],
-                                          .grid_w = options->img_size[1] / options->patch_size[1],
-                                          .step_h = options->patch_size[0],
-                                          .step_w = options->patch_size[1]};
-    att_scope block = att_scope_in(&build->root, "blocks.%d", index);
-    att_scope norm1 = att_scope_in(&block, "norm1"), attn = att_scope_in(&block, "attn");
-    att_scope norm2 = att_scope_in(&block, "norm2"), mlp = att_scope_in(&block, "mlp");
+    const vit_layer block = {.build = build,
+                             .modules = &build->modules,
+                             .scope = att_scope_in(&build->root, "blocks.%d", index),
+                             .index = index,
+                             .hidden = att_mlp_hidden(build->options->embed_dim, build->options->mlp_ratio)};
+    return build_mlp(&block, build_attention(&block, x));
+}
 
-    const att_modules *modules = &build->modules;
-    att_value branch = att_nn_layer_norm(&norm1, x, NORM_EPS);
-    if (att_modules_any(modules, ATT_VIT_ATTN, index))
-        branch = att_modules_apply(modules, ATT_VIT_ATTN, index, &attn, branch, x);
-    else
-        branch = att_nn_attention(&attn, branch, &attention);
-    branch = att_modules_apply(modules, ATT_VIT_AFTER_ATTN, index, &attn, branch, x);
-    x = add_branch(build, &block, index, 1, x, branch);
-    branch = att_nn_mlp(&mlp, att_nn_layer_norm(&norm2, x, NORM_EPS),
-                        att_mlp_hidden(options->embed_dim, options->mlp_ratio));
-    branch = att_modules_apply(modules, ATT_VIT_AFTER_MLP, index, &mlp, branch, x);
-    return add_branch(build, &block, index, 2, x, branch);
+/* The layer of the paper's Figure 2: attention has 4 C^2 weights, and so has an MLP with 2 C hidden channels.
+ * (Hyeon-Woo et al., ICCV 2023) */
+static att_value build_extra_layer(const vit_build *build, att_value x)
+{
+    static const att_modules none = {.count = 0};
+    const att_vit_options *options = build->options;
+    const vit_layer layer = {.build = build,
+                             .modules = &none,
+                             .scope = att_scope_in(&build->root, "blocks.%d", options->depth),
+                             .index = options->depth,
+                             .hidden = 2 * (int64_t)options->embed_dim};
+    return strcmp(options->extra_layer, "attn") == 0 ? build_attention(&layer, x) : build_mlp(&layer, x);
 }
 
 static att_value add_positions(const vit_build *build, att_value x, att_value positions)
@@ -409,6 +522,8 @@ static void vit_build_network(att_graph *graph, const void *options, att_feature
     att_value x = build_embedding(&build);
     for (int i = 0; i < build.options->depth; i++)
         x = build_block(&build, i, x);
+    if (has_extra_layer(build.options))
+        x = build_extra_layer(&build, x);
     build_pool(&build, x, features);
 }
 

@@ -12,14 +12,25 @@ typedef struct att_vit_options {
     int class_token, embed_class, qkv_bias;
     int final_norm, fc_norm; /* final_norm: a norm after the last block; fc_norm: that norm comes after the pooling, not
                                 before it */
-    char global_pool[8];
+    char global_pool[8], extra_layer[8];
     int file_grid[2]; /* grid of patches of the file's position embedding; unset if unknown */
 } att_vit_options;
 
 /* The places for modules, in the order of att_vit_hooks. */
-enum { ATT_VIT_AFTER_MLP, ATT_VIT_AFTER_ATTN, ATT_VIT_ATTN, ATT_VIT_HOOKS };
+enum {
+    ATT_VIT_AFTER_MLP,
+    ATT_VIT_AFTER_ATTN,
+    ATT_VIT_ATTN,
+    ATT_VIT_BEFORE_MLP,
+    ATT_VIT_MID_MLP,
+    ATT_VIT_BEFORE_ATTN,
+    ATT_VIT_STREAM_AFTER_ATTN,
+    ATT_VIT_STREAM_AFTER_MLP,
+    ATT_VIT_HEADS,
+    ATT_VIT_HOOKS
+};
 extern const att_hooks att_vit_hooks;
-/* One stage that holds all blocks. */
+/* One stage that holds all blocks; the extra layer is none of them. */
 att_stages att_vit_stages(int depth);
 
 /* att_family.recognise */

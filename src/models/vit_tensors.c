@@ -31,9 +31,11 @@ static const char *const block_names[] = {
 
 /* --- modules ------------------------------------------------------------------------------------------------------ */
 
-/* The branch of each hook, below a block. */
-static const char *const branches[] = {
-    [ATT_VIT_AFTER_MLP] = "mlp", [ATT_VIT_AFTER_ATTN] = "attn", [ATT_VIT_ATTN] = "attn"};
+/* The scope of each hook's modules, below a block. */
+static const char *const branches[ATT_VIT_HOOKS] = {
+    [ATT_VIT_AFTER_MLP] = "mlp",          [ATT_VIT_AFTER_ATTN] = "attn",       [ATT_VIT_ATTN] = "attn",
+    [ATT_VIT_BEFORE_MLP] = "norm2",       [ATT_VIT_MID_MLP] = "mlp.act",       [ATT_VIT_BEFORE_ATTN] = "norm1",
+    [ATT_VIT_STREAM_AFTER_ATTN] = "add1", [ATT_VIT_STREAM_AFTER_MLP] = "add2", [ATT_VIT_HEADS] = "attn"};
 
 static bool has_attention(const att_tensors *file, int block)
 {
@@ -46,18 +48,34 @@ static bool has_attention(const att_tensors *file, int block)
 static const att_module *module_at(const att_context *context, const att_tensors *file, int block, const char *rest,
                                    int *hook)
 {
-    const att_module *module = att_detected_find(context, rest, branches[ATT_VIT_AFTER_MLP]);
-    *hook = ATT_VIT_AFTER_MLP;
-    if (module)
-        return module;
-    *hook = has_attention(file, block) ? ATT_VIT_AFTER_ATTN : ATT_VIT_ATTN;
-    return att_detected_find(context, rest, branches[*hook]);
+    const att_module *module = NULL;
+    for (*hook = 0; *hook < ATT_VIT_HOOKS; ++*hook) {
+        if (*hook == (has_attention(file, block) ? ATT_VIT_ATTN : ATT_VIT_AFTER_ATTN))
+            continue;
+        module = att_detected_find(context, rest, branches[*hook], att_vit_hooks.items[*hook].place);
+        if (module)
+            break;
+    }
+    return module;
 }
 
 static bool is_in_module(const att_context *context, const char *rest)
 {
-    return att_detected_owns(context, rest, branches[ATT_VIT_AFTER_MLP]) ||
-           att_detected_owns(context, rest, branches[ATT_VIT_ATTN]);
+    bool is = false;
+    for (int hook = 0; hook < ATT_VIT_HOOKS; hook++)
+        is = is || att_detected_owns(context, rest, branches[hook], att_vit_hooks.items[hook].place);
+    return is;
+}
+
+static att_status write_modules(att_context *context, const att_tensors *file, const att_detected_modules *detected,
+                                att_option_values *found)
+{
+    int64_t widths[ATT_VIT_HOOKS];
+    int width = (int)att_options_number(found, "embed_dim", 1);
+    for (int hook = 0; hook < ATT_VIT_HOOKS; hook++)
+        widths[hook] = width;
+    widths[ATT_VIT_MID_MLP] = att_mlp_hidden(width, att_options_number(found, "mlp_ratio", 1));
+    return att_detected_write_blocks(context, file, &att_vit_hooks, branches, widths, detected, found);
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
@@ -88,6 +106,54 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
     }
     return foreign ? att_foreign_refuse(context, file, foreign, "plain ViT or DeiT, nor to another network here")
                    : ATT_OK;
+}
+
+static bool has_half(const att_tensors *file, int block, const char *const *scopes)
+{
+    bool has = false;
+    for (int i = 0; i < att_tensors_count(file); i++) {
+        const char *rest;
+        if (att_checkpoint_block(att_tensors_at(file, i).name, "blocks", &rest) != block)
+            continue;
+        for (int s = 0; scopes[s]; s++)
+            has = has || strncmp(rest, scopes[s], strlen(scopes[s])) == 0;
+    }
+    return has;
+}
+
+/* A last block without attention, its norm and its LayerScale, or without those of the MLP, is the extra layer. */
+static void read_extra_layer(const att_tensors *file, att_option_values *found)
+{
+    static const char *const first[] = {"norm1.", "attn.", "ls1.", NULL}, *const second[] = {"norm2.", "mlp.", "ls2.",
+                                                                                             NULL};
+    int last = (int)att_options_number(found, "depth", 0) - 1;
+    bool attends = has_half(file, last, first), has_mlp = has_half(file, last, second);
+    if (last < 1)
+        return;
+    att_options_set_text(found, "extra_layer", attends && has_mlp ? "none" : attends ? "attn" : "mlp");
+    if (!attends || !has_mlp)
+        att_options_set(found, "depth", last);
+}
+
+/* A uniform head shows the width d of a head: an attention that leaves one head to it has C - d inner channels; the
+ * uniform head of another is d wide. */
+static void read_heads(const att_tensors *file, att_option_values *found)
+{
+    int depth = (int)att_options_number(found, "depth", 0);
+    int64_t channels = (int64_t)att_options_number(found, "embed_dim", 1);
+    for (int b = 0; b < depth; b++) {
+        char name[64];
+        att_shape qkv_shape, v_shape;
+        snprintf(name, sizeof name, "blocks.%d.attn.qkv.weight", b);
+        const int64_t *qkv = att_checkpoint_dims(file, name, 2, &qkv_shape);
+        snprintf(name, sizeof name, "blocks.%d.attn.uniform_head.v.weight", b);
+        const int64_t *v = att_checkpoint_dims(file, name, 2, &v_shape);
+        int64_t width = !qkv || !v ? 0 : qkv[0] / 3 < channels ? channels - qkv[0] / 3 : v[0];
+        if (width > 0 && channels % width == 0) {
+            att_options_set(found, "num_heads", (double)(channels / width));
+            return;
+        }
+    }
 }
 
 /* Only a square grid can be inferred from the number of positions. */
@@ -160,10 +226,12 @@ att_status att_vit_recognise(att_context *context, const att_tensors *file, att_
     att_detected_modules detected = {0};
     ATT_TRY(read_names(context, file, found, &detected));
     ATT_TRY(att_patches_read(context, file, "patch_embed.proj.weight", found));
-    ATT_TRY(att_detected_write_blocks(context, file, &att_vit_hooks, branches, &detected, found));
+    read_extra_layer(file, found);
+    read_heads(file, found);
+    read_widths(file, found);
+    ATT_TRY(write_modules(context, file, &detected, found));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp"));
     read_switches(file, found);
-    read_widths(file, found);
     read_grid(file, found);
     return ATT_OK;
 }
@@ -269,7 +337,7 @@ static att_status check_heads(att_context *context, const att_option_sources *u)
 {
     int own = (int)att_options_number(u->own, "embed_dim", 0);
     int width = (int)att_options_number(u->given, "embed_dim", att_options_number(u->found, "embed_dim", own));
-    if (att_options_find(u->given, "num_heads") || width == own)
+    if (att_options_find(u->given, "num_heads") || att_options_find(u->found, "num_heads") || width == own)
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "%s: the tensors are %d wide, %s is %d wide; the tensors do not show the number of heads; "

@@ -33,12 +33,11 @@ static att_value gate_pixels(const att_scope *scope, int kernel, att_value x)
     return att_gates_apply(scope, x, att_gates_norm(&outer, z));
 }
 
-static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
+static att_value apply(const att_scope *scope, const double *values, const att_module_site *site)
 {
-    (void)identity;
     att_scope channel = att_scope_in(scope, "channel"), spatial = att_scope_in(scope, "spatial");
-    branch = gate_channels(&channel, values, branch);
-    return gate_pixels(&spatial, values[KERNEL] > 0 ? 7 : 3, branch);
+    att_value gated = gate_channels(&channel, values, site->branch);
+    return gate_pixels(&spatial, values[KERNEL] > 0 ? 7 : 3, gated);
 }
 
 static const char *const kernels[] = {"3", "7", NULL};
@@ -49,7 +48,7 @@ const att_module att_module_cbam = {
     .name = "cbam",
     .meaning =
         "as se from mean and maximum, then a gate per pixel from a convolution (Woo et al., ECCV 2018; as timm's)",
-    .place = ATT_ON_MAPS,
+    .places = ATT_ON_MAPS,
     .options = {[RATIO] = {.name = "ratio", .meaning = "C over the hidden width", .start = 16, .low = 1, .high = 1024},
                 [KERNEL] = {.name = "kernel",
                             .meaning = "side of the spatial convolution",

@@ -3,13 +3,12 @@
 
 #include "nn/gates.h"
 
-static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
+static att_value apply(const att_scope *scope, const double *values, const att_module_site *site)
 {
-    (void)identity;
     int64_t k = values[0] > 0 ? 1 + 2 * (int64_t)values[0] : 0;
     att_scope_enter(scope);
-    att_value pooled = att_global_mean(scope->graph, branch);
-    return att_gates_apply(scope, branch, att_gates_channel_conv(scope, "conv", pooled, k));
+    att_value pooled = att_global_mean(scope->graph, site->branch);
+    return att_gates_apply(scope, site->branch, att_gates_channel_conv(scope, "conv", pooled, k));
 }
 
 /* The kernel size of choice i > 0 is 1 + 2 i. */
@@ -20,7 +19,7 @@ extern const att_module att_module_eca;
 const att_module att_module_eca = {
     .name = "eca",
     .meaning = "mean, convolution of k channels, sigmoid: a gate per channel (Wang et al., CVPR 2020)",
-    .place = ATT_ON_MAPS,
+    .places = ATT_ON_MAPS,
     .options = {{.name = "k",
                  .meaning =
                      "size of the convolution; auto: floor(log2(C) / 2 + 1 / 2), the next odd number, at least 3",

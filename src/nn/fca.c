@@ -3,17 +3,16 @@
 
 enum { RATIO, SHRINK, HIDDEN };
 
-static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
+static att_value apply(const att_scope *scope, const double *values, const att_module_site *site)
 {
-    (void)identity;
-    int64_t channels = att_width_of(scope, branch);
+    int64_t channels = att_width_of(scope, site->branch);
     att_bottleneck_options options = {.names = {"fc.0", "fc.2"},
                                       .inputs = channels,
                                       .hidden = att_bottleneck_hidden(channels, values[RATIO], 0, values[HIDDEN]),
                                       .outputs = channels};
     att_bottleneck bottleneck = att_bottleneck_declare(scope, &options);
-    att_value pooled = att_gates_dct(scope, branch, values[SHRINK]);
-    return att_gates_apply(scope, branch, att_bottleneck_apply(scope, &bottleneck, pooled));
+    att_value pooled = att_gates_dct(scope, site->branch, values[SHRINK]);
+    return att_gates_apply(scope, site->branch, att_bottleneck_apply(scope, &bottleneck, pooled));
 }
 
 extern const att_module att_module_fca;
@@ -21,7 +20,7 @@ extern const att_module att_module_fca;
 const att_module att_module_fca = {
     .name = "fca",
     .meaning = "as se without biases, each of 16 groups of channels pooled with its own cosine (Qin et al., ICCV 2021)",
-    .place = ATT_ON_MAPS,
+    .places = ATT_ON_MAPS,
     .options = {[RATIO] = {.name = "ratio", .meaning = "C over the hidden width", .start = 16, .low = 1, .high = 1024},
                 [SHRINK] = {.name = "shrink",
                             .meaning = "image size divided by that of the training: maps are averaged to the size that "

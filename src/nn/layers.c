@@ -33,9 +33,9 @@ att_value att_nn_layer_norm(const att_scope *scope, att_value x, double eps)
 
 att_value att_nn_attention(const att_scope *scope, att_value x, const att_nn_attention_options *options)
 {
-    int64_t width = att_width_of(scope, x);
+    int64_t width = att_width_of(scope, x), inner = options->head_width ? options->heads * options->head_width : width;
     att_scope in = att_scope_in(scope, "qkv"), out = att_scope_in(scope, "proj");
-    att_value qkv = att_nn_linear(&in, x, 3 * width, options->qkv_bias);
+    att_value qkv = att_nn_linear(&in, x, 3 * inner, options->qkv_bias);
     att_scope_enter(scope);
     att_attention_options attention = {.heads = options->heads,
                                        .prefix = options->prefix,

@@ -5,6 +5,7 @@
 #define ATT_MODULE_LIST(X) \
     X(cb)                  \
     X(cb_s)                \
+    X(uniform_head)        \
     X(se)                  \
     X(eca)                 \
     X(fca)                 \

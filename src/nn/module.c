@@ -50,7 +50,7 @@ const char *att_module_name(const att_context *context, att_module_place place, 
     if (index == 0)
         return "none";
     for (int i = 0; i < att_module_count(context); i++)
-        if (att_module_at(context, i)->place == place && --index == 0)
+        if ((att_module_at(context, i)->places & place) && --index == 0)
             return att_module_at(context, i)->name;
     return NULL;
 }
@@ -194,16 +194,34 @@ att_status att_module_parse(att_context *context, const char *text, att_module_c
 /* --- applying ------------------------------------------------------------------------------------------------------
  */
 
+char *att_module_places_text(unsigned places, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+#define PLACE_TEXT(name, bit, rank, what)  \
+    if ((places & (bit)) && length < size) \
+        length += (size_t)snprintf(text + length, size - length, "%s%s", length ? " or " : "", what);
+    ATT_MODULE_PLACE_LIST(PLACE_TEXT)
+#undef PLACE_TEXT
+    return text;
+}
+
+/* Returns the places whose values have this rank. */
+static unsigned places_of_rank(int64_t wanted)
+{
+    unsigned places = 0;
+#define PLACE_RANK(name, bit, rank, text) places |= wanted == (rank) ? (bit) : 0;
+    ATT_MODULE_PLACE_LIST(PLACE_RANK)
+#undef PLACE_RANK
+    return places;
+}
+
 static att_value refuse_place(att_graph *graph, const att_module *module, att_shape branch)
 {
-    static const char *const places[] = {
-#define PLACE_TEXT(name, rank, text) text,
-        ATT_MODULE_PLACE_LIST(PLACE_TEXT)
-#undef PLACE_TEXT
-    };
     return att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_UNSUPPORTED,
                                           "module \"%s\" works on %s, and this network's branches are %s", module->name,
-                                          places[module->place], att_shape_format(branch, (char[96]){0}, 96)));
+                                          att_module_places_text(module->places, (char[96]){0}, 96),
+                                          att_shape_format(branch, (char[96]){0}, 96)));
 }
 
 static att_status check_shape(att_graph *graph, const att_module *module, att_shape branch, att_value changed)
@@ -238,23 +256,17 @@ static att_status check_parameters(const att_scope *own, const att_module *modul
                             "module \"%s\" has parameters, and its `parameter` must name one of them", module->name);
 }
 
-att_value att_module_apply(const att_module_choice *choice, const att_scope *scope, att_value branch,
-                           att_value identity)
+att_value att_module_apply(const att_module_choice *choice, const att_scope *scope, const att_module_site *site)
 {
-    static const int ranks[] = {
-#define PLACE_RANK(name, rank, text) rank,
-        ATT_MODULE_PLACE_LIST(PLACE_RANK)
-#undef PLACE_RANK
-    };
     if (!choice->module)
-        return branch;
-    att_shape shape = att_value_shape(scope->graph, branch);
-    if (branch != ATT_NONE && shape.rank != ranks[choice->module->place])
+        return site->branch;
+    att_shape shape = att_value_shape(scope->graph, site->branch);
+    if (site->branch != ATT_NONE && !(choice->module->places & places_of_rank(shape.rank)))
         return refuse_place(scope->graph, choice->module, shape);
     att_graph *graph = scope->graph;
     att_scope own = att_scope_in(scope, "%s", choice->module->scope);
     const int first = att_graph_parameter_count(graph);
-    att_value changed = choice->module->apply(&own, choice->values, branch, identity);
+    att_value changed = choice->module->apply(&own, choice->values, site);
     att_status status = att_graph_status(graph);
     if (status == ATT_OK)
         status = check_shape(graph, choice->module, shape, changed);

@@ -6,6 +6,10 @@
 #include "core/error.h"
 #include "nn/module.h"
 
+#define PLACE_BIT(name, bit, rank, text) | (bit)
+static const unsigned ALL_PLACES = 0 ATT_MODULE_PLACE_LIST(PLACE_BIT);
+#undef PLACE_BIT
+
 static att_status refuse(att_context *context, const att_module *module, const char *what)
 {
     return att_fail(context, ATT_ERR_ARGUMENT, "module \"%s\": %s", module->name, what);
@@ -59,8 +63,12 @@ static att_status check_texts(att_context *context, const att_module *module)
 {
     if (!module->meaning)
         return refuse(context, module, "it has no `meaning`");
-    if (module->place != ATT_ON_TOKENS && module->place != ATT_ON_MAPS)
-        return refuse(context, module, "its `place` is unknown");
+    if (module->places == 0 || (module->places & ~ALL_PLACES))
+        return refuse(context, module,
+                      "its `places` must be one or more of ATT_ON_TOKENS, ATT_ON_MAPS and "
+                      "ATT_ON_HEADS");
+    if (module->replaced_heads && !(module->places & ATT_ON_HEADS))
+        return refuse(context, module, "`replaced_heads` is for modules of ATT_ON_HEADS");
     if (!att_name_is_valid(module->scope))
         return refuse(context, module,
                       "its `scope` must be 1 to 23 letters, digits and underscores, the first a letter");

@@ -5,10 +5,9 @@
 
 enum { RATIO, BIAS, DIVISOR, HIDDEN };
 
-static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
+static att_value apply(const att_scope *scope, const double *values, const att_module_site *site)
 {
-    (void)identity;
-    int64_t channels = att_width_of(scope, branch);
+    int64_t channels = att_width_of(scope, site->branch);
     att_bottleneck_options options = {
         .names = {"fc1", "fc2"},
         .inputs = channels,
@@ -19,8 +18,8 @@ static att_value apply(const att_scope *scope, const double *values, att_value b
     };
     att_bottleneck bottleneck = att_bottleneck_declare(scope, &options);
     att_scope_enter(scope);
-    att_value pooled = att_global_mean(scope->graph, branch);
-    return att_gates_apply(scope, branch, att_bottleneck_apply(scope, &bottleneck, pooled));
+    att_value pooled = att_global_mean(scope->graph, site->branch);
+    return att_gates_apply(scope, site->branch, att_bottleneck_apply(scope, &bottleneck, pooled));
 }
 
 static const char *const no_yes[] = {"0", "1", NULL}, *const divisors[] = {"1", "8", NULL};
@@ -30,7 +29,7 @@ extern const att_module att_module_se;
 const att_module att_module_se = {
     .name = "se",
     .meaning = "mean, C -> C / ratio, ReLU, -> C, sigmoid: a gate per channel (Hu et al., CVPR 2018)",
-    .place = ATT_ON_MAPS,
+    .places = ATT_ON_TOKENS | ATT_ON_MAPS,
     .options =
         {[RATIO] = {.name = "ratio", .meaning = "C over the hidden width", .start = 16, .low = 1, .high = 1024},
          [BIAS] = {.name = "bias", .meaning = "linear layers with a bias", .start = 1, .high = 1, .choices = no_yes},

@@ -4,15 +4,15 @@
 
 #include "nn/gates.h"
 
-static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
+static att_value apply(const att_scope *scope, const double *values, const att_module_site *site)
 {
-    (void)values, (void)identity;
+    (void)values;
     static const att_init zeros = {ATT_INIT_CONSTANT, 0};
-    att_shape shape = att_shape_of(att_width_of(scope, branch), 2);
+    att_shape shape = att_shape_of(att_width_of(scope, site->branch), 2);
     att_value weight = att_scope_parameter(scope, "cfc", shape, zeros, true);
-    att_value style = att_gates_style(scope, branch);
+    att_value style = att_gates_style(scope, site->branch);
     att_value z = att_channel_linear(scope->graph, style, weight);
-    return att_gates_apply(scope, branch, att_gates_norm(scope, z));
+    return att_gates_apply(scope, site->branch, att_gates_norm(scope, z));
 }
 
 extern const att_module att_module_srm;
@@ -20,7 +20,7 @@ extern const att_module att_module_srm;
 const att_module att_module_srm = {
     .name = "srm",
     .meaning = "mean and deviation, weighted per channel, batch norm, sigmoid (Lee et al., ICCV 2019)",
-    .place = ATT_ON_MAPS,
+    .places = ATT_ON_MAPS,
     .scope = "srm",
     .parameter = "cfc",
     .apply = apply,

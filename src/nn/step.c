@@ -159,13 +159,13 @@ static sources gather(const att_scope *scope, const adaptor *by, int input, att_
     return of;
 }
 
-static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
+static att_value apply(const att_scope *scope, const double *values, const att_module_site *site)
 {
     int which = (int)values[ADAPTOR];
     att_scope own = att_scope_in(scope, "%s", adaptor_names[which]);
     att_scope_enter(&own);
-    sources of = gather(&own, &adaptors[which], (int)values[INPUT], identity, branch);
-    return att_gates_apply(scope, branch, adaptors[which].mix(&own, &of, values));
+    sources of = gather(&own, &adaptors[which], (int)values[INPUT], site->identity, site->branch);
+    return att_gates_apply(scope, site->branch, adaptors[which].mix(&own, &of, values));
 }
 
 extern const att_module att_module_step;
@@ -174,7 +174,7 @@ const att_module att_module_step = {
     .name = "step",
     .meaning =
         "StepNet: step size F(x + f, x) per channel, f the branch (Huang et al., ICCV 2023; F is our interpretation)",
-    .place = ATT_ON_MAPS,
+    .places = ATT_ON_MAPS,
     .options =
         {[ADAPTOR] = {.name = "adaptor",
                       .meaning =

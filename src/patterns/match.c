@@ -24,7 +24,7 @@ bool att_match_norm(const att_graph *graph, att_value value, att_node *norm)
 static bool match_broadcast(const att_graph *graph, att_value value, att_value *pooled)
 {
     const att_node *producer = att_match(graph, value, &att_op_token_mean_grad);
-    if (!producer || ATT_ATTRS(producer, mean)->first != 0)
+    if (!producer || ATT_ATTRS(producer, mean)->first != 0 || ATT_ATTRS(producer, mean)->factor != 1)
         return false;
     *pooled = producer->in[0];
     return true;

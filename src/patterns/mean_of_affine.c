@@ -12,7 +12,7 @@ enum { AFFINE_X, AFFINE_MATRIX };
 static bool apply(att_graph *graph, const att_node *node, att_value *replacements)
 {
     const att_node *affine = att_match(graph, node->in[0], &att_op_affine);
-    if (node->op != &att_op_token_mean || !affine)
+    if (node->op != &att_op_token_mean || ATT_ATTRS(node, mean)->factor != 1 || !affine)
         return false;
     att_value x = affine->in[AFFINE_X], matrix = affine->in[AFFINE_MATRIX];
     replacements[0] = att_emit_affine(graph, att_emit(graph, "token_mean", node->attrs, &x, 1, NULL), matrix);

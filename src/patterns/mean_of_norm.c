@@ -10,7 +10,8 @@
 static bool apply(att_graph *graph, const att_node *node, att_value *replacements)
 {
     att_node norm;
-    if (node->op != &att_op_token_mean || !att_match_norm(graph, node->in[0], &norm))
+    if (node->op != &att_op_token_mean || ATT_ATTRS(node, mean)->factor != 1 ||
+        !att_match_norm(graph, node->in[0], &norm))
         return false;
     att_value mean = att_token_mean(graph, norm.in[NORMALIZE_X], ATT_ATTRS(node, mean)->first);
     att_value in[] = {mean, norm.in[NORMALIZE_STATS], norm.in[NORMALIZE_GAMMA], norm.in[NORMALIZE_BETA]};

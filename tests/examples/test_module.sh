@@ -6,8 +6,8 @@ ATTSCOPE=$ATT_BUILD/examples/module
 run 0
 sed -n 's/: first logit -*[0-9.]*$//p' stdout >networks
 diff networks - <<'TEXT' || fail 'the networks differ'
-resnet20, stretch2d@after_branch:layer3:all
-resnet20, stretch2d@after_branch:layer3:all
+resnet20, stretch@after_branch:layer3:all
+resnet20, stretch@after_branch:layer3:all
 vit_tiny_patch16_224, stretch:init=0.5@after_attn:0-5+cb
 vit_tiny_patch16_224, stretch:init=0.5@after_attn:0-5+cb
 TEXT

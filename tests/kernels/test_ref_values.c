@@ -166,7 +166,7 @@ static void the_mean_leaves_out_prefix_tokens(void **state)
 {
     (void)state;
     const double x[] = {100, 100, 1, 2, 3, 6}, dy[] = {1, -4};
-    const att_mean_attrs attrs = {.first = 1, .total = 3};
+    const att_mean_attrs attrs = {.first = 1, .total = 3, .factor = 1};
     double y[2], dx[6];
     DIRECT("token_mean", &attrs, 1, OUTPUTS(y), SAMPLE(x, 3, 2));
     CLOSE(y, 0, 2, 4);

@@ -199,7 +199,7 @@ static void a_guess_is_no_step(void **state)
         snprintf(name, sizeof name, "f%d", t);
         att_value f = att_graph_input(b->graph, name, ATT_F32, shape);
         att_scope block = att_scope_in(&root, "blocks.%d", t), add = att_scope_in(&block, "add");
-        f = att_module_apply(&step, &block, f, x);
+        f = att_module_apply(&step, &block, &(att_module_site){.branch = f, .identity = x});
         att_scope_enter(&add);
         x = att_add(b->graph, x, f);
         for (int i = 0; i < MAP; i++)

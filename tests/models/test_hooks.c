@@ -71,13 +71,13 @@ static void files_are_identified(void **state)
 static void all_tensors_of_a_module_are_its_own(void **state)
 {
     (void)state;
-    assert_string_equal(att_detected_find(NULL, "mlp.cb.weight", "mlp")->name, "cb_s");
-    assert_null(att_detected_find(NULL, "mlp.cb.bias", "mlp"));
-    assert_true(att_detected_owns(NULL, "mlp.cb.weight", "mlp"));
-    assert_true(att_detected_owns(NULL, "mlp.cb.bias", "mlp"));
-    assert_false(att_detected_owns(NULL, "mlp.cb.weight", "attn"));
-    assert_false(att_detected_owns(NULL, "mlp.cbs.weight", "mlp"));
-    assert_false(att_detected_owns(NULL, "mlp.se.fc1.weight", "mlp")); /* a module of feature maps */
+    assert_string_equal(att_detected_find(NULL, "mlp.cb.weight", "mlp", ATT_ON_TOKENS)->name, "cb_s");
+    assert_null(att_detected_find(NULL, "mlp.cb.bias", "mlp", ATT_ON_TOKENS));
+    assert_true(att_detected_owns(NULL, "mlp.cb.weight", "mlp", ATT_ON_TOKENS));
+    assert_true(att_detected_owns(NULL, "mlp.cb.bias", "mlp", ATT_ON_TOKENS));
+    assert_false(att_detected_owns(NULL, "mlp.cb.weight", "attn", ATT_ON_TOKENS));
+    assert_false(att_detected_owns(NULL, "mlp.cbs.weight", "mlp", ATT_ON_TOKENS));
+    assert_false(att_detected_owns(NULL, "mlp.srm.cfc", "mlp", ATT_ON_TOKENS)); /* a module of feature maps */
 }
 
 /* Modules are listed by hook, and at one hook in the order of the module list. A file with more than four modules is
@@ -200,7 +200,7 @@ static void wrong_placements_are_refused(void **state)
     const place *p = *state;
     static const char *const wrong[][2] = {
         {"cb_s@after_mpl", "did you mean \"@after_mlp\"?"},
-        {"cb_s@nowhere", "only after_mlp, after_attn, attn"},
+        {"cb_s@nowhere", "only after_mlp, after_attn, attn, before_mlp, mid_mlp"},
         {"cbs", "did you mean \"cb\"?"},
         {"cb_s@after_mlp:3", "there is no block 3; the network has blocks 0 to 2"},
         {"cb+none", "\"none\" cannot be combined"},

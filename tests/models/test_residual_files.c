@@ -106,7 +106,7 @@ static void ratios_beyond_the_eighth_are_left_out(void **state)
     CHECK(p->context, att_module_parse(p->context, "se", &se));
     for (int before = 0; before < 10; before++) {
         tensors t = {0};
-        att_module_site site = {.block = "layer1.0", .channels = 240, .tensors = 4};
+        att_module_block site = {.block = "layer1.0", .place = ATT_ON_MAPS, .channels = 240, .tensors = 4};
         char name[10][32], text[64];
         for (int i = 0; i < 10; i++) {
             snprintf(name[i], sizeof name[i], "layer1.0.%s%d.weight", i < before ? "before" : "then", i);

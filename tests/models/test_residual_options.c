@@ -67,9 +67,9 @@ static void contradicting_options_are_refused(void **state)
     o = att_options_none(), att_options_set(&o, "patch_size", 16);
     cannot_be_built(p, "resnet50", &o,
                     "patch_size is an option of the families \"vit\" and \"mixer\", not of \"resnet\"");
-    o = att_options_none(), att_options_set_text(&o, "attn", "se");
+    o = att_options_none(), att_options_set_text(&o, "attn", "srm");
     cannot_be_built(p, "vit_tiny_patch16_224", &o,
-                    "module \"se\" works on feature maps [h, w, C], and \"@after_mlp\" has tokens [N, C]");
+                    "module \"srm\" works on feature maps [h, w, C], and \"@after_mlp\" has tokens [N, C]");
     o = att_options_none(), att_options_set_text(&o, "shortcut", "B");
     cannot_be_built(p, "resnet50", &o, "shortcut must be one of \"conv\", \"avg_conv\", \"pad\", not \"B\"");
 }

@@ -7,38 +7,44 @@
 enum { FACTOR, MODE };
 static const char *const modes[] = {"once", "twice", NULL};
 
-static att_value stretch(const att_scope *scope, const double *values, att_value branch, att_value identity)
+static att_value stretch(const att_scope *scope, const double *values, const att_module_site *site)
 {
-    (void)identity;
-    att_shape shape = att_value_shape(scope->graph, branch);
+    att_shape shape = att_value_shape(scope->graph, site->branch);
     att_init init = {.rule = ATT_INIT_CONSTANT, .value = values[FACTOR]};
     int64_t width = shape.rank > 0 ? shape.dims[shape.rank - 1] : 0;
     att_value gamma = att_scope_parameter(scope, "gamma", att_shape_of(width), init, false);
     att_scope_enter(scope);
+    att_value stretched = site->branch;
     for (int i = 0; i <= (int)values[MODE]; i++)
-        branch = att_scale(scope->graph, branch, gamma);
-    return branch;
+        stretched = att_scale(scope->graph, stretched, gamma);
+    return stretched;
 }
 
-static att_value drop_tokens(const att_scope *scope, const double *values, att_value branch, att_value identity)
+static int two(const double *values)
 {
-    (void)values, (void)identity;
-    return att_slice_tokens(scope->graph, branch, 0, 1);
+    (void)values;
+    return 2;
 }
 
-static att_value give_up(const att_scope *scope, const double *values, att_value branch, att_value identity)
+static att_value drop_tokens(const att_scope *scope, const double *values, const att_module_site *site)
 {
-    (void)values, (void)branch, (void)identity;
+    (void)values;
+    return att_slice_tokens(scope->graph, site->branch, 0, 1);
+}
+
+static att_value give_up(const att_scope *scope, const double *values, const att_module_site *site)
+{
+    (void)values, (void)site;
     return att_graph_fail(scope->graph,
                           att_fail(att_graph_context(scope->graph), ATT_ERR_UNSUPPORTED, "not in %s", scope->path));
 }
 
-static att_value stray(const att_scope *scope, const double *values, att_value branch, att_value identity)
+static att_value stray(const att_scope *scope, const double *values, const att_module_site *site)
 {
-    (void)values, (void)identity;
+    (void)values;
     att_scope root = att_scope_root(scope->graph);
     att_value gamma = att_scope_parameter(&root, "gamma", att_shape_of(16), (att_init){0}, false);
-    return att_scale(scope->graph, branch, gamma);
+    return att_scale(scope->graph, site->branch, gamma);
 }
 
 #define STRETCH                                                                                                   \
@@ -48,13 +54,22 @@ static att_value stray(const att_scope *scope, const double *values, att_value b
         [MODE] = {.name = "mode", .meaning = "how often", .high = 1, .choices = modes},                           \
     }
 static const att_module
-    of_tokens = {.name = "stretch", .place = ATT_ON_TOKENS, STRETCH},
-    of_maps = {.name = "stretch2d", .place = ATT_ON_MAPS, .other_scope = "STRETCH", STRETCH},
-    shortening = {.name = "shorten", .meaning = "x <- x[0]", .scope = "shorten", .apply = drop_tokens},
-    giving_up = {.name = "giving_up", .meaning = "none", .scope = "none", .apply = give_up},
-    straying = {.name = "stray", .meaning = "none", .scope = "stray", .apply = stray},
-    nameless = {.name = "nameless", .meaning = "none", .scope = "nameless", .apply = stretch},
-    misnamed = {.name = "misnamed", .meaning = "none", .scope = "misnamed", .parameter = "beta", .apply = stretch};
+    of_tokens = {.name = "stretch", .places = ATT_ON_TOKENS, STRETCH},
+    of_maps = {.name = "stretch2d", .places = ATT_ON_MAPS, .other_scope = "STRETCH", STRETCH},
+    shortening = {.name = "shorten",
+                  .meaning = "x <- x[0]",
+                  .scope = "shorten",
+                  .places = ATT_ON_TOKENS,
+                  .apply = drop_tokens},
+    giving_up = {.name = "giving_up", .meaning = "none", .scope = "none", .places = ATT_ON_TOKENS, .apply = give_up},
+    straying = {.name = "stray", .meaning = "none", .scope = "stray", .places = ATT_ON_TOKENS, .apply = stray},
+    nameless = {.name = "nameless", .meaning = "none", .scope = "nameless", .places = ATT_ON_TOKENS, .apply = stretch},
+    misnamed = {.name = "misnamed",
+                .meaning = "none",
+                .scope = "misnamed",
+                .places = ATT_ON_TOKENS,
+                .parameter = "beta",
+                .apply = stretch};
 
 static void descriptors_of_modules_are_checked(void **state)
 {
@@ -65,32 +80,50 @@ static void descriptors_of_modules_are_checked(void **state)
         att_module module;
         const char *message;
     } wrong[] = {
-        {{.meaning = "m", .scope = "s", .apply = stretch}, "this module has no name"},
-        {{.name = "", .meaning = "m", .scope = "s", .apply = stretch}, "a name must be"},
-        {{.name = "two words", .meaning = "m", .scope = "s", .apply = stretch}, "module \"two words\": a name must be"},
-        {{.name = "a:b", .meaning = "m", .scope = "s", .apply = stretch}, "a name must be"},
-        {{.name = "a@b", .meaning = "m", .scope = "s", .apply = stretch}, "a name must be"},
-        {{.name = "a+b", .meaning = "m", .scope = "s", .apply = stretch}, "a name must be"},
-        {{.name = "3d", .meaning = "m", .scope = "s", .apply = stretch}, "a name must be"},
-        {{.name = "twenty_four_letters_long", .meaning = "m", .scope = "s", .apply = stretch},
+        {{.meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "this module has no name"},
+        {{.name = "", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "a name must be"},
+        {{.name = "two words", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch},
+         "module \"two words\": a name must be"},
+        {{.name = "a:b", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "a name must be"},
+        {{.name = "a@b", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "a name must be"},
+        {{.name = "a+b", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "a name must be"},
+        {{.name = "3d", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "a name must be"},
+        {{.name = "twenty_four_letters_long", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch},
          "a name must be 1 to 23"},
-        {{.name = "none", .meaning = "m", .scope = "s", .apply = stretch}, "this name is reserved"},
-        {{.name = "se", .meaning = "m", .scope = "s", .apply = stretch}, "module \"se\": this name is in use"},
-        {{.name = "mine", .scope = "s", .apply = stretch}, "it has no `meaning`"},
-        {{.name = "mine", .meaning = "m", .apply = stretch}, "its `scope` must be"},
-        {{.name = "mine", .meaning = "m", .scope = "a.b", .apply = stretch}, "its `scope` must be"},
-        {{.name = "mine", .meaning = "m", .scope = "s"}, "module \"mine\": it has no function `apply`"},
-        {{.name = "mine", .meaning = "m", .scope = "s", .place = (att_module_place)7, .apply = stretch}, "`place`"},
-        {{.name = "mine", .meaning = "m", .scope = "s", .parameter = "", .apply = stretch}, "`parameter` is empty"},
-        {{.name = "mine", .meaning = "m", .scope = "s", .other_names = {{"a", NULL}}, .apply = stretch}, "pairs"},
-        {{.name = "mine", .meaning = "m", .scope = "s", .constant = "c", .apply = stretch}, "belong together"},
-        {{.name = "mine", .meaning = "m", .scope = "s", .option_count = 5, .apply = stretch}, "0..4"},
-        {{.name = "mine", .meaning = "m", .scope = "s", .option_count = -1, .apply = stretch}, "0..4"},
-        {{.name = "mine", .meaning = "m", .scope = "s", .option_count = 1, .apply = stretch},
+        {{.name = "none", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch},
+         "this name is reserved"},
+        {{.name = "se", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch},
+         "module \"se\": this name is in use"},
+        {{.name = "mine", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "it has no `meaning`"},
+        {{.name = "mine", .meaning = "m", .places = ATT_ON_TOKENS, .apply = stretch}, "its `scope` must be"},
+        {{.name = "mine", .meaning = "m", .scope = "a.b", .places = ATT_ON_TOKENS, .apply = stretch},
+         "its `scope` must be"},
+        {{.name = "mine", .meaning = "m", .places = ATT_ON_TOKENS, .scope = "s"},
+         "module \"mine\": it has no function `apply`"},
+        {{.name = "mine", .meaning = "m", .scope = "s", .places = 8, .apply = stretch}, "`places`"},
+        {{.name = "mine", .meaning = "m", .scope = "s", .apply = stretch}, "`places`"},
+        {{.name = "mine", .meaning = "m", .scope = "s", .places = ATT_ON_MAPS, .replaced_heads = two}, "ATT_ON_HEADS"},
+        {{.name = "mine", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .parameter = "", .apply = stretch},
+         "`parameter` is empty"},
+        {{.name = "mine",
+          .meaning = "m",
+          .scope = "s",
+          .places = ATT_ON_TOKENS,
+          .other_names = {{"a", NULL}},
+          .apply = stretch},
+         "pairs"},
+        {{.name = "mine", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .constant = "c", .apply = stretch},
+         "belong together"},
+        {{.name = "mine", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .option_count = 5, .apply = stretch},
+         "0..4"},
+        {{.name = "mine", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .option_count = -1, .apply = stretch},
+         "0..4"},
+        {{.name = "mine", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .option_count = 1, .apply = stretch},
          "each option needs a name"},
         {{.name = "mine",
           .meaning = "m",
           .scope = "s",
+          .places = ATT_ON_TOKENS,
           .option_count = 1,
           .apply = stretch,
           .options = {{.name = "o"}}},
@@ -98,6 +131,7 @@ static void descriptors_of_modules_are_checked(void **state)
         {{.name = "mine",
           .meaning = "m",
           .scope = "s",
+          .places = ATT_ON_TOKENS,
           .option_count = 2,
           .apply = stretch,
           .options = {{.name = "o", .meaning = "m"}, {.name = "o", .meaning = "m"}}},
@@ -105,6 +139,7 @@ static void descriptors_of_modules_are_checked(void **state)
         {{.name = "mine",
           .meaning = "m",
           .scope = "s",
+          .places = ATT_ON_TOKENS,
           .option_count = 1,
           .apply = stretch,
           .options = {{.name = "o", .meaning = "m", .start = 2, .high = 1}}},
@@ -112,6 +147,7 @@ static void descriptors_of_modules_are_checked(void **state)
         {{.name = "mine",
           .meaning = "m",
           .scope = "s",
+          .places = ATT_ON_TOKENS,
           .option_count = 1,
           .apply = stretch,
           .options = {{.name = "o", .meaning = "m", .start = NAN}}},
@@ -119,6 +155,7 @@ static void descriptors_of_modules_are_checked(void **state)
         {{.name = "mine",
           .meaning = "m",
           .scope = "s",
+          .places = ATT_ON_TOKENS,
           .option_count = 1,
           .apply = stretch,
           .options = {{.name = "o", .meaning = "m", .choices = blank}}},
@@ -126,6 +163,7 @@ static void descriptors_of_modules_are_checked(void **state)
         {{.name = "mine",
           .meaning = "m",
           .scope = "s",
+          .places = ATT_ON_TOKENS,
           .option_count = 1,
           .apply = stretch,
           .options = {{.name = "o", .meaning = "m", .high = 1, .choices = equals}}},
@@ -133,6 +171,7 @@ static void descriptors_of_modules_are_checked(void **state)
         {{.name = "mine",
           .meaning = "m",
           .scope = "s",
+          .places = ATT_ON_TOKENS,
           .option_count = 1,
           .apply = stretch,
           .options = {{.name = "o", .meaning = "m", .choices = none}}},
@@ -140,6 +179,7 @@ static void descriptors_of_modules_are_checked(void **state)
         {{.name = "mine",
           .meaning = "m",
           .scope = "s",
+          .places = ATT_ON_TOKENS,
           .option_count = 1,
           .apply = stretch,
           .options = {{.name = "o", .meaning = "m", .high = 2, .choices = modes}}},
@@ -178,7 +218,8 @@ static void a_registered_module_is_listed_in_its_context_alone(void **state)
                    "did you mean \"stretch\"");
     assert_refused(other, att_module_parse(other, "stretch", &choice), ATT_ERR_NOT_FOUND, "no module \"stretch\"");
     /* A name may exist in another kind. */
-    static const att_module entropy = {.name = "entropy", .meaning = "m", .scope = "s", .apply = stretch};
+    static const att_module entropy = {
+        .name = "entropy", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch};
     MUST(other, att_module_register(other, &entropy));
     att_context_destroy(&other);
 }

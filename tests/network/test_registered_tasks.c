@@ -357,10 +357,10 @@ static void a_caller_gives_a_file_another_task(void **state)
     att_context_destroy(&other);
 }
 
-static att_value keep(const att_scope *scope, const double *values, att_value branch, att_value identity)
+static att_value keep(const att_scope *scope, const double *values, const att_module_site *site)
 {
-    (void)scope, (void)values, (void)identity;
-    return branch;
+    (void)scope, (void)values;
+    return site->branch;
 }
 
 static att_status request_nothing(att_requests *requests)
@@ -373,7 +373,7 @@ static void observe_nothing(const att_observed *observed, double *values)
     (void)observed, (void)values;
 }
 
-#define MODULE .place = ATT_ON_TOKENS, .meaning = "x <- x", .scope = "keep", .apply = keep
+#define MODULE .places = ATT_ON_TOKENS, .meaning = "x <- x", .scope = "keep", .apply = keep
 #define INSTRUMENT .request = request_nothing, .observe = observe_nothing
 static const att_module first_module = {.name = "first", MODULE}, second_module = {.name = "second", MODULE};
 static const att_instrument features = {.info = {.name = "features", .summary = "s", .unit = "1", .formula = "f"},

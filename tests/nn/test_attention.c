@@ -137,7 +137,7 @@ static network create(att_context *context, const line *l, att_dtype dtype)
     att_shape shape = att_shape_of(l->side, l->side, l->channels);
     att_value branch = observed_branch(&n, shape), identity = observed_identity(&n, shape);
     att_scope root = att_scope_root(n.graph);
-    att_value y = att_module_apply(&n.choice, &root, branch, identity);
+    att_value y = att_module_apply(&n.choice, &root, &(att_module_site){.branch = branch, .identity = identity});
     att_graph_output(n.graph, "y", y);
     att_value head = att_graph_parameter(n.graph, "head", att_shape_of(2, n.count), att_init_linear(), true);
     att_value logits = att_linear(n.graph, att_patchify(n.graph, y, l->side, l->side), head, ATT_NONE);
@@ -309,7 +309,7 @@ static att_value apply(att_context *context, const char *text, const att_scope *
 {
     att_module_choice choice;
     CHECK(context, att_module_parse(context, text, &choice));
-    return att_module_apply(&choice, scope, branch, identity);
+    return att_module_apply(&choice, scope, &(att_module_site){.branch = branch, .identity = identity});
 }
 
 /* Counts the parameters of a module in all blocks of ResNet-164 for CIFAR: three stages of 18 blocks with 64, 128 and
@@ -411,9 +411,9 @@ static void a_module_is_refused_where_it_does_not_fit(void **state)
     att_graph *graph = new_graph(*state);
     att_scope root = att_scope_root(graph);
     att_value tokens = att_graph_input(graph, "tokens", ATT_F64, att_shape_of(4, 16));
-    assert_int_equal(apply(*state, "se", &root, tokens, tokens), ATT_NONE);
+    assert_int_equal(apply(*state, "eca", &root, tokens, tokens), ATT_NONE);
     assert_int_equal(att_graph_status(graph), ATT_ERR_UNSUPPORTED);
-    assert_non_null(strstr(att_context_message(*state), "\"se\" works on feature maps"));
+    assert_non_null(strstr(att_context_message(*state), "\"eca\" works on feature maps"));
     att_graph_destroy(&graph);
     graph = new_graph(*state);
     root = att_scope_root(graph);

@@ -143,7 +143,7 @@ static void modules_are_parsed_from_text(void **state)
         {"cbb", "did you mean \"cb\"", ATT_ERR_NOT_FOUND},
         {"", "module", ATT_ERR_NOT_FOUND},
         {"cb_s:int=1", "did you mean \"init\"", ATT_ERR_ARGUMENT},
-        {"cb:init=1", "module cb has no options", ATT_ERR_ARGUMENT},
+        {"cb:init=1", "module cb has no option \"init\", only pool", ATT_ERR_ARGUMENT},
         {"se:bogus=1", "module se has no option \"bogus\", only ratio, bias, divisor, hidden", ATT_ERR_ARGUMENT},
         {"se:ratio=8,bias=0,ratio=4", "module se: ratio is given twice", ATT_ERR_ARGUMENT},
         {"cb_s:init", "option=value", ATT_ERR_ARGUMENT},
@@ -187,7 +187,8 @@ static void apply(att_context *context, const char *text, const char *parameter,
     att_value x = att_graph_input(graph, "x", ATT_F64, att_shape_of(2, 2));
     att_module_choice choice;
     assert_int_equal(att_module_parse(context, text, &choice), ATT_OK);
-    att_graph_output(graph, "y", att_module_apply(&choice, &mlp, x, x));
+    const att_module_site site = {.branch = x, .identity = x, .input = ATT_NONE, .prefix = 1};
+    att_graph_output(graph, "y", att_module_apply(&choice, &mlp, &site));
     att_weights *weights;
     assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_OK);
     assert_int_equal(att_weights_initialise(weights, 1), ATT_OK);
@@ -220,6 +221,11 @@ static void context_broadcasting_follows_its_formula(void **state)
     apply(*state, "cb", NULL, (const double[]){1.5, 3.5, 2.5, 6.5});
     apply(*state, "cb_s", "blocks.0.mlp.cb.weight", (const double[]){1, 2, 3, 8});
     apply(*state, "cb_s:init=0.5", "blocks.0.mlp.cb.weight", (const double[]){2, 4.5, 4, 10.5});
+    /* maxima: 3 and 8; the class token: 1 and 2 */
+    apply(*state, "cb:pool=max", NULL, (const double[]){2, 5, 3, 8});
+    apply(*state, "cb:pool=class", NULL, (const double[]){1, 2, 2, 5});
+    apply(*state, "cb_s:pool=max,init=0.5", "blocks.0.mlp.cb.weight", (const double[]){2.5, 6, 4.5, 12});
+    apply(*state, "cb_s:pool=class,init=0.5", "blocks.0.mlp.cb.weight", (const double[]){1.5, 3, 3.5, 9});
 }
 
 static int setup(void **state)

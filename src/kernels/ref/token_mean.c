@@ -4,14 +4,15 @@
 
 static att_status run_mean(const att_call *call)
 {
-    int64_t first = ATT_ATTRS(call->problem, mean)->first, columns = ref_dim(call, 0, -1);
+    const att_mean_attrs *attrs = call->problem->attrs;
+    int64_t first = attrs->first, columns = ref_dim(call, 0, -1);
     int64_t total = ref_rows(call, 0) / call->problem->group;
     ref_range share = ref_share(call, columns * call->problem->group);
     for (int64_t e = share.begin; e < share.end; e++) {
         double sum = 0;
         for (int64_t token = first; token < total; token++)
             sum += ref_in(call, 0, (e / columns * total + token) * columns + e % columns);
-        ref_out(call, 0, e, sum / (double)(total - first));
+        ref_out(call, 0, e, attrs->factor * sum / (double)(total - first));
     }
     return ATT_OK;
 }
@@ -26,7 +27,7 @@ static att_status run_grad(const att_call *call)
     for (int64_t e = share.begin; e < share.end; e++) {
         bool counted = e % all / columns >= attrs->first;
         double dy = ref_in(call, 0, e / all * columns + e % columns);
-        ref_out(call, 0, e, counted ? dy / (attrs->total - attrs->first) : 0);
+        ref_out(call, 0, e, counted ? attrs->factor * dy / (attrs->total - attrs->first) : 0);
     }
     return ATT_OK;
 }

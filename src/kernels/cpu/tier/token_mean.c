@@ -7,7 +7,9 @@ ATT_INLINE void token_mean_as(const att_call *call, bool is_bf16)
 {
     const att_problem *problem = call->problem;
     channels c = channels_of(&problem->in[0]);
-    int64_t rows = att_rows(call, &problem->in[0]) / problem->group, first = ATT_ATTRS(problem, mean)->first;
+    const att_mean_attrs *attrs = problem->attrs;
+    int64_t rows = att_rows(call, &problem->in[0]) / problem->group, first = attrs->first;
+    float divisor = (float)((double)(rows - first) / attrs->factor);
     att_range own_pieces = att_part_of(call, channels_pieces(&c) * problem->group, 1);
     float *sum = call->scratch;
     for (int64_t sample = 0; sample < problem->group; sample++) {
@@ -20,7 +22,7 @@ ATT_INLINE void token_mean_as(const att_call *call, bool is_bf16)
         channels_fold(&c, sum);
         float *y = (float *)call->out[0] + sample * c.columns;
         for (int64_t i = kept.begin; i < kept.end; i++)
-            y[i] = sum[i] / (float)(rows - first);
+            y[i] = sum[i] / divisor;
     }
 }
 
@@ -61,7 +63,7 @@ static att_status token_mean_grad_run(const att_call *call)
     int64_t columns = att_columns(&problem->in[0]);
     size_t bytes = (size_t)columns * att_float_size(is_bf16);
     att_range part = att_part_of(call, attrs->total, 1);
-    float share = 1 / (float)(attrs->total - attrs->first);
+    float share = (float)attrs->factor / (float)(attrs->total - attrs->first);
     for (int64_t sample = 0; sample < problem->group; sample++) {
         const float *dy = (const float *)call->in[0] + sample * columns;
         for (int64_t c = 0; c < columns; c++)
