@@ -6,7 +6,7 @@
  * the last. Gradients follow from the formulas; a gradient is described only where its formula leaves a choice.
  *
  * Most operations accept shared operands: if all operands are shared, the result is a derived value (attscope/graph.h).
- * Dropout, drop path, batch norm and the target of cross entropy need sample values. A gate and the value that it
+ * Dropout, drop path, batch norm and the targets of cross entropies need sample values. A gate and the value that it
  * multiplies must be of one kind, sample or shared; so must both operands of a concatenation.
  */
 #ifndef ATTSCOPE_OPS_H
@@ -139,6 +139,19 @@ ATT_API att_value att_drop_path(att_graph *graph, att_value x, double rate);
  * which gives t = (1 - smoothing) onehot + smoothing / C; or t itself, [C] of the graph's type (smoothing must be 0). A
  * class outside [0, C) makes the loss NaN. */
 ATT_API att_value att_cross_entropy(att_graph *graph, att_value logits, att_value target, double smoothing);
+
+/* Binary cross entropy: every class is a yes-or-no question of its own. loss = mean_c of -(w t_c ln s_c + (1 - t_c)
+ * ln(1 - s_c)), with s = 1 / (1 + exp(-logits)), a scalar per sample. logits, target and smoothing: as for
+ * att_cross_entropy(); a smoothed class gives the same t. (Wightman et al. 2021; timm's BinaryCrossEntropy) */
+typedef struct att_binary_cross_entropy_options {
+    double smoothing;
+    bool binary;            /* t becomes 1 where it is above `threshold`, else 0 */
+    double threshold;       /* compared in the graph's type */
+    double positive_weight; /* w, finite and at least 0 */
+    bool sum;               /* the sum over the classes instead of their mean */
+} att_binary_cross_entropy_options;
+ATT_API att_value att_binary_cross_entropy(att_graph *graph, att_value logits, att_value target,
+                                           const att_binary_cross_entropy_options *options);
 
 /* --- feature maps, channels last: x [h, w, C] -------------------------------------------------------------------- */
 

@@ -6,7 +6,8 @@
 
 #include "core/error.h"
 
-/* Names from timm's train.py, validate.py, inference.py and benchmark.py (1.0.x and the main branch of August 2026). */
+/* Names from timm's train.py, validate.py, inference.py and benchmark.py (1.0.x and the main branch of August 2026),
+ * and from DeiT's main.py. */
 static const struct {
     const char *name;
     const char *off_value; /* a value that turns the flag off, besides false, 0 and an empty value; "*": any value in a
@@ -15,10 +16,6 @@ static const struct {
 } refused[] = {
     {"apex-amp", NULL, "--amp is mixed precision"},
     {"aug-splits", NULL, NULL},
-    {"bce-loss", NULL, "the loss is cross entropy"},
-    {"bce-pos-weight", "*", NULL},
-    {"bce-sum", "*", NULL},
-    {"bce-target-thresh", "*", NULL},
     {"bn-eps", NULL, NULL},
     {"bn-momentum", NULL, NULL},
     {"clip-mode", "norm", "gradients are clipped by their norm"},
@@ -46,9 +43,6 @@ static const struct {
     {"kd-teacher-feature-dim", "*", NULL},
     {"kd-temperature", "*", NULL},
     {"kd-token-distill-type", "*", NULL},
-    {"layer-decay", NULL, NULL},
-    {"layer-decay-min-scale", "*", NULL},
-    {"layer-decay-no-opt-scale", "*", NULL},
     {"log-freq", "*", NULL},
     {"log-wandb", NULL, "the run's folder has metrics.jsonl and scalars for TensorBoard"},
     {"lr-base-scale", NULL, NULL},
@@ -82,6 +76,7 @@ static const struct {
     {"results-format", "csv", NULL},
     {"save-images", NULL, NULL},
     {"split-bn", NULL, NULL},
+    {"src", NULL, "--train-crop-mode src is the simple random crop"},
     {"start-epoch", NULL, "--resume continues a training where it stopped"},
     {"target-key", NULL, NULL},
     {"task-loss-weight", "*", NULL},

@@ -44,6 +44,8 @@
     X(drop_path)                    \
     X(cross_entropy)                \
     X(cross_entropy_grad)           \
+    X(binary_cross_entropy)         \
+    X(binary_cross_entropy_grad)    \
     X(attention_summary)            \
     X(step_norms)                   \
     X(residual_norms)               \

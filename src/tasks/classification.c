@@ -23,8 +23,12 @@ static const char target_name[] = "target", logits_name[] = "logits";
 
 typedef struct classification_options {
     double smoothing;
+    int bce_loss, bce_sum;
+    double bce_target_thresh, bce_pos_weight;
 } classification_options;
 ATT_ASSERT_SETTINGS_FIT(classification_options);
+
+#define NO_THRESHOLD (-1) /* bce_target_thresh: targets stay as they are */
 
 static const att_option declared[] = {
     {.key = "smoothing",
@@ -34,21 +38,64 @@ static const att_option declared[] = {
      .high = 0.999999,
      .training = true,
      ATT_OPTION_AT(classification_options, smoothing)},
+    {.key = "bce_loss",
+     .kind = ATT_OPTION_SWITCH,
+     .help = "binary cross entropy of each class, instead of cross entropy",
+     .high = 1,
+     .training = true,
+     ATT_OPTION_AT(classification_options, bce_loss)},
+    {.key = "bce_sum",
+     .kind = ATT_OPTION_SWITCH,
+     .help = "bce-loss: the sum over the classes instead of their mean",
+     .high = 1,
+     .training = true,
+     ATT_OPTION_AT(classification_options, bce_sum)},
+    {.key = "bce_target_thresh",
+     .kind = ATT_OPTION_REAL,
+     .value = "X",
+     .help = "bce-loss: targets above X become 1, others 0; below 0: targets stay as they are",
+     .low = NO_THRESHOLD,
+     .high = 1,
+     .training = true,
+     ATT_OPTION_AT(classification_options, bce_target_thresh)},
+    {.key = "bce_pos_weight",
+     .kind = ATT_OPTION_REAL,
+     .value = "X",
+     .help = "bce-loss: weight of the term of positive targets",
+     .high = 1e6,
+     .training = true,
+     ATT_OPTION_AT(classification_options, bce_pos_weight)},
 };
+
+/* Cross entropy, without effect of the options for binary cross entropy. */
+static void set_cross_entropy(att_option_values *options)
+{
+    att_options_set(options, "bce_loss", 0);
+    att_options_set(options, "bce_sum", 0);
+    att_options_set(options, "bce_target_thresh", NO_THRESHOLD);
+    att_options_set(options, "bce_pos_weight", 1);
+}
 
 static void defaults(att_option_values *options)
 {
     att_options_set(options, "smoothing", 0.1);
+    set_cross_entropy(options);
 }
 
 static void plain(att_option_values *options)
 {
     att_options_set(options, "smoothing", 0);
+    set_cross_entropy(options);
+}
+
+static const classification_options *options_of(const att_task_settings *settings)
+{
+    return (const void *)&settings->options;
 }
 
 static double smoothing_of(const att_task_settings *settings)
 {
-    return ((const classification_options *)(const void *)&settings->options)->smoothing;
+    return options_of(settings)->smoothing;
 }
 
 /* --- head -------------------------------------------------------------------------------------------------------- */
@@ -101,6 +148,24 @@ static void mix(const void *user, void *const *own, const void *const *other, co
 
 /* --- loss -------------------------------------------------------------------------------------------------------- */
 
+/* smoothing: 0 if the targets are smoothed already. */
+static att_value entropy(att_graph *graph, const classification_options *options, double smoothing, att_value logits,
+                         att_value target)
+{
+    const att_binary_cross_entropy_options binary = {.smoothing = smoothing,
+                                                     .binary = options->bce_target_thresh >= 0,
+                                                     .threshold = options->bce_target_thresh,
+                                                     .positive_weight = options->bce_pos_weight,
+                                                     .sum = options->bce_sum};
+    bool refined = binary.binary || binary.sum || binary.positive_weight != 1;
+    if (refined && !options->bce_loss)
+        return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
+                                              "bce_sum, bce_target_thresh and bce_pos_weight are settings of bce_loss, "
+                                              "which is not set"));
+    return options->bce_loss ? att_binary_cross_entropy(graph, logits, target, &binary)
+                             : att_cross_entropy(graph, logits, target, smoothing);
+}
+
 static att_value loss(att_graph *graph, const att_task_settings *settings)
 {
     att_value logits = att_graph_find_output(graph, logits_name);
@@ -110,7 +175,7 @@ static att_value loss(att_graph *graph, const att_task_settings *settings)
                                               logits_name));
     att_shape shape = settings->mixed ? att_value_shape(graph, logits) : (att_shape){0};
     att_value target = att_graph_input(graph, target_name, settings->mixed ? graph->dtype : ATT_I32, shape);
-    return att_cross_entropy(graph, logits, target, settings->mixed ? 0 : smoothing_of(settings));
+    return entropy(graph, options_of(settings), settings->mixed ? 0 : smoothing_of(settings), logits, target);
 }
 
 /* --- metrics ----------------------------------------------------------------------------------------------------- */

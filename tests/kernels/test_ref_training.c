@@ -2,7 +2,11 @@
  * (torch.nn.functional.cross_entropy, torch.optim.AdamW and SGD) and against statistics. */
 #include <attscope/update.h>
 
+#include <inttypes.h>
+
+#include "golden_path.h"
 #include "kernels/direct.h"
+#include "ops/binary_cross_entropy.h"
 #include "ops/cross_entropy.h"
 #include "ops/drop.h"
 #include "ops/update.h"
@@ -36,6 +40,73 @@ static void the_loss_gradient_is_softmax_minus_target(void **state)
     CLOSE(d, tight, 6, -6, -0.75, 0.75);
     DIRECT("cross_entropy_grad", NULL, 2, OUTPUTS(d), SCALARS(dloss), SAMPLE(x, 2), SAMPLE(soft, 2));
     CLOSE(d, tight, 8 * (0.375 - 0.5), 1, 0.25, -0.25);
+}
+
+/* A line of tests/goldens/losses.txt. */
+enum { BCE_CLASSES = 7, BCE_NUMBERS = 3 * BCE_CLASSES + 1 };
+typedef struct bce_line {
+    att_binary_cross_entropy_attrs attrs;
+    int32_t class;
+    double numbers[BCE_NUMBERS]; /* logits, targets, loss, gradient */
+} bce_line;
+
+static bool read_bce(FILE *file, bce_line *line)
+{
+    int sum, classes;
+    if (fscanf(file, "%lf %lf %lf %d %d %" SCNd32, &line->attrs.smoothing, &line->attrs.threshold,
+               &line->attrs.positive_weight, &sum, &classes, &line->class) != 6)
+        return false;
+    assert_int_equal(classes, BCE_CLASSES);
+    line->attrs.sum = sum;
+    line->attrs.binary = line->attrs.threshold >= 0;
+    for (int i = 0; i < BCE_NUMBERS; i++)
+        assert_int_equal(fscanf(file, "%lf", &line->numbers[i]), 1);
+    return true;
+}
+
+static void binary_cross_entropy_is_timms(void **state)
+{
+    (void)state;
+    char path[4096];
+    bce_line line;
+    int count = 0;
+    golden_path("losses.txt", path, sizeof path);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (; read_bce(file, &line); count++) {
+        const double *x = line.numbers, *targets = x + BCE_CLASSES, *expected = targets + BCE_CLASSES, dloss[] = {3};
+        double loss[1], d[BCE_CLASSES], slopes[BCE_CLASSES];
+        for (int c = 0; c < BCE_CLASSES; c++)
+            slopes[c] = dloss[0] * expected[1 + c];
+        if (line.class >= 0) {
+            DIRECT("binary_cross_entropy", &line.attrs, 1, OUTPUTS(loss), SAMPLE(x, BCE_CLASSES), CLASSES(&line.class));
+            DIRECT("binary_cross_entropy_grad", &line.attrs, 1, OUTPUTS(d), SCALARS(dloss), SAMPLE(x, BCE_CLASSES),
+                   CLASSES(&line.class));
+        } else {
+            DIRECT("binary_cross_entropy", &line.attrs, 1, OUTPUTS(loss), SAMPLE(x, BCE_CLASSES),
+                   SAMPLE(targets, BCE_CLASSES));
+            DIRECT("binary_cross_entropy_grad", &line.attrs, 1, OUTPUTS(d), SCALARS(dloss), SAMPLE(x, BCE_CLASSES),
+                   SAMPLE(targets, BCE_CLASSES));
+        }
+        direct_close(loss, expected, 1, 1e-14);
+        direct_close(d, slopes, BCE_CLASSES, 1e-14);
+    }
+    assert_true(feof(file));
+    fclose(file);
+    assert_int_equal(count, 64);
+}
+
+static void a_class_that_does_not_exist_makes_binary_cross_entropy_nan(void **state)
+{
+    (void)state;
+    const att_binary_cross_entropy_attrs attrs = {.positive_weight = 1, .binary = true, .threshold = 0.5};
+    const double x[] = {1, 2, 1, 2}, dloss[] = {1, 1};
+    const int32_t classes[] = {2, 1};
+    double loss[2], d[4];
+    DIRECT("binary_cross_entropy", &attrs, 2, OUTPUTS(loss), SAMPLE(x, 2), CLASSES(classes));
+    assert_true(isnan(loss[0]) && isfinite(loss[1]));
+    DIRECT("binary_cross_entropy_grad", &attrs, 2, OUTPUTS(d), SCALARS(dloss), SAMPLE(x, 2), CLASSES(classes));
+    assert_true(isnan(d[0]) && isnan(d[1]) && isfinite(d[2]) && isfinite(d[3]));
 }
 
 static void a_class_that_does_not_exist_makes_the_loss_nan(void **state)
@@ -219,6 +290,8 @@ int main(void)
         cmocka_unit_test(losses_are_those_of_pytorch),
         cmocka_unit_test(the_loss_gradient_is_softmax_minus_target),
         cmocka_unit_test(a_class_that_does_not_exist_makes_the_loss_nan),
+        cmocka_unit_test(binary_cross_entropy_is_timms),
+        cmocka_unit_test(a_class_that_does_not_exist_makes_binary_cross_entropy_nan),
         cmocka_unit_test(a_logit_of_minus_infinity_is_a_class_ruled_out),
         cmocka_unit_test(the_seed_of_the_backward_pass_is_the_weight),
         cmocka_unit_test(masks_keep_the_expected_share),

@@ -17,6 +17,7 @@
 #include "graph/graph.h"
 #include "io/golden.h"
 #include "io/json.h"
+#include "ops/binary_cross_entropy.h"
 #include "tasks/caption.h"
 #include "tasks/list.h"
 
@@ -226,6 +227,45 @@ static void the_loss_is_added_with_its_target(void **state)
         att_graph_destroy(&graph);
         att_context_destroy(&context);
     }
+}
+
+static void add_loss_with(const char *key, double value, double threshold, att_graph **graph, att_context **context,
+                          att_status status)
+{
+    att_option_values options = att_options_none();
+    att_options_set(&options, key, value);
+    att_options_set(&options, "bce_target_thresh", threshold);
+    *graph = graph_with(context, "logits");
+    const att_task_setup setup = {.classes = WIDTH, .mixed = true, .options = &options};
+    assert_int_equal(att_task_add_loss("classification", *graph, &setup), status);
+}
+
+static void binary_cross_entropy_is_an_option(void **state)
+{
+    (void)state;
+    att_context *context;
+    att_graph *graph;
+    for (int binary = 0; binary < 2; binary++) {
+        add_loss_with("bce_loss", 1, binary ? 0.2 : -1, &graph, &context, ATT_OK);
+        const att_node *node = &graph->nodes.items[graph->nodes.count - 1];
+        assert_string_equal(node->op->name, "binary_cross_entropy");
+        const att_binary_cross_entropy_attrs *attrs = node->attrs;
+        assert_int_equal(attrs->binary, binary);
+        assert_true(attrs->smoothing == 0 && attrs->positive_weight == 1 && !attrs->sum);
+        att_graph_destroy(&graph);
+        att_context_destroy(&context);
+    }
+}
+
+static void settings_of_another_loss_are_refused(void **state)
+{
+    (void)state;
+    att_context *context;
+    att_graph *graph;
+    add_loss_with("bce_sum", 1, -1, &graph, &context, ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_context_message(context), "are settings of bce_loss, which is not set"));
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
 }
 
 static void expect_refused(att_graph *graph, const char *name, const att_task_setup *setup, att_status status,
@@ -532,6 +572,8 @@ int main(void)
         scratch_test(classes_beyond_the_network_are_refused),
         cmocka_unit_test(metrics_are_by_definition_and_merge),
         cmocka_unit_test(the_loss_is_added_with_its_target),
+        cmocka_unit_test(binary_cross_entropy_is_an_option),
+        cmocka_unit_test(settings_of_another_loss_are_refused),
         cmocka_unit_test(losses_that_cannot_be_added_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,8 @@
     X(context_broadcast_scale_grad) \
     X(cross_entropy)                \
     X(cross_entropy_grad)           \
+    X(binary_cross_entropy)         \
+    X(binary_cross_entropy_grad)    \
     X(dropout)                      \
     X(drop_path)                    \
     X(batch_norm)                   \
