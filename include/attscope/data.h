@@ -204,7 +204,9 @@ typedef enum att_crop {
     ATT_CROP_PAD,    /* training: as ATT_CROP_CENTER, then shift by up to `pad` pixels along each axis; the uncovered
                         border is black */
     ATT_CROP_SQUASH, /* evaluation: resize both sides without keeping the aspect ratio, take the central crop */
-    ATT_CROP_BORDER  /* evaluation: resize so that the image fits, take the central crop, pad with the mean */
+    ATT_CROP_BORDER, /* evaluation: resize so that the image fits, take the central crop, pad with the mean */
+    ATT_CROP_SIMPLE  /* training: DeiT III's simple random crop. The image covers the target size exactly, gets `pad`
+                        reflected pixels at each side, and is cropped at a random position */
 } att_crop;
 
 /* timm's RandAugment (Cubuk et al. 2019; timm/data/auto_augment.py). `layers` times, one of AutoContrast, Equalize,
@@ -247,9 +249,11 @@ typedef enum att_erase_mode { ATT_ERASE_CONST, ATT_ERASE_RAND, ATT_ERASE_PIXEL }
  * ATT_CROP_RANDOM_RESIZED is timm's: area U(scale), aspect ratio log-uniform in `ratio`, ten tries, then the largest
  * central box whose aspect ratio lies in `ratio`.
  *
- * Then follow, if requested and in this order: flips; RandAugment; colour jitter (torchvision's: brightness, contrast
- * and saturation in random order, each by a factor U(max(0, 1 - j), 1 + j)); normalisation; random erasing (timm's: 1
- * to erase_count boxes, together U(.02, 1/3) of the area, aspect ratios log-uniform in 0.3..1/0.3).
+ * Then follow, if requested and in this order: flips; RandAugment; 3-Augment (Touvron et al. 2022, DeiT III: one of
+ * three changes, with equal probability: grey values, solarisation from 128 on, Gaussian blur of radius U(0.1, 2) with
+ * Pillow's pixels); colour jitter (torchvision's: brightness, contrast and saturation in random order, each by a factor
+ * U(max(0, 1 - j), 1 + j)); normalisation; random erasing (timm's: 1 to erase_count boxes, together U(.02, 1/3) of the
+ * area, aspect ratios log-uniform in 0.3..1/0.3).
  */
 typedef struct att_transform_options {
     int height, width, channels; /* of the result; channels 1 or 3 */
@@ -257,10 +261,11 @@ typedef struct att_transform_options {
     att_interpolation interpolation;
     double crop_pct;           /* 0.01..1; not used by ATT_CROP_RANDOM_RESIZED */
     double scale[2], ratio[2]; /* ATT_CROP_RANDOM_RESIZED: ranges of area and of aspect ratio */
-    int pad;                   /* ATT_CROP_PAD, pixels */
+    int pad;                   /* ATT_CROP_PAD, ATT_CROP_SIMPLE (less than height and width): pixels */
     double flip;               /* probability of a left-right flip */
     double vertical_flip;      /* probability of an upside-down flip */
     att_rand_augment rand_augment;
+    bool three_augment;
     double color_jitter[3]; /* brightness, contrast, saturation: j in 0..10; 0: none */
     double erase;           /* probability of random erasing */
     att_erase_mode erase_mode;

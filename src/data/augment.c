@@ -239,6 +239,29 @@ static void rand_augment(const att_transform_options *options, const att_image *
     }
 }
 
+att_three_draw att_three_augment_draw(att_random *random)
+{
+    const double least_radius = 0.1, most_radius = 2;
+    att_three change = (att_three)att_random_below(random, ATT_THREE_COUNT);
+    return (att_three_draw){change, draw_between(random, least_radius, most_radius)};
+}
+
+void att_three_augment_apply(const att_three_draw *draw, const att_image *image, uint8_t *scratch)
+{
+    const int middle = 128;
+    switch (draw->change) {
+    case ATT_THREE_GREY:
+        att_pixels_color(image, 0);
+        break;
+    case ATT_THREE_SOLARIZE:
+        att_pixels_solarize(image, middle);
+        break;
+    default:
+        att_pixels_gaussian_blur(image, draw->radius, scratch);
+        break;
+    }
+}
+
 /* torchvision's ColorJitter: brightness, contrast and colour, once each, in random order. */
 static void color_jitter(const double jitter[3], const att_image *image, att_random *random)
 {
@@ -259,6 +282,10 @@ void att_augment(const att_transform_options *options, const att_image *image, a
 {
     if (options->rand_augment.layers > 0)
         rand_augment(options, image, random, scratch, geometry);
+    if (options->three_augment) {
+        att_three_draw draw = att_three_augment_draw(random);
+        att_three_augment_apply(&draw, image, scratch);
+    }
     if (options->color_jitter[0] > 0 || options->color_jitter[1] > 0 || options->color_jitter[2] > 0)
         color_jitter(options->color_jitter, image, random);
 }
@@ -326,7 +353,7 @@ att_status att_rand_augment_parse(att_context *context, const char *text, att_ra
     if (at - text != 4 || strncmp(text, "rand", 4) != 0)
         return att_fail(context, ATT_ERR_UNSUPPORTED,
                         "augmentation \"%s\": only timm's RandAugment is supported, as in \"rand-m9-mstd0.5-inc1\"; "
-                        "AutoAugment (original, v0, 3a, ...) and AugMix are not",
+                        "AutoAugment (original, v0, 3a, ...) and AugMix are not; 3-Augment is --three-augment",
                         text);
     while (*at) {
         ATT_TRY(take_section(context, text, at + 1, &settings));

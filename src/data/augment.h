@@ -19,6 +19,16 @@ double att_augment_argument(int operation, bool increasing, double magnitude, bo
 void att_augment_apply(int operation, const att_transform_options *options, const att_image *image, double argument,
                        uint8_t *scratch, att_geometry *geometry);
 
+/* The changes of 3-Augment. */
+typedef enum att_three { ATT_THREE_GREY, ATT_THREE_SOLARIZE, ATT_THREE_BLUR, ATT_THREE_COUNT } att_three;
+typedef struct att_three_draw {
+    att_three change;
+    double radius; /* of the blur, also drawn for the other changes */
+} att_three_draw;
+att_three_draw att_three_augment_draw(att_random *random);
+/* scratch: as many bytes as the image. */
+void att_three_augment_apply(const att_three_draw *draw, const att_image *image, uint8_t *scratch);
+
 /* Applies the augmentations that the options enable, with random numbers from `random`. Updates `geometry` with the
  * movement of pixels. */
 void att_augment(const att_transform_options *options, const att_image *image, att_random *random, uint8_t *scratch,

@@ -134,6 +134,75 @@ void att_pixels_equalize(const att_image *image)
     map_by_histogram(image, equalize_table);
 }
 
+/* --- blur -------------------------------------------------------------------------------------------------------- */
+
+/* A box whose width 2 radius + 1 is not whole: `inner` is the weight of the 2 whole + 1 pixels in the middle, `outer`
+ * of the pixel at each side, both times 2^24. */
+typedef struct box_filter {
+    int whole;
+    uint32_t inner, outer;
+} box_filter;
+
+enum { BLUR_PASSES = 3, BLUR_BITS = 24 };
+
+/* Single precision, as in Pillow. */
+static box_filter blur_filter(double radius)
+{
+    float variance = (float)radius * (float)radius / BLUR_PASSES;
+    float length = (float)sqrt(12.0 * (double)variance + 1.0), whole = (float)floor(((double)length - 1.0) / 2.0);
+    float part = (2 * whole + 1) * (whole * (whole + 1) - 3 * variance);
+    part /= 6 * (variance - (whole + 1) * (whole + 1));
+    box_filter filter = {.whole = (int)(whole + part)};
+    filter.inner = (uint32_t)((float)(1u << BLUR_BITS) / ((whole + part) * 2 + 1));
+    filter.outer = ((1u << BLUR_BITS) - (uint32_t)(2 * filter.whole + 1) * filter.inner) / 2;
+    return filter;
+}
+
+/* The pixels of a row or column, `stride` bytes apart. */
+typedef struct pixel_line {
+    uint8_t *first;
+    size_t stride;
+    int count;
+} pixel_line;
+
+static uint32_t pixel_at(const uint8_t *line, int count, int at)
+{
+    return line[at < 0 ? 0 : at >= count ? count - 1 : at];
+}
+
+/* scratch: a copy of the line. */
+static void blur_line(const pixel_line *line, const box_filter *filter, uint8_t *scratch)
+{
+    const int count = line->count, whole = filter->whole;
+    uint32_t sum = 0;
+    for (int i = 0; i < count; i++)
+        scratch[i] = line->first[(size_t)i * line->stride];
+    for (int i = -whole; i <= whole; i++)
+        sum += pixel_at(scratch, count, i);
+    for (int i = 0; i < count; i++) {
+        uint32_t sides = pixel_at(scratch, count, i - whole - 1) + pixel_at(scratch, count, i + whole + 1);
+        line->first[(size_t)i * line->stride] =
+            (uint8_t)((sum * filter->inner + sides * filter->outer + (1u << (BLUR_BITS - 1))) >> BLUR_BITS);
+        sum += pixel_at(scratch, count, i + whole + 1) - pixel_at(scratch, count, i - whole);
+    }
+}
+
+void att_pixels_gaussian_blur(const att_image *image, double radius, uint8_t *scratch)
+{
+    const size_t channels = (size_t)image->channels, stride = (size_t)image->width * channels;
+    const box_filter filter = blur_filter(radius);
+    if (radius <= 0)
+        return;
+    for (int y = 0; y < image->height; y++)
+        for (size_t c = 0; c < channels; c++)
+            for (int pass = 0; pass < BLUR_PASSES; pass++)
+                blur_line(&(pixel_line){image->pixels + (size_t)y * stride + c, channels, image->width}, &filter,
+                          scratch);
+    for (size_t column = 0; column < stride; column++)
+        for (int pass = 0; pass < BLUR_PASSES; pass++)
+            blur_line(&(pixel_line){image->pixels + column, stride, image->height}, &filter, scratch);
+}
+
 /* --- blending ---------------------------------------------------------------------------------------------------- */
 
 static uint8_t blend(int degenerate, int value, float factor)

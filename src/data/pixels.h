@@ -27,6 +27,10 @@ void att_pixels_contrast(const att_image *image, double factor);
 void att_pixels_color(const att_image *image, double factor);
 void att_pixels_sharpness(const att_image *image, double factor, uint8_t *scratch);
 
+/* Pillow's Gaussian blur: three box blurs along the rows, then three along the columns, whose widths together have the
+ * variance radius^2 (Gwosdek et al. 2011). Pixels outside the image are those of its border. radius: at least 0. */
+void att_pixels_gaussian_blur(const att_image *image, double radius, uint8_t *scratch);
+
 /* timm's fill colour for pixels outside of an image: round(255 mean), half to even, clipped to 0..255. */
 void att_pixels_mean_colour(const double mean[3], int channels, uint8_t colour[3]);
 

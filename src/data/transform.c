@@ -48,7 +48,7 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "height and width must lie in 1..16384";
     else if (options->channels != 1 && options->channels != 3)
         wrong = "channels must be 1 or 3";
-    else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_BORDER)
+    else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_SIMPLE)
         wrong = "unknown crop";
     else if (options->interpolation < ATT_BILINEAR || options->interpolation > ATT_RANDOM_INTERPOLATION)
         wrong = "unknown interpolation";
@@ -60,6 +60,8 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "ratio must be a range in (0, 100]";
     else if (options->pad < 0 || options->pad > MAX_SIDE)
         wrong = "pad must lie in 0..16384";
+    else if (options->crop == ATT_CROP_SIMPLE && (options->pad >= options->height || options->pad >= options->width))
+        wrong = "pad must be less than height and width, as pixels are reflected";
     else if (!(options->flip >= 0.0 && options->flip <= 1.0))
         wrong = "flip must be a probability";
     else if (!(options->vertical_flip >= 0.0 && options->vertical_flip <= 1.0))
@@ -136,8 +138,8 @@ static int at_most(int64_t value, int limit)
 
 static crop_plan evaluation_crop(const att_transform_options *options, int width, int height)
 {
-    int64_t tall = (int64_t)floor(options->height / options->crop_pct);
-    int64_t wide = (int64_t)floor(options->width / options->crop_pct);
+    double share = options->crop == ATT_CROP_SIMPLE ? 1 : options->crop_pct;
+    int64_t tall = (int64_t)floor(options->height / share), wide = (int64_t)floor(options->width / share);
     crop_plan plan = {.from = {0, 0, width, height}};
     resize_for(options->crop, wide, tall, width, height, &plan);
     if (!can_be_resized(&plan))
@@ -194,11 +196,27 @@ static crop_plan random_resized_crop(const att_transform_options *options, int w
                        .window = {0, 0, options->width, options->height}};
 }
 
+/* Along one axis of `size` pixels and `pad` reflected ones at each side: draws where the crop of `length` pixels
+ * begins, and sets the window of pixels that it shows. Returns the begin, relative to the window. */
+static int simple_crop(att_random *random, int64_t size, int length, int pad, int *from, int *count)
+{
+    int64_t begin = att_random_below(random, size + 2 * (int64_t)pad - length + 1) - pad, end = begin + length;
+    int64_t first = begin < 0 ? 0 : begin, last = end > size ? size : end;
+    if (begin < 0 && last < 1 - begin) /* the reflection of pixel begin */
+        last = 1 - begin;
+    if (end > size && first > 2 * size - 1 - end) /* the reflection of pixel end - 1 */
+        first = 2 * size - 1 - end;
+    *from = (int)first;
+    *count = (int)(last - first);
+    return (int)(begin - first);
+}
+
 /* How an image of width x height pixels is placed in the result: shifted by (-offset_x, -offset_y), flipped or not, and
  * the rest filled with the colour `fill`. */
 typedef struct placement {
     int width, height, offset_x, offset_y;
     uint8_t fill[3];
+    bool reflected; /* the rest is filled with reflected pixels instead */
     bool mirrored, upside_down;
 } placement;
 
@@ -254,6 +272,17 @@ static att_random stage_random(const att_transform_key *key, const char *stage)
     return att_random_from(att_random_key(image_key(key), 0, att_random_hash(stage)));
 }
 
+/* Rows are drawn first, as by torchvision's RandomCrop. */
+static void place_simple_crop(const att_transform_options *options, att_random *random, transform_layout *layout)
+{
+    crop_plan *plan = &layout->plan;
+    layout->place.reflected = true;
+    layout->place.offset_y =
+        simple_crop(random, plan->height, options->height, options->pad, &plan->window.y, &plan->window.height);
+    layout->place.offset_x =
+        simple_crop(random, plan->width, options->width, options->pad, &plan->window.x, &plan->window.width);
+}
+
 static transform_layout plan_layout(const att_transform_options *options, int width, int height,
                                     const att_transform_key *key)
 {
@@ -261,6 +290,8 @@ static transform_layout plan_layout(const att_transform_options *options, int wi
     transform_layout layout = {.plan = options->crop == ATT_CROP_RANDOM_RESIZED
                                            ? random_resized_crop(options, width, height, &random)
                                            : evaluation_crop(options, width, height)};
+    if (options->crop == ATT_CROP_SIMPLE && can_be_resized(&layout.plan))
+        place_simple_crop(options, &random, &layout);
     layout.place.width = layout.plan.window.width;
     layout.place.height = layout.plan.window.height;
     if (options->crop == ATT_CROP_BORDER) {
@@ -322,6 +353,26 @@ static void place_row(const placement *place, const uint8_t *row, int channels, 
             out[x * channels + c] = row[(from - (x - begin)) * channels + c];
 }
 
+/* The pixel that is seen at `at` in a line of `size` pixels between mirrors on its first and last pixel. */
+static int reflect(int at, int size)
+{
+    return at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at;
+}
+
+static void place_reflected(const att_transform_options *options, const placement *place, const uint8_t *pixels,
+                            uint8_t *out)
+{
+    const size_t channels = (size_t)options->channels, stride = (size_t)place->width * channels;
+    for (int y = 0; y < options->height; y++) {
+        int row = (place->upside_down ? options->height - 1 - y : y) + place->offset_y;
+        const uint8_t *from = pixels + (size_t)reflect(row, place->height) * stride;
+        for (int x = 0; x < options->width; x++, out += channels) {
+            int column = (place->mirrored ? options->width - 1 - x : x) + place->offset_x;
+            memcpy(out, from + (size_t)reflect(column, place->width) * channels, channels);
+        }
+    }
+}
+
 static void place_rows(const att_transform_options *options, const placement *place, const uint8_t *pixels,
                        uint8_t *out)
 {
@@ -369,7 +420,10 @@ static void finish(const att_transform_options *options, const placement *place,
                    uint8_t *resized, uint8_t *placed, float *out, att_geometry *geometry)
 {
     att_image image = {options->width, options->height, options->channels, placed};
-    place_rows(options, place, resized, placed);
+    if (place->reflected)
+        place_reflected(options, place, resized, placed);
+    else
+        place_rows(options, place, resized, placed);
     att_random draws = stage_random(key, "augment");
     att_augment(options, &image, &draws, resized, geometry);
     occlude(options, placed);

@@ -29,6 +29,9 @@ static att_status check_images(att_context *context, const att_recipe_images *im
         ATT_TRY(check_range(context, "--scale", images->scale));
         ATT_TRY(check_range(context, "--ratio", images->ratio));
     }
+    if (images->aa && images->three_augment)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "--aa and --three-augment exclude each other: leave one of them out");
     return images->aa ? read_rand_augment(context, images->aa, &unused) : ATT_OK;
 }
 
@@ -142,6 +145,7 @@ att_status att_recipe_transform(att_context *context, const att_recipe_images *i
         return ATT_OK;
     transform->crop = strcmp(images->crop_mode, "rrc") == 0   ? ATT_CROP_RANDOM_RESIZED
                       : strcmp(images->crop_mode, "pad") == 0 ? ATT_CROP_PAD
+                      : strcmp(images->crop_mode, "src") == 0 ? ATT_CROP_SIMPLE
                                                               : ATT_CROP_CENTER;
     if (images->interpolation)
         transform->interpolation = interpolation_of(images->interpolation);
@@ -154,6 +158,7 @@ att_status att_recipe_transform(att_context *context, const att_recipe_images *i
     transform->vertical_flip = images->vflip;
     if (images->aa)
         ATT_TRY(read_rand_augment(context, images->aa, &transform->rand_augment));
+    transform->three_augment = images->three_augment;
     for (int i = 0; i < 3 && !images->aa; i++)
         transform->color_jitter[i] = images->color_jitter;
     transform->erase = images->reprob;

@@ -31,9 +31,9 @@ usage '--attn: "" is not a text of 1 to 255 bytes' train data --attn ''
 usage 'in_chans must be 1 or 3, not 2' train data --model resnet20 --in-chans 2
 usage '--aa: augmentation "rand-m1000": its magnitudes, mN and mmaxX, must lie in 0..100, X above 0' \
     train data --aa rand-m1000
-usage '--aa: augmentation "original": only timm'"'"'s RandAugment is supported, as in "rand-m9-mstd0.5-inc1"; AutoAugment (original, v0, 3a, ...) and AugMix are not' \
+usage '--aa: augmentation "original": only timm'"'"'s RandAugment is supported, as in "rand-m9-mstd0.5-inc1"; AutoAugment (original, v0, 3a, ...) and AugMix are not; 3-Augment is --three-augment' \
     train data --aa original
-usage '--aa: augmentation "augmix-m3": only timm'"'"'s RandAugment is supported, as in "rand-m9-mstd0.5-inc1"; AutoAugment (original, v0, 3a, ...) and AugMix are not' \
+usage '--aa: augmentation "augmix-m3": only timm'"'"'s RandAugment is supported, as in "rand-m9-mstd0.5-inc1"; AutoAugment (original, v0, 3a, ...) and AugMix are not; 3-Augment is --three-augment' \
     train data --aa augmix-m3
 usage '--aug-repeats: "1.5" is not a whole number from 0 to 100' train data --model resnet20 --aug-repeats 1.5
 usage '--amp computes in bfloat16 only, not in float16; use --amp-dtype bfloat16' train data --amp --amp-dtype float16

@@ -177,6 +177,54 @@ static void magnitudes_are_normal_and_clipped(void **state)
         assert_float_equal((double)steps[bits] / count, shares[bits], 0.05);
 }
 
+/* --- 3-Augment --------------------------------------------------------------------------------------------------- */
+
+/* Which change was made; ATT_THREE_BLUR if it is neither of the others. */
+static att_three find_change(const float *out)
+{
+    uint8_t pixels[BYTES], room[BYTES];
+    for (att_three change = ATT_THREE_GREY; change < ATT_THREE_BLUR; change++) {
+        att_image image = paint(pixels);
+        att_three_augment_apply(&(att_three_draw){.change = change}, &image, room);
+        int same = 0;
+        while (same < BYTES && lrintf(out[same]) == pixels[same])
+            same++;
+        if (same == BYTES)
+            return change;
+    }
+    return ATT_THREE_BLUR;
+}
+
+static void the_changes_of_3_augment_are_drawn_evenly(void **state)
+{
+    scratch *self = *state;
+    float out[BYTES];
+    int drawn[ATT_THREE_COUNT] = {0};
+    att_transform_options options = plain();
+    options.three_augment = true;
+    for (int i = 0; i < PICTURES; i++) {
+        transform(self, &options, i, out);
+        drawn[find_change(out)]++;
+    }
+    for (int i = 0; i < ATT_THREE_COUNT; i++)
+        assert_true(abs(drawn[i] - PICTURES / 3) < 104); /* four deviations */
+}
+
+static void radii_of_3_augment_are_drawn_evenly(void **state)
+{
+    (void)state;
+    double sum = 0, least = 9, most = 0;
+    for (int i = 0; i < PICTURES; i++) {
+        att_random random = att_random_from(att_random_key(1, 2, (uint64_t)i));
+        double radius = att_three_augment_draw(&random).radius;
+        sum += radius;
+        least = fmin(least, radius);
+        most = fmax(most, radius);
+    }
+    assert_true(least >= 0.1 && least < 0.11 && most > 1.99 && most <= 2);
+    assert_float_equal(sum / PICTURES, 1.05, 0.04); /* four deviations */
+}
+
 /* --- colour jitter ----------------------------------------------------------------------------------------------- */
 
 static void brightness_is_drawn_evenly_from_its_range(void **state)
@@ -379,6 +427,8 @@ int main(void)
         scratch_test(descriptions_are_parsed_as_by_timm),
         scratch_test(operations_are_drawn_evenly),
         scratch_test(magnitudes_are_normal_and_clipped),
+        scratch_test(the_changes_of_3_augment_are_drawn_evenly),
+        scratch_test(radii_of_3_augment_are_drawn_evenly),
         scratch_test(brightness_is_drawn_evenly_from_its_range),
         scratch_test(random_interpolation_draws_both_filters_evenly),
         scratch_test(a_vertical_flip_reverses_the_rows),

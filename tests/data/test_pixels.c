@@ -1,4 +1,5 @@
 /* Every augmentation of pixels against Pillow's bytes: tests/goldens/augment.txt. */
+#include "data/augment.h"
 #include "data/pixels.h"
 #include "io/golden.h"
 
@@ -57,6 +58,17 @@ static void sharpness(const att_image *image, double argument)
     att_pixels_sharpness(image, argument, scratch_bytes);
 }
 
+static void grey(const att_image *image, double argument)
+{
+    (void)argument;
+    att_three_augment_apply(&(att_three_draw){.change = ATT_THREE_GREY}, image, scratch_bytes);
+}
+
+static void blur(const att_image *image, double argument)
+{
+    att_three_augment_apply(&(att_three_draw){.change = ATT_THREE_BLUR, .radius = argument}, image, scratch_bytes);
+}
+
 static const struct {
     const char *name;
     void (*change)(const att_image *image, double argument);
@@ -69,7 +81,9 @@ static const struct {
                {"brightness", att_pixels_brightness},
                {"contrast", att_pixels_contrast},
                {"color", att_pixels_color},
-               {"sharpness", sharpness}};
+               {"sharpness", sharpness},
+               {"grey", grey},
+               {"blur", blur}};
 
 static att_affine map_of(const char *name, double argument, const att_image *image)
 {
@@ -127,7 +141,7 @@ static void pixel_operations_equal_pillows(void **state)
         check_line(line);
     }
     fclose(file);
-    assert_int_equal(count, 4 * (35 + 32));
+    assert_int_equal(count, 4 * (35 + 32 + 11));
 }
 
 int main(void)

@@ -200,6 +200,75 @@ static void pad_crops_make_every_shift_and_flip(void **state)
     assert_true(flips > 420 && flips < 580);                          /* expected 500 +- 16 */
 }
 
+/* The picture of tools/goldens/augment.py. */
+static void paint_golden(const att_image *image)
+{
+    uint32_t s = 12345;
+    uint8_t *to = image->pixels;
+    for (int y = 0; y < image->height; y++)
+        for (int x = 0; x < image->width; x++)
+            for (int c = 0; c < image->channels; c++) {
+                s = s * 1664525u + 1013904223u;
+                *to++ = (uint8_t)((s >> 24) / 2 + (uint32_t)((3 * x + 2 * y + 20 * c) % 128));
+            }
+}
+
+enum { CROP_SIDE = 8, CROP_BYTES = CROP_SIDE * CROP_SIDE * 3, CROP_PLACES = 7 * 9 };
+
+static void read_crops(char hashes[CROP_PLACES][32])
+{
+    char path[4096];
+    int top, left, count = 0;
+    golden_path("simple_crop.txt", path, sizeof path);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (count < CROP_PLACES && fscanf(file, "%d %d %31s", &top, &left, hashes[count]) == 3)
+        count++;
+    fclose(file);
+    assert_int_equal(count, CROP_PLACES);
+}
+
+/* Each simple random crop is one of torchvision's, and over many images every place occurs, with and without flips. */
+static void simple_crops_are_torchvisions(void **state)
+{
+    enum { TIMES = 3000 };
+    uint8_t pixels[13 * 10 * 3], bytes[CROP_BYTES];
+    float out[CROP_BYTES];
+    char hashes[CROP_PLACES][32], found[32];
+    int seen[CROP_PLACES] = {0}, flips = 0;
+    att_image image = {13, 10, 3, pixels};
+    att_transform_options options = att_transform_options_defaults(CROP_SIDE, CROP_SIDE, 3);
+    paint_golden(&image);
+    read_crops(hashes);
+    options.crop = ATT_CROP_SIMPLE;
+    options.pad = 3;
+    options.crop_pct = 0.5; /* not used */
+    options.flip = 0.5;
+    for (int c = 0; c < 3; c++) {
+        options.mean[c] = 0;
+        options.std[c] = 1.0f / 255;
+    }
+    for (int index = 0; index < TIMES; index++) {
+        int place = CROP_PLACES;
+        transform(*state, &options, &image, index, out);
+        for (int flip = 0; flip < 2 && place == CROP_PLACES; flip++) {
+            for (int i = 0; i < CROP_BYTES; i++) {
+                int x = i / 3 % CROP_SIDE, mirrored = i + 3 * (CROP_SIDE - 1 - 2 * x);
+                bytes[i] = (uint8_t)lrintf(out[flip ? mirrored : i]);
+            }
+            snprintf(found, sizeof found, "%016" PRIx64, golden_hash(bytes, sizeof bytes));
+            for (place = 0; place < CROP_PLACES && strcmp(hashes[place], found) != 0;)
+                place++;
+            flips += flip && place < CROP_PLACES;
+        }
+        assert_true(place < CROP_PLACES);
+        seen[place]++;
+    }
+    for (int i = 0; i < CROP_PLACES; i++)
+        assert_true(seen[i] > 14 && seen[i] < 90); /* expected 48 +- 7; measured 30 to 63 */
+    assert_true(abs(flips - TIMES / 2) < 110);     /* +- 27 */
+}
+
 /* A horizontal and a vertical ramp show which box was cropped: area and aspect must be in their ranges. */
 static void random_resized_crops_keep_to_area_and_aspect(void **state)
 {
@@ -341,6 +410,7 @@ int main(void)
         scratch_test(crop_modes_equal_timms),
         scratch_test(an_image_of_the_right_size_is_only_flipped),
         scratch_test(pad_crops_make_every_shift_and_flip),
+        scratch_test(simple_crops_are_torchvisions),
         scratch_test(random_resized_crops_keep_to_area_and_aspect),
         scratch_test(draws_depend_on_seed_epoch_and_index),
         scratch_test(borders_are_flipped_with_the_image),

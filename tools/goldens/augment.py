@@ -1,17 +1,23 @@
-"""Pixels computed by Pillow for each augmentation of timm's RandAugment and torchvision's ColorJitter.
+"""Pixels computed by Pillow for each augmentation of timm's RandAugment, torchvision's ColorJitter and DeiT III's
+3-Augment.
 
 augment.txt has one line for each case: operation, width, height, channels, argument, filter ("-" if there is none), and
 the FNV-1a hash (64 bit) of the resulting bytes. The source image at (x, y, c) is h / 2 + (3 x + 2 y + 20 c) mod 128,
 where h are the high bytes of the generator s = 1664525 s + 1013904223 mod 2^32, started at 12345, row by row. Pixels
 outside the image are (124, 116, 104), or 124 for grey images.
 
+simple_crop.txt has a line for each place of the simple random crop of DeiT III of an image of 13 x 10 x 3 pixels, made as
+above, to 8 x 8 pixels with 3 reflected ones at each side: offsets from the top and the left, and the hash of the bytes.
+
 augment_arguments.txt: timm's name of an operation, magnitude, 1 if the direction is negated, the resulting argument.
 """
 import random
 import sys
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageFilter
 from timm.data import auto_augment as aa
+from torchvision import transforms
+from torchvision.transforms import functional
 
 FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
 
@@ -33,12 +39,18 @@ def picture(width, height, channels):
     return Image.fromarray(out[:, :, 0] if channels == 1 else out)
 
 
+def blur(image, radius):
+    return image.filter(ImageFilter.GaussianBlur(radius))
+
+
 ENHANCE = [0.1, 0.55, 1.0, 1.4, 1.9]
+BLUR = [0, 0.1, 0.37, 0.8, 0.99, 1.01, 1.5, 1.77, 2.0, 3.3]
 OPERATIONS = [
     ("invert", aa.invert, []), ("autocontrast", aa.auto_contrast, []), ("equalize", aa.equalize, []),
     ("posterize", aa.posterize, [1, 2, 4, 7, 8]), ("solarize", aa.solarize, [0, 26, 128, 256]),
     ("solarize_add", aa.solarize_add, [0, 40, 110]), ("brightness", aa.brightness, ENHANCE),
     ("contrast", aa.contrast, ENHANCE), ("color", aa.color, ENHANCE), ("sharpness", aa.sharpness, ENHANCE),
+    ("grey", lambda image: transforms.Grayscale(len(image.getbands()))(image), []), ("blur", blur, BLUR),
 ]
 MOVES = [
     ("rotate", aa.rotate, [0, 3.7, -27, 30]), ("shear_x", aa.shear_x, [0, 0.3, -0.13]),
@@ -69,3 +81,11 @@ with open(sys.argv[1] + "/augment_arguments.txt", "w") as out:
             for negate in 0, 1:
                 random.random = lambda: float(negate)
                 print(name, magnitude, negate, repr(float(make(magnitude, {})[0])), file=out)
+
+with open(sys.argv[1] + "/simple_crop.txt", "w") as out:
+    side, border = 8, 3
+    image = transforms.Resize(side, interpolation=Image.Resampling.BICUBIC)(picture(13, 10, 3))
+    padded = functional.pad(image, [border] * 4, padding_mode="reflect")
+    for top in range(padded.height - side + 1):
+        for left in range(padded.width - side + 1):
+            print(top, left, fnv(np.asarray(functional.crop(padded, top, left, side, side)).tobytes()), file=out)

@@ -57,12 +57,13 @@ typedef struct att_recipe_preprocess {
 /* Augmentation of training images (att_transform_options). */
 typedef struct att_recipe_images {
     bool no_aug;               /* transform images as in evaluation, without augmentation */
-    const char *crop_mode;     /* "rrc" (default), "pad", "center" */
+    const char *crop_mode;     /* "rrc" (default), "pad", "src", "center" */
     const char *interpolation; /* NULL: as in evaluation */
     double scale[2], ratio[2]; /* "rrc": smallest and largest area, and aspect ratio */
     int pad;
     double hflip, vflip, color_jitter;
     const char *aa; /* RandAugment in timm's notation; NULL: none */
+    bool three_augment;
     double reprob;
     const char *remode; /* "const", "rand", "pixel" (default) */
     int recount;
