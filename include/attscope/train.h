@@ -49,7 +49,13 @@ typedef struct att_train_options {
     double weight_decay;
     const char *weight_decay_on; /* "weights": not for norms, biases, position embedding and class token, as in timm;
                                     "all": for every parameter, as PyTorch's optimisers without parameter groups */
-    double clip_grad;            /* largest Euclidean norm of the whole gradient; 0: no clipping */
+    /* Layer-wise learning rates, as timm's: the rate of a parameter is multiplied by max(layer_decay_min_scale,
+     * layer_decay^d), where d is the number of layers above its own. Layers: the stem, each residual block (with the
+     * modules in it), and the head. A last norm belongs to the last block; ViT's fc_norm belongs to the head. */
+    double layer_decay;              /* 0: the same rate for all parameters */
+    double layer_decay_min_scale;    /* 0..1 */
+    double layer_decay_no_opt_scale; /* parameters with a smaller factor are frozen; 0: none */
+    double clip_grad;                /* largest Euclidean norm of the whole gradient; 0: no clipping */
     double lr; /* 0: lr_base r, or for adamw lr_base sqrt r, with r = batch_size grad_accum_steps / 256 */
     double lr_base;
     const char *schedule;  /* name, see att_schedule_at() */

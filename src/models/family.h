@@ -3,6 +3,8 @@
 #ifndef ATT_MODELS_FAMILY_H
 #define ATT_MODELS_FAMILY_H
 
+#include <limits.h>
+
 #include <attscope/models.h>
 #include <attscope/nn.h>
 
@@ -73,8 +75,13 @@ typedef struct att_family {
                     att_shape own, att_regrid *grid);
     /* Returns whether the parameter `name` belongs to a module, so that the same network without modules lacks it. */
     bool (*is_added)(const att_context *context, const char *name);
+    /* Returns the layer of the parameter `name` for layer-wise learning rates, as timm's group_matcher(): 0 for the
+     * stem, a number that rises from block to block, ATT_LAYER_LAST_BLOCK for a norm after the blocks, ATT_LAYER_HEAD
+     * for all others. */
+    int (*layer)(const char *name);
     att_alias *alias;
 } att_family;
+enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
 
 /* Names of the input that every family has, and of the output of a network without a head. */
 #define ATT_IMAGE "image"
@@ -161,6 +168,8 @@ const att_features *att_model_features(const att_model *model);
 const att_task *att_model_task_of(const att_model *model);
 /* Returns whether `name` is a parameter of a head: that of any task, or the classifier of the model's family. */
 bool att_model_is_head(const att_model *model, const char *name);
+/* Returns the layer of a parameter, see att_family.layer. */
+int att_model_layer(const att_model *model, const char *name);
 
 /* Makes the parameters of `model` that differ in shape or grid of patches from those of `from_model`, the same network
  * for images of another size. They are resampled from `from` as att_model_load() does. On success the caller owns

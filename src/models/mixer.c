@@ -442,6 +442,17 @@ static att_status mixer_check_undetermined(att_context *context, const att_tenso
                     u->path, (int)dims[1], height, width, tokens);
 }
 
+static int mixer_layer(const char *name)
+{
+    const char *rest;
+    int block = att_checkpoint_block(name, "blocks", &rest);
+    if (strncmp(name, "stem.", 5) == 0)
+        return 0;
+    if (strncmp(name, "norm.", 5) == 0)
+        return ATT_LAYER_LAST_BLOCK;
+    return block < 0 ? ATT_LAYER_HEAD : 1 + block;
+}
+
 extern const att_family att_family_mixer;
 
 const att_family att_family_mixer = {
@@ -460,4 +471,5 @@ const att_family att_family_mixer = {
     .take_argument = take_argument,
     .check_undetermined = mixer_check_undetermined,
     .is_added = mixer_is_added,
+    .layer = mixer_layer,
 };

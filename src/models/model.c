@@ -384,6 +384,11 @@ bool att_model_is_head(const att_model *model, const char *name)
            (strncmp(name, classifier, length) == 0 && name[length] == '.');
 }
 
+int att_model_layer(const att_model *model, const char *name)
+{
+    return model->family->layer(name);
+}
+
 int64_t att_model_tokens(const att_model *model)
 {
     int64_t most = 0;

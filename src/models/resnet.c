@@ -222,5 +222,6 @@ const att_family att_family_resnet = {
     .recognise = att_resnet_recognise,
     .fit = att_resnet_fit,
     .is_added = att_resnet_is_added,
+    .layer = att_resnet_layer,
     .alias = att_resnet_alias,
 };

@@ -51,12 +51,13 @@ int att_resnet_expansion(att_resnet_block block);
 /* Channels of a bottleneck's 3 x 3 convolution in a stage of `planes` channels. */
 int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width);
 
-/* att_family.complete, build, recognise, fit, is_added, alias */
+/* att_family.complete, build, recognise, fit, is_added, layer, alias */
 att_status att_resnet_complete(att_context *context, void *options);
 void att_resnet_build(att_graph *graph, const void *options, att_features *features);
 att_status att_resnet_recognise(att_context *context, const att_tensors *file, att_option_values *found);
 att_status att_resnet_fit(att_context *context, const att_tensors *file, void *options);
 bool att_resnet_is_added(const att_context *context, const char *name);
+int att_resnet_layer(const char *name);
 bool att_resnet_alias(const att_context *context, const char *name, int index, char *other, size_t size);
 
 #endif

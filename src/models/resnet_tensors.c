@@ -84,6 +84,19 @@ static bool read_place(const char *name, int *stage, int *block, const char **re
            *block < ATT_BLOCKS;
 }
 
+/* The norm after the blocks, which networks with pre-activation have and timm lacks, belongs to the last block, as in
+ * other families. */
+int att_resnet_layer(const char *name)
+{
+    int stage, block;
+    const char *rest;
+    if (strncmp(name, "conv1.", 6) == 0 || strncmp(name, "bn1.", 4) == 0)
+        return 0;
+    if (strncmp(name, "bn.", 3) == 0)
+        return ATT_LAYER_LAST_BLOCK;
+    return read_place(name, &stage, &block, &rest) ? 1 + ATT_BLOCKS * stage + block : ATT_LAYER_HEAD;
+}
+
 /* Returns what follows "<scope>." in `name`; NULL for other names. */
 static const char *after_scope(const char *name, const char *scope)
 {

@@ -8,6 +8,7 @@
 #include <attscope/ops.h>
 
 #include "core/error.h"
+#include "models/checkpoint.h"
 #include "models/family.h"
 #include "models/patches.h"
 #include "models/vit.h"
@@ -538,6 +539,20 @@ static att_classifier_form vit_classifier(const void *options)
     return (att_classifier_form){.scope = "head", .build = build_classifier};
 }
 
+/* As timm's VisionTransformer and VisionTransformerDistilled; fc_norm is beside the head. */
+static int layer_of(const char *name)
+{
+    static const char *const stem[] = {"cls_token", "pos_embed", "patch_embed"};
+    const char *rest;
+    int block = att_checkpoint_block(name, "blocks", &rest);
+    for (size_t i = 0; i < sizeof stem / sizeof *stem; i++)
+        if (strncmp(name, stem[i], strlen(stem[i])) == 0)
+            return 0;
+    if (strncmp(name, "norm.", 5) == 0)
+        return ATT_LAYER_LAST_BLOCK;
+    return block < 0 ? ATT_LAYER_HEAD : 1 + block;
+}
+
 extern const att_family att_family_vit;
 
 const att_family att_family_vit = {
@@ -558,4 +573,5 @@ const att_family att_family_vit = {
     .check_undetermined = att_vit_check_undetermined,
     .regrids = att_vit_regrids,
     .is_added = att_vit_is_added,
+    .layer = layer_of,
 };

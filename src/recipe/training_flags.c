@@ -57,8 +57,8 @@ att_dataset_options att_recipe_dataset_options(const att_recipe_data *data, cons
 
 static const char *choose_crop(int index)
 {
-    static const char *const names[] = {"rrc", "pad", "center"};
-    return index < 3 ? names[index] : NULL;
+    static const char *const names[] = {"rrc", "pad", "src", "center"};
+    return index < 4 ? names[index] : NULL;
 }
 
 static const char *choose_train_interpolation(int index)
@@ -84,13 +84,14 @@ static const att_flag image_options[] = {
      .help = "transform images as in evaluation: no random augmentation except mixing and repeats",
      ATT_FLAG_AT(att_recipe_images, no_aug)},
     {"train-crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "random resized crop, shift over black borders, or centre crop", .choice = choose_crop,
-     ATT_FLAG_AT(att_recipe_images, crop_mode)},
+     .help = "random resized crop, shift over black borders, DeiT III's simple random crop over reflected borders, or "
+             "centre crop",
+     .choice = choose_crop, ATT_FLAG_AT(att_recipe_images, crop_mode)},
     {"scale", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "rrc: area of the crop",
      ATT_FLAG_AT(att_recipe_images, scale), .low = 1e-6, .high = 1},
     {"ratio", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "rrc: width over height",
      ATT_FLAG_AT(att_recipe_images, ratio), .low = 1e-3, .high = 1e3},
-    {"pad", .kind = ATT_FLAG_INT, .value = "N", .help = "pad: most pixels of a shift",
+    {"pad", .kind = ATT_FLAG_INT, .value = "N", .help = "pad, src: most pixels of a shift",
      ATT_FLAG_AT(att_recipe_images, pad), .low = 0, .high = 16384},
     {"hflip", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of a left-right flip",
      ATT_FLAG_AT(att_recipe_images, hflip), .low = 0, .high = 1},
@@ -101,6 +102,9 @@ static const att_flag image_options[] = {
      ATT_FLAG_AT(att_recipe_images, color_jitter), .low = 0, .high = 10},
     {"aa", .kind = ATT_FLAG_TEXT, .value = "TEXT", .help = "RandAugment, described as by timm: rand-m9-mstd0.5-inc1",
      ATT_FLAG_AT(att_recipe_images, aa)},
+    {"three-augment", .alias = "ThreeAugment", .kind = ATT_FLAG_SWITCH,
+     .help = "DeiT III's 3-Augment: grey values, solarisation or Gaussian blur, then --color-jitter; not with --aa",
+     ATT_FLAG_AT(att_recipe_images, three_augment)},
     {"reprob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of random erasing",
      ATT_FLAG_AT(att_recipe_images, reprob), .low = 0, .high = 1},
     {"remode", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "what erased boxes hold: 0, one colour, or noise",
@@ -202,6 +206,13 @@ static const att_flag recipe_options[] = {
     {"weight-decay-on", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "weights: not on norms, biases, position and class token; all: on every parameter",
      .choice = choose_decayed, RECIPE(weight_decay_on)},
+    {"layer-decay", .kind = ATT_FLAG_REAL, .value = "X",
+     .help = "factor by which the learning rate falls from one layer to the one below it", RECIPE(layer_decay),
+     .low = 0, .high = 1, .open = true},
+    {"layer-decay-min-scale", .kind = ATT_FLAG_REAL, .value = "X", .help = "least factor of a layer's learning rate",
+     RECIPE(layer_decay_min_scale), .low = 0, .high = 1},
+    {"layer-decay-no-opt-scale", .kind = ATT_FLAG_REAL, .value = "X",
+     .help = "layers with a smaller factor are frozen; 0: none", RECIPE(layer_decay_no_opt_scale), .low = 0, .high = 1},
     {"clip-grad", .kind = ATT_FLAG_REAL, .value = "X", .help = "largest norm of the gradient", RECIPE(clip_grad),
      .low = 0, .high = 1e9, .open = true},
     {"lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "learning rate; default: --lr-base scaled by the batch",

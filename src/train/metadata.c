@@ -121,18 +121,27 @@ static char *augment_text(const att_transform_options *options, char text[VALUE_
     }
     if (!any)
         *text = '\0';
+    if (options->three_augment)
+        snprintf(text + strlen(text), VALUE_SIZE - strlen(text), "%sthree_augment", any ? " " : "");
     return text;
 }
 
-/* Passes one option to `line`. of: "task" or "model". */
-static void option_line(const char *of, const att_option *option, const att_option_values *options,
-                        att_metadata_line line, void *user)
+static char *option_text(const att_option *option, const att_option_values *options, char text[VALUE_SIZE])
 {
-    char what[WHAT_SIZE], texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], value[VALUE_SIZE];
+    char texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
     int count = att_option_format(option, options, texts);
+    snprintf(text, VALUE_SIZE, "%s%s%s", count > 0 ? texts[0] : "", count > 1 ? " " : "", count > 1 ? texts[1] : "");
+    return text;
+}
+
+/* Passes one option to `line`. of: "task" or "model". defaults: the values in trainings that lack the option; NULL:
+ * none lacks it. */
+static void option_line(const char *of, const att_option *option, const att_option_values *options,
+                        const att_option_values *defaults, att_metadata_line line, void *user)
+{
+    char what[WHAT_SIZE], value[VALUE_SIZE], by_default[VALUE_SIZE];
     snprintf(what, sizeof what, "%s.%s", of, option->key);
-    snprintf(value, sizeof value, "%s%s%s", count > 0 ? texts[0] : "", count > 1 ? " " : "", count > 1 ? texts[1] : "");
-    line(user, what, value, NULL);
+    line(user, what, option_text(option, options, value), defaults ? option_text(option, defaults, by_default) : NULL);
 }
 
 /* Passes the model's options that affect training only. The other options are in the model's identity. */
@@ -141,17 +150,18 @@ static void each_training_option(const att_model *model, att_metadata_line line,
     const att_option_table *table = att_model_family(model)->options;
     for (int i = 0; i < table->count; i++)
         if (table->options[i].training)
-            option_line("model", &table->options[i], att_model_options(model), line, user);
+            option_line("model", &table->options[i], att_model_options(model), NULL, line, user);
 }
 
 static void each_task_line(const att_train_run *run, att_metadata_line line, void *user)
 {
     const att_task_info task = att_model_task(run->model);
-    att_option_values options;
+    att_option_values options, defaults;
     att_task_complete(att_model_task_of(run->model), run->options->task_options, &options);
+    att_task_complete(att_model_task_of(run->model), NULL, &defaults);
     line(user, "task.name", task.name, NULL);
     for (int i = 0; i < task.option_count; i++)
-        option_line("task", &task.options[i], &options, line, user);
+        option_line("task", &task.options[i], &options, &defaults, line, user);
 }
 
 void att_metadata_each(const att_train_run *run, att_metadata_line line, void *user)

@@ -46,39 +46,42 @@ att_train_options att_train_options_defaults(void)
 typedef enum kind { TEXT, INT, SEED, REAL, FLAG, RANGE, MILESTONES } kind;
 
 /* X(kind, member) */
-#define OPTION_LIST(X)              \
-    X(SEED, seed)                   \
-    X(INT, epochs)                  \
-    X(INT, batch_size)              \
-    X(INT, grad_accum_steps)        \
-    X(TEXT, optimizer)              \
-    X(REAL, momentum)               \
-    X(REAL, beta1)                  \
-    X(REAL, beta2)                  \
-    X(REAL, eps)                    \
-    X(REAL, weight_decay)           \
-    X(TEXT, weight_decay_on)        \
-    X(REAL, clip_grad)              \
-    X(REAL, lr)                     \
-    X(REAL, lr_base)                \
-    X(TEXT, schedule)               \
-    X(FLAG, sched_on_updates)       \
-    X(INT, warmup_epochs)           \
-    X(REAL, warmup_lr)              \
-    X(REAL, min_lr)                 \
-    X(REAL, decay_epochs)           \
-    X(REAL, decay_rate)             \
-    X(MILESTONES, decay_milestones) \
-    X(REAL, mixup)                  \
-    X(REAL, cutmix)                 \
-    X(RANGE, cutmix_minmax)         \
-    X(REAL, mixup_prob)             \
-    X(REAL, mixup_switch_prob)      \
-    X(TEXT, mixup_mode)             \
-    X(INT, mixup_off_epoch)         \
-    X(INT, aug_repeats)             \
-    X(FLAG, model_ema)              \
-    X(REAL, model_ema_decay)        \
+#define OPTION_LIST(X)                \
+    X(SEED, seed)                     \
+    X(INT, epochs)                    \
+    X(INT, batch_size)                \
+    X(INT, grad_accum_steps)          \
+    X(TEXT, optimizer)                \
+    X(REAL, momentum)                 \
+    X(REAL, beta1)                    \
+    X(REAL, beta2)                    \
+    X(REAL, eps)                      \
+    X(REAL, weight_decay)             \
+    X(TEXT, weight_decay_on)          \
+    X(REAL, layer_decay)              \
+    X(REAL, layer_decay_min_scale)    \
+    X(REAL, layer_decay_no_opt_scale) \
+    X(REAL, clip_grad)                \
+    X(REAL, lr)                       \
+    X(REAL, lr_base)                  \
+    X(TEXT, schedule)                 \
+    X(FLAG, sched_on_updates)         \
+    X(INT, warmup_epochs)             \
+    X(REAL, warmup_lr)                \
+    X(REAL, min_lr)                   \
+    X(REAL, decay_epochs)             \
+    X(REAL, decay_rate)               \
+    X(MILESTONES, decay_milestones)   \
+    X(REAL, mixup)                    \
+    X(REAL, cutmix)                   \
+    X(RANGE, cutmix_minmax)           \
+    X(REAL, mixup_prob)               \
+    X(REAL, mixup_switch_prob)        \
+    X(TEXT, mixup_mode)               \
+    X(INT, mixup_off_epoch)           \
+    X(INT, aug_repeats)               \
+    X(FLAG, model_ema)                \
+    X(REAL, model_ema_decay)          \
     X(FLAG, model_ema_warmup)
 
 static const struct option {
@@ -218,6 +221,9 @@ att_status att_train_options_check(att_context *context, const att_train_options
         {"beta2", options->beta2, 0, 1 - 1e-16},
         {"eps", options->eps, tiny, 1},
         {"weight_decay", options->weight_decay, 0, 1e6},
+        {"layer_decay", options->layer_decay, 0, 1},
+        {"layer_decay_min_scale", options->layer_decay_min_scale, 0, 1},
+        {"layer_decay_no_opt_scale", options->layer_decay_no_opt_scale, 0, 1},
         {"clip_grad", options->clip_grad, 0, 1e300},
         {"lr", options->lr, 0, 1e6},
         {"lr_base", options->lr_base, options->lr > 0 ? 0 : tiny, 1e6},

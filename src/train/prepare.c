@@ -146,6 +146,14 @@ static att_update_options update_options(const att_trainer *trainer)
                                 .ema = trainer->options->model_ema};
 }
 
+static void free_rates(att_trainer *trainer)
+{
+    att_free(trainer->context, trainer->rates);
+    att_free(trainer->context, trainer->frozen);
+    trainer->rates = NULL;
+    trainer->frozen = NULL;
+}
+
 /* Sets the factors of learning rate and weight decay per parameter. Weight decay applies to all parameters, or only to
  * those whose declaration asks for it. */
 static att_status choose_rates(att_trainer *trainer)
@@ -154,7 +162,8 @@ static att_status choose_rates(att_trainer *trainer)
     bool all = strcmp(trainer->options->weight_decay_on, "all") == 0;
     size_t count = (size_t)att_weights_count(weights);
     trainer->rates = att_allocate_array(trainer->context, count, sizeof *trainer->rates);
-    if (!trainer->rates && count > 0)
+    trainer->frozen = att_allocate_array(trainer->context, count, sizeof *trainer->frozen);
+    if ((!trainer->rates || !trainer->frozen) && count > 0)
         return att_fail_memory(trainer->context, count * sizeof *trainer->rates, "the parameters' rates");
     for (int i = 0; i < att_weights_count(weights); i++) {
         att_parameter_info parameter = att_weights_at(weights, i);
@@ -162,6 +171,10 @@ static att_status choose_rates(att_trainer *trainer)
         if (all)
             trainer->rates[i].weight_decay = 1;
     }
+    ATT_TRY(att_layer_decay_apply(trainer->context, trainer->run.model, trainer->options, weights, trainer->rates,
+                                  &trainer->layer_decay));
+    for (size_t i = 0; i < count; i++)
+        trainer->frozen[i] = trainer->rates[i].frozen;
     return ATT_OK;
 }
 
@@ -213,6 +226,7 @@ static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t me
     plan.precision = options->precision;
     plan.lanes = lanes;
     plan.parts = parts;
+    plan.frozen = trainer->frozen;
     ATT_TRY(att_session_fit(trainer->graph, &plan, trainer->run.weights, options->batch_size, (size_t)memory, bytes,
                             &trainer->plan));
     trainer->run.fingerprint = att_plan_fingerprint(trainer->plan);
@@ -369,8 +383,7 @@ typedef struct lane_plan {
 static att_status recompile(att_trainer *trainer, const lane_plan *chosen)
 {
     att_plan_destroy(&trainer->plan);
-    att_free(trainer->context, trainer->rates);
-    trainer->rates = NULL;
+    free_rates(trainer);
     return compile(trainer, chosen->lanes, chosen->parts, chosen->memory);
 }
 
@@ -466,7 +479,7 @@ void att_trainer_free(att_trainer *trainer)
     att_loader_destroy(&trainer->loader);
     att_update_destroy(&trainer->update);
     att_gradient_destroy(&trainer->gradient);
-    att_free(trainer->context, trainer->rates);
+    free_rates(trainer);
     att_session_destroy(&trainer->session);
     att_plan_destroy(&trainer->plan);
     att_graph_destroy(&trainer->graph);

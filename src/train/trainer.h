@@ -7,6 +7,7 @@
 
 #include "tasks/task.h"
 #include "train/checkpoint.h"
+#include "train/layer_decay.h"
 #include "train/optimizer.h"
 #include "train/processes.h"
 #include "train/schedule.h"
@@ -38,6 +39,8 @@ typedef struct att_trainer {
     att_gradient *gradient;
     att_update *update;
     att_parameter_rates *rates; /* per parameter */
+    bool *frozen;               /* per parameter: its rate says so */
+    att_layer_decay layer_decay;
     att_loader *loader;
     float *losses;          /* [batch_size] */
     int64_t batches;        /* per epoch */

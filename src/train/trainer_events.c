@@ -8,7 +8,7 @@
 #include "train/options.h"
 #include "train/trainer.h"
 
-enum { FIELDS_MAX = 48, MESSAGE_SIZE = 2048, METRIC_NAME = 64 };
+enum { FIELDS_MAX = 64, MESSAGE_SIZE = 2048, METRIC_NAME = 64 };
 
 att_pace att_pace_start(const att_loader *loader)
 {
@@ -103,6 +103,11 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
     if (att_comm_size(trainer->options->comm) > 1)
         fields[count++] =
             (att_event_field){.name = "processes", .number = (double)att_comm_size(trainer->options->comm)};
+    if (trainer->layer_decay.layers > 0) {
+        fields[count++] = (att_event_field){.name = "lr_layers", .number = trainer->layer_decay.layers};
+        fields[count++] = (att_event_field){.name = "lr_scale_min", .number = trainer->layer_decay.smallest};
+        fields[count++] = (att_event_field){.name = "frozen_parameters", .number = trainer->layer_decay.frozen};
+    }
     int64_t tokens = att_model_tokens(run->model);
     if (tokens > 0)
         fields[count++] = (att_event_field){.name = "tokens", .number = (double)tokens};

@@ -93,6 +93,16 @@ static void a_stopped_training_that_mixes_continues_to_the_same_bits(void **stat
     stop_anywhere(f, options, 4);
 }
 
+static void a_stopped_training_with_layer_decay_continues_to_the_same_bits(void **state)
+{
+    fixture *f = *state;
+    char unused[160];
+    att_train_options options = training_in(f, "", unused);
+    options.layer_decay = 0.75;
+    options.layer_decay_no_opt_scale = 0.5; /* freezes the stem */
+    stop_anywhere(f, options, 4);
+}
+
 static void resuming_a_finished_training_changes_nothing(void **state)
 {
     fixture *f = *state;
@@ -417,6 +427,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         fixture_test(a_stopped_training_continues_to_the_same_bits),
         fixture_test(a_stopped_training_that_mixes_continues_to_the_same_bits),
+        fixture_test(a_stopped_training_with_layer_decay_continues_to_the_same_bits),
         fixture_test(resuming_a_finished_training_changes_nothing),
         fixture_test(missing_names_are_given_again),
         fixture_test(checkpoints_no_longer_kept_are_removed),
