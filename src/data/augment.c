@@ -224,18 +224,26 @@ static double draw_magnitude(const att_rand_augment *settings, att_random *rando
     return fmin(fmax(magnitude, 0), settings->most);
 }
 
+att_layer_draw att_rand_augment_draw(const att_rand_augment *settings, att_random *random)
+{
+    att_layer_draw draw = {.operation = (int)att_random_below(random, ATT_AUGMENT_OPERATIONS)};
+    draw.applied = att_random_uniform(random) < settings->probability;
+    if (!draw.applied)
+        return draw;
+    double magnitude = draw_magnitude(settings, random);
+    bool negate = att_random_uniform(random) < 0.5;
+    draw.argument = att_augment_argument(draw.operation, settings->increasing, magnitude, negate);
+    return draw;
+}
+
 static void rand_augment(const att_transform_options *options, const att_image *image, att_random *random,
                          uint8_t *scratch, att_geometry *geometry)
 {
     const att_rand_augment *settings = &options->rand_augment;
     for (int layer = 0; layer < settings->layers; layer++) {
-        int operation = (int)att_random_below(random, ATT_AUGMENT_OPERATIONS);
-        if (att_random_uniform(random) >= settings->probability)
-            continue;
-        double magnitude = draw_magnitude(settings, random);
-        bool negate = att_random_uniform(random) < 0.5;
-        double argument = att_augment_argument(operation, settings->increasing, magnitude, negate);
-        att_augment_apply(operation, options, image, argument, scratch, geometry);
+        att_layer_draw draw = att_rand_augment_draw(settings, random);
+        if (draw.applied)
+            att_augment_apply(draw.operation, options, image, draw.argument, scratch, geometry);
     }
 }
 
@@ -262,19 +270,25 @@ void att_three_augment_apply(const att_three_draw *draw, const att_image *image,
     }
 }
 
-/* torchvision's ColorJitter: brightness, contrast and colour, once each, in random order. */
+att_jitter_draw att_color_jitter_draw(const double jitter[3], att_random *random)
+{
+    att_jitter_draw draw;
+    att_random_permutation(random, draw.order, 3);
+    for (int i = 0; i < 3; i++) {
+        double most = jitter[draw.order[i]];
+        draw.factors[draw.order[i]] = draw_between(random, fmax(0, 1 - most), 1 + most);
+    }
+    return draw;
+}
+
 static void color_jitter(const double jitter[3], const att_image *image, att_random *random)
 {
     static void (*const changes[])(const att_image *image, double factor) = {att_pixels_brightness, att_pixels_contrast,
                                                                              att_pixels_color};
-    int64_t order[3];
-    att_random_permutation(random, order, 3);
-    for (int i = 0; i < 3; i++) {
-        double most = jitter[order[i]];
-        double by = draw_between(random, fmax(0, 1 - most), 1 + most);
-        if (most > 0)
-            changes[order[i]](image, by);
-    }
+    att_jitter_draw draw = att_color_jitter_draw(jitter, random);
+    for (int i = 0; i < 3; i++)
+        if (jitter[draw.order[i]] > 0)
+            changes[draw.order[i]](image, draw.factors[draw.order[i]]);
 }
 
 void att_augment(const att_transform_options *options, const att_image *image, att_random *random, uint8_t *scratch,

@@ -19,6 +19,21 @@ double att_augment_argument(int operation, bool increasing, double magnitude, bo
 void att_augment_apply(int operation, const att_transform_options *options, const att_image *image, double argument,
                        uint8_t *scratch, att_geometry *geometry);
 
+/* One layer of RandAugment. */
+typedef struct att_layer_draw {
+    int operation;
+    bool applied;
+    double argument; /* 0 if it is not applied */
+} att_layer_draw;
+att_layer_draw att_rand_augment_draw(const att_rand_augment *settings, att_random *random);
+
+/* torchvision's ColorJitter: brightness, contrast and colour, once each, in random order. */
+typedef struct att_jitter_draw {
+    int64_t order[3];
+    double factors[3]; /* of brightness, contrast and colour */
+} att_jitter_draw;
+att_jitter_draw att_color_jitter_draw(const double jitter[3], att_random *random);
+
 /* The changes of 3-Augment. */
 typedef enum att_three { ATT_THREE_GREY, ATT_THREE_SOLARIZE, ATT_THREE_BLUR, ATT_THREE_COUNT } att_three;
 typedef struct att_three_draw {

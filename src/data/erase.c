@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "io/image_codec.h"
-
 /* Range of the total area of all boxes, as fractions of the image's area; least aspect ratio of a box (the largest is 1
  * / least_aspect). */
 static const double least_area = 0.02, most_area = 1.0 / 3, least_aspect = 0.3;
@@ -14,8 +12,7 @@ static double draw_between(att_random *random, double low, double high)
     return low + (high - low) * att_random_uniform(random);
 }
 
-/* Returns false if each attempted box was at least as wide or as high as the image. */
-static bool draw_box(const att_transform_options *options, att_random *random, int count, att_box *box)
+bool att_erase_draw(const att_transform_options *options, att_random *random, int count, att_box *box)
 {
     double area = (double)options->height * options->width, log_aspect = log(least_aspect);
     for (int attempt = 0; attempt < TRIES; attempt++) {
@@ -52,7 +49,7 @@ void att_erase(const att_transform_options *options, att_random *random, float *
     int count = 1 + (int)att_random_below(random, options->erase_count);
     for (int i = 0; i < count; i++) {
         att_box box;
-        if (draw_box(options, random, count, &box))
+        if (att_erase_draw(options, random, count, &box))
             fill_box(options, random, &box, image);
     }
 }

@@ -127,7 +127,7 @@ static att_mixing draw_cutmix(const att_mix_options *options, int height, int wi
     return att_mix_box(height, width, lambda, center_y, center_x);
 }
 
-static att_mixing draw_mixing(const att_mix_options *options, int height, int width, att_random *random)
+att_mixing att_mix_draw(const att_mix_options *options, int height, int width, att_random *random)
 {
     const att_mixing unmixed = {.lambda = 1};
     bool may_cutmix = uses_cutmix(options), may_mixup = options->mixup > 0;
@@ -227,8 +227,8 @@ void att_mix_batch(const att_loader_options *options, const att_batch *batch, co
     for (int i = 0; i < (share->size + 1) / 2; i++) {
         int j = share->size - 1 - i;
         if (!off && (i == 0 || mix->mode != ATT_MIX_BATCH)) {
-            of_i = draw_mixing(mix, shape->height, shape->width, &random);
-            of_j = mix->mode == ATT_MIX_ELEM ? draw_mixing(mix, shape->height, shape->width, &random) : of_i;
+            of_i = att_mix_draw(mix, shape->height, shape->width, &random);
+            of_j = mix->mode == ATT_MIX_ELEM ? att_mix_draw(mix, shape->height, shape->width, &random) : of_i;
         }
         of_j.with_itself = i == j;
         if (att_share_find(share, i) < 0 || att_share_find(share, j) < 0)

@@ -15,6 +15,9 @@ bool att_mix_is_on(const att_mix_options *options);
 /* Draws from Beta(alpha, alpha). */
 double att_mix_draw_beta(att_random *random, double alpha);
 
+/* Draws how images of this size are mixed; lambda 1: not at all. */
+att_mixing att_mix_draw(const att_mix_options *options, int height, int width, att_random *random);
+
 /* CutMix with a box around (center_x, center_y), clipped to the image; lambda is adjusted to the clipped box. */
 att_mixing att_mix_box(int height, int width, double lambda, int center_y, int center_x);
 /* Mixes two images in place: a with the original b according to of_a, and b with the original a according to of_b. */
