@@ -479,6 +479,14 @@ grep -qxF 'amp_force: true' out/forced/args.yaml || fail 'args.yaml does not say
 run 0 inspect out/forced/last.safetensors --json -
 out_has 'precision=bf16'
 ATTSCOPE_CPU=avx2 run 0 predict out/forced/last.safetensors "$picture" --amp --amp-force
+# Layer-wise learning rates and binary cross entropy. The layers are the stem, a block and the head.
+train 0 layers --epochs 1 --layer-decay 0.5 --layer-decay-no-opt-scale 0.3 --bce-loss --bce-target-thresh 0.2
+err_has '--layer-decay 0.5: learning rates of 3 layers, from 0.5 to 1 (head) of --lr'
+err_has '--layer-decay-no-opt-scale 0.3: 4 parameter tensors are frozen'
+run 0 train --resume out/layers
+train 2 sum --epochs 1 --bce-sum
+err_has 'bce_sum, bce_target_thresh and bce_pos_weight are settings of bce_loss, which is not set'
+
 if [[ $(uname -m) = x86_64 ]] && grep -qw avx512_bf16 /proc/cpuinfo; then
     train 0 mixed --epochs 1 --amp
     grep -qxF 'amp: true' out/mixed/args.yaml || fail 'args.yaml does not say amp'

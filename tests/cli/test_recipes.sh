@@ -1,0 +1,40 @@
+#!/bin/bash
+# Every recipe in recipes/ is read, and its training starts: one update of a tiny network on tiny images.
+. "$(dirname "$0")/lib.sh"
+recipes="$here/../../recipes"
+idx data
+
+# setting FILE LINE: the settings of the run in FILE include LINE.
+setting() { grep -qxF -- "$2" "$1/args.yaml" || { fail "$1/args.yaml has no '$2'"; grep "^${2%%:*}" "$1/args.yaml"; }; }
+
+# start RECIPE FLAG...: trains for one epoch of one update.
+start() {
+    local name=$1
+    shift
+    run 0 train data -c "$recipes/$name.yaml" --img-size 8 --in-chans 1 --num-classes 4 --mean 0.5 --std 0.5 --epochs 1 \
+        --warmup-epochs 0 -b 48 --grad-accum-steps 2 --threads 2 --no-amp --output out --experiment "$name" "$@"
+    out_has '1 epoch, 1 updates'
+}
+
+small='--patch-size 4 --embed-dim 16 --depth 1 --num-heads 2'
+for file in "$recipes"/*.yaml; do
+    name=$(basename "$file" .yaml)
+    case $name in
+    cifar10-quick) start "$name" --layers 1,1,1 ;;
+    *) start "$name" $small ;; # words
+    esac
+done
+
+# What must not get lost: the settings of the recipes, as the run records them.
+for name in deit-{ti,s,b} cb-vit-{ti,s,b}; do
+    for line in 'opt: adamw' 'lr: 0.001' 'weight_decay: 0.05' 'sched: cosine' 'warmup_lr: 1e-06' 'min_lr: 1e-05' \
+        'aa: rand-m9-mstd0.5-inc1' 'reprob: 0.25' 'aug_repeats: 3' 'mixup: 0.8' 'cutmix: 1' 'smoothing: 0.1' \
+        'drop_path: 0.1' 'model_ema: false' 'train_crop_mode: rrc' 'crop_pct: 0.875'; do
+        setting "out/$name" "$line"
+    done
+done
+setting out/cb-vit-s 'modules: cb'
+setting out/deit-s 'modules: none'
+setting out/deit-ti 'model: deit_tiny_patch16_224'
+setting out/deit-b 'model: deit_base_patch16_224'
+finish
