@@ -67,13 +67,21 @@ static void describe_evaluation(const job *j, const att_event *event, char *text
     snprintf(text + length, size - length, "%s", evaluated_weights(j));
 }
 
+/* Writes the shares of time that are not the network's own: "3 % waiting for data, 20 % the teacher". */
+static void describe_shares(double wait, double teacher, const char *of_time, char *text, size_t size)
+{
+    const size_t length = (size_t)snprintf(text, size, "%.0f %% %swaiting for data", 100 * wait, of_time);
+    if (isfinite(teacher) && length < size)
+        snprintf(text + length, size - length, ", %.0f %% the teacher", 100 * teacher);
+}
+
 static void print_epoch(job *j, const att_event *event)
 {
-    char evaluated[512];
+    char evaluated[512], shares[96];
     describe_evaluation(j, event, evaluated, sizeof evaluated);
-    cli_note(j->cli, "epoch %lld/%d  loss %.4f%s  lr %.3g  %.0f %% waiting for data", (long long)event->epoch + 1,
-             j->recipe->train.epochs, field(event, "train_loss"), evaluated, field(event, "lr"),
-             100 * field(event, "wait_share"));
+    describe_shares(field(event, "wait_share"), field(event, "teacher_share"), "", shares, sizeof shares);
+    cli_note(j->cli, "epoch %lld/%d  loss %.4f%s  lr %.3g  %s", (long long)event->epoch + 1, j->recipe->train.epochs,
+             field(event, "train_loss"), evaluated, field(event, "lr"), shares);
 }
 
 /* Prints where a resumed training continues. */
@@ -150,6 +158,8 @@ static int write_json(const job *j, const att_train_result *r)
     cli_json_integer(w, "best_epoch", r->best_epoch);
     cli_json_number(w, "train_samples_per_sec", r->images_per_second);
     cli_json_number(w, "wait_share", r->wait_share);
+    if (isfinite(r->teacher_share))
+        cli_json_number(w, "teacher_share", r->teacher_share);
     cli_json_integer(w, "train_corrupt", r->train_corrupt);
     cli_json_integer(w, "eval_corrupt", r->eval_corrupt);
     att_json_end_object(w);
@@ -219,10 +229,10 @@ static int finish(const job *j, att_status status, const att_train_result *resul
     if (code != CLI_OK)
         return code;
     if (result->images_per_second > 0) {
-        char alone[96];
+        char alone[96], shares[96];
         measure_network_alone(j, result, alone, sizeof alone);
-        cli_note(j->cli, "%.1f images/s%s, %.0f %% of the time waiting for data", result->images_per_second, alone,
-                 100 * result->wait_share);
+        describe_shares(result->wait_share, result->teacher_share, "of the time ", shares, sizeof shares);
+        cli_note(j->cli, "%.1f images/s%s, %s", result->images_per_second, alone, shares);
         advise_on_waiting(j, result->wait_share);
     }
     report_corrupt(j, result);

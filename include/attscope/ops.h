@@ -61,6 +61,10 @@ ATT_API att_value att_tanh(att_graph *graph, att_value x);
  * allowed): position embedding [1, N, C], bias [C]. */
 ATT_API att_value att_add(att_graph *graph, att_value a, att_value b);
 
+/* y = a x + b z, elementwise, with numbers a and b; x and z have the same shape. z may be ATT_NONE: y = a x. Mixed
+ * precision computes it in f32. */
+ATT_API att_value att_combine(att_graph *graph, double a, att_value x, double b, att_value z);
+
 /* y = x (.) gamma, elementwise with gamma [C] shared, broadcast over the rows of x [.., C]: LayerScale. (Touvron et
  * al., ICCV 2021) */
 ATT_API att_value att_scale(att_graph *graph, att_value x, att_value gamma);

@@ -57,6 +57,7 @@ ATT_API void att_task_defaults(const att_context *context, const char *name, att
 typedef struct att_task_setup {
     int classes;                      /* classes of the network's head */
     bool mixed;                       /* training mixes images with each other (att_mix_options) */
+    bool taught;                      /* a teacher sees the images, too (att_train_options.teacher) */
     const att_option_values *options; /* options of the task; missing ones, or all if NULL, have their defaults */
 } att_task_setup;
 
@@ -66,7 +67,21 @@ typedef struct att_task_setup {
  *
  * "classification" reads the output "logits" [classes]. Its target is "target": the class, I32, which stands for t = (1
  * - smoothing) onehot + smoothing / classes (option "smoothing", in [0, 1); default 0.1, as in timm). If images are
- * mixed, the target is t itself, [classes] of the graph's type. The loss is -sum t ln softmax(logits).
+ * mixed, the target is t itself, [classes] of the graph's type. The loss is L = -sum t ln softmax(logits).
+ *
+ * With `taught`, L becomes (1 - a) L + a D, where a is the option "distillation_alpha" (in [0, 1]; default 0.5) and D
+ * follows from the option "distillation_type". With T = "distillation_tau" (default 1), the logits z and the teacher's
+ * logits y for the same image, D is as in DeiT's code (Touvron et al., ICML 2021):
+ *
+ *   "hard" (default)  -ln softmax(z)_c, c the class with the largest y (the first of equal ones). Input
+ *                     "teacher_class", I32
+ *   "soft"            T^2 / classes KL(softmax(y / T) || softmax(z / T)). Input "teacher_logits", [classes] of the
+ *                     graph's type
+ *   "none"            L does not change
+ *
+ * The paper has no division by the number of classes C. The code has it, as it divides the divergence of a batch by the
+ * number of its logits; its options then give the results that it is known for. The paper's (1 - l) L + l T^2 KL is,
+ * but for a constant factor, the loss with a = l C / (1 - l + l C).
  */
 ATT_API att_status att_task_add_loss(const char *task, att_graph *graph, const att_task_setup *setup);
 
@@ -146,6 +161,7 @@ typedef struct att_label_sets att_label_sets;
 typedef struct att_task_settings {
     int classes;
     bool mixed;
+    bool taught;
     /* Set by evaluations that ask for it (att_evaluate_options); a task without classes ignores both. */
     const bool *competing;      /* [classes]: the metrics only compare these classes with each other; NULL: all */
     const att_label_sets *real; /* right classes of each image, instead of its label; NULL: the label */
@@ -205,6 +221,14 @@ typedef struct att_task {
     /* Builds the loss of a sample, a scalar, from the graph's outputs (att_graph_find_output()) and from targets, for
      * which it adds inputs by the targets' names. Returns ATT_NONE after att_graph_fail(). */
     att_value (*loss)(att_graph *graph, const att_task_settings *settings);
+
+    /* --- learning from a teacher. Both are NULL: the task does not support it --- */
+    /* Describes the input of the loss that holds what it reads of a teacher's answer, if settings->taught. The name
+     * NULL means that the options ask for no teacher. */
+    att_field (*teacher_field)(const att_task_settings *settings);
+    /* Writes this input for one image. answers: the outputs of the teacher, a network of the same task with as many
+     * classes, F32, by name; row: the image's row. Runs on one thread. */
+    void (*read_teacher)(const att_task_settings *settings, const att_batch *answers, int row, void *field);
 
     /* Sets the options of the loss so that nothing regularises it, such as label smoothing; adversarial images are made
      * with this loss. NULL: nothing does. */

@@ -26,20 +26,30 @@ ATT_API att_choice att_schedule_at(int index);
 
 enum { ATT_MOST_MILESTONES = 8 };
 
+/* A network from whose answers another one learns (distillation; Hinton, Vinyals, Dean 2015). It may be of any family.
+ * It must have the student's task, number of classes, channels and image size, which att_network_open() with the option
+ * "img_size" gives to networks that can take it. */
+typedef struct att_teacher {
+    const att_model *model; /* its preprocessing (att_model_set_preprocess()) is that of the teacher's images */
+    att_weights *weights;
+    const char *name; /* shown in messages and recorded, such as the path of the weights; NULL: the model's name */
+} att_teacher;
+
 /* Settings of a training. Strings are only read during the call. The members from task_options to model_ema_decay,
  * except `memory`, determine the bits of the result: a resumed training must have the same. */
 typedef struct att_train_options {
     const att_option_values *task_options; /* options of the model's task (att_task_info); missing ones, or all if NULL,
                                               have their defaults */
+    const att_teacher *teacher;            /* the loss also learns from its answers, see att_train(); NULL: none */
     const char *backend;                   /* "cpu", "ref" */
     att_precision precision; /* ATT_MIXED is faster if att_context_has_bf16(); checkpoints are always f32 */
     uint64_t seed;           /* for the order of data, augmentations, dropout and drop path */
     int lanes;      /* gradient lanes of all processes together; 0: as many as they have threads, or after a resume the
                        checkpoint's */
-    int64_t memory; /* bytes for weights, optimiser, gradients, activations of a batch, and evaluation; the loader's
-                       images need more. With more memory, fewer values are recomputed; the bits of the result do not
-                       change. 0: after a resume the checkpoint's value, else a fixed rule for each network. If it is
-                       too small: ERR_MEMORY, with the least that works */
+    int64_t memory; /* bytes for weights, optimiser, gradients, activations of a batch, evaluation, and the teacher; the
+                       loader's images need more. With more memory, fewer values are recomputed; the bits of the result
+                       do not change. 0: after a resume the checkpoint's value, else a fixed rule for each network. If
+                       it is too small: ERR_MEMORY, with the least that works */
     int epochs;
     int batch_size;           /* images per batch; the incomplete last batch of an epoch is dropped */
     int grad_accum_steps;     /* batches per update; the last update of an epoch may have fewer */
@@ -121,6 +131,7 @@ typedef struct att_train_result {
     double best_metric;                   /* NaN: none */
     int best_epoch;                       /* 0-based; -1: none */
     double images_per_second, wait_share; /* speed, and share of the time spent waiting for data, in this call */
+    double teacher_share;                 /* share of the time in which the teacher computed; NaN: no teacher */
     int64_t train_corrupt, eval_corrupt;  /* images replaced in training and left out in evaluation, in the last epoch
                                              that this call finished */
 } att_train_result;
@@ -146,13 +157,14 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  * Events, none of which is emitted before all arguments have been checked:
  *
  *   ATT_EVENT_RUN_BEGIN   model, task, parameters, train_images, listing (att_dataset_listing() of the training
- *                         images), fingerprint, tokens (if the network has attention), and the settings as texts. The
- *                         event's epoch and step say where a resumed training continues
- *   ATT_EVENT_STEP        loss (mean over the update's images), lr, grad_norm, images_per_second, wait_share
- *   ATT_EVENT_EPOCH       train_loss, lr, images_per_second, wait_share. After an evaluation also the task's metrics
- *                         as eval_loss, eval_top1, ...: of the moving average of the weights if one is kept, followed
- *                         by those of the plain weights as eval_plain_loss, ... With skip_corrupt also train_corrupt
- *                         and eval_corrupt (numbers of images replaced and left out)
+ *                         images), fingerprint, tokens (if the network has attention), teacher (if there is one), and
+ *                         the settings as texts. The event's epoch and step say where a resumed training continues
+ *   ATT_EVENT_STEP        loss (mean over the update's images), lr, grad_norm, images_per_second, wait_share;
+ *                         teacher_share, the part of the time in which the teacher computed, if there is one
+ *   ATT_EVENT_EPOCH       train_loss, lr, images_per_second, wait_share; with a teacher teacher_share. After an
+ *                         evaluation also the task's metrics as eval_loss, eval_top1, ...: of the moving average of the
+ *                         weights if one is kept, followed by those of the plain weights as eval_plain_loss, ... With
+ *                         skip_corrupt also train_corrupt and eval_corrupt (numbers of images replaced and left out)
  *   ATT_EVENT_WARNING     for each image that cannot be decoded, once per call: message (image and reason), set
  *                         ("train", "eval")
  *   ATT_EVENT_MEASURE     split = "train", images, and the figures of the images of one update, computed with the
@@ -160,8 +172,14 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  *                         are mixed
  *   ATT_EVENT_RUN_END     status, message
  *
+ * With a teacher, each image of a batch, augmented and mixed, is also the teacher's: its channels are transformed from
+ * the mean and std of the training's transform to those of the teacher. The teacher runs as in an evaluation, with the
+ * training's precision and threads, and each process runs it for its own images. Its weights do not change. The task's
+ * loss reads its answer (att_task_add_loss()), and its options say how.
+ *
  * A resumed training gives the same bits as one that was not interrupted: weights, optimiser, moving average, logged
- * losses. The checkpoint records the settings that must agree; ERR_MISMATCH names the first that differs.
+ * losses. The checkpoint records the settings that must agree; ERR_MISMATCH names the first that differs. The teacher
+ * must have the same weights and preprocessing; its name may differ.
  *
  * Several processes (`comm`): each calls att_train() with the same model, weights, data and options. Images, threads
  * and memory may be spread over machines; each process reads the data and the checkpoint to resume from by the same
@@ -178,7 +196,8 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  *
  * result may be NULL; after a failure it describes the training up to that point. Errors: ERR_ARGUMENT (an option out
  * of range; fewer images than one batch; a model that has a loss already); ERR_NOT_FOUND (optimiser or schedule; with
- * the nearest name); ERR_UNSUPPORTED (mixing images although the task's targets cannot be mixed); ERR_NONFINITE (a loss
+ * the nearest name); ERR_UNSUPPORTED (mixing images although the task's targets cannot be mixed; a teacher although the
+ * task does not support it); ERR_MISMATCH (also a teacher that does not fit the network); ERR_NONFINITE (a loss
  * or gradient: the message names the update, the first node and the last good checkpoint, and the weights are those
  * before that update; or an evaluation: the epoch writes no checkpoint and no event); ERR_STOPPED (requested by
  * `progress`: last.safetensors was written after the update in progress); ERR_IO; errors of a sink.

@@ -38,7 +38,7 @@ static const struct {
     {"jsd-loss", NULL, "the loss is cross entropy"},
     {"kd-distill-type", "*", NULL},
     {"kd-loss-type", "*", NULL},
-    {"kd-model-name", NULL, "a network learns from labels alone"},
+    {"kd-model-name", NULL, "--teacher names the checkpoint of a teacher"},
     {"kd-student-feature-dim", "*", NULL},
     {"kd-teacher-feature-dim", "*", NULL},
     {"kd-temperature", "*", NULL},

@@ -110,6 +110,7 @@
     X(embed_grad)                   \
     X(upsample_bilinear)            \
     X(upsample_bilinear_grad)       \
+    X(combine)                      \
     X(cast)                         \
     X(loss_seed)                    \
     X(sum_lanes)                    \

@@ -61,6 +61,24 @@ static att_status check_measure(att_context *context, const att_recipe *recipe)
                     "--measure-every and --measure-nodes need --measure LIST (names of instruments, or `all`)");
 }
 
+/* Refuses settings of the teacher's part of the loss that have no effect, as there is no teacher. */
+static att_status check_teacher(att_context *context, const att_recipe *recipe)
+{
+    static const char type[] = "distillation_type", *const numbers[] = {"distillation_alpha", "distillation_tau"};
+    att_option_values defaults = att_options_none();
+    att_task_defaults(context, "classification", &defaults);
+    bool changed = strcmp(att_options_text(&recipe->task, type), "soft") == 0;
+    for (int i = 0; i < 2; i++) {
+        const double untouched = att_options_number(&defaults, numbers[i], 0);
+        changed = changed || att_options_number(&recipe->task, numbers[i], untouched) != untouched;
+    }
+    if (recipe->files.teacher || (!changed && !recipe->files.teacher_model))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "--teacher-model and --distillation-type, -alpha and -tau need --teacher FILE, the checkpoint of a "
+                    "network to learn from");
+}
+
 static bool is_same_text(const char *a, const char *b)
 {
     return a && b && strcmp(a, b) == 0;
@@ -80,6 +98,7 @@ static att_status check_unused(att_context *context, const att_recipe *recipe)
              !is_same_text(train->backend, recipe->engine.backend),
          "backend", "engine.backend (--backend)"},
         {train->task_options, "task_options", "task"},
+        {train->teacher, "teacher", "files.teacher (--teacher)"},
         {train->measure, "measure", "measure.with (--measure)"},
         {train->output, "output", "files.output (--output)"},
         {train->resume, "resume", "files.resume (--resume)"},
@@ -127,6 +146,7 @@ att_status att_recipe_resolve(att_context *context, att_recipe *recipe)
     ATT_TRY(check_unused(context, recipe));
     ATT_TRY(att_recipe_engine_check(context, &recipe->engine));
     ATT_TRY(check_measure(context, recipe));
+    ATT_TRY(check_teacher(context, recipe));
     ATT_TRY(check_files(context, &recipe->data));
     ATT_TRY(check_images(context, &recipe->images));
     return check_minmax(context, recipe->train.cutmix_minmax);

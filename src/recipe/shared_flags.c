@@ -69,7 +69,7 @@ static const char *choose_adaptor_input(int index)
     return choose_of_step("input", index);
 }
 
-static const char *choose_model(int index)
+const char *att_choose_model(int index)
 {
     return index < att_model_count() ? att_model_at(index).name : NULL;
 }
@@ -78,7 +78,7 @@ static const char *choose_model(int index)
 
 static const att_flag named_options[] = {
     {"model", .letter = 'm', .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "timm's name, with or without a pretrained tag; attscope models lists them", .choice = choose_model,
+     .help = "timm's name, with or without a pretrained tag; attscope models lists them", .choice = att_choose_model,
      .advisory = true, ATT_FLAG_AT(att_recipe_network, model)},
     {"input-size", .kind = ATT_FLAG_REALS, .value = "C H W",
      .help = "short for --in-chans C --img-size H W, which it overrides", ATT_FLAG_AT(att_recipe_network, input_size),

@@ -291,7 +291,19 @@ static void task_defaults(att_context *context, void *values)
         att_task_defaults(context, att_task_at(context, t).name, values);
 }
 
-static const att_flag_group task_group = {"Targets and loss", .make_rows = make_task_rows, .defaults = task_defaults};
+#define LOSS "Targets and loss"
+
+static const att_flag_group task_group = {LOSS, .make_rows = make_task_rows, .defaults = task_defaults};
+
+static const att_flag teacher_options[] = {
+    {"teacher", .kind = ATT_FLAG_TEXT, .value = "FILE",
+     .help = "learn from the answers of this network, too: a checkpoint of any family, or a folder with one",
+     ATT_FLAG_AT(att_recipe_files, teacher)},
+    {"teacher-model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "name of the teacher's network, if FILE lacks it",
+     .choice = att_choose_model, .advisory = true, ATT_FLAG_AT(att_recipe_files, teacher_model)},
+};
+
+GROUP(teacher_group, LOSS, files, teacher_options, NULL);
 
 static bool declares(const att_task_info *task, const char *key)
 {
@@ -503,6 +515,7 @@ static const att_flag_use parts[] = {
     {&image_group, offsetof(att_recipe, images)},
     {&repeat_group, offsetof(att_recipe, train)},
     {&task_group, offsetof(att_recipe, task)},
+    {&teacher_group, offsetof(att_recipe, files)},
     {&regular_group, offsetof(att_recipe, network.options)},
     {&recipe_group, offsetof(att_recipe, train)},
     {&mix_group, offsetof(att_recipe, train)},

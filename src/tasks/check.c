@@ -31,6 +31,8 @@ static att_status check_functions(att_context *context, const att_task *task)
         if (!functions[i].there)
             return att_fail(context, ATT_ERR_ARGUMENT, "task \"%s\": it has no function `%s`", task->info.name,
                             functions[i].name);
+    if (!task->teacher_field != !task->read_teacher)
+        return refuse(context, task, "it needs both functions `teacher_field` and `read_teacher`, or none");
     return task->state_size > 0 ? ATT_OK : refuse(context, task, "its `state_size` is 0");
 }
 

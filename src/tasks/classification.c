@@ -17,7 +17,8 @@
 #pragma STDC FP_CONTRACT OFF /* as in timm, mixed targets are rounded after each operation */
 #endif
 
-static const char target_name[] = "target", logits_name[] = "logits";
+static const char target_name[] = "target", logits_name[] = "logits", teacher_class_name[] = "teacher_class",
+                  teacher_logits_name[] = "teacher_logits";
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
@@ -25,10 +26,20 @@ typedef struct classification_options {
     double smoothing;
     int bce_loss, bce_sum;
     double bce_target_thresh, bce_pos_weight;
+    double distillation_alpha, distillation_tau;
+    char distillation_type[8];
 } classification_options;
 ATT_ASSERT_SETTINGS_FIT(classification_options);
 
 #define NO_THRESHOLD (-1) /* bce_target_thresh: targets stay as they are */
+
+static const char no_distillation[] = "none", soft_distillation[] = "soft", hard_distillation[] = "hard";
+
+static const char *choose_distillation(int index)
+{
+    static const char *const names[] = {no_distillation, soft_distillation, hard_distillation};
+    return index < 3 ? names[index] : NULL;
+}
 
 static const att_option declared[] = {
     {.key = "smoothing",
@@ -65,6 +76,28 @@ static const att_option declared[] = {
      .high = 1e6,
      .training = true,
      ATT_OPTION_AT(classification_options, bce_pos_weight)},
+    {.key = "distillation_type",
+     .kind = ATT_OPTION_TEXT,
+     .value = "NAME",
+     .help = "what is learnt from the --teacher: its most probable class (hard), its probabilities (soft), nothing",
+     .choice = choose_distillation,
+     .training = true,
+     ATT_OPTION_AT(classification_options, distillation_type)},
+    {.key = "distillation_alpha",
+     .kind = ATT_OPTION_REAL,
+     .value = "X",
+     .help = "weight of the teacher's part of the loss; that of the labels is 1 - X",
+     .high = 1,
+     .training = true,
+     ATT_OPTION_AT(classification_options, distillation_alpha)},
+    {.key = "distillation_tau",
+     .kind = ATT_OPTION_REAL,
+     .value = "X",
+     .help = "soft: temperature that divides the logits of both",
+     .low = 1e-3,
+     .high = 1e3,
+     .training = true,
+     ATT_OPTION_AT(classification_options, distillation_tau)},
 };
 
 /* Cross entropy, without effect of the options for binary cross entropy. */
@@ -80,6 +113,9 @@ static void defaults(att_option_values *options)
 {
     att_options_set(options, "smoothing", 0.1);
     set_cross_entropy(options);
+    att_options_set_text(options, "distillation_type", hard_distillation);
+    att_options_set(options, "distillation_alpha", 0.5);
+    att_options_set(options, "distillation_tau", 1);
 }
 
 static void plain(att_option_values *options)
@@ -146,6 +182,35 @@ static void mix(const void *user, void *const *own, const void *const *other, co
         target[c] = target[c] * weight + others[c] * rest;
 }
 
+/* --- the teacher ------------------------------------------------------------------------------------------------- */
+
+static bool is_distillation(const att_task_settings *settings, const char *type)
+{
+    return settings->taught && strcmp(options_of(settings)->distillation_type, type) == 0;
+}
+
+static att_field teacher_field(const att_task_settings *settings)
+{
+    if (is_distillation(settings, hard_distillation))
+        return (att_field){.name = teacher_class_name, .dtype = ATT_I32};
+    if (is_distillation(settings, soft_distillation))
+        return (att_field){.name = teacher_logits_name, .dtype = ATT_F32, .shape = att_shape_of(settings->classes)};
+    return (att_field){0};
+}
+
+static void read_teacher(const att_task_settings *settings, const att_batch *answers, int row, void *field)
+{
+    size_t classes = (size_t)settings->classes;
+    const float *logits = (const float *)att_batch_field(answers, logits_name) + (size_t)row * classes;
+    att_ranked first;
+    if (is_distillation(settings, soft_distillation)) {
+        memcpy(field, logits, classes * sizeof *logits);
+        return;
+    }
+    (void)att_rank_classes(logits, settings->classes, &first, 1);
+    *(int32_t *)field = first.class_number;
+}
+
 /* --- loss -------------------------------------------------------------------------------------------------------- */
 
 /* smoothing: 0 if the targets are smoothed already. */
@@ -166,16 +231,46 @@ static att_value entropy(att_graph *graph, const classification_options *options
                              : att_cross_entropy(graph, logits, target, smoothing);
 }
 
+/* T^2 / classes KL(p || softmax(logits / T)) with p = softmax(teacher / T). The divergence is the cross entropy of p
+ * and the student, less the entropy of p. */
+static att_value soft_loss(att_graph *graph, const att_task_settings *settings, att_value logits)
+{
+    const double tau = options_of(settings)->distillation_tau;
+    att_value teacher = att_graph_input(graph, teacher_logits_name, graph->dtype, att_value_shape(graph, logits));
+    att_value cooled = att_combine(graph, 1 / tau, teacher, 0, ATT_NONE), p = att_softmax(graph, cooled);
+    att_value cross = att_cross_entropy(graph, att_combine(graph, 1 / tau, logits, 0, ATT_NONE), p, 0);
+    att_value least = att_cross_entropy(graph, cooled, p, 0);
+    const double factor = tau * tau / settings->classes;
+    return att_combine(graph, factor, cross, -factor, least);
+}
+
+static att_value teacher_loss(att_graph *graph, const att_task_settings *settings, att_value logits)
+{
+    if (is_distillation(settings, soft_distillation))
+        return soft_loss(graph, settings, logits);
+    att_value class_number = att_graph_input(graph, teacher_class_name, ATT_I32, (att_shape){0});
+    return att_cross_entropy(graph, logits, class_number, 0);
+}
+
+static att_value label_loss(att_graph *graph, const att_task_settings *settings, att_value logits)
+{
+    att_shape shape = settings->mixed ? att_value_shape(graph, logits) : (att_shape){0};
+    att_value target = att_graph_input(graph, target_name, settings->mixed ? graph->dtype : ATT_I32, shape);
+    return entropy(graph, options_of(settings), settings->mixed ? 0 : smoothing_of(settings), logits, target);
+}
+
 static att_value loss(att_graph *graph, const att_task_settings *settings)
 {
+    const double alpha = options_of(settings)->distillation_alpha;
     att_value logits = att_graph_find_output(graph, logits_name);
     if (logits == ATT_NONE)
         return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND,
                                               "classification needs a network with a head: there is no output \"%s\"",
                                               logits_name));
-    att_shape shape = settings->mixed ? att_value_shape(graph, logits) : (att_shape){0};
-    att_value target = att_graph_input(graph, target_name, settings->mixed ? graph->dtype : ATT_I32, shape);
-    return entropy(graph, options_of(settings), settings->mixed ? 0 : smoothing_of(settings), logits, target);
+    att_value labels = label_loss(graph, settings, logits);
+    if (!teacher_field(settings).name)
+        return labels;
+    return att_combine(graph, 1 - alpha, labels, alpha, teacher_loss(graph, settings, logits));
 }
 
 /* --- metrics ----------------------------------------------------------------------------------------------------- */
@@ -369,6 +464,8 @@ const att_task att_task_classification = {
     .check = att_task_check_classes,
     .class_field = target_name,
     .loss = loss,
+    .teacher_field = teacher_field,
+    .read_teacher = read_teacher,
     .plain = plain,
     .state_size = sizeof(att_scores),
     .observe = observe,

@@ -116,7 +116,10 @@ att_status att_task_configure(att_context *context, const att_task *task, const 
 {
     const att_option_table table = table_of(task);
     att_option_values options;
-    *settings = (att_task_settings){.classes = setup->classes, .mixed = setup->mixed};
+    *settings = (att_task_settings){.classes = setup->classes, .mixed = setup->mixed, .taught = setup->taught};
+    if (setup->taught && !task->teacher_field)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "networks for the task \"%s\" cannot learn from a teacher",
+                        task->info.name);
     att_task_complete(task, setup->options, &options);
     for (int i = 0; i < options.count; i++)
         ATT_TRY(check_key(context, task, options.items[i].key));

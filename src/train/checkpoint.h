@@ -34,6 +34,8 @@ typedef struct att_train_run {
     /* Digests of image names and classes, and of some images' pixels; eval_*: "" without evaluation. */
     char listing[ATT_DATASET_LISTING], eval_listing[ATT_DATASET_LISTING];
     char sample[ATT_DATASET_LISTING], eval_sample[ATT_DATASET_LISTING];
+    const char *teacher;                     /* its name; NULL: no teacher */
+    char teacher_digest[ATT_WEIGHTS_DIGEST]; /* "": no teacher */
 } att_train_run;
 
 /* Writes a checkpoint. Replaces the file at `path` atomically. */

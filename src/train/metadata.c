@@ -18,7 +18,8 @@ enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 512, REASON_SIZE 
  * results or the metadata that a resume reads. Files of attscope 0.1 have the version "1". */
 static const char version_key[] = "version", training_version[] = "0.2", version_in_0_1[] = "1";
 static const char images_line[] = "data.images", listing_line[] = "data.listing", eval_listing_line[] = "eval.listing",
-                  sample_line[] = "data.sample", eval_sample_line[] = "eval.sample";
+                  sample_line[] = "data.sample", eval_sample_line[] = "eval.sample", teacher_line[] = "teacher.digest",
+                  teacher_name_line[] = "teacher.name";
 
 void att_metadata_free(att_metadata *metadata)
 {
@@ -153,6 +154,7 @@ static void each_training_option(const att_model *model, att_metadata_line line,
             option_line("model", &table->options[i], att_model_options(model), NULL, line, user);
 }
 
+/* A file that lacks an option is of a version without this option, which trained as its default does. */
 static void each_task_line(const att_train_run *run, att_metadata_line line, void *user)
 {
     const att_task_info task = att_model_task(run->model);
@@ -181,6 +183,7 @@ void att_metadata_each(const att_train_run *run, att_metadata_line line, void *u
     line(user, "eval.eval_metric", run->metric, run->metric);
     line(user, "data.transform", transform_text(run->data->train_transform, value), NULL);
     line(user, "data.augment", augment_text(run->data->train_transform, value), "");
+    line(user, teacher_line, run->teacher_digest, "");
     line(user, "model.name", att_model_name(run->model), NULL);
     each_training_option(run->model, line, user);
     each_task_line(run, line, user);
@@ -218,6 +221,8 @@ att_status att_metadata_training(att_metadata *metadata, const att_train_run *ru
     ATT_TRY(att_metadata_identity(metadata, run->model));
     put_text(metadata, version_key, training_version);
     att_metadata_each(run, put_line, metadata);
+    if (run->teacher)
+        put_text(metadata, teacher_name_line, run->teacher);
     put_classes(metadata, run->data->train);
     put_integer(metadata, "lanes", run->lanes);
     put_integer(metadata, "parts", run->parts);
@@ -265,7 +270,7 @@ att_status att_metadata_check_version(att_context *context, const att_tensors *f
 }
 
 typedef struct comparison {
-    att_context *context;
+    const att_train_run *run;
     const att_tensors *file;
     att_status status;
 } comparison;
@@ -284,7 +289,21 @@ static void first_difference(const char **a, size_t *a_length, const char **b, s
     } while (**a || **b);
 }
 
-static char *explain_difference(const char *what, const char *stored, const char *current, char reason[REASON_SIZE])
+/* The digests of two teachers differ. */
+static void explain_teacher(const comparison *c, char reason[REASON_SIZE])
+{
+    const char *stored = att_metadata_text(c->file, teacher_name_line), *here = c->run->teacher;
+    if (!stored)
+        snprintf(reason, REASON_SIZE, "it has no teacher, here it is %.512s", here);
+    else if (!here)
+        snprintf(reason, REASON_SIZE, "its teacher is %.512s, here there is none", stored);
+    else
+        snprintf(reason, REASON_SIZE, "its teacher is %.512s, here it is %.512s, with other weights or preprocessing",
+                 stored, here);
+}
+
+static char *explain_difference(const comparison *c, const char *what, const char *stored, const char *current,
+                                char reason[REASON_SIZE])
 {
     if (strcmp(what, images_line) == 0) {
         snprintf(reason, REASON_SIZE, "it was trained on %s images, the data here has %s", stored, current);
@@ -295,6 +314,8 @@ static char *explain_difference(const char *what, const char *stored, const char
         snprintf(reason, REASON_SIZE, "its training images have the same names as those here, but different pixels");
     } else if (strcmp(what, eval_listing_line) == 0 || strcmp(what, eval_sample_line) == 0) {
         snprintf(reason, REASON_SIZE, "it was evaluated on other images than those here");
+    } else if (strcmp(what, teacher_line) == 0) {
+        explain_teacher(c, reason);
     } else {
         const char *dot = strchr(what, '.');
         size_t stored_length, current_length;
@@ -314,13 +335,13 @@ static void compare_line(void *user, const char *what, const char *current, cons
     if (c->status != ATT_OK || (stored && strcmp(stored, current) == 0))
         return;
     char reason[REASON_SIZE];
-    c->status = att_fail(c->context, ATT_ERR_MISMATCH, "%s cannot be resumed exactly: %s", att_tensors_path(c->file),
-                         explain_difference(what, stored ? stored : "", current, reason));
+    c->status = att_fail(c->run->context, ATT_ERR_MISMATCH, "%s cannot be resumed exactly: %s",
+                         att_tensors_path(c->file), explain_difference(c, what, stored ? stored : "", current, reason));
 }
 
 att_status att_metadata_compare(const att_train_run *run, const att_tensors *file)
 {
-    comparison c = {.context = run->context, .file = file, .status = ATT_OK};
+    comparison c = {.run = run, .file = file, .status = ATT_OK};
     att_metadata_each(run, compare_line, &c);
     return c.status;
 }

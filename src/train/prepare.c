@@ -69,6 +69,13 @@ static const att_field *find_target(const att_target_rules *targets, const char 
     return NULL;
 }
 
+/* Returns the field that gives an input of the loss: a target, or what is read of the teacher; NULL: none. */
+static const att_field *find_source(const att_trainer *trainer, const att_target_rules *targets, const char *name)
+{
+    const att_field *taught = &trainer->teaching.field;
+    return taught->name && strcmp(taught->name, name) == 0 ? taught : find_target(targets, name);
+}
+
 /* Checks that each input of the loss has a target of its type and shape. */
 static att_status check_inputs(const att_trainer *trainer, const att_target_rules *targets)
 {
@@ -76,7 +83,7 @@ static att_status check_inputs(const att_trainer *trainer, const att_target_rule
     const char *task = trainer->task->info.name;
     for (int i = 0; i < graph->inputs.count; i++) {
         const att_named_value *input = &graph->inputs.items[i];
-        const att_field *field = find_target(targets, input->name);
+        const att_field *field = find_source(trainer, targets, input->name);
         if (strcmp(input->name, att_inference_image(graph)) == 0)
             continue;
         if (!field)
@@ -130,8 +137,11 @@ static att_status check(att_trainer *trainer)
                         att_dtype_name(att_graph_dtype(graph)));
     const att_task_setup setup = {.classes = att_model_classes(trainer->run.model),
                                   .mixed = att_train_mixes(options),
+                                  .taught = options->teacher,
                                   .options = options->task_options};
     ATT_TRY(att_task_configure(trainer->context, trainer->task, &setup, &trainer->settings));
+    ATT_TRY(att_teaching_prepare(options, trainer->run.model, trainer->task, &trainer->settings,
+                                 trainer->run.data->train_transform, &trainer->teaching));
     ATT_TRY(check_batch_norms(trainer));
     trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
     ATT_TRY(check_data(trainer));
@@ -198,7 +208,7 @@ static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
 }
 
 /* Number of parts of the memory that a training needs in addition to its session. */
-enum { PARTS = 3 };
+enum { PARTS = 4 };
 static att_status list_memory(const att_trainer *trainer, att_memory_part parts[PARTS])
 {
     const att_weights *weights = trainer->run.weights;
@@ -206,7 +216,9 @@ static att_status list_memory(const att_trainer *trainer, att_memory_part parts[
     parts[0] = (att_memory_part){"gradients", att_gradient_bytes(weights)};
     parts[1] = (att_memory_part){"the optimiser's state", att_update_bytes(weights, &update)};
     parts[2] = (att_memory_part){.what = "the evaluation"};
-    return evaluation_bytes(trainer, &parts[2].bytes);
+    parts[3] = (att_memory_part){.what = "the teacher"};
+    ATT_TRY(evaluation_bytes(trainer, &parts[2].bytes));
+    return att_teaching_bytes(&trainer->teaching, &parts[3].bytes);
 }
 
 static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t memory)
@@ -218,6 +230,8 @@ static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t me
     for (int i = 0; i < PARTS; i++)
         bytes = att_size_sum(bytes, other_memory[i].bytes);
     const att_train_options *options = trainer->options;
+    if (trainer->teaching.field.name)
+        bytes = att_size_sum(bytes, att_weights_bytes(options->teacher->weights));
     att_plan_options plan = att_plan_options_defaults();
     plan.comm = options->comm;
     plan.sync_statistics = options->sync_bn;
@@ -241,6 +255,7 @@ static att_status create_sessions(att_trainer *trainer)
     att_update_options update = update_options(trainer);
     ATT_TRY(att_session_create(trainer->plan, trainer->run.weights, trainer->options->batch_size, &trainer->session));
     ATT_TRY(att_gradient_create(trainer->run.weights, &trainer->gradient));
+    ATT_TRY(att_teaching_open(&trainer->teaching));
     return att_update_create(trainer->gradient, &update, &trainer->update);
 }
 
@@ -352,6 +367,15 @@ static att_status hash_sample(const att_trainer *trainer, const att_dataset *dat
     return ATT_OK;
 }
 
+static att_status describe_teacher(att_trainer *trainer)
+{
+    const att_teacher *teacher = trainer->options->teacher;
+    if (!trainer->teaching.field.name)
+        return ATT_OK;
+    trainer->run.teacher = att_teacher_name(teacher);
+    return att_teacher_digest(teacher, trainer->run.teacher_digest);
+}
+
 static att_status describe_data(att_trainer *trainer)
 {
     att_train_run *run = &trainer->run;
@@ -427,6 +451,7 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     ATT_TRY(create_sessions(trainer));
     ATT_TRY(open_loader(trainer));
     ATT_TRY(describe_data(trainer));
+    ATT_TRY(describe_teacher(trainer));
     trainer->state.metric = NAN;
     ATT_TRY(att_history_create(trainer->context, options->checkpoint_hist,
                                !trainer->task->info.metrics[trainer->metric].larger_is_better,
@@ -445,6 +470,7 @@ static att_status dry_run(att_trainer *trainer, const att_tensors *file)
     if (!file)
         return ATT_OK;
     ATT_TRY(describe_data(trainer));
+    ATT_TRY(describe_teacher(trainer));
     return att_metadata_compare(&trainer->run, file);
 }
 
@@ -477,6 +503,7 @@ void att_trainer_free(att_trainer *trainer)
     att_free(trainer->context, trainer->losses);
     att_free(trainer->context, trainer->last_checkpoint);
     att_loader_destroy(&trainer->loader);
+    att_teaching_close(&trainer->teaching);
     att_update_destroy(&trainer->update);
     att_gradient_destroy(&trainer->gradient);
     free_rates(trainer);

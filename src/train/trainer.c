@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -55,13 +56,33 @@ static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *ba
                     (long long)number, trainer->state.epoch + 1, batch->count, trainer->options->batch_size);
 }
 
-/* Binds every input of the graph to this process's rows of the batch's field of the same name. */
+/* Binds the input of the loss that depends on the teacher, which answers this process's images. */
+static att_status bind_teacher(att_trainer *trainer, const att_batch *batch)
+{
+    att_teaching *teaching = &trainer->teaching;
+    const void *answers;
+    if (!teaching->field.name)
+        return ATT_OK;
+    ATT_TRY(
+        att_teaching_run(teaching, att_batch_rows(batch, att_inference_image(trainer->graph)), batch->rows, &answers));
+    return att_session_bind(trainer->session, teaching->field.name, answers);
+}
+
+static bool is_from_teacher(const att_trainer *trainer, const char *input)
+{
+    const char *name = trainer->teaching.field.name;
+    return name && strcmp(input, name) == 0;
+}
+
+/* Binds every other input of the graph to this process's rows of the batch's field of the same name. */
 static att_status bind_batch(att_trainer *trainer, const att_batch *batch)
 {
     const att_graph *graph = trainer->graph;
     for (int i = 0; i < graph->inputs.count; i++) {
         const char *name = graph->inputs.items[i].name;
         const void *rows = att_batch_rows(batch, name);
+        if (is_from_teacher(trainer, name))
+            continue;
         if (!rows)
             return att_fail(trainer->context, ATT_ERR_INTERNAL, "the input \"%s\" is not a field of the batch", name);
         ATT_TRY(att_session_bind(trainer->session, name, rows));
@@ -77,6 +98,7 @@ static att_status accumulate(att_trainer *trainer, int64_t images)
     att_batch batch;
     ATT_TRY(next_batch(trainer, trainer->state.batch + trainer->partial_images / size, &batch));
     ATT_TRY(bind_batch(trainer, &batch));
+    ATT_TRY(bind_teacher(trainer, &batch));
     ATT_TRY(att_session_accumulate(trainer->session, trainer->gradient, size, 1.0 / (double)images, options->seed,
                                    trainer->state.update, trainer->partial_images));
     ATT_TRY(att_session_output(trainer->session, "loss", 0, size, trainer->losses));
@@ -134,7 +156,7 @@ static att_status run_update(att_trainer *trainer)
     const att_train_options *options = trainer->options;
     int64_t left = trainer->batches - trainer->state.batch;
     int64_t steps = left < options->grad_accum_steps ? left : options->grad_accum_steps;
-    trainer->update_pace = att_pace_start(trainer->loader);
+    trainer->update_pace = att_pace_start(trainer);
     start_measuring(trainer);
     trainer->lr = att_schedule_lr(trainer->schedule, options, trainer->base_lr, att_trainer_updates_per_epoch(trainer),
                                   trainer->state.epoch, trainer->state.update);
@@ -205,7 +227,7 @@ static att_status run_updates(att_trainer *trainer)
     return ATT_OK;
 }
 
-/* Stores the epoch's speed and waiting time in the result, and adds them to the totals of this call. */
+/* Stores the epoch's speed and shares of time in the result, and adds them to the totals of this call. */
 static void count_epoch(att_trainer *trainer)
 {
     const att_pace *pace = &trainer->epoch_pace;
@@ -215,6 +237,8 @@ static void count_epoch(att_trainer *trainer)
     trainer->images += pace->images;
     trainer->seconds += seconds;
     trainer->waited += trainer->result.wait_share * seconds;
+    trainer->result.teacher_share = att_pace_teacher_share(pace, &trainer->teaching);
+    trainer->taught += trainer->teaching.seconds - pace->taught;
 }
 
 static att_status finish_epoch(att_trainer *trainer)
@@ -241,7 +265,7 @@ static att_status finish_epoch(att_trainer *trainer)
 
 static att_status run_epoch(att_trainer *trainer)
 {
-    trainer->epoch_pace = att_pace_start(trainer->loader);
+    trainer->epoch_pace = att_pace_start(trainer);
     att_processes_begin(&trainer->processes);
     ATT_TRY(att_loader_start(trainer->loader, trainer->state.epoch, trainer->state.batch));
     ATT_TRY(run_updates(trainer));
@@ -295,6 +319,7 @@ static att_train_result result_of(const att_trainer *trainer)
     result.best_epoch = state->history.best_epoch;
     result.images_per_second = att_ratio((double)trainer->images, trainer->seconds);
     result.wait_share = att_ratio(trainer->waited, trainer->seconds);
+    result.teacher_share = trainer->teaching.field.name ? att_ratio(trainer->taught, trainer->seconds) : NAN;
     return result;
 }
 

@@ -11,12 +11,13 @@
 #include "train/optimizer.h"
 #include "train/processes.h"
 #include "train/schedule.h"
+#include "train/teaching.h"
 
 /* Measures speed from a start time on. images: images since the start; the other members: the start time, and the
- * loader's counters at that time. */
+ * counters of the loader and the teacher at that time. */
 typedef struct att_pace {
     int64_t images, corrupt;
-    double started, waited;
+    double started, waited, taught;
 } att_pace;
 
 typedef struct att_trainer {
@@ -31,7 +32,8 @@ typedef struct att_trainer {
     const att_task *task;
     att_task_settings settings;
     att_field fields[ATT_MAX_TARGETS]; /* target fields of a sample */
-    int metric;                        /* index of the task's metric that selects the best epoch */
+    att_teaching teaching;
+    int metric; /* index of the task's metric that selects the best epoch */
 
     att_graph *graph; /* copy of the model's graph, with the loss */
     att_plan *plan;
@@ -51,8 +53,8 @@ typedef struct att_trainer {
     att_pace epoch_pace, update_pace;
     int64_t images; /* images that this call has trained on; seconds, waited: time for these images, and the part of it
                        spent waiting for data */
-    double seconds, waited;
-    double eval_seconds; /* duration of the last evaluation */
+    double seconds, waited, taught; /* taught: part in which the teacher computed */
+    double eval_seconds;            /* duration of the last evaluation */
     bool stop_requested;
     bool measuring;             /* the current or last update is observed */
     bool eval_corrupt_reported; /* the evaluation set's corrupt images have been reported */
@@ -65,11 +67,13 @@ typedef struct att_trainer {
     att_train_result result;
 } att_trainer;
 
-att_pace att_pace_start(const att_loader *loader);
+att_pace att_pace_start(const att_trainer *trainer);
 double att_pace_seconds(const att_pace *pace);
 double att_pace_speed(const att_pace *pace);
 int64_t att_pace_corrupt(const att_pace *pace, const att_loader *loader);
 double att_pace_wait_share(const att_pace *pace, const att_loader *loader);
+/* NaN without a teacher. */
+double att_pace_teacher_share(const att_pace *pace, const att_teaching *teaching);
 
 /* trainer_events.c: sends events to the sinks. */
 att_status att_trainer_emit_begin(att_trainer *trainer);

@@ -10,10 +10,13 @@
 
 enum { FIELDS_MAX = 64, MESSAGE_SIZE = 2048, METRIC_NAME = 64 };
 
-att_pace att_pace_start(const att_loader *loader)
+att_pace att_pace_start(const att_trainer *trainer)
 {
-    att_loader_stats stats = att_loader_describe(loader);
-    return (att_pace){.corrupt = stats.corrupt, .started = att_seconds_now(), .waited = stats.wait_seconds};
+    att_loader_stats stats = att_loader_describe(trainer->loader);
+    return (att_pace){.corrupt = stats.corrupt,
+                      .started = att_seconds_now(),
+                      .waited = stats.wait_seconds,
+                      .taught = trainer->teaching.seconds};
 }
 
 double att_pace_seconds(const att_pace *pace)
@@ -34,6 +37,11 @@ int64_t att_pace_corrupt(const att_pace *pace, const att_loader *loader)
 double att_pace_wait_share(const att_pace *pace, const att_loader *loader)
 {
     return att_ratio(att_loader_describe(loader).wait_seconds - pace->waited, att_pace_seconds(pace));
+}
+
+double att_pace_teacher_share(const att_pace *pace, const att_teaching *teaching)
+{
+    return teaching->field.name ? att_ratio(teaching->seconds - pace->taught, att_pace_seconds(pace)) : NAN;
 }
 
 /* Sends an event to one sink. If the sink returns an error without a message, sets one. */
@@ -111,6 +119,8 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
     int64_t tokens = att_model_tokens(run->model);
     if (tokens > 0)
         fields[count++] = (att_event_field){.name = "tokens", .number = (double)tokens};
+    if (trainer->teaching.field.name)
+        fields[count++] = (att_event_field){.name = "teacher", .text = att_teacher_name(trainer->options->teacher)};
     char texts[FIELDS_MAX][ATT_TRAIN_OPTION_TEXT];
     for (int i = 0; i < att_train_option_count() && count < FIELDS_MAX; i++, count++) {
         fields[count].name = att_train_option_name(i);
@@ -129,8 +139,10 @@ att_status att_trainer_emit_step(att_trainer *trainer)
         {.name = "grad_norm", .number = trainer->grad_norm},
         {.name = "images_per_second", .number = att_pace_speed(&trainer->update_pace)},
         {.name = "wait_share", .number = att_pace_wait_share(&trainer->update_pace, trainer->loader)},
+        {.name = "teacher_share", .number = att_pace_teacher_share(&trainer->update_pace, &trainer->teaching)},
     };
-    return emit(trainer, ATT_EVENT_STEP, fields, sizeof fields / sizeof *fields);
+    const int count = sizeof fields / sizeof *fields;
+    return emit(trainer, ATT_EVENT_STEP, fields, trainer->teaching.field.name ? count : count - 1);
 }
 
 /* Buffers for the names of an evaluation's event fields. */
@@ -159,6 +171,8 @@ att_status att_trainer_emit_epoch(att_trainer *trainer)
     fields[count++] = (att_event_field){.name = "lr", .number = trainer->lr};
     fields[count++] = (att_event_field){.name = "images_per_second", .number = trainer->result.images_per_second};
     fields[count++] = (att_event_field){.name = "wait_share", .number = trainer->result.wait_share};
+    if (trainer->teaching.field.name)
+        fields[count++] = (att_event_field){.name = "teacher_share", .number = trainer->result.teacher_share};
     if (trainer->options->skip_corrupt)
         fields[count++] = (att_event_field){.name = "train_corrupt", .number = (double)trainer->result.train_corrupt};
     if (trainer->options->skip_corrupt && trainer->run.data->eval)

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <attscope/network.h>
-
 #include "core/error.h"
 #include "core/options.h"
 #include "io/file.h"
@@ -187,11 +185,23 @@ att_status att_trained_network_try(const att_recipe *recipe, att_trained_network
     return status;
 }
 
+/* A network's name would be a teacher with random weights. */
+static att_status find_teacher(att_context *context, const char *teacher)
+{
+    char path[ATT_RUN_PATH];
+    if (!teacher)
+        return ATT_OK;
+    if (!att_file_exists(teacher))
+        return att_fail(context, ATT_ERR_NOT_FOUND, "--teacher: there is no file or folder \"%s\"", teacher);
+    return att_network_find_file(context, teacher, path, sizeof path);
+}
+
 att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_trained_network *n)
 {
     const att_recipe_measure *measure = &recipe->measure;
     if (measure->with)
         ATT_TRY(as_argument(att_instruments_check(n->context, measure->with)));
+    ATT_TRY(find_teacher(n->context, recipe->files.teacher));
     n->resumes = *resume != '\0';
     n->checkpoint = n->resumes ? resume : recipe->files.initial_checkpoint;
     ATT_TRY(n->checkpoint ? read_checkpoint(recipe, n) : name_network(recipe, n));
@@ -287,6 +297,74 @@ att_status att_trained_network_make(att_recipe *recipe, const att_dataset *data,
     return att_weights_create(att_model_graph(n->model), "cpu", &n->weights);
 }
 
+/* --- the teacher ------------------------------------------------------------------------------------------------- */
+
+/* The teacher takes images of the network's size. */
+static att_network_options teacher_options(const att_recipe *recipe, const att_trained_network *n,
+                                           att_option_values *options)
+{
+    att_network_options made = att_network_options_defaults();
+    *options = att_options_none();
+    att_options_set_sides(options, "img_size", n->preprocess.height, n->preprocess.width);
+    made.options = options;
+    made.model = recipe->files.teacher_model;
+    made.backend = recipe->engine.backend;
+    made.precision = att_recipe_precision(&recipe->engine);
+    return made;
+}
+
+static att_status fail_teacher(att_trained_network *n, const char *teacher, att_status status)
+{
+    char why[1024];
+    snprintf(why, sizeof why, "%s", att_context_message(n->context));
+    return att_fail(n->context, status, "--teacher %s, for images of %d x %d pixels: %s", teacher, n->preprocess.height,
+                    n->preprocess.width, why);
+}
+
+/* Says how the loss is made, which the options' names leave open. */
+static void log_distillation(const att_option_values *task, const att_trained_network *n)
+{
+    const double alpha = att_options_number(task, "distillation_alpha", 0);
+    const char *type = att_options_text(task, "distillation_type");
+    if (strcmp(type, "none") == 0)
+        att_log(n->context, ATT_LOG_INFO, "--distillation-type none: the teacher is not used");
+    else if (strcmp(type, "soft") == 0)
+        att_log(n->context, ATT_LOG_INFO,
+                "the loss is %g that of the labels + %g T^2 KL(teacher || network) / %d, at temperature T = %g; as in "
+                "DeiT's code, the divergence is divided by the number of classes",
+                1 - alpha, alpha, att_model_classes(n->model), att_options_number(task, "distillation_tau", 0));
+    else
+        att_log(n->context, ATT_LOG_INFO, "the loss is %g that of the labels + %g that of the teacher's first class",
+                1 - alpha, alpha);
+}
+
+static void log_teacher(const att_recipe *recipe, const att_trained_network *n)
+{
+    const att_preprocess own = att_network_trained_preprocess(n->teacher), *here = &n->preprocess;
+    char text[ATT_IDENTITY_DESCRIPTION];
+    att_log(n->context, ATT_LOG_INFO, "the teacher %s: %s", recipe->files.teacher,
+            att_identity_describe(n->context, att_network_identity(n->teacher), &own, text));
+    if (own.height != here->height || own.width != here->width)
+        att_log(n->context, ATT_LOG_INFO,
+                "the teacher was trained on images of %d x %d pixels and answers those of %d x %d", own.height,
+                own.width, here->height, here->width);
+    log_distillation(&recipe->task, n);
+}
+
+att_status att_trained_network_open_teacher(const att_recipe *recipe, const att_dataset *data, att_trained_network *n)
+{
+    const char *teacher = recipe->files.teacher;
+    att_option_values options;
+    if (!teacher)
+        return ATT_OK;
+    const att_network_options how = teacher_options(recipe, n, &options);
+    att_status status = att_network_open(n->context, teacher, &how, &n->teacher);
+    if (status != ATT_OK)
+        return fail_teacher(n, teacher, status);
+    log_teacher(recipe, n);
+    return att_network_compare_classes(n->teacher, data, false);
+}
+
 /* --- filling ------------------------------------------------------------------------------------------------------ */
 
 static att_status load(att_trained_network *n)
@@ -315,6 +393,7 @@ att_status att_trained_network_fill(const att_recipe *recipe, att_trained_networ
 void att_trained_network_free(att_trained_network *n)
 {
     att_measure_destroy(&n->measure);
+    att_network_close(&n->teacher);
     att_weights_destroy(&n->weights);
     att_model_destroy(&n->model);
 }

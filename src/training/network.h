@@ -7,6 +7,7 @@
 #include <attscope/lab/recipe.h>
 #include <attscope/lab/runs.h>
 #include <attscope/models.h>
+#include <attscope/network.h>
 
 typedef struct att_trained_network {
     att_context *context;
@@ -21,6 +22,7 @@ typedef struct att_trained_network {
     att_model *model;
     att_weights *weights;
     att_measure *measure; /* NULL: none */
+    att_network *teacher; /* NULL: none */
 } att_trained_network;
 
 /* Finds the network that the recipe and the checkpoint describe, writes its options to the recipe, and refuses networks
@@ -36,6 +38,9 @@ att_status att_trained_network_sees(const att_recipe *recipe, const att_trained_
                                     bool *sees);
 /* Creates the model for the data set, its instruments, and its weights without contents. */
 att_status att_trained_network_make(att_recipe *recipe, const att_dataset *data, att_trained_network *network);
+/* Opens the teacher, if the recipe names one, for the images of the network. */
+att_status att_trained_network_open_teacher(const att_recipe *recipe, const att_dataset *data,
+                                            att_trained_network *network);
 /* Initialises the weights or loads them from the initial checkpoint. When a training is continued, att_train() loads
  * them. */
 att_status att_trained_network_fill(const att_recipe *recipe, att_trained_network *network);

@@ -20,6 +20,7 @@ struct att_training {
     att_trained_network network;
     att_dataset *train, *eval;
     att_transform_options train_transform, eval_transform;
+    att_teacher teacher;        /* zero: none */
     char initial[ATT_RUN_PATH]; /* files.initial_checkpoint of a continued run, from its args.yaml */
     bool has_run;
     const att_sink *listener; /* NULL: none */
@@ -137,10 +138,22 @@ static att_train_options options_of(const att_training *t)
     options.backend = t->recipe.engine.backend;
     options.precision = att_recipe_precision(&t->recipe.engine);
     options.task_options = &t->recipe.task;
+    options.teacher = t->teacher.model ? &t->teacher : NULL;
     options.measure = t->network.measure;
     options.output = t->folder.folder;
     options.resume = *t->folder.resume ? t->folder.resume : NULL;
     return options;
+}
+
+static att_status open_teacher(att_training *t)
+{
+    ATT_TRY(att_trained_network_open_teacher(&t->recipe, t->train, &t->network));
+    const att_network *teacher = t->network.teacher;
+    if (teacher)
+        t->teacher = (att_teacher){.model = att_network_model(teacher),
+                                   .weights = att_network_weights(teacher),
+                                   .name = t->recipe.files.teacher};
+    return ATT_OK;
 }
 
 /* Initialises or loads the weights. This takes time, so it comes after all checks. */
@@ -245,6 +258,7 @@ static att_status prepare(att_training *t)
     complete_recipe(t);
     ATT_TRY(att_recipe_resolve(t->context, &t->recipe)); /* args.yaml must hold valid values, also the network's own */
     log_warmup(t);
+    ATT_TRY(open_teacher(t));
     return fill_weights(t);
 }
 

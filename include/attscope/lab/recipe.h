@@ -78,8 +78,10 @@ typedef struct att_recipe_measure {
 typedef struct att_recipe_files {
     const char *initial_checkpoint; /* weights to start from; NULL: random weights */
     const char *resume;             /* a checkpoint to continue, its folder, or "auto"; NULL: a new training */
-    const char *output;             /* folder of all runs; default "output/train" */
-    const char *experiment;         /* the run's folder in `output`; NULL: named by date, time, model and image size */
+    const char *teacher; /* a checkpoint or its folder, whose network teaches (att_train_options.teacher); NULL: none */
+    const char *teacher_model; /* name of its network; NULL: the file names it */
+    const char *output;        /* folder of all runs; default "output/train" */
+    const char *experiment;    /* the run's folder in `output`; NULL: named by date, time, model and image size */
 } att_recipe_files;
 
 typedef struct att_recipe_engine {
@@ -96,8 +98,8 @@ typedef struct att_recipe {
     att_recipe_preprocess preprocess;
     att_recipe_images images;
     /* Leave these members at their defaults: backend, precision (set `engine`), task_options (set `task`), measure (set
-     * `measure.with`), output, resume (set `files`), sinks, progress (pass an att_training_observer). Otherwise
-     * att_training_open() refuses the recipe. eval_metric NULL: the task's first choice. */
+     * `measure.with`), teacher, output, resume (set `files`), sinks, progress (pass an att_training_observer).
+     * Otherwise att_training_open() refuses the recipe. eval_metric NULL: the task's first choice. */
     att_train_options train;
     att_option_values task; /* options of the network's task, by key */
     att_recipe_measure measure;

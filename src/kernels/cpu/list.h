@@ -23,6 +23,7 @@
     X(conv2d_weight_grad)         \
     X(conv2d_weight_grad_bf16)    \
     X(reshape)                    \
+    X(combine)                    \
     X(matmul)                     \
     X(windows)                    \
     X(windows_back)               \
