@@ -3,8 +3,9 @@
 
 #include <attscope/update.h>
 
+#include <attscope/task.h>
+
 #include "models/fixture.h"
-#include "models/loss.h"
 
 enum { STEPS = 20, BATCH = 8, CLASSES = 10, SIDE = 28, PIXELS = SIDE * SIDE, NORMS = 64 };
 
@@ -44,12 +45,20 @@ typedef struct network {
     const char *optimizer;
 } network;
 
-static void network_create(network *n, const att_option_values *options, double smoothing, const char *backend)
+static bool is_taught(const att_option_values *loss)
 {
+    return att_options_find(loss, "distillation_type");
+}
+
+/* loss: options of classification; a distillation_type means that there is a teacher. */
+static void network_create(network *n, const att_option_values *options, const att_option_values *loss,
+                           const char *backend)
+{
+    const att_task_setup setup = {.classes = CLASSES, .taught = is_taught(loss), .options = loss};
     att_plan_options plan = att_plan_options_defaults();
     plan.purpose = ATT_TRAIN, plan.backend = backend, plan.lanes = 2;
     CHECK(n->context, att_model_create(n->context, n->name, options, n->dtype, &n->model));
-    loss_add(n->model, smoothing);
+    CHECK(n->context, att_task_add_loss("classification", att_model_graph(n->model), &setup));
     CHECK(n->context, att_weights_create(att_model_graph(n->model), "cpu", &n->weights));
     formula_fill(n->context, att_model_graph(n->model), n->weights);
     CHECK(n->context, att_plan_compile(att_model_graph(n->model), &plan, &n->plan));
@@ -74,8 +83,26 @@ static double value_of(const network *n, const void *values, int64_t i)
     return n->dtype == ATT_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
 }
 
+/* Binds the class or the logits of a teacher, whichever the loss reads. */
+static void bind_teacher(const network *n, const att_option_values *loss, int step)
+{
+    static double wide[BATCH * CLASSES];
+    static float narrow[BATCH * CLASSES];
+    static int32_t classes[BATCH];
+    for (uint32_t i = 0; i < BATCH * CLASSES; i++) {
+        wide[i] = narrow[i] = (float)(6 * formula("teacher", (uint32_t)step * BATCH * CLASSES + i));
+        if (i % CLASSES == 0 || narrow[i] > narrow[i / CLASSES * CLASSES + (uint32_t)classes[i / CLASSES]])
+            classes[i / CLASSES] = (int32_t)(i % CLASSES);
+    }
+    if (strcmp(att_options_text(loss, "distillation_type"), "hard") == 0)
+        CHECK(n->context, att_session_bind(n->session, "teacher_class", classes));
+    else
+        CHECK(n->context, att_session_bind(n->session, "teacher_logits",
+                                           n->dtype == ATT_F64 ? (const void *)wide : (const void *)narrow));
+}
+
 /* Runs forward and backward on the images of one step and returns the mean loss. */
-static double accumulate(const network *n, int step)
+static double accumulate(const network *n, const att_option_values *loss, int step)
 {
     static double wide[BATCH * PIXELS];
     static float narrow[BATCH * PIXELS];
@@ -87,6 +114,8 @@ static double accumulate(const network *n, int step)
     const void *images = n->dtype == ATT_F64 ? (const void *)wide : (const void *)narrow;
     CHECK(n->context, att_session_bind(n->session, "image", images));
     CHECK(n->context, att_session_bind(n->session, "target", labels));
+    if (is_taught(loss))
+        bind_teacher(n, loss, step);
     att_gradient_begin(n->gradient);
     CHECK(n->context, att_session_accumulate(n->session, n->gradient, BATCH, 1.0 / BATCH, 1, step, 0));
     double losses[BATCH], sum = 0;
@@ -149,12 +178,13 @@ typedef struct numbers {
  * largest of three tiers and two compilers. */
 static const numbers f64_ref = {"ref", ATT_F64, 1e-11, 1e-8}, f32_cpu = {"cpu", ATT_F32, 2e-5, 2e-6};
 
-static void train(att_context *context, const char *network_name, const char *name, const att_option_values *options,
-                  double smoothing, const char *optimizer, const numbers *how)
+static void train_with_loss(att_context *context, const char *network_name, const char *name,
+                            const att_option_values *options, const att_option_values *loss, const char *optimizer,
+                            const numbers *how)
 {
     golden g = golden_read(name);
     network n = {.context = context, .name = network_name, .dtype = how->dtype, .optimizer = optimizer};
-    network_create(&n, options, smoothing, how->backend);
+    network_create(&n, options, loss, how->backend);
     bool adam = strcmp(optimizer, "adamw") == 0;
     att_hyper hyper = {.lr = adam ? 1e-3 : 0.05,
                        .weight_decay = 0.05,
@@ -167,7 +197,7 @@ static void train(att_context *context, const char *network_name, const char *na
     for (int step = 0; step < STEPS; step++) {
         char what[32];
         snprintf(what, sizeof what, "loss %d", step);
-        check_close(what, accumulate(&n, step), g.losses[step], how->loss_tolerance, &worst_loss);
+        check_close(what, accumulate(&n, loss, step), g.losses[step], how->loss_tolerance, &worst_loss);
         CHECK(context, att_update_reduce(n.update, NULL));
         if (step == 0)
             check_norms(&n, &g, how->norm_tolerance, &worst_norm);
@@ -177,6 +207,24 @@ static void train(att_context *context, const char *network_name, const char *na
     print_message("%s, %s %s: relative errors up to %.2g (loss), %.2g (gradient norms)\n", name, how->backend,
                   att_dtype_name(how->dtype), worst_loss, worst_norm);
     network_destroy(&n);
+}
+
+static void train(att_context *context, const char *network_name, const char *name, const att_option_values *options,
+                  double smoothing, const char *optimizer, const numbers *how)
+{
+    att_option_values loss = att_options_none();
+    att_options_set(&loss, "smoothing", smoothing);
+    train_with_loss(context, network_name, name, options, &loss, optimizer, how);
+}
+
+static void train_taught(att_context *context, const char *name, const char *type, double alpha, double tau,
+                         const att_option_values *options, const char *optimizer, const numbers *how)
+{
+    att_option_values loss = att_options_none();
+    att_options_set_text(&loss, "distillation_type", type);
+    att_options_set(&loss, "distillation_alpha", alpha);
+    att_options_set(&loss, "distillation_tau", tau);
+    train_with_loss(context, "vit_tiny_patch16_224", name, options, &loss, optimizer, how);
 }
 
 static att_option_values small(void)
@@ -195,6 +243,8 @@ static void train_all(att_context *context, const numbers *how)
     att_option_values options = small();
     train(context, vit, "plain_adamw", &options, 0, "adamw", how);
     train(context, vit, "plain_sgd_smoothing", &options, 0.1, "sgd", how);
+    train_taught(context, "hard_teacher_adamw", "hard", 0.5, 1, &options, "adamw", how);
+    train_taught(context, "soft_teacher_sgd", "soft", 0.7, 3, &options, "sgd", how);
     att_options_set_text(&options, "broadcast", "cb");
     train(context, vit, "cb_adamw", &options, 0.1, "adamw", how);
     options = small();

@@ -50,6 +50,29 @@ static att_status export(fixture *f)
     return att_checkpoint_export(f->model, f->weights, path_in(f, "weights.safetensors", path));
 }
 
+static att_status train_taught(fixture *f)
+{
+    att_train_options options = small_training();
+    const att_option_values teacher_options = tiny_options();
+    att_teacher teacher = {0};
+    att_model *model = NULL;
+    options.epochs = 1;
+    options.batch_size = 20;
+    options.workers = 0;
+    att_status status = att_model_create(f->context, "vit_tiny_patch16_224", &teacher_options, ATT_F32, &model);
+    if (status == ATT_OK)
+        status = att_weights_create(att_model_graph(model), "cpu", &teacher.weights);
+    if (status == ATT_OK)
+        status = att_weights_initialise(teacher.weights, 2);
+    teacher.model = model;
+    options.teacher = &teacher;
+    if (status == ATT_OK)
+        status = att_train(f->model, f->weights, &f->data, &options, NULL);
+    att_weights_destroy(&teacher.weights);
+    att_model_destroy(&model);
+    return status;
+}
+
 /* Runs the task with its 1st, 2nd, ... allocation failing until it succeeds. `step` skips some of them. */
 static void assert_survives(fixture *f, const char *name, task_fn task, long step)
 {
@@ -77,6 +100,8 @@ static void lack_of_memory_is_survived(void **state)
     assert_survives(f, "rehearse", rehearse, 1);
     assert_survives(f, "train", train_anew, 3);
     assert_survives(f, "resume", train_and_resume, 3);
+    f->train_transform.std[0] = 0.4; /* the teacher's images are prepared */
+    assert_survives(f, "train with a teacher", train_taught, 3);
     assert_survives(f, "evaluate", evaluate_average, 3);
     assert_survives(f, "export", export, 1);
 }

@@ -11,6 +11,7 @@ typedef struct process {
     bool has_tokens;
     int side; /* of images of a network without tokens */
     att_train_options options;
+    const char *distillation; /* from a residual network; NULL: there is no teacher */
     att_status expected;
     int stops_at; /* call of progress that stops the training; 0: none */
     int calls;
@@ -23,8 +24,8 @@ typedef struct process {
 /* What a process opens, closed together. */
 typedef struct opened {
     att_dataset *train, *eval;
-    att_model *model;
-    att_weights *weights;
+    att_model *model, *teacher;
+    att_weights *weights, *teacher_weights;
 } opened;
 
 static bool count_calls(void *user, const att_progress *progress)
@@ -57,6 +58,19 @@ static att_option_values options_of(const process *p)
     return options;
 }
 
+static att_status open_teacher(att_context *context, const process *p, opened *all)
+{
+    att_option_values options = att_options_none();
+    att_options_set(&options, "in_chans", 1);
+    att_options_set(&options, "num_classes", CLASSES);
+    att_options_set(&options, "img_size", SIDE);
+    if (!p->distillation)
+        return ATT_OK;
+    ATT_TRY(att_model_create(context, "resnet20", &options, ATT_F32, &all->teacher));
+    ATT_TRY(att_weights_create(att_model_graph(all->teacher), "cpu", &all->teacher_weights));
+    return att_weights_initialise(all->teacher_weights, 2);
+}
+
 static att_status open_all(att_context *context, const process *p, opened *all)
 {
     att_dataset_options data = att_dataset_options_defaults();
@@ -67,11 +81,14 @@ static att_status open_all(att_context *context, const process *p, opened *all)
     ATT_TRY(att_dataset_open(context, p->fixture->folder, &data, &all->eval));
     ATT_TRY(att_model_create(context, p->network, &options, ATT_F32, &all->model));
     ATT_TRY(att_weights_create(att_model_graph(all->model), "cpu", &all->weights));
+    ATT_TRY(open_teacher(context, p, all));
     return att_weights_initialise(all->weights, 1);
 }
 
 static void close_all(opened *all)
 {
+    att_weights_destroy(&all->teacher_weights);
+    att_model_destroy(&all->teacher);
     att_weights_destroy(&all->weights);
     att_model_destroy(&all->model);
     att_dataset_close(&all->eval);
@@ -92,6 +109,13 @@ static const char *train_rank(att_context *context, att_comm *comm, void *user)
     att_status status = open_all(context, p, &all);
     if (status == ATT_OK) {
         const att_train_data data = {all.train, all.eval, &p->fixture->train_transform, &p->fixture->eval_transform};
+        const att_teacher teacher = {.model = all.teacher, .weights = all.teacher_weights};
+        att_option_values loss = att_options_none();
+        if (p->distillation) {
+            att_options_set_text(&loss, "distillation_type", p->distillation);
+            options.task_options = &loss;
+            options.teacher = &teacher;
+        }
         status = att_train(all.model, all.weights, &data, &options, &p->result);
         if (status == ATT_OK)
             status = att_evaluate(all.model, all.weights, all.eval, data.eval_transform, NULL, &p->alone);
@@ -155,6 +179,21 @@ static void mixed_images_and_repeats_do_not_either(void **state)
     f->train_transform.erase = 0.5;
     f->train_transform.erase_mode = ATT_ERASE_PIXEL;
     f->train_transform.rand_augment = (att_rand_augment){2, 9, 0.5, 10, 0.5, true};
+    p.options.precision = ATT_MIXED;
+    assert_same_files(f, p);
+}
+
+/* The teacher normalises images in its own way. */
+static void answers_of_a_teacher_do_not_either(void **state)
+{
+    fixture *f = *state;
+    char output[160];
+    process p = process_of(f, "one", output);
+    f->train_transform.std[0] = 0.4;
+    p.options.mixup = 0.8;
+    p.distillation = "hard";
+    assert_same_files(f, p);
+    p.distillation = "soft";
     p.options.precision = ATT_MIXED;
     assert_same_files(f, p);
 }
@@ -374,6 +413,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(files_do_not_depend_on_the_number_of_processes),
         fixture_test(mixed_images_and_repeats_do_not_either),
+        fixture_test(answers_of_a_teacher_do_not_either),
         fixture_test(processes_may_have_different_numbers_of_threads),
         fixture_test(batch_norm_does_not_if_its_statistics_are_shared),
         fixture_test(statistics_of_each_process_give_other_results),

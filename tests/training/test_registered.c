@@ -27,6 +27,9 @@ static void add_own(fixture *f)
     option.key = "own_smoothing";
     task.info.name = "own_task";
     task.info.options = &option;
+    task.info.option_count = 1;
+    task.teacher_field = NULL;
+    task.read_teacher = NULL;
     task.defaults = own_defaults;
     assert_int_equal(att_module_register(f->context, &module), ATT_OK);
     assert_int_equal(att_instrument_register(f->context, &instrument), ATT_OK);
@@ -115,6 +118,33 @@ static void a_head_scope_of_the_network_is_refused(void **state)
     }
 }
 
+static void a_task_may_refuse_teachers(void **state)
+{
+    fixture *f = *state;
+    att_recipe recipe = small_recipe(f);
+    att_training *training = NULL;
+    char teacher[160];
+    static att_task half;
+    recipe.train.epochs = 0;
+    recipe.files.experiment = "teacher";
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_OK);
+    assert_int_equal(att_training_run(training, NULL, NULL), ATT_OK);
+    att_training_close(&training);
+    add_own(f);
+    att_options_set_text(&recipe.network.options, "task", "own_task");
+    recipe.files.teacher = path_in(f, "teacher", teacher);
+    recipe.files.experiment = "taught";
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_UNSUPPORTED);
+    assert_message_has(f, "networks for the task \"own_task\" cannot learn from a teacher");
+    half = task;
+    half.info.name = "half_a_task";
+    half.info.option_count = 0;
+    half.defaults = NULL;
+    half.teacher_field = att_task_classification.teacher_field;
+    assert_int_equal(att_task_register(f->context, &half), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "it needs both functions `teacher_field` and `read_teacher`, or none");
+}
+
 static int too_many_fields(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS])
 {
     (void)settings;
@@ -197,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(a_recipe_names_what_is_registered),
         fixture_test(a_head_scope_of_the_network_is_refused),
+        fixture_test(a_task_may_refuse_teachers),
         fixture_test(a_recipe_names_nothing_that_is_not_registered),
         fixture_test(a_task_that_does_not_fit_together_is_refused),
     };

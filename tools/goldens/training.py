@@ -1,6 +1,6 @@
 """The first twenty updates of small ViTs and an MLP-Mixer in PyTorch, in f64.
 
-Weights, images and labels follow from formulas (uniform() below), so that any program can compute them. There is one
+Weights, images, labels and the logits of teachers follow from formulas (uniform() below), so that any program can compute them. There is one
 file for each case, training_<case>.txt: lines "loss <value>" for each update, then "norm <tensor> <value>", the norm of
 the tensor's gradient in the first update. Two gradients are 0 but for rounding. The key third of qkv.bias does not
 change the softmax: it is left out of the norm. An MLP-Mixer's mlp_tokens.fc2.bias adds one number to all channels of a
@@ -9,6 +9,7 @@ token, which layer norms remove: its norm is written as 0.
 import sys
 import numpy as np
 import torch
+import torch.nn.functional as F
 from timm.models.mlp_mixer import MlpMixer
 from timm.models.vision_transformer import VisionTransformer
 from timm.optim import param_groups_weight_decay
@@ -66,6 +67,21 @@ def batch(step):
     return torch.from_numpy(images).double().reshape(BATCH, 1, SIDE, SIDE), torch.from_numpy(labels)
 
 
+def teacher_logits(step):
+    logits = (6 * uniform("teacher", BATCH * CLASSES, step * BATCH * CLASSES)).astype(np.float32)
+    return torch.from_numpy(logits).double().reshape(BATCH, CLASSES)
+
+
+def distillation_loss(logits, teacher, distillation):
+    """Returns the teacher's part of the loss as DeiT (Touvron et al., ICML 2021) computes it."""
+    if distillation["type"] == "hard":
+        return F.cross_entropy(logits, teacher.argmax(dim=1))
+    tau = distillation["tau"]
+    divergence = F.kl_div(F.log_softmax(logits / tau, dim=1), F.log_softmax(teacher / tau, dim=1), reduction="sum",
+                          log_target=True)
+    return divergence * tau**2 / logits.numel()
+
+
 def gradient_norm(name, gradient):
     if name.endswith("qkv.bias"):
         query, _, value = gradient.chunk(3)
@@ -74,7 +90,7 @@ def gradient_norm(name, gradient):
     return norm if norm > 1e-15 else 0
 
 
-def run(path, model_options, optimizer, smoothing):
+def run(path, model_options, optimizer, smoothing, distillation=None):
     model = build(model_options)
     no_decay = model.no_weight_decay() if hasattr(model, "no_weight_decay") else ()
     groups = param_groups_weight_decay(model, 0.05, no_weight_decay_list=no_decay)
@@ -86,7 +102,11 @@ def run(path, model_options, optimizer, smoothing):
     losses, norms = [], []
     for step in range(STEPS):
         images, labels = batch(step)
-        loss = criterion(model(images), labels)
+        logits = model(images)
+        loss = criterion(logits, labels)
+        if distillation:
+            taught = distillation_loss(logits, teacher_logits(step), distillation)
+            loss = (1 - distillation["alpha"]) * loss + distillation["alpha"] * taught
         update.zero_grad()
         loss.backward()
         if step == 0:
@@ -105,6 +125,8 @@ CASES = {
     "cb_s_layerscale_adamw": ({"broadcast": "cb_s", "init_values": 0.1, "no_embed_class": True}, "adamw", 0.0),
     "mean_sgd": ({"class_token": False, "global_pool": "avg", "qkv_bias": False}, "sgd", 0.0),
     "mixer_adamw": ({"mixer": True, "patch_size": (7, 4), "num_blocks": 2, "mlp_ratio": (0.7, 2.0)}, "adamw", 0.1),
+    "hard_teacher_adamw": ({}, "adamw", 0.1, {"type": "hard", "alpha": 0.5}),
+    "soft_teacher_sgd": ({}, "sgd", 0.1, {"type": "soft", "alpha": 0.7, "tau": 3.0}),
 }
-for case, (model_options, optimizer, smoothing) in CASES.items():
-    run(f"{sys.argv[1]}/training_{case}.txt", model_options, optimizer, smoothing)
+for case, settings in CASES.items():
+    run(f"{sys.argv[1]}/training_{case}.txt", *settings)
