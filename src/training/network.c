@@ -340,14 +340,10 @@ static void log_distillation(const att_option_values *task, const att_trained_ne
 
 static void log_teacher(const att_recipe *recipe, const att_trained_network *n)
 {
-    const att_preprocess own = att_network_trained_preprocess(n->teacher), *here = &n->preprocess;
+    const att_preprocess own = att_network_trained_preprocess(n->teacher);
     char text[ATT_IDENTITY_DESCRIPTION];
     att_log(n->context, ATT_LOG_INFO, "the teacher %s: %s", recipe->files.teacher,
             att_identity_describe(n->context, att_network_identity(n->teacher), &own, text));
-    if (own.height != here->height || own.width != here->width)
-        att_log(n->context, ATT_LOG_INFO,
-                "the teacher was trained on images of %d x %d pixels and answers those of %d x %d", own.height,
-                own.width, here->height, here->width);
     log_distillation(&recipe->task, n);
 }
 
