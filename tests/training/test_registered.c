@@ -8,29 +8,45 @@
 static att_module module;
 static att_instrument instrument;
 static att_task task;
+static att_option task_options[ATT_MOST_OPTIONS];
+static char task_keys[ATT_MOST_OPTIONS][ATT_OPTION_KEY];
 
+/* Those of classification, with other keys. */
 static void own_defaults(att_option_values *options)
 {
+    att_option_values values = att_options_none();
+    att_task_classification.defaults(&values);
+    for (int i = 0; i < task.info.option_count; i++) {
+        const att_option_value *value = att_options_find(&values, att_task_classification.info.options[i].key);
+        if (value->count == 0)
+            att_options_set_text(options, task_keys[i], value->text);
+        else
+            att_options_set(options, task_keys[i], value->numbers[0]);
+    }
     att_options_set(options, "own_smoothing", 0.2);
+}
+
+static void rename_task_options(void)
+{
+    for (int i = 0; i < task.info.option_count; i++) {
+        task_options[i] = task.info.options[i];
+        snprintf(task_keys[i], sizeof task_keys[i], "own_%s", task_options[i].key);
+        task_options[i].key = task_keys[i];
+    }
+    task.info.options = task_options;
+    task.defaults = own_defaults;
 }
 
 static void add_own(fixture *f)
 {
-    static att_option option;
     size_t before = att_context_allocations(f->context).bytes_now;
     module = *att_module_at(NULL, 1);
     module.name = "own_module";
     instrument = att_instrument_entropy;
     instrument.info.name = "own_entropy";
     task = att_task_classification;
-    option = task.info.options[0];
-    option.key = "own_smoothing";
     task.info.name = "own_task";
-    task.info.options = &option;
-    task.info.option_count = 1;
-    task.teacher_field = NULL;
-    task.read_teacher = NULL;
-    task.defaults = own_defaults;
+    rename_task_options();
     assert_int_equal(att_module_register(f->context, &module), ATT_OK);
     assert_int_equal(att_instrument_register(f->context, &instrument), ATT_OK);
     assert_int_equal(att_task_register(f->context, &task), ATT_OK);
@@ -131,6 +147,8 @@ static void a_task_may_refuse_teachers(void **state)
     assert_int_equal(att_training_run(training, NULL, NULL), ATT_OK);
     att_training_close(&training);
     add_own(f);
+    task.teacher_field = NULL;
+    task.read_teacher = NULL;
     att_options_set_text(&recipe.network.options, "task", "own_task");
     recipe.files.teacher = path_in(f, "teacher", teacher);
     recipe.files.experiment = "taught";
@@ -202,19 +220,17 @@ static void a_task_that_does_not_fit_together_is_refused(void **state)
     };
     add_own(f);
     att_options_set_text(&recipe.network.options, "task", "own_task");
-    att_option option = task.info.options[0];
-    task.info.options = &option;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         att_training *training = NULL;
         task.fields = wrong[i].fields;
         task.class_field = wrong[i].class_field;
-        option.key = strcmp(wrong[i].key, "own") == 0 ? "own_smoothing" : wrong[i].key;
+        task_options[0].key = strcmp(wrong[i].key, "own") == 0 ? "own_smoothing" : wrong[i].key;
         assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT);
         assert_message_has(f, "task \"own_task\"");
         assert_message_has(f, wrong[i].message);
         assert_null(training);
     }
-    option.key = "own_smoothing";
+    task_options[0].key = "own_smoothing";
     task.head = empty_head;
     att_training *training = NULL;
     assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT);
