@@ -293,10 +293,10 @@ static void first_difference(const char **a, size_t *a_length, const char **b, s
 static void explain_teacher(const comparison *c, char reason[REASON_SIZE])
 {
     const char *stored = att_metadata_text(c->file, teacher_name_line), *here = c->run->teacher;
-    if (!stored)
+    if (!here)
+        snprintf(reason, REASON_SIZE, "its teacher is %.512s, here there is none", stored ? stored : "a network");
+    else if (!stored)
         snprintf(reason, REASON_SIZE, "it has no teacher, here it is %.512s", here);
-    else if (!here)
-        snprintf(reason, REASON_SIZE, "its teacher is %.512s, here there is none", stored);
     else
         snprintf(reason, REASON_SIZE, "its teacher is %.512s, here it is %.512s, with other weights or preprocessing",
                  stored, here);

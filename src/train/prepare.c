@@ -72,8 +72,7 @@ static const att_field *find_target(const att_target_rules *targets, const char 
 /* Returns the field that gives an input of the loss: a target, or what is read of the teacher; NULL: none. */
 static const att_field *find_source(const att_trainer *trainer, const att_target_rules *targets, const char *name)
 {
-    const att_field *taught = &trainer->teaching.field;
-    return taught->name && strcmp(taught->name, name) == 0 ? taught : find_target(targets, name);
+    return att_teaching_gives(&trainer->teaching, name) ? &trainer->teaching.field : find_target(targets, name);
 }
 
 /* Checks that each input of the loss has a target of its type and shape. */

@@ -87,12 +87,19 @@ att_status att_teaching_prepare(const att_train_options *options, const att_mode
                         .task = task,
                         .settings = settings,
                         .field = field};
+    ATT_TRY(att_require(t->context, options->teacher->model, "the model of the teacher"));
+    ATT_TRY(att_require(t->context, options->teacher->weights, "the weights of the teacher"));
     const int processes = att_comm_size(options->comm);
     t->rows = (options->batch_size + processes - 1) / processes;
     ATT_TRY(check_teacher(t, student));
     const att_preprocess preprocess = att_model_preprocess(options->teacher->model);
     choose_channels(t, transform, &preprocess);
     return ATT_OK;
+}
+
+bool att_teaching_gives(const att_teaching *t, const char *input)
+{
+    return t->field.name && strcmp(input, t->field.name) == 0;
 }
 
 /* A process runs only its own images, alone. */

@@ -31,10 +31,13 @@ const char *att_teacher_name(const att_teacher *teacher);
 att_status att_teacher_digest(const att_teacher *teacher, char text[ATT_WEIGHTS_DIGEST]);
 
 /* Fills *teaching, without allocating, if there is a teacher that the task's options ask for. Both `settings` and
- * `options` must outlive it. Errors: ERR_MISMATCH if the teacher does not fit the student. */
+ * `options` must outlive it. Errors: ERR_MISMATCH if the teacher does not fit the student; ERR_ARGUMENT if its model or
+ * weights are NULL. */
 att_status att_teaching_prepare(const att_train_options *options, const att_model *student, const att_task *task,
                                 const att_task_settings *settings, const att_transform_options *transform,
                                 att_teaching *teaching);
+/* Whether this input of the loss comes from the teacher. */
+bool att_teaching_gives(const att_teaching *teaching, const char *input);
 /* Bytes of memory that att_teaching_open() takes. */
 att_status att_teaching_bytes(const att_teaching *teaching, size_t *bytes);
 att_status att_teaching_open(att_teaching *teaching);

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -68,12 +67,6 @@ static att_status bind_teacher(att_trainer *trainer, const att_batch *batch)
     return att_session_bind(trainer->session, teaching->field.name, answers);
 }
 
-static bool is_from_teacher(const att_trainer *trainer, const char *input)
-{
-    const char *name = trainer->teaching.field.name;
-    return name && strcmp(input, name) == 0;
-}
-
 /* Binds every other input of the graph to this process's rows of the batch's field of the same name. */
 static att_status bind_batch(att_trainer *trainer, const att_batch *batch)
 {
@@ -81,7 +74,7 @@ static att_status bind_batch(att_trainer *trainer, const att_batch *batch)
     for (int i = 0; i < graph->inputs.count; i++) {
         const char *name = graph->inputs.items[i].name;
         const void *rows = att_batch_rows(batch, name);
-        if (is_from_teacher(trainer, name))
+        if (att_teaching_gives(&trainer->teaching, name))
             continue;
         if (!rows)
             return att_fail(trainer->context, ATT_ERR_INTERNAL, "the input \"%s\" is not a field of the batch", name);

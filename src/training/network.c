@@ -321,11 +321,13 @@ static att_status fail_teacher(att_trained_network *n, const char *teacher, att_
                     n->preprocess.width, why);
 }
 
-/* Says how the loss is made, which the options' names leave open. */
+/* Says how the loss of a classification is made, which the options' names leave open. */
 static void log_distillation(const att_option_values *task, const att_trained_network *n)
 {
     const double alpha = att_options_number(task, "distillation_alpha", 0);
     const char *type = att_options_text(task, "distillation_type");
+    if (!*type)
+        return;
     if (strcmp(type, "none") == 0)
         att_log(n->context, ATT_LOG_INFO, "--distillation-type none: the teacher is not used");
     else if (strcmp(type, "soft") == 0)

@@ -292,6 +292,18 @@ static void teachers_that_do_not_fit_are_refused(void **state)
     expect_refused(f, "img_size", 16, "takes images of 16 x 16 with 1 channel, but the network 8 x 8 with 1");
 }
 
+static void a_teacher_without_model_or_weights_is_refused(void **state)
+{
+    fixture *f = *state;
+    const att_teacher nobody = {0}, empty = {.model = f->model};
+    att_train_options options = small_training();
+    options.teacher = &nobody;
+    assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_ARGUMENT);
+    options.teacher = &empty;
+    assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "the weights of the teacher");
+}
+
 static void answers_that_are_not_finite_end_the_training(void **state)
 {
     fixture *f = *state;
@@ -336,6 +348,7 @@ int main(void)
         fixture_test(a_resume_gives_the_same_bits),
         fixture_test(a_resume_with_another_teacher_is_refused),
         fixture_test(teachers_that_do_not_fit_are_refused),
+        fixture_test(a_teacher_without_model_or_weights_is_refused),
         fixture_test(answers_that_are_not_finite_end_the_training),
         fixture_test(the_memory_limit_counts_the_teacher),
     };
