@@ -146,7 +146,8 @@ ATT_API att_value att_cross_entropy(att_graph *graph, att_value logits, att_valu
 
 /* Binary cross entropy: every class is a yes-or-no question of its own. loss = mean_c of -(w t_c ln s_c + (1 - t_c)
  * ln(1 - s_c)), with s = 1 / (1 + exp(-logits)), a scalar per sample. logits, target and smoothing: as for
- * att_cross_entropy(); a smoothed class gives the same t. (Wightman et al. 2021; timm's BinaryCrossEntropy) */
+ * att_cross_entropy(); a smoothed class gives the same t. options NULL: 0 and false, w 1. (Wightman et al. 2021; timm's
+ * BinaryCrossEntropy) */
 typedef struct att_binary_cross_entropy_options {
     double smoothing;
     bool binary;            /* t becomes 1 where it is above `threshold`, else 0 */

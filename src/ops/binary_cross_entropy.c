@@ -10,8 +10,9 @@
 att_value att_binary_cross_entropy(att_graph *graph, att_value logits, att_value target,
                                    const att_binary_cross_entropy_options *options)
 {
+    static const att_binary_cross_entropy_options plain = {.positive_weight = 1};
     att_value in[2] = {logits, target};
-    return att_emit(graph, "binary_cross_entropy", options, in, 2, NULL);
+    return att_emit(graph, "binary_cross_entropy", options ? options : &plain, in, 2, NULL);
 }
 
 /* Checks the attributes, and the target, which is the input after the logits. */

@@ -66,6 +66,7 @@ static void builders_yield_the_stated_shapes(void **state)
     assert_shape(g, att_dropout(g, x, 0.1), att_shape_of(5, 6));
     assert_shape(g, att_drop_path(g, x, 0.1), att_shape_of(5, 6));
     assert_shape(g, att_cross_entropy(g, sample(g, att_shape_of(9)), target, 0.1), (att_shape){.rank = 0});
+    assert_shape(g, att_binary_cross_entropy(g, sample(g, att_shape_of(9)), target, NULL), (att_shape){.rank = 0});
     att_graph_destroy(&g);
 }
 
@@ -321,6 +322,36 @@ static void training_ops_refuse_what_does_not_fit(void **state)
           att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(7)), 1));
 }
 
+/* Binary cross entropy of seven logits. */
+static att_value binary(att_graph *g, att_value target, att_binary_cross_entropy_options options)
+{
+    return att_binary_cross_entropy(g, sample(g, att_shape_of(7)), target, &options);
+}
+
+static void binary_cross_entropy_refuses_what_does_not_fit(void **state)
+{
+    (void)state;
+    const att_binary_cross_entropy_options plain = {.positive_weight = 1};
+    att_binary_cross_entropy_options smoothed = plain, sure = plain, negative = plain, infinite = plain,
+                                     nowhere = plain;
+    smoothed.smoothing = 0.1;
+    sure.smoothing = 1;
+    negative.positive_weight = -1;
+    infinite.positive_weight = INFINITY;
+    nowhere.binary = true;
+    nowhere.threshold = NAN;
+    MISFIT("binary_cross_entropy: logits [5, 6] must have 1 axes", att_binary_cross_entropy(g, x, x, &plain));
+    MISFIT("binary_cross_entropy: target [6] must have the shape [7]", binary(g, sample(g, att_shape_of(6)), plain));
+    MISFIT("binary_cross_entropy: integer target [7] must be one number per sample",
+           binary(g, att_graph_input(g, "t", ATT_I32, att_shape_of(7)), plain));
+    WRONG("binary_cross_entropy: smoothing is 0.1, must be 0 with a target for each class",
+          binary(g, sample(g, att_shape_of(7)), smoothed));
+    WRONG("binary_cross_entropy: smoothing is 1, must be in [0, 1)", binary(g, sample(g, att_shape_of(7)), sure));
+    WRONG("binary_cross_entropy: positive_weight is -1, must be", binary(g, sample(g, att_shape_of(7)), negative));
+    WRONG("binary_cross_entropy: positive_weight is inf, must be", binary(g, sample(g, att_shape_of(7)), infinite));
+    WRONG("binary_cross_entropy: threshold is not a number", binary(g, sample(g, att_shape_of(7)), nowhere));
+}
+
 /* Every rule refuses missing inputs and a wrong number of inputs. */
 static void refused(att_graph *g, att_status expected, const char *words)
 {
@@ -459,6 +490,7 @@ int main(void)
         cmocka_unit_test(token_ops_refuse_what_does_not_fit),
         cmocka_unit_test(attention_refuses_what_does_not_fit),
         cmocka_unit_test(training_ops_refuse_what_does_not_fit),
+        cmocka_unit_test(binary_cross_entropy_refuses_what_does_not_fit),
         cmocka_unit_test(builders_on_maps_yield_the_stated_shapes),
         cmocka_unit_test(batch_norm_has_the_usual_options),
         cmocka_unit_test(batch_norm_in_training_is_of_the_batch),

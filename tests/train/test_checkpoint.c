@@ -195,6 +195,23 @@ static void checkpoints_tell_the_options_of_the_task(void **state)
     att_tensors_close(&file);
 }
 
+/* Trainings of versions that had fewer options of the task are continued with the defaults of the others. */
+static void an_option_that_a_checkpoint_lacks_has_its_default(void **state)
+{
+    fixture *f = *state;
+    char output[160], resume[160];
+    att_train_options options = training_in(f, output);
+    att_option_values other = att_options_none();
+    assert_trains(f, &options);
+    edit(f, "'attscope.train.task.bce_loss'", "'attscope.train.task.bce_none'");
+    options.resume = path_in(f, "run/edited.safetensors", resume);
+    assert_trains(f, &options);
+    att_options_set(&other, "bce_loss", 1);
+    options.task_options = &other;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH);
+    assert_message_has(f, "its bce_loss is \"false\", here it is \"true\"");
+}
+
 static void exports_hold_weights_only(void **state)
 {
     fixture *f = *state;
@@ -344,6 +361,7 @@ int main(void)
         fixture_test(classes_are_those_of_the_data_set_that_a_training_names),
         fixture_test(checkpoints_tell_where_the_training_stood),
         fixture_test(checkpoints_tell_the_options_of_the_task),
+        fixture_test(an_option_that_a_checkpoint_lacks_has_its_default),
         fixture_test(exports_hold_weights_only),
         fixture_test(exports_hold_what_the_network_has),
         fixture_test(as_many_checkpoints_are_kept_as_asked),

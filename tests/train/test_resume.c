@@ -318,6 +318,12 @@ static void the_first_difference_is_named(void **state)
     f->train_transform.erase = 0.25;
     assert_refused(f, &good, "augment", "\"\"", "layers=0");
     f->train_transform.erase = 0;
+    f->train_transform.three_augment = true;
+    assert_refused(f, &good, "augment", "\"\"", "\"three_augment\"");
+    f->train_transform.three_augment = false;
+    options = good;
+    options.layer_decay = 0.75;
+    assert_refused(f, &options, "layer_decay", "\"0\"", "\"0.75\"");
     options = good;
     options.aug_repeats = 3;
     assert_refused(f, &options, "aug_repeats", "\"0\"", "\"3\"");
