@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "flags.h"
+#include "model_costs.h"
 #include "network.h"
 
 typedef struct choice {
@@ -12,6 +13,8 @@ typedef struct choice {
 
 typedef struct settings {
     choice choice;
+    att_recipe_network network;
+    cli_comparison comparison;
     cli_output output;
 } settings;
 
@@ -22,6 +25,8 @@ static const att_flag choice_options[] = {
 static const att_flag_group group_choice = {.title = "Models", .rows = choice_options, .row_count = 1};
 
 static const att_flag_use uses[] = {{&group_choice, offsetof(settings, choice)},
+                                    {&cli_group_comparison, offsetof(settings, comparison)},
+                                    {&att_recipe_options_group, offsetof(settings, network)},
                                     {&cli_group_output, offsetof(settings, output)}};
 
 enum { MOST_PATTERNS = 64 };
@@ -149,6 +154,20 @@ static int list_model(const listing *l, att_model_info *info)
     return code;
 }
 
+/* Shows each network as named, then with the options of the command line. */
+static int list_costs(const listing *l)
+{
+    const settings *s = l->settings;
+    int code = CLI_OK;
+    if (cli_prints(s->output.json))
+        cli_costs_print_head();
+    for (int i = 0; code == CLI_OK && i < att_model_count(); i++)
+        if (is_wanted(l, att_model_at(i).name))
+            code = cli_costs_list(l->cli, att_model_at(i).name, &s->network.options, &s->comparison, l->writer,
+                                  cli_prints(s->output.json));
+    return code;
+}
+
 static int list_models(const listing *l)
 {
     int code = CLI_OK;
@@ -174,7 +193,7 @@ static int run(cli_app *cli, void *user, const char *const *patterns, int count)
     if (l.writer)
         att_json_begin_array(l.writer);
     if (code == CLI_OK)
-        code = list_models(&l);
+        code = s->network.options.count + s->comparison.modules.count > 0 ? list_costs(&l) : list_models(&l);
     if (l.writer)
         att_json_end_array(l.writer);
     if (code == CLI_OK && l.writer)
@@ -185,13 +204,21 @@ static int run(cli_app *cli, void *user, const char *const *patterns, int count)
 
 const cli_command cli_command_models = {
     .name = "models",
-    .summary = "lists the available networks",
+    .summary = "lists the available networks, and what their options cost",
     .operands = "[PATTERN...]",
     .most_operands = MOST_PATTERNS,
-    .about = "PATTERN: a name, with wildcards * and ?. Without a pattern, all are listed.",
+    .about =
+        "PATTERN: a name, with wildcards * and ?. Without a pattern, all are listed.\n"
+        "\n"
+        "With options of the network or --compare, each network is shown as named, and\n"
+        "below what the options add: parameters, operations for one image forward, and\n"
+        "for forward and backward pass of one image in training. A multiply-add counts\n"
+        "as two operations, as does every operation that is not part of a product. The\n"
+        "optimiser is not counted.",
     .example =
         "  attscope models 'vit*'\n"
-        "  attscope models --tags resnet50",
+        "  attscope models --tags resnet50\n"
+        "  attscope models vit_small_patch16_224 --compare cb --compare cb_s --compare se",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

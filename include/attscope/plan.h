@@ -120,6 +120,10 @@ typedef struct att_plan_facts {
     size_t packed_bytes;   /* packed weights */
 } att_plan_facts;
 ATT_API att_plan_facts att_plan_describe(const att_plan *plan);
+/* Cost of the body for one sample: with gradients, of the forward and the backward pass, without the prologue, the
+ * epilogue and the optimiser. A value that is computed again for the backward pass counts once. Operations that the
+ * plan has fused into others are not counted. */
+ATT_API att_cost att_plan_cost(const att_plan *plan);
 
 /* Inputs that sessions bind, and outputs that sessions return, probes included: name, type and shape per sample. Names
  * live as long as the plan. For an index past the last, the name is NULL. */

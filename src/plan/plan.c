@@ -405,6 +405,32 @@ static att_status hash(att_plan *plan, const att_graph *graph, const work *w)
     return att_hash_graph(plan, &from);
 }
 
+/* Whether node `i` computes again, for the backward pass, what an earlier node has computed. */
+static bool is_recomputed(const att_graph *graph, int i)
+{
+    const att_node *node = &graph->nodes.items[i];
+    if (!(node->op->flags & ATT_OP_RECOMPUTE))
+        return false;
+    for (const att_node *other = graph->nodes.items; other < node; other++)
+        if (other->op == node->op && other->in_count == node->in_count &&
+            memcmp(other->in, node->in, (size_t)node->in_count * sizeof *node->in) == 0)
+            return true;
+    return false;
+}
+
+static att_cost cost_of(const att_graph *graph)
+{
+    att_cost cost = att_graph_cost(graph);
+    for (int i = 0; i < graph->nodes.count; i++)
+        if (graph->nodes.items[i].stage == ATT_BODY && is_recomputed(graph, i)) {
+            const att_cost again = att_node_cost(graph, &graph->nodes.items[i]);
+            cost.flops -= again.flops;
+            cost.macs -= again.macs;
+            cost.bytes -= again.bytes;
+        }
+    return cost;
+}
+
 static att_status compile(att_plan *plan, att_graph *graph, const att_plan_options *options, work *w)
 {
     const att_backend *backend;
@@ -415,6 +441,7 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
                         backend->name);
     ATT_TRY(att_units_init(&plan->units, &plan->arena, backend));
     ATT_TRY(rewrite(graph, options, w));
+    plan->cost = cost_of(graph);
     ATT_TRY(describe(plan, graph));
     ATT_TRY(find_sums(plan, graph, w));
     ATT_TRY(choose_sizes(plan, graph, w, options));
@@ -482,6 +509,11 @@ void att_plan_destroy(att_plan **out)
 const char *att_plan_fingerprint(const att_plan *plan)
 {
     return plan->fingerprint;
+}
+
+att_cost att_plan_cost(const att_plan *plan)
+{
+    return plan->cost;
 }
 
 static size_t segment_bytes(const att_segment *segment)

@@ -130,6 +130,7 @@ struct att_plan {
     att_purpose purpose;
     att_precision precision;
     att_dtype dtype;
+    att_cost cost;  /* of the body, for one sample */
     att_comm *comm; /* NULL: this process is on its own */
     bool sync_statistics;
     int lanes;                   /* of all processes: partial sums of each gradient, each over a share of the batch */

@@ -109,15 +109,12 @@ const att_option *att_declared_find(const char *key)
     return NULL;
 }
 
-/* The options of all families, each key once, in the families' order. Options that only training reads have rows in
- * training_flags.c. */
-static int make_network_rows(att_context *context, att_flag *rows, int most)
+/* Puts rows after the first `made`; returns the number of all rows. The options of all families, each key once, in the
+ * families' order. Options that only training reads have rows in training_flags.c. */
+static int put_options(att_flag *rows, int most, int made)
 {
     enum { NAMED = sizeof named_options / sizeof *named_options };
     const size_t offset = offsetof(att_recipe_network, options);
-    int made = 0;
-    (void)context;
-    att_put_row(&named_options[0], rows, most, &made);
     for (int f = 0; f < att_model_family_count(); f++) {
         att_family_info family = att_model_family_at(f);
         for (int i = 0; i < family.option_count; i++) {
@@ -138,6 +135,20 @@ static int make_network_rows(att_context *context, att_flag *rows, int most)
         att_put_row(&row, rows, most, &made);
     }
     return made;
+}
+
+static int make_network_rows(att_context *context, att_flag *rows, int most)
+{
+    int made = 0;
+    (void)context;
+    att_put_row(&named_options[0], rows, most, &made);
+    return put_options(rows, most, made);
+}
+
+static int make_option_rows(att_context *context, att_flag *rows, int most)
+{
+    (void)context;
+    return put_options(rows, most, 0);
 }
 
 /* Whether a text such as "step:adaptor=dct,input=x_t" sets the option. */
@@ -204,6 +215,9 @@ static att_status complete_network(att_context *context, void *values)
 }
 
 const att_flag_group att_recipe_network_group = {"Network (default: the model's own)", .make_rows = make_network_rows,
+                                                 .merge = merge_input_size, .complete = complete_network,
+                                                 .owner = "network"},
+                     att_recipe_options_group = {"Network (default: as named)", .make_rows = make_option_rows,
                                                  .merge = merge_input_size, .complete = complete_network,
                                                  .owner = "network"};
 

@@ -52,4 +52,27 @@ TEXT
 run 0 models --tags deit3_small_patch16_224 --json -
 out_has '"tag": "fb_in22k_ft_in1k"'
 out_has '"crop_pct": 1'
+
+# What options cost: in operations of CB itself, mid_mlp is four times after_mlp, whose width is a quarter.
+run 0 models vit_small_patch16_224 --compare cb --compare cb_s@after_mlp --compare cb@mid_mlp \
+  --compare uniform_head:how=replace --compare uniform_head:how=compensate --compare uniform_head
+out_is <<'TEXT'
+                                               parameters   forward, 1e6  training, 1e6
+vit_small_patch16_224                            22050664       9307.486      28072.150
+  --modules cb                                         +0         +2.723         +5.447
+  --modules cb_s@after_mlp                          +4608         +2.723         +7.262
+  --modules cb@mid_mlp                                 +0        +10.893        +21.787
+  --modules uniform_head:how=replace              -591360       -584.757      -1813.303
+  --modules uniform_head:how=compensate              -768       -583.577      -1809.763
+  --modules uniform_head                          +590592         +3.903         +8.083
+TEXT
+run 0 models vit_small_patch16_224 --depth 8 --extra-layer attn
+out_has '  --depth 8 --extra-layer attn '
+run 0 models vit_small_patch16_224 --modules cb_s --json -
+out_has '"added_param_count": 4608'
+out_has '"modules": "cb_s"'
+run 0 models vit_small_patch14_dinov2 --compare cb
+out_has ' -'
+run 2 models resnet20 --compare cb
+err_has 'module "cb" works on tokens'
 finish

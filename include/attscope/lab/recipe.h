@@ -130,6 +130,7 @@ ATT_API ATT_MUST_CHECK att_status att_recipe_flags(att_context *context, att_fla
 
 /* Groups that other commands use, too. Their structs are those above. */
 ATT_API extern const att_flag_group att_recipe_network_group;
+ATT_API extern const att_flag_group att_recipe_options_group; /* that group without --model */
 ATT_API extern const att_flag_group att_recipe_preprocess_group;
 ATT_API extern const att_flag_group att_recipe_engine_group;
 
