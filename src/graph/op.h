@@ -69,8 +69,10 @@ enum {
 
 typedef struct att_op {
     const char *name;
-    const char *help;  /* one line with the formula */
-    size_t attrs_size; /* size of the node's attributes, which ops/<op>.h declares */
+    const char *help; /* one line with the formula */
+    /* Size of the node's attributes, which ops/<op>.h declares. They have no padding bytes, because equal nodes are
+     * found by comparing bytes. */
+    size_t attrs_size;
     unsigned flags;
     att_status (*infer)(att_infer *infer);
     /* Emits the nodes of the backward pass. NULL: differentiating through the op is an error. */

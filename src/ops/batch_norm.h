@@ -8,7 +8,7 @@
 /* Attributes of batch_norm, and of normalize and its gradients, which read only eps and activation. */
 typedef struct att_batch_norm_attrs {
     double eps, momentum;
-    bool frozen;
+    int32_t frozen; /* bool */
     att_activation activation;
 } att_batch_norm_attrs;
 

@@ -10,9 +10,15 @@
 att_value att_binary_cross_entropy(att_graph *graph, att_value logits, att_value target,
                                    const att_binary_cross_entropy_options *options)
 {
-    static const att_binary_cross_entropy_options plain = {.positive_weight = 1};
+    const att_binary_cross_entropy_options o =
+        options ? *options : (att_binary_cross_entropy_options){.positive_weight = 1};
+    const att_binary_cross_entropy_attrs attrs = {.smoothing = o.smoothing,
+                                                  .threshold = o.threshold,
+                                                  .positive_weight = o.positive_weight,
+                                                  .binary = o.binary,
+                                                  .sum = o.sum};
     att_value in[2] = {logits, target};
-    return att_emit(graph, "binary_cross_entropy", options ? options : &plain, in, 2, NULL);
+    return att_emit(graph, "binary_cross_entropy", &attrs, in, 2, NULL);
 }
 
 /* Checks the attributes, and the target, which is the input after the logits. */

@@ -4,6 +4,9 @@
 
 #include <attscope/ops.h>
 
-typedef att_binary_cross_entropy_options att_binary_cross_entropy_attrs;
+typedef struct att_binary_cross_entropy_attrs {
+    double smoothing, threshold, positive_weight;
+    int32_t binary, sum; /* bools */
+} att_binary_cross_entropy_attrs;
 
 #endif

@@ -12,6 +12,7 @@ typedef struct att_conv_attrs {
     int32_t stride, padding, dilation, groups;
     int32_t height, width, kernel_h, kernel_w;
     att_activation activation; /* none or ReLU */
+    int32_t unused;            /* in place of padding bytes */
     double eps;
 } att_conv_attrs;
 

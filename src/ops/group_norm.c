@@ -27,8 +27,8 @@ static att_status check_attrs(const att_infer *infer, const char *op, const att_
     int64_t columns = att_rule_columns(x);
     if (attrs->groups < 1 || columns % attrs->groups != 0)
         return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: %lld channels of x %s in %d groups, the number of groups must divide that of channels", op,
-                        (long long)columns, ATT_SHOWN(x), attrs->groups);
+                        "%s: %lld channels of x %s in %lld groups, the number of groups must divide that of channels",
+                        op, (long long)columns, ATT_SHOWN(x), (long long)attrs->groups);
     if (!isfinite(attrs->eps) || attrs->eps <= 0)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
     return ATT_OK;

@@ -6,7 +6,7 @@
 
 /* groups must divide the number of channels. */
 typedef struct att_group_norm_attrs {
-    int32_t groups;
+    int64_t groups;
     double eps;
 } att_group_norm_attrs;
 

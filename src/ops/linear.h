@@ -2,14 +2,14 @@
 #ifndef ATT_OPS_LINEAR_H
 #define ATT_OPS_LINEAR_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
 #include "ops/activation.h"
 
 /* transposed: the weight is stored as [I, O] instead of timm's [O, I]. */
 typedef struct att_linear_attrs {
     att_activation activation;
-    bool transposed;
+    int32_t transposed; /* bool */
 } att_linear_attrs;
 
 #endif

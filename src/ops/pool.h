@@ -2,14 +2,13 @@
 #ifndef ATT_OPS_POOL_H
 #define ATT_OPS_POOL_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Attributes of max_pool and avg_pool. height, width: size of x, for the gradient. */
 typedef struct att_pool_attrs {
     int32_t kernel, stride, padding;
     int32_t height, width;
-    bool ceil, count_padding;
+    int32_t ceil, count_padding; /* bools */
 } att_pool_attrs;
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <attscope/tensor.h>
 
-/* The output's shape. All members have 64 bits, so that the struct has no padding bytes. */
+/* The output's shape. */
 typedef struct att_reshape_attrs {
     int64_t rank;
     int64_t dims[ATT_MAX_RANK];

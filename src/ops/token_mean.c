@@ -103,8 +103,8 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(check_attrs(infer, op, attrs->total));
     int64_t width = attrs->width, columns = infer->in[0].shape.dims[0];
     if (width < 0 || (width > 0 && attrs->total % width != 0))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d rows do not divide into a map of width %d", op,
-                        attrs->total, attrs->width);
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d rows do not divide into a map of width %lld", op,
+                        attrs->total, (long long)width);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE,
                  width ? att_shape_of(attrs->total / width, width, columns) : att_shape_of(attrs->total, columns));
     return ATT_OK;

@@ -7,7 +7,8 @@
 /* `factor` times the mean over rows [first, N), output [C]. For the gradient: total is N, and width is the width of the
  * map, or 0 if x is tokens. */
 typedef struct att_mean_attrs {
-    int32_t first, total, width;
+    int32_t first, total;
+    int64_t width;
     double factor;
 } att_mean_attrs;
 
