@@ -17,7 +17,7 @@ static att_status build(att_graph *graph)
 {
     att_value qkv = att_graph_input(graph, "qkv", ATT_F32, att_shape_of(TOKENS, 3 * WIDTH));
     att_graph_scope(graph, "attn"); /* the name of the nodes added from here on */
-    att_value mixed = att_attention(graph, qkv, &(att_attention_options){.heads = 1});
+    att_value mixed = att_attention(graph, qkv, ATT_NONE, ATT_NONE, &(att_attention_options){.heads = 1});
     att_graph_output(graph, "mixed", mixed);
     att_status status = att_graph_status(graph); /* the first failure of the calls above */
     return status == ATT_OK ? att_graph_probe_attention_stats(graph, "attn") : status;

@@ -82,25 +82,34 @@ ATT_API att_value att_slice_tokens(att_graph *graph, att_value x, int first, int
 ATT_API att_value att_token_mean(att_graph *graph, att_value x, int first);
 /* y [count, C]: factor x in every row; x [C] is a sample value. */
 ATT_API att_value att_repeat_tokens(att_graph *graph, att_value x, int count, double factor);
-/* Multi-head softmax attention: o_i = sum_j a_ij v_j, a_i = softmax_j(scale q_i . k_j). The map a is never stored. qkv
- * [N, 3 H d] is the result of one linear layer: q, k, v in this order, each with its heads in order. o [N, H d]. The
- * tokens prefix..N-1 form a grid of grid_h rows and grid_w columns, row by row (0 x 0: no grid). The token in row y and
- * column x has the position p = (y step_h, x step_w). Only the expected distance uses the grid and its steps. (Vaswani
- * et al. 2017; computed in tiles with a running maximum and sum, Milakov and Gimelshein 2018) */
+/* Multi-head softmax attention: o_i = sum_j a_ij v_j, a_i = softmax_j(scale q_i . k_j), for each of H heads. The map a
+ * is never stored. q [N, H d], k [M, G d], v [M, U e] with the heads in order; o [N, H e]. Keys may have fewer heads
+ * than queries, G, and values U: H is a multiple of G and of U, and H / G neighbouring heads share keys (grouped
+ * queries; one value head shared by all). If several of them are the result of one linear layer, they are given as one
+ * value: v ATT_NONE, k [M, G d + U e] holds k and v side by side; k and v ATT_NONE, q [N, (H + G + U) d] holds q, k and
+ * v.
+ *
+ * If N = M, query i and key i are the same token. The tokens prefix..N-1 then form a grid of grid_h rows and grid_w
+ * columns, row by row (0 x 0: no grid). The token in row y and column x has the position p = (y step_h, x step_w). Only
+ * the expected distance uses the grid and its steps. (Vaswani et al. 2017; computed in tiles with a running maximum and
+ * sum, Milakov and Gimelshein 2018; grouped queries: Ainslie et al. 2023) */
 typedef struct att_attention_options {
-    int heads;
-    double scale; /* 0: 1 / sqrt(d) */
+    int heads;                  /* H */
+    int key_heads, value_heads; /* G, U; 0: H */
+    double scale;               /* 0: 1 / sqrt(d) */
     int prefix, grid_h, grid_w;
     double step_h, step_w; /* distances between rows and between columns: height and width of a patch; 0: 1 */
 } att_attention_options;
-ATT_API att_value att_attention(att_graph *graph, att_value qkv, const att_attention_options *options);
+ATT_API att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v,
+                                const att_attention_options *options);
 
 /* Add probes to the attention nodes whose scope matches `pattern` ('*' and '?' allowed: "blocks.*.attn"):
- * "<scope>.stats" [H, N, ATT_ATTENTION_STATS], "<scope>.map" [H, N, N] or "<scope>.summary" [H, ATT_ATTENTION_SUMMARY],
+ * "<scope>.stats" [H, N, ATT_ATTENTION_STATS], "<scope>.map" [H, N, M] or "<scope>.summary" [H, ATT_ATTENTION_SUMMARY],
  * in the graph's type. A probe that exists already is not added again. Errors: ERR_NOT_FOUND if no node matches.
  * Statistics of a query i with the row a = a_i of the map, in this order: entropy -sum a ln a (nats); sum a^2; sum a^3;
  * expected distance sum_{j != i} a_j |p_i - p_j| over the tokens of the grid, in the unit of step_h and step_w (0 if
- * the query is a prefix token); sum of a over the prefix tokens; a_ii; the largest a_j; the first j that has it. */
+ * the query is a prefix token); sum of a over the prefix tokens; a_ii (0 if N differs from M); the largest a_j; the
+ * first j that has it. */
 enum { ATT_ATTENTION_STATS = 8 };
 ATT_API att_status att_graph_probe_attention_stats(att_graph *graph, const char *pattern);
 ATT_API att_status att_graph_probe_attention_map(att_graph *graph, const char *pattern);

@@ -46,7 +46,8 @@ static att_status build(const bench *b, int64_t tokens, att_graph **out)
     att_graph_scope(graph, "attn");
     att_value x = att_graph_input(graph, "qkv", ATT_F32, att_shape_of(tokens, 3 * channels));
     att_value bias = att_graph_parameter(graph, "bias", att_shape_of(3 * channels), (att_init){0}, false);
-    att_value mean = att_token_mean(graph, att_attention(graph, att_add(graph, x, bias), &attention), 0);
+    att_value mean =
+        att_token_mean(graph, att_attention(graph, att_add(graph, x, bias), ATT_NONE, ATT_NONE, &attention), 0);
     att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0});
     att_graph_output(graph, "mean", mean);
     if (options->training)

@@ -90,11 +90,19 @@ static att_status add_convolution(att_gemm *gemm, const att_graph *graph, const 
 
 static att_status add_attention(att_gemm *gemm, const att_graph *graph, const att_node *node, int64_t batch)
 {
-    att_shape o = att_value_shape(graph, node->out[0]);
-    int64_t heads = ATT_ATTRS(node, attention)->heads, tokens = o.dims[0], width = o.dims[1] / heads;
-    shape scores = {
-        .layers = 1, .items = batch * heads, .rows = tokens, .inner = width, .columns = tokens, .b_transposed = true};
-    shape values = {.layers = 1, .items = batch * heads, .rows = tokens, .inner = tokens, .columns = width};
+    att_desc in[ATT_ATTENTION_OPERANDS];
+    att_attention_operand operand[ATT_ATTENTION_OPERANDS];
+    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
+        in[o] = att_graph_desc(graph, node->in[o]);
+    att_attention_divide(in, node->attrs, operand); /* succeeds: the shape rule accepted the node */
+    const att_attention_operand *q = &operand[ATT_ATTENTION_Q], *v = &operand[ATT_ATTENTION_V];
+    shape scores = {.layers = 1,
+                    .items = batch * q->heads,
+                    .rows = q->tokens,
+                    .inner = q->width,
+                    .columns = v->tokens,
+                    .b_transposed = true};
+    shape values = {.layers = 1, .items = batch * q->heads, .rows = q->tokens, .inner = v->tokens, .columns = v->width};
     ATT_TRY(add_shape(gemm, &scores));
     return add_shape(gemm, &values);
 }

@@ -400,7 +400,7 @@ bool att_node_own(att_graph *graph, att_node *node)
     return graph->status == ATT_OK;
 }
 
-static att_desc desc_or_absent(const att_graph *graph, att_value value)
+att_desc att_graph_desc(const att_graph *graph, att_value value)
 {
     return value == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[value].desc;
 }
@@ -411,7 +411,7 @@ static att_status infer_outputs(const att_graph *graph, const att_node *node, at
     int room = 4;
     att_desc *in = att_arena_allocate(work, ((size_t)node->in_count + 1) * sizeof *in);
     for (int i = 0; in && i < node->in_count; i++)
-        in[i] = desc_or_absent(graph, node->in[i]);
+        in[i] = att_graph_desc(graph, node->in[i]);
     do {
         if (infer->out_count > room)
             room = infer->out_count;
@@ -520,7 +520,7 @@ att_cost att_node_cost(const att_graph *graph, const att_node *node)
     if (!descs)
         return cost;
     for (int i = 0; i < node->in_count; i++) {
-        descs[i] = desc_or_absent(graph, node->in[i]);
+        descs[i] = att_graph_desc(graph, node->in[i]);
         cost.bytes += value_bytes(graph, node->in[i]);
     }
     att_desc *out = descs + node->in_count;

@@ -43,7 +43,7 @@ att_value att_nn_attention(const att_scope *scope, att_value x, const att_nn_att
                                        .grid_w = options->grid_w,
                                        .step_h = options->step_h,
                                        .step_w = options->step_w};
-    att_value mixed = att_attention(scope->graph, qkv, &attention);
+    att_value mixed = att_attention(scope->graph, qkv, ATT_NONE, ATT_NONE, &attention);
     return att_nn_linear(&out, mixed, width, true);
 }
 

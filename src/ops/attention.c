@@ -1,6 +1,7 @@
 #include <attscope/ops.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -13,34 +14,119 @@
 _Static_assert((int)ATT_ATTENTION_STATS == (int)ATT_STAT_COUNT, "the public count is that of the columns");
 
 enum { OUT, LSE, STATS, MAP };
-enum { GRAD_DO, GRAD_QKV, GRAD_O, GRAD_LSE, GRAD_IN_COUNT };
+enum { GRAD_DO, GRAD_O, GRAD_LSE, GRAD_Q, GRAD_IN_COUNT = GRAD_Q + ATT_ATTENTION_OPERANDS };
 
-att_value att_attention(att_graph *graph, att_value qkv, const att_attention_options *options)
+/* Width of a head of q; 0 if the columns do not divide. */
+static int64_t width_of(const att_graph *graph, att_value q, att_value k, const att_attention_attrs *attrs)
+{
+    att_shape shape = att_value_shape(graph, q);
+    int64_t heads = attrs->heads + (k == ATT_NONE ? attrs->key_heads + attrs->value_heads : 0);
+    return shape.rank == 2 && heads > 0 ? shape.dims[1] / heads : 0;
+}
+
+att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v, const att_attention_options *options)
 {
     att_attention_attrs attrs = {0}; /* no heads, which the shape rule refuses */
+    att_value in[ATT_ATTENTION_OPERANDS] = {q, k, v};
     if (options) {
-        att_shape shape = att_value_shape(graph, qkv);
-        int64_t width = shape.rank == 2 && options->heads > 0 ? shape.dims[1] / 3 / options->heads : 0;
         attrs = (att_attention_attrs){
             .heads = options->heads,
+            .key_heads = options->key_heads == 0 ? options->heads : options->key_heads,
+            .value_heads = options->value_heads == 0 ? options->heads : options->value_heads,
             .prefix = options->prefix,
             .grid_h = options->grid_h,
             .grid_w = options->grid_w,
             .step_h = options->step_h == 0 ? 1 : options->step_h,
             .step_w = options->step_w == 0 ? 1 : options->step_w,
-            .scale = options->scale == 0 && width > 0 ? 1 / sqrt((double)width) : options->scale,
+            .scale = options->scale,
         };
+        int64_t width = width_of(graph, q, k, &attrs);
+        if (attrs.scale == 0 && width > 0)
+            attrs.scale = 1 / sqrt((double)width);
     }
-    return att_emit(graph, "attention", &attrs, &qkv, 1, NULL);
+    return att_emit(graph, "attention", &attrs, in, ATT_ATTENTION_OPERANDS, NULL);
 }
 
-static att_status check_qkv(const att_infer *infer, const char *op, int i)
+/* Sets the inputs and heads of the operands. */
+static bool find_heads(const att_desc *in, const att_attention_attrs *attrs, att_attention_operand *operand)
+{
+    const int64_t heads[] = {attrs->heads, attrs->key_heads, attrs->value_heads};
+    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++) {
+        if (heads[o] < 1 || heads[ATT_ATTENTION_Q] % heads[o])
+            return false;
+        operand[o].heads = heads[o];
+        operand[o].input = o == 0 || att_desc_present(&in[o]) ? o : operand[o - 1].input;
+    }
+    return true;
+}
+
+/* Columns of the input of operand o that none of the operands before it takes. */
+static int64_t columns_left(const att_desc *in, const att_attention_operand *operand, int o)
+{
+    int64_t left = in[operand[o].input].shape.dims[1];
+    for (int before = 0; before < o; before++)
+        if (operand[before].input == operand[o].input)
+            left -= operand[before].heads * operand[before].width;
+    return left;
+}
+
+/* Operands that share the input of q have the width of q. */
+static int64_t width_of_q(const att_desc *in, const att_attention_operand *operand)
+{
+    int64_t heads = 0;
+    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
+        heads += operand[o].input == ATT_ATTENTION_Q ? operand[o].heads : 0;
+    return in[ATT_ATTENTION_Q].shape.dims[1] / heads;
+}
+
+bool att_attention_divide(const att_desc in[ATT_ATTENTION_OPERANDS], const att_attention_attrs *attrs,
+                          att_attention_operand operand[ATT_ATTENTION_OPERANDS])
+{
+    if (!find_heads(in, attrs, operand))
+        return false;
+    operand[ATT_ATTENTION_Q].width = operand[ATT_ATTENTION_K].width = width_of_q(in, operand);
+    operand[ATT_ATTENTION_V].width = columns_left(in, operand, ATT_ATTENTION_V) / operand[ATT_ATTENTION_V].heads;
+    bool filled = true;
+    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++) {
+        const att_shape *shape = &in[operand[o].input].shape;
+        bool is_last = o + 1 == ATT_ATTENTION_OPERANDS || operand[o + 1].input != operand[o].input;
+        int64_t left = columns_left(in, operand, o), taken = operand[o].heads * operand[o].width;
+        operand[o].tokens = shape->dims[0];
+        operand[o].stride = shape->dims[1];
+        operand[o].offset = shape->dims[1] - left;
+        filled = filled && taken > 0 && (is_last ? taken == left : taken < left);
+    }
+    return filled && operand[ATT_ATTENTION_V].width > 0;
+}
+
+static const char *const operand_names[] = {"q", "k", "v"};
+
+static att_status fail_division(const att_infer *infer, const char *op, const att_desc *in)
 {
     const att_attention_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_require_rank(infer, op, i, "qkv", ATT_SAMPLE, 2));
-    if (attrs->heads < 1 || infer->in[i].shape.dims[1] % (3 * (int64_t)attrs->heads))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: rows of qkv %s do not divide into q, k, v of %d heads",
-                        op, ATT_SHOWN(&infer->in[i]), attrs->heads);
+    char shapes[ATT_ATTENTION_OPERANDS][112] = {""};
+    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
+        if (att_desc_present(&in[o]))
+            snprintf(shapes[o], sizeof shapes[o], "%s%s %s", o ? ", " : "", operand_names[o], ATT_SHOWN(&in[o]));
+    return att_fail(infer->context, ATT_ERR_MISMATCH,
+                    "%s: rows of %s%s%s do not divide into %d heads of queries, %d of keys and %d of values", op,
+                    shapes[0], shapes[1], shapes[2], attrs->heads, attrs->key_heads, attrs->value_heads);
+}
+
+/* Checks the inputs q, k and v, which begin at input `first`, and divides them. */
+static att_status check_operands(const att_infer *infer, const char *op, int first,
+                                 att_attention_operand operand[ATT_ATTENTION_OPERANDS])
+{
+    const att_attention_attrs *attrs = infer->attrs;
+    const att_desc *in = infer->in + first;
+    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
+        if (o == 0 || att_desc_present(&in[o]))
+            ATT_TRY(att_rule_require_rank(infer, op, first + o, operand_names[o], ATT_SAMPLE, 2));
+    if (!att_attention_divide(in, attrs, operand))
+        return fail_division(infer, op, in);
+    if (operand[ATT_ATTENTION_K].tokens != operand[ATT_ATTENTION_V].tokens)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %lld keys, but %lld values", op,
+                        (long long)operand[ATT_ATTENTION_K].tokens, (long long)operand[ATT_ATTENTION_V].tokens);
     if (!isfinite(attrs->scale))
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: scale is %g, must be finite", op, attrs->scale);
     return ATT_OK;
@@ -49,15 +135,20 @@ static att_status check_qkv(const att_infer *infer, const char *op, int i)
 /* Keeps sums of distances within the range of f32. */
 static const double MOST_STEP = 1e9;
 
-static att_status check_grid(const att_infer *infer)
+/* tokens: of the keys */
+static att_status check_grid(const att_infer *infer, int64_t queries, int64_t tokens)
 {
     const att_attention_attrs *attrs = infer->attrs;
-    int64_t tokens = infer->in[0].shape.dims[0], grid = (int64_t)attrs->grid_h * attrs->grid_w;
+    int64_t grid = (int64_t)attrs->grid_h * attrs->grid_w;
     if (attrs->prefix < 0 || attrs->prefix > tokens)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "attention: %d prefix tokens, but only %lld tokens",
                         attrs->prefix, (long long)tokens);
     if (attrs->grid_h == 0 && attrs->grid_w == 0)
         return ATT_OK;
+    if (queries != tokens)
+        return att_fail(infer->context, ATT_ERR_MISMATCH,
+                        "attention: a grid needs as many queries as keys, not %lld and %lld", (long long)queries,
+                        (long long)tokens);
     if (attrs->grid_h < 1 || attrs->grid_w < 1 || grid != tokens - attrs->prefix)
         return att_fail(infer->context, ATT_ERR_MISMATCH,
                         "attention: %lld tokens without %d prefix tokens do not fill a grid of %d x %d",
@@ -71,73 +162,137 @@ static att_status check_grid(const att_infer *infer)
 
 static att_status attention_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "attention", 1));
-    ATT_TRY(check_qkv(infer, "attention", 0));
-    ATT_TRY(check_grid(infer));
-    int64_t heads = ((const att_attention_attrs *)infer->attrs)->heads;
-    int64_t n = infer->in[0].shape.dims[0], c = infer->in[0].shape.dims[1] / 3;
+    att_attention_operand operand[ATT_ATTENTION_OPERANDS];
+    ATT_TRY(att_rule_count(infer, "attention", ATT_ATTENTION_OPERANDS));
+    ATT_TRY(check_operands(infer, "attention", 0, operand));
+    int64_t queries = operand[ATT_ATTENTION_Q].tokens, keys = operand[ATT_ATTENTION_K].tokens;
+    int64_t heads = operand[ATT_ATTENTION_Q].heads;
+    ATT_TRY(check_grid(infer, queries, keys));
     att_dtype dtype = infer->in[0].dtype;
-    if (att_shape_count(att_shape_of(heads, n, n)) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "attention: %lld tokens are too many", (long long)n);
-    att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(n, c));
-    att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, n));
-    att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, n, ATT_STAT_COUNT));
-    att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, n, n));
+    if (att_shape_count(att_shape_of(heads, queries, keys)) < 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "attention: %lld tokens are too many", (long long)keys);
+    att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(queries, heads * operand[ATT_ATTENTION_V].width));
+    att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries));
+    att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries, ATT_STAT_COUNT));
+    att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries, keys));
     return ATT_OK;
 }
 
+/* Output i of the gradient is that of the i-th present input. */
 static void attention_backward(att_backward *backward)
 {
-    att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, OUT), att_backward_in(backward, 0),
-                                   att_backward_out(backward, OUT), att_backward_out(backward, LSE)};
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "attention_grad", att_backward_attrs(backward), in,
-                                       GRAD_IN_COUNT, NULL));
+    att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, OUT), att_backward_out(backward, OUT),
+                                   att_backward_out(backward, LSE)},
+              out[ATT_ATTENTION_OPERANDS];
+    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
+        in[GRAD_Q + o] = att_backward_in(backward, o);
+    att_emit(att_backward_graph(backward), "attention_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
+    for (int o = 0, present = 0; o < ATT_ATTENTION_OPERANDS; o++)
+        if (in[GRAD_Q + o] != ATT_NONE)
+            att_backward_add_gradient(backward, o, out[present++]);
 }
 
-/* `products` matrix products of N x N x d per head, and about 10 operations per score. */
-static void cost_of(const att_desc *qkv, const att_attention_attrs *attrs, int products, att_cost *cost)
+/* `of_keys` products of N x M x d and `of_values` of N x M x e per head, and about 10 operations per score. */
+static void cost_of(const att_desc *in, const att_attention_attrs *attrs, int of_keys, int of_values, att_cost *cost)
 {
-    int64_t channels = qkv->shape.dims[1] / 3;
-    double n = (double)qkv->shape.dims[0];
-    cost->macs = products * n * n * (double)channels;
-    cost->flops = 2 * cost->macs + 10 * n * n * attrs->heads;
+    att_attention_operand operand[ATT_ATTENTION_OPERANDS];
+    if (!att_attention_divide(in, attrs, operand))
+        return; /* refused by the shape rule */
+    double scores = (double)operand[ATT_ATTENTION_Q].tokens * (double)operand[ATT_ATTENTION_K].tokens * attrs->heads;
+    cost->macs =
+        scores * (double)(of_keys * operand[ATT_ATTENTION_Q].width + of_values * operand[ATT_ATTENTION_V].width);
+    cost->flops = 2 * cost->macs + 10 * scores;
 }
 
 static void attention_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out;
-    cost_of(&in[0], attrs, 2, cost);
+    cost_of(in, attrs, 1, 1, cost);
 }
 
-#define STEPPED(h, d, prefix_, gh, gw, sh, sw)                                                                 \
-    ATT_CASE_ATTRS(attention, .heads = (h), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), .scale = (d), \
-                   .step_h = (sh), .step_w = (sw))
+#define STEPPED(h, d, prefix_, gh, gw, sh, sw)                                                             \
+    ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(h), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), \
+                   .scale = (d), .step_h = (sh), .step_w = (sw))
 #define HEADS(h, d, prefix_, gh, gw) STEPPED(h, d, prefix_, gh, gw, 1, 1)
+#define GROUPED(h, kh, vh, scale_, prefix_)                                                              \
+    ATT_CASE_ATTRS(attention, .heads = (h), .key_heads = (kh), .value_heads = (vh), .prefix = (prefix_), \
+                   .scale = (scale_))
+#define PACKED(...)                                                    \
+    {                                                                  \
+        ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_ABSENT, ATT_CASE_ABSENT \
+    }
 static const att_op_case attention_cases[] = {
-    {.name = "odd", HEADS(2, 0.6, 1, 2, 2), .in = {ATT_CASE_SAMPLE(5, 18)}, .in_count = 1, .gradient = true},
-    {.name = "one_token", HEADS(1, 0.4, 0, 1, 1), .in = {ATT_CASE_SAMPLE(1, 21)}, .in_count = 1},
-    {.name = "no_grid", HEADS(1, 0.4, 0, 0, 0), .in = {ATT_CASE_SAMPLE(7, 21)}, .in_count = 1, .gradient = true},
-    {.name = "two_prefixes", HEADS(3, 0.5, 2, 3, 5), .in = {ATT_CASE_SAMPLE(17, 45)}, .in_count = 1},
-    {.name = "oblong_patches", STEPPED(2, 0.5, 1, 5, 3, 8, 16), .in = {ATT_CASE_SAMPLE(16, 30)}, .in_count = 1},
+    {.name = "odd", HEADS(2, 0.6, 1, 2, 2), .in = PACKED(5, 18), .in_count = ATT_ATTENTION_OPERANDS, .gradient = true},
+    {.name = "one_token", HEADS(1, 0.4, 0, 1, 1), .in = PACKED(1, 21), .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "no_grid",
+     HEADS(1, 0.4, 0, 0, 0),
+     .in = PACKED(7, 21),
+     .in_count = ATT_ATTENTION_OPERANDS,
+     .gradient = true},
+    {.name = "two_prefixes", HEADS(3, 0.5, 2, 3, 5), .in = PACKED(17, 45), .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "oblong_patches",
+     STEPPED(2, 0.5, 1, 5, 3, 8, 16),
+     .in = PACKED(16, 30),
+     .in_count = ATT_ATTENTION_OPERANDS},
     {.name = "oblong_patches_on_a_wide_grid",
      STEPPED(1, 0.5, 1, 2, 40, 2, 0.5),
-     .in = {ATT_CASE_SAMPLE(81, 12)},
-     .in_count = 1},
-    {.name = "only_prefixes", HEADS(1, 0.5, 3, 0, 0), .in = {ATT_CASE_SAMPLE(3, 12)}, .in_count = 1},
-    {.name = "sharp", HEADS(2, 0.5, 1, 4, 4), .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 20, 0, 17, 24)}, .in_count = 1},
-    {.name = "uniform", HEADS(2, 0.5, 1, 4, 4), .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0.5, 17, 24)}, .in_count = 1},
-    {.name = "many_tokens", HEADS(1, 0.35, 1, 20, 30), .in = {ATT_CASE_SAMPLE(601, 24)}, .in_count = 1},
-    {.name = "demo", HEADS(4, 0.25, 1, 7, 7), .in = {ATT_CASE_SAMPLE(50, 192)}, .in_count = 1, .bench = true},
-    {.name = "tiny", HEADS(3, 0.125, 1, 14, 14), .in = {ATT_CASE_SAMPLE(197, 576)}, .in_count = 1, .bench = true},
-    {.name = "small", HEADS(6, 0.125, 1, 14, 14), .in = {ATT_CASE_SAMPLE(197, 1152)}, .in_count = 1, .bench = true},
+     .in = PACKED(81, 12),
+     .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "only_prefixes", HEADS(1, 0.5, 3, 0, 0), .in = PACKED(3, 12), .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "cross",
+     GROUPED(2, 2, 2, 0.5, 1),
+     .in = {ATT_CASE_SAMPLE(5, 6), ATT_CASE_SAMPLE(7, 6), ATT_CASE_SAMPLE(7, 10)},
+     .in_count = ATT_ATTENTION_OPERANDS,
+     .gradient = true},
+    {.name = "one_query",
+     GROUPED(3, 3, 3, 0.5, 0),
+     .in = {ATT_CASE_SAMPLE(1, 27), ATT_CASE_SAMPLE(40, 54), ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "grouped",
+     GROUPED(4, 2, 2, 0.6, 1),
+     .in = PACKED(5, 24),
+     .in_count = ATT_ATTENTION_OPERANDS,
+     .gradient = true},
+    {.name = "shared_values",
+     GROUPED(4, 2, 1, 0.6, 0),
+     .in = {ATT_CASE_SAMPLE(6, 12), ATT_CASE_SAMPLE(6, 13), ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_OPERANDS,
+     .gradient = true},
+    {.name = "shared_keys",
+     GROUPED(6, 2, 3, 0.5, 2),
+     .in = {ATT_CASE_SAMPLE(70, 24), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(70, 6)},
+     .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "many_grouped_keys",
+     GROUPED(4, 1, 2, 0.35, 0),
+     .in = {ATT_CASE_SAMPLE(5, 16), ATT_CASE_SAMPLE(1101, 4), ATT_CASE_SAMPLE(1101, 6)},
+     .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "sharp",
+     HEADS(2, 0.5, 1, 4, 4),
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 20, 0, 17, 24), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "uniform",
+     HEADS(2, 0.5, 1, 4, 4),
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0.5, 17, 24), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "many_tokens", HEADS(1, 0.35, 1, 20, 30), .in = PACKED(601, 24), .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "demo", HEADS(4, 0.25, 1, 7, 7), .in = PACKED(50, 192), .in_count = ATT_ATTENTION_OPERANDS, .bench = true},
+    {.name = "tiny",
+     HEADS(3, 0.125, 1, 14, 14),
+     .in = PACKED(197, 576),
+     .in_count = ATT_ATTENTION_OPERANDS,
+     .bench = true},
+    {.name = "small",
+     HEADS(6, 0.125, 1, 14, 14),
+     .in = PACKED(197, 1152),
+     .in_count = ATT_ATTENTION_OPERANDS,
+     .bench = true},
 };
 
 const att_op att_op_attention = {
     .name = "attention",
     .attrs_size = sizeof(att_attention_attrs),
     .help = "o_i = sum_j a_ij v_j, a_i = softmax_j(scale q_i . k_j), per head",
-    .autocast_in = 1,
+    .autocast_in = 1u << ATT_ATTENTION_Q | 1u << ATT_ATTENTION_K | 1u << ATT_ATTENTION_V,
     .autocast_out = 1,
     .infer = attention_infer,
     .backward = attention_backward,
@@ -148,37 +303,59 @@ const att_op att_op_attention = {
 static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "attention_grad";
-    const att_attention_attrs *attrs = infer->attrs;
+    att_attention_operand operand[ATT_ATTENTION_OPERANDS];
     ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(check_qkv(infer, op, GRAD_QKV));
     ATT_TRY(att_rule_require(infer, op, GRAD_DO, "do", ATT_SAMPLE));
     ATT_TRY(att_rule_require_like(infer, op, GRAD_O, "o", ATT_SAMPLE, GRAD_DO));
     ATT_TRY(att_rule_require(infer, op, GRAD_LSE, "lse", ATT_SAMPLE));
-    const att_desc *in = infer->in, *qkv = &in[GRAD_QKV];
-    int64_t n = qkv->shape.dims[0], c = qkv->shape.dims[1] / 3;
-    if (!att_shape_equal(in[GRAD_DO].shape, att_shape_of(n, c)) ||
-        !att_shape_equal(in[GRAD_LSE].shape, att_shape_of(attrs->heads, n)))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: do %s and lse %s do not fit qkv %s with %d heads", op,
-                        ATT_SHOWN(&in[GRAD_DO]), ATT_SHOWN(&in[GRAD_LSE]), ATT_SHOWN(qkv), attrs->heads);
-    att_rule_out(infer, qkv->dtype, ATT_SAMPLE, qkv->shape);
+    ATT_TRY(check_operands(infer, op, GRAD_Q, operand));
+    const att_desc *in = infer->in;
+    int64_t queries = operand[ATT_ATTENTION_Q].tokens, heads = operand[ATT_ATTENTION_Q].heads;
+    if (!att_shape_equal(in[GRAD_DO].shape, att_shape_of(queries, heads * operand[ATT_ATTENTION_V].width)) ||
+        !att_shape_equal(in[GRAD_LSE].shape, att_shape_of(heads, queries)))
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: do %s and lse %s do not fit q %s with %lld heads", op,
+                        ATT_SHOWN(&in[GRAD_DO]), ATT_SHOWN(&in[GRAD_LSE]), ATT_SHOWN(&in[GRAD_Q]), (long long)heads);
+    for (int i = GRAD_Q; i < GRAD_IN_COUNT; i++)
+        if (att_desc_present(&in[i]))
+            att_rule_out(infer, in[i].dtype, ATT_SAMPLE, in[i].shape);
     return ATT_OK;
 }
 
 static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out;
-    cost_of(&in[GRAD_QKV], attrs, 5, cost);
+    cost_of(in + GRAD_Q, attrs, 3, 2, cost);
 }
 
 /* o and lse are drawn rather than computed: the formula does not require that the rows of exp(s - lse) sum to 1. lse is
  * near the logarithm of the number of tokens, as in real networks. */
-#define GRAD_IN(n, h, d, lse)                                                                        \
-    ATT_CASE_SAMPLE(n, (h) * (d)), ATT_CASE_SAMPLE(n, 3 * (h) * (d)), ATT_CASE_SAMPLE(n, (h) * (d)), \
-        ATT_CASE_DRAWN(ATT_SAMPLE, 0.3, lse, h, n)
+#define GRAD_OF(n, h, e, lse) \
+    ATT_CASE_SAMPLE(n, (h) * (e)), ATT_CASE_SAMPLE(n, (h) * (e)), ATT_CASE_DRAWN(ATT_SAMPLE, 0.3, lse, h, n)
+#define GRAD_IN(n, h, d, lse) GRAD_OF(n, h, d, lse), ATT_CASE_SAMPLE(n, 3 * (h) * (d)), ATT_CASE_ABSENT, ATT_CASE_ABSENT
 static const att_op_case grad_cases[] = {
     {.name = "odd", HEADS(2, 0.6, 1, 2, 2), .in = {GRAD_IN(5, 2, 3, 2)}, .in_count = GRAD_IN_COUNT},
     {.name = "one_token", HEADS(1, 0.4, 0, 1, 1), .in = {GRAD_IN(1, 1, 7, 0)}, .in_count = GRAD_IN_COUNT},
     {.name = "two_prefixes", HEADS(3, 0.5, 2, 3, 5), .in = {GRAD_IN(17, 3, 5, 3)}, .in_count = GRAD_IN_COUNT},
+    {.name = "cross",
+     GROUPED(2, 2, 2, 0.5, 0),
+     .in = {GRAD_OF(5, 2, 5, 2), ATT_CASE_SAMPLE(5, 6), ATT_CASE_SAMPLE(7, 6), ATT_CASE_SAMPLE(7, 10)},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "grouped",
+     GROUPED(4, 2, 2, 0.6, 0),
+     .in = {GRAD_OF(5, 4, 3, 2), ATT_CASE_SAMPLE(5, 24), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "shared_values",
+     GROUPED(4, 2, 1, 0.6, 0),
+     .in = {GRAD_OF(6, 4, 7, 2), ATT_CASE_SAMPLE(6, 12), ATT_CASE_SAMPLE(6, 13), ATT_CASE_ABSENT},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "shared_keys",
+     GROUPED(6, 2, 3, 0.5, 0),
+     .in = {GRAD_OF(70, 6, 2, 4), ATT_CASE_SAMPLE(70, 24), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(70, 6)},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "many_grouped_keys",
+     GROUPED(4, 1, 2, 0.35, 0),
+     .in = {GRAD_OF(5, 4, 3, 7), ATT_CASE_SAMPLE(5, 16), ATT_CASE_SAMPLE(1101, 4), ATT_CASE_SAMPLE(1101, 6)},
+     .in_count = GRAD_IN_COUNT},
     {.name = "many_tokens", HEADS(1, 0.35, 1, 20, 30), .in = {GRAD_IN(601, 1, 8, 6.5)}, .in_count = GRAD_IN_COUNT},
     {.name = "demo", HEADS(4, 0.25, 1, 7, 7), .in = {GRAD_IN(50, 4, 16, 4)}, .in_count = GRAD_IN_COUNT, .bench = true},
     {.name = "tiny",
@@ -199,8 +376,8 @@ const att_op att_op_attention_grad = {
     .help =
         "dv_j = sum_i a_ij do_i; ds_ij = a_ij (do_i . v_j - do_i . o_i); dq_i = scale sum_j ds_ij k_j; "
         "dk_j = scale sum_i ds_ij q_i; a_ij = exp(scale q_i . k_j - lse_i)",
-    .autocast_in = 7,
-    .autocast_out = 1,
+    .autocast_in = 1u << GRAD_DO | 1u << GRAD_O | 7u << GRAD_Q,
+    .autocast_out = 7,
     .infer = grad_infer,
     .cost = grad_cost,
     ATT_CASES(grad_cases),

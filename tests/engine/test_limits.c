@@ -148,9 +148,9 @@ static void shapes_stay_countable(void **state)
         att_value qkv = att_graph_input(graph, "qkv", ATT_F32, att_shape_of((int64_t)side * side, 12));
         att_attention_options options = {.heads = 4, .grid_h = side, .grid_w = side};
         if (side == 1 << 12) {
-            assert_true(att_attention(graph, qkv, &options) != ATT_NONE);
+            assert_true(att_attention(graph, qkv, ATT_NONE, ATT_NONE, &options) != ATT_NONE);
         } else {
-            assert_int_equal(att_attention(graph, qkv, &options), ATT_NONE);
+            assert_int_equal(att_attention(graph, qkv, ATT_NONE, ATT_NONE, &options), ATT_NONE);
             says(context, "a value of the shape [4, 268435456, 268435456] has too many elements");
         }
         att_graph_destroy(&graph);

@@ -4,6 +4,14 @@
 #include "ops/attention.h"
 #include "ops/list.h"
 
+#define ABSENT                           \
+    {                                    \
+        .desc = {.shape = {.rank = -1} } \
+    }
+#define PACKED(...)                            \
+    {                                          \
+        SAMPLE_IN(__VA_ARGS__), ABSENT, ABSENT \
+    }
 #define SAMPLE_IN(...)                                                       \
     {                                                                        \
         .desc = {ATT_F32, ATT_SAMPLE, att_shape_of(__VA_ARGS__)}, .scale = 1 \
@@ -13,9 +21,9 @@
  * is not. */
 enum { TOKENS = 2101, WIDTH = 8 };
 static const att_attention_attrs long_attrs = {
-    .heads = 1, .prefix = 1, .grid_h = 42, .grid_w = 50, .step_h = 1, .step_w = 1, .scale = 0.35};
+    ATT_ATTENTION_HEADS(1), .prefix = 1, .grid_h = 42, .grid_w = 50, .step_h = 1, .step_w = 1, .scale = 0.35};
 static const att_attention_attrs narrow_grid = {
-    .heads = 1, .prefix = 21, .grid_h = 80, .grid_w = 26, .step_h = 8, .step_w = 16, .scale = 0.35};
+    ATT_ATTENTION_HEADS(1), .prefix = 21, .grid_h = 80, .grid_w = 26, .step_h = 8, .step_w = 16, .scale = 0.35};
 
 /* Whether p and ds are rounded to bf16: bf16 operands on a processor that multiplies bf16. */
 static bool is_rounded_inside(bool is_bf16)
@@ -69,8 +77,8 @@ static void several_tiles_agree_with_the_reference(void **state)
     for (unsigned is_bf16 = 0; is_bf16 < 2; is_bf16++) {
         const att_op_case definition = {.name = "long",
                                         .attrs = is_bf16 ? &narrow_grid : &long_attrs,
-                                        .in = {SAMPLE_IN(TOKENS, 3 * WIDTH)},
-                                        .in_count = 1};
+                                        .in = PACKED(TOKENS, 3 * WIDTH),
+                                        .in_count = ATT_ATTENTION_OPERANDS};
         case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, is_bf16, 0});
         compare_tiles(&drawn, is_bf16);
         let_keys_grow(&drawn);
@@ -85,7 +93,7 @@ static void statistics_change_no_bit(void **state)
     (void)state;
     const att_op *op = case_op(att_ops, "attention");
     const att_op_case definition = {
-        .name = "long", .attrs = &long_attrs, .in = {SAMPLE_IN(TOKENS, 3 * WIDTH)}, .in_count = 1};
+        .name = "long", .attrs = &long_attrs, .in = PACKED(TOKENS, 3 * WIDTH), .in_count = ATT_ATTENTION_OPERANDS};
     for (unsigned is_bf16 = 0; is_bf16 < 2; is_bf16++) {
         case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, is_bf16, is_bf16});
         case_result observed, alone;
@@ -100,13 +108,11 @@ static void statistics_change_no_bit(void **state)
     }
 }
 
-#define GRAD_IN(tokens, heads, width)                                                     \
-    {                                                                                     \
-        SAMPLE_IN(tokens, (heads) * (width)), SAMPLE_IN(tokens, 3 * (heads) * (width)),   \
-            SAMPLE_IN(tokens, (heads) * (width)),                                         \
-        {                                                                                 \
-            {ATT_F32, ATT_SAMPLE, att_shape_of(heads, tokens)}, 0.3, log(tokens) + 0.4, 0 \
-        }                                                                                 \
+#define GRAD_IN(tokens, heads, width)                                                        \
+    {                                                                                        \
+        SAMPLE_IN(tokens, (heads) * (width)), SAMPLE_IN(tokens, (heads) * (width)),          \
+            {{ATT_F32, ATT_SAMPLE, att_shape_of(heads, tokens)}, 0.3, log(tokens) + 0.4, 0}, \
+            SAMPLE_IN(tokens, 3 * (heads) * (width)), ABSENT, ABSENT                         \
     }
 
 /* Compares output 0. is_bf16: all inputs that may be bf16 are; otherwise all are f32. */
@@ -129,7 +135,7 @@ static void gradients_of_several_tiles_agree_with_the_reference(void **state)
 {
     (void)state;
     const att_op_case definition = {
-        .name = "long", .attrs = &long_attrs, .in = GRAD_IN(TOKENS, 1, WIDTH), .in_count = 4};
+        .name = "long", .attrs = &long_attrs, .in = GRAD_IN(TOKENS, 1, WIDTH), .in_count = 3 + ATT_ATTENTION_OPERANDS};
     compare_first_output("attention_grad", &definition, false, 1, 2e-6, 0);   /* 6.3e-7 */
     compare_first_output("attention_grad", &definition, true, 1, 2e-6, 2e-3); /* 7.0e-4 */
 }
@@ -143,11 +149,11 @@ static void odd_shapes_agree_with_the_reference(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
             int64_t n = shapes[i][0], heads = shapes[i][1], width = shapes[i][2], group = n > 100 ? 1 : 2;
-            const att_attention_attrs attrs = {.heads = (int)heads, .scale = 1 / sqrt((double)width)};
+            const att_attention_attrs attrs = {ATT_ATTENTION_HEADS((int)heads), .scale = 1 / sqrt((double)width)};
             const att_op_case forward = {
-                .name = "odd", .attrs = &attrs, .in = {SAMPLE_IN(n, 3 * heads * width)}, .in_count = 1};
+                .name = "odd", .attrs = &attrs, .in = PACKED(n, 3 * heads * width), .in_count = ATT_ATTENTION_OPERANDS};
             const att_op_case backward = {
-                .name = "odd", .attrs = &attrs, .in = GRAD_IN(n, heads, width), .in_count = 4};
+                .name = "odd", .attrs = &attrs, .in = GRAD_IN(n, heads, width), .in_count = 3 + ATT_ATTENTION_OPERANDS};
             compare_first_output("attention", &forward, is_bf16, group, 4e-6, 5e-3);       /* 1.5e-6, 1.9e-3 */
             compare_first_output("attention_grad", &backward, is_bf16, group, 4e-6, 6e-3); /* 1.1e-6, 3.1e-3 */
         }
@@ -160,17 +166,20 @@ static void low_scores_leave_padding_alone(void **state)
     enum { N = 5 };
     const att_op *op = case_op(att_ops, "attention_grad");
     const att_op_case definition = {.name = "low",
-                                    .attrs = &(const att_attention_attrs){.heads = 1, .scale = 1.2},
+                                    .attrs = &(const att_attention_attrs){ATT_ATTENTION_HEADS(1), .scale = 1.2},
                                     .in = {SAMPLE_IN(N, WIDTH),
-                                           SAMPLE_IN(N, 3 * WIDTH),
                                            SAMPLE_IN(N, WIDTH),
-                                           {{ATT_F32, ATT_SAMPLE, att_shape_of(1, N)}, 0.1, -152, 0}},
-                                    .in_count = 4};
+                                           {{ATT_F32, ATT_SAMPLE, att_shape_of(1, N)}, 0.1, -152, 0},
+                                           SAMPLE_IN(N, 3 * WIDTH),
+                                           ABSENT,
+                                           ABSENT},
+                                    .in_count = 3 + ATT_ATTENTION_OPERANDS};
     for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
-        case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, is_bf16 ? 7 : 0, 0});
+        case_drawn drawn =
+            case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, is_bf16 ? op->autocast_in : 0, 0});
         for (int64_t i = 0; i < N * 3 * WIDTH; i++)
             if (i / WIDTH % 3 < 2)
-                att_element_store(drawn.in[1].dtype, drawn.block[1], i, i / WIDTH % 3 == 0 ? 4 : -4);
+                att_element_store(drawn.in[3].dtype, drawn.block[3], i, i / WIDTH % 3 == 0 ? 4 : -4);
         case_result truth, ours;
         truth_run(&drawn, &truth);
         assert_true(case_run(&drawn, tiers_kernel(context, "attention_grad"), 1, 0, &ours));
@@ -185,17 +194,18 @@ static void scratch_grows_with_the_tokens_and_not_their_square(void **state)
 {
     (void)state;
     static const char *const ops[] = {"attention", "attention_grad"};
-    static const int qkv_input[] = {0, 1};
+    static const int first_input[] = {0, 3};
     for (int i = 0; i < 2; i++) {
         size_t bytes[2];
         for (int size = 0; size < 2; size++) {
             const int64_t n = 8192 << size;
-            const att_attention_attrs attrs = {.heads = 1, .scale = 1};
+            const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 1};
             att_desc in[ATT_CASE_INPUTS] = {0}, out[ATT_CASE_OUTPUTS] = {0};
-            in[qkv_input[i]] = (att_desc){ATT_F32, ATT_SAMPLE, att_shape_of(n, 3 * 64)};
+            in[first_input[i]] = (att_desc){ATT_F32, ATT_SAMPLE, att_shape_of(n, 3 * 64)};
+            in[first_input[i] + 1].shape.rank = in[first_input[i] + 2].shape.rank = -1;
             for (int o = 1; o < ATT_CASE_OUTPUTS; o++)
                 out[o].shape.rank = -1;
-            att_problem problem = {context, ops[i], &attrs, in, out, 4, 1, 1, 1};
+            att_problem problem = {context, ops[i], &attrs, in, out, first_input[i] + ATT_ATTENTION_OPERANDS, 1, 1, 1};
             att_prepared prepared = {0};
             const att_kernel *kernel = tiers_kernel(context, ops[i]);
             assert_int_equal(kernel->prepare(&problem, &prepared), ATT_OK);
@@ -214,9 +224,9 @@ static void nan_stays_in_its_head(void **state)
     (void)state;
     const att_op *op = case_op(att_ops, "attention");
     const att_op_case definition = {.name = "nan",
-                                    .attrs = &(const att_attention_attrs){.heads = 2, .scale = 0.5},
-                                    .in = {SAMPLE_IN(50, 3 * 2 * WIDTH)},
-                                    .in_count = 1};
+                                    .attrs = &(const att_attention_attrs){ATT_ATTENTION_HEADS(2), .scale = 0.5},
+                                    .in = PACKED(50, 3 * 2 * WIDTH),
+                                    .in_count = ATT_ATTENTION_OPERANDS};
     for (unsigned is_bf16 = 0; is_bf16 < 2; is_bf16++) {
         case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, is_bf16, 0});
         att_element_store(drawn.in[0].dtype, drawn.block[0], 33 * 6 * WIDTH + 2 * WIDTH, NAN);

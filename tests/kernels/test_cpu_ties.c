@@ -10,11 +10,12 @@ enum { TOKENS = 2600, WIDTH = 8, STATS_OUT = 2 }; /* three tiles */
 static void assert_first(const int *places, int count, bool is_bf16)
 {
     const att_op *op = case_op(att_ops, "attention");
-    const att_op_case definition = {
-        .name = "ties",
-        .attrs = &(const att_attention_attrs){.heads = 1, .scale = 0.5},
-        .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(TOKENS, 3 * WIDTH)}, .scale = 1}},
-        .in_count = 1};
+    const att_op_case definition = {.name = "ties",
+                                    .attrs = &(const att_attention_attrs){ATT_ATTENTION_HEADS(1), .scale = 0.5},
+                                    .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(TOKENS, 3 * WIDTH)}, .scale = 1},
+                                           {.desc = {.shape = {.rank = -1}}},
+                                           {.desc = {.shape = {.rank = -1}}}},
+                                    .in_count = ATT_ATTENTION_OPERANDS};
     case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, is_bf16, 0});
     for (int i = 0; i < TOKENS; i++)
         for (int c = 0; c < WIDTH; c++) {

@@ -12,9 +12,9 @@ static void attention_is_softmax(void **state)
 {
     (void)state;
     const att_attention_attrs attrs = {
-        .heads = 1, .scale = 1, .prefix = 1, .grid_h = 1, .grid_w = 1, .step_h = 1, .step_w = 1};
+        ATT_ATTENTION_HEADS(1), .scale = 1, .prefix = 1, .grid_h = 1, .grid_w = 1, .step_h = 1, .step_w = 1};
     double o[2], lse[2], map[4], stats[2 * ATT_STAT_COUNT];
-    DIRECT("attention", &attrs, 1, OUTPUTS(o, lse, stats, map), SAMPLE(qkv, 2, 3));
+    DIRECT("attention", &attrs, 1, OUTPUTS(o, lse, stats, map), SAMPLE(qkv, 2, 3), ABSENT, ABSENT);
     CLOSE(o, tight, 12.5, 15);
     CLOSE(lse, tight, log(4), log(2));
     CLOSE(map, tight, 0.75, 0.25, 0.5, 0.5);
@@ -26,9 +26,9 @@ static void attention_is_softmax(void **state)
 static void the_scale_multiplies_scores(void **state)
 {
     (void)state;
-    const att_attention_attrs attrs = {.heads = 1, .scale = 2};
+    const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 2};
     double map[4];
-    DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, NULL, map), SAMPLE(qkv, 2, 3));
+    DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, NULL, map), SAMPLE(qkv, 2, 3), ABSENT, ABSENT);
     CLOSE(map, tight, 0.9, 0.1, 0.5, 0.5);
 }
 
@@ -37,9 +37,9 @@ static void heads_and_samples_do_not_mix(void **state)
 {
     (void)state;
     const double x[] = {0, 0, 9, 9, 1, 10, 0, 0, 9, 9, 3, 30, 0, 0, 9, 9, 100, 1000, 0, 0, 9, 9, 300, 3000};
-    const att_attention_attrs attrs = {.heads = 2, .scale = 1};
+    const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(2), .scale = 1};
     double o[8], lse[8];
-    DIRECT("attention", &attrs, 2, OUTPUTS(o, lse), SAMPLE(x, 2, 6));
+    DIRECT("attention", &attrs, 2, OUTPUTS(o, lse), SAMPLE(x, 2, 6), ABSENT, ABSENT);
     CLOSE(o, tight, 2, 20, 2, 20, 200, 2000, 200, 2000);
     CLOSE(lse, tight, log(2), log(2), log(2), log(2), log(2), log(2), log(2), log(2));
 }
@@ -49,10 +49,10 @@ static void heads_and_samples_do_not_mix(void **state)
 static void distance_in_steps(double step_h, double step_w, double sum)
 {
     const double zeros[5 * 3] = {0};
-    const att_attention_attrs attrs = {
-        .heads = 1, .scale = 1, .prefix = 1, .grid_h = 2, .grid_w = 2, .step_h = step_h, .step_w = step_w};
+    const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 1,      .prefix = 1, .grid_h = 2, .grid_w = 2,
+                                       .step_h = step_h,       .step_w = step_w};
     double stats[5 * ATT_STAT_COUNT];
-    DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, stats), SAMPLE(zeros, 5, 3));
+    DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, stats), SAMPLE(zeros, 5, 3), ABSENT, ABSENT);
     for (int i = 0; i < 5; i++) {
         double distance = i == 0 ? 0 : sum / 5;
         CLOSE(stats + ATT_STAT_COUNT * i, tight, log(5), 0.2, 0.04, distance, 0.2, 0.2, 0.2, 0);
@@ -71,9 +71,9 @@ static void large_scores_stay_finite(void **state)
 {
     (void)state;
     const double x[] = {1e3, 1e3, 1, 1e3, -1e3, 2};
-    const att_attention_attrs attrs = {.heads = 1, .scale = 1};
+    const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 1};
     double o[2], lse[2], stats[2 * ATT_STAT_COUNT];
-    DIRECT("attention", &attrs, 1, OUTPUTS(o, lse, stats), SAMPLE(x, 2, 3));
+    DIRECT("attention", &attrs, 1, OUTPUTS(o, lse, stats), SAMPLE(x, 2, 3), ABSENT, ABSENT);
     CLOSE(o, tight, 1, 1);
     CLOSE(lse, tight, 1e6, 1e6);
     CLOSE(stats, tight, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0);
@@ -84,10 +84,10 @@ static void gradients_follow_the_formula(void **state)
 {
     (void)state;
     const double d[] = {4, 0}, o[] = {12.5, 15}, lse[] = {1.3862943611198906, 0.69314718055994531};
-    const att_attention_attrs attrs = {.heads = 1, .scale = 1};
+    const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 1};
     double dqkv[6];
-    DIRECT("attention_grad", &attrs, 1, OUTPUTS(dqkv), SAMPLE(d, 2, 1), SAMPLE(qkv, 2, 3), SAMPLE(o, 2, 1),
-           SAMPLE(lse, 1, 2));
+    DIRECT("attention_grad", &attrs, 1, OUTPUTS(dqkv), SAMPLE(d, 2, 1), SAMPLE(o, 2, 1), SAMPLE(lse, 1, 2),
+           SAMPLE(qkv, 2, 3), ABSENT, ABSENT);
     CLOSE(dqkv, tight, -7.5 * 1.0986122886681098, -7.5, 3, 0, 7.5, 1);
 }
 

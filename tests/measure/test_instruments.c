@@ -54,7 +54,7 @@ static void bare_make_stepped(bare *b, const char *with, int height, int width, 
     att_graph_scope(b->graph, "attn");
     att_attention_options options = {
         .heads = HEADS, .scale = 1, .prefix = 1, .grid_h = height, .grid_w = width, .step_h = step_h, .step_w = step_w};
-    att_graph_output(b->graph, "o", att_attention(b->graph, qkv, &options));
+    att_graph_output(b->graph, "o", att_attention(b->graph, qkv, ATT_NONE, ATT_NONE, &options));
     must(att_measure_create(b->graph, with, "*", &b->measure));
     att_plan_options plan = att_plan_options_defaults();
     must(att_plan_compile(b->graph, &plan, &b->plan));

@@ -376,7 +376,7 @@ static void products_cost_their_multiply_adds(void **state)
     fixture f = new_fixture();
     att_cost cost = att_graph_cost(f.graph);
     assert_true(cost.macs == 80 && cost.flops == 160);
-    att_attention(f.graph, att_graph_input(f.graph, "qkv", ATT_F32, att_shape_of(7, 36)),
+    att_attention(f.graph, att_graph_input(f.graph, "qkv", ATT_F32, att_shape_of(7, 36)), ATT_NONE, ATT_NONE,
                   &(att_attention_options){.heads = 3});
     cost = att_graph_cost(f.graph);
     assert_true(cost.macs == 80 + 2 * 7 * 7 * 12);
@@ -408,7 +408,8 @@ static void every_case_has_a_cost(void **state)
 static void add_attention(att_graph *graph, const char *scope, att_value qkv)
 {
     att_graph_scope(graph, scope);
-    att_attention(graph, qkv, &(att_attention_options){.heads = 2, .prefix = 1, .grid_h = 2, .grid_w = 2});
+    att_attention(graph, qkv, ATT_NONE, ATT_NONE,
+                  &(att_attention_options){.heads = 2, .prefix = 1, .grid_h = 2, .grid_w = 2});
 }
 
 static void attention_is_asked_by_scope(void **state)

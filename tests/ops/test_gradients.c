@@ -178,7 +178,7 @@ static att_value attention_branch(att_graph *graph, att_value x, double rate)
 {
     const att_attention_options options = {.heads = HEADS, .prefix = 1, .grid_h = 2, .grid_w = 2};
     att_value y = linear(graph, "qkv", norm(graph, "norm1", x), WIDTH, 3 * WIDTH);
-    y = linear(graph, "proj", att_attention(graph, y, &options), WIDTH, WIDTH);
+    y = linear(graph, "proj", att_attention(graph, y, ATT_NONE, ATT_NONE, &options), WIDTH, WIDTH);
     y = att_scale(graph, y, weight(graph, "ls1", "gamma", att_shape_of(WIDTH), 1));
     return att_drop_path(graph, y, rate);
 }

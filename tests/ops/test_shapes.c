@@ -61,7 +61,12 @@ static void builders_yield_the_stated_shapes(void **state)
     assert_shape(g, att_prepend_tokens(g, shared(g, att_shape_of(1, 2, 6)), x), att_shape_of(7, 6));
     assert_shape(g, att_slice_tokens(g, x, 1, 3), att_shape_of(3, 6));
     assert_shape(g, att_token_mean(g, x, 1), att_shape_of(6));
-    assert_shape(g, att_attention(g, sample(g, att_shape_of(5, 18)), &options), att_shape_of(5, 6));
+    assert_shape(g, att_attention(g, sample(g, att_shape_of(5, 18)), ATT_NONE, ATT_NONE, &options), att_shape_of(5, 6));
+    assert_shape(g,
+                 att_attention(g, sample(g, att_shape_of(5, 12)), sample(g, att_shape_of(7, 6)),
+                               sample(g, att_shape_of(7, 10)),
+                               &(att_attention_options){.heads = 4, .key_heads = 2, .value_heads = 1}),
+                 att_shape_of(5, 40));
     assert_shape(g, att_context_broadcast(g, x, 0.5, 0.5, ATT_NONE), att_shape_of(5, 6));
     assert_shape(g, att_dropout(g, x, 0.1), att_shape_of(5, 6));
     assert_shape(g, att_drop_path(g, x, 0.1), att_shape_of(5, 6));
@@ -183,8 +188,8 @@ static void attention_scales_by_its_width(void **state)
     (void)state;
     att_graph *g = new_graph();
     att_value qkv = sample(g, att_shape_of(5, 3 * 2 * 16));
-    att_attention(g, qkv, &(att_attention_options){.heads = 2});
-    att_attention(g, qkv, &(att_attention_options){.heads = 2, .scale = 3});
+    att_attention(g, qkv, ATT_NONE, ATT_NONE, &(att_attention_options){.heads = 2});
+    att_attention(g, qkv, ATT_NONE, ATT_NONE, &(att_attention_options){.heads = 2, .scale = 3});
     assert_true(ATT_ATTRS(&g->nodes.items[0], attention)->scale == 0.25);
     assert_true(ATT_ATTRS(&g->nodes.items[1], attention)->scale == 3);
     att_graph_destroy(&g);
@@ -295,15 +300,28 @@ static void attention_refuses_what_does_not_fit(void **state)
                                 flat = {.heads = 1, .grid_h = 5}, scale = {.heads = 1, .scale = NAN},
                                 back = {.heads = 1, .grid_h = 1, .grid_w = 5, .step_w = -1},
                                 nowhere = {.heads = 1, .grid_h = 1, .grid_w = 5, .step_h = NAN};
-    MISFIT("attention: rows of qkv [5, 6] do not divide into q, k, v of 4 heads", att_attention(g, x, &four));
-    MISFIT("attention: rows of qkv [5, 6] do not divide into q, k, v of 0 heads", att_attention(g, x, &none));
-    MISFIT("attention: rows of qkv", att_attention(g, x, NULL));
-    WRONG("attention: 6 prefix tokens, but only 5 tokens", att_attention(g, x, &prefix));
-    MISFIT("attention: 5 tokens without 1 prefix tokens do not fill a grid of 2 x 3", att_attention(g, x, &grid));
-    MISFIT("attention: 5 tokens without 0 prefix tokens do not fill a grid of 5 x 0", att_attention(g, x, &flat));
-    WRONG("attention: scale is nan", att_attention(g, x, &scale));
-    WRONG("attention: the steps of the grid are 1 and -1", att_attention(g, x, &back));
-    WRONG("attention: the steps of the grid are nan and 1", att_attention(g, x, &nowhere));
+    const att_attention_options two = {.heads = 2, .key_heads = 1}, three = {.heads = 6, .key_heads = 4},
+                                crossed = {.heads = 2, .key_heads = 1, .value_heads = 1, .grid_h = 1, .grid_w = 7};
+    MISFIT("attention: 7 keys, but 6 values",
+           att_attention(g, x, sample(g, att_shape_of(7, 3)), sample(g, att_shape_of(6, 4)), &two));
+    MISFIT("attention: rows of q [5, 6], k [7, 3] do not divide into 2 heads of queries, 1 of keys and 2 of values",
+           att_attention(g, x, sample(g, att_shape_of(7, 3)), ATT_NONE, &two));
+    MISFIT("attention: rows of q [5, 6] do not divide into 6 heads of queries, 4 of keys and 6 of values",
+           att_attention(g, x, ATT_NONE, ATT_NONE, &three));
+    MISFIT("attention: a grid needs as many queries as keys, not 5 and 7",
+           att_attention(g, x, sample(g, att_shape_of(7, 3)), sample(g, att_shape_of(7, 4)), &crossed));
+    MISFIT("attention: rows of q [5, 6] do not divide into 4 heads of queries, 4 of keys and 4 of values",
+           att_attention(g, x, ATT_NONE, ATT_NONE, &four));
+    MISFIT("attention: rows of q [5, 6] do not divide into 0 heads", att_attention(g, x, ATT_NONE, ATT_NONE, &none));
+    MISFIT("attention: rows of q [5, 6]", att_attention(g, x, ATT_NONE, ATT_NONE, NULL));
+    WRONG("attention: 6 prefix tokens, but only 5 tokens", att_attention(g, x, ATT_NONE, ATT_NONE, &prefix));
+    MISFIT("attention: 5 tokens without 1 prefix tokens do not fill a grid of 2 x 3",
+           att_attention(g, x, ATT_NONE, ATT_NONE, &grid));
+    MISFIT("attention: 5 tokens without 0 prefix tokens do not fill a grid of 5 x 0",
+           att_attention(g, x, ATT_NONE, ATT_NONE, &flat));
+    WRONG("attention: scale is nan", att_attention(g, x, ATT_NONE, ATT_NONE, &scale));
+    WRONG("attention: the steps of the grid are 1 and -1", att_attention(g, x, ATT_NONE, ATT_NONE, &back));
+    WRONG("attention: the steps of the grid are nan and 1", att_attention(g, x, ATT_NONE, ATT_NONE, &nowhere));
 }
 
 static void training_ops_refuse_what_does_not_fit(void **state)

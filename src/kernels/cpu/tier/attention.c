@@ -21,14 +21,13 @@ typedef struct row_sums {
 
 static head_shape shape_of(const att_problem *problem)
 {
-    bool is_bf16 = att_is_bf16(&problem->in[0]);
-    return head_shape_of(problem, &problem->in[0], gemm_elements_of(is_bf16, V_MULTIPLIES_PAIRS), TILE);
+    return head_shape_of(problem, 0, V_MULTIPLIES_PAIRS, TILE);
 }
 
-/* Elements of a matrix [tokens, width] with padding, in rows or in panels. */
-static int64_t head_elements(const head_shape *h)
+/* Elements of a matrix of keys or values with padding, in rows or in panels. */
+static int64_t matrix_elements(const head_shape *h, int64_t padded)
 {
-    return whole_vectors(h->tokens) * h->padded;
+    return whole_vectors(h->keys) * padded;
 }
 
 typedef struct block {
@@ -36,7 +35,7 @@ typedef struct block {
     head_shape h;
     int64_t first, rows;            /* queries */
     const float *keys, *values;     /* keys: panels of all tiles; values: rows */
-    float *copied_q, *out, *scores; /* [rows, padded], [rows, padded], [rows, tile] */
+    float *copied_q, *out, *scores; /* [rows, padded], [rows, value_padded], [rows, tile] */
     gemm_a q;
     float *map;                      /* the map from the block's first query on, or NULL */
     const grid_distances *distances; /* NULL if nobody reads statistics */
@@ -64,7 +63,7 @@ static void rescale(const block *b, row_sums *sums, float largest, float *out)
     sums->p3 *= factor * factor * factor;
     sums->distance *= factor;
     sums->prefix *= factor;
-    for (int64_t i = 0; i < b->h.padded; i += VW)
+    for (int64_t i = 0; i < b->h.value_padded; i += VW)
         v_store(out + i, v_load(out + i) * factor);
 }
 
@@ -87,16 +86,16 @@ static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf
     float *scores = b->scores + row * b->h.tile;
     int64_t length = whole_vectors(count);
     if (b->map)
-        memcpy(b->map + row * b->h.tokens + first, scores, (size_t)count * sizeof(float));
+        memcpy(b->map + row * b->h.keys + first, scores, (size_t)count * sizeof(float));
     v_store(scores + length - VW, v_load(scores + length - VW) + padding);
     float largest = largest_of(scores, length);
     int64_t self = b->first + row - first;
-    if (self >= 0 && self < count)
+    if (self >= 0 && self < count) /* has no meaning if there are not as many queries as keys */
         sums->self = scores[self];
     if (first > 0 && !(largest > sums->largest))
         return;
     if (first > 0)
-        rescale(b, sums, largest, b->out + row * b->h.padded);
+        rescale(b, sums, largest, b->out + row * b->h.value_padded);
     sums->largest = largest;
     sums->argmax = -1;
 }
@@ -189,12 +188,12 @@ static void run_tile(block *b, int64_t first, int64_t count)
     gemm(h->elements, b->rows, whole_vectors(count), h->inner, b->q, (gemm_b){b->keys + first * h->inner, 0},
          (gemm_c){b->scores, h->tile, h->scale, false});
     softmax(b, first, count);
-    gemm(h->elements, b->rows, h->padded, gemm_count(h->elements, count), (gemm_a){b->scores, h->tile, 1},
-         (gemm_b){b->values + gemm_count(h->elements, first) * h->padded, h->padded},
-         (gemm_c){b->out, h->padded, 1, first > 0});
+    gemm(h->elements, b->rows, h->value_padded, gemm_count(h->elements, count), (gemm_a){b->scores, h->tile, 1},
+         (gemm_b){b->values + gemm_count(h->elements, first) * h->value_padded, h->value_padded},
+         (gemm_c){b->out, h->value_padded, 1, first > 0});
 }
 
-static void write_statistics(const row_sums *sums, float *stats)
+static void write_statistics(const row_sums *sums, bool has_self, float *stats)
 {
     float share = 1 / sums->p;
     stats[ATT_STAT_ENTROPY] = logf(sums->p) - sums->p_log_p * share;
@@ -202,7 +201,7 @@ static void write_statistics(const row_sums *sums, float *stats)
     stats[ATT_STAT_SUM3] = sums->p3 * share * share * share;
     stats[ATT_STAT_DISTANCE] = sums->distance * share;
     stats[ATT_STAT_PREFIX] = sums->prefix * share;
-    stats[ATT_STAT_SELF] = expf(sums->self - sums->largest) * share;
+    stats[ATT_STAT_SELF] = has_self ? expf(sums->self - sums->largest) * share : 0;
     stats[ATT_STAT_MAX] = share;
     stats[ATT_STAT_ARGMAX] = (float)sums->argmax;
 }
@@ -229,13 +228,13 @@ static void write_out(const block *b, int64_t sample, int64_t head)
 {
     const head_shape *h = &b->h;
     for (int64_t row = 0; row < b->rows; row++) {
-        const float *from = b->out + row * h->padded;
+        const float *from = b->out + row * h->value_padded;
         float share = 1 / b->sums[row].p;
-        int64_t at = ((sample * h->tokens + b->first + row) * h->heads + head) * h->width;
+        int64_t at = ((sample * h->queries + b->first + row) * h->heads + head) * h->value_width;
         if (att_is_bf16(&b->call->problem->out[OUT]))
-            write_out_row(from, share, b->call->out[OUT], at, h->width, true);
+            write_out_row(from, share, b->call->out[OUT], at, h->value_width, true);
         else
-            write_out_row(from, share, b->call->out[OUT], at, h->width, false);
+            write_out_row(from, share, b->call->out[OUT], at, h->value_width, false);
     }
 }
 
@@ -247,14 +246,14 @@ static void write_block(const block *b, int64_t sample, int64_t head)
         write_out(b, sample, head);
     for (int64_t row = 0; row < b->rows; row++) {
         const row_sums *sums = &b->sums[row];
-        int64_t at = (sample * h->heads + head) * h->tokens + b->first + row;
+        int64_t at = (sample * h->heads + head) * h->queries + b->first + row;
         float lse = sums->largest + logf(sums->p);
         if (lse_out)
             lse_out[at] = lse;
         if (stats)
-            write_statistics(sums, stats + at * ATT_STAT_COUNT);
+            write_statistics(sums, h->queries == h->keys, stats + at * ATT_STAT_COUNT);
         if (b->map)
-            write_map_row(b->map + row * h->tokens, lse, h->tokens);
+            write_map_row(b->map + row * h->keys, lse, h->keys);
     }
 }
 
@@ -262,61 +261,72 @@ static void write_block(const block *b, int64_t sample, int64_t head)
 static void copy_queries(block *b, int64_t from)
 {
     const head_shape *h = &b->h;
-    if (h->elements == GEMM_F32) {
-        b->q = (gemm_a){(const float *)b->call->in[0] + from, head_stride(h), 1};
+    const void *q = b->call->in[HEAD_Q];
+    int64_t stride = h->operand[HEAD_Q].stride;
+    if (h->copied[HEAD_Q] == GEMM_F32) {
+        b->q = (gemm_a){(const float *)q + from, stride, 1};
         return;
     }
-    gemm_copy_rows(h->elements, b->call->in[0], from, head_stride(h), b->rows, h->width, b->copied_q, h->padded);
+    gemm_copy_rows(h->copied[HEAD_Q], q, from, stride, b->rows, h->width, b->copied_q, h->padded);
     b->q = (gemm_a){b->copied_q, h->padded, 1};
 }
 
 static void run_block(block *b, int64_t sample, int64_t head)
 {
     const head_shape *h = &b->h;
-    copy_queries(b, head_at(h, sample, head, 0) + b->first * head_stride(h));
+    copy_queries(b, head_at(h, HEAD_Q, sample, head) + b->first * h->operand[HEAD_Q].stride);
     if (b->call->out[MAP])
-        b->map = (float *)b->call->out[MAP] + ((sample * h->heads + head) * h->tokens + b->first) * h->tokens;
+        b->map = (float *)b->call->out[MAP] + ((sample * h->heads + head) * h->queries + b->first) * h->keys;
     memset(b->sums, 0, sizeof b->sums);
-    for (int64_t first = 0; first < h->tokens; first += h->tile)
-        run_tile(b, first, h->tokens - first < h->tile ? h->tokens - first : h->tile);
+    for (int64_t first = 0; first < h->keys; first += h->tile)
+        run_tile(b, first, h->keys - first < h->tile ? h->keys - first : h->tile);
     write_block(b, sample, head);
 }
 
-/* Packs all key tiles, one after the other, as panels. The rows begin at index `from` of qkv. */
-static void pack_tiles(const head_shape *h, const void *qkv, int64_t from, float *to)
+/* Packs all key tiles, one after the other, as panels. The rows begin at index `from` of their input. */
+static void pack_keys(const head_shape *h, const att_call *call, int64_t from, float *to)
 {
-    for (int64_t first = 0; first < h->tokens; first += h->tile) {
-        int64_t count = h->tokens - first < h->tile ? h->tokens - first : h->tile;
-        gemm_pack_transposed(h->elements, qkv, from + first * head_stride(h), head_stride(h), count, h->width,
-                             to + first * h->inner);
+    const att_attention_operand *k = &h->operand[HEAD_K];
+    for (int64_t first = 0; first < h->keys; first += h->tile) {
+        int64_t count = h->keys - first < h->tile ? h->keys - first : h->tile;
+        gemm_pack_transposed(h->copied[HEAD_K], call->in[k->input], from + first * k->stride, k->stride, count,
+                             h->width, to + first * h->inner);
     }
 }
 
-/* Parts share the blocks of queries of all heads of all samples. */
+static void copy_values(const head_shape *h, const att_call *call, int64_t from, float *to)
+{
+    const att_attention_operand *v = &h->operand[HEAD_V];
+    gemm_copy_columns(h->copied[HEAD_V], call->in[v->input], from, v->stride, h->keys, h->value_width, to,
+                      h->value_padded);
+}
+
+/* Parts share the blocks of queries of all heads of all samples. Heads that share keys or values use them as packed for
+ * the head before. */
 static att_status attention_run(const att_call *call)
 {
     block b = {.call = call, .h = shape_of(call->problem), .distances = call->state};
     for (int i = 0; i < VW; i++)
         b.ones[i] = 1;
     const head_shape *h = &b.h;
-    float *keys = call->scratch, *values = keys + head_elements(h);
+    float *keys = call->scratch, *values = keys + matrix_elements(h, h->padded);
     b.keys = keys, b.values = values;
-    b.copied_q = values + head_elements(h);
+    b.copied_q = values + matrix_elements(h, h->value_padded);
     b.out = b.copied_q + ROWS * h->padded;
-    b.scores = b.out + ROWS * h->padded;
+    b.scores = b.out + ROWS * h->value_padded;
     b.joined = b.scores + ROWS * h->tile;
-    int64_t blocks = (h->tokens + ROWS - 1) / ROWS, packed = -1;
+    int64_t blocks = (h->queries + ROWS - 1) / ROWS, packed_k = -1, packed_v = -1;
     att_range part = att_part_of(call, call->problem->group * h->heads * blocks, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
         int64_t sample = i / blocks / h->heads, head = i / blocks % h->heads;
-        if (packed != i / blocks) {
-            packed = i / blocks;
-            pack_tiles(h, call->in[0], head_at(h, sample, head, 1), keys);
-            gemm_copy_columns(h->elements, call->in[0], head_at(h, sample, head, 2), head_stride(h), h->tokens,
-                              h->width, values, h->padded);
-        }
+        int64_t k = head_at(h, HEAD_K, sample, head), v = head_at(h, HEAD_V, sample, head);
+        if (packed_k != k)
+            pack_keys(h, call, k, keys);
+        if (packed_v != v)
+            copy_values(h, call, v, values);
+        packed_k = k, packed_v = v;
         b.first = i % blocks * ROWS;
-        b.rows = h->tokens - b.first < ROWS ? h->tokens - b.first : ROWS;
+        b.rows = h->queries - b.first < ROWS ? h->queries - b.first : ROWS;
         run_block(&b, sample, head);
     }
     return ATT_OK;
@@ -325,7 +335,8 @@ static att_status attention_run(const att_call *call)
 static att_status attention_prepare(const att_problem *problem, att_prepared *prepared)
 {
     head_shape h = shape_of(problem);
-    int64_t elements = 2 * head_elements(&h) + ROWS * (h.tile + 2 * h.padded) + h.tile;
+    int64_t elements = matrix_elements(&h, h.padded) + matrix_elements(&h, h.value_padded) +
+                       ROWS * (h.tile + h.padded + h.value_padded) + h.tile;
     prepared->scratch_bytes = (size_t)elements * sizeof(float);
     if (!att_desc_present(&problem->out[STATS]))
         return ATT_OK;
@@ -340,7 +351,7 @@ static void attention_release(att_context *context, void *state)
 
 static bool attention_accepts(const att_problem *problem)
 {
-    return att_accepts_bf16(problem, 1, 1u << OUT);
+    return att_accepts_bf16(problem, 1u << HEAD_Q | 1u << HEAD_K | 1u << HEAD_V, 1u << OUT);
 }
 
 const att_kernel ATT_TIERED(att_cpu_attention) = {.op = "attention",

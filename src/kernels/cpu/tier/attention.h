@@ -7,38 +7,52 @@
 #include "kernels/cpu/tier/vmath.h"
 #include "ops/attention.h"
 
+enum { HEAD_Q = ATT_ATTENTION_Q, HEAD_K = ATT_ATTENTION_K, HEAD_V = ATT_ATTENTION_V };
+
 typedef struct head_shape {
-    int64_t tokens, heads, width; /* width of one head */
-    int64_t padded;               /* width rounded up to whole vectors */
-    gemm_elements elements;       /* how products read q, k and v */
-    int64_t inner;                /* width, counted in elements of the product */
+    att_attention_operand operand[ATT_ATTENTION_OPERANDS];
+    gemm_elements copied[ATT_ATTENTION_OPERANDS]; /* how they are converted for products */
+    int64_t heads, queries, keys;
+    int64_t width, value_width;   /* of one head */
+    int64_t padded, value_padded; /* widths rounded up to whole vectors */
+    gemm_elements elements;       /* of products: GEMM_F32 or GEMM_PAIRS */
+    int64_t inner, value_inner;   /* widths, counted in elements of a product */
     int64_t tile;                 /* keys per tile, and row length of a tile of the map */
     float scale;
 } head_shape;
 
-/* longest_tile: a multiple of VW. */
-static inline head_shape head_shape_of(const att_problem *problem, const att_desc *qkv, gemm_elements elements,
-                                       int64_t longest_tile)
+/* first: the node's input q. pairs: whether products are of pairs, if q, k and v are bf16. longest_tile: a multiple of
+ * VW. */
+static inline head_shape head_shape_of(const att_problem *problem, int first, bool pairs, int64_t longest_tile)
 {
     const att_attention_attrs *attrs = problem->attrs;
-    head_shape h = {
-        .tokens = qkv->shape.dims[0], .heads = attrs->heads, .elements = elements, .scale = (float)attrs->scale};
-    h.width = qkv->shape.dims[1] / 3 / h.heads;
-    h.padded = whole_vectors(h.width);
-    h.inner = gemm_count(elements, h.width);
-    h.tile = whole_vectors(h.tokens < longest_tile ? h.tokens : longest_tile);
+    const att_desc *in = problem->in + first;
+    head_shape h = {.scale = (float)attrs->scale};
+    att_attention_divide(in, attrs, h.operand);
+    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
+        pairs = pairs && att_is_bf16(&in[h.operand[o].input]);
+    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
+        h.copied[o] = gemm_elements_of(att_is_bf16(&in[h.operand[o].input]), pairs);
+    h.elements = pairs ? GEMM_PAIRS : GEMM_F32;
+    h.heads = h.operand[HEAD_Q].heads, h.queries = h.operand[HEAD_Q].tokens, h.keys = h.operand[HEAD_K].tokens;
+    h.width = h.operand[HEAD_Q].width, h.value_width = h.operand[HEAD_V].width;
+    h.padded = whole_vectors(h.width), h.value_padded = whole_vectors(h.value_width);
+    h.inner = gemm_count(h.elements, h.width), h.value_inner = gemm_count(h.elements, h.value_width);
+    h.tile = whole_vectors(h.keys < longest_tile ? h.keys : longest_tile);
     return h;
 }
 
-/* Index of row 0 of matrix `which` (0: q, 1: k, 2: v) of one head in [samples, tokens, 3 heads width]. */
-static inline int64_t head_at(const head_shape *h, int64_t sample, int64_t head, int64_t which)
+/* The head of operand `which` that head `head` of the queries uses. */
+static inline int64_t head_used(const head_shape *h, int which, int64_t head)
 {
-    return (sample * h->tokens * 3 + which) * h->heads * h->width + head * h->width;
+    return head / (h->heads / h->operand[which].heads);
 }
 
-static inline int64_t head_stride(const head_shape *h)
+/* Index of row 0 of operand `which` of one head, in its input with all samples. */
+static inline int64_t head_at(const head_shape *h, int which, int64_t sample, int64_t head)
 {
-    return 3 * h->heads * h->width;
+    const att_attention_operand *operand = &h->operand[which];
+    return sample * operand->tokens * operand->stride + operand->offset + head_used(h, which, head) * operand->width;
 }
 
 #endif
