@@ -129,8 +129,8 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
          .kind = ATT_OPTION_TEXT,                                                                                 \
          .value = "LIST",                                                                                         \
          .help =                                                                                                  \
-             "modules and where they are: cb_s, se:ratio=8@after_branch:every:2, cb@after_attn+cb_s:0-5; "        \
-             "attscope modules lists both",                                                                       \
+             "modules and where they are: cb_s, se:ratio=8@after_branch:every:2, "                                \
+             "cb@after_attn+cb_s@after_mlp:0-5; attscope modules lists both",                                     \
          .choice = att_module_choice_name,                                                                        \
          .choice_in = att_module_choice_in,                                                                       \
          .differs_as = "the module",                                                                              \

@@ -305,7 +305,7 @@ att_status att_modules_parse(att_context *context, const att_hooks *hooks, const
         if (next)
             *next++ = '\0';
         if (modules->count == ATT_MOST_MODULES)
-            return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": a network has at most %d of them", KEY, text,
+            return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": a network has at most %d modules", KEY, text,
                             ATT_MOST_MODULES);
         att_placed_module *placed = &modules->items[modules->count];
         ATT_TRY(parse_placed(context, hooks, stages, item, placed));
