@@ -49,10 +49,14 @@ static void broadcast_backward(att_backward *backward)
     }
 }
 
+/* The sum over tokens, its addition to every token, and the product with keep. */
 static void broadcast_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
-    (void)out, (void)attrs;
-    cost->flops = 3 * (double)att_shape_count(in[X].shape);
+    (void)out;
+    const att_broadcast_attrs *broadcast = attrs;
+    bool shares = broadcast->share != 0 || att_desc_present(&in[SCALE]);
+    int each = (shares ? 2 : 0) + (broadcast->keep != 1 ? 1 : 0);
+    cost->flops = each * (double)att_shape_count(in[X].shape);
 }
 
 static bool broadcast_absorb(att_node *producer, const att_node *consumer)
@@ -80,6 +84,10 @@ static const att_op_case broadcast_cases[] = {
     {.name = "one_token",
      CB_S,
      .in = {ATT_CASE_SAMPLE(1, 7), ATT_CASE_SHARED(7), ATT_CASE_SAMPLE(1, 7)},
+     .in_count = IN_COUNT},
+    {.name = "nothing_shared",
+     ATT_CASE_ATTRS(broadcast, 0.5, 0),
+     .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(5, 33)},
      .in_count = IN_COUNT},
     {.name = "demo",
      CB,

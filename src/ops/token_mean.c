@@ -62,6 +62,7 @@ static void mean_backward(att_backward *backward)
                               att_emit(att_backward_graph(backward), "token_mean_grad", &attrs, &dy, 1, NULL));
 }
 
+/* Also of token_mean_grad, which multiplies each channel once and copies it. */
 static void mean_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -134,5 +135,6 @@ const att_op att_op_token_mean_grad = {
     .autocast_out = 1,
     .infer = grad_infer,
     .backward = grad_backward,
+    .cost = mean_cost,
     ATT_CASES(grad_cases),
 };

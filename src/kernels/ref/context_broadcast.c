@@ -17,11 +17,12 @@ static att_status run_broadcast(const att_call *call)
     enum { X, SCALE, RESIDUAL };
     const att_broadcast_attrs *attrs = call->problem->attrs;
     int64_t tokens = ref_dim(call, X, 0), columns = ref_dim(call, X, 1);
+    bool shares = ref_has(call, SCALE) || attrs->share != 0;
     ref_range share = ref_share(call, columns * call->problem->group);
     for (int64_t item = share.begin; item < share.end; item++) {
         int64_t sample = item / columns, c = item % columns;
         double factor = ref_has(call, SCALE) ? ref_in(call, SCALE, c) : attrs->share;
-        double shared = factor * column_sum(call, X, sample, c) / (double)tokens;
+        double shared = shares ? factor * column_sum(call, X, sample, c) / (double)tokens : 0;
         for (int64_t token = 0; token < tokens; token++) {
             int64_t e = (sample * tokens + token) * columns + c;
             double residual = ref_has(call, RESIDUAL) ? ref_in(call, RESIDUAL, e) : 0;

@@ -39,14 +39,16 @@ ATT_INLINE void context_broadcast_as(const att_call *call, bool x_is_bf16, bool 
 {
     const att_problem *problem = call->problem;
     const float *scale = call->in[1];
+    float share = (float)ATT_ATTRS(problem, broadcast)->share;
     int64_t tokens = problem->in[0].shape.dims[0], columns = problem->in[0].shape.dims[1];
+    int64_t summed = scale || share != 0 ? tokens : 0;
     att_range part = att_part_of(call, columns, VW);
     float *shift = call->scratch;
     for (int64_t sample = 0; sample < problem->group; sample++) {
         int64_t at = sample * tokens * columns;
-        sum_tokens((rows_of){call->in[0], at, x_is_bf16}, tokens, columns, part, shift);
+        sum_tokens((rows_of){call->in[0], at, x_is_bf16}, summed, columns, part, shift);
         for (int64_t c = part.begin; c < part.end; c++)
-            shift[c] *= (scale ? scale[c] : (float)ATT_ATTRS(problem, broadcast)->share) / (float)tokens;
+            shift[c] *= (scale ? scale[c] : share) / (float)tokens;
         for (int64_t row = 0; row < tokens; row++)
             spread(call, at + row * columns, shift, part, x_is_bf16, y_is_bf16);
     }
