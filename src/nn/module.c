@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,6 +141,35 @@ static att_status fail_option(att_context *context, const att_module *module, co
     return att_fail(context, ATT_ERR_ARGUMENT, "module %s has no option \"%s\", only %s", module->name, name, names);
 }
 
+/* Whether the text looks like blocks, as in "cb:0-5". */
+static bool names_blocks(const char *text)
+{
+    return isdigit((unsigned char)*text) || strcmp(text, "all") == 0 || strncmp(text, "every", 5) == 0;
+}
+
+/* Returns the option that has this choice; NULL if none has. */
+static const att_module_option *option_with_choice(const att_module *module, const char *text)
+{
+    for (int i = 0; i < module->option_count; i++)
+        for (const char *const *choice = module->options[i].choices; choice && *choice; choice++)
+            if (strcmp(*choice, text) == 0)
+                return &module->options[i];
+    return NULL;
+}
+
+static att_status fail_assignment(att_context *context, const att_module *module, const char *text)
+{
+    const att_module_option *option = option_with_choice(module, text);
+    if (names_blocks(text))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "module %s: \"%s\" is not option=value; blocks are written after a place: %s@PLACE:%s",
+                        module->name, text, module->name, text);
+    if (option)
+        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: \"%s\" is not option=value; did you mean \"%s=%s\"?",
+                        module->name, text, option->name, text);
+    return att_fail(context, ATT_ERR_ARGUMENT, "module %s: \"%s\" is not option=value", module->name, text);
+}
+
 /* given: options that the text has set already */
 static att_status set_option(att_context *context, att_module_choice *choice, bool given[ATT_MODULE_OPTIONS],
                              char *text)
@@ -147,7 +177,7 @@ static att_status set_option(att_context *context, att_module_choice *choice, bo
     const att_module *module = choice->module;
     char *equals = strchr(text, '=');
     if (!equals)
-        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: \"%s\" is not option=value", module->name, text);
+        return fail_assignment(context, module, text);
     *equals = '\0';
     for (int i = 0; i < module->option_count; i++) {
         const att_module_option *option = &module->options[i];

@@ -143,6 +143,8 @@ static void modules_are_parsed_from_text(void **state)
         {"cbb", "did you mean \"cb\"", ATT_ERR_NOT_FOUND},
         {"", "module", ATT_ERR_NOT_FOUND},
         {"cb_s:int=1", "did you mean \"init\"", ATT_ERR_ARGUMENT},
+        {"cb:0-5", "blocks are written after a place: cb@PLACE:0-5", ATT_ERR_ARGUMENT},
+        {"uniform_head:replace", "did you mean \"how=replace\"?", ATT_ERR_ARGUMENT},
         {"cb:init=1", "module cb has no option \"init\", only pool", ATT_ERR_ARGUMENT},
         {"se:bogus=1", "module se has no option \"bogus\", only ratio, bias, divisor, hidden", ATT_ERR_ARGUMENT},
         {"se:ratio=8,bias=0,ratio=4", "module se: ratio is given twice", ATT_ERR_ARGUMENT},
