@@ -154,7 +154,7 @@ static int list_model(const listing *l, att_model_info *info)
     return code;
 }
 
-/* Shows each network as named, then with the options of the command line. */
+/* Shows what each network costs, and what the options of the command line add. */
 static int list_costs(const listing *l)
 {
     const settings *s = l->settings;
@@ -210,11 +210,12 @@ const cli_command cli_command_models = {
     .about =
         "PATTERN: a name, with wildcards * and ?. Without a pattern, all are listed.\n"
         "\n"
-        "With options of the network or --compare, each network is shown as named, and\n"
-        "below what the options add: parameters, operations for one image forward, and\n"
-        "for forward and backward pass of one image in training. A multiply-add counts\n"
-        "as two operations, as does every operation that is not part of a product. The\n"
-        "optimiser is not counted.",
+        "With options of the network, each network is shown as named, and below what the\n"
+        "options add: parameters, operations for one image forward, and for forward and\n"
+        "backward pass of one image in training. With --compare, each network is shown\n"
+        "with the options, and below what the compared modules add to it. A multiply-add\n"
+        "counts as two operations, as does every operation that is not part of a product.\n"
+        "The optimiser is not counted. Networks without a head are not trained: \"-\".",
     .example =
         "  attscope models 'vit*'\n"
         "  attscope models --tags resnet50\n"

@@ -132,23 +132,23 @@ typedef struct table {
     cli_app *cli;
     const char *name;
     att_family_info family;
-    costs named;
+    costs base; /* what the others are compared with */
     att_json_writer *writer;
     bool prints;
 } table;
 
-/* Shows what the options add. */
-static int show_options(const table *t, const att_option_values *options)
+/* Shows what the options add, in a row headed by `shown`, which are some of them. */
+static int show_options(const table *t, const att_option_values *options, const att_option_values *shown)
 {
     costs with;
     char text[TEXT_BYTES];
     int code = count_costs(t->cli, t->name, options, &with);
     if (code != CLI_OK)
         return code;
-    const costs added = difference(&with, &t->named);
+    const costs added = difference(&with, &t->base);
     if (t->prints) {
-        cli_print("  %-42s", flags_of(&t->family, options, text));
-        print_difference(&added, with.training > 0 && t->named.training > 0);
+        cli_print("  %-42s", flags_of(&t->family, shown, text));
+        print_difference(&added, with.training > 0 && t->base.training > 0);
     }
     if (t->writer) {
         att_json_begin_object(t->writer);
@@ -162,11 +162,13 @@ static int show_options(const table *t, const att_option_values *options)
 
 static int show_all(const table *t, const att_option_values *options, const cli_comparison *comparison)
 {
-    int code = options->count > 0 ? show_options(t, options) : CLI_OK;
+    bool compares = comparison->modules.count > 0;
+    int code = options->count > 0 && !compares ? show_options(t, options, options) : CLI_OK;
     for (int i = 0; code == CLI_OK && i < comparison->modules.count; i++) {
-        att_option_values changed = *options;
+        att_option_values changed = *options, shown = att_options_none();
         att_options_set_text(&changed, "modules", comparison->modules.values[i]);
-        code = show_options(t, &changed);
+        att_options_set_text(&shown, "modules", comparison->modules.values[i]);
+        code = show_options(t, &changed, &shown);
     }
     return code;
 }
@@ -175,18 +177,25 @@ int cli_costs_list(cli_app *cli, const char *name, const att_option_values *opti
                    att_json_writer *writer, bool prints)
 {
     table t = {.cli = cli, .name = name, .family = att_model_family_of(name), .writer = writer, .prints = prints};
-    int code = count_costs(cli, name, NULL, &t.named);
+    bool compares = comparison->modules.count > 0;
+    char label[TEXT_BYTES];
+    int code = count_costs(cli, name, compares ? options : NULL, &t.base);
     if (code != CLI_OK)
         return code;
+    snprintf(label, sizeof label, "%s", name);
+    if (compares && options->count > 0)
+        snprintf(label, sizeof label, "%s %s", name, flags_of(&t.family, options, (char[TEXT_BYTES]){0}));
     if (prints) {
-        cli_print("%-44s", name);
-        print_costs(&t.named);
+        cli_print("%-44s", label);
+        print_costs(&t.base);
     }
     if (!writer)
         return show_all(&t, options, comparison);
     att_json_begin_object(writer);
     cli_json_text(writer, "model", name);
-    write_costs(writer, "", &t.named);
+    if (compares)
+        write_options(writer, &t.family, options);
+    write_costs(writer, "", &t.base);
     att_json_key(writer, "with");
     att_json_begin_array(writer);
     code = show_all(&t, options, comparison);

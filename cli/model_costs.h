@@ -13,8 +13,9 @@ extern const att_flag_group cli_group_comparison;
 
 /* Prints the head of the table. */
 void cli_costs_print_head(void);
-/* Prints the costs of a network as named, and what `options` add, alone and with each of the compared modules. Writes
- * the same as an object to `writer`, unless it is NULL. Returns CLI_OK or an exit code. */
+/* Prints the costs of a network as named and what `options` add; or, if modules are compared, the costs of the network
+ * with `options` and what each of the modules adds. Writes the same as an object to `writer`, unless it is NULL.
+ * Returns CLI_OK or an exit code. */
 int cli_costs_list(cli_app *cli, const char *name, const att_option_values *options, const cli_comparison *comparison,
                    att_json_writer *writer, bool prints);
 

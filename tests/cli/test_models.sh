@@ -84,6 +84,11 @@ out_has '  --depth 8 --extra-layer attn '
 run 0 models vit_small_patch16_224 --modules cb_s --json -
 out_has '"added_param_count": 4608'
 out_has '"modules": "cb_s"'
+# Modules are compared in the network with the options; 8 of 12 blocks have two thirds of its parameters.
+run 0 models vit_small_patch16_224 --depth 8 --compare cb_s
+out_has 'vit_small_patch16_224 --depth 8'
+grep -q -- '--modules cb_s  *+3072 ' stdout || fail "CB_S in 8 blocks: $(cat stdout)"
+
 run 0 models vit_small_patch14_dinov2 --compare cb
 out_has ' -'
 run 2 models resnet20 --compare cb
