@@ -106,6 +106,7 @@ static int write_json(cli_app *cli, const char *path, const cli_robustness *robu
     att_json_bool(writer, robustness->subset);
     cli_json_text(writer, "real_labels", robustness->real_labels);
     cli_json_number(writer, "count", (double)e->count);
+    cli_json_integer(writer, "judged", e->judged);
     cli_json_integer(writer, "corrupt", e->corrupt);
     cli_json_number(writer, "images_per_second", e->images_per_second);
     cli_json_number(writer, "wait_share", e->wait_share);
@@ -114,7 +115,7 @@ static int write_json(cli_app *cli, const char *path, const cli_robustness *robu
 }
 
 /* How the images were changed, and the end of the line. */
-static void print_robustness(const cli_robustness *robustness)
+static void print_robustness(const cli_robustness *robustness, const att_evaluation *e)
 {
     if (robustness->occlude > 0)
         cli_print("   centre %d x %d black", robustness->occlude, robustness->occlude);
@@ -123,7 +124,7 @@ static void print_robustness(const cli_robustness *robustness)
     if (robustness->subset)
         cli_print("   classes of the data only");
     if (robustness->real_labels)
-        cli_print("   ReaL");
+        cli_print("   ReaL: %lld of %lld images judged", (long long)e->judged, (long long)e->count);
     cli_print("\n");
 }
 
@@ -137,7 +138,7 @@ static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
         const att_task_info task = att_model_task(loaded->model);
         cli_metrics_print(&task, e.metrics);
         cli_print("   %lld image%s", (long long)e.count, e.count == 1 ? "" : "s");
-        print_robustness(&s->on.robustness);
+        print_robustness(&s->on.robustness, &e);
     }
     if (s->results_file)
         code = write_csv(cli, s->results_file, loaded, &e);

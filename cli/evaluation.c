@@ -46,14 +46,14 @@ static const att_flag robustness_options[] = {
      ATT_FLAG_AT(cli_robustness, occlude), .low = 0, .high = 65536},
     {"fgsm", .kind = ATT_FLAG_REAL, .value = "EPS",
      .help = "attack every image x, in [0, 1], by the fast gradient sign method: x + EPS sign(dL/dx), limited to [0, "
-             "1]; L is the loss without label smoothing; 1/255 is 0.00392",
+             "1]; L is the loss without label smoothing, with --subset over its classes; 1/255 is 0.00392",
      ATT_FLAG_AT(cli_robustness, fgsm), .low = 0, .high = 1},
     {"subset", .kind = ATT_FLAG_SWITCH,
      .help = "only the classes of the images in DATA compete, as is usual for ImageNet-A and ImageNet-R",
      ATT_FLAG_AT(cli_robustness, subset)},
     {"real-labels", .kind = ATT_FLAG_TEXT, .value = "FILE",
      .help = "real.json of ReaL: several right classes for each validation image of ImageNet; images without any are "
-             "left out of top-1 and top-5",
+             "left out of top-1 and top-5; loss and --fgsm still use the labels of DATA",
      ATT_FLAG_AT(cli_robustness, real_labels), .once = true},
 };
 

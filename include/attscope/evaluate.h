@@ -31,16 +31,16 @@ typedef struct att_evaluate_options {
     void *corrupt_user;
     /* Robustness. occlude: the centre occlude x occlude pixels of every image are black (0 before normalisation). fgsm:
      * epsilon of an attack by the fast gradient sign method, in units of pixels in [0, 1]: each image x becomes x +
-     * epsilon sign(dL/dx), limited to [0, 1]; L is the task's loss, without label smoothing (Goodfellow et al., ICLR
-     * 2015). Both 0: none. */
+     * epsilon sign(dL/dx), limited to [0, 1]; L is the task's loss, without label smoothing and, with `subset`,
+     * only over the classes that compete (Goodfellow et al., ICLR 2015). Both 0: none. */
     int occlude;
     double fgsm;
     /* Which answers are right. subset: only the classes of the data set's images compete, as is usual for ImageNet-A
      * and ImageNet-R, which have 200 classes; logits of other classes are left out of softmax and ranks. real_labels:
      * path of ReaL's real.json (Beyer et al., 2020), which gives each validation image of ImageNet several right
-     * classes or none: an answer is right if one of the first 1 or 5 classes is among them, images without any are left
-     * out of top-1 and top-5, and the loss remains that of the label. NULL: none. Only for tasks with classes, and not
-     * both together. */
+     * classes or none: an answer is right if one of the first 1 or 5 classes is among them, and images without any are
+     * left out of top-1 and top-5 (att_evaluation.judged counts the others). The loss, also that of FGSM, remains the
+     * loss of the data set's label. NULL: none. Only for tasks with classes, and not both together. */
     bool subset;
     const char *real_labels;
     att_comm *comm; /* the processes that share the images: each makes the same call, and all get the same result as one
@@ -55,6 +55,7 @@ ATT_API att_evaluate_options att_evaluate_options_defaults(void);
 
 typedef struct att_evaluation {
     int64_t count;      /* images evaluated */
+    int64_t judged;     /* of these, the images with a right class; 0 if unlabelled, `count` without real_labels */
     int64_t corrupt;    /* images left out because they cannot be decoded */
     int64_t not_finite; /* images for which an output of the network is NaN or infinite */
     /* The task's metrics, in its order (att_task_info); NaN if unlabelled. For classification: "loss" is the mean of

@@ -163,7 +163,7 @@ typedef struct att_task_settings {
     bool mixed;
     bool taught;
     /* Set by evaluations that ask for it (att_evaluate_options); a task without classes ignores both. */
-    const bool *competing;      /* [classes]: the metrics only compare these classes with each other; NULL: all */
+    const bool *competing;      /* [classes]: loss and metrics only compare these classes; NULL: all */
     const att_label_sets *real; /* right classes of each image, instead of its label; NULL: the label */
     /* The options, in the task's own struct: *(const mine_options *)(const void *)&settings->options. */
     att_settings_buffer options;

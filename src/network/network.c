@@ -429,7 +429,7 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
                                      &transform, &own, &found);
     if (status == ATT_OK && result)
         *result = found;
-    if (status == ATT_ERR_FORMAT && !own.skip_corrupt && att_dataset_count(dataset) > 1)
+    if (status == ATT_ERR_FORMAT && !own.skip_corrupt && !own.real_labels && att_dataset_count(dataset) > 1)
         att_log(network->context, ATT_LOG_INFO, "skip_corrupt leaves such images out");
     if (status == ATT_OK && found.not_finite > 0)
         return att_fail(network->context, ATT_ERR_NONFINITE,

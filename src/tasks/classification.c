@@ -259,6 +259,22 @@ static att_value label_loss(att_graph *graph, const att_task_settings *settings,
     return entropy(graph, options_of(settings), settings->mixed ? 0 : smoothing_of(settings), logits, target);
 }
 
+/* The logits with -infinity for the classes that do not compete. */
+static att_value competing_values(att_graph *graph, const att_task_settings *settings, att_value logits)
+{
+    const size_t classes = (size_t)settings->classes;
+    if (!settings->competing)
+        return logits;
+    float *added = att_allocate_array(graph->context, classes, sizeof *added);
+    if (!added)
+        return att_graph_fail(graph, att_fail_memory(graph->context, classes * sizeof *added, "logits"));
+    for (size_t c = 0; c < classes; c++)
+        added[c] = settings->competing[c] ? 0 : -INFINITY;
+    att_value mask = att_graph_constant(graph, ATT_F32, att_shape_of(settings->classes), added);
+    att_free(graph->context, added);
+    return att_add(graph, logits, mask);
+}
+
 static att_value loss(att_graph *graph, const att_task_settings *settings)
 {
     const double alpha = options_of(settings)->distillation_alpha;
@@ -267,7 +283,7 @@ static att_value loss(att_graph *graph, const att_task_settings *settings)
         return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND,
                                               "classification needs a network with a head: there is no output \"%s\"",
                                               logits_name));
-    att_value labels = label_loss(graph, settings, logits);
+    att_value labels = label_loss(graph, settings, competing_values(graph, settings, logits));
     if (!teacher_field(settings).name)
         return labels;
     return att_combine(graph, 1 - alpha, labels, alpha, teacher_loss(graph, settings, logits));

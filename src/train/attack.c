@@ -9,7 +9,7 @@
 #include "train/inference.h"
 
 static att_status build_loss(att_attack *attack, const att_model *model, const att_task *task,
-                             const att_option_values *given)
+                             const att_option_values *given, const bool *competing)
 {
     att_option_values options;
     att_task_settings settings;
@@ -18,6 +18,7 @@ static att_status build_loss(att_attack *attack, const att_model *model, const a
         task->plain(&options);
     const att_task_setup setup = {.classes = att_model_classes(model), .options = &options};
     ATT_TRY(att_task_configure(attack->context, task, &setup, &settings));
+    settings.competing = competing;
     attack->graph = att_graph_copy(att_model_graph(model));
     if (!attack->graph)
         return att_fail_memory(attack->context, sizeof(void *), "the graph of an attack");
@@ -55,9 +56,9 @@ static att_status reserve(att_attack *attack, int max_rows)
 }
 
 static att_status prepare(att_attack *attack, const att_model *model, att_weights *weights, const att_task *task,
-                          const att_evaluate_options *options, int max_rows)
+                          const att_evaluate_options *options, const bool *competing, int max_rows)
 {
-    ATT_TRY(build_loss(attack, model, task, options->task_options));
+    ATT_TRY(build_loss(attack, model, task, options->task_options, competing));
     attack->image = att_inference_image(attack->graph);
     snprintf(attack->gradient, sizeof attack->gradient, "%s.grad", attack->image);
     ATT_TRY(compile(attack, options));
@@ -66,14 +67,14 @@ static att_status prepare(att_attack *attack, const att_model *model, att_weight
 }
 
 att_status att_attack_create(const att_model *model, att_weights *weights, const att_task *task,
-                             const att_evaluate_options *options, const att_transform_options *transform, int max_rows,
-                             att_attack *attack)
+                             const att_evaluate_options *options, const bool *competing,
+                             const att_transform_options *transform, int max_rows, att_attack *attack)
 {
     *attack = (att_attack){.context = att_graph_context(att_model_graph(model)),
                            .pixels = (int64_t)transform->height * transform->width * transform->channels,
                            .transform = transform,
                            .epsilon = options->fgsm};
-    att_status status = prepare(attack, model, weights, task, options, max_rows);
+    att_status status = prepare(attack, model, weights, task, options, competing, max_rows);
     if (status != ATT_OK)
         att_attack_free(attack);
     return status;

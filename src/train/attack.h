@@ -21,11 +21,11 @@ typedef struct att_attack {
     float *images, *gradients; /* [max_rows, pixels] */
 } att_attack;
 
-/* settings: those of the evaluation. max_rows: images of this process in a batch. `transform` must outlive the attack.
- * On failure *attack is zeroed. */
+/* options, competing: those of the evaluation (att_task_settings.competing). max_rows: images of this process in a
+ * batch. `transform` must outlive the attack. On failure *attack is zeroed. */
 att_status att_attack_create(const att_model *model, att_weights *weights, const att_task *task,
-                             const att_evaluate_options *options, const att_transform_options *transform, int max_rows,
-                             att_attack *attack);
+                             const att_evaluate_options *options, const bool *competing,
+                             const att_transform_options *transform, int max_rows, att_attack *attack);
 void att_attack_free(att_attack *attack);
 
 /* Computes the adversarial images of this process's rows of a batch. *images: [rows, pixels], valid until the next

@@ -49,13 +49,22 @@ typedef struct evaluator {
     att_processes processes;
     att_loader *loader;
     double started;
-    int64_t count, not_finite; /* evaluated images; images with a NaN or infinite output */
+    int64_t count, judged, not_finite; /* evaluated images; those with a right class; those with a NaN or infinite
+                                          output */
 } evaluator;
+
+static bool is_judged(const evaluator *e, int64_t image)
+{
+    const att_label_sets *real = e->settings.real;
+    return !e->options->unlabelled && (!real || real->first[image + 1] > real->first[image]);
+}
 
 static att_status observe_batch(evaluator *e, const att_batch *batch, const att_batch *answers)
 {
-    for (int i = 0; i < batch->count; i++)
+    for (int i = 0; i < batch->count; i++) {
         e->not_finite += !att_inference_is_finite(answers, i);
+        e->judged += is_judged(e, batch->indices[i]);
+    }
     e->count += batch->count;
     return e->options->unlabelled ? ATT_OK : e->task->observe(e->context, e->state, &e->settings, batch, answers);
 }
@@ -210,12 +219,12 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
                                        .comm = e->options->comm,
                                        .probes = e->options->measure ? "*" : NULL};
     ATT_TRY(att_inference_create(att_model_graph(model), weights, &inference, &e->inference));
-    if (e->options->fgsm > 0)
-        ATT_TRY(att_attack_create(model, weights, e->task, e->options, &e->transform, rows_of_process(e->options),
-                                  &e->attack));
     if (!e->options->unlabelled)
         ATT_TRY(att_task_check_data(e->context, e->task, &e->settings, dataset));
     ATT_TRY(choose_right_answers(e, dataset));
+    if (e->options->fgsm > 0)
+        ATT_TRY(att_attack_create(model, weights, e->task, e->options, e->competing, &e->transform,
+                                  rows_of_process(e->options), &e->attack));
     e->state = att_allocate(e->context, e->task->state_size);
     if (!e->state)
         return att_fail_memory(e->context, e->task->state_size, "the metrics");
@@ -227,6 +236,7 @@ static att_evaluation make_result(const evaluator *e)
     double elapsed = att_seconds_now() - e->started;
     att_loader_stats stats = att_loader_describe(e->loader);
     att_evaluation evaluation = {.count = e->count,
+                                 .judged = e->judged,
                                  .not_finite = e->not_finite,
                                  .corrupt = stats.corrupt,
                                  .images_per_second = att_ratio((double)e->count, elapsed),

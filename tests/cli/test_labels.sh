@@ -147,4 +147,18 @@ mkdir -p one && cp -r called/Trouser one
 # shellcheck disable=SC2086
 run 0 validate one --checkpoint fashion_mnist/model.safetensors --class-map shifted $small --threads 1
 err_has 'warning: class 9 is "T-shirt/top" in the data and "Ankle boot" in the network'
+
+# ReaL: images without a right class are not judged. A damaged file is no damaged image.
+mkdir -p real/n01440764 && cp "$picture" real/n01440764/ILSVRC2012_val_00000001.jpg
+cp "$picture" real/n01440764/ILSVRC2012_val_00000003.jpg
+echo '[[0, 5], [], []]' >real.json
+# shellcheck disable=SC2086
+run 0 validate real --checkpoint thousand.safetensors --real-labels real.json --json found.json $small --threads 1
+out_has '2 images   ReaL: 1 of 2 images judged'
+grep -q '"judged": 1,' found.json || fail 'no number of judged images in JSON'
+echo '[[0, 5], []' >real.json
+# shellcheck disable=SC2086
+run 1 validate real --checkpoint thousand.safetensors --real-labels real.json $small --threads 1
+err_has 'real.json'
+! grep -q skip_corrupt stderr || fail "$command_line: advice about images"
 finish
