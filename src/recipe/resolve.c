@@ -30,8 +30,10 @@ static att_status check_images(att_context *context, const att_recipe_images *im
         ATT_TRY(check_range(context, "--ratio", images->ratio));
     }
     if (images->aa && images->three_augment)
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "--aa and --three-augment exclude each other: leave one of them out");
+        return att_fail(
+            context, ATT_ERR_ARGUMENT,
+            "--aa and --three-augment exclude each other: leave one of them out (--aa '' takes back that of a "
+            "recipe)");
     return images->aa ? read_rand_augment(context, images->aa, &unused) : ATT_OK;
 }
 
@@ -49,6 +51,16 @@ static att_status check_files(att_context *context, const att_recipe_data *data)
     if (!data->class_map || access(data->class_map, R_OK) == 0)
         return ATT_OK;
     return att_fail(context, ATT_ERR_IO, "--class-map %s could not be opened: %s", data->class_map, strerror(errno));
+}
+
+static att_status check_layer_decay(att_context *context, const att_train_options *train)
+{
+    if (train->layer_decay > 0 || (train->layer_decay_min_scale == 0 && train->layer_decay_no_opt_scale == 0))
+        return ATT_OK;
+    return att_fail(
+        context, ATT_ERR_ARGUMENT,
+        "--layer-decay-min-scale and --layer-decay-no-opt-scale are settings of --layer-decay, which is not "
+        "given");
 }
 
 static att_status check_measure(att_context *context, const att_recipe *recipe)
@@ -145,6 +157,7 @@ att_status att_recipe_resolve(att_context *context, att_recipe *recipe)
     ATT_TRY(att_recipe_check_keys(context, &recipe->task));
     ATT_TRY(check_unused(context, recipe));
     ATT_TRY(att_recipe_engine_check(context, &recipe->engine));
+    ATT_TRY(check_layer_decay(context, &recipe->train));
     ATT_TRY(check_measure(context, recipe));
     ATT_TRY(check_teacher(context, recipe));
     ATT_TRY(check_files(context, &recipe->data));

@@ -33,7 +33,10 @@ usage '--aa: augmentation "rand-m1000": its magnitudes, mN and mmaxX, must lie i
     train data --aa rand-m1000
 usage '--aa: augmentation "original": only timm'"'"'s RandAugment is supported, as in "rand-m9-mstd0.5-inc1"; AutoAugment (original, v0, 3a, ...) and AugMix are not; 3-Augment is --three-augment' \
     train data --aa original
-usage '--aa and --three-augment exclude each other: leave one of them out' train data --aa rand-m9 --three-augment
+usage "--aa and --three-augment exclude each other: leave one of them out (--aa '' takes back that of a recipe)" \
+    train data --aa rand-m9 --three-augment
+usage '--layer-decay-min-scale and --layer-decay-no-opt-scale are settings of --layer-decay, which is not given' \
+    train data --layer-decay-min-scale 0.1
 usage '--aa: augmentation "augmix-m3": only timm'"'"'s RandAugment is supported, as in "rand-m9-mstd0.5-inc1"; AutoAugment (original, v0, 3a, ...) and AugMix are not; 3-Augment is --three-augment' \
     train data --aa augmix-m3
 usage '--aug-repeats: "1.5" is not a whole number from 0 to 100' train data --model resnet20 --aug-repeats 1.5
