@@ -11,6 +11,7 @@
 #include <attscope/printable.h>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "core/machine.h"
 #include "core/memory.h"
 #include "core/text.h"
@@ -28,6 +29,7 @@ struct att_context {
     char message[MESSAGE_BYTES];
     uint64_t message_count; /* messages so far */
     bool stop_held;
+    const char *log_subject;        /* NULL: none */
     att_write_check_fn check_write; /* NULL: none */
     const void *check_write_user;
     atomic_size_t bytes_now, bytes_peak;
@@ -261,11 +263,18 @@ void att_log(att_context *context, att_log_level level, const char *format, ...)
         return;
     char line[MESSAGE_BYTES];
     va_list arguments;
+    int begun = snprintf(line, sizeof line, "%s", context->log_subject ? context->log_subject : "");
+    size_t length = begun > 0 && (size_t)begun < sizeof line ? (size_t)begun : 0;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    vsnprintf(line + length, sizeof line - length, format, arguments);
     va_end(arguments);
     att_text_printable(line, false);
     context->settings.log(context->settings.log_user, level, line);
+}
+
+void att_log_about(att_context *context, const char *subject)
+{
+    context->log_subject = subject;
 }
 
 void att_hold_stop(att_context *context, bool hold)

@@ -127,7 +127,7 @@ static void log_other_name(const att_network *network, int number, const char *i
                            int length)
 {
     att_log(network->context, ATT_LOG_WARNING,
-            "class %d is \"%s\" in the data and \"%.*s\" in the network; the evaluation is meaningful only if both "
+            "class %d is \"%s\" in the data and \"%.*s\" in the network; the results are meaningful only if both "
             "are the same class",
             number, in_data, length, in_network);
 }
@@ -180,7 +180,7 @@ static const char *coarse_advice(int network, int found)
 static void log_other_count(const att_network *network, int classes, int found)
 {
     att_log(network->context, ATT_LOG_INFO,
-            "the network has %d class%s, the data %d; the evaluation is meaningful only if the numbers of the "
+            "the network has %d class%s, the data %d; the results are meaningful only if the numbers of the "
             "classes agree (%sclass_map)",
             classes, classes == 1 ? "" : "es", found, coarse_advice(classes, found));
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "core/options.h"
 #include "io/file.h"
 #include "recipe/recipe.h"
@@ -186,13 +187,14 @@ att_status att_trained_network_try(const att_recipe *recipe, att_trained_network
 }
 
 /* A network's name would be a teacher with random weights. */
-static att_status find_teacher(att_context *context, const char *teacher)
+static att_status find_teacher(att_context *context, const char *teacher, bool resumes)
 {
     char path[ATT_RUN_PATH];
     if (!teacher)
         return ATT_OK;
     if (!att_file_exists(teacher))
-        return att_fail(context, ATT_ERR_NOT_FOUND, "--teacher: there is no file or folder \"%s\"", teacher);
+        return att_fail(context, ATT_ERR_NOT_FOUND, "--teacher: there is no file or folder \"%s\"%s", teacher,
+                        resumes ? "; if it has moved, give its new place with --teacher FILE" : "");
     return att_network_find_file(context, teacher, path, sizeof path);
 }
 
@@ -201,8 +203,8 @@ att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_
     const att_recipe_measure *measure = &recipe->measure;
     if (measure->with)
         ATT_TRY(as_argument(att_instruments_check(n->context, measure->with)));
-    ATT_TRY(find_teacher(n->context, recipe->files.teacher));
     n->resumes = *resume != '\0';
+    ATT_TRY(find_teacher(n->context, recipe->files.teacher, n->resumes));
     n->checkpoint = n->resumes ? resume : recipe->files.initial_checkpoint;
     ATT_TRY(n->checkpoint ? read_checkpoint(recipe, n) : name_network(recipe, n));
     return att_trained_network_try(recipe, n, measure->with, measure->nodes);
@@ -356,11 +358,19 @@ att_status att_trained_network_open_teacher(const att_recipe *recipe, const att_
     if (!teacher)
         return ATT_OK;
     const att_network_options how = teacher_options(recipe, n, &options);
+    att_log_about(n->context, "the teacher: ");
     att_status status = att_network_open(n->context, teacher, &how, &n->teacher);
+    att_log_about(n->context, NULL);
     if (status != ATT_OK)
         return fail_teacher(n, teacher, status);
     log_teacher(recipe, n);
-    return att_network_compare_classes(n->teacher, data, false);
+    /* The training refuses a teacher of other classes than the network's. */
+    if (att_model_classes(att_network_model(n->teacher)) != att_model_classes(n->model))
+        return ATT_OK;
+    att_log_about(n->context, "the teacher: ");
+    status = att_network_compare_classes(n->teacher, data, false);
+    att_log_about(n->context, NULL);
+    return status;
 }
 
 /* --- filling ------------------------------------------------------------------------------------------------------ */

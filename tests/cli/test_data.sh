@@ -119,7 +119,7 @@ done
 # shellcheck disable=SC2086
 run 0 train cifar --coarse-labels $small $short --experiment coarse
 run 1 validate cifar --checkpoint out/coarse/last.safetensors
-err_has "the network has 20 classes, the data 100; the evaluation is meaningful only if the numbers of the classes agree (coarse_labels takes CIFAR-100's 20 superclasses, class_map)"
+err_has "the network has 20 classes, the data 100; the results are meaningful only if the numbers of the classes agree (coarse_labels takes CIFAR-100's 20 superclasses, class_map)"
 run 0 validate cifar --checkpoint out/coarse/last.safetensors --coarse-labels
 # shellcheck disable=SC2086
 run 2 train cifar $small $short --num-classes 7 --experiment fine

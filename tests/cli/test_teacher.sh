@@ -15,7 +15,7 @@ train 0 alone --epochs 2
 ! grep -q teacher out/alone/metrics.jsonl || fail 'the records of a training without a teacher name one'
 train 0 hard --epochs 2 --teacher out/teacher --json hard.json
 err_has 'the teacher out/teacher: vit_tiny_patch16_224'
-err_has 'pos_embed: resampled from 4 x 4 patches to 2 x 2'
+err_has 'the teacher: pos_embed: resampled from 4 x 4 patches to 2 x 2'
 err_has "the loss is 0.5 that of the labels + 0.5 that of the teacher's first class"
 grep -qE '^epoch 2/2 .* waiting for data, [0-9]+ % the teacher$' stderr || fail 'the time of the teacher is not shown'
 grep -qE '^[0-9.]+ images/s, [0-9]+ % of the time waiting for data, [0-9]+ % the teacher$' stderr ||
@@ -51,6 +51,7 @@ train 1 wrong --teacher out/teacher/args.yaml
 err_has 'attscope: --teacher out/teacher/args.yaml, for images of 8 x 8 pixels: '
 train 1 wrong --teacher out/teacher --num-classes 5
 err_has 'attscope: the teacher out/teacher has 4 classes, but the network has 5'
+! grep -q 'are meaningful' stderr || fail 'advice about the classes of a teacher that is refused'
 train 1 wrong --teacher out/teacher --in-chans 3
 err_has 'attscope: the teacher out/teacher takes images of 8 x 8 with 1 channel, but the network 8 x 8 with 3'
 for flags in '--distillation-type soft' '--distillation-alpha 0.1' '--distillation-tau 2' '--teacher-model resnet20'; do
@@ -73,6 +74,6 @@ err_has '--teacher: there is no file or folder "out/absent"'
 # --- a teacher that has moved
 mv out/teacher out/moved
 run 1 train --resume out/hard
-err_has 'attscope: --teacher: there is no file or folder "out/teacher"'
+err_has '"out/teacher"; if it has moved, give its new place with --teacher FILE'
 run 0 train --resume out/hard --teacher out/moved
 finish
