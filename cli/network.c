@@ -144,6 +144,21 @@ static int apply_preprocess(cli_app *cli, const att_recipe_preprocess *flags, at
     return cli_check(cli, att_network_set_preprocess(network, &used));
 }
 
+/* Notes that --modules gives other modules than the checkpoint has. */
+static void note_modules(cli_app *cli, const cli_load_options *options, const att_network *network)
+{
+    const char *given = att_options_text(&options->network->options, "modules");
+    att_option_values others = options->network->options;
+    att_identity own;
+    att_options_unset(&others, "modules");
+    if (*given && att_model_identify(cli->context, att_network_file(network), att_network_path(network),
+                                     options->network->model, &others, &own) == ATT_OK) {
+        const char *stored = att_options_text(&own.options, "modules");
+        if (*stored && strcmp(stored, att_options_text(&att_network_identity(network)->options, "modules")) != 0)
+            cli_note(cli, "--modules %s replaces the modules of the checkpoint: %s", given, stored);
+    }
+}
+
 /* Notes that the file has averaged weights, which the training evaluated. */
 static void note_average(cli_app *cli, const att_network *network)
 {
@@ -197,6 +212,8 @@ int cli_load(cli_app *cli, const char *checkpoint, const cli_load_options *optio
     if (options->test_images)
         note_test_images(cli, options->preprocess, network);
     code = apply_preprocess(cli, options->preprocess, network);
+    if (code == CLI_OK)
+        note_modules(cli, options, network);
     if (code == CLI_OK && !options->averaged)
         note_average(cli, network);
     return code;

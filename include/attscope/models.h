@@ -136,7 +136,7 @@ ATT_API att_identity att_model_identity(const att_model *model);
  * if the task has a head of its own. context: the one in which the tasks are registered. Returns `text`. */
 enum { ATT_HEAD_TEXT = ATT_OPTION_KEY + 8 };
 ATT_API char *att_head_describe(const att_context *context, const att_option_values *options, char text[ATT_HEAD_TEXT]);
-/* Describes a network for people: its name, the size of its images, its head, the source of the identity, and the
+/* Describes a network for people: name, size of its images, head, modules, source of the identity, and the
  * settings in which the preprocessing `taken` differs from the identity's: "vit_tiny_patch16_224, 224 x 224 x 3, 10
  * classes; network: args.yaml; --mean: as asked for". taken: NULL means the identity's own. Returns `text`. */
 enum { ATT_IDENTITY_DESCRIPTION = 1024 };

@@ -56,8 +56,10 @@ char *att_identity_describe(const att_context *context, const att_identity *iden
     const att_preprocess *own = &identity->preprocess;
     taken = taken ? taken : own;
     char changes[128], head[ATT_HEAD_TEXT];
-    snprintf(text, ATT_IDENTITY_DESCRIPTION, "%s, %d x %d x %d, %s; network: %s%s", identity->name, own->height,
-             own->width, own->in_chans, att_head_describe(context, &identity->options, head), identity->brief,
-             name_changes(own, taken, changes, sizeof changes));
+    const char *modules = att_options_text(&identity->options, "modules");
+    const bool has_modules = *modules && strcmp(modules, "none") != 0;
+    snprintf(text, ATT_IDENTITY_DESCRIPTION, "%s, %d x %d x %d, %s%s%s; network: %s%s", identity->name, own->height,
+             own->width, own->in_chans, att_head_describe(context, &identity->options, head), has_modules ? ", " : "",
+             has_modules ? modules : "", identity->brief, name_changes(own, taken, changes, sizeof changes));
     return text;
 }

@@ -403,4 +403,14 @@ done
 run 0 measure --help
 for word in entropy distance jacobian nsi tns residual accuracy 'ICCV 2023' '--with LIST' 'Example:'; do out_has "$word"; done
 
+
+# The modules of a checkpoint are shown, and a note says if a flag replaces them.
+# shellcheck disable=SC2086
+run 0 train data $network $recipe --epochs 1 --modules cb --output out --experiment context
+run 0 validate data --checkpoint out/context
+err_has ' 4 classes, cb; network: '
+! grep -q 'replaces' stderr || fail "$command_line: a note about modules that no flag gave"
+run 0 measure out/context data --modules none --with entropy
+err_has ' 4 classes; network: '
+err_has '--modules none replaces the modules of the checkpoint: cb'
 finish
