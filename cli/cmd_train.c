@@ -188,16 +188,19 @@ static void measure_network_alone(const job *j, const att_train_result *result, 
         snprintf(text, size, " (%.1f by attscope bench, without a data set)", alone.images_per_second);
 }
 
-/* Advises if the network waited for images. */
-static void advise_on_waiting(const job *j, double wait_share)
+/* Advises if the network waited for images, unless the training was so short that its start was most of it. */
+static void advise_on_waiting(const job *j, const att_train_result *result)
 {
-    const double noticeable = 0.05;
+    const double noticeable = 0.05, short_seconds = 10;
+    enum { SMALL_SIDE = 64 }; /* decoding images for such networks is rarely what takes long */
+    const double images = (double)result->updates * j->recipe->train.batch_size * j->recipe->train.grad_accum_steps;
+    const att_preprocess taken = att_model_preprocess(att_training_model(j->training));
     int workers = j->recipe->train.workers, processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    if (wait_share < noticeable)
+    if (result->wait_share < noticeable || images < short_seconds * result->images_per_second)
         return;
     if (workers < processors)
         cli_note(j->cli, "the network waited for images: --workers %d would decode them on more threads", processors);
-    else
+    else if (taken.height >= SMALL_SIDE)
         cli_note(j->cli,
                  "the network waited for images, which %d threads (--workers) decode on %d processors: smaller image "
                  "files would be decoded faster",
@@ -233,7 +236,7 @@ static int finish(const job *j, att_status status, const att_train_result *resul
         measure_network_alone(j, result, alone, sizeof alone);
         describe_shares(result->wait_share, result->teacher_share, "of the time ", shares, sizeof shares);
         cli_note(j->cli, "%.1f images/s%s, %s", result->images_per_second, alone, shares);
-        advise_on_waiting(j, result->wait_share);
+        advise_on_waiting(j, result);
     }
     report_corrupt(j, result);
     if (cli_prints(s->output.json))
