@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-/* Begins every message of att_log() with `subject` ("the teacher: "), which outlives its use, until a call with NULL. */
+/* Begins every message of att_log() with `subject` ("the teacher: "), which is not copied, until a call with NULL. */
 ATT_FOR_LAB void att_log_about(att_context *context, const char *subject);
 
 #endif
