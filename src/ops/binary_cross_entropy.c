@@ -25,25 +25,12 @@ att_value att_binary_cross_entropy(att_graph *graph, att_value logits, att_value
 static att_status require_target(const att_infer *infer, const char *op, int logits)
 {
     const att_binary_cross_entropy_attrs *attrs = infer->attrs;
-    const att_desc *target = &infer->in[logits + 1];
-    bool is_class = att_desc_present(target) && target->dtype == ATT_I32;
-    if (!(attrs->smoothing >= 0 && attrs->smoothing < 1))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: smoothing is %g, must be in [0, 1)", op,
-                        attrs->smoothing);
     if (!(attrs->positive_weight >= 0 && isfinite(attrs->positive_weight)))
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: positive_weight is %g, must be finite and not negative",
                         op, attrs->positive_weight);
     if (attrs->binary && isnan(attrs->threshold))
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: threshold is not a number", op);
-    if (!is_class)
-        ATT_TRY(att_rule_require_like(infer, op, logits + 1, "target", ATT_SAMPLE, logits));
-    else if (target->kind != ATT_SAMPLE || target->shape.rank != 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: integer target %s must be one number per sample", op,
-                        ATT_SHOWN(target));
-    if (!is_class && attrs->smoothing != 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: smoothing is %g, must be 0 with a target for each class",
-                        op, attrs->smoothing);
-    return ATT_OK;
+    return att_rule_require_target(infer, op, logits, attrs->smoothing);
 }
 
 static att_status loss_infer(att_infer *infer)

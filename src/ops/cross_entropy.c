@@ -13,22 +13,9 @@ att_value att_cross_entropy(att_graph *graph, att_value logits, att_value target
     return att_emit(graph, "cross_entropy", &attrs, in, 2, NULL);
 }
 
-static att_status require_target(const att_infer *infer, const char *op, int logits)
+static double smoothing_of(const att_infer *infer)
 {
-    const att_desc *target = &infer->in[logits + 1];
-    double smoothing = ((const att_cross_entropy_attrs *)infer->attrs)->smoothing;
-    bool is_class = att_desc_present(target) && target->dtype == ATT_I32;
-    if (!(smoothing >= 0 && smoothing < 1))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: smoothing is %g, must be in [0, 1)", op, smoothing);
-    if (!is_class)
-        ATT_TRY(att_rule_require_like(infer, op, logits + 1, "target", ATT_SAMPLE, logits));
-    else if (target->kind != ATT_SAMPLE || target->shape.rank != 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: integer target %s must be one number per sample", op,
-                        ATT_SHOWN(target));
-    if (!is_class && smoothing != 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: smoothing is %g, must be 0 with a target that is a distribution", op, smoothing);
-    return ATT_OK;
+    return ((const att_cross_entropy_attrs *)infer->attrs)->smoothing;
 }
 
 static att_status loss_infer(att_infer *infer)
@@ -36,7 +23,7 @@ static att_status loss_infer(att_infer *infer)
     static const char op[] = "cross_entropy";
     ATT_TRY(att_rule_count(infer, op, 2));
     ATT_TRY(att_rule_require_rank(infer, op, 0, "logits", ATT_SAMPLE, 1));
-    ATT_TRY(require_target(infer, op, 0));
+    ATT_TRY(att_rule_require_target(infer, op, 0, smoothing_of(infer)));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, (att_shape){.rank = 0});
     return ATT_OK;
 }
@@ -100,7 +87,7 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, op, 3));
     ATT_TRY(att_rule_require_rank(infer, op, 0, "dloss", ATT_SAMPLE, 0));
     ATT_TRY(att_rule_require_rank(infer, op, 1, "logits", ATT_SAMPLE, 1));
-    ATT_TRY(require_target(infer, op, 1));
+    ATT_TRY(att_rule_require_target(infer, op, 1, smoothing_of(infer)));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }

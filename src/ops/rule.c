@@ -84,6 +84,23 @@ att_status att_rule_require_like(const att_infer *infer, const char *op, int i, 
     return att_rule_require_shape(infer, op, i, name, kind, infer->in[j].shape);
 }
 
+att_status att_rule_require_target(const att_infer *infer, const char *op, int logits, double smoothing)
+{
+    const att_desc *target = &infer->in[logits + 1];
+    bool is_class = att_desc_present(target) && target->dtype == ATT_I32;
+    if (!(smoothing >= 0 && smoothing < 1))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: smoothing is %g, must be in [0, 1)", op, smoothing);
+    if (!is_class)
+        ATT_TRY(att_rule_require_like(infer, op, logits + 1, "target", ATT_SAMPLE, logits));
+    else if (target->kind != ATT_SAMPLE || target->shape.rank != 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: integer target %s must be one number per sample", op,
+                        ATT_SHOWN(target));
+    if (!is_class && smoothing != 0)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: smoothing is %g, must be 0 with a target for each class",
+                        op, smoothing);
+    return ATT_OK;
+}
+
 att_status att_rule_require_vector(const att_infer *infer, const char *op, int i, const char *name, int j)
 {
     ATT_TRY(att_rule_require(infer, op, i, name, ATT_SHARED));

@@ -27,6 +27,9 @@ att_status att_rule_require_rows(const att_infer *infer, const char *op, int i, 
 /* Like att_rule_require(), and the input has this shape. */
 att_status att_rule_require_shape(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
                                   att_shape shape);
+/* The target of a loss over classes, input `logits` + 1, is the class of each sample (I32), or a number for each logit,
+ * which is not smoothed: `smoothing` must then be 0, else lie in [0, 1). */
+att_status att_rule_require_target(const att_infer *infer, const char *op, int logits, double smoothing);
 /* Like att_rule_require(), for a shared vector with as many elements as the last axis of input j. */
 att_status att_rule_require_vector(const att_infer *infer, const char *op, int i, const char *name, int j);
 

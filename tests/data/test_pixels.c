@@ -8,18 +8,6 @@ enum { MOST = 24 * 33 * 3 };
 static uint8_t scratch_bytes[MOST];
 static const uint8_t fill[3] = {124, 116, 104};
 
-static void paint(const att_image *image)
-{
-    uint32_t s = 12345;
-    uint8_t *to = image->pixels;
-    for (int y = 0; y < image->height; y++)
-        for (int x = 0; x < image->width; x++)
-            for (int c = 0; c < image->channels; c++) {
-                s = s * 1664525u + 1013904223u;
-                *to++ = (uint8_t)((s >> 24) / 2 + (uint32_t)((3 * x + 2 * y + 20 * c) % 128));
-            }
-}
-
 static void invert(const att_image *image, double argument)
 {
     (void)argument;
@@ -108,7 +96,7 @@ static void check_line(const char *line)
     assert_int_equal(sscanf(line, "%31s %d %d %d %lf %15s %31s", name, &image.width, &image.height, &image.channels,
                             &argument, filter, expected),
                      7);
-    paint(&image);
+    golden_paint(&image);
     bool changed = false;
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         if (strcmp(changes[i].name, name) == 0) {

@@ -200,19 +200,6 @@ static void pad_crops_make_every_shift_and_flip(void **state)
     assert_true(flips > 420 && flips < 580);                          /* expected 500 +- 16 */
 }
 
-/* The picture of tools/goldens/augment.py. */
-static void paint_golden(const att_image *image)
-{
-    uint32_t s = 12345;
-    uint8_t *to = image->pixels;
-    for (int y = 0; y < image->height; y++)
-        for (int x = 0; x < image->width; x++)
-            for (int c = 0; c < image->channels; c++) {
-                s = s * 1664525u + 1013904223u;
-                *to++ = (uint8_t)((s >> 24) / 2 + (uint32_t)((3 * x + 2 * y + 20 * c) % 128));
-            }
-}
-
 enum { CROP_SIDE = 8, CROP_BYTES = CROP_SIDE * CROP_SIDE * 3, CROP_PLACES = 7 * 9 };
 
 static void read_crops(char hashes[CROP_PLACES][32])
@@ -238,7 +225,7 @@ static void simple_crops_are_torchvisions(void **state)
     int seen[CROP_PLACES] = {0}, flips = 0;
     att_image image = {13, 10, 3, pixels};
     att_transform_options options = att_transform_options_defaults(CROP_SIDE, CROP_SIDE, 3);
-    paint_golden(&image);
+    golden_paint(&image);
     read_crops(hashes);
     options.crop = ATT_CROP_SIMPLE;
     options.pad = 3;

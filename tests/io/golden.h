@@ -18,6 +18,19 @@ static inline uint64_t golden_hash(const void *bytes, size_t count)
     return hash;
 }
 
+/* Paints the picture of tools/goldens/augment.py. */
+static inline void golden_paint(const att_image *image)
+{
+    uint32_t s = 12345;
+    uint8_t *to = image->pixels;
+    for (int y = 0; y < image->height; y++)
+        for (int x = 0; x < image->width; x++)
+            for (int c = 0; c < image->channels; c++) {
+                s = s * 1664525u + 1013904223u;
+                *to++ = (uint8_t)((s >> 24) / 2 + (uint32_t)((3 * x + 2 * y + 20 * c) % 128));
+            }
+}
+
 /* Returns the image of "resize" and "crop" lines; the caller frees its pixels. */
 static inline att_image golden_noise(int width, int height, int channels)
 {

@@ -44,6 +44,20 @@ static void heads_and_samples_do_not_mix(void **state)
     CLOSE(lse, tight, log(2), log(2), log(2), log(2), log(2), log(2), log(2), log(2));
 }
 
+/* Four heads of queries, one of keys and two of values, with one channel each. With zero queries, neighbouring heads
+ * average the v that they share: side by side in one input, and from inputs with three queries and two keys. */
+static void neighbouring_heads_share_keys_and_values(void **state)
+{
+    (void)state;
+    const att_attention_attrs attrs = {.heads = 4, .key_heads = 1, .value_heads = 2, .scale = 1};
+    const double x[] = {0, 0, 0, 0, 9, 1, 10, 0, 0, 0, 0, 9, 3, 30}, q[12] = {0}, kv[] = {9, 1, 10, 9, 3, 30};
+    double o[12];
+    DIRECT("attention", &attrs, 1, OUTPUTS(o), SAMPLE(x, 2, 7), ABSENT, ABSENT);
+    CLOSE(o, tight, 2, 2, 20, 20, 2, 2, 20, 20);
+    DIRECT("attention", &attrs, 1, OUTPUTS(o), SAMPLE(q, 3, 4), SAMPLE(kv, 2, 3), ABSENT);
+    CLOSE(o, tight, 2, 2, 20, 20, 2, 2, 20, 20, 2, 2, 20, 20);
+}
+
 /* Uniform attention over a class token and a grid of 2 x 2. `sum`: the sum of the distances to the other three grid
  * tokens. */
 static void distance_in_steps(double step_h, double step_w, double sum)
@@ -94,9 +108,13 @@ static void gradients_follow_the_formula(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention_is_softmax),         cmocka_unit_test(the_scale_multiplies_scores),
-        cmocka_unit_test(heads_and_samples_do_not_mix), cmocka_unit_test(distance_is_over_other_grid_tokens),
-        cmocka_unit_test(large_scores_stay_finite),     cmocka_unit_test(gradients_follow_the_formula),
+        cmocka_unit_test(attention_is_softmax),
+        cmocka_unit_test(the_scale_multiplies_scores),
+        cmocka_unit_test(heads_and_samples_do_not_mix),
+        cmocka_unit_test(neighbouring_heads_share_keys_and_values),
+        cmocka_unit_test(distance_is_over_other_grid_tokens),
+        cmocka_unit_test(large_scores_stay_finite),
+        cmocka_unit_test(gradients_follow_the_formula),
     };
     return cmocka_run_group_tests(tests, direct_setup, direct_teardown);
 }

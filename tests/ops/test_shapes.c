@@ -334,7 +334,7 @@ static void training_ops_refuse_what_does_not_fit(void **state)
            att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(6)), 0));
     MISFIT("cross_entropy: integer target [7] must be one number per sample",
            att_cross_entropy(g, sample(g, att_shape_of(7)), att_graph_input(g, "t", ATT_I32, att_shape_of(7)), 0));
-    WRONG("cross_entropy: smoothing is 0.1, must be 0 with a target that is a distribution",
+    WRONG("cross_entropy: smoothing is 0.1, must be 0 with a target for each class",
           att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(7)), 0.1));
     WRONG("cross_entropy: smoothing is 1, must be in [0, 1)",
           att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(7)), 1));

@@ -22,22 +22,12 @@ import torch
 from torch import nn
 from timm.layers import EcaModule, SEModule
 from timm.layers.cbam import CbamModule
+from formula import uniform
 
 BATCH, SIDE = 3, 8
 # FcaNet's "top16" frequencies of a 7 x 7 map.
 ROWS = [0, 0, 6, 0, 0, 1, 1, 4, 5, 1, 3, 0, 0, 0, 3, 2]
 COLUMNS = [0, 1, 0, 5, 2, 0, 2, 0, 0, 6, 0, 4, 6, 3, 5, 2]
-
-
-def uniform(key, count):
-    """Returns count draws in [-1/2, 1/2): FNV-1a (32 bit) of the key, a counter, and the finalizer of MurmurHash3."""
-    seed = 0x811c9dc5
-    for byte in key.encode():
-        seed = (seed ^ byte) * 0x01000193 % 2**32
-    z = (seed + np.arange(count, dtype=np.uint64) * 0x9e3779b9) % 2**32
-    z = (z ^ (z >> np.uint64(16))) * 0x85ebca6b % 2**32
-    z = (z ^ (z >> np.uint64(13))) * 0xc2b2ae35 % 2**32
-    return (z ^ (z >> np.uint64(16))).astype(np.float64) / 2**32 - 0.5
 
 
 def drawn(key, shape, wide=1.0, shift=0.0):

@@ -5,19 +5,9 @@ and width of the new grid, and the width of a token; then the resampled numbers,
 numbers are uniform("pos_embed"), as in training.py.
 """
 import sys
-import numpy as np
 import torch
 from timm.layers import resample_abs_pos_embed
-
-
-def uniform(key, count):
-    seed = 0x811c9dc5
-    for byte in key.encode():
-        seed = (seed ^ byte) * 0x01000193 % 2**32
-    z = (seed + np.arange(count, dtype=np.uint64) * 0x9e3779b9) % 2**32
-    z = (z ^ (z >> np.uint64(16))) * 0x85ebca6b % 2**32
-    z = (z ^ (z >> np.uint64(13))) * 0xc2b2ae35 % 2**32
-    return (z ^ (z >> np.uint64(16))).astype(np.float64) / 2**32 - 0.5
+from formula import uniform
 
 
 with open(sys.argv[1] + "/regrid.txt", "w") as out:
