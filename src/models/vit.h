@@ -3,6 +3,7 @@
 #define ATT_MODELS_VIT_H
 
 #include "models/family.h"
+#include "models/token_block.h"
 
 /* The family's options; options without a comment are explained by their help (vit.c). */
 typedef struct att_vit_options {
@@ -16,22 +17,14 @@ typedef struct att_vit_options {
     int file_grid[2]; /* grid of patches of the file's position embedding; unset if unknown */
 } att_vit_options;
 
-/* The places for modules, in the order of att_vit_hooks. */
-enum {
-    ATT_VIT_AFTER_MLP,
-    ATT_VIT_AFTER_ATTN,
-    ATT_VIT_ATTN,
-    ATT_VIT_BEFORE_MLP,
-    ATT_VIT_MID_MLP,
-    ATT_VIT_BEFORE_ATTN,
-    ATT_VIT_STREAM_AFTER_ATTN,
-    ATT_VIT_STREAM_AFTER_MLP,
-    ATT_VIT_HEADS,
-    ATT_VIT_HOOKS
-};
-extern const att_hooks att_vit_hooks;
-/* One stage that holds all blocks; the extra layer is none of them. */
-att_stages att_vit_stages(int depth);
+/* The named networks. */
+enum { ATT_VIT_VARIANTS = 58 };
+att_model_info att_vit_info(int index);
+/* Sets the options that differ between the named networks, and the preprocessing. */
+void att_vit_describe(int index, att_vit_options *options, att_preprocess *preprocess);
+
+/* att_family.build */
+void att_vit_build(att_graph *graph, const void *options, att_features *features);
 
 /* att_family.recognise */
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found);

@@ -32,10 +32,10 @@ static const char *const block_names[] = {
 /* --- modules ------------------------------------------------------------------------------------------------------ */
 
 /* The scope of each hook's modules, below a block. */
-static const char *const branches[ATT_VIT_HOOKS] = {
-    [ATT_VIT_AFTER_MLP] = "mlp",          [ATT_VIT_AFTER_ATTN] = "attn",       [ATT_VIT_ATTN] = "attn",
-    [ATT_VIT_BEFORE_MLP] = "norm2",       [ATT_VIT_MID_MLP] = "mlp.act",       [ATT_VIT_BEFORE_ATTN] = "norm1",
-    [ATT_VIT_STREAM_AFTER_ATTN] = "add1", [ATT_VIT_STREAM_AFTER_MLP] = "add2", [ATT_VIT_HEADS] = "attn"};
+static const char *const branches[ATT_TOKEN_HOOKS] = {
+    [ATT_TOKEN_AFTER_MLP] = "mlp",          [ATT_TOKEN_AFTER_ATTN] = "attn",       [ATT_TOKEN_ATTN] = "attn",
+    [ATT_TOKEN_BEFORE_MLP] = "norm2",       [ATT_TOKEN_MID_MLP] = "mlp.act",       [ATT_TOKEN_BEFORE_ATTN] = "norm1",
+    [ATT_TOKEN_STREAM_AFTER_ATTN] = "add1", [ATT_TOKEN_STREAM_AFTER_MLP] = "add2", [ATT_TOKEN_HEADS] = "attn"};
 
 static bool has_attention(const att_tensors *file, int block)
 {
@@ -49,10 +49,10 @@ static const att_module *module_at(const att_context *context, const att_tensors
                                    int *hook)
 {
     const att_module *module = NULL;
-    for (*hook = 0; *hook < ATT_VIT_HOOKS; ++*hook) {
-        if (*hook == (has_attention(file, block) ? ATT_VIT_ATTN : ATT_VIT_AFTER_ATTN))
+    for (*hook = 0; *hook < ATT_TOKEN_HOOKS; ++*hook) {
+        if (*hook == (has_attention(file, block) ? ATT_TOKEN_ATTN : ATT_TOKEN_AFTER_ATTN))
             continue;
-        module = att_detected_find(context, rest, branches[*hook], att_vit_hooks.items[*hook].place);
+        module = att_detected_find(context, rest, branches[*hook], att_token_hooks.items[*hook].place);
         if (module)
             break;
     }
@@ -62,20 +62,20 @@ static const att_module *module_at(const att_context *context, const att_tensors
 static bool is_in_module(const att_context *context, const char *rest)
 {
     bool is = false;
-    for (int hook = 0; hook < ATT_VIT_HOOKS; hook++)
-        is = is || att_detected_owns(context, rest, branches[hook], att_vit_hooks.items[hook].place);
+    for (int hook = 0; hook < ATT_TOKEN_HOOKS; hook++)
+        is = is || att_detected_owns(context, rest, branches[hook], att_token_hooks.items[hook].place);
     return is;
 }
 
 static att_status write_modules(att_context *context, const att_tensors *file, const att_detected_modules *detected,
                                 att_option_values *found)
 {
-    int64_t widths[ATT_VIT_HOOKS];
+    int64_t widths[ATT_TOKEN_HOOKS];
     int width = (int)att_options_number(found, "embed_dim", 1);
-    for (int hook = 0; hook < ATT_VIT_HOOKS; hook++)
+    for (int hook = 0; hook < ATT_TOKEN_HOOKS; hook++)
         widths[hook] = width;
-    widths[ATT_VIT_MID_MLP] = att_mlp_hidden(width, att_options_number(found, "mlp_ratio", 1));
-    return att_detected_write_blocks(context, file, &att_vit_hooks, branches, widths, detected, found);
+    widths[ATT_TOKEN_MID_MLP] = att_mlp_hidden(width, att_options_number(found, "mlp_ratio", 1));
+    return att_detected_write_blocks(context, file, &att_token_hooks, branches, widths, detected, found);
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
