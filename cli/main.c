@@ -91,8 +91,28 @@ static int apply_config(cli_app *cli, call *c)
     return code == CLI_OK ? parse(cli, c) : code;
 }
 
-static int refuse_operand(const cli_command *command, const char *operand)
+/* Returns the flag of one number that stands two words before the operand, with a number between them, as in
+ * "--occlude 112 112"; NULL: none. */
+static const char *flag_before(const cli_app *cli, const call *c, const char *operand)
 {
+    int at = 2;
+    while (at < c->argc && c->argv[at] != operand)
+        at++;
+    const char *flag = at < c->argc && strncmp(c->argv[at - 2], "--", 2) == 0 ? c->argv[at - 2] : NULL;
+    const att_flag_place place = flag ? att_flags_find(cli->flags, flag + 2) : (att_flag_place){0};
+    return place.flag && att_flag_numbers(place.flag) == 1 && operand[strspn(operand, "0123456789.")] == '\0' ? flag
+                                                                                                              : NULL;
+}
+
+static int refuse_operand(const cli_app *cli, const call *c)
+{
+    const cli_command *command = c->command;
+    const char *operand = c->operands[command->most_operands];
+    for (int i = 0; i < c->operand_count; i++) {
+        const char *flag = flag_before(cli, c, c->operands[i]);
+        if (flag)
+            return cli_usage("%s takes one number; \"%s\" after it is taken as an operand", flag, c->operands[i]);
+    }
     if (command->excess)
         return cli_usage("%s: \"%s\" is one operand too many; %s", command->name, operand, command->excess);
     return cli_usage("%s: \"%s\" is one operand too many; see attscope %s --help", command->name, operand,
@@ -113,7 +133,7 @@ static int read_settings(cli_app *cli, call *c)
         return cli_usage("%s needs %s; see attscope %s --help", c->command->name, c->command->operands,
                          c->command->name);
     if (code == CLI_OK && c->operand_count > c->command->most_operands)
-        return refuse_operand(c->command, c->operands[c->command->most_operands]);
+        return refuse_operand(cli, c);
     return code;
 }
 

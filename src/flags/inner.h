@@ -28,6 +28,8 @@ att_named_flag att_flags_by_name(const att_flags *flags, const char *name);
 att_named_flag att_flags_by_letter(const att_flags *flags, char letter);
 /* Whether the flag's value is true or false. */
 bool att_flag_is_truth(const att_flag *flag);
+/* Parses a truth value as YAML 1.2 writes it (its core schema), or 0 or 1. Returns false for other texts. */
+bool att_flag_to_truth(const char *text, bool *value);
 /* Whether the value is a list of numbers, possibly of one number. */
 bool att_flag_is_list(const att_flag *flag);
 /* Reads the count of an ATT_FLAG_INTS. values: its first number. */

@@ -50,18 +50,31 @@ static const char *find_nearest(const att_flags *flags, const char *name, bool i
     return in_file && flag && flag->once ? NULL : nearest;
 }
 
+/* Writes the reason why a flag of timm's or DeiT's is refused. Returns false if it is neither, or if the command has no
+ * flag with its meaning. */
+static bool explain_unsupported(const att_flags *flags, const char *shown, const char *name, char reason[REASON])
+{
+    const att_unsupported_flag flag = att_unsupported_flag_find(name);
+    if (flag.own && (!*flag.own || att_flags_by_name(flags, flag.own).flag)) {
+        snprintf(reason, REASON, "unknown option %s; %s", shown, flag.instead);
+        return true;
+    }
+    if (!flag.script)
+        return false;
+    snprintf(reason, REASON, "%s is %s, but attscope does not have it yet%s%s", shown, flag.script,
+             flag.instead ? "; " : "", flag.instead ? flag.instead : "");
+    return true;
+}
+
 /* Writes the reason, such as "unknown option --batch-szie; did you mean --batch-size?". */
 static void explain(const att_flags *flags, const char *shown, bool in_file, char reason[REASON])
 {
     const att_flags_options *options = &flags->options;
     size_t dashes = strspn(shown, "-");
-    const char *name = shown + dashes, *instead, *nearest = NULL;
+    const char *name = shown + dashes, *nearest = NULL;
     bool is_letter = dashes == 1;
-    if (!is_letter && att_unsupported_flag_is_missing(name, &instead)) {
-        snprintf(reason, REASON, "%s is timm's, but attscope does not have it yet%s%s", shown, instead ? "; " : "",
-                 instead ? instead : "");
+    if (!is_letter && explain_unsupported(flags, shown, name, reason))
         return;
-    }
     const att_flag *flag = att_flags_by_name(flags, name).flag;
     bool is_help = strcmp(name, "help") == 0;
     if (in_file && (flag || is_help)) { /* a flag of a single call */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "flags/inner.h"
 
 /* Names from timm's train.py, validate.py, inference.py and benchmark.py (1.0.x and the main branch of August 2026),
  * and from DeiT's main.py. */
@@ -15,17 +16,19 @@ static const struct {
     const char *instead;   /* what to use in attscope; NULL: nothing */
 } refused[] = {
     {"apex-amp", NULL, "--amp is mixed precision"},
+    {"attn-only", NULL, NULL},
     {"aug-splits", NULL, NULL},
     {"bn-eps", NULL, NULL},
     {"bn-momentum", NULL, NULL},
     {"clip-mode", "norm", "gradients are clipped by their norm"},
     {"color-jitter-prob", "*", NULL},
     {"cooldown-epochs", NULL, NULL},
+    {"cosub", NULL, NULL},
     {"crop-border-pixels", NULL, NULL},
     {"dataset", NULL, "DATA is a folder, an archive or tars"},
     {"dataset-download", NULL, "DATA is a folder, an archive or tars"},
     {"dataset-trust-remote-code", NULL, NULL},
-    {"distill-loss-weight", "*", NULL},
+    {"distill-loss-weight", "*", "--distillation-alpha weights the teacher's part of the loss"},
     {"drop-block", NULL, NULL},
     {"drop-connect", NULL, NULL},
     {"epoch-repeats", NULL, NULL},
@@ -33,6 +36,7 @@ static const struct {
     {"grayscale-prob", NULL, NULL},
     {"head-init-bias", NULL, NULL},
     {"head-init-scale", NULL, NULL},
+    {"inat-category", "name", NULL},
     {"input-img-mode", NULL, NULL},
     {"input-key", NULL, NULL},
     {"jsd-loss", NULL, "the loss is cross entropy"},
@@ -41,7 +45,7 @@ static const struct {
     {"kd-model-name", NULL, "--teacher names the checkpoint of a teacher"},
     {"kd-student-feature-dim", "*", NULL},
     {"kd-teacher-feature-dim", "*", NULL},
-    {"kd-temperature", "*", NULL},
+    {"kd-temperature", "*", "--distillation-tau is the temperature"},
     {"kd-token-distill-type", "*", NULL},
     {"log-freq", "*", NULL},
     {"log-wandb", NULL, "the run's folder has metrics.jsonl and scalars for TensorBoard"},
@@ -66,6 +70,7 @@ static const struct {
     {"naflex-train-seq-lens", "*", NULL},
     {"native-amp", NULL, "--amp is mixed precision"},
     {"no-resume-opt", NULL, "--initial-checkpoint starts a new training from a file's weights"},
+    {"no-train-mode", NULL, NULL},
     {"num-samples", NULL, NULL},
     {"opt-kwargs", NULL, "--momentum, --opt-betas and --opt-eps are options of their own"},
     {"patience-epochs", "*", NULL},
@@ -76,7 +81,6 @@ static const struct {
     {"results-format", "csv", NULL},
     {"save-images", NULL, NULL},
     {"split-bn", NULL, NULL},
-    {"src", NULL, "--train-crop-mode src is the simple random crop"},
     {"start-epoch", NULL, "--resume continues a training where it stopped"},
     {"target-key", NULL, NULL},
     {"task-loss-weight", "*", NULL},
@@ -86,6 +90,7 @@ static const struct {
     {"train-batches-per-epoch", NULL, NULL},
     {"train-steps-per-epoch", NULL, NULL},
     {"train-img-sizes", NULL, NULL},
+    {"train-mode", "true", NULL},
     {"train-num-samples", NULL, NULL},
     {"train-size-probs", "*", NULL},
     {"train-size-random-mix", "*", NULL},
@@ -104,6 +109,29 @@ static const struct {
 };
 enum { REFUSED = sizeof refused / sizeof *refused };
 
+static const char *const refused_of_deit[] = {"attn-only", "cosub", "inat-category", "no-train-mode", "train-mode"};
+
+/* Flags of these scripts, and short forms of them, whose meaning attscope has by another name. */
+static const struct {
+    const char *name;
+    const char *own; /* the flag of attscope; "": a command */
+    const char *instead;
+} renamed[] = {
+    {"bce", "bce-loss", "use --bce-loss"},
+    {"data-path", "data-dir", "give the folder as DATA, or use --data-dir"},
+    {"data-set", "data-dir", "leave it out, because the format of DATA is recognised"},
+    {"eval", "", "use attscope validate"},
+    {"eval-crop-ratio", "crop-pct", "use --crop-pct"},
+    {"finetune", "initial-checkpoint", "use --initial-checkpoint"},
+    {"kd-loss", "teacher", "use --teacher and --distillation-type"},
+    {"no-repeated-aug", "aug-repeats", "use --aug-repeats 0"},
+    {"repeated-aug", "aug-repeats", "use --aug-repeats 3"},
+    {"src", "train-crop-mode", "use --train-crop-mode src"},
+    {"teacher-path", "teacher", "use --teacher"},
+    {"unscale-lr", "lr", "leave it out, because --lr is never scaled by the batch size"},
+};
+enum { RENAMED = sizeof renamed / sizeof *renamed };
+
 /* Flags that only affect the speed, memory, device or number of processes of PyTorch. */
 static const struct {
     const char *name;
@@ -116,12 +144,16 @@ static const struct {
     {"device", ATT_TAKES_ONE, "cuda"},
     {"device-modules", ATT_TAKES_SEVERAL, NULL},
     {"dist-bn", ATT_TAKES_ONE, "*"},
+    {"dist-eval", ATT_TAKES_NOTHING, NULL},
+    {"dist-url", ATT_TAKES_ONE, "*"},
+    {"distributed", ATT_TAKES_NOTHING, NULL},
     {"fast-norm", ATT_TAKES_NOTHING, NULL},
     {"fuser", ATT_TAKES_ONE, NULL},
     {"grad-checkpointing", ATT_TAKES_NOTHING, NULL},
     {"local-rank", ATT_TAKES_ONE, "*"},
     {"model-ema-force-cpu", ATT_TAKES_NOTHING, NULL},
     {"no-ddp-bb", ATT_TAKES_NOTHING, NULL},
+    {"no-pin-mem", ATT_TAKES_NOTHING, NULL},
     {"no-prefetcher", ATT_TAKES_NOTHING, NULL},
     {"num-gpu", ATT_TAKES_ONE, "1"},
     {"pin-mem", ATT_TAKES_NOTHING, NULL},
@@ -132,6 +164,7 @@ static const struct {
     {"torchscript", ATT_TAKES_NOTHING, NULL},
     {"use-multi-epochs-loader", ATT_TAKES_NOTHING, NULL},
     {"worker-seeding", ATT_TAKES_ONE, "*"},
+    {"world-size", ATT_TAKES_ONE, "1"},
 };
 enum { IGNORED = sizeof ignored / sizeof *ignored };
 
@@ -151,6 +184,14 @@ static int find_refused(const char *name)
     return index;
 }
 
+static int find_renamed(const char *name)
+{
+    int index = RENAMED - 1;
+    while (index >= 0 && !same_name(name, renamed[index].name))
+        index--;
+    return index;
+}
+
 static int find_ignored(const char *name)
 {
     int index = IGNORED - 1;
@@ -159,11 +200,22 @@ static int find_ignored(const char *name)
     return index;
 }
 
-bool att_unsupported_flag_is_missing(const char *name, const char **instead)
+static const char *script_of(const char *name)
 {
-    int index = find_refused(name);
-    *instead = index >= 0 ? refused[index].instead : NULL;
-    return index >= 0;
+    for (size_t i = 0; i < sizeof refused_of_deit / sizeof *refused_of_deit; i++)
+        if (same_name(name, refused_of_deit[i]))
+            return "DeiT's";
+    return "timm's";
+}
+
+att_unsupported_flag att_unsupported_flag_find(const char *name)
+{
+    int index = find_refused(name), other = find_renamed(name);
+    if (other >= 0)
+        return (att_unsupported_flag){.own = renamed[other].own, .instead = renamed[other].instead};
+    if (index >= 0)
+        return (att_unsupported_flag){.script = script_of(name), .instead = refused[index].instead};
+    return (att_unsupported_flag){0};
 }
 
 att_flag_words att_unsupported_flag_takes(const char *name)
@@ -208,8 +260,8 @@ static bool is_same_value(const char *a, const char *b)
 
 static bool is_off_value(const char *off_value, const char *value)
 {
-    static const char *const nothing[] = {"", "0", "false", "{}", "[]"};
-    bool off = off_value && is_same_value(value, off_value);
+    static const char *const nothing[] = {"", "0", "{}", "[]"};
+    bool truth, off = (off_value && is_same_value(value, off_value)) || (att_flag_to_truth(value, &truth) && !truth);
     for (size_t i = 0; !off && i < sizeof nothing / sizeof *nothing; i++)
         off = is_same_value(value, nothing[i]);
     return off;
@@ -229,11 +281,8 @@ bool att_unsupported_flag_is_off(const char *name, const char *word)
 
 bool att_unsupported_flag_accepts(const char *name, const char *word)
 {
-    static const char *const truths[] = {"true", "false", "1", "0"};
-    for (size_t i = 0; i < sizeof truths / sizeof *truths; i++)
-        if (strcmp(word, truths[i]) == 0)
-            return true;
-    return att_unsupported_flag_takes(name) != ATT_TAKES_NOTHING;
+    bool truth;
+    return att_flag_to_truth(word, &truth) || att_unsupported_flag_takes(name) != ATT_TAKES_NOTHING;
 }
 
 const char *att_unsupported_flag_ignored_name(int index)

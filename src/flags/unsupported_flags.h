@@ -1,13 +1,19 @@
-/* flags/unsupported_flags.h - flags of timm's scripts that attscope does not have. Flags that only affect speed are
- * ignored; the others are refused with a reason. */
+/* flags/unsupported_flags.h - flags of timm's and DeiT's scripts that attscope does not have, or has by another name.
+ * Flags that only affect speed are ignored; the others are refused with a reason. */
 #ifndef ATT_FLAGS_UNSUPPORTED_FLAGS_H
 #define ATT_FLAGS_UNSUPPORTED_FLAGS_H
 
 #include <attscope/lab/flags.h>
 
-/* Whether timm has a flag or config key of this name (with dashes or underscores) that attscope refuses. *instead: what
- * to use instead; NULL: nothing. */
-bool att_unsupported_flag_is_missing(const char *name, const char **instead);
+/* A flag or config key of these scripts that attscope refuses. */
+typedef struct att_unsupported_flag {
+    const char *script;  /* whose flag it is, if attscope lacks it: "timm's", "DeiT's"; NULL: it does not lack it */
+    const char *own;     /* the flag of attscope that has its meaning; "": a command has it; NULL: none has */
+    const char *instead; /* what to do instead; NULL: nothing */
+} att_unsupported_flag;
+
+/* name: with dashes or underscores. All members are NULL if there is no such flag. */
+att_unsupported_flag att_unsupported_flag_find(const char *name);
 /* Whether attscope lacks the flag, but this value turns it off: "--cooldown-epochs 0". */
 bool att_unsupported_flag_is_off(const char *name, const char *word);
 /* As att_unsupported_flag_is_off(), for an entry of a file such as the args.yaml of a timm run, and also for flags

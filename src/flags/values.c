@@ -135,10 +135,29 @@ static int store_pair(const att_flag *flag, const char *const *texts, int count,
 
 /* --- storing ------------------------------------------------------------------------------------------------------ */
 
-static bool to_truth(const char *text, bool *value)
+static bool is_one_of(const char *text, const char *const *words)
 {
-    *value = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
-    return *value || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
+    while (*words && strcmp(text, *words) != 0)
+        words++;
+    return *words;
+}
+
+bool att_flag_to_truth(const char *text, bool *value)
+{
+    static const char *const on[] = {"true", "True", "TRUE", "1", NULL}, *const off[] = {"false", "False", "FALSE", "0",
+                                                                                         NULL};
+    *value = is_one_of(text, on);
+    return *value || is_one_of(text, off);
+}
+
+/* The value that a word of YAML 1.1 stands for, which YAML 1.2 takes for a text; NULL: it is no such word. */
+static const char *truth_of_old_yaml(const char *text)
+{
+    static const char *const on[] = {"yes", "Yes", "YES", "y", "Y", "on", "On", "ON", NULL}, *const off[] = {
+                                                                                                 "no",  "No",  "NO",
+                                                                                                 "n",   "N",   "off",
+                                                                                                 "Off", "OFF", NULL};
+    return is_one_of(text, on) ? "true" : is_one_of(text, off) ? "false" : NULL;
 }
 
 static bool add_text(const char *text, att_texts *texts)
@@ -154,7 +173,7 @@ static bool store_one(const att_named_flag *named, const char *text, const void 
     const att_flag *flag = named->flag;
     switch (flag->kind) {
     case ATT_FLAG_SWITCH:
-        if (!to_truth(text, to))
+        if (!att_flag_to_truth(text, to))
             return false;
         *(bool *)to ^= named->no;
         return true;
@@ -187,7 +206,7 @@ static bool store_declared(const att_named_flag *named, const char *const *texts
     const att_option *declared = named->flag->declared;
     if (!att_flag_is_declared_switch(named->flag))
         return att_option_store(declared, texts, count, to);
-    if (count != 1 || !to_truth(texts[0], &truth))
+    if (count != 1 || !att_flag_to_truth(texts[0], &truth))
         return false;
     att_options_set(to, declared->key, truth != named->no);
     return true;
@@ -259,7 +278,7 @@ static att_status refuse_choice(att_context *context, const att_flag *flag, cons
 static att_status check_choice(att_context *context, const att_flag *flag, const char *where, const char *text)
 {
     int count = count_choices(context, flag);
-    size_t named = flag->detailed ? strcspn(text, ":@+") : strlen(text);
+    size_t named = flag->detailed ? strcspn(text, ":@+,") : strlen(text);
     if (count == 0 || !*text || flag->advisory || (flag->detailed && named == 0))
         return ATT_OK;
     for (int i = 0; i < count; i++) {
@@ -337,7 +356,11 @@ att_status att_flags_store(const att_flags *flags, const att_named_flag *named, 
     if (taken == count)
         return ATT_OK;
     bool whole = flag->kind == ATT_FLAG_DECLARED || flag->kind == ATT_FLAG_PAIR;
+    const char *truth = att_flag_is_truth(flag) ? truth_of_old_yaml(texts[0]) : NULL;
     att_flag_describe(flag, expected);
+    if (truth)
+        return att_fail(flags->context, ATT_ERR_ARGUMENT, "%s: \"%s\" is not %s; write %s", where, texts[0], expected,
+                        truth);
     if (taken == 0)
         return att_fail(flags->context, ATT_ERR_ARGUMENT, "%s: \"%s\" is not %s", where,
                         join(texts, whole ? count : 1, wrong), expected);

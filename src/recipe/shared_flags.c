@@ -199,7 +199,9 @@ static att_status merge_input_size(att_context *context, void *values)
     if (count == 0)
         return ATT_OK;
     if (count != 3 || !is_whole(size[0]) || !is_whole(size[1]) || !is_whole(size[2]))
-        return att_fail(context, ATT_ERR_ARGUMENT, "--input-size needs three whole numbers: channels, height, width");
+        return att_fail(
+            context, ATT_ERR_ARGUMENT,
+            "--input-size needs three whole numbers: channels, height, width (--img-size needs one or two)");
     att_options_set(&network->options, "in_chans", size[0]);
     att_options_set_sides(&network->options, "img_size", (int)size[1], (int)size[2]);
     network->input_size.count = 0;

@@ -44,7 +44,7 @@ for size in '--input-size 1 4 16' '--img-size 8 --input-size 1 4 16'; do
     rm -r out/b
 done
 usage '--img-size: "0 12" is not one or two whole numbers, height and width, from 1 to 65536' train data --img-size 0 12
-usage '--input-size needs three whole numbers: channels, height, width' train data --input-size 8 12
+usage '--input-size needs three whole numbers: channels, height, width (--img-size needs one or two)' train data --input-size 8 12
 
 # Another grid with as many patches.
 run 0 validate data --checkpoint out/a/last.safetensors --img-size 6 16

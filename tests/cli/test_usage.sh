@@ -44,6 +44,24 @@ usage '--amp computes in bfloat16 only, not in float16; use --amp-dtype bfloat16
 usage '--amp-dtype: there is no "half", only bfloat16, float16' train data --amp --amp-dtype half
 usage "--pretrained is timm's, but attscope does not have it yet; weights come from a file" validate data --pretrained
 
+# Flags of DeiT's main.py, and short forms: what to write instead, if the command has it.
+usage 'unknown option --teacher-path; use --teacher' train data --teacher-path teacher.pth
+usage 'unknown option --teacher-path; see attscope validate --help' validate data --teacher-path teacher.pth
+usage 'unknown option --data-path; give the folder as DATA, or use --data-dir' train --data-path data
+usage 'unknown option --data-set; leave it out, because the format of DATA is recognised' train data --data-set CIFAR
+usage 'unknown option --finetune; use --initial-checkpoint' train data --finetune deit.pth
+usage 'unknown option --unscale-lr; leave it out, because --lr is never scaled by the batch size' train data --unscale-lr
+usage 'unknown option --src; use --train-crop-mode src' train data --src
+usage 'unknown option --kd-loss; use --teacher and --distillation-type' train data --kd-loss
+usage 'unknown option --bce; use --bce-loss' train data --bce
+usage 'unknown option --eval; use attscope validate' train data --eval
+usage "--cosub is DeiT's, but attscope does not have it yet" train data --cosub
+run 1 train missing --model resnet20 --ThreeAugment --world_size 1 --dist_url env:// --no-pin-mem
+err_is <<'TEXT'
+--world-size, --dist-url, --no-pin-mem: ignored, because this only concerns the speed, memory, device or processes of PyTorch
+attscope: missing does not exist
+TEXT
+
 # Several unknown flags are named in one message, whatever else is wrong.
 run 2 train data --batch-szie 3 --jsd-loss -z --epochs ten
 err_is <<'TEXT'
@@ -99,10 +117,22 @@ usage "--cooldown-epochs is timm's, but attscope does not have it yet" train mis
 usage "--log-wandb is timm's, but attscope does not have it yet; the run's folder has metrics.jsonl and scalars for TensorBoard" \
     train missing --log-wandb
 usage 'unknown option --pinmem; did you mean --pin-mem?' train missing --pinmem
-usage 'unknown option --no-pin-mem; see attscope train --help' train missing --no-pin-mem
+usage 'unknown option --no-retry; see attscope train --help' train missing --no-retry
 usage '--pin-mem: "yes" is not true or false' train missing --pin-mem=yes
 printf 'pin_mem: maybe\n' >c.yaml
 usage 'c.yaml, line 1: pin_mem must be true or false' train missing -c c.yaml
+printf 'pin_mem: True\namp: FALSE\nno_aug: True\nsplit_bn: False\n' >c.yaml
+run 1 train missing -c c.yaml --model resnet20
+err_is <<'TEXT'
+--pin-mem: ignored, because this only concerns the speed, memory, device or processes of PyTorch
+attscope: missing does not exist
+TEXT
+for word in yes on Y; do
+    printf 'epochs: 3\nbce_loss: %s\n' $word >c.yaml
+    usage "c.yaml, line 2: bce_loss: \"$word\" is not true or false; write true" train missing -c c.yaml
+done
+printf 'amp: Off\n' >c.yaml
+usage 'c.yaml, line 1: amp: "Off" is not true or false; write false' train missing -c c.yaml
 printf 'help: true\n' >c.yaml
 usage 'c.yaml, line 1: help belongs to a single call; give --help on the command line' train missing -c c.yaml
 
@@ -123,6 +153,10 @@ usage 'there is no model "vit_tiny_patch16_244"; did you mean "vit_tiny_patch16_
 usage 'train needs DATA; see attscope train --help' train
 usage 'validate needs --checkpoint FILE; see attscope validate --help' validate data
 usage 'validate: "b" is one operand too many; the checkpoint is given as --checkpoint FILE' validate a b
+usage '--occlude takes one number; "112" after it is taken as an operand' validate data --checkpoint a --occlude 112 112
+usage '--occlude takes one number; "112" after it is taken as an operand' validate --occlude 112 112 data --checkpoint a
+usage 'validate: "112" is one operand too many; the checkpoint is given as --checkpoint FILE' \
+    validate data 112 --checkpoint a --occlude 112
 usage 'predict needs CHECKPOINT IMAGE...; see attscope predict --help' predict only.safetensors
 usage 'inspect: "b" is one operand too many; see attscope inspect --help' inspect a b
 run 1 train --resume missing/last.safetensors
