@@ -211,11 +211,12 @@ const cli_command cli_command_models = {
         "PATTERN: a name, with wildcards * and ?. Without a pattern, all are listed.\n"
         "\n"
         "With options of the network, each network is shown as named, and below what the\n"
-        "options add: parameters, operations for one image forward, and for forward and\n"
-        "backward pass of one image in training. With --compare, each network is shown\n"
-        "with the options, and below what the compared modules add to it. A multiply-add\n"
-        "counts as two operations, as does every operation that is not part of a product.\n"
-        "The optimiser is not counted. Networks without a head are not trained: \"-\".",
+        "options add: parameters, and millions of floating-point operations (MFLOP) for\n"
+        "one image forward, and for forward and backward pass of one image in training.\n"
+        "With --compare, each network is shown with the options, and below what the\n"
+        "compared modules add to it. A multiply-add counts as two operations; all other\n"
+        "operations count, too. The optimiser is not counted. Networks without a head\n"
+        "are not trained: \"-\".",
     .example =
         "  attscope models 'vit*'\n"
         "  attscope models --tags resnet50\n"

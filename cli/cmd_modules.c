@@ -1,4 +1,4 @@
-/* attscope modules: lists the modules for residual branches and their options. */
+/* attscope modules: lists the modules for residual branches, their options and their places. */
 #include <stdio.h>
 
 #include "cli.h"
@@ -9,6 +9,8 @@ typedef struct settings {
 } settings;
 
 static const att_flag_use uses[] = {{&cli_group_output, offsetof(settings, output)}};
+
+enum { MOST_NAMES = 64 };
 
 typedef char places_text[96];
 
@@ -33,16 +35,27 @@ static void print_module(const att_module *module)
         print_option(&module->options[i]);
 }
 
-static void print_places(void)
+static void print_hook(const att_module_hook *hook)
 {
     places_text places;
+    cli_print("  @%-17s %-22s  %s\n", hook->name, att_module_places_text(hook->place, places, sizeof places),
+              hook->help);
+}
+
+/* places: prints those that are among them. */
+static void print_places(unsigned places)
+{
     for (int f = 0; f < att_model_family_count(); f++) {
-        att_family_info family = att_model_family_at(f);
-        if (family.hook_count > 0)
-            cli_print("\nPlaces in networks of the family \"%s\" (after @; the first is the default):\n", family.name);
-        for (int h = 0; h < family.hook_count; h++)
-            cli_print("  @%-17s %-22s  %s\n", family.hooks[h].name,
-                      att_module_places_text(family.hooks[h].place, places, sizeof places), family.hooks[h].help);
+        const att_family_info family = att_model_family_at(f);
+        int printed = 0;
+        for (int h = 0; h < family.hook_count; h++) {
+            if (!(family.hooks[h].place & places))
+                continue;
+            if (printed++ == 0)
+                cli_print("\nPlaces in networks of the family \"%s\" (after @; the first is the default):\n",
+                          family.name);
+            print_hook(&family.hooks[h]);
+        }
     }
 }
 
@@ -101,45 +114,86 @@ static void write_module(att_json_writer *writer, const att_module *module)
     att_json_end_object(writer);
 }
 
-static int write_all(cli_app *cli, const char *path)
+/* The modules to show. */
+typedef struct listing {
+    const att_module *modules[MOST_NAMES];
+    int count;
+} listing;
+
+static int find_named(cli_app *cli, const char *const *names, int count, listing *list)
+{
+    for (int i = 0; i < count; i++) {
+        att_module_choice choice;
+        int code = cli_check(cli, att_module_parse(cli->context, names[i], &choice));
+        if (code != CLI_OK)
+            return code;
+        if (!choice.module)
+            return cli_failure("\"%s\" is not a module", names[i]);
+        list->modules[list->count++] = choice.module;
+    }
+    return CLI_OK;
+}
+
+static void list_all(const cli_app *cli, listing *list)
+{
+    for (int i = 0; i < att_module_count(cli->context) && i < MOST_NAMES; i++)
+        list->modules[list->count++] = att_module_at(cli->context, i);
+}
+
+static void print_list(const listing *list)
+{
+    unsigned places = 0;
+    for (int i = 0; i < list->count; i++) {
+        print_module(list->modules[i]);
+        places |= list->modules[i]->places;
+    }
+    print_places(places);
+}
+
+static int write_list(cli_app *cli, const char *path, const listing *list)
 {
     att_json_writer *writer = NULL;
     int code = cli_check(cli, att_json_writer_create(cli->context, true, &writer));
     if (code != CLI_OK)
         return code;
     att_json_begin_array(writer);
-    for (int i = 0; i < att_module_count(cli->context); i++)
-        write_module(writer, att_module_at(cli->context, i));
+    for (int i = 0; i < list->count; i++)
+        write_module(writer, list->modules[i]);
     att_json_end_array(writer);
     return cli_json_write(cli, writer, path);
 }
 
-static int run(cli_app *cli, void *user, const char *const *operands, int count)
+static int run(cli_app *cli, void *user, const char *const *names, int count)
 {
-    (void)operands, (void)count;
     const settings *s = user;
-    if (cli_prints(s->output.json)) {
-        for (int i = 0; i < att_module_count(cli->context); i++)
-            print_module(att_module_at(cli->context, i));
-        print_places();
-    }
-    if (!s->output.json)
-        return CLI_OK;
+    listing list = {.count = 0};
     int code = cli_open(cli, 1);
-    return code == CLI_OK ? write_all(cli, s->output.json) : code;
+    if (code == CLI_OK && count > 0)
+        code = find_named(cli, names, count, &list);
+    else if (code == CLI_OK)
+        list_all(cli, &list);
+    if (code == CLI_OK && cli_prints(s->output.json))
+        print_list(&list);
+    return code == CLI_OK && s->output.json ? write_list(cli, s->output.json, &list) : code;
 }
 
 const cli_command cli_command_modules = {
     .name = "modules",
     .summary = "lists modules and where they can be put in a network",
-    .operands = "",
+    .operands = "[NAME...]",
+    .most_operands = MOST_NAMES,
     .about =
+        "NAME: a module, which is shown with its options and places. Without a name, all\n"
+        "are shown.\n"
+        "\n"
         "A module is written as MODULE[:OPTIONS][@PLACE[:BLOCKS]]; + joins several:\n"
         "se:ratio=8@after_branch:every:2, cb@after_attn+cb_s@after_mlp:0-5. Without a\n"
         "place, a module goes to the first place that fits; without blocks, to all\n"
         "blocks. BLOCKS is all, none, every:K or numbers such as 0,2,5-7, in the whole\n"
         "network or in one stage, such as layer3:all.",
-    .example = "  attscope modules",
+    .example =
+        "  attscope modules\n"
+        "  attscope modules cb",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

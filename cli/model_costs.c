@@ -88,7 +88,7 @@ static const char *flags_of(const att_family_info *family, const att_option_valu
 
 void cli_costs_print_head(void)
 {
-    cli_print("%-44s %12s %14s %14s\n", "", "parameters", "forward, 1e6", "training, 1e6");
+    cli_print("%-44s %12s %14s %14s\n", "", "parameters", "MFLOP forward", "MFLOP training");
 }
 
 static void print_costs(const costs *c)

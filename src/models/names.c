@@ -22,6 +22,14 @@ static int find_variant(const char *name)
 
 /* --- errors ------------------------------------------------------------------------------------------------------- */
 
+static bool begins_a_name(const char *text)
+{
+    for (int i = 0; i < att_model_count(); i++)
+        if (*text && strncmp(att_model_at(i).name, text, strlen(text)) == 0)
+            return true;
+    return false;
+}
+
 static att_status fail_unknown(att_context *context, const char *network)
 {
     const char *meant = NULL;
@@ -34,6 +42,10 @@ static att_status fail_unknown(att_context *context, const char *network)
     if (meant && !several)
         return att_fail(context, ATT_ERR_NOT_FOUND, "there is no model \"%.64s\"; did you mean \"%s\"?", network,
                         meant);
+    if (begins_a_name(network))
+        return att_fail(context, ATT_ERR_NOT_FOUND,
+                        "there is no model \"%.64s\"; attscope models '%.64s*' lists those whose names begin with it",
+                        network, network);
     return att_fail(context, ATT_ERR_NOT_FOUND, "there is no model \"%.64s\"", network);
 }
 

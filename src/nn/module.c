@@ -74,11 +74,23 @@ static const char *option_name(const void *user, int index)
     return ((const att_module *)user)->options[index].name;
 }
 
+/* Refuses "cb,se", and writes how the list is written. */
+static att_status fail_list(att_context *context, const char *names)
+{
+    char joined[128];
+    snprintf(joined, sizeof joined, "%s", names);
+    for (char *comma = strchr(joined, ','); comma; comma = strchr(comma, ','))
+        *comma = '+';
+    return att_fail(context, ATT_ERR_ARGUMENT, "\"%s\" is not a module; several are joined with +: %s", names, joined);
+}
+
 static att_status find_module(att_context *context, const char *name, const att_module **module)
 {
     *module = att_module_find(context, name);
     if (*module)
         return ATT_OK;
+    if (strchr(name, ','))
+        return fail_list(context, name);
     const char *nearest = att_catalog_nearest(&catalog, context, name);
     if (nearest)
         return att_fail(context, ATT_ERR_NOT_FOUND, "there is no module \"%s\"; did you mean \"%s\"?", name, nearest);
@@ -167,7 +179,8 @@ static att_status fail_assignment(att_context *context, const att_module *module
     if (option)
         return att_fail(context, ATT_ERR_ARGUMENT, "module %s: \"%s\" is not option=value; did you mean \"%s=%s\"?",
                         module->name, text, option->name, text);
-    return att_fail(context, ATT_ERR_ARGUMENT, "module %s: \"%s\" is not option=value", module->name, text);
+    return att_fail(context, ATT_ERR_ARGUMENT, "module %s: \"%s\" is not option=value%s", module->name, text,
+                    att_module_find(context, text) ? "; several modules are joined with +" : "");
 }
 
 /* given: options that the text has set already */

@@ -28,6 +28,10 @@ run 1 models vit_tini_patch16_224
 err_is <<'TEXT'
 attscope: there is no model "vit_tini_patch16_224"; did you mean "vit_tiny_patch16_224"?
 TEXT
+run 1 models vit_small
+err_is <<'TEXT'
+attscope: there is no model "vit_small"; attscope models 'vit_small*' lists those whose names begin with it
+TEXT
 run 1 models resnetaa50
 err_is <<'TEXT'
 attscope: timm has resnetaa50 (anti-aliased downsampling); attscope does not support it
@@ -57,7 +61,7 @@ out_has '"crop_pct": 1'
 run 0 models vit_small_patch16_224 --compare cb --compare cb_s@after_mlp --compare cb@mid_mlp \
   --compare uniform_head:how=replace --compare uniform_head:how=compensate --compare uniform_head
 out_is <<'TEXT'
-                                               parameters   forward, 1e6  training, 1e6
+                                               parameters  MFLOP forward MFLOP training
 vit_small_patch16_224                            22050664       9307.486      28072.150
   --modules cb                                         +0         +2.723         +5.447
   --modules cb_s@after_mlp                          +4608         +1.816         +5.447
@@ -70,7 +74,7 @@ TEXT
 run 0 models vit_small_patch16_224 --compare cb --compare cb:pool=class --compare cb:pool=max \
   --compare cb_s --compare cb_s:pool=class --compare cb_s:pool=max
 out_is <<'TEXT'
-                                               parameters   forward, 1e6  training, 1e6
+                                               parameters  MFLOP forward MFLOP training
 vit_small_patch16_224                            22050664       9307.486      28072.150
   --modules cb                                         +0         +2.723         +5.447
   --modules cb:pool=class                              +0         +1.825         +3.645
