@@ -1,4 +1,5 @@
-/* Descriptions of networks for people. */
+#include "models/describe.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,21 @@ char *att_head_describe(const att_context *context, const att_option_values *opt
     return text;
 }
 
+/* Returns the value of an option that adds something; "" if it is not given or "none". */
+static const char *added(const att_option_values *options, const char *key)
+{
+    const char *text = att_options_text(options, key);
+    return strcmp(text, "none") == 0 ? "" : text;
+}
+
+char *att_additions_describe(const att_option_values *options, char text[ATT_ADDITIONS_TEXT])
+{
+    const char *modules = added(options, "modules"), *layer = added(options, "extra_layer");
+    snprintf(text, ATT_ADDITIONS_TEXT, "%s%s%s%.12s", modules, *modules && *layer ? ", " : "",
+             *layer ? "extra layer " : "", layer);
+    return text;
+}
+
 /* Lists the changed settings: "; --mean, --std: as given"; "" if there are none. */
 static char *name_changes(const att_preprocess *own, const att_preprocess *taken, char *text, size_t size)
 {
@@ -55,11 +71,10 @@ char *att_identity_describe(const att_context *context, const att_identity *iden
 {
     const att_preprocess *own = &identity->preprocess;
     taken = taken ? taken : own;
-    char changes[128], head[ATT_HEAD_TEXT];
-    const char *modules = att_options_text(&identity->options, "modules");
-    const bool has_modules = *modules && strcmp(modules, "none") != 0;
+    char changes[128], head[ATT_HEAD_TEXT], additions[ATT_ADDITIONS_TEXT];
+    att_additions_describe(&identity->options, additions);
     snprintf(text, ATT_IDENTITY_DESCRIPTION, "%s, %d x %d x %d, %s%s%s; network: %s%s", identity->name, own->height,
-             own->width, own->in_chans, att_head_describe(context, &identity->options, head), has_modules ? ", " : "",
-             has_modules ? modules : "", identity->brief, name_changes(own, taken, changes, sizeof changes));
+             own->width, own->in_chans, att_head_describe(context, &identity->options, head), *additions ? ", " : "",
+             additions, identity->brief, name_changes(own, taken, changes, sizeof changes));
     return text;
 }

@@ -181,10 +181,11 @@ att_status att_train_metric(att_context *context, const att_train_options *optio
     att_text names = {.context = context};
     for (int i = 0; i < task->metric_count; i++)
         att_text_append(&names, "%s%s", i > 0 ? ", " : "", task->metrics[i].name);
-    att_status status = names.failed ? att_fail_memory(context, names.length, "the names of the metrics")
-                                     : att_fail(context, ATT_ERR_ARGUMENT,
-                                                "the task \"%s\" has no metric \"%s\" (eval_metric); there are: %s",
-                                                task->name, options->eval_metric, names.data);
+    att_status status =
+        names.failed ? att_fail_memory(context, names.length, "the names of the metrics")
+                     : att_fail(context, ATT_ERR_ARGUMENT,
+                                "the task \"%s\" has no metric \"%s\" (--eval-metric, eval_metric); there are: %s",
+                                task->name, options->eval_metric, names.data);
     att_text_free(&names);
     return status;
 }
@@ -198,7 +199,8 @@ static att_status check_milestones(att_context *context, const att_train_options
         valid = milestones[i] >= 1 && milestones[i] <= most && (i == 0 || milestones[i] > milestones[i - 1]);
     return valid ? ATT_OK
                  : att_fail(context, ATT_ERR_ARGUMENT,
-                            "decay_milestones must be at most %d epochs from 1 to %d in ascending order",
+                            "--decay-milestones (decay_milestones): expected at most %d epochs from 1 to %d in "
+                            "ascending order",
                             ATT_MOST_MILESTONES, most);
 }
 

@@ -54,8 +54,8 @@ static att_status check_batch_norms(const att_trainer *trainer)
         att_shape shape = att_value_shape(graph, node->out[0]);
         if (strcmp(node->op->name, "batch_norm") == 0 && att_shape_count(shape) == shape.dims[shape.rank - 1])
             return att_fail(trainer->context, ATT_ERR_ARGUMENT,
-                            "batch_size %d%s: batch norm %s has one value per channel of an image, but needs at least "
-                            "two per batch",
+                            "--batch-size (batch_size) %d%s: batch norm %s has one value per channel of an image, but "
+                            "needs at least two per batch",
                             batch, batch > 1 ? ", so one image for each process" : "", node->scope);
     }
     return ATT_OK;
@@ -115,8 +115,8 @@ static att_status check_processes(att_trainer *trainer)
     int processes = att_comm_size(options->comm);
     if (options->batch_size < processes)
         return att_fail(trainer->context, ATT_ERR_ARGUMENT,
-                        "batch_size %d: every one of the %d processes needs at least one image", options->batch_size,
-                        processes);
+                        "--batch-size (batch_size) %d: every one of the %d processes needs at least one image",
+                        options->batch_size, processes);
     return att_processes_open(trainer->context, options->comm, &trainer->processes);
 }
 
@@ -282,7 +282,7 @@ static att_status open_loader(att_trainer *trainer)
     trainer->batches = att_loader_batches(trainer->loader);
     if (trainer->batches < 1 && options->epochs > 0)
         return att_fail(trainer->context, ATT_ERR_ARGUMENT,
-                        "the training set has %lld images, fewer than one batch of %d",
+                        "the training set has %lld images, fewer than one batch of %d (--batch-size, batch_size)",
                         (long long)att_dataset_count(trainer->run.data->train), options->batch_size);
     size_t bytes = (size_t)options->batch_size * sizeof *trainer->losses;
     trainer->losses = att_allocate(trainer->context, bytes);

@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/options.h"
 #include "io/file.h"
+#include "models/describe.h"
 #include "recipe/recipe.h"
 
 /* A recipe that names something unknown or unsupported is an invalid argument. The message is unchanged. */
@@ -228,8 +229,14 @@ static void choose_class_count(att_recipe *recipe, const att_dataset *data, cons
 static att_status check_classes(const att_trained_network *n, const att_dataset *data)
 {
     int in_data = att_dataset_class_count(data), classes = att_model_classes(n->model);
-    if (att_model_task(n->model).head_scope || classes >= in_data)
+    if (att_model_task(n->model).head_scope || classes == in_data)
         return ATT_OK;
+    if (classes > in_data) {
+        att_log(n->context, ATT_LOG_INFO,
+                "the network has %d classes, but the data has %d; --num-classes %d leaves the others out", classes,
+                in_data, in_data);
+        return ATT_OK;
+    }
     return att_fail(n->context, ATT_ERR_ARGUMENT,
                     "--num-classes %d, but the data has %d classes, each of which needs an output", classes, in_data);
 }
@@ -256,12 +263,11 @@ static void compare_images(const att_trained_network *n, const att_dataset *data
 static void log_network(const att_trained_network *n)
 {
     const att_option_values *options = att_model_options(n->model);
-    const char *modules = att_options_text(options, "modules");
-    char head[ATT_HEAD_TEXT];
+    char head[ATT_HEAD_TEXT], additions[ATT_ADDITIONS_TEXT];
+    att_additions_describe(options, additions);
     att_log(n->context, ATT_LOG_INFO, "trains %s, %d x %d x %d, %s, %lld parameters, %s", n->name, n->preprocess.height,
             n->preprocess.width, n->preprocess.in_chans, att_head_describe(n->context, options, head),
-            (long long)att_graph_parameter_elements(att_model_graph(n->model)),
-            strcmp(modules, "none") == 0 ? "no modules" : modules);
+            (long long)att_graph_parameter_elements(att_model_graph(n->model)), *additions ? additions : "no modules");
 }
 
 /* Instruments that compare answers with classes record nothing while images are mixed. */
@@ -323,6 +329,18 @@ static att_status fail_teacher(att_trained_network *n, const char *teacher, att_
                     n->preprocess.width, why);
 }
 
+/* Only soft distillation has a temperature. */
+static void log_unused_tau(const att_option_values *task, const att_trained_network *n)
+{
+    static const char tau[] = "distillation_tau";
+    att_option_values defaults = att_options_none();
+    att_task_defaults(n->context, "classification", &defaults);
+    const double given = att_options_number(task, tau, 0);
+    if (given != att_options_number(&defaults, tau, 0))
+        att_log(n->context, ATT_LOG_INFO,
+                "--distillation-tau %g has no effect: it is the temperature of --distillation-type soft", given);
+}
+
 /* Says how the loss of a classification is made, which the options' names leave open. */
 static void log_distillation(const att_option_values *task, const att_trained_network *n)
 {
@@ -340,6 +358,8 @@ static void log_distillation(const att_option_values *task, const att_trained_ne
     else
         att_log(n->context, ATT_LOG_INFO, "the loss is %g that of the labels + %g that of the teacher's first class",
                 1 - alpha, alpha);
+    if (strcmp(type, "hard") == 0)
+        log_unused_tau(task, n);
 }
 
 static void log_teacher(const att_recipe *recipe, const att_trained_network *n)

@@ -124,6 +124,45 @@ static void log_warmup(const att_training *t)
                 train->warmup_epochs, train->epochs);
 }
 
+static bool is_same_value(const att_flag_place *place, const void *a, const void *b)
+{
+    char own[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES], other[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
+    const char *texts[ATT_MOST_REALS], *others[ATT_MOST_REALS];
+    const int count = att_flag_format(place, a, own, texts);
+    bool same = count == att_flag_format(place, b, other, others);
+    for (int i = 0; same && i < count; i++)
+        same = strcmp(texts[i], others[i]) == 0;
+    return same;
+}
+
+/* Appends the flags of the recipe's member `images` that are not at their defaults, except --no-aug itself. */
+static void list_augmentation(const att_training *t, const att_flags *flags, att_text *list)
+{
+    for (int i = 0; i < att_flags_count(flags); i++) {
+        const att_flag_place place = att_flags_at(flags, i);
+        if (place.offset == offsetof(att_recipe, images) && strcmp(place.flag->name, "no-aug") != 0 &&
+            !is_same_value(&place, &t->recipe, att_flags_defaults(flags)))
+            att_text_append(list, "%s--%s", list->length ? ", " : "", place.flag->name);
+    }
+}
+
+/* Logs which flags --no-aug makes useless. */
+static att_status log_no_augmentation(const att_training *t)
+{
+    att_flags *flags = NULL;
+    att_text list = {.context = t->context};
+    if (!t->recipe.images.no_aug)
+        return ATT_OK;
+    ATT_TRY(att_recipe_flags(t->context, &flags));
+    list_augmentation(t, flags, &list);
+    att_flags_destroy(&flags);
+    if (list.length)
+        att_log(t->context, ATT_LOG_INFO, "without effect, because of --no-aug: %s", list.data);
+    const att_status status = list.failed ? att_fail_memory(t->context, list.length, "a message") : ATT_OK;
+    att_text_free(&list);
+    return status;
+}
+
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
 static att_train_data data_of(const att_training *t)
@@ -258,6 +297,7 @@ static att_status prepare(att_training *t)
     complete_recipe(t);
     ATT_TRY(att_recipe_resolve(t->context, &t->recipe)); /* args.yaml must hold valid values, also the network's own */
     log_warmup(t);
+    ATT_TRY(log_no_augmentation(t));
     ATT_TRY(open_teacher(t));
     return fill_weights(t);
 }

@@ -133,9 +133,9 @@ err_has 'its 16 frequencies need a multiple of 16 channels, not 24'
 train 2 none --attn srm --img-size 4
 err_has 'the map has a single pixel in layer3.0.srm'
 train 2 none --batch-size 1 --img-size 4
-err_has 'attscope: batch_size 1: batch norm layer3.0.bn2 has one value per channel of an image'
+err_has 'attscope: --batch-size (batch_size) 1: batch norm layer3.0.bn2 has one value per channel of an image'
 train 2 none --batch-size 1 --attn srm
-err_has 'attscope: batch_size 1: batch norm layer1.0.srm.bn has one value per channel of an image'
+err_has 'attscope: --batch-size (batch_size) 1: batch norm layer1.0.srm.bn has one value per channel of an image'
 train 2 none --layers 1,1,1
 err_has 'depth 20 does not go with layers 1,1,1, which are 11 deep; leave one of them out'
 train 2 none --attn see

@@ -30,6 +30,9 @@ done
 train 0 soft --epochs 2 --teacher out/teacher/last.safetensors --distillation-type soft --distillation-alpha 0.9 \
     --distillation-tau 3
 err_has "the loss is 0.1 that of the labels + 0.9 T^2 KL(teacher || network) / 4, at temperature T = 3; as in DeiT's"
+! grep -q 'has no effect' stderr || fail 'a temperature of soft distillation is said to have no effect'
+train 0 cool --epochs 1 --teacher out/teacher --distillation-tau 3
+err_has '--distillation-tau 3 has no effect: it is the temperature of --distillation-type soft'
 train 0 none --epochs 2 --teacher out/teacher --distillation-type none
 err_has '--distillation-type none: the teacher is not used'
 

@@ -484,8 +484,23 @@ train 0 layers --epochs 1 --layer-decay 0.5 --layer-decay-no-opt-scale 0.3 --bce
 err_has '--layer-decay 0.5: learning rates of 3 layers, from 0.5 to 1 (head) of --lr'
 err_has '--layer-decay-no-opt-scale 0.3: 4 parameter tensors are frozen'
 run 0 train --resume out/layers
+# Settings without effect, classes that the data lacks, and the extra layer are mentioned.
+train 0 unaugmented --epochs 0 --three-augment --reprob 0.25 --num-classes 9 --extra-layer attn
+err_is <<'TEXT'
+data, train: 96 images, 4 classes, numbered by the labels
+data, t10k: 32 images, 4 classes, numbered by the labels
+the network has 9 classes, but the data has 4; --num-classes 4 leaves the others out
+trains vit_tiny_patch16_224, 8 x 8 x 1, 9 classes, 4953 parameters, extra layer attn
+without effect, because of --no-aug: --three-augment, --reprob
+TEXT
+train 0 added --epochs 0 --modules cb --extra-layer mlp
+err_has 'parameters, cb, extra layer mlp'
+run 0 validate data --checkpoint out/added
+err_has 'the checkpoint: vit_tiny_patch16_224, 8 x 8 x 1, 4 classes, cb, extra layer mlp; network: args.yaml'
+train 2 large --epochs 1 --batch-size 97
+err_has 'attscope: the training set has 96 images, fewer than one batch of 97 (--batch-size, batch_size)'
 train 2 sum --epochs 1 --bce-sum
-err_has 'bce_sum, bce_target_thresh and bce_pos_weight are settings of bce_loss, which is not set'
+err_has '--bce-sum, --bce-target-thresh and --bce-pos-weight are settings of --bce-loss, which is not given'
 
 if [[ $(uname -m) = x86_64 ]] && grep -qw avx512_bf16 /proc/cpuinfo; then
     train 0 mixed --epochs 1 --amp
