@@ -578,8 +578,9 @@ static void wrong_options_are_refused(void **state)
     options = good;
     options.eval_metric = "top3";
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f,
-                       "the task \"classification\" has no metric \"top3\" (--eval-metric, eval_metric); there are: loss, top1, top5");
+    assert_message_has(
+        f,
+        "the task \"classification\" has no metric \"top3\" (--eval-metric, eval_metric); there are: loss, top1, top5");
     options = good;
     const att_option_values most = smoothing_of(1);
     options.task_options = &most;
