@@ -302,6 +302,19 @@ static void explain_teacher(const comparison *c, char reason[REASON_SIZE])
                  stored, here);
 }
 
+/* Returns the flag of an option, in parentheses, if its name differs from the option's; "" if it is the same. */
+static const char *flag_of(const char *option)
+{
+    static const char *const flags[][2] = {{"optimizer", " (--opt)"},           {"beta1", " (--opt-betas)"},
+                                           {"beta2", " (--opt-betas)"},         {"eps", " (--opt-eps)"},
+                                           {"schedule", " (--sched)"},          {"drop_rate", " (--drop)"},
+                                           {"drop_path_rate", " (--drop-path)"}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (strcmp(option, flags[i][0]) == 0)
+            return flags[i][1];
+    return "";
+}
+
 static char *explain_difference(const comparison *c, const char *what, const char *stored, const char *current,
                                 char reason[REASON_SIZE])
 {
@@ -317,10 +330,10 @@ static char *explain_difference(const comparison *c, const char *what, const cha
     } else if (strcmp(what, teacher_line) == 0) {
         explain_teacher(c, reason);
     } else {
-        const char *dot = strchr(what, '.');
+        const char *dot = strchr(what, '.'), *name = dot ? dot + 1 : what;
         size_t stored_length, current_length;
         first_difference(&stored, &stored_length, &current, &current_length);
-        snprintf(reason, REASON_SIZE, "its %s is \"%.*s\", here it is \"%.*s\"%s", dot ? dot + 1 : what,
+        snprintf(reason, REASON_SIZE, "its %s%s is \"%.*s\", here it is \"%.*s\"%s", name, flag_of(name),
                  (int)stored_length, stored, (int)current_length, current,
                  strcmp(what, "option.epochs") == 0 ? "; its learning rates depend on the number of epochs" : "");
     }
