@@ -178,6 +178,10 @@ err_has 'its epochs is "60", here it is "61"; its learning rates depend on the n
 err_has 'a resume uses the options and the data that out/cut/args.yaml names; to train its weights further with a'
 err_has 'new schedule: attscope train DATA --initial-checkpoint out/cut/last.safetensors --experiment NAME --epochs MORE'
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
+run 1 train --resume out/cut --drop-path 0.1
+err_has 'its drop_path_rate (--drop-path) is "0", here it is "0.1"'
+run 1 train --resume out/cut --opt-betas 0.8 0.999
+err_has 'its beta1 (--opt-betas) is "0.9", here it is "0.8"'
 run 0 train --resume out/cut # a folder stands for its last checkpoint
 err_has 'out/cut/last.safetensors: all 60 epochs are done, so there is nothing left to train'
 mkdir bare
