@@ -86,8 +86,8 @@ ATT_API att_value att_repeat_tokens(att_graph *graph, att_value x, int count, do
  * is never stored. q [N, H d], k [M, G d], v [M, U e] with the heads in order; o [N, H e]. Keys may have fewer heads
  * than queries, G, and values U: H is a multiple of G and of U, and H / G neighbouring heads share keys (grouped
  * queries; one value head shared by all). If several of them are the result of one linear layer, they are given as one
- * value: v ATT_NONE, k [M, G d + U e] holds k and v side by side; k and v ATT_NONE, q [N, (H + G + U) d] holds q, k and
- * v.
+ * value: v ATT_NONE, k [M, G d + U e] holds k and v side by side; k ATT_NONE, q [N, (H + G) d] holds q and k; k and v
+ * ATT_NONE, q [N, (H + G + U) d] holds q, k and v.
  *
  * If N = M, query i and key i are the same token. The tokens prefix..N-1 then form a grid of grid_h rows and grid_w
  * columns, row by row (0 x 0: no grid). The token in row y and column x has the position p = (y step_h, x step_w). Only

@@ -16,11 +16,13 @@ _Static_assert((int)ATT_ATTENTION_STATS == (int)ATT_STAT_COUNT, "the public coun
 enum { OUT, LSE, STATS, MAP };
 enum { GRAD_DO, GRAD_O, GRAD_LSE, GRAD_Q, GRAD_IN_COUNT = GRAD_Q + ATT_ATTENTION_OPERANDS };
 
-/* Width of a head of q; 0 if the columns do not divide. */
-static int64_t width_of(const att_graph *graph, att_value q, att_value k, const att_attention_attrs *attrs)
+/* Width of a head of q; 0 if the columns do not divide. in: q, k, v. */
+static int64_t width_of(const att_graph *graph, const att_value *in, const att_attention_attrs *attrs)
 {
-    att_shape shape = att_value_shape(graph, q);
-    int64_t heads = attrs->heads + (k == ATT_NONE ? attrs->key_heads + attrs->value_heads : 0);
+    att_shape shape = att_value_shape(graph, in[ATT_ATTENTION_Q]);
+    int64_t heads = attrs->heads;
+    if (in[ATT_ATTENTION_K] == ATT_NONE)
+        heads += attrs->key_heads + (in[ATT_ATTENTION_V] == ATT_NONE ? attrs->value_heads : 0);
     return shape.rank == 2 && heads > 0 ? shape.dims[1] / heads : 0;
 }
 
@@ -40,7 +42,7 @@ att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v,
             .step_w = options->step_w == 0 ? 1 : options->step_w,
             .scale = options->scale,
         };
-        int64_t width = width_of(graph, q, k, &attrs);
+        int64_t width = width_of(graph, in, &attrs);
         if (attrs.scale == 0 && width > 0)
             attrs.scale = 1 / sqrt((double)width);
     }

@@ -182,16 +182,28 @@ static void two_drops_in_one_scope_have_different_masks(void **state)
     att_graph_destroy(&g);
 }
 
-/* The default scale is sqrt(1/16). */
+/* The default scale is sqrt(1/16), whichever inputs hold queries, keys and values. */
 static void attention_scales_by_its_width(void **state)
 {
     (void)state;
+    enum { D = 16, TOKENS = 5 };
     att_graph *g = new_graph();
-    att_value qkv = sample(g, att_shape_of(5, 3 * 2 * 16));
-    att_attention(g, qkv, ATT_NONE, ATT_NONE, &(att_attention_options){.heads = 2});
-    att_attention(g, qkv, ATT_NONE, ATT_NONE, &(att_attention_options){.heads = 2, .scale = 3});
-    assert_true(ATT_ATTRS(&g->nodes.items[0], attention)->scale == 0.25);
-    assert_true(ATT_ATTRS(&g->nodes.items[1], attention)->scale == 3);
+    const att_attention_options two = {.heads = 2}, scaled = {.heads = 2, .scale = 3},
+                                grouped = {.heads = 4, .key_heads = 2, .value_heads = 1};
+    att_value packed = sample(g, att_shape_of(TOKENS, 3 * 2 * D)), four = sample(g, att_shape_of(TOKENS, 4 * D)),
+              six = sample(g, att_shape_of(TOKENS, 6 * D)), seven = sample(g, att_shape_of(TOKENS, 7 * D)),
+              keys = sample(g, att_shape_of(TOKENS, 2 * D)), values = sample(g, att_shape_of(TOKENS, 3));
+    att_attention(g, packed, ATT_NONE, ATT_NONE, &scaled);
+    att_attention(g, packed, ATT_NONE, ATT_NONE, &two);
+    att_attention(g, seven, ATT_NONE, ATT_NONE, &grouped);
+    att_attention(g, six, ATT_NONE, values, &grouped);
+    att_attention(g, four, keys, values, &grouped);
+    att_attention(g, four, sample(g, att_shape_of(TOKENS, 3 * D)), ATT_NONE, &grouped);
+    assert_int_equal(att_graph_status(g), ATT_OK);
+    assert_true(ATT_ATTRS(&g->nodes.items[0], attention)->scale == 3);
+    for (int i = 1; i < g->nodes.count; i++)
+        assert_true(ATT_ATTRS(&g->nodes.items[i], attention)->scale == 0.25);
+    assert_int_equal(g->nodes.count, 6);
     att_graph_destroy(&g);
 }
 
