@@ -20,10 +20,15 @@ typedef struct reading {
     att_label_sets *sets;
 } reading;
 
+static int64_t number_of(const reading *r, int64_t image, char name[ATT_DATA_MAX_NAME])
+{
+    return att_devkit_image_number(att_dataset_short_name(r->dataset, image, name, ATT_DATA_MAX_NAME));
+}
+
 static att_status set_of(const reading *r, int64_t image, const json_t **set)
 {
     char name[ATT_DATA_MAX_NAME];
-    int64_t number = att_devkit_image_number(att_dataset_short_name(r->dataset, image, name, sizeof name));
+    const int64_t number = number_of(r, image, name);
     if (number == 0)
         return att_fail(r->context, ATT_ERR_MISMATCH,
                         "%s: the image %s is not named ILSVRC2012_val_ and eight digits, so its labels are unknown",
@@ -58,8 +63,9 @@ static att_status copy_labels(const reading *r, int64_t image)
         const json_t *label = json_array_get(set, i);
         int64_t number = json_is_integer(label) ? json_integer_value(label) : -1;
         if (number < 0 || number >= r->classes)
-            return att_fail(r->context, ATT_ERR_MISMATCH, "%s: a class is not a number from 0 to %d", r->path,
-                            r->classes - 1);
+            return att_fail(r->context, ATT_ERR_MISMATCH,
+                            "%s: element %lld has a class that is not a number from 0 to %d", r->path,
+                            (long long)number_of(r, image, (char[ATT_DATA_MAX_NAME]){0}) - 1, r->classes - 1);
         labels[i] = (int32_t)number;
     }
     return ATT_OK;
@@ -80,6 +86,9 @@ static att_status read_sets(const reading *r)
     if (!sets->first)
         return no_memory(r, bytes);
     ATT_TRY(count_labels(r));
+    if (sets->first[sets->count] == 0)
+        return att_fail(r->context, ATT_ERR_MISMATCH, "%s has no class for any of the %lld images", r->path,
+                        (long long)sets->count);
     bytes = ((size_t)sets->first[sets->count] + 1) * sizeof *sets->labels;
     sets->labels = att_arena_allocate(&sets->arena, bytes);
     if (!sets->labels)

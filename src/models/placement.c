@@ -249,9 +249,9 @@ static att_status check_fit(att_context *context, const att_hooks *hooks, const 
                     att_module_places_text(hook->place, (char[96]){0}, 96));
 }
 
-/* Parses "se:ratio=8@after_branch:every:2". Modifies `item`. */
-static att_status parse_placed(att_context *context, const att_hooks *hooks, const att_stages *stages, char *item,
-                               att_placed_module *placed)
+/* Parses "se:ratio=8@after_branch:every:2", which is a part of `text`. Modifies `item`. */
+static att_status parse_placed(att_context *context, const att_hooks *hooks, const att_stages *stages, const char *text,
+                               char *item, att_placed_module *placed)
 {
     char *hook = strchr(item, '@'), *places = NULL;
     if (hook) {
@@ -260,6 +260,8 @@ static att_status parse_placed(att_context *context, const att_hooks *hooks, con
     }
     if (places)
         *places++ = '\0';
+    if (!*item)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": the name of a module is missing", KEY, text);
     ATT_TRY(att_module_parse(context, item, &placed->choice));
     if (placed->choice.module && hooks->count == 0)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s: this network has no place for modules", KEY);
@@ -308,7 +310,7 @@ att_status att_modules_parse(att_context *context, const att_hooks *hooks, const
             return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": a network has at most %d modules", KEY, text,
                             ATT_MOST_MODULES);
         att_placed_module *placed = &modules->items[modules->count];
-        ATT_TRY(parse_placed(context, hooks, stages, item, placed));
+        ATT_TRY(parse_placed(context, hooks, stages, text, item, placed));
         if (!placed->choice.module && (modules->count > 0 || next || strchr(text, '@')))
             return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": \"none\" cannot be combined with anything", KEY,
                             text);

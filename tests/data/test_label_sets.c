@@ -47,10 +47,12 @@ static void other_files_are_refused(void **state)
     } cases[] = {
         {"{}", "is not an array of arrays", ATT_ERR_FORMAT},
         {"[[1], 2, [3]]", "element 1 is not an array", ATT_ERR_FORMAT},
-        {"[[1], [10], [3]]", "a class is not a number from 0 to 9", ATT_ERR_MISMATCH},
-        {"[[1], [-1], [3]]", "a class is not a number from 0 to 9", ATT_ERR_MISMATCH},
-        {"[[1], [\"1\"], [3]]", "a class is not a number from 0 to 9", ATT_ERR_MISMATCH},
+        {"[[1], [10], [3]]", "element 1 has a class that is not a number from 0 to 9", ATT_ERR_MISMATCH},
+        {"[[1], [-1], [3]]", "element 1 has a class that is not a number from 0 to 9", ATT_ERR_MISMATCH},
+        {"[[1], [\"1\"], [3]]", "element 1 has a class that is not a number from 0 to 9", ATT_ERR_MISMATCH},
         {"[[1], [1]]", "has labels of 2 images, and none of b/sub/ILSVRC2012_val_00000003.png", ATT_ERR_MISMATCH},
+        {"[[1], [2], [2.0]]", "element 2 has a class that is not a number from 0 to 9", ATT_ERR_MISMATCH},
+        {"[[1], [], []]", "has no class for any of the 2 images", ATT_ERR_MISMATCH},
         {"[[1], [1]", "not valid JSON", ATT_ERR_FORMAT},
     };
     picture_write(self, name_2, 1);

@@ -248,6 +248,8 @@ static void wrong_uses_are_refused(void **state)
         {"uniform_head@after_attn", "module \"uniform_head\" works on heads of attention", 4, true},
         {"uniform_head:how=replace", "in block 0 they replace 1 of num_heads 1; at least one head must remain", 1,
          true},
+        {"cb+", "modules \"cb+\": the name of a module is missing", 4, true},
+        {"cb+@after_attn:0", "modules \"cb+@after_attn:0\": the name of a module is missing", 4, true},
         {"cb@attn:1+uniform_head", "block 1 has a module in place of its attention (@attn)", 4, true},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -383,6 +383,58 @@ static void products_cost_their_multiply_adds(void **state)
     att_graph_destroy(&f.graph);
 }
 
+/* Attention whose queries [5, 4 x 3], keys [7, 2 x 3] and values [7, 10] are results of linear layers. */
+typedef struct crossing {
+    att_graph *graph;
+    att_value q, k, v, o;
+} crossing;
+static const att_attention_attrs crossed = {.heads = 4, .key_heads = 2, .value_heads = 1, .scale = 1};
+
+static att_value projected(att_graph *graph, const char *name, int64_t tokens, int64_t width)
+{
+    att_value weight = att_graph_parameter(graph, name, att_shape_of(width, 4), (att_init){ATT_INIT_CONSTANT, 0}, true);
+    return att_linear(graph, att_graph_input(graph, name, ATT_F32, att_shape_of(tokens, 4)), weight, ATT_NONE);
+}
+
+static crossing new_crossing(void)
+{
+    crossing c;
+    FD_OK(att_graph_create(fd_context, ATT_F32, &c.graph));
+    c.q = projected(c.graph, "q", 5, 12), c.k = projected(c.graph, "k", 7, 6), c.v = projected(c.graph, "v", 7, 10);
+    c.o = att_emit(c.graph, "attention", &crossed, (att_value[]){c.q, c.k, c.v}, 3, NULL);
+    return c;
+}
+
+static void attention_costs_its_keys_and_its_values(void **state)
+{
+    (void)state;
+    enum { PAIRS = 5 * 7 * 4 };
+    crossing c = new_crossing();
+    double before = att_graph_cost(c.graph).macs;
+    assert_true(before == 4 * (5 * 12 + 7 * 6 + 7 * 10) + PAIRS * (3 + 10));
+    att_value lse = att_graph_input(c.graph, "lse", ATT_F32, att_shape_of(4, 5));
+    att_emit(c.graph, "attention_grad", &crossed, (att_value[]){c.o, c.o, lse, c.q, c.k, c.v}, 6, (att_value[3]){0});
+    FD_OK(att_graph_status(c.graph));
+    assert_true(att_graph_cost(c.graph).macs == before + PAIRS * (3 * 3 + 2 * 10));
+    att_graph_destroy(&c.graph);
+}
+
+static void attention_and_its_gradient_read_bf16(void **state)
+{
+    (void)state;
+    static const bool no_observers[64];
+    crossing c = new_crossing();
+    att_value weight = att_graph_parameter(c.graph, "w", att_shape_of(1, 40), (att_init){ATT_INIT_CONSTANT, 0}, true);
+    att_value lse = att_graph_input(c.graph, "lse", ATT_F32, att_shape_of(4, 5)), gradient[3];
+    att_emit(c.graph, "attention_grad", &crossed, (att_value[]){c.o, c.o, lse, c.q, c.k, c.v}, 6, gradient);
+    att_graph_output(c.graph, "y", att_linear(c.graph, c.o, weight, ATT_NONE));
+    FD_OK(att_graph_autocast(c.graph, no_observers));
+    const att_value narrow[] = {c.q, c.k, c.v, c.o};
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
+        assert_int_equal(type_of(c.graph, narrow[i]), ATT_BF16);
+    att_graph_destroy(&c.graph);
+}
+
 static void every_case_has_a_cost(void **state)
 {
     (void)state;
@@ -484,6 +536,8 @@ int main(void)
         cmocka_unit_test(a_norm_in_training_absorbs_its_relu_first),
         cmocka_unit_test(a_relu_is_computed_again_where_its_input_is),
         cmocka_unit_test(products_cost_their_multiply_adds),
+        cmocka_unit_test(attention_costs_its_keys_and_its_values),
+        cmocka_unit_test(attention_and_its_gradient_read_bf16),
         cmocka_unit_test(every_case_has_a_cost),
         cmocka_unit_test(attention_is_asked_by_scope),
         cmocka_unit_test(statistics_of_a_failed_graph_are_refused),

@@ -313,6 +313,7 @@ static void attention_refuses_what_does_not_fit(void **state)
                                 back = {.heads = 1, .grid_h = 1, .grid_w = 5, .step_w = -1},
                                 nowhere = {.heads = 1, .grid_h = 1, .grid_w = 5, .step_h = NAN};
     const att_attention_options two = {.heads = 2, .key_heads = 1}, three = {.heads = 6, .key_heads = 4},
+                                uneven = {.heads = 6, .key_heads = 4, .value_heads = 2},
                                 crossed = {.heads = 2, .key_heads = 1, .value_heads = 1, .grid_h = 1, .grid_w = 7};
     MISFIT("attention: 7 keys, but 6 values",
            att_attention(g, x, sample(g, att_shape_of(7, 3)), sample(g, att_shape_of(6, 4)), &two));
@@ -320,6 +321,8 @@ static void attention_refuses_what_does_not_fit(void **state)
            att_attention(g, x, sample(g, att_shape_of(7, 3)), ATT_NONE, &two));
     MISFIT("attention: rows of q [5, 6] do not divide into 6 heads of queries, 4 of keys and 6 of values",
            att_attention(g, x, ATT_NONE, ATT_NONE, &three));
+    MISFIT("attention: rows of q [5, 12] do not divide into 6 heads of queries, 4 of keys and 2 of values",
+           att_attention(g, sample(g, att_shape_of(5, 12)), ATT_NONE, ATT_NONE, &uneven));
     MISFIT("attention: a grid needs as many queries as keys, not 5 and 7",
            att_attention(g, x, sample(g, att_shape_of(7, 3)), sample(g, att_shape_of(7, 4)), &crossed));
     MISFIT("attention: rows of q [5, 6] do not divide into 4 heads of queries, 4 of keys and 4 of values",

@@ -46,49 +46,67 @@ static att_option_values distillation(const char *type, double alpha, double tau
 
 /* --- what the teacher sees ---------------------------------------------------------------------------------------- */
 
-static void set_tensor(const tutor *t, const char *name, float factor, const float *shift)
+/* Images with different sides and channels. */
+enum { WIDE = 2 * SIDE, CHANNELS = 3 };
+
+static att_option_values colour_options(void)
 {
-    float values[256];
-    const int index = att_weights_find(t->weights, name);
-    const int64_t count = att_shape_count(att_weights_at(t->weights, index).shape);
-    assert_in_range(count, 1, 256);
-    assert_int_equal(att_weights_get(t->weights, -1, index, values, count), ATT_OK);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = values[i] * factor + (shift ? shift[i] : 0);
-    assert_int_equal(att_weights_set(t->weights, -1, index, values, count), ATT_OK);
+    att_option_values options = tiny_options();
+    att_options_set_sides(&options, "img_size", SIDE, WIDE);
+    att_options_set(&options, "in_chans", CHANNELS);
+    return options;
+}
+
+static void take_colours(fixture *f, const double mean[CHANNELS], const double std[CHANNELS])
+{
+    const att_option_values options = colour_options();
+    f->train_transform = f->eval_transform = att_transform_options_defaults(SIDE, WIDE, CHANNELS);
+    f->train_transform.color_jitter[0] = 0.4;
+    memcpy(f->train_transform.mean, mean, CHANNELS * sizeof *mean);
+    memcpy(f->train_transform.std, std, CHANNELS * sizeof *std);
+    att_weights_destroy(&f->weights);
+    att_model_destroy(&f->model);
+    const tutor t = tutor_of(f, "vit_tiny_patch16_224", &options, 1);
+    f->model = t.model;
+    f->weights = t.weights;
 }
 
 /* A copy of the student that takes images with another mean and std: its patch embedding undoes the difference. */
-static tutor copy_for_other_images(const fixture *f, double mean, double std)
+static tutor copy_for_other_images(const fixture *f, const double mean[CHANNELS], const double std[CHANNELS])
 {
-    enum { WIDTH = 16, PATCH = SIDE * SIDE / 4 };
-    const att_option_values options = tiny_options();
+    enum { WIDTH = 16, PATCH = SIDE * SIDE / 4, ROW = CHANNELS * PATCH };
+    const att_option_values options = colour_options();
     tutor t = tutor_of(f, "vit_tiny_patch16_224", &options, 1);
     att_preprocess preprocess = att_model_preprocess(t.model);
     const double *student_mean = f->train_transform.mean, *student_std = f->train_transform.std;
-    float weight[WIDTH * PATCH], shift[WIDTH] = {0};
-    const int index = att_weights_find(t.weights, "patch_embed.proj.weight");
-    assert_int_equal(att_weights_get(t.weights, -1, index, weight, WIDTH * PATCH), ATT_OK);
-    for (int i = 0; i < WIDTH * PATCH; i++)
-        shift[i / PATCH] += weight[i] * (float)((mean - student_mean[0]) / student_std[0]);
-    set_tensor(&t, "patch_embed.proj.weight", (float)(std / student_std[0]), NULL);
-    set_tensor(&t, "patch_embed.proj.bias", 1, shift);
-    preprocess.mean[0] = mean;
-    preprocess.std[0] = std;
+    float weight[WIDTH * ROW], bias[WIDTH];
+    const int weights = att_weights_find(t.weights, "patch_embed.proj.weight"),
+              biases = att_weights_find(t.weights, "patch_embed.proj.bias");
+    assert_int_equal(att_weights_get(t.weights, -1, weights, weight, WIDTH * ROW), ATT_OK);
+    assert_int_equal(att_weights_get(t.weights, -1, biases, bias, WIDTH), ATT_OK);
+    for (int i = 0; i < WIDTH * ROW; i++) {
+        const int c = i % ROW / PATCH;
+        bias[i / ROW] += weight[i] * (float)((mean[c] - student_mean[c]) / student_std[c]);
+        weight[i] *= (float)(std[c] / student_std[c]);
+    }
+    assert_int_equal(att_weights_set(t.weights, -1, weights, weight, WIDTH * ROW), ATT_OK);
+    assert_int_equal(att_weights_set(t.weights, -1, biases, bias, WIDTH), ATT_OK);
+    memcpy(preprocess.mean, mean, sizeof preprocess.mean);
+    memcpy(preprocess.std, std, sizeof preprocess.std);
     att_model_set_preprocess(t.model, &preprocess);
     return t;
 }
 
 /* A network that learns only from its own answers has nothing to learn. Augmented and mixed images are the teacher's,
  * too. */
-static void check_own_answers(fixture *f, double mean, double std)
+static void check_own_answers(fixture *f, const double mean[CHANNELS], const double std[CHANNELS])
 {
     const att_option_values soft = distillation("soft", 1, 2);
     att_train_options options = small_training();
     att_train_result result;
     int64_t count;
-    fixture_model(f, 0);
-    const tutor t = copy_for_other_images(f, mean, std);
+    tutor t = copy_for_other_images(f, mean, std);
+    assert_int_equal(att_weights_initialise(f->weights, 1), ATT_OK);
     float *before = values_of(f->weights, NULL, &count);
     options.optimizer = "sgd";
     options.lr = 0.1;
@@ -101,21 +119,22 @@ static void check_own_answers(fixture *f, double mean, double std)
     double change = 0;
     for (int64_t i = 0; i < count; i++)
         change = fmax(change, fabs((double)after[i] - before[i]));
-    print_message("mean %g, std %g: loss %.2g, weights change by %.2g\n", mean, std, result.train_loss, change);
+    print_message("mean %g, std %g: loss %.2g, weights change by %.2g\n", mean[0], std[0], result.train_loss, change);
     assert_true(fabs(result.train_loss) < 1e-6);
     assert_true(change < 1e-6);
     free(before);
     free(after);
-    tutor_close((tutor *)&t);
+    tutor_close(&t);
 }
 
 static void the_teacher_sees_the_same_images(void **state)
 {
     fixture *f = *state;
-    f->train_transform.mean[0] = 0.2;
-    f->train_transform.std[0] = 0.4;
-    check_own_answers(f, 0.2, 0.4);
-    check_own_answers(f, 0.5, 0.25);
+    static const double mean[] = {0.2, 0.3, 0.6}, std[] = {0.4, 0.3, 0.2}, other_mean[] = {0.5, 0.1, 0.4},
+                        other_std[] = {0.25, 0.5, 0.35};
+    take_colours(f, mean, std);
+    check_own_answers(f, mean, std);
+    check_own_answers(f, other_mean, other_std);
 }
 
 typedef struct heard {
@@ -271,11 +290,9 @@ static void a_resume_with_another_teacher_is_refused(void **state)
 
 /* --- refusals ----------------------------------------------------------------------------------------------------- */
 
-static void expect_refused(fixture *f, const char *option, double value, const char *part)
+static void expect_options_refused(fixture *f, const att_option_values *changed, const char *part)
 {
-    att_option_values changed = tiny_options();
-    att_options_set(&changed, option, value);
-    tutor t = tutor_of(f, "vit_tiny_patch16_224", &changed, 1);
+    tutor t = tutor_of(f, "vit_tiny_patch16_224", changed, 1);
     att_train_options options = small_training();
     options.teacher = &t.teacher;
     assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_MISMATCH);
@@ -283,9 +300,21 @@ static void expect_refused(fixture *f, const char *option, double value, const c
     tutor_close(&t);
 }
 
+static void expect_refused(fixture *f, const char *option, double value, const char *part)
+{
+    att_option_values changed = tiny_options();
+    att_options_set(&changed, option, value);
+    expect_options_refused(f, &changed, part);
+}
+
 static void teachers_that_do_not_fit_are_refused(void **state)
 {
     fixture *f = *state;
+    att_option_values wide = tiny_options(), tall = tiny_options();
+    att_options_set_sides(&wide, "img_size", SIDE, WIDE);
+    att_options_set_sides(&tall, "img_size", WIDE, SIDE);
+    expect_options_refused(f, &wide, "takes images of 8 x 16 with 1 channel, but the network 8 x 8 with 1");
+    expect_options_refused(f, &tall, "takes images of 16 x 8 with 1 channel, but the network 8 x 8 with 1");
     expect_refused(f, "num_classes", 5, "the teacher teacher.safetensors has 5 classes, but the network has 4");
     expect_refused(f, "num_classes", 0, "the teacher teacher.safetensors has no head");
     expect_refused(f, "in_chans", 3, "takes images of 8 x 8 with 3 channels, but the network 8 x 8 with 1");

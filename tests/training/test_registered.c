@@ -147,11 +147,13 @@ static void a_task_may_refuse_teachers(void **state)
     assert_int_equal(att_training_run(training, NULL, NULL), ATT_OK);
     att_training_close(&training);
     add_own(f);
-    task.teacher_field = NULL;
-    task.read_teacher = NULL;
     att_options_set_text(&recipe.network.options, "task", "own_task");
     recipe.files.teacher = path_in(f, "teacher", teacher);
     recipe.files.experiment = "taught";
+    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH);
+    assert_message_has(f, "is for the task \"classification\", the network for \"own_task\"");
+    task.teacher_field = NULL;
+    task.read_teacher = NULL;
     assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_UNSUPPORTED);
     assert_message_has(f, "networks for the task \"own_task\" cannot learn from a teacher");
     half = task;
