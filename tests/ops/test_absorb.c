@@ -419,19 +419,22 @@ static void attention_costs_its_keys_and_its_values(void **state)
     att_graph_destroy(&c.graph);
 }
 
-static void attention_and_its_gradient_read_bf16(void **state)
+static void attention_and_its_gradient_are_in_bf16(void **state)
 {
     (void)state;
     static const bool no_observers[64];
     crossing c = new_crossing();
-    att_value weight = att_graph_parameter(c.graph, "w", att_shape_of(1, 40), (att_init){ATT_INIT_CONSTANT, 0}, true);
-    att_value lse = att_graph_input(c.graph, "lse", ATT_F32, att_shape_of(4, 5)), gradient[3];
-    att_emit(c.graph, "attention_grad", &crossed, (att_value[]){c.o, c.o, lse, c.q, c.k, c.v}, 6, gradient);
-    att_graph_output(c.graph, "y", att_linear(c.graph, c.o, weight, ATT_NONE));
+    att_value lse = att_graph_input(c.graph, "lse", ATT_F32, att_shape_of(4, 5)), all[7] = {c.q, c.k, c.v, c.o};
+    att_emit(c.graph, "attention_grad", &crossed, (att_value[]){c.o, c.o, lse, c.q, c.k, c.v}, 6, all + 4);
+    for (int i = 3; i < 7; i++) {
+        char name[4] = {'w', (char)('0' + i)};
+        att_shape shape = att_shape_of(1, att_value_shape(c.graph, all[i]).dims[1]);
+        att_value weight = att_graph_parameter(c.graph, name, shape, (att_init){ATT_INIT_CONSTANT, 0}, true);
+        att_graph_output(c.graph, name, att_linear(c.graph, all[i], weight, ATT_NONE));
+    }
     FD_OK(att_graph_autocast(c.graph, no_observers));
-    const att_value narrow[] = {c.q, c.k, c.v, c.o};
-    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
-        assert_int_equal(type_of(c.graph, narrow[i]), ATT_BF16);
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(type_of(c.graph, all[i]), ATT_BF16);
     att_graph_destroy(&c.graph);
 }
 
@@ -537,7 +540,7 @@ int main(void)
         cmocka_unit_test(a_relu_is_computed_again_where_its_input_is),
         cmocka_unit_test(products_cost_their_multiply_adds),
         cmocka_unit_test(attention_costs_its_keys_and_its_values),
-        cmocka_unit_test(attention_and_its_gradient_read_bf16),
+        cmocka_unit_test(attention_and_its_gradient_are_in_bf16),
         cmocka_unit_test(every_case_has_a_cost),
         cmocka_unit_test(attention_is_asked_by_scope),
         cmocka_unit_test(statistics_of_a_failed_graph_are_refused),
