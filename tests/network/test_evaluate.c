@@ -57,11 +57,19 @@ static void figures_are_by_definition(void **state)
 
 /* --- robustness -------------------------------------------------------------------------------------------------- */
 
+/* The images of these tests have at most so many values. */
+enum { WIDE = 2 * SIDE, CHANNELS = 3, MOST_VALUES = SIDE * WIDE * CHANNELS };
+
+static int values_of_image(const att_transform_options *t)
+{
+    return t->height * t->width * t->channels;
+}
+
 /* -ln softmax(logits)_label of one image, over the first classes only. */
-static double loss_of(att_network *network, const float *pixels, int classes, int label)
+static double loss_of(att_network *network, const att_transform_options *t, const float *pixels, int classes, int label)
 {
     att_batch answer;
-    assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answer), ATT_OK);
+    assert_int_equal(att_network_run(network, pixels, 1, t->height, t->width, &answer), ATT_OK);
     const float *logits = answer.data[0];
     double sum = 0;
     for (int c = 0; c < classes; c++)
@@ -73,65 +81,89 @@ static double loss_of(att_network *network, const float *pixels, int classes, in
 static void attack_by_hand(att_network *network, const att_transform_options *t, double epsilon, int classes, int label,
                            float *pixels)
 {
-    float attacked[SIDE * SIDE];
-    const float h = 0.02f, mean = (float)t->mean[0], std = (float)t->std[0];
-    for (int i = 0; i < SIDE * SIDE; i++) {
-        float kept = pixels[i];
+    float attacked[MOST_VALUES];
+    const float h = 0.02f;
+    for (int i = 0; i < values_of_image(t); i++) {
+        const float kept = pixels[i], mean = (float)t->mean[i % t->channels], std = (float)t->std[i % t->channels];
         pixels[i] = kept + h;
-        double above = loss_of(network, pixels, classes, label);
+        double above = loss_of(network, t, pixels, classes, label);
         pixels[i] = kept - h;
-        double below = loss_of(network, pixels, classes, label);
+        double below = loss_of(network, t, pixels, classes, label);
         pixels[i] = kept;
         double x = (double)kept * std + mean + (above > below ? epsilon : above < below ? -epsilon : 0);
         attacked[i] = ((float)(x < 0 ? 0 : x > 1 ? 1 : x) - mean) / std;
     }
-    memcpy(pixels, attacked, sizeof attacked);
+    memcpy(pixels, attacked, (size_t)values_of_image(t) * sizeof *pixels);
 }
 
 static void occlude_by_hand(const att_transform_options *t, int side, float *pixels)
 {
-    int first = (SIDE - side) / 2;
-    for (int y = first; y < first + side; y++)
-        for (int x = first; x < first + side; x++)
-            pixels[y * SIDE + x] = (float)((0 - t->mean[0]) / t->std[0]);
+    int top = (t->height - side) / 2, left = (t->width - side) / 2;
+    for (int y = top; y < top + side; y++)
+        for (int x = left; x < left + side; x++)
+            for (int c = 0; c < t->channels; c++)
+                pixels[(y * t->width + x) * t->channels + c] = (float)((0 - t->mean[c]) / t->std[c]);
 }
 
 static double changed_loss(fixture *f, int classes, const att_evaluate_options *options)
 {
     const int64_t count = att_dataset_count(f->eval);
+    const att_transform_options *t = &f->eval_transform;
     double sum = 0;
     att_network *network = network_of(f);
     for (int i = 0; i < count; i++) {
         att_image image = {0};
-        float pixels[SIDE * SIDE];
+        float pixels[MOST_VALUES];
         int label = att_dataset_label(f->eval, i);
-        assert_int_equal(att_dataset_read(f->eval, f->context, i, 1, &image), ATT_OK);
-        assert_int_equal(att_transform_image(f->context, &f->eval_transform, &image, 0, 0, 0, pixels), ATT_OK);
-        occlude_by_hand(&f->eval_transform, options->occlude, pixels);
+        assert_int_equal(att_dataset_read(f->eval, f->context, i, t->channels, &image), ATT_OK);
+        assert_int_equal(att_transform_image(f->context, t, &image, 0, 0, 0, pixels), ATT_OK);
+        occlude_by_hand(t, options->occlude, pixels);
         if (options->fgsm > 0)
-            attack_by_hand(network, &f->eval_transform, options->fgsm, classes, label, pixels);
-        sum += loss_of(network, pixels, classes, label);
+            attack_by_hand(network, t, options->fgsm, classes, label, pixels);
+        sum += loss_of(network, t, pixels, classes, label);
         att_image_free(f->context, &image);
     }
     att_network_close(&network);
     return sum / (double)count;
 }
 
-/* Occluded, attacked, both. A label smoothing of the training has no influence. */
+/* Takes images with different sides and channels, and a network for them. */
+static void take_colours(fixture *f)
+{
+    static const double mean[CHANNELS] = {0.5, 0.3, 0.4}, std[CHANNELS] = {0.25, 0.5, 0.35};
+    att_option_values options = tiny_options();
+    att_options_set_sides(&options, "img_size", SIDE, WIDE);
+    att_options_set(&options, "in_chans", CHANNELS);
+    f->train_transform = f->eval_transform = att_transform_options_defaults(SIDE, WIDE, CHANNELS);
+    memcpy(f->eval_transform.mean, mean, sizeof mean);
+    memcpy(f->eval_transform.std, std, sizeof std);
+    att_weights_destroy(&f->weights);
+    att_model_destroy(&f->model);
+    assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model), ATT_OK);
+    assert_int_equal(att_weights_create(att_model_graph(f->model), "cpu", &f->weights), ATT_OK);
+    assert_int_equal(att_weights_initialise(f->weights, 1), ATT_OK);
+}
+
+/* Occluded, attacked, both; grey and in colours. A label smoothing of the training has no influence. */
 static void images_are_occluded_and_attacked_by_definition(void **state)
 {
     fixture *f = *state;
     static const struct {
         int occlude;
         double fgsm;
-    } cases[] = {{0, 0}, {5, 0}, {0, 0.05}, {4, 0.2}};
+        bool colours;
+    } cases[] = {{0, 0, false}, {5, 0, false}, {0, 0.05, false}, {4, 0.2, false}, {5, 0, true}, {3, 0.4, true}};
     const att_option_values smoothing = smoothing_of(0.4);
     att_train_options training = small_training();
     training.lr = 5e-3;
-    assert_trains(f, &training);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         att_evaluate_options options = att_evaluate_options_defaults();
         att_evaluation found;
+        if (i == 0 || cases[i].colours != cases[i - 1].colours) {
+            if (cases[i].colours)
+                take_colours(f);
+            assert_trains(f, &training);
+        }
         options.occlude = cases[i].occlude;
         options.fgsm = cases[i].fgsm;
         options.task_options = &smoothing;
@@ -169,24 +201,40 @@ static void an_attack_on_a_subset_is_on_its_loss(void **state)
     assert_int_equal(found.judged, SUBSET);
 }
 
+static void assert_evaluation_refused(fixture *f, const att_evaluate_options *options, const char *part)
+{
+    att_evaluation found;
+    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, options, &found),
+                     ATT_ERR_ARGUMENT);
+    assert_message_has(f, part);
+}
+
 static void impossible_changes_are_refused(void **state)
 {
     fixture *f = *state;
-    att_evaluation found;
     att_evaluate_options options = att_evaluate_options_defaults();
     options.occlude = SIDE + 1;
-    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, &options, &found),
-                     ATT_ERR_ARGUMENT);
-    assert_message_has(f, "an occluded square of 9 pixels does not fit into 8 x 8");
+    assert_evaluation_refused(f, &options, "an occluded square of 9 pixels does not fit into 8 x 8");
+    f->eval_transform.height = WIDE;
+    assert_evaluation_refused(f, &options, "an occluded square of 9 pixels does not fit into 16 x 8");
+    f->eval_transform.height = SIDE;
+    f->eval_transform.width = WIDE;
+    assert_evaluation_refused(f, &options, "an occluded square of 9 pixels does not fit into 8 x 16");
+    f->eval_transform.width = SIDE;
+    options.occlude = -1;
+    assert_evaluation_refused(f, &options, "an occluded square of -1 pixels");
     options.occlude = 0;
     options.fgsm = NAN;
-    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, &options, &found),
-                     ATT_ERR_ARGUMENT);
+    assert_evaluation_refused(f, &options, "the epsilon of FGSM is nan, expected 0 to 1");
     options.fgsm = 0.1;
     options.unlabelled = true;
-    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, &options, &found),
-                     ATT_ERR_ARGUMENT);
-    assert_message_has(f, "FGSM needs labelled images");
+    assert_evaluation_refused(f, &options, "FGSM needs labelled images");
+    options.fgsm = 0;
+    options.subset = true;
+    assert_evaluation_refused(f, &options, "need images with classes");
+    options.unlabelled = false;
+    options.real_labels = "real.json";
+    assert_evaluation_refused(f, &options, "a subset of classes and real labels cannot be combined");
 }
 
 static void nan_is_never_right(void **state)

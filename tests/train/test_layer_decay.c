@@ -145,6 +145,23 @@ static void modules_belong_to_their_block(void **state)
     close_network(&net);
 }
 
+static void frozen_parameters_are_counted_without_buffers(void **state)
+{
+    fixture *f = *state;
+    att_train_options train = att_train_options_defaults();
+    const att_option_values options = att_options_none();
+    network net;
+    int frozen = 0;
+    train.layer_decay = 0.5;
+    train.layer_decay_no_opt_scale = 0.75;
+    open_network(f->context, "resnet20", &options, &train, &net);
+    for (int i = 0; i < att_weights_count(net.weights); i++)
+        frozen += net.rates[i].frozen && !att_weights_at(net.weights, i).buffer;
+    assert_int_equal(frozen, count_parameters(&net) - 2); /* all but weight and bias of the head */
+    assert_int_equal(net.applied.frozen, frozen);
+    close_network(&net);
+}
+
 static void without_a_decay_nothing_changes(void **state)
 {
     fixture *f = *state;
@@ -212,6 +229,9 @@ static void an_update_uses_the_factors(void **state)
     check_changes(scaled[0], whole[0], 0.125);
     check_changes(scaled[1], whole[1], 0.5);
     check_changes(scaled[2], whole[2], 1);
+    options.layer_decay_no_opt_scale = 0.125; /* a layer with this factor is not frozen */
+    train_once(f, &options, scaled);
+    check_changes(scaled[0], whole[0], 0.125);
     options.layer_decay_no_opt_scale = 0.2;
     train_once(f, &options, scaled);
     check_changes(scaled[0], whole[0], 0);
@@ -262,8 +282,11 @@ static void records_tell_the_factors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        fixture_test(every_factor_is_timms),           fixture_test(modules_belong_to_their_block),
-        fixture_test(without_a_decay_nothing_changes), fixture_test(an_update_uses_the_factors),
+        fixture_test(every_factor_is_timms),
+        fixture_test(modules_belong_to_their_block),
+        fixture_test(frozen_parameters_are_counted_without_buffers),
+        fixture_test(without_a_decay_nothing_changes),
+        fixture_test(an_update_uses_the_factors),
         fixture_test(records_tell_the_factors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

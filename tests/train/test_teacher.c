@@ -364,10 +364,13 @@ static void the_memory_limit_counts_the_teacher(void **state)
     fixture *f = *state;
     tutor t = residual_tutor(f, 3);
     const size_t weights = (size_t)att_graph_parameter_elements(att_model_graph(t.model)) * sizeof(float);
+    att_preprocess preprocess = att_model_preprocess(t.model);
+    preprocess.mean[0] = f->train_transform.mean[0];
+    preprocess.std[0] = f->train_transform.std[0];
+    att_model_set_preprocess(t.model, &preprocess);
     const size_t least = least_memory(f, &t.teacher);
     assert_true(least > least_memory(f, NULL) + weights);
-    att_preprocess preprocess = att_model_preprocess(t.model);
-    preprocess.mean[0] = 0.3; /* the teacher needs a copy of the images */
+    preprocess.mean[0] += 0.1; /* now it needs a copy of the images */
     att_model_set_preprocess(t.model, &preprocess);
     assert_true(least_memory(f, &t.teacher) >= least + (size_t)BATCH * SIDE * SIDE * sizeof(float));
     tutor_close(&t);
