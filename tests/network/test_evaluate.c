@@ -144,7 +144,7 @@ static void take_colours(fixture *f)
     assert_int_equal(att_weights_initialise(f->weights, 1), ATT_OK);
 }
 
-/* Occluded, attacked, both; grey and in colours. A label smoothing of the training has no influence. */
+/* Occluded, attacked, both; grey and in colours. The loss of the training has no influence. */
 static void images_are_occluded_and_attacked_by_definition(void **state)
 {
     fixture *f = *state;
@@ -153,7 +153,8 @@ static void images_are_occluded_and_attacked_by_definition(void **state)
         double fgsm;
         bool colours;
     } cases[] = {{0, 0, false}, {5, 0, false}, {0, 0.05, false}, {4, 0.2, false}, {5, 0, true}, {3, 0.4, true}};
-    const att_option_values smoothing = smoothing_of(0.4);
+    att_option_values trained = smoothing_of(0.4);
+    att_options_set(&trained, "bce_loss", 1);
     att_train_options training = small_training();
     training.lr = 5e-3;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -166,7 +167,7 @@ static void images_are_occluded_and_attacked_by_definition(void **state)
         }
         options.occlude = cases[i].occlude;
         options.fgsm = cases[i].fgsm;
-        options.task_options = &smoothing;
+        options.task_options = &trained;
         options.batch_size = 4;
         assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, &options, &found), ATT_OK);
         double expected = changed_loss(f, CLASSES, &options);

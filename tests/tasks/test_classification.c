@@ -245,12 +245,14 @@ static void binary_cross_entropy_is_an_option(void **state)
     (void)state;
     att_context *context;
     att_graph *graph;
-    for (int binary = 0; binary < 2; binary++) {
-        add_loss_with("bce_loss", 1, binary ? 0.2 : -1, &graph, &context, ATT_OK);
+    static const double thresholds[] = {-1, 0, 0.2};
+    for (int i = 0; i < 3; i++) {
+        add_loss_with("bce_loss", 1, thresholds[i], &graph, &context, ATT_OK);
         const att_node *node = &graph->nodes.items[graph->nodes.count - 1];
         assert_string_equal(node->op->name, "binary_cross_entropy");
         const att_binary_cross_entropy_attrs *attrs = node->attrs;
-        assert_int_equal(attrs->binary, binary);
+        assert_int_equal(attrs->binary, thresholds[i] >= 0);
+        assert_true(!attrs->binary || attrs->threshold == thresholds[i]);
         assert_true(attrs->smoothing == 0 && attrs->positive_weight == 1 && !attrs->sum);
         att_graph_destroy(&graph);
         att_context_destroy(&context);
@@ -342,6 +344,42 @@ static void only_whole_numbers_are_classes(void **state)
     assert_ptr_equal(att_task_classes(task, &batch), numbers);
     field.dtype = ATT_F32;
     assert_null(att_task_classes(task, &batch));
+}
+
+/* --- a teacher's answers ------------------------------------------------------------------------------------------ */
+
+/* Of equal logits the first class counts. */
+static void a_teachers_answer_is_its_first_class_or_its_logits(void **state)
+{
+    (void)state;
+    static const float logits[3][CLASSES] = {{1, 3, 2}, {-1, -2, 0.5f}, {4, 4, 1}};
+    static const int32_t first[] = {1, 2, 0};
+    const att_field field = {.name = "logits", .dtype = ATT_F32, .shape = att_shape_of(CLASSES)};
+    const void *rows = logits;
+    const att_batch answers = {.count = 3, .field_count = 1, .fields = &field, .data = &rows};
+    att_option_values soft = att_options_none(), none = att_options_none();
+    att_options_set_text(&soft, "distillation_type", "soft");
+    att_options_set_text(&none, "distillation_type", "none");
+    att_task_setup setup = {.classes = CLASSES, .taught = true};
+    att_task_settings settings;
+    assert_int_equal(att_task_configure(NULL, task, &setup, &settings), ATT_OK);
+    assert_string_equal(task->teacher_field(&settings).name, "teacher_class");
+    for (int i = 0; i < 3; i++) {
+        int32_t found = -1;
+        task->read_teacher(&settings, &answers, i, &found);
+        assert_int_equal(found, first[i]);
+    }
+    setup.options = &soft;
+    assert_int_equal(att_task_configure(NULL, task, &setup, &settings), ATT_OK);
+    assert_string_equal(task->teacher_field(&settings).name, "teacher_logits");
+    for (int i = 0; i < 3; i++) {
+        float found[CLASSES] = {0};
+        task->read_teacher(&settings, &answers, i, found);
+        assert_memory_equal(found, logits[i], sizeof found);
+    }
+    setup.options = &none;
+    assert_int_equal(att_task_configure(NULL, task, &setup, &settings), ATT_OK);
+    assert_null(task->teacher_field(&settings).name);
 }
 
 /* --- which answers are right ---------------------------------------------------------------------------------------
@@ -564,6 +602,7 @@ int main(void)
         cmocka_unit_test(ranking_orders_classes),
         cmocka_unit_test(ranking_keeps_the_best),
         cmocka_unit_test(only_whole_numbers_are_classes),
+        cmocka_unit_test(a_teachers_answer_is_its_first_class_or_its_logits),
         cmocka_unit_test(only_classes_that_compete_count),
         cmocka_unit_test(an_answer_is_right_if_it_is_in_the_set),
         scratch_test(tasks_are_found_by_name),
