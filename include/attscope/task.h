@@ -67,7 +67,9 @@ typedef struct att_task_setup {
  *
  * "classification" reads the output "logits" [classes]. Its target is "target": the class, I32, which stands for t = (1
  * - smoothing) onehot + smoothing / classes (option "smoothing", in [0, 1); default 0.1, as in timm). If images are
- * mixed, the target is t itself, [classes] of the graph's type. The loss is L = -sum t ln softmax(logits).
+ * mixed, the target is t itself, [classes] of the graph's type. The loss is L = -sum t ln softmax(logits). With the
+ * option "bce_loss" L is att_binary_cross_entropy() of the same t; "bce_sum", "bce_pos_weight" and "bce_target_thresh"
+ * (below 0: none) are its options sum, positive_weight and threshold, and ERR_ARGUMENT without "bce_loss".
  *
  * With `taught`, L becomes (1 - a) L + a D, where a is the option "distillation_alpha" (in [0, 1]; default 0.5) and D
  * follows from the option "distillation_type". With T = "distillation_tau" (default 1), the logits z and the teacher's
