@@ -82,30 +82,55 @@ ATT_API att_value att_slice_tokens(att_graph *graph, att_value x, int first, int
 ATT_API att_value att_token_mean(att_graph *graph, att_value x, int first);
 /* y [count, C]: factor x in every row; x [C] is a sample value. */
 ATT_API att_value att_repeat_tokens(att_graph *graph, att_value x, int count, double factor);
-/* Multi-head softmax attention: o_i = sum_j a_ij v_j, a_i = softmax_j(scale q_i . k_j), for each of H heads. The map a
- * is never stored. q [N, H d], k [M, G d], v [M, U e] with the heads in order; o [N, H e]. Keys may have fewer heads
- * than queries, G, and values U: H is a multiple of G and of U, and H / G neighbouring heads share keys (grouped
+/* Multi-head softmax attention: o_i = sum_j a_ij v_j, a_i = softmax_j(scale q_i . k_j + t_ij), for each of H heads. The
+ * map a is never stored. q [N, H d], k [M, G d], v [M, U e] with the heads in order; o [N, H e]. Keys may have fewer
+ * heads than queries, G, and values U: H is a multiple of G and of U, and H / G neighbouring heads share keys (grouped
  * queries; one value head shared by all). If several of them are the result of one linear layer, they are given as one
  * value: v ATT_NONE, k [M, G d + U e] holds k and v side by side; k ATT_NONE, q [N, (H + G) d] holds q and k; k and v
  * ATT_NONE, q [N, (H + G + U) d] holds q, k and v.
  *
  * If N = M, query i and key i are the same token. The tokens prefix..N-1 then form a grid of grid_h rows and grid_w
  * columns, row by row (0 x 0: no grid). The token in row y and column x has the position p = (y step_h, x step_w). Only
- * the expected distance uses the grid and its steps. (Vaswani et al. 2017; computed in tiles with a running maximum and
- * sum, Milakov and Gimelshein 2018; grouped queries: Ainslie et al. 2023) */
+ * the expected distance uses the steps.
+ *
+ * Windows (Liu et al., ICCV 2021): if window_h > 0, the grid is rolled up by shift_h and left by shift_w and divided
+ * into windows of window_h x window_w tokens, and a query attends to the tokens of its own window. Tokens that share a
+ * window only because the grid was rolled get t_ij - 100. Windows must divide the grid, shifts be less than the window,
+ * and there are no prefix tokens. causal: a query attends to keys 0..i only (N = M, no windows).
+ *
+ * The terms t_ij, all optional, need a grid. With windows, grid and places are those of the window. For tokens at (y,
+ * x) and (y', x') of an h x w grid, head m:
+ * - relative [S, H], shared: a number for each shift, relative[(y - y' + h - 1) (2w - 1) + x - x' + w - 1, m], S = (2h
+ * - 1) (2w - 1). With prefix tokens S may be greater by 3: the last three rows are for a prefix token as query, as key,
+ *   as both; without them prefix tokens have t = 0. The layout of relative_position_bias_table in Swin and BEiT. (Liu
+ *   et al., ICCV 2021; Bao et al., ICLR 2022)
+ * - rows [N, H h] and columns [N, H w], both or none, samples: numbers of a query i for each row and each column of
+ *   keys, rows[i, m h + y'] + columns[i, m w + x']; 0 for keys that are prefix tokens. No windows. A term that depends
+ *   on the query and, on each axis, on the shift. (Bello et al., ICCV 2019)
+ *
+ * (Vaswani et al. 2017; computed in tiles with a running maximum and sum, Milakov and Gimelshein 2018; grouped queries:
+ * Ainslie et al. 2023) */
+typedef struct att_attention_terms {
+    att_value relative, rows, columns; /* ATT_NONE: absent */
+} att_attention_terms;
+
 typedef struct att_attention_options {
     int heads;                  /* H */
     int key_heads, value_heads; /* G, U; 0: H */
     double scale;               /* 0: 1 / sqrt(d) */
     int prefix, grid_h, grid_w;
     double step_h, step_w; /* distances between rows and between columns: height and width of a patch; 0: 1 */
+    int window_h, window_w, shift_h, shift_w; /* 0: no windows */
+    bool causal;
+    const att_attention_terms *terms; /* NULL: none */
 } att_attention_options;
 ATT_API att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v,
                                 const att_attention_options *options);
 
 /* Add probes to the attention nodes whose scope matches `pattern` ('*' and '?' allowed: "blocks.*.attn"):
  * "<scope>.stats" [H, N, ATT_ATTENTION_STATS], "<scope>.map" [H, N, M] or "<scope>.summary" [H, ATT_ATTENTION_SUMMARY],
- * in the graph's type. A probe that exists already is not added again. Errors: ERR_NOT_FOUND if no node matches.
+ * in the graph's type. With windows a map is [H, N, window_h window_w]: the keys of the query's window, row by row. A
+ * probe that exists already is not added again. Errors: ERR_NOT_FOUND if no node matches.
  * Statistics of a query i with the row a = a_i of the map, in this order: entropy -sum a ln a (nats); sum a^2; sum a^3;
  * expected distance sum_{j != i} a_j |p_i - p_j| over the tokens of the grid, in the unit of step_h and step_w (0 if
  * the query is a prefix token); sum of a over the prefix tokens; a_ii (0 if N differs from M); the largest a_j; the

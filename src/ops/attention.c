@@ -14,7 +14,9 @@
 _Static_assert((int)ATT_ATTENTION_STATS == (int)ATT_STAT_COUNT, "the public count is that of the columns");
 
 enum { OUT, LSE, STATS, MAP };
-enum { GRAD_DO, GRAD_O, GRAD_LSE, GRAD_Q, GRAD_IN_COUNT = GRAD_Q + ATT_ATTENTION_OPERANDS };
+enum { GRAD_DO, GRAD_O, GRAD_LSE, GRAD_Q, GRAD_PLAIN = GRAD_Q + ATT_ATTENTION_OPERANDS };
+enum { RELATIVE = ATT_ATTENTION_RELATIVE, ROWS = ATT_ATTENTION_ROWS, COLUMNS = ATT_ATTENTION_COLUMNS };
+enum { GRAD_IN_COUNT = GRAD_Q + ATT_ATTENTION_INPUTS };
 
 /* Width of a head of q; 0 if the columns do not divide. in: q, k, v. */
 static int64_t width_of(const att_graph *graph, const att_value *in, const att_attention_attrs *attrs)
@@ -26,10 +28,18 @@ static int64_t width_of(const att_graph *graph, const att_value *in, const att_a
     return shape.rank == 2 && heads > 0 ? shape.dims[1] / heads : 0;
 }
 
+/* A node without terms has no inputs for them. */
+static int inputs_of(const att_value in[ATT_ATTENTION_INPUTS])
+{
+    bool plain = in[RELATIVE] == ATT_NONE && in[ROWS] == ATT_NONE && in[COLUMNS] == ATT_NONE;
+    return plain ? ATT_ATTENTION_OPERANDS : ATT_ATTENTION_INPUTS;
+}
+
 att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v, const att_attention_options *options)
 {
     att_attention_attrs attrs = {0}; /* no heads, which the shape rule refuses */
-    att_value in[ATT_ATTENTION_OPERANDS] = {q, k, v};
+    att_value in[ATT_ATTENTION_INPUTS] = {q, k, v};
+    const att_attention_terms *terms = options ? options->terms : NULL;
     if (options) {
         attrs = (att_attention_attrs){
             .heads = options->heads,
@@ -38,6 +48,11 @@ att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v,
             .prefix = options->prefix,
             .grid_h = options->grid_h,
             .grid_w = options->grid_w,
+            .window_h = options->window_h,
+            .window_w = options->window_w,
+            .shift_h = options->shift_h,
+            .shift_w = options->shift_w,
+            .causal = options->causal,
             .step_h = options->step_h == 0 ? 1 : options->step_h,
             .step_w = options->step_w == 0 ? 1 : options->step_w,
             .scale = options->scale,
@@ -46,7 +61,22 @@ att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v,
         if (attrs.scale == 0 && width > 0)
             attrs.scale = 1 / sqrt((double)width);
     }
-    return att_emit(graph, "attention", &attrs, in, ATT_ATTENTION_OPERANDS, NULL);
+    in[RELATIVE] = terms ? terms->relative : ATT_NONE;
+    in[ROWS] = terms ? terms->rows : ATT_NONE;
+    in[COLUMNS] = terms ? terms->columns : ATT_NONE;
+    return att_emit(graph, "attention", &attrs, in, inputs_of(in), NULL);
+}
+
+att_attention_token att_attention_token_at(const att_attention_attrs *attrs, int64_t window, int64_t i)
+{
+    if (!attrs->window_h)
+        return (att_attention_token){.index = i};
+    int64_t across = attrs->grid_w / attrs->window_w;
+    int64_t y = window / across * attrs->window_h + i / attrs->window_w + attrs->shift_h;
+    int64_t x = window % across * attrs->window_w + i % attrs->window_w + attrs->shift_w;
+    bool below = y >= attrs->grid_h, right = x >= attrs->grid_w; /* rolled over the edge */
+    return (att_attention_token){.index = (y % attrs->grid_h) * attrs->grid_w + x % attrs->grid_w,
+                                 .region = 2 * below + right};
 }
 
 /* Sets the inputs and heads of the operands. */
@@ -134,6 +164,83 @@ static att_status check_operands(const att_infer *infer, const char *op, int fir
     return ATT_OK;
 }
 
+/* A node has either no inputs for terms or all three, of which some may be absent. */
+static att_status check_count(const att_infer *infer, const char *op, int first)
+{
+    return att_rule_count(
+        infer, op,
+        first + (infer->in_count == first + ATT_ATTENTION_OPERANDS ? ATT_ATTENTION_OPERANDS : ATT_ATTENTION_INPUTS));
+}
+
+/* Whether the number of rows of the table `relative` fits the grid of the terms. */
+static bool fits_shifts(const att_attention_attrs *attrs, int64_t rows)
+{
+    int64_t shifts = (2 * att_attention_height(attrs) - 1) * (2 * att_attention_width(attrs) - 1);
+    return rows == shifts || (attrs->prefix > 0 && rows == shifts + ATT_ATTENTION_PREFIX_SHIFTS);
+}
+
+static att_status check_relative(const att_infer *infer, const char *op, int i)
+{
+    const att_attention_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_require_rank(infer, op, i, "relative", ATT_SHARED, 2));
+    const int64_t *dims = infer->in[i].shape.dims;
+    if (dims[1] == attrs->heads && fits_shifts(attrs, dims[0]))
+        return ATT_OK;
+    return att_fail(infer->context, ATT_ERR_MISMATCH,
+                    "%s: relative %s does not fit %d heads and a %s of %lld x %lld, which has (2 x %lld - 1) x (2 x "
+                    "%lld - 1) shifts%s",
+                    op, ATT_SHOWN(&infer->in[i]), attrs->heads, attrs->window_h ? "window" : "grid",
+                    (long long)att_attention_height(attrs), (long long)att_attention_width(attrs),
+                    (long long)att_attention_height(attrs), (long long)att_attention_width(attrs),
+                    attrs->prefix > 0 ? ", and 3 numbers for prefix tokens" : "");
+}
+
+/* Checks the terms, which follow input q at `first`; operands and grid have been checked. */
+static att_status check_terms(const att_infer *infer, const char *op, int first, int64_t queries)
+{
+    const att_attention_attrs *attrs = infer->attrs;
+    const att_desc *in = infer->in + first;
+    if (infer->in_count <= first + ATT_ATTENTION_OPERANDS)
+        return ATT_OK;
+    bool relative = att_desc_present(&in[RELATIVE]), rows = att_desc_present(&in[ROWS]);
+    if (rows != att_desc_present(&in[COLUMNS]))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: rows and columns must be given both or not at all", op);
+    if ((relative || rows) && attrs->grid_w == 0)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: terms need a grid", op);
+    if (rows && attrs->window_h)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: rows and columns cannot be given with windows", op);
+    if (relative)
+        ATT_TRY(check_relative(infer, op, first + RELATIVE));
+    if (!rows)
+        return ATT_OK;
+    int64_t heads = attrs->heads;
+    ATT_TRY(att_rule_require_shape(infer, op, first + ROWS, "rows", ATT_SAMPLE,
+                                   att_shape_of(queries, heads * attrs->grid_h)));
+    return att_rule_require_shape(infer, op, first + COLUMNS, "columns", ATT_SAMPLE,
+                                  att_shape_of(queries, heads * attrs->grid_w));
+}
+
+static att_status check_windows(const att_infer *infer)
+{
+    const att_attention_attrs *attrs = infer->attrs;
+    if (attrs->window_h == 0 && attrs->window_w == 0 && attrs->shift_h == 0 && attrs->shift_w == 0)
+        return ATT_OK;
+    if (attrs->prefix > 0 || attrs->causal || attrs->grid_w == 0)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT,
+                        "attention: windows need a grid without prefix tokens and causality");
+    if (attrs->window_h < 1 || attrs->window_w < 1 || attrs->grid_h % attrs->window_h ||
+        attrs->grid_w % attrs->window_w)
+        return att_fail(infer->context, ATT_ERR_MISMATCH,
+                        "attention: windows of %d x %d do not divide a grid of %d x %d", attrs->window_h,
+                        attrs->window_w, attrs->grid_h, attrs->grid_w);
+    if (attrs->shift_h < 0 || attrs->shift_w < 0 || attrs->shift_h >= attrs->window_h ||
+        attrs->shift_w >= attrs->window_w)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT,
+                        "attention: a shift of %d and %d, must be at least 0 and below the window, %d x %d",
+                        attrs->shift_h, attrs->shift_w, attrs->window_h, attrs->window_w);
+    return ATT_OK;
+}
+
 /* Keeps sums of distances within the range of f32. */
 static const double MOST_STEP = 1e9;
 
@@ -145,6 +252,10 @@ static att_status check_grid(const att_infer *infer, int64_t queries, int64_t to
     if (attrs->prefix < 0 || attrs->prefix > tokens)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "attention: %d prefix tokens, but only %lld tokens",
                         attrs->prefix, (long long)tokens);
+    if (attrs->causal && queries != tokens)
+        return att_fail(infer->context, ATT_ERR_MISMATCH,
+                        "attention: causality needs as many queries as keys, not %lld and %lld", (long long)queries,
+                        (long long)tokens);
     if (attrs->grid_h == 0 && attrs->grid_w == 0)
         return ATT_OK;
     if (queries != tokens)
@@ -165,33 +276,43 @@ static att_status check_grid(const att_infer *infer, int64_t queries, int64_t to
 static att_status attention_infer(att_infer *infer)
 {
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
-    ATT_TRY(att_rule_count(infer, "attention", ATT_ATTENTION_OPERANDS));
+    ATT_TRY(check_count(infer, "attention", 0));
     ATT_TRY(check_operands(infer, "attention", 0, operand));
     int64_t queries = operand[ATT_ATTENTION_Q].tokens, keys = operand[ATT_ATTENTION_K].tokens;
     int64_t heads = operand[ATT_ATTENTION_Q].heads;
     ATT_TRY(check_grid(infer, queries, keys));
+    ATT_TRY(check_windows(infer));
+    ATT_TRY(check_terms(infer, "attention", 0, queries));
     att_dtype dtype = infer->in[0].dtype;
-    if (att_shape_count(att_shape_of(heads, queries, keys)) < 0)
+    int64_t seen = keys / att_attention_windows(infer->attrs);
+    if (att_shape_count(att_shape_of(heads, queries, seen)) < 0)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "attention: %lld tokens are too many", (long long)keys);
     att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(queries, heads * operand[ATT_ATTENTION_V].width));
     att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries));
     att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries, ATT_STAT_COUNT));
-    att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries, keys));
+    att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries, seen));
     return ATT_OK;
 }
 
-/* Output i of the gradient is that of the i-th present input. */
+/* Output i of the gradient is that of the i-th present input; that of `relative` is one of a sample. */
 static void attention_backward(att_backward *backward)
 {
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, OUT), att_backward_out(backward, OUT),
                                    att_backward_out(backward, LSE)},
-              out[ATT_ATTENTION_OPERANDS];
-    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
-        in[GRAD_Q + o] = att_backward_in(backward, o);
-    att_emit(att_backward_graph(backward), "attention_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
-    for (int o = 0, present = 0; o < ATT_ATTENTION_OPERANDS; o++)
-        if (in[GRAD_Q + o] != ATT_NONE)
-            att_backward_add_gradient(backward, o, out[present++]);
+              out[ATT_ATTENTION_INPUTS];
+    for (int i = 0; i < ATT_ATTENTION_INPUTS; i++)
+        in[GRAD_Q + i] = att_backward_in(backward, i);
+    int inputs = inputs_of(in + GRAD_Q);
+    att_emit(att_backward_graph(backward), "attention_grad", att_backward_attrs(backward), in, GRAD_Q + inputs, out);
+    for (int i = 0, present = 0; i < inputs; i++) {
+        if (in[GRAD_Q + i] == ATT_NONE)
+            continue;
+        if (i == RELATIVE && att_backward_needs_gradient(backward, i))
+            att_rule_add_sum(backward, i, out[present], 2);
+        else if (i != RELATIVE)
+            att_backward_add_gradient(backward, i, out[present]);
+        present++;
+    }
 }
 
 /* `of_keys` products of N x M x d and `of_values` of N x M x e per head, and about 10 operations per score. */
@@ -200,7 +321,8 @@ static void cost_of(const att_desc *in, const att_attention_attrs *attrs, int of
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
     if (!att_attention_divide(in, attrs, operand))
         return; /* refused by the shape rule */
-    double scores = (double)operand[ATT_ATTENTION_Q].tokens * (double)operand[ATT_ATTENTION_K].tokens * attrs->heads;
+    double keys = (double)operand[ATT_ATTENTION_K].tokens / (double)att_attention_windows(attrs);
+    double scores = (double)operand[ATT_ATTENTION_Q].tokens * keys * attrs->heads;
     cost->macs =
         scores * (double)(of_keys * operand[ATT_ATTENTION_Q].width + of_values * operand[ATT_ATTENTION_V].width);
     cost->flops = 2 * cost->macs + 10 * scores;
@@ -219,10 +341,14 @@ static void attention_cost(const att_desc *in, const att_desc *out, const void *
 #define GROUPED(h, kh, vh, scale_, prefix_)                                                              \
     ATT_CASE_ATTRS(attention, .heads = (h), .key_heads = (kh), .value_heads = (vh), .prefix = (prefix_), \
                    .scale = (scale_))
+#define GRID(h, prefix_, gh, gw, ...)                                                                      \
+    ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(h), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), \
+                   .scale = 0.5, .step_h = 1, .step_w = 1, __VA_ARGS__)
 #define PACKED(...)                                                    \
     {                                                                  \
         ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_ABSENT, ATT_CASE_ABSENT \
     }
+#define PACKED_TERMS(...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_ABSENT, ATT_CASE_ABSENT
 static const att_op_case attention_cases[] = {
     {.name = "odd", HEADS(2, 0.6, 1, 2, 2), .in = PACKED(5, 18), .in_count = ATT_ATTENTION_OPERANDS, .gradient = true},
     {.name = "one_token", HEADS(1, 0.4, 0, 1, 1), .in = PACKED(1, 21), .in_count = ATT_ATTENTION_OPERANDS},
@@ -268,6 +394,66 @@ static const att_op_case attention_cases[] = {
      GROUPED(4, 1, 2, 0.35, 0),
      .in = {ATT_CASE_SAMPLE(5, 16), ATT_CASE_SAMPLE(1101, 4), ATT_CASE_SAMPLE(1101, 6)},
      .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "relative",
+     GRID(2, 0, 2, 3, ),
+     .in = {PACKED_TERMS(6, 18), ATT_CASE_SHARED(15, 2), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_INPUTS,
+     .gradient = true},
+    {.name = "relative_prefixes",
+     GRID(2, 2, 3, 2, ),
+     .in = {PACKED_TERMS(8, 18), ATT_CASE_SHARED(18, 2), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_INPUTS,
+     .gradient = true},
+    {.name = "relative_no_prefixes",
+     GRID(1, 1, 5, 19, ),
+     .in = {PACKED_TERMS(96, 21), ATT_CASE_SHARED(333, 1), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_INPUTS},
+    {.name = "relative_grouped",
+     ATT_CASE_ATTRS(attention, .heads = 4, .key_heads = 2, .value_heads = 1, .grid_h = 3, .grid_w = 4, .scale = 0.5,
+                    .step_h = 1, .step_w = 1),
+     .in = {ATT_CASE_SAMPLE(12, 12), ATT_CASE_SAMPLE(12, 13), ATT_CASE_ABSENT, ATT_CASE_SHARED(35, 4), ATT_CASE_ABSENT,
+            ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_INPUTS,
+     .gradient = true},
+    {.name = "rows_and_columns",
+     GRID(2, 1, 2, 3, ),
+     .in = {PACKED_TERMS(7, 18), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(7, 4), ATT_CASE_SAMPLE(7, 6)},
+     .in_count = ATT_ATTENTION_INPUTS,
+     .gradient = true},
+    {.name = "all_terms",
+     GRID(2, 0, 3, 2, ),
+     .in = {PACKED_TERMS(6, 18), ATT_CASE_SHARED(15, 2), ATT_CASE_SAMPLE(6, 6), ATT_CASE_SAMPLE(6, 4)},
+     .in_count = ATT_ATTENTION_INPUTS,
+     .gradient = true},
+    {.name = "terms_of_many_tokens",
+     GRID(1, 2, 61, 17, ),
+     .in = {PACKED_TERMS(1039, 12), ATT_CASE_SHARED(3996, 1), ATT_CASE_SAMPLE(1039, 61), ATT_CASE_SAMPLE(1039, 17)},
+     .in_count = ATT_ATTENTION_INPUTS},
+    {.name = "windows",
+     GRID(2, 0, 4, 6, .window_h = 2, .window_w = 3),
+     .in = PACKED(24, 18),
+     .in_count = ATT_ATTENTION_OPERANDS,
+     .gradient = true},
+    {.name = "shifted_windows",
+     GRID(2, 0, 4, 6, .window_h = 2, .window_w = 3, .shift_h = 1, .shift_w = 1),
+     .in = {PACKED_TERMS(24, 18), ATT_CASE_SHARED(15, 2), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_INPUTS,
+     .gradient = true},
+    {.name = "grouped_windows",
+     ATT_CASE_ATTRS(attention, .heads = 4, .key_heads = 2, .value_heads = 1, .grid_h = 6, .grid_w = 10, .scale = 0.5,
+                    .step_h = 4, .step_w = 2, .window_h = 3, .window_w = 5, .shift_h = 2, .shift_w = 1),
+     .in = {ATT_CASE_SAMPLE(60, 12), ATT_CASE_SAMPLE(60, 13), ATT_CASE_ABSENT, ATT_CASE_SHARED(45, 4), ATT_CASE_ABSENT,
+            ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_INPUTS},
+    {.name = "causal",
+     ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(2), .scale = 0.5, .causal = 1),
+     .in = PACKED(6, 18),
+     .in_count = ATT_ATTENTION_OPERANDS,
+     .gradient = true},
+    {.name = "causal_many_tokens",
+     ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(1), .scale = 0.5, .causal = 1),
+     .in = PACKED(1035, 12),
+     .in_count = ATT_ATTENTION_OPERANDS},
     {.name = "sharp",
      HEADS(2, 0.5, 1, 4, 4),
      .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 20, 0, 17, 24), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
@@ -288,12 +474,28 @@ static const att_op_case attention_cases[] = {
      .in = PACKED(197, 1152),
      .in_count = ATT_ATTENTION_OPERANDS,
      .bench = true},
+    {.name = "small_relative",
+     HEADS(6, 0.125, 1, 14, 14),
+     .in = {PACKED_TERMS(197, 1152), ATT_CASE_SHARED(732, 6), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_INPUTS,
+     .bench = true},
+    {.name = "small_rows_and_columns",
+     HEADS(6, 0.125, 1, 14, 14),
+     .in = {PACKED_TERMS(197, 1152), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(197, 84), ATT_CASE_SAMPLE(197, 84)},
+     .in_count = ATT_ATTENTION_INPUTS,
+     .bench = true},
+    {.name = "swin_tiny",
+     ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(6), .grid_h = 28, .grid_w = 28, .scale = 0.177, .step_h = 1,
+                    .step_w = 1, .window_h = 7, .window_w = 7, .shift_h = 3, .shift_w = 3),
+     .in = {PACKED_TERMS(784, 576), ATT_CASE_SHARED(169, 6), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_INPUTS,
+     .bench = true},
 };
 
 const att_op att_op_attention = {
     .name = "attention",
     .attrs_size = sizeof(att_attention_attrs),
-    .help = "o_i = sum_j a_ij v_j, a_i = softmax_j(scale q_i . k_j), per head",
+    .help = "o_i = sum_j a_ij v_j, a_i = softmax_j(scale q_i . k_j + t_ij), per head",
     .autocast_in = 1u << ATT_ATTENTION_Q | 1u << ATT_ATTENTION_K | 1u << ATT_ATTENTION_V,
     .autocast_out = 1,
     .infer = attention_infer,
@@ -306,7 +508,7 @@ static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "attention_grad";
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
-    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
+    ATT_TRY(check_count(infer, op, GRAD_Q));
     ATT_TRY(att_rule_require(infer, op, GRAD_DO, "do", ATT_SAMPLE));
     ATT_TRY(att_rule_require_like(infer, op, GRAD_O, "o", ATT_SAMPLE, GRAD_DO));
     ATT_TRY(att_rule_require(infer, op, GRAD_LSE, "lse", ATT_SAMPLE));
@@ -317,7 +519,8 @@ static att_status grad_infer(att_infer *infer)
         !att_shape_equal(in[GRAD_LSE].shape, att_shape_of(heads, queries)))
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: do %s and lse %s do not fit q %s with %lld heads", op,
                         ATT_SHOWN(&in[GRAD_DO]), ATT_SHOWN(&in[GRAD_LSE]), ATT_SHOWN(&in[GRAD_Q]), (long long)heads);
-    for (int i = GRAD_Q; i < GRAD_IN_COUNT; i++)
+    ATT_TRY(check_terms(infer, op, GRAD_Q, queries));
+    for (int i = GRAD_Q; i < infer->in_count; i++)
         if (att_desc_present(&in[i]))
             att_rule_out(infer, in[i].dtype, ATT_SAMPLE, in[i].shape);
     return ATT_OK;
@@ -335,39 +538,83 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
     ATT_CASE_SAMPLE(n, (h) * (e)), ATT_CASE_SAMPLE(n, (h) * (e)), ATT_CASE_DRAWN(ATT_SAMPLE, 0.3, lse, h, n)
 #define GRAD_IN(n, h, d, lse) GRAD_OF(n, h, d, lse), ATT_CASE_SAMPLE(n, 3 * (h) * (d)), ATT_CASE_ABSENT, ATT_CASE_ABSENT
 static const att_op_case grad_cases[] = {
-    {.name = "odd", HEADS(2, 0.6, 1, 2, 2), .in = {GRAD_IN(5, 2, 3, 2)}, .in_count = GRAD_IN_COUNT},
-    {.name = "one_token", HEADS(1, 0.4, 0, 1, 1), .in = {GRAD_IN(1, 1, 7, 0)}, .in_count = GRAD_IN_COUNT},
-    {.name = "two_prefixes", HEADS(3, 0.5, 2, 3, 5), .in = {GRAD_IN(17, 3, 5, 3)}, .in_count = GRAD_IN_COUNT},
+    {.name = "odd", HEADS(2, 0.6, 1, 2, 2), .in = {GRAD_IN(5, 2, 3, 2)}, .in_count = GRAD_PLAIN},
+    {.name = "one_token", HEADS(1, 0.4, 0, 1, 1), .in = {GRAD_IN(1, 1, 7, 0)}, .in_count = GRAD_PLAIN},
+    {.name = "two_prefixes", HEADS(3, 0.5, 2, 3, 5), .in = {GRAD_IN(17, 3, 5, 3)}, .in_count = GRAD_PLAIN},
     {.name = "cross",
      GROUPED(2, 2, 2, 0.5, 0),
      .in = {GRAD_OF(5, 2, 5, 2), ATT_CASE_SAMPLE(5, 6), ATT_CASE_SAMPLE(7, 6), ATT_CASE_SAMPLE(7, 10)},
-     .in_count = GRAD_IN_COUNT},
+     .in_count = GRAD_PLAIN},
     {.name = "grouped",
      GROUPED(4, 2, 2, 0.6, 0),
      .in = {GRAD_OF(5, 4, 3, 2), ATT_CASE_SAMPLE(5, 24), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
-     .in_count = GRAD_IN_COUNT},
+     .in_count = GRAD_PLAIN},
     {.name = "shared_values",
      GROUPED(4, 2, 1, 0.6, 0),
      .in = {GRAD_OF(6, 4, 7, 2), ATT_CASE_SAMPLE(6, 12), ATT_CASE_SAMPLE(6, 13), ATT_CASE_ABSENT},
-     .in_count = GRAD_IN_COUNT},
+     .in_count = GRAD_PLAIN},
     {.name = "shared_keys",
      GROUPED(6, 2, 3, 0.5, 0),
      .in = {GRAD_OF(70, 6, 2, 4), ATT_CASE_SAMPLE(70, 24), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(70, 6)},
-     .in_count = GRAD_IN_COUNT},
+     .in_count = GRAD_PLAIN},
     {.name = "many_grouped_keys",
      GROUPED(4, 1, 2, 0.35, 0),
      .in = {GRAD_OF(5, 4, 3, 7), ATT_CASE_SAMPLE(5, 16), ATT_CASE_SAMPLE(1101, 4), ATT_CASE_SAMPLE(1101, 6)},
+     .in_count = GRAD_PLAIN},
+    {.name = "relative_prefixes",
+     GRID(2, 2, 3, 2, ),
+     .in = {GRAD_IN(8, 2, 3, 2), ATT_CASE_SHARED(18, 2), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
      .in_count = GRAD_IN_COUNT},
-    {.name = "many_tokens", HEADS(1, 0.35, 1, 20, 30), .in = {GRAD_IN(601, 1, 8, 6.5)}, .in_count = GRAD_IN_COUNT},
-    {.name = "demo", HEADS(4, 0.25, 1, 7, 7), .in = {GRAD_IN(50, 4, 16, 4)}, .in_count = GRAD_IN_COUNT, .bench = true},
+    {.name = "relative_grouped",
+     ATT_CASE_ATTRS(attention, .heads = 4, .key_heads = 2, .value_heads = 1, .grid_h = 3, .grid_w = 4, .scale = 0.5,
+                    .step_h = 1, .step_w = 1),
+     .in = {GRAD_OF(12, 4, 7, 2), ATT_CASE_SAMPLE(12, 12), ATT_CASE_SAMPLE(12, 13), ATT_CASE_ABSENT,
+            ATT_CASE_SHARED(35, 4), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "terms_of_many_tokens",
+     GRID(1, 2, 31, 17, ),
+     .in = {GRAD_IN(529, 1, 4, 6), ATT_CASE_SHARED(2016, 1), ATT_CASE_SAMPLE(529, 31), ATT_CASE_SAMPLE(529, 17)},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "shifted_windows",
+     GRID(2, 0, 4, 6, .window_h = 2, .window_w = 3, .shift_h = 1, .shift_w = 1),
+     .in = {GRAD_IN(24, 2, 3, 2), ATT_CASE_SHARED(15, 2), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "grouped_windows",
+     ATT_CASE_ATTRS(attention, .heads = 4, .key_heads = 2, .value_heads = 1, .grid_h = 6, .grid_w = 10, .scale = 0.5,
+                    .step_h = 4, .step_w = 2, .window_h = 3, .window_w = 5, .shift_h = 2, .shift_w = 1),
+     .in = {GRAD_OF(60, 4, 7, 2), ATT_CASE_SAMPLE(60, 12), ATT_CASE_SAMPLE(60, 13), ATT_CASE_ABSENT,
+            ATT_CASE_SHARED(45, 4), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "causal_many_tokens",
+     ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(1), .scale = 0.5, .causal = 1),
+     .in = {GRAD_IN(530, 1, 4, 6)},
+     .in_count = GRAD_PLAIN},
+    {.name = "many_tokens", HEADS(1, 0.35, 1, 20, 30), .in = {GRAD_IN(601, 1, 8, 6.5)}, .in_count = GRAD_PLAIN},
+    {.name = "demo", HEADS(4, 0.25, 1, 7, 7), .in = {GRAD_IN(50, 4, 16, 4)}, .in_count = GRAD_PLAIN, .bench = true},
     {.name = "tiny",
      HEADS(3, 0.125, 1, 14, 14),
      .in = {GRAD_IN(197, 3, 64, 5.5)},
-     .in_count = GRAD_IN_COUNT,
+     .in_count = GRAD_PLAIN,
      .bench = true},
     {.name = "small",
      HEADS(6, 0.125, 1, 14, 14),
      .in = {GRAD_IN(197, 6, 64, 5.5)},
+     .in_count = GRAD_PLAIN,
+     .bench = true},
+    {.name = "small_relative",
+     HEADS(6, 0.125, 1, 14, 14),
+     .in = {GRAD_IN(197, 6, 64, 5.5), ATT_CASE_SHARED(732, 6), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = GRAD_IN_COUNT,
+     .bench = true},
+    {.name = "small_rows_and_columns",
+     HEADS(6, 0.125, 1, 14, 14),
+     .in = {GRAD_IN(197, 6, 64, 5.5), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(197, 84), ATT_CASE_SAMPLE(197, 84)},
+     .in_count = GRAD_IN_COUNT,
+     .bench = true},
+    {.name = "swin_tiny",
+     ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(6), .grid_h = 28, .grid_w = 28, .scale = 0.177, .step_h = 1,
+                    .step_w = 1, .window_h = 7, .window_w = 7, .shift_h = 3, .shift_w = 3),
+     .in = {GRAD_IN(784, 6, 32, 4), ATT_CASE_SHARED(169, 6), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
      .in_count = GRAD_IN_COUNT,
      .bench = true},
 };
@@ -377,7 +624,7 @@ const att_op att_op_attention_grad = {
     .attrs_size = sizeof(att_attention_attrs),
     .help =
         "dv_j = sum_i a_ij do_i; ds_ij = a_ij (do_i . v_j - do_i . o_i); dq_i = scale sum_j ds_ij k_j; "
-        "dk_j = scale sum_i ds_ij q_i; a_ij = exp(scale q_i . k_j - lse_i)",
+        "dk_j = scale sum_i ds_ij q_i; a_ij = exp(scale q_i . k_j + t_ij - lse_i); dt_ij = ds_ij",
     .autocast_in = 1u << GRAD_DO | 1u << GRAD_O | 7u << GRAD_Q,
     .autocast_out = 7,
     .infer = grad_infer,

@@ -12,7 +12,8 @@ typedef enum att_attention_stat {
     ATT_STAT_ENTROPY,  /* -sum_j a_j ln a_j, nats */
     ATT_STAT_SUM2,     /* sum_j a_j^2 */
     ATT_STAT_SUM3,     /* sum_j a_j^3 */
-    ATT_STAT_DISTANCE, /* sum over spatial j != i of a_j ||p_i - p_j||; 0 for prefix queries */
+    ATT_STAT_DISTANCE, /* sum over spatial j != i of a_j ||p_i - p_j||, with places in the window if there are windows;
+                          0 for prefix queries */
     ATT_STAT_PREFIX,   /* sum over prefix tokens (class token, registers) of a_j */
     ATT_STAT_SELF,     /* a_i */
     ATT_STAT_MAX,      /* max_j a_j */
@@ -25,6 +26,8 @@ typedef enum att_attention_stat {
 typedef struct att_attention_attrs {
     int32_t heads, key_heads, value_heads; /* the last two divide heads: h / (heads / key_heads) is the key head of h */
     int32_t prefix, grid_h, grid_w;
+    int32_t window_h, window_w, shift_h, shift_w; /* 0: no windows */
+    int64_t causal;                               /* a bool; as wide as the numbers after it, without padding bytes */
     double step_h, step_w;
     double scale; /* factor of q . k, usually 1/sqrt(d) */
 } att_attention_attrs;
@@ -35,6 +38,14 @@ typedef struct att_attention_attrs {
 /* The queries, keys and values of an attention, which its inputs q, k and v hold. An absent k or v lies in the rows of
  * the input before it, to the right: q alone holds q, k and v side by side. */
 enum { ATT_ATTENTION_Q, ATT_ATTENTION_K, ATT_ATTENTION_V, ATT_ATTENTION_OPERANDS };
+
+/* The terms of the scores are three more inputs, which a node without terms lacks. */
+enum {
+    ATT_ATTENTION_RELATIVE = ATT_ATTENTION_OPERANDS,
+    ATT_ATTENTION_ROWS,
+    ATT_ATTENTION_COLUMNS,
+    ATT_ATTENTION_INPUTS
+};
 
 typedef struct att_attention_operand {
     int64_t input;          /* which of the inputs q, k, v holds it */
@@ -47,5 +58,36 @@ typedef struct att_attention_operand {
  * no meaning. */
 ATT_FOR_LAB bool att_attention_divide(const att_desc in[ATT_ATTENTION_OPERANDS], const att_attention_attrs *attrs,
                                       att_attention_operand operand[ATT_ATTENTION_OPERANDS]);
+
+enum { ATT_ATTENTION_PREFIX_SHIFTS = 3 }; /* of a prefix token as query, as key, as both: the last rows of `relative` */
+
+/* Windows are numbered row by row. Without windows all tokens are window 0. */
+static inline int64_t att_attention_windows(const att_attention_attrs *attrs)
+{
+    return attrs->window_h ? (int64_t)(attrs->grid_h / attrs->window_h) * (attrs->grid_w / attrs->window_w) : 1;
+}
+
+/* The grid on which scores with terms, and distances, have their places: the window, else the whole grid. */
+static inline int64_t att_attention_height(const att_attention_attrs *attrs)
+{
+    return attrs->window_h ? attrs->window_h : attrs->grid_h;
+}
+
+static inline int64_t att_attention_width(const att_attention_attrs *attrs)
+{
+    return attrs->window_h ? attrs->window_w : attrs->grid_w;
+}
+
+/* A token of a window. */
+typedef struct att_attention_token {
+    int64_t index;  /* of the token in the sample */
+    int64_t region; /* tokens of different regions only share a window because the grid was rolled, and are masked */
+} att_attention_token;
+
+/* Token i of a window. */
+ATT_FOR_LAB att_attention_token att_attention_token_at(const att_attention_attrs *attrs, int64_t window, int64_t i);
+
+/* Added to the score of tokens of different regions, as Swin's implementation does. (Liu et al., ICCV 2021) */
+#define ATT_ATTENTION_MASK (-100.0)
 
 #endif

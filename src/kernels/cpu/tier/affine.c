@@ -168,7 +168,8 @@ static void product_run(const product *p, int64_t begin, int64_t end)
         int64_t count = end - row < chunk ? end - row : chunk;
         const float *x = (const float *)att_float_at(p->x, row * p->inputs, p->x_is_bf16);
         if (product_copies(p)) {
-            gemm_copy_rows(p->elements, p->x, row * p->inputs, p->inputs, count, p->inputs, p->rows, product_stride(p));
+            gemm_copy_rows(p->elements, (gemm_source){p->x, row * p->inputs, p->inputs, NULL}, count, p->inputs,
+                           p->rows, product_stride(p));
             x = p->rows;
         }
         product_rows(p, x, row, count);
@@ -355,7 +356,7 @@ static att_status data_grad_run(const att_call *call)
     p.residual = call->in[RESIDUAL];
     p.residual_is_bf16 = p.residual && att_is_bf16(&call->problem->in[RESIDUAL]);
     p.y = call->out[0];
-    gemm_pack_transposed(GEMM_F32, call->in[MATRIX], 0, p.inputs, p.columns, p.inputs, transposed);
+    gemm_pack_transposed(GEMM_F32, (gemm_source){call->in[MATRIX], 0, p.inputs, NULL}, p.columns, p.inputs, transposed);
     samples s = samples_of(call, gate != NULL);
     for (int64_t sample = 0; sample < s.count; sample++) {
         pack_gated(transposed, gate ? gate + sample * p.inputs : NULL, &p, packed);
@@ -431,9 +432,10 @@ static void add_rows(const att_call *call, const sums *s, int64_t sample, att_ra
     int64_t pass = s->dy == GEMM_PAIRS ? 2 * DEPTH : DEPTH, width = part.end - part.begin;
     for (int64_t row = 0; row < s->rows; row += pass) {
         int64_t count = s->rows - row < pass ? s->rows - row : pass, at = sample * s->rows + row;
-        gemm_copy_columns(s->x, call->in[SUMS_X], at * s->inputs, s->inputs, count, s->inputs, s->left, s->left_stride);
-        gemm_copy_columns(s->dy, call->in[0], at * s->outputs + part.begin, s->outputs, count, width, s->right,
-                          s->right_stride);
+        gemm_copy_columns(s->x, (gemm_source){call->in[SUMS_X], at * s->inputs, s->inputs, NULL}, count, s->inputs,
+                          s->left, s->left_stride);
+        gemm_copy_columns(s->dy, (gemm_source){call->in[0], at * s->outputs + part.begin, s->outputs, NULL}, count,
+                          width, s->right, s->right_stride);
         put_ones(s, count);
         gemm(s->dy, s->inputs + 1, whole_vectors(width), gemm_count(s->dy, count), (gemm_a){s->left, 1, s->left_stride},
              (gemm_b){s->right, s->right_stride}, (gemm_c){s->sum, s->right_stride, 1, row > 0});

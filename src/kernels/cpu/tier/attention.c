@@ -30,16 +30,25 @@ static int64_t matrix_elements(const head_shape *h, int64_t padded)
     return whole_vectors(h->keys) * padded;
 }
 
+/* What a kernel prepares; absent parts are NULL. */
+typedef struct attention_state {
+    grid_distances *distances; /* if anybody reads statistics */
+    window_tokens *windows;
+} attention_state;
+
 typedef struct block {
     const att_call *call;
     head_shape h;
+    attention_terms terms;
+    int64_t sample, head, window;
     int64_t first, rows;            /* queries */
     const float *keys, *values;     /* keys: panels of all tiles; values: rows */
     float *copied_q, *out, *scores; /* [rows, padded], [rows, value_padded], [rows, tile] */
     gemm_a q;
-    float *map;                      /* the map from the block's first query on, or NULL */
+    const int32_t *order;            /* tokens of the window, see window_order() */
     const grid_distances *distances; /* NULL if nobody reads statistics */
     float *joined;                   /* [tile]: distances, see distances_from() */
+    float *of_terms;                 /* see attention_terms_scratch() */
     float ones[2 * VW];              /* ones, then zeros: the vector at index VW - n has ones in its first n lanes */
     row_sums sums[ROWS];
 } block;
@@ -80,13 +89,36 @@ ATT_INLINE float largest_of(const float *x, int64_t length)
     return v_largest(v_max(v_max(most[0], most[1]), v_max(most[2], most[3])));
 }
 
+/* Index in its sample of the token of query `row` of the block. */
+static int64_t token_of(const block *b, int64_t row)
+{
+    return b->order ? b->order[b->first + row] : b->first + row;
+}
+
+/* Row of a query in values with one row for each head and query. */
+static int64_t row_of(const block *b, int64_t row)
+{
+    return (b->sample * b->h.heads + b->head) * b->h.tokens + token_of(b, row);
+}
+
+/* The query's row of the map, or NULL. */
+static float *map_row(const block *b, int64_t row)
+{
+    float *map = b->call->out[MAP];
+    return map ? map + row_of(b, row) * b->h.keys : NULL;
+}
+
 static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf padding)
 {
     row_sums *sums = &b->sums[row];
-    float *scores = b->scores + row * b->h.tile;
+    float *scores = b->scores + row * b->h.tile, *map = map_row(b, row);
     int64_t length = whole_vectors(count);
-    if (b->map)
-        memcpy(b->map + row * b->h.keys + first, scores, (size_t)count * sizeof(float));
+    if (b->terms.any) {
+        const query_place at = {b->sample, b->head, b->h.queries, b->window, b->first + row};
+        add_terms(&b->terms, &at, first, count, scores, b->of_terms);
+    }
+    if (map)
+        memcpy(map + first, scores, (size_t)count * sizeof(float));
     v_store(scores + length - VW, v_load(scores + length - VW) + padding);
     float largest = largest_of(scores, length);
     int64_t self = b->first + row - first;
@@ -193,7 +225,7 @@ static void run_tile(block *b, int64_t first, int64_t count)
          (gemm_c){b->out, h->value_padded, 1, first > 0});
 }
 
-static void write_statistics(const row_sums *sums, bool has_self, float *stats)
+static void write_statistics(const block *b, const row_sums *sums, float *stats)
 {
     float share = 1 / sums->p;
     stats[ATT_STAT_ENTROPY] = logf(sums->p) - sums->p_log_p * share;
@@ -201,9 +233,9 @@ static void write_statistics(const row_sums *sums, bool has_self, float *stats)
     stats[ATT_STAT_SUM3] = sums->p3 * share * share * share;
     stats[ATT_STAT_DISTANCE] = sums->distance * share;
     stats[ATT_STAT_PREFIX] = sums->prefix * share;
-    stats[ATT_STAT_SELF] = has_self ? expf(sums->self - sums->largest) * share : 0;
+    stats[ATT_STAT_SELF] = b->h.queries == b->h.keys ? expf(sums->self - sums->largest) * share : 0;
     stats[ATT_STAT_MAX] = share;
-    stats[ATT_STAT_ARGMAX] = (float)sums->argmax;
+    stats[ATT_STAT_ARGMAX] = (float)(b->order ? b->order[sums->argmax] : sums->argmax);
 }
 
 static void write_map_row(float *map, float lse, int64_t count)
@@ -224,13 +256,13 @@ ATT_INLINE void write_out_row(const float *from, float share, void *to, int64_t 
         v_put_part(to, at + i, v_load(from + i) * share, width - i, is_bf16);
 }
 
-static void write_out(const block *b, int64_t sample, int64_t head)
+static void write_out(const block *b)
 {
     const head_shape *h = &b->h;
     for (int64_t row = 0; row < b->rows; row++) {
         const float *from = b->out + row * h->value_padded;
         float share = 1 / b->sums[row].p;
-        int64_t at = ((sample * h->queries + b->first + row) * h->heads + head) * h->value_width;
+        int64_t at = ((b->sample * h->tokens + token_of(b, row)) * h->heads + b->head) * h->value_width;
         if (att_is_bf16(&b->call->problem->out[OUT]))
             write_out_row(from, share, b->call->out[OUT], at, h->value_width, true);
         else
@@ -238,74 +270,85 @@ static void write_out(const block *b, int64_t sample, int64_t head)
     }
 }
 
-static void write_block(const block *b, int64_t sample, int64_t head)
+static void write_block(const block *b)
 {
     const head_shape *h = &b->h;
     float *lse_out = b->call->out[LSE], *stats = b->call->out[STATS];
     if (b->call->out[OUT])
-        write_out(b, sample, head);
+        write_out(b);
     for (int64_t row = 0; row < b->rows; row++) {
         const row_sums *sums = &b->sums[row];
-        int64_t at = (sample * h->heads + head) * h->queries + b->first + row;
-        float lse = sums->largest + logf(sums->p);
+        int64_t at = row_of(b, row);
+        float lse = sums->largest + logf(sums->p), *map = map_row(b, row);
         if (lse_out)
             lse_out[at] = lse;
         if (stats)
-            write_statistics(sums, h->queries == h->keys, stats + at * ATT_STAT_COUNT);
-        if (b->map)
-            write_map_row(b->map + row * h->keys, lse, h->keys);
+            write_statistics(b, sums, stats + at * ATT_STAT_COUNT);
+        if (map)
+            write_map_row(map, lse, h->keys);
     }
 }
 
-/* f32 queries are read in place; others are copied. */
-static void copy_queries(block *b, int64_t from)
+/* f32 queries are read in place unless they are in a window; others are copied. */
+static void copy_queries(block *b)
 {
     const head_shape *h = &b->h;
-    const void *q = b->call->in[HEAD_Q];
-    int64_t stride = h->operand[HEAD_Q].stride;
-    if (h->copied[HEAD_Q] == GEMM_F32) {
-        b->q = (gemm_a){(const float *)q + from, stride, 1};
+    gemm_source q = gemm_source_from(head_rows(h, b->call, 0, HEAD_Q, b->sample, b->head, b->order), b->first);
+    if (h->copied[HEAD_Q] == GEMM_F32 && !q.order) {
+        b->q = (gemm_a){(const float *)q.x + q.from, q.stride, 1};
         return;
     }
-    gemm_copy_rows(h->copied[HEAD_Q], q, from, stride, b->rows, h->width, b->copied_q, h->padded);
+    gemm_copy_rows(h->copied[HEAD_Q], q, b->rows, h->width, b->copied_q, h->padded);
     b->q = (gemm_a){b->copied_q, h->padded, 1};
 }
 
-static void run_block(block *b, int64_t sample, int64_t head)
+static void run_block(block *b)
 {
     const head_shape *h = &b->h;
-    copy_queries(b, head_at(h, HEAD_Q, sample, head) + b->first * h->operand[HEAD_Q].stride);
-    if (b->call->out[MAP])
-        b->map = (float *)b->call->out[MAP] + ((sample * h->heads + head) * h->queries + b->first) * h->keys;
+    copy_queries(b);
     memset(b->sums, 0, sizeof b->sums);
     for (int64_t first = 0; first < h->keys; first += h->tile)
         run_tile(b, first, h->keys - first < h->tile ? h->keys - first : h->tile);
-    write_block(b, sample, head);
+    write_block(b);
 }
 
-/* Packs all key tiles, one after the other, as panels. The rows begin at index `from` of their input. */
-static void pack_keys(const head_shape *h, const att_call *call, int64_t from, float *to)
+/* Packs all key tiles, one after the other, as panels. */
+static void pack_keys(const head_shape *h, gemm_source from, float *to)
 {
-    const att_attention_operand *k = &h->operand[HEAD_K];
     for (int64_t first = 0; first < h->keys; first += h->tile) {
         int64_t count = h->keys - first < h->tile ? h->keys - first : h->tile;
-        gemm_pack_transposed(h->copied[HEAD_K], call->in[k->input], from + first * k->stride, k->stride, count,
-                             h->width, to + first * h->inner);
+        gemm_pack_transposed(h->copied[HEAD_K], gemm_source_from(from, first), count, h->width, to + first * h->inner);
     }
 }
 
-static void copy_values(const head_shape *h, const att_call *call, int64_t from, float *to)
+/* Finds block `number` of all queries of all heads of all samples. */
+static void choose_block(block *b, int64_t number)
 {
-    const att_attention_operand *v = &h->operand[HEAD_V];
-    gemm_copy_columns(h->copied[HEAD_V], call->in[v->input], from, v->stride, h->keys, h->value_width, to,
-                      h->value_padded);
+    const head_shape *h = &b->h;
+    int64_t blocks = (h->queries + ROWS - 1) / ROWS, window = number / blocks;
+    b->sample = window / h->windows / h->heads;
+    b->head = window / h->windows % h->heads;
+    b->window = window % h->windows;
+    b->order = window_order(b->terms.windows, b->window);
+    b->first = number % blocks * ROWS;
+    b->rows = h->queries - b->first < ROWS ? h->queries - b->first : ROWS;
 }
 
-/* Parts share the blocks of queries of all heads of all samples. Heads that share keys or values use them as packed for
- * the head before. */
+/* A number that differs between windows, and between heads with keys, or values, of their own. */
+static int64_t number_of(const block *b, int which)
+{
+    return head_at(&b->h, which, b->sample, b->head) * b->h.windows + b->window;
+}
+
+/* Parts share the blocks of queries of all windows of all heads of all samples. Heads that share keys or values use
+ * them as packed for the head before. */
 static att_status attention_run(const att_call *call)
 {
-    block b = {.call = call, .h = shape_of(call->problem), .distances = call->state};
+    const attention_state *state = call->state;
+    block b = {.call = call,
+               .h = shape_of(call->problem),
+               .terms = attention_terms_at(call, 0, state->windows),
+               .distances = state->distances};
     for (int i = 0; i < VW; i++)
         b.ones[i] = 1;
     const head_shape *h = &b.h;
@@ -315,38 +358,66 @@ static att_status attention_run(const att_call *call)
     b.out = b.copied_q + ROWS * h->padded;
     b.scores = b.out + ROWS * h->value_padded;
     b.joined = b.scores + ROWS * h->tile;
+    b.of_terms = b.joined + h->tile;
     int64_t blocks = (h->queries + ROWS - 1) / ROWS, packed_k = -1, packed_v = -1;
-    att_range part = att_part_of(call, call->problem->group * h->heads * blocks, 1);
+    att_range part = att_part_of(call, call->problem->group * h->heads * h->windows * blocks, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
-        int64_t sample = i / blocks / h->heads, head = i / blocks % h->heads;
-        int64_t k = head_at(h, HEAD_K, sample, head), v = head_at(h, HEAD_V, sample, head);
-        if (packed_k != k)
-            pack_keys(h, call, k, keys);
-        if (packed_v != v)
-            copy_values(h, call, v, values);
-        packed_k = k, packed_v = v;
-        b.first = i % blocks * ROWS;
-        b.rows = h->queries - b.first < ROWS ? h->queries - b.first : ROWS;
-        run_block(&b, sample, head);
+        choose_block(&b, i);
+        if (packed_k != number_of(&b, HEAD_K))
+            pack_keys(h, head_rows(h, call, 0, HEAD_K, b.sample, b.head, b.order), keys);
+        if (packed_v != number_of(&b, HEAD_V))
+            gemm_copy_columns(h->copied[HEAD_V], head_rows(h, call, 0, HEAD_V, b.sample, b.head, b.order), h->keys,
+                              h->value_width, values, h->value_padded);
+        packed_k = number_of(&b, HEAD_K), packed_v = number_of(&b, HEAD_V);
+        run_block(&b);
     }
     return ATT_OK;
+}
+
+static void attention_release(att_context *context, void *from)
+{
+    attention_state *state = from;
+    att_free(context, state->distances);
+    att_free(context, state->windows);
+    att_free(context, state);
+}
+
+static att_status prepare_state(const att_problem *problem, int64_t longest, attention_state *state)
+{
+    const att_attention_attrs *attrs = problem->attrs;
+    if (att_desc_present(&problem->out[STATS]))
+        state->distances = grid_distances_create(problem->context, attrs, longest);
+    if (attrs->window_h)
+        state->windows = window_tokens_create(problem->context, attrs);
+    bool complete = state->distances || !att_desc_present(&problem->out[STATS]);
+    return complete && (state->windows || !attrs->window_h) ? ATT_OK : ATT_ERR_MEMORY;
 }
 
 static att_status attention_prepare(const att_problem *problem, att_prepared *prepared)
 {
     head_shape h = shape_of(problem);
+    attention_terms terms = attention_terms_of(problem);
     int64_t elements = matrix_elements(&h, h.padded) + matrix_elements(&h, h.value_padded) +
-                       ROWS * (h.tile + h.padded + h.value_padded) + h.tile;
+                       ROWS * (h.tile + h.padded + h.value_padded) + h.tile + attention_terms_scratch(&terms, h.tile);
     prepared->scratch_bytes = (size_t)elements * sizeof(float);
-    if (!att_desc_present(&problem->out[STATS]))
-        return ATT_OK;
-    prepared->state = grid_distances_create(problem->context, problem->attrs, h.tile);
-    return prepared->state ? ATT_OK : ATT_ERR_MEMORY;
+    attention_terms_prepare(problem, 0, prepared);
+    attention_state *state = att_allocate(problem->context, sizeof *state);
+    if (!state)
+        return att_fail_memory(problem->context, sizeof *state, "attention");
+    memset(state, 0, sizeof *state);
+    att_status status = prepare_state(problem, h.tile, state);
+    if (status != ATT_OK)
+        attention_release(problem->context, state);
+    else
+        prepared->state = state;
+    return status;
 }
 
-static void attention_release(att_context *context, void *state)
+static att_status attention_pack(const att_problem *problem, void *state, const void *const *in, void *packed)
 {
-    att_free(context, state);
+    (void)state;
+    attention_terms_pack(problem, 0, in, packed);
+    return ATT_OK;
 }
 
 static bool attention_accepts(const att_problem *problem)
@@ -359,5 +430,6 @@ const att_kernel ATT_TIERED(att_cpu_attention) = {.op = "attention",
                                                   .tier = ATT_TIER_VALUE,
                                                   .accepts = attention_accepts,
                                                   .prepare = attention_prepare,
+                                                  .pack = attention_pack,
                                                   .run = attention_run,
                                                   .release = attention_release};

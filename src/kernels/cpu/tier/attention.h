@@ -3,6 +3,7 @@
 #define ATT_KERNELS_CPU_TIER_ATTENTION_H
 
 #include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/attention_terms.h"
 #include "kernels/cpu/tier/gemm.h"
 #include "kernels/cpu/tier/vmath.h"
 #include "ops/attention.h"
@@ -12,7 +13,9 @@ enum { HEAD_Q = ATT_ATTENTION_Q, HEAD_K = ATT_ATTENTION_K, HEAD_V = ATT_ATTENTIO
 typedef struct head_shape {
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
     gemm_elements copied[ATT_ATTENTION_OPERANDS]; /* how they are converted for products */
-    int64_t heads, queries, keys;
+    int64_t heads, windows;
+    int64_t tokens;               /* queries of a sample */
+    int64_t queries, keys;        /* of a window; without windows all are in one */
     int64_t width, value_width;   /* of one head */
     int64_t padded, value_padded; /* widths rounded up to whole vectors */
     gemm_elements elements;       /* of products: GEMM_F32 or GEMM_PAIRS */
@@ -34,7 +37,8 @@ static inline head_shape head_shape_of(const att_problem *problem, int first, bo
     for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
         h.copied[o] = gemm_elements_of(att_is_bf16(&in[h.operand[o].input]), pairs);
     h.elements = pairs ? GEMM_PAIRS : GEMM_F32;
-    h.heads = h.operand[HEAD_Q].heads, h.queries = h.operand[HEAD_Q].tokens, h.keys = h.operand[HEAD_K].tokens;
+    h.heads = h.operand[HEAD_Q].heads, h.windows = att_attention_windows(attrs), h.tokens = h.operand[HEAD_Q].tokens;
+    h.queries = h.tokens / h.windows, h.keys = h.operand[HEAD_K].tokens / h.windows;
     h.width = h.operand[HEAD_Q].width, h.value_width = h.operand[HEAD_V].width;
     h.padded = whole_vectors(h.width), h.value_padded = whole_vectors(h.value_width);
     h.inner = gemm_count(h.elements, h.width), h.value_inner = gemm_count(h.elements, h.value_width);
@@ -53,6 +57,23 @@ static inline int64_t head_at(const head_shape *h, int which, int64_t sample, in
 {
     const att_attention_operand *operand = &h->operand[which];
     return sample * operand->tokens * operand->stride + operand->offset + head_used(h, which, head) * operand->width;
+}
+
+/* The tokens of a window in the order of its rows; NULL: all tokens in their order. */
+static inline const int32_t *window_order(const window_tokens *windows, int64_t window)
+{
+    return windows ? windows->index + window * windows->tokens : NULL;
+}
+
+/* Rows of operand `which` of one head, of the tokens of a window. first: the node's input q. */
+static inline gemm_source head_rows(const head_shape *h, const att_call *call, int first, int which, int64_t sample,
+                                    int64_t head, const int32_t *order)
+{
+    const att_attention_operand *operand = &h->operand[which];
+    return (gemm_source){.x = call->in[first + operand->input],
+                         .from = head_at(h, which, sample, head),
+                         .stride = operand->stride,
+                         .order = order};
 }
 
 #endif

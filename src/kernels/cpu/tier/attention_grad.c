@@ -15,6 +15,11 @@ typedef struct workspace {
     float *q, *dout;                 /* [ROWS, padded], [ROWS, value_padded] */
     float *q_columns, *dout_columns; /* operand B of products; equal to q and dout unless elements are pairs */
     float *p, *ds;                   /* [ROWS, tile] */
+    float *of_terms;                 /* see attention_terms_scratch() */
+    float *ds_rows;                  /* [2, tile]: ds of two rows before rounding to bf16 */
+    float *axes;     /* [heads of the unit][queries][rows, columns]: gradient of these terms, if there are any */
+    float *relative; /* [heads of the unit][packed]: gradient of the table, if there is one */
+    float *column;   /* of the gradient of the table */
 } workspace;
 
 /* Products are of pairs only if all their operands are bf16. */
@@ -34,35 +39,51 @@ static int64_t units_of(const head_shape *h)
     return greatest_divisor(h->operand[HEAD_K].heads, h->operand[HEAD_V].heads);
 }
 
-static int64_t workspace_divide(const head_shape *h, float *from, workspace *w)
+/* Takes `count` elements of scratch memory; from[0] NULL: only counts them. */
+static float *take(float *scratch, int64_t *used, int64_t count)
 {
-    int64_t keys = h->tile * h->padded, values = h->tile * h->value_padded;
-    int64_t q = ROWS * h->padded, dout = ROWS * h->value_padded, piece = ROWS * h->tile;
-    if (w) {
-        float *block = from + 3 * keys + 2 * values, *columns = block + q + dout, *map = columns + q + dout;
-        bool pairs = h->elements == GEMM_PAIRS;
-        *w = (workspace){.key_panels = from,
-                         .keys = from + keys,
-                         .dk = from + 2 * keys,
-                         .value_panels = from + 3 * keys,
-                         .dv = from + 3 * keys + values,
-                         .q = block,
-                         .dout = block + q,
-                         .q_columns = pairs ? columns : block,
-                         .dout_columns = pairs ? columns + q : block + q,
-                         .p = map,
-                         .ds = map + piece,
-                         .dq = map + 2 * piece};
-    }
-    return 3 * keys + 2 * values + 2 * (q + dout) + 2 * piece + h->heads / units_of(h) * h->queries * h->padded;
+    float *taken = scratch ? scratch + *used : NULL;
+    *used += whole_vectors(count);
+    return taken;
+}
+
+/* Returns the number of elements; scratch NULL: only counts them. */
+static int64_t workspace_divide(const att_problem *problem, const head_shape *h, float *scratch, workspace *w)
+{
+    const attention_terms terms = attention_terms_of(problem), *t = &terms;
+    bool has_relative = has_term(problem, Q, ATT_ATTENTION_RELATIVE),
+         has_axes = has_term(problem, Q, ATT_ATTENTION_ROWS);
+    bool pairs = h->elements == GEMM_PAIRS;
+    int64_t used = 0, keys = h->tile * h->padded, values = h->tile * h->value_padded;
+    int64_t q = ROWS * h->padded, dout = ROWS * h->value_padded, heads = h->heads / units_of(h);
+    w->key_panels = take(scratch, &used, keys);
+    w->keys = take(scratch, &used, keys);
+    w->dk = take(scratch, &used, keys);
+    w->value_panels = take(scratch, &used, values);
+    w->dv = take(scratch, &used, values);
+    w->q = take(scratch, &used, q);
+    w->dout = take(scratch, &used, dout);
+    w->q_columns = pairs ? take(scratch, &used, q) : w->q;
+    w->dout_columns = pairs ? take(scratch, &used, dout) : w->dout;
+    w->p = take(scratch, &used, ROWS * h->tile);
+    w->ds = take(scratch, &used, ROWS * h->tile);
+    w->dq = take(scratch, &used, heads * h->queries * h->padded);
+    w->of_terms = take(scratch, &used, attention_terms_scratch(t, h->tile));
+    w->ds_rows = take(scratch, &used, 2 * h->tile);
+    w->axes = take(scratch, &used, has_axes ? heads * h->queries * (t->height + t->width) : 0);
+    w->relative = take(scratch, &used, has_relative ? heads * t->packed : 0);
+    w->column = take(scratch, &used, has_relative ? t->shifts + ATT_ATTENTION_PREFIX_SHIFTS : 0);
+    return used;
 }
 
 /* The current head and tile. */
 typedef struct place {
     const att_call *call;
     head_shape h;
+    attention_terms terms;
     workspace w;
-    int64_t sample, head;
+    const int32_t *order; /* tokens of the window, see window_order() */
+    int64_t sample, head, window;
     int64_t key, keys;   /* of the tile: the first key, and the number of keys */
     bool adds_k, adds_v; /* heads before this one have added to dk, or to dv, of the tile */
 } place;
@@ -88,8 +109,7 @@ ATT_INLINE gradient gradient_of(const float *score, const float *dp, float lse, 
 }
 
 typedef struct rows {
-    const float *lse;
-    float do_o[ROWS];
+    float lse[ROWS], do_o[ROWS];
     int64_t first, count;
 } rows;
 
@@ -105,9 +125,10 @@ static void row_gradient(const rows *r, int64_t row, float *p, float *ds, int64_
 
 /* The same for rows `row` and row + 1, which are `stride` apart, with results as pairs. The pairs of both rows' p
  * replace the first row's scores; the pairs of both rows' ds replace the second row's scores. Each row's ds as pairs of
- * adjacent keys replaces its dp. With an odd number of keys the last pair is padded with zero. */
+ * adjacent keys replaces its dp. With an odd number of keys the last pair is padded with zero. ds_rows: memory for ds
+ * before rounding, or NULL. */
 ATT_INLINE void two_row_gradients(const rows *r, int64_t row, bool both, float *p, float *ds, int64_t stride,
-                                  int64_t count)
+                                  int64_t count, float *ds_rows)
 {
     for (int64_t i = 0; i < whole_vectors(count); i += VW) {
         gradient a = gradient_of(p + i, ds + i, r->lse[row], r->do_o[row]), b = {{0}, {0}};
@@ -117,6 +138,10 @@ ATT_INLINE void two_row_gradients(const rows *r, int64_t row, bool both, float *
         v_store(p + stride + i, v_pair(a.ds, b.ds));
         v_put_halves(ds, i, a.ds);
         v_put_halves(ds + stride, i, b.ds);
+        if (ds_rows) {
+            v_store(ds_rows + i, a.ds);
+            v_store(ds_rows + stride + i, b.ds);
+        }
     }
     for (int64_t i = 0; count % 2 && i < 2; i++)
         memset((bf16 *)(ds + i * stride) + count, 0, sizeof(bf16));
@@ -127,25 +152,85 @@ typedef struct factors {
     gemm_a p_columns, ds, ds_columns; /* columns: transposed */
 } factors;
 
-static factors find_gradients(const head_shape *h, const workspace *w, const rows *r, int64_t count)
+static query_place query_of(const place *at, int64_t query)
 {
+    return (query_place){at->sample, at->head, at->h.queries, at->window, query};
+}
+
+/* The number of the current head in its unit. */
+static int64_t head_of_unit(const place *at)
+{
+    return at->head % (at->h.heads / units_of(&at->h));
+}
+
+/* Gradient of a query's numbers of rows and columns. */
+static float *axes_of(const place *at, int64_t query)
+{
+    return at->w.axes + (head_of_unit(at) * at->h.queries + query) * (at->terms.height + at->terms.width);
+}
+
+static void add_gradient_of_terms(const place *at, int64_t query, const float *ds)
+{
+    const attention_terms *t = &at->terms;
+    tile_keys keys = tile_keys_of(t, at->key, at->keys);
+    if (t->relative)
+        add_relative_gradient(t, at->w.relative + head_of_unit(at) * t->packed, query, keys, ds);
+    if (t->rows)
+        add_axes_gradient(t, axes_of(at, query), axes_of(at, query) + t->height, keys, ds);
+}
+
+/* The same as find_gradients() for single f32 rows. */
+static void find_row_gradients(const place *at, const rows *r)
+{
+    const head_shape *h = &at->h;
+    bool has_gradient = at->terms.relative || at->terms.rows;
+    for (int64_t i = 0; i < r->count; i++) {
+        float *ds = at->w.ds + i * h->tile;
+        row_gradient(r, i, at->w.p + i * h->tile, ds, whole_vectors(at->keys));
+        if (has_gradient)
+            add_gradient_of_terms(at, r->first + i, ds);
+    }
+}
+
+static void find_pair_gradients(const place *at, const rows *r)
+{
+    const head_shape *h = &at->h;
+    bool has_gradient = at->terms.relative || at->terms.rows;
+    for (int64_t i = 0; i < r->count; i += 2) {
+        float *p = at->w.p + i * h->tile, *ds = at->w.ds + i * h->tile;
+        bool both = i + 1 < r->count;
+        if (has_gradient)
+            two_row_gradients(r, i, both, p, ds, h->tile, at->keys, at->w.ds_rows);
+        else if (both)
+            two_row_gradients(r, i, true, p, ds, h->tile, at->keys, NULL);
+        else
+            two_row_gradients(r, i, false, p, ds, h->tile, at->keys, NULL);
+        for (int64_t row = 0; has_gradient && row < 1 + both; row++)
+            add_gradient_of_terms(at, r->first + i + row, at->w.ds_rows + row * h->tile);
+    }
+}
+
+/* Adds their terms to the scores, then replaces scores by p and dp by ds. */
+static factors find_gradients(const place *at, const rows *r)
+{
+    const head_shape *h = &at->h;
+    const workspace *w = &at->w;
+    for (int64_t i = 0; at->terms.any && i < r->count; i++) {
+        const query_place query = query_of(at, r->first + i);
+        add_terms(&at->terms, &query, at->key, at->keys, w->p + i * h->tile, w->of_terms);
+    }
     if (h->elements != GEMM_PAIRS) {
-        for (int64_t i = 0; i < r->count; i++)
-            row_gradient(r, i, w->p + i * h->tile, w->ds + i * h->tile, whole_vectors(count));
+        find_row_gradients(at, r);
         return (factors){{w->p, 1, h->tile}, {w->ds, h->tile, 1}, {w->ds, 1, h->tile}};
     }
-    int64_t whole = r->count / 2 * 2;
-    for (int64_t i = 0; i < whole; i += 2)
-        two_row_gradients(r, i, true, w->p + i * h->tile, w->ds + i * h->tile, h->tile, count);
-    if (whole < r->count)
-        two_row_gradients(r, whole, false, w->p + whole * h->tile, w->ds + whole * h->tile, h->tile, count);
+    find_pair_gradients(at, r);
     return (factors){{w->p, 1, 2 * h->tile}, {w->ds, h->tile, 1}, {w->p + h->tile, 1, 2 * h->tile}};
 }
 
 /* dq of the current head. */
 static float *dq_of(const place *at)
 {
-    return at->w.dq + at->head % (at->h.heads / units_of(&at->h)) * at->h.queries * at->h.padded;
+    return at->w.dq + head_of_unit(at) * at->h.queries * at->h.padded;
 }
 
 /* For one tile of keys: dv += p' do; dq += scale ds k; dk += scale ds' q. */
@@ -159,7 +244,7 @@ static void run_piece(const place *at, const rows *r)
          (gemm_c){w->p, h->tile, h->scale, false});
     gemm(e, r->count, columns, h->value_inner, (gemm_a){w->dout, h->value_padded, 1}, (gemm_b){w->value_panels, 0},
          (gemm_c){w->ds, h->tile, 1, false});
-    factors f = find_gradients(h, w, r, at->keys);
+    factors f = find_gradients(at, r);
     gemm(e, at->keys, h->value_padded, queries, f.p_columns, (gemm_b){w->dout_columns, h->value_padded},
          (gemm_c){w->dv, h->value_padded, 1, r->first > 0 || at->adds_v});
     gemm(e, r->count, h->padded, gemm_count(e, at->keys), f.ds, (gemm_b){w->keys, h->padded},
@@ -174,78 +259,63 @@ typedef struct gradient_rows {
     int64_t first, count, padded;
 } gradient_rows;
 
-/* Copies rows to the gradient of an input, the first to index `to`. */
-ATT_INLINE void write_rows_as(bool is_bf16, const gradient_rows *from, const att_attention_operand *operand, void *out,
-                              int64_t to)
+/* Copies rows to the gradient of an input. to: rows of the window in that gradient. */
+ATT_INLINE void write_rows_as(bool is_bf16, const gradient_rows *from, int64_t width, void *out, gemm_source to)
 {
     const float *data = from->data;
-    for (int64_t row = 0; row < from->count; row++, data += from->padded, to += operand->stride)
-        for (int64_t i = 0; i < operand->width; i += VW)
-            v_put_until(out, to + i, to + operand->width, v_load(data + i), is_bf16);
+    for (int64_t row = 0; row < from->count; row++, data += from->padded) {
+        int64_t at = gemm_row_at(&to, from->first + row);
+        for (int64_t i = 0; i < width; i += VW)
+            v_put_until(out, at + i, at + width, v_load(data + i), is_bf16);
+    }
 }
 
-/* The output for the gradient of input `input` of q, k and v. */
-static int output_of(const head_shape *h, int input)
+/* The output for the gradient of input `input` of the attention, which is present. */
+static int output_of(const att_problem *problem, int input)
 {
     int output = 0;
-    for (int o = 0; o < input; o++)
-        output += h->operand[o].input == o;
+    for (int i = Q; i < Q + input; i++)
+        output += att_desc_present(&problem->in[i]);
     return output;
+}
+
+/* Rows of operand `which` of the current head and window. */
+static gemm_source operand_at(const place *at, int which)
+{
+    return head_rows(&at->h, at->call, Q, which, at->sample, at->head, at->order);
 }
 
 /* Writes rows of dq, dk or dv of the current head, if anybody reads them. */
 static void write_rows(const place *at, int which, gradient_rows from)
 {
     const att_attention_operand *operand = &at->h.operand[which];
-    int out = output_of(&at->h, operand->input);
-    int64_t to = head_at(&at->h, which, at->sample, at->head) + from.first * operand->stride;
+    int out = output_of(at->call->problem, operand->input);
     if (!at->call->out[out])
         return;
     if (att_is_bf16(&at->call->problem->out[out]))
-        write_rows_as(true, &from, operand, at->call->out[out], to);
+        write_rows_as(true, &from, operand->width, at->call->out[out], operand_at(at, which));
     else
-        write_rows_as(false, &from, operand, at->call->out[out], to);
+        write_rows_as(false, &from, operand->width, at->call->out[out], operand_at(at, which));
 }
-
-/* A matrix with rows in an input. */
-typedef struct source {
-    const void *x;
-    int64_t from, stride, width, padded;
-    gemm_elements elements;
-} source;
 
 /* Copies rows of a block as operand A and, if `columns` differs from `to`, as operand B. */
-static void copy_block(const source *s, int64_t count, float *to, float *columns)
+static void copy_block(gemm_elements elements, gemm_source from, int64_t count, int64_t width, float *to,
+                       float *columns)
 {
-    gemm_copy_rows(s->elements, s->x, s->from, s->stride, count, s->width, to, s->padded);
+    gemm_copy_rows(elements, from, count, width, to, whole_vectors(width));
     if (columns != to)
-        gemm_copy_columns(s->elements, s->x, s->from, s->stride, count, s->width, columns, s->padded);
+        gemm_copy_columns(elements, from, count, width, columns, whole_vectors(width));
 }
 
-/* Rows of operand `which` of the current head, from token `first` on. */
-static source operand_at(const place *at, int which, int64_t first)
-{
-    const head_shape *h = &at->h;
-    const att_attention_operand *operand = &h->operand[which];
-    return (source){.x = at->call->in[Q + operand->input],
-                    .from = head_at(h, which, at->sample, at->head) + first * operand->stride,
-                    .stride = operand->stride,
-                    .width = operand->width,
-                    .padded = whole_vectors(operand->width),
-                    .elements = h->copied[which]};
-}
-
-/* Rows of do of the current head. */
-static source dout_at(const place *at, int64_t first)
+/* Rows of do of the current head and window. */
+static gemm_source dout_at(const place *at)
 {
     const head_shape *h = &at->h;
     int64_t stride = h->heads * h->value_width;
-    return (source){.x = at->call->in[DO],
-                    .from = (at->sample * h->queries + first) * stride + at->head * h->value_width,
-                    .stride = stride,
-                    .width = h->value_width,
-                    .padded = h->value_padded,
-                    .elements = gemm_elements_of(att_is_bf16(&at->call->problem->in[DO]), h->elements == GEMM_PAIRS)};
+    return (gemm_source){.x = at->call->in[DO],
+                         .from = at->sample * h->tokens * stride + at->head * h->value_width,
+                         .stride = stride,
+                         .order = at->order};
 }
 
 static void run_rows(const place *at, int64_t first)
@@ -253,29 +323,34 @@ static void run_rows(const place *at, int64_t first)
     const head_shape *h = &at->h;
     const att_call *call = at->call;
     const att_desc *in = call->problem->in;
-    source q = operand_at(at, HEAD_Q, first), dout = dout_at(at, first);
-    rows r = {.lse = (const float *)call->in[LSE] + (at->sample * h->heads + at->head) * h->queries + first,
-              .first = first,
-              .count = h->queries - first < ROWS ? h->queries - first : ROWS};
-    copy_block(&q, r.count, at->w.q, at->w.q_columns);
-    copy_block(&dout, r.count, at->w.dout, at->w.dout_columns);
-    for (int64_t i = 0; i < r.count; i++)
-        r.do_o[i] = dot(call->in[DO], att_is_bf16(&in[DO]), call->in[O], att_is_bf16(&in[O]),
-                        dout.from + i * dout.stride, h->value_width);
+    const float *lse = (const float *)call->in[LSE] + (at->sample * h->heads + at->head) * h->tokens;
+    gemm_source q = gemm_source_from(operand_at(at, HEAD_Q), first), dout = gemm_source_from(dout_at(at), first);
+    bool dout_is_bf16 = att_is_bf16(&in[DO]);
+    rows r = {.first = first, .count = h->queries - first < ROWS ? h->queries - first : ROWS};
+    copy_block(h->copied[HEAD_Q], q, r.count, h->width, at->w.q, at->w.q_columns);
+    copy_block(gemm_elements_of(dout_is_bf16, h->elements == GEMM_PAIRS), dout, r.count, h->value_width, at->w.dout,
+               at->w.dout_columns);
+    for (int64_t i = 0; i < r.count; i++) {
+        r.lse[i] = lse[at->order ? at->order[first + i] : first + i];
+        r.do_o[i] =
+            dot(call->in[DO], dout_is_bf16, call->in[O], att_is_bf16(&in[O]), gemm_row_at(&dout, i), h->value_width);
+    }
     run_piece(at, &r);
 }
 
 static void pack_keys(const place *at)
 {
-    source k = operand_at(at, HEAD_K, at->key);
-    gemm_pack_transposed(k.elements, k.x, k.from, k.stride, at->keys, k.width, at->w.key_panels);
-    gemm_copy_columns(k.elements, k.x, k.from, k.stride, at->keys, k.width, at->w.keys, k.padded);
+    const head_shape *h = &at->h;
+    gemm_source k = gemm_source_from(operand_at(at, HEAD_K), at->key);
+    gemm_pack_transposed(h->copied[HEAD_K], k, at->keys, h->width, at->w.key_panels);
+    gemm_copy_columns(h->copied[HEAD_K], k, at->keys, h->width, at->w.keys, h->padded);
 }
 
 static void pack_values(const place *at)
 {
-    source v = operand_at(at, HEAD_V, at->key);
-    gemm_pack_transposed(v.elements, v.x, v.from, v.stride, at->keys, v.width, at->w.value_panels);
+    const head_shape *h = &at->h;
+    gemm_source v = gemm_source_from(operand_at(at, HEAD_V), at->key);
+    gemm_pack_transposed(h->copied[HEAD_V], v, at->keys, h->value_width, at->w.value_panels);
 }
 
 /* Whether the next head of the unit, which ends before head `end`, shares the current head's keys or values. */
@@ -304,23 +379,74 @@ static void run_tile(place *at, int64_t begin, int64_t end)
     }
 }
 
-static void run_unit(place *at, int64_t begin, int64_t end)
+/* Writes the gradient of rows, or of columns, of the current head, if anybody reads it. offset: in axes_of(). */
+static void write_axis(const place *at, int which, int64_t offset, int64_t length)
+{
+    const att_problem *problem = at->call->problem;
+    int out = output_of(problem, which);
+    if (!at->call->out[out])
+        return;
+    for (int64_t query = 0; query < at->h.queries; query++) {
+        int64_t to = ((at->sample * at->h.queries + query) * at->h.heads + at->head) * length;
+        for (int64_t i = 0; i < length; i += VW) {
+            vf x = v_get_until(axes_of(at, query) + offset, i, length, false);
+            v_put_until(at->call->out[out], to + i, to + length, x, att_is_bf16(&problem->out[out]));
+        }
+    }
+}
+
+static void run_window(place *at, int64_t begin, int64_t end)
 {
     const head_shape *h = &at->h;
+    const attention_terms *t = &at->terms;
+    int64_t axes = t->height + t->width;
+    at->order = window_order(t->windows, at->window);
+    if (t->rows)
+        memset(at->w.axes, 0, (size_t)((end - begin) * h->queries * axes) * sizeof(float));
     for (at->key = 0; at->key < h->keys; at->key += h->tile) {
         at->keys = h->keys - at->key < h->tile ? h->keys - at->key : h->tile;
         run_tile(at, begin, end);
     }
-    for (at->head = begin; at->head < end; at->head++)
+    for (at->head = begin; at->head < end; at->head++) {
         write_rows(at, HEAD_Q, (gradient_rows){dq_of(at), 0, h->queries, h->padded});
+        if (t->rows) {
+            write_axis(at, ATT_ATTENTION_ROWS, 0, t->height);
+            write_axis(at, ATT_ATTENTION_COLUMNS, t->height, t->width);
+        }
+    }
+}
+
+/* Writes the unit's columns of the sample's gradient of `relative`, if anybody reads it. */
+static void write_relative(const place *at, int64_t begin, int64_t end)
+{
+    const attention_terms *t = &at->terms;
+    const att_problem *problem = at->call->problem;
+    int out = output_of(problem, ATT_ATTENTION_RELATIVE);
+    int64_t shifts = problem->in[Q + ATT_ATTENTION_RELATIVE].shape.dims[0];
+    for (int64_t head = begin; head < end && at->call->out[out]; head++) {
+        attention_terms_unpack(t, at->w.relative + (head - begin) * t->packed, at->w.column);
+        for (int64_t i = 0; i < shifts; i++)
+            att_float_put(at->call->out[out], (at->sample * shifts + i) * t->heads + head, at->w.column[i],
+                          att_is_bf16(&problem->out[out]));
+    }
+}
+
+static void run_unit(place *at, int64_t begin, int64_t end)
+{
+    if (at->terms.relative)
+        memset(at->w.relative, 0, (size_t)((end - begin) * at->terms.packed) * sizeof(float));
+    for (at->window = 0; at->window < at->h.windows; at->window++)
+        run_window(at, begin, end);
+    if (at->terms.relative)
+        write_relative(at, begin, end);
 }
 
 /* Parts share the units of all samples. */
 static att_status attention_grad_run(const att_call *call)
 {
-    place at = {.call = call, .h = shape_of(call->problem)};
+    place at = {.call = call, .h = shape_of(call->problem), .terms = attention_terms_at(call, Q, call->state)};
     int64_t units = units_of(&at.h), heads = at.h.heads / units;
-    workspace_divide(&at.h, call->scratch, &at.w);
+    workspace_divide(call->problem, &at.h, call->scratch, &at.w);
     att_range part = att_part_of(call, call->problem->group * units, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
         at.sample = i / units;
@@ -332,7 +458,19 @@ static att_status attention_grad_run(const att_call *call)
 static att_status attention_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
     head_shape h = shape_of(problem);
-    prepared->scratch_bytes = (size_t)workspace_divide(&h, NULL, NULL) * sizeof(float);
+    workspace counted;
+    prepared->scratch_bytes = (size_t)workspace_divide(problem, &h, NULL, &counted) * sizeof(float);
+    attention_terms_prepare(problem, Q, prepared);
+    if (!ATT_ATTRS(problem, attention)->window_h)
+        return ATT_OK;
+    prepared->state = window_tokens_create(problem->context, problem->attrs);
+    return prepared->state ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+static att_status attention_grad_pack(const att_problem *problem, void *state, const void *const *in, void *packed)
+{
+    (void)state;
+    attention_terms_pack(problem, Q, in, packed);
     return ATT_OK;
 }
 
@@ -346,4 +484,6 @@ const att_kernel ATT_TIERED(att_cpu_attention_grad) = {.op = "attention_grad",
                                                        .tier = ATT_TIER_VALUE,
                                                        .accepts = attention_grad_accepts,
                                                        .prepare = attention_grad_prepare,
-                                                       .run = attention_grad_run};
+                                                       .pack = attention_grad_pack,
+                                                       .run = attention_grad_run,
+                                                       .release = att_free};

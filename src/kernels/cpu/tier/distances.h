@@ -42,7 +42,7 @@ static inline void fill_distances(grid_distances *d)
 static inline grid_distances *grid_distances_create(att_context *context, const att_attention_attrs *attrs,
                                                     int64_t longest)
 {
-    int64_t h = attrs->grid_h, w = attrs->grid_w;
+    int64_t h = att_attention_height(attrs), w = att_attention_width(attrs);
     bool slides = w <= WIDEST_SLIDE;
     int64_t count = w < 1 ? 0 : slides ? w * (2 * h - 1) * w : h * (2 * w - 1);
     size_t bytes = sizeof(grid_distances) + (size_t)(attrs->prefix + count + longest) * sizeof(float);

@@ -156,6 +156,28 @@ ATT_INLINE vf gemm_get(gemm_elements elements, const void *x, int64_t i, int64_t
     return elements == GEMM_PAIRS ? v_get_pairs(x, i, end) : v_get_until(x, i, end, elements == GEMM_WIDENED);
 }
 
+/* The rows of a matrix: row i begins at number from + order[i] stride of x; order NULL: the rows in their order. */
+typedef struct gemm_source {
+    const void *x;
+    int64_t from, stride;
+    const int32_t *order;
+} gemm_source;
+
+ATT_INLINE int64_t gemm_row_at(const gemm_source *source, int64_t row)
+{
+    return source->from + (source->order ? source->order[row] : row) * source->stride;
+}
+
+/* The rows from `first` on. */
+ATT_INLINE gemm_source gemm_source_from(gemm_source source, int64_t first)
+{
+    if (source.order)
+        source.order += first;
+    else
+        source.from += first * source.stride;
+    return source;
+}
+
 /* Calls a function with a constant gemm_elements. */
 #define GEMM_FOR(elements, function, ...)        \
     do {                                         \
@@ -167,34 +189,39 @@ ATT_INLINE vf gemm_get(gemm_elements elements, const void *x, int64_t i, int64_t
             function(GEMM_F32, __VA_ARGS__);     \
     } while (0)
 
-ATT_INLINE void gemm_copy_rows_as(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
-                                  int64_t width, float *to, int64_t padded)
+ATT_INLINE void gemm_copy_rows_as(gemm_elements elements, const gemm_source *source, int64_t rows, int64_t width,
+                                  float *to, int64_t padded)
 {
     int64_t step = elements == GEMM_PAIRS ? 2 * VW : VW;
-    for (int64_t row = 0; row < rows; row++, from += stride, to += padded)
+    for (int64_t row = 0; row < rows; row++, to += padded) {
+        int64_t from = gemm_row_at(source, row);
         for (int64_t i = 0; i < width; i += step)
-            v_store(to + i * VW / step, gemm_get(elements, x, from + i, from + width));
+            v_store(to + i * VW / step, gemm_get(elements, source->x, from + i, from + width));
+    }
 }
 
-/* Copies rows [rows, width], which begin at number `from` of x, `stride` apart, to rows of elements, `padded` apart and
- * zero-padded to whole vectors: the result is an A whose inner dimension is `width`. */
-static inline void gemm_copy_rows(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
-                                  int64_t width, float *to, int64_t padded)
+/* Copies rows [rows, width] to rows of elements, `padded` apart and zero-padded to whole vectors: the result is an A
+ * whose inner dimension is `width`. */
+static inline void gemm_copy_rows(gemm_elements elements, gemm_source source, int64_t rows, int64_t width, float *to,
+                                  int64_t padded)
 {
-    GEMM_FOR(elements, gemm_copy_rows_as, x, from, stride, rows, width, to, padded);
+    GEMM_FOR(elements, gemm_copy_rows_as, &source, rows, width, to, padded);
 }
 
 /* The same for a B that has a stride and whose inner dimension is `rows`. */
-static inline void gemm_copy_columns(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
-                                     int64_t width, float *to, int64_t padded)
+static inline void gemm_copy_columns(gemm_elements elements, gemm_source source, int64_t rows, int64_t width, float *to,
+                                     int64_t padded)
 {
     if (elements != GEMM_PAIRS) {
-        gemm_copy_rows(elements, x, from, stride, rows, width, to, padded);
+        gemm_copy_rows(elements, source, rows, width, to, padded);
         return;
     }
-    for (; rows > 0; rows -= 2, from += 2 * stride, to += padded)
+    for (int64_t row = 0; row < rows; row += 2, to += padded) {
+        int64_t from = gemm_row_at(&source, row);
+        int64_t stride = row + 1 < rows ? gemm_row_at(&source, row + 1) - from : 0;
         for (int64_t i = 0; i < width; i += VW)
-            v_store(to + i, v_get_two_rows(x, from + i, rows > 1 ? stride : 0, from + width));
+            v_store(to + i, v_get_two_rows(source.x, from + i, stride, from + width));
+    }
 }
 
 /* Transposes a square of vectors: lane i of x[j] moves to lane j of x[i], in log2(VW) rounds, each of which interleaves
@@ -212,22 +239,22 @@ ATT_INLINE void gemm_transpose_vectors(vf x[VW])
     }
 }
 
-ATT_INLINE void gemm_pack_transposed_as(gemm_elements elements, const void *x, int64_t from, int64_t stride,
-                                        int64_t columns, int64_t width, float *to)
+ATT_INLINE void gemm_pack_transposed_as(gemm_elements elements, const gemm_source *source, int64_t columns,
+                                        int64_t width, float *to)
 {
     int64_t vectors = (columns + VW - 1) / VW, inner = gemm_count(elements, width);
     int64_t step = elements == GEMM_PAIRS ? 2 * VW : VW;
     for (int64_t done = 0, panel; done < vectors; to += panel * VW * inner, done += panel) {
         panel = gemm_panel(vectors - done);
         for (int64_t v = 0; v < panel; v++) {
-            int64_t first = (done + v) * VW;
+            int64_t first = (done + v) * VW, line[VW];
+            for (int i = 0; i < VW; i++)
+                line[i] = first + i < columns ? gemm_row_at(source, first + i) : -1;
             for (int64_t k = 0; k < inner; k += VW) {
                 vf lines[VW];
-                for (int i = 0; i < VW; i++) {
-                    int64_t line = from + (first + i) * stride;
-                    lines[i] =
-                        first + i < columns ? gemm_get(elements, x, line + k * step / VW, line + width) : (vf){0};
-                }
+                for (int i = 0; i < VW; i++)
+                    lines[i] = line[i] >= 0 ? gemm_get(elements, source->x, line[i] + k * step / VW, line[i] + width)
+                                            : (vf){0};
                 gemm_transpose_vectors(lines);
                 for (int64_t i = 0; i < VW && k + i < inner; i++)
                     v_store(to + ((k + i) * panel + v) * VW, lines[i]);
@@ -236,12 +263,12 @@ ATT_INLINE void gemm_pack_transposed_as(gemm_elements elements, const void *x, i
     }
 }
 
-/* Copies rows [columns, width], which begin at number `from` of x, to panels of B [width, columns rounded up to a
- * multiple of VW], zero in place of missing rows: the transpose of the rows, as gemm() reads it. */
-static inline void gemm_pack_transposed(gemm_elements elements, const void *x, int64_t from, int64_t stride,
-                                        int64_t columns, int64_t width, float *to)
+/* Copies rows [columns, width] to panels of B [width, columns rounded up to a multiple of VW], zero in place of missing
+ * rows: the transpose of the rows, as gemm() reads it. */
+static inline void gemm_pack_transposed(gemm_elements elements, gemm_source source, int64_t columns, int64_t width,
+                                        float *to)
 {
-    GEMM_FOR(elements, gemm_pack_transposed_as, x, from, stride, columns, width, to);
+    GEMM_FOR(elements, gemm_pack_transposed_as, &source, columns, width, to);
 }
 
 #undef GEMM_FOR

@@ -22,10 +22,10 @@ static void pack_rows(gemm_elements elements, const void *x, int64_t from, int64
     int64_t vectors = width / VW, depth = gemm_count(elements, count);
     for (int64_t done = 0, panel; done < vectors; done += panel, to += depth * panel * VW) {
         panel = gemm_panel(vectors - done);
-        gemm_copy_columns(elements, x, from + done * VW, width, count, panel * VW, to, panel * VW);
+        gemm_copy_columns(elements, (gemm_source){x, from + done * VW, width, NULL}, count, panel * VW, to, panel * VW);
     }
     if (width % VW)
-        gemm_copy_columns(elements, x, from + vectors * VW, width, count, width % VW, to, VW);
+        gemm_copy_columns(elements, (gemm_source){x, from + vectors * VW, width, NULL}, count, width % VW, to, VW);
 }
 
 /* dw [count, inputs] += dy' packed. */
@@ -62,7 +62,7 @@ static gemm_a operand_dy(gemm_elements elements, const void *dy, int64_t from, i
 {
     if (elements == GEMM_F32)
         return (gemm_a){(const float *)dy + from, 1, outputs};
-    gemm_copy_columns(elements, dy, from, outputs, rows, count, packed, BLOCK);
+    gemm_copy_columns(elements, (gemm_source){dy, from, outputs, NULL}, rows, count, packed, BLOCK);
     return (gemm_a){packed, 1, BLOCK};
 }
 

@@ -57,10 +57,11 @@ static gemm_a operand_a(const att_call *call, const product *p, int64_t matrix)
         return (gemm_a){(const float *)call->in[A] + from, p->a_transposed ? 1 : p->inner,
                         p->a_transposed ? p->rows : 1};
     if (p->a_transposed) {
-        gemm_copy_columns(p->elements, call->in[A], from, p->rows, p->inner, p->rows, to, p->a_stride);
+        gemm_copy_columns(p->elements, (gemm_source){call->in[A], from, p->rows, NULL}, p->inner, p->rows, to,
+                          p->a_stride);
         return (gemm_a){to, 1, p->a_stride};
     }
-    gemm_copy_rows(p->elements, call->in[A], from, p->inner, p->rows, p->inner, to, p->a_stride);
+    gemm_copy_rows(p->elements, (gemm_source){call->in[A], from, p->inner, NULL}, p->rows, p->inner, to, p->a_stride);
     return (gemm_a){to, p->a_stride, 1};
 }
 
@@ -71,10 +72,11 @@ static gemm_b operand_b(const att_call *call, const product *p, int64_t matrix)
     if (!p->copies_b)
         return (gemm_b){(const float *)call->in[B] + from, p->columns};
     if (p->b_transposed) {
-        gemm_pack_transposed(p->elements, call->in[B], from, p->inner, p->columns, p->inner, to);
+        gemm_pack_transposed(p->elements, (gemm_source){call->in[B], from, p->inner, NULL}, p->columns, p->inner, to);
         return (gemm_b){to, 0};
     }
-    gemm_copy_columns(p->elements, call->in[B], from, p->columns, p->inner, p->columns, to, p->padded);
+    gemm_copy_columns(p->elements, (gemm_source){call->in[B], from, p->columns, NULL}, p->inner, p->columns, to,
+                      p->padded);
     return (gemm_b){to, p->padded};
 }
 
