@@ -85,7 +85,7 @@ typedef struct att_attention_token {
 } att_attention_token;
 
 /* Token i of a window. */
-ATT_FOR_LAB att_attention_token att_attention_token_at(const att_attention_attrs *attrs, int64_t window, int64_t i);
+att_attention_token att_attention_token_at(const att_attention_attrs *attrs, int64_t window, int64_t i);
 
 /* Added to the score of tokens of different regions, as Swin's implementation does. (Liu et al., ICCV 2021) */
 #define ATT_ATTENTION_MASK (-100.0)

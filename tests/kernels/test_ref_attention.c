@@ -3,6 +3,7 @@
 #include "ops/attention.h"
 
 static const double tight = 1e-14;
+static const double zeros[5 * 3];
 
 /* Two tokens, one head with one channel: q = (1, 0), k = (ln 3, 0), v = (10, 20), scale 1. Query 0 has the scores ln 3
  * and 0, so a = (3/4, 1/4); query 1 has equal scores, so a is uniform. */
@@ -62,7 +63,6 @@ static void neighbouring_heads_share_keys_and_values(void **state)
  * tokens. */
 static void distance_in_steps(double step_h, double step_w, double sum)
 {
-    const double zeros[5 * 3] = {0};
     const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 1,      .prefix = 1, .grid_h = 2, .grid_w = 2,
                                        .step_h = step_h,       .step_w = step_w};
     double stats[5 * ATT_STAT_COUNT];
@@ -105,6 +105,77 @@ static void gradients_follow_the_formula(void **state)
     CLOSE(dqkv, tight, -7.5 * 1.0986122886681098, -7.5, 3, 0, 7.5, 1);
 }
 
+static const double ln2 = 0.69314718055994531, ln3 = 1.0986122886681098;
+
+/* Two tokens side by side and equal products. relative holds the numbers of the shifts x - x' = -1, 0, 1. */
+static void shifts_have_numbers(void **state)
+{
+    (void)state;
+    const att_attention_attrs attrs = {
+        ATT_ATTENTION_HEADS(1), .grid_h = 1, .grid_w = 2, .step_h = 1, .step_w = 1, .scale = 1};
+    const double relative[] = {ln3, 0, ln2};
+    double map[4];
+    DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, NULL, map), SAMPLE(zeros, 2, 3), ABSENT, ABSENT,
+           SHARED(relative, 3, 1), ABSENT, ABSENT);
+    CLOSE(map, tight, 0.25, 0.75, 2.0 / 3, 1.0 / 3);
+}
+
+/* The last three numbers: prefix token as query, as key, as both. */
+static void prefix_tokens_have_numbers(void **state)
+{
+    (void)state;
+    const att_attention_attrs attrs = {
+        ATT_ATTENTION_HEADS(1), .prefix = 1, .grid_h = 1, .grid_w = 1, .step_h = 1, .step_w = 1, .scale = 1};
+    const double relative[] = {ln2, ln3, 0, ln2}, of_grid[] = {ln2};
+    double map[4];
+    DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, NULL, map), SAMPLE(zeros, 2, 3), ABSENT, ABSENT,
+           SHARED(relative, 4, 1), ABSENT, ABSENT);
+    CLOSE(map, tight, 0.4, 0.6, 1.0 / 3, 2.0 / 3);
+    DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, NULL, map), SAMPLE(zeros, 2, 3), ABSENT, ABSENT,
+           SHARED(of_grid, 1, 1), ABSENT, ABSENT);
+    CLOSE(map, tight, 0.5, 0.5, 1.0 / 3, 2.0 / 3);
+}
+
+/* A grid of two rows and one column after a prefix token; only the second query has numbers. */
+static void queries_have_numbers_for_rows_and_columns(void **state)
+{
+    (void)state;
+    const att_attention_attrs attrs = {
+        ATT_ATTENTION_HEADS(1), .prefix = 1, .grid_h = 2, .grid_w = 1, .step_h = 1, .step_w = 1, .scale = 1};
+    const double rows[] = {0, 0, 0, ln3, 0, 0}, columns[] = {0, ln2, 0};
+    double map[9];
+    DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, NULL, map), SAMPLE(zeros, 3, 3), ABSENT, ABSENT, ABSENT,
+           SAMPLE(rows, 3, 2), SAMPLE(columns, 3, 1));
+    CLOSE(map, tight, 1.0 / 3, 1.0 / 3, 1.0 / 3, 1.0 / 9, 2.0 / 9, 6.0 / 9, 1.0 / 3, 1.0 / 3, 1.0 / 3);
+}
+
+/* Four tokens in a row, rolled by one: the windows are tokens 1 and 2, and tokens 3 and 0, which were not neighbours.
+ */
+static void windows_of_a_rolled_grid(void **state)
+{
+    (void)state;
+    const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .grid_h = 1, .grid_w = 4, .window_h = 1, .window_w = 2,
+                                       .shift_w = 1,           .step_h = 1, .step_w = 1, .scale = 1};
+    const double x[] = {0, 0, 1, 0, 0, 2, 0, 0, 4, 0, 0, 8};
+    double o[4], map[8], stats[4 * ATT_STAT_COUNT];
+    DIRECT("attention", &attrs, 1, OUTPUTS(o, NULL, stats, map), SAMPLE(x, 4, 3), ABSENT, ABSENT);
+    CLOSE(o, tight, 1, 3, 3, 8);
+    CLOSE(map, tight, 0, 1, 0.5, 0.5, 0.5, 0.5, 1, 0);
+    const double first_key[] = {0, 1, 1, 3};
+    for (int i = 0; i < 4; i++)
+        assert_true(stats[i * ATT_STAT_COUNT + ATT_STAT_ARGMAX] == first_key[i]);
+}
+
+static void causal_queries_see_no_later_keys(void **state)
+{
+    (void)state;
+    const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 1, .causal = 1};
+    double map[9], stats[3 * ATT_STAT_COUNT];
+    DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, stats, map), SAMPLE(zeros, 3, 3), ABSENT, ABSENT);
+    CLOSE(map, tight, 1, 0, 0, 0.5, 0.5, 0, 1.0 / 3, 1.0 / 3, 1.0 / 3);
+    CLOSE(stats + ATT_STAT_COUNT, tight, ln2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +186,11 @@ int main(void)
         cmocka_unit_test(distance_is_over_other_grid_tokens),
         cmocka_unit_test(large_scores_stay_finite),
         cmocka_unit_test(gradients_follow_the_formula),
+        cmocka_unit_test(shifts_have_numbers),
+        cmocka_unit_test(prefix_tokens_have_numbers),
+        cmocka_unit_test(queries_have_numbers_for_rows_and_columns),
+        cmocka_unit_test(windows_of_a_rolled_grid),
+        cmocka_unit_test(causal_queries_see_no_later_keys),
     };
     return cmocka_run_group_tests(tests, direct_setup, direct_teardown);
 }

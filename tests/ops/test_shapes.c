@@ -339,6 +339,63 @@ static void attention_refuses_what_does_not_fit(void **state)
     WRONG("attention: the steps of the grid are nan and 1", att_attention(g, x, ATT_NONE, ATT_NONE, &nowhere));
 }
 
+/* The options of an attention over a row of five tokens, with terms. */
+static att_attention_options with_terms(const att_attention_terms *terms)
+{
+    return (att_attention_options){.heads = 2, .grid_h = 1, .grid_w = 5, .terms = terms};
+}
+
+static att_value attend(att_graph *g, att_value x, att_attention_options options)
+{
+    return att_attention(g, x, ATT_NONE, ATT_NONE, &options);
+}
+
+static att_value attend_terms(att_graph *g, att_value x, att_value relative, att_value rows, att_value columns)
+{
+    const att_attention_terms terms = {relative, rows, columns};
+    return attend(g, x, with_terms(&terms));
+}
+
+static void terms_of_attention_must_fit(void **state)
+{
+    (void)state;
+    MISFIT("attention: relative [8, 2] does not fit 2 heads and a grid of 1 x 5",
+           attend_terms(g, x, shared(g, att_shape_of(8, 2)), ATT_NONE, ATT_NONE));
+    MISFIT("attention: relative [9, 1] does not fit 2 heads",
+           attend_terms(g, x, shared(g, att_shape_of(9, 1)), ATT_NONE, ATT_NONE));
+    MISFIT("attention: relative [12, 2] does not fit 2 heads",
+           attend_terms(g, x, shared(g, att_shape_of(12, 2)), ATT_NONE, ATT_NONE));
+    MISFIT("attention: relative [9, 2] is a sample value",
+           attend_terms(g, x, sample(g, att_shape_of(9, 2)), ATT_NONE, ATT_NONE));
+    WRONG("attention: rows and columns must be given both",
+          attend_terms(g, x, ATT_NONE, sample(g, att_shape_of(5, 2)), ATT_NONE));
+    MISFIT("attention: columns [5, 2]",
+           attend_terms(g, x, ATT_NONE, sample(g, att_shape_of(5, 2)), sample(g, att_shape_of(5, 2))));
+    const att_attention_terms terms = {p, ATT_NONE, ATT_NONE};
+    WRONG("attention: terms need a grid", attend(g, x, (att_attention_options){.heads = 2, .terms = &terms}));
+}
+
+static att_attention_options windows(int height, int width, int shift)
+{
+    return (att_attention_options){
+        .heads = 2, .grid_h = 1, .grid_w = 5, .window_h = height, .window_w = width, .shift_w = shift};
+}
+
+static void windows_of_attention_must_fit(void **state)
+{
+    (void)state;
+    MISFIT("attention: windows of 1 x 2 do not divide a grid of 1 x 5", attend(g, x, windows(1, 2, 0)));
+    MISFIT("attention: windows of 0 x 0 do not divide", attend(g, x, windows(0, 0, 1)));
+    WRONG("attention: a shift of 0 and 5, must be at least 0 and below the window, 1 x 5",
+          attend(g, x, windows(1, 5, 5)));
+    WRONG("attention: a shift of 0 and -1", attend(g, x, windows(1, 5, -1)));
+    WRONG("attention: windows need a grid without prefix tokens",
+          attend(g, x, (att_attention_options){.heads = 2, .window_h = 1, .window_w = 1}));
+    MISFIT("attention: causality needs as many queries as keys, not 5 and 7",
+           att_attention(g, x, sample(g, att_shape_of(7, 6)), sample(g, att_shape_of(7, 6)),
+                         &(att_attention_options){.heads = 2, .causal = true}));
+}
+
 static void training_ops_refuse_what_does_not_fit(void **state)
 {
     (void)state;
@@ -522,6 +579,8 @@ int main(void)
         cmocka_unit_test(layers_refuse_what_does_not_fit),
         cmocka_unit_test(token_ops_refuse_what_does_not_fit),
         cmocka_unit_test(attention_refuses_what_does_not_fit),
+        cmocka_unit_test(terms_of_attention_must_fit),
+        cmocka_unit_test(windows_of_attention_must_fit),
         cmocka_unit_test(training_ops_refuse_what_does_not_fit),
         cmocka_unit_test(binary_cross_entropy_refuses_what_does_not_fit),
         cmocka_unit_test(builders_on_maps_yield_the_stated_shapes),

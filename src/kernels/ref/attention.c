@@ -111,13 +111,15 @@ static double term(const head *h, int64_t i, int64_t j)
     if (attrs->window_h &&
         att_attention_token_at(attrs, h->window, i).region != att_attention_token_at(attrs, h->window, j).region)
         sum += ATT_ATTENTION_MASK;
-    return attrs->causal && j > i ? -INFINITY : sum;
+    return sum;
 }
 
 static double score(const head *h, int64_t i, int64_t j)
 {
     double sum = 0;
     int64_t q = row_at(h, Q, i), k = row_at(h, K, j);
+    if (attrs_of(h)->causal && j > i)
+        return -INFINITY;
     for (int64_t c = 0; c < h->operand[Q].width; c++)
         sum += element(h, Q, q, c) * element(h, K, k, c);
     return attrs_of(h)->scale * sum + term(h, i, j);
