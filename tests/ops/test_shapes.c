@@ -339,40 +339,35 @@ static void attention_refuses_what_does_not_fit(void **state)
     WRONG("attention: the steps of the grid are nan and 1", att_attention(g, x, ATT_NONE, ATT_NONE, &nowhere));
 }
 
-/* The options of an attention over a row of five tokens, with terms. */
-static att_attention_options with_terms(const att_attention_terms *terms)
-{
-    return (att_attention_options){.heads = 2, .grid_h = 1, .grid_w = 5, .terms = terms};
-}
-
 static att_value attend(att_graph *g, att_value x, att_attention_options options)
 {
     return att_attention(g, x, ATT_NONE, ATT_NONE, &options);
 }
 
-static att_value attend_terms(att_graph *g, att_value x, att_value relative, att_value rows, att_value columns)
+/* Attention over a row of `tokens` tokens; 0: without a grid. */
+static att_value attend_terms(att_graph *g, att_value x, int tokens, att_value relative, att_value rows,
+                              att_value columns)
 {
     const att_attention_terms terms = {relative, rows, columns};
-    return attend(g, x, with_terms(&terms));
+    return attend(g, x, (att_attention_options){.heads = 2, .grid_h = tokens > 0, .grid_w = tokens, .terms = &terms});
 }
 
 static void terms_of_attention_must_fit(void **state)
 {
     (void)state;
     MISFIT("attention: relative [8, 2] does not fit 2 heads and a grid of 1 x 5",
-           attend_terms(g, x, shared(g, att_shape_of(8, 2)), ATT_NONE, ATT_NONE));
+           attend_terms(g, x, 5, shared(g, att_shape_of(8, 2)), ATT_NONE, ATT_NONE));
     MISFIT("attention: relative [9, 1] does not fit 2 heads",
-           attend_terms(g, x, shared(g, att_shape_of(9, 1)), ATT_NONE, ATT_NONE));
+           attend_terms(g, x, 5, shared(g, att_shape_of(9, 1)), ATT_NONE, ATT_NONE));
     MISFIT("attention: relative [12, 2] does not fit 2 heads",
-           attend_terms(g, x, shared(g, att_shape_of(12, 2)), ATT_NONE, ATT_NONE));
+           attend_terms(g, x, 5, shared(g, att_shape_of(12, 2)), ATT_NONE, ATT_NONE));
     MISFIT("attention: relative [9, 2] is a sample value",
-           attend_terms(g, x, sample(g, att_shape_of(9, 2)), ATT_NONE, ATT_NONE));
+           attend_terms(g, x, 5, sample(g, att_shape_of(9, 2)), ATT_NONE, ATT_NONE));
     WRONG("attention: rows and columns must be given both",
-          attend_terms(g, x, ATT_NONE, sample(g, att_shape_of(5, 2)), ATT_NONE));
+          attend_terms(g, x, 5, ATT_NONE, sample(g, att_shape_of(5, 2)), ATT_NONE));
     MISFIT("attention: columns [5, 2]",
-           attend_terms(g, x, ATT_NONE, sample(g, att_shape_of(5, 2)), sample(g, att_shape_of(5, 2))));
-    const att_attention_terms terms = {p, ATT_NONE, ATT_NONE};
-    WRONG("attention: terms need a grid", attend(g, x, (att_attention_options){.heads = 2, .terms = &terms}));
+           attend_terms(g, x, 5, ATT_NONE, sample(g, att_shape_of(5, 2)), sample(g, att_shape_of(5, 2))));
+    WRONG("attention: terms need a grid", attend_terms(g, x, 0, p, ATT_NONE, ATT_NONE));
 }
 
 static att_attention_options windows(int height, int width, int shift)
