@@ -294,6 +294,16 @@ ATT_API att_value att_windows(att_graph *graph, att_value x, const att_window_op
  * parameters height and width are H and W. As window_reverse and torch.roll by (shift_y, shift_x). */
 ATT_API att_value att_windows_reverse(att_graph *graph, att_value windows, int height, int width,
                                       const att_window_options *options);
+/* Adds rows and columns of zeros to a grid of tokens x [grid_h grid_w, C], as few as make both sides multiples of the
+ * window's: y [P, C]. Attention in shifted windows of the padded grid (att_attention()) then computes what timm's Swin
+ * does, which rolls the grid, then pads it at the bottom and the right: the zeros lie so that att_attention()'s roll
+ * takes them there. */
+typedef struct att_window_pad_options {
+    int grid_h, grid_w, window_h, window_w, shift_h, shift_w;
+} att_window_pad_options;
+ATT_API att_value att_window_pad(att_graph *graph, att_value x, const att_window_pad_options *options);
+/* The inverse: y [P, C] -> x [grid_h grid_w, C]. */
+ATT_API att_value att_window_crop(att_graph *graph, att_value x, const att_window_pad_options *options);
 /* Merges each block of 2 x 2 pixels of a map x [H, W, C] into one pixel: y [ceil(H / 2), ceil(W / 2), 4 C]; y[i, j] is
  * the concatenation of x[2i, 2j], x[2i + 1, 2j], x[2i, 2j + 1] and x[2i + 1, 2j + 1], with zeros outside x. timm's
  * PatchMerging has the same order. */

@@ -27,6 +27,8 @@
     X(matmul)                     \
     X(windows)                    \
     X(windows_back)               \
+    X(window_pad)                 \
+    X(window_crop)                \
     X(merge_patches)              \
     X(merge_patches_grad)         \
     X(embed)                      \
