@@ -79,6 +79,38 @@ int att_detected_sites(const att_block_layout *places, const att_detected_module
     return count;
 }
 
+static int count_below(const att_tensors *file, const char *scope)
+{
+    int count = 0;
+    size_t length = strlen(scope);
+    for (int i = 0; i < att_tensors_count(file); i++) {
+        const char *name = att_tensors_at(file, i).name;
+        count += strncmp(name, scope, length) == 0 && name[length] == '.';
+    }
+    return count;
+}
+
+/* Reads how many of its heads an attention lacks, and whether it has biases. */
+static void describe_attention(const att_tensors *file, att_module_block *site)
+{
+    char name[64];
+    att_shape shape;
+    snprintf(name, sizeof name, "%s.qkv.bias", site->block);
+    site->has_bias = att_checkpoint_has(file, name);
+    snprintf(name, sizeof name, "%s.qkv.weight", site->block);
+    const int64_t *dims = att_checkpoint_dims(file, name, 2, &shape);
+    site->replaced_heads = dims ? site->heads - (int)(dims[0] / 3 * site->heads / site->channels) : 0;
+}
+
+void att_detected_describe(const att_tensors *file, const att_module *module, att_module_block *site)
+{
+    char scope[128];
+    snprintf(scope, sizeof scope, "%s.%s", site->block, module->scope);
+    site->tensors = count_below(file, scope);
+    if (site->place == ATT_ON_HEADS)
+        describe_attention(file, site);
+}
+
 static att_status write_one(att_context *context, const att_block_layout *places, const att_detected_module *detected,
                             char *text, size_t size)
 {
@@ -119,41 +151,14 @@ typedef struct flat {
     int heads;
 } flat;
 
-static int count_below(const att_tensors *file, const char *scope)
-{
-    int count = 0;
-    size_t length = strlen(scope);
-    for (int i = 0; i < att_tensors_count(file); i++) {
-        const char *name = att_tensors_at(file, i).name;
-        count += strncmp(name, scope, length) == 0 && name[length] == '.';
-    }
-    return count;
-}
-
-/* Reads how many of its heads an attention lacks, and whether it has biases. */
-static void describe_attention(const att_tensors *file, int heads, att_module_block *site)
-{
-    char name[64];
-    att_shape shape;
-    snprintf(name, sizeof name, "%s.qkv.bias", site->block);
-    site->has_bias = att_checkpoint_has(file, name);
-    snprintf(name, sizeof name, "%s.qkv.weight", site->block);
-    const int64_t *dims = att_checkpoint_dims(file, name, 2, &shape);
-    site->heads = heads;
-    site->replaced_heads = dims ? heads - (int)(dims[0] / 3 * heads / site->channels) : 0;
-}
-
 static void describe_block(const att_block_layout *places, const att_module *module, int hook, int block,
                            att_module_block *site)
 {
     const flat *f = places->user;
-    char scope[128];
-    *site = (att_module_block){.place = places->hooks->items[hook].place, .channels = f->widths[hook]};
+    *site =
+        (att_module_block){.place = places->hooks->items[hook].place, .channels = f->widths[hook], .heads = f->heads};
     snprintf(site->block, sizeof site->block, "blocks.%d.%s", block, f->branches[hook]);
-    snprintf(scope, sizeof scope, "%s.%s", site->block, module->scope);
-    site->tensors = count_below(places->file, scope);
-    if (site->place == ATT_ON_HEADS)
-        describe_attention(places->file, f->heads, site);
+    att_detected_describe(places->file, module, site);
 }
 
 att_status att_detected_write_blocks(att_context *context, const att_tensors *file, const att_hooks *hooks,

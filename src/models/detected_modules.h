@@ -45,6 +45,9 @@ void att_detected_add(const att_context *context, att_detected_modules *detected
 /* Describes the blocks that have the module. Returns their number. */
 int att_detected_sites(const att_block_layout *places, const att_detected_module *detected,
                        att_module_block sites[ATT_BLOCKS]);
+/* Completes the description of a block with a module on tokens or heads from the tensors; the members `block`, `place`,
+ * `channels` and `heads` must be set. */
+void att_detected_describe(const att_tensors *file, const att_module *module, att_module_block *site);
 /* Sets the option "modules" if there are any. Tensors do not show the order of two modules at one hook of one block;
  * the order of `attscope modules` is used. Errors: ERR_UNSUPPORTED if the text is too long or there are more than
  * ATT_MOST_MODULES; ERR_MEMORY. */

@@ -182,7 +182,7 @@ int att_family_count(void);
 const att_family *att_family_at(int index);
 /* Returns the declaration of an option by key or alias, from the first family that has it; NULL if none has. */
 const att_option *att_family_option(const char *key);
-/* Returns the family whose signature is a tensor of the file; NULL if there is none. */
+/* Returns the last family of the list whose signature is a tensor of the file; NULL if there is none. */
 const att_family *att_family_detect(const att_tensors *file);
 /* Checks keys and values. Errors: ERR_ARGUMENT if the family lacks a key, or a value is out of range. */
 att_status att_family_check(att_context *context, const att_family *family, const att_option_values *options);

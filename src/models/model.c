@@ -10,6 +10,7 @@
 #include "models/config.h"
 #include "models/family.h"
 #include "models/list.h"
+#include "ops/attention.h"
 
 #define DECLARE(name) extern const att_family att_family_##name;
 ATT_FAMILY_LIST(DECLARE)
@@ -98,7 +99,7 @@ const char *att_module_choice_name(int index)
 
 const att_family *att_family_detect(const att_tensors *file)
 {
-    for (int f = 0; f < FAMILY_COUNT; f++)
+    for (int f = FAMILY_COUNT; f-- > 0;)
         if (att_tensors_find(file, families[f]->signature) >= 0)
             return families[f];
     return NULL;
@@ -114,11 +115,15 @@ static att_status fail_key(att_context *context, const att_family *family, const
 {
     char having[128] = "";
     size_t length = 0;
-    int count = 0;
+    int count = 0, named = 0;
+    for (int f = 0; f < FAMILY_COUNT; f++)
+        count += att_option_find(families[f]->options, key) != NULL;
     for (int f = 0; f < FAMILY_COUNT && length < sizeof having; f++)
-        if (att_option_find(families[f]->options, key))
-            length += (size_t)snprintf(having + length, sizeof having - length, "%s\"%s\"", count++ ? " and " : "",
-                                       families[f]->name);
+        if (att_option_find(families[f]->options, key)) {
+            const char *before = named == 0 ? "" : named == count - 1 ? " and " : ", ";
+            length += (size_t)snprintf(having + length, sizeof having - length, "%s\"%s\"", before, families[f]->name);
+            named++;
+        }
     if (count > 0)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s is an option of the %s %s, not of \"%s\"", key,
                         count > 1 ? "families" : "family", having, family->name);
@@ -394,9 +399,11 @@ int64_t att_model_tokens(const att_model *model)
     int64_t most = 0;
     for (int i = 0; i < model->graph->nodes.count; i++) {
         const att_node *node = &model->graph->nodes.items[i];
-        int64_t tokens = att_value_shape(model->graph, node->out[0]).dims[0];
-        if (strcmp(node->op->name, "attention") == 0 && tokens > most)
-            most = tokens;
+        if (strcmp(node->op->name, "attention") != 0)
+            continue;
+        int64_t tokens =
+            att_value_shape(model->graph, node->out[0]).dims[0] / att_attention_windows(ATT_ATTRS(node, attention));
+        most = tokens > most ? tokens : most;
     }
     return most;
 }

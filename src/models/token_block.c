@@ -25,31 +25,37 @@ att_stages att_token_stages(int depth)
     return (att_stages){.count = 1, .blocks = {depth}};
 }
 
-static att_status check_heads(att_context *context, const char *text, int depth, int heads, const att_modules *modules)
+static att_status check_heads(att_context *context, const char *text, int block, int heads, const att_modules *modules)
 {
-    for (int b = 0; b < depth; b++) {
-        int replaced = att_modules_replaced_heads(modules, ATT_TOKEN_HEADS, b);
-        if (!att_modules_any(modules, ATT_TOKEN_HEADS, b))
-            continue;
-        if (att_modules_any(modules, ATT_TOKEN_ATTN, b))
-            return att_fail(context, ATT_ERR_ARGUMENT,
-                            "modules \"%s\": block %d has a module in place of its attention (@attn), and so no heads "
-                            "beside which another could be (@heads)",
-                            text, b);
-        if (replaced >= heads)
-            return att_fail(
-                context, ATT_ERR_ARGUMENT,
-                "modules \"%s\": in block %d they replace %d of num_heads %d; at least one head must remain", text, b,
-                replaced, heads);
-    }
+    int replaced = att_modules_replaced_heads(modules, ATT_TOKEN_HEADS, block);
+    if (!att_modules_any(modules, ATT_TOKEN_HEADS, block))
+        return ATT_OK;
+    if (att_modules_any(modules, ATT_TOKEN_ATTN, block))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "modules \"%s\": block %d has a module in place of its attention (@attn), and so no heads "
+                        "beside which another could be (@heads)",
+                        text, block);
+    if (replaced >= heads)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "modules \"%s\": in block %d they replace %d of num_heads %d; at least one head must remain",
+                        text, block, replaced, heads);
+    return ATT_OK;
+}
+
+att_status att_token_modules_in(att_context *context, const char *text, const att_stages *stages, const int *heads,
+                                att_modules *modules)
+{
+    ATT_TRY(att_modules_parse(context, &att_token_hooks, stages, text, modules));
+    for (int s = 0, block = 0; s < stages->count; s++)
+        for (int b = 0; b < stages->blocks[s]; b++, block++)
+            ATT_TRY(check_heads(context, text, block, heads[s], modules));
     return ATT_OK;
 }
 
 att_status att_token_modules(att_context *context, const char *text, int depth, int heads, att_modules *modules)
 {
     const att_stages stages = att_token_stages(depth);
-    ATT_TRY(att_modules_parse(context, &att_token_hooks, &stages, text, modules));
-    return check_heads(context, text, depth, heads, modules);
+    return att_token_modules_in(context, text, &stages, &heads, modules);
 }
 
 static att_module_site site_of(const att_token_block *block, att_value branch, att_value identity)
@@ -89,21 +95,70 @@ static att_value add_branch(const att_token_block *block, int half, int hook, at
     return change(block, hook, &sum, att_add(graph, identity, branch), identity);
 }
 
+static att_value declare_relative(const att_token_form *form, const att_scope *scope, int heads)
+{
+    static const att_init init = {.rule = ATT_INIT_TRUNC_NORMAL, .value = 0.02};
+    if (!form->relative_bias)
+        return ATT_NONE;
+    const int *sides = form->window[0] > 0 ? form->window : form->grid;
+    int64_t shifts = (2 * (int64_t)sides[0] - 1) * (2 * (int64_t)sides[1] - 1);
+    return att_scope_parameter(scope, "relative_position_bias_table", att_shape_of(shifts, heads), init, false);
+}
+
+static int padded_side(const att_token_form *form, int axis)
+{
+    int window = form->window[axis], side = form->grid[axis];
+    return window > 0 ? (side + window - 1) / window * window : side;
+}
+
+/* qkv: queries, keys and values of all tokens of the grid, padded to whole windows, side by side */
+static att_value attend(const att_token_form *form, const att_scope *scope, int heads, att_value relative,
+                        att_value qkv)
+{
+    const att_attention_terms terms = {.relative = relative, .rows = ATT_NONE, .columns = ATT_NONE};
+    const att_attention_options options = {.heads = heads,
+                                           .prefix = form->prefix,
+                                           .grid_h = padded_side(form, 0),
+                                           .grid_w = padded_side(form, 1),
+                                           .step_h = form->patch[0],
+                                           .step_w = form->patch[1],
+                                           .window_h = form->window[0],
+                                           .window_w = form->window[1],
+                                           .shift_h = form->shift[0],
+                                           .shift_w = form->shift[1],
+                                           .terms = &terms};
+    att_scope_enter(scope);
+    return att_attention(scope->graph, qkv, ATT_NONE, ATT_NONE, &options);
+}
+
+/* Padding gets queries, keys and values from the biases, as in timm. */
+static att_value attend_in_windows(const att_token_form *form, const att_scope *scope, int heads, att_value x)
+{
+    const att_window_pad_options pad = {.grid_h = form->grid[0],
+                                        .grid_w = form->grid[1],
+                                        .window_h = form->window[0],
+                                        .window_w = form->window[1],
+                                        .shift_h = form->shift[0],
+                                        .shift_w = form->shift[1]};
+    att_scope in = att_scope_in(scope, "qkv");
+    bool pads = padded_side(form, 0) != form->grid[0] || padded_side(form, 1) != form->grid[1];
+    att_value relative = declare_relative(form, scope, heads);
+    att_scope_enter(scope);
+    if (pads)
+        x = att_window_pad(scope->graph, x, &pad);
+    int64_t inner = (int64_t)heads * (form->width / form->heads);
+    x = attend(form, scope, heads, relative, att_nn_linear(&in, x, 3 * inner, form->qkv_bias));
+    return pads ? att_window_crop(scope->graph, x, &pad) : x;
+}
+
 /* Attention with the modules beside its heads. */
 static att_value build_heads(const att_token_block *block, const att_scope *scope, att_value x)
 {
     const att_token_form *form = block->form;
     att_module_site site = site_of(block, ATT_NONE, ATT_NONE);
-    int replaced = att_modules_replaced_heads(block->modules, ATT_TOKEN_HEADS, block->index);
-    att_nn_attention_options attention = {.heads = form->heads - replaced,
-                                          .head_width = form->width / form->heads,
-                                          .qkv_bias = form->qkv_bias,
-                                          .prefix = form->prefix,
-                                          .grid_h = form->grid[0],
-                                          .grid_w = form->grid[1],
-                                          .step_h = form->patch[0],
-                                          .step_w = form->patch[1]};
-    site.branch = att_nn_attention(scope, x, &attention);
+    int heads = form->heads - att_modules_replaced_heads(block->modules, ATT_TOKEN_HEADS, block->index);
+    att_scope out = att_scope_in(scope, "proj");
+    site.branch = att_nn_linear(&out, attend_in_windows(form, scope, heads, x), form->width, true);
     site.input = x;
     site.heads = form->heads;
     site.qkv_bias = form->qkv_bias;

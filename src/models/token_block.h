@@ -29,8 +29,11 @@ extern const att_module_hook att_token_hook_list[ATT_TOKEN_HOOKS];
 extern const att_hooks att_token_hooks;
 /* One stage that holds all blocks. */
 att_stages att_token_stages(int depth);
-/* Parses the option "modules" of a network of `depth` blocks with `heads` heads. Errors: those of att_modules_parse();
- * ERR_ARGUMENT if modules leave a block's attention without a head. */
+/* Parses the option "modules" of a network with these stages; heads[s]: heads of a block in stage s. Errors: those of
+ * att_modules_parse(); ERR_ARGUMENT if modules leave a block's attention without a head. */
+att_status att_token_modules_in(att_context *context, const char *text, const att_stages *stages, const int *heads,
+                                att_modules *modules);
+/* The same for one stage of `depth` blocks. */
 att_status att_token_modules(att_context *context, const char *text, int depth, int heads, att_modules *modules);
 
 /* What all blocks of a network have in common. */
@@ -40,6 +43,8 @@ typedef struct att_token_form {
     bool qkv_bias;
     double init_values;            /* of LayerScale; 0: none */
     int prefix, grid[2], patch[2]; /* tokens before those of the grid; the grid; pixels of a patch */
+    bool relative_bias;            /* attention has the parameter relative_position_bias_table */
+    int window[2], shift[2];       /* attention in shifted windows, see att_attention_options; 0: in the whole grid */
 } att_token_form;
 
 /* A block of the network, or a residual layer beside them. */

@@ -11,6 +11,7 @@
 #include "models/detected_modules.h"
 #include "models/foreign_tensors.h"
 #include "models/patches.h"
+#include "models/token_tensors.h"
 #include "models/vit.h"
 
 static const char *const outer_names[] = {"cls_token",
@@ -31,40 +32,11 @@ static const char *const block_names[] = {
 
 /* --- modules ------------------------------------------------------------------------------------------------------ */
 
-/* The scope of each hook's modules, below a block. */
-static const char *const branches[ATT_TOKEN_HOOKS] = {
-    [ATT_TOKEN_AFTER_MLP] = "mlp",          [ATT_TOKEN_AFTER_ATTN] = "attn",       [ATT_TOKEN_ATTN] = "attn",
-    [ATT_TOKEN_BEFORE_MLP] = "norm2",       [ATT_TOKEN_MID_MLP] = "mlp.act",       [ATT_TOKEN_BEFORE_ATTN] = "norm1",
-    [ATT_TOKEN_STREAM_AFTER_ATTN] = "add1", [ATT_TOKEN_STREAM_AFTER_MLP] = "add2", [ATT_TOKEN_HEADS] = "attn"};
-
 static bool has_attention(const att_tensors *file, int block)
 {
     char name[48];
     snprintf(name, sizeof name, "blocks.%d.attn.qkv.weight", block);
     return att_checkpoint_has(file, name);
-}
-
-/* Returns the module of a parameter, and its hook; `rest` is the parameter's name within the block. NULL for others. */
-static const att_module *module_at(const att_context *context, const att_tensors *file, int block, const char *rest,
-                                   int *hook)
-{
-    const att_module *module = NULL;
-    for (*hook = 0; *hook < ATT_TOKEN_HOOKS; ++*hook) {
-        if (*hook == (has_attention(file, block) ? ATT_TOKEN_ATTN : ATT_TOKEN_AFTER_ATTN))
-            continue;
-        module = att_detected_find(context, rest, branches[*hook], att_token_hooks.items[*hook].place);
-        if (module)
-            break;
-    }
-    return module;
-}
-
-static bool is_in_module(const att_context *context, const char *rest)
-{
-    bool is = false;
-    for (int hook = 0; hook < ATT_TOKEN_HOOKS; hook++)
-        is = is || att_detected_owns(context, rest, branches[hook], att_token_hooks.items[hook].place);
-    return is;
 }
 
 static att_status write_modules(att_context *context, const att_tensors *file, const att_detected_modules *detected,
@@ -75,7 +47,7 @@ static att_status write_modules(att_context *context, const att_tensors *file, c
     for (int hook = 0; hook < ATT_TOKEN_HOOKS; hook++)
         widths[hook] = width;
     widths[ATT_TOKEN_MID_MLP] = att_mlp_hidden(width, att_options_number(found, "mlp_ratio", 1));
-    return att_detected_write_blocks(context, file, &att_token_hooks, branches, widths, detected, found);
+    return att_detected_write_blocks(context, file, &att_token_hooks, att_token_branches, widths, detected, found);
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
@@ -93,9 +65,10 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
             att_checkpoint_lists(outer_names, name))
             continue;
         int block = att_checkpoint_block(name, "blocks", &rest);
-        const att_module *module =
-            block >= 0 && block < ATT_BLOCKS ? module_at(context, file, block, rest, &hook) : NULL;
-        if (block >= 0 && (is_in_module(context, rest) || att_checkpoint_lists(block_names, rest))) {
+        const att_module *module = block >= 0 && block < ATT_BLOCKS
+                                       ? att_token_module_at(context, rest, has_attention(file, block), &hook)
+                                       : NULL;
+        if (block >= 0 && (att_token_owns(context, rest) || att_checkpoint_lists(block_names, rest))) {
             if (block + 1 > att_options_number(found, "depth", 0))
                 att_options_set(found, "depth", block + 1);
         } else if (!foreign || att_foreign_rank(name) < att_foreign_rank(foreign)) {
@@ -367,5 +340,5 @@ att_status att_vit_check_undetermined(att_context *context, const att_tensors *f
 bool att_vit_is_added(const att_context *context, const char *name)
 {
     const char *rest;
-    return att_checkpoint_block(name, "blocks", &rest) >= 0 && is_in_module(context, rest);
+    return att_checkpoint_block(name, "blocks", &rest) >= 0 && att_token_owns(context, rest);
 }

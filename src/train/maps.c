@@ -114,8 +114,26 @@ static att_status add_node(mapper *m, const att_node *node)
               : att_fail_memory(m->context, att_size_product(patches, sizeof *added->patches), "attention maps");
 }
 
+/* A file of maps has one grid, and weights between all its tokens. */
+static att_status check_node(const mapper *m, const att_node *node, const att_node *first)
+{
+    const att_attention_attrs *own = ATT_ATTRS(node, attention), *other = ATT_ATTRS(first, attention);
+    if (own->window_h > 0)
+        return att_fail(m->context, ATT_ERR_UNSUPPORTED,
+                        "%s attends in windows of %d x %d tokens, and files of maps hold attention between all tokens "
+                        "of a grid only; choose other nodes",
+                        node->scope, own->window_h, own->window_w);
+    if (own->prefix != other->prefix || own->grid_h != other->grid_h || own->grid_w != other->grid_w)
+        return att_fail(m->context, ATT_ERR_UNSUPPORTED,
+                        "%s and %s attend on grids of %d x %d and %d x %d tokens, and a file of maps has one grid; "
+                        "choose nodes of one stage",
+                        first->scope, node->scope, other->grid_h, other->grid_w, own->grid_h, own->grid_w);
+    return ATT_OK;
+}
+
 static att_status find_nodes(mapper *m)
 {
+    const att_node *first = NULL;
     const att_graph *graph = m->graph;
     size_t size = (size_t)graph->nodes.count * sizeof *m->nodes;
     int64_t largest = 0, tokens = 0;
@@ -123,9 +141,12 @@ static att_status find_nodes(mapper *m)
     if (!m->nodes)
         return att_fail_memory(m->context, size, "attention maps");
     for (int i = 0; i < graph->nodes.count; i++) {
-        if (!is_requested(m, &graph->nodes.items[i]))
+        const att_node *node = &graph->nodes.items[i];
+        if (!is_requested(m, node))
             continue;
-        ATT_TRY(add_node(m, &graph->nodes.items[i]));
+        first = first ? first : node;
+        ATT_TRY(check_node(m, node, first));
+        ATT_TRY(add_node(m, node));
         const map_node *added = &m->nodes[m->node_count - 1];
         int64_t weights = added->heads * added->tokens * added->tokens;
         largest = weights > largest ? weights : largest;

@@ -36,6 +36,9 @@ uniform_head  a head that attends to all tokens equally (Hyeon-Woo et al., ICCV 
 
 Places in networks of the family "vit" (after @; the first is the default):
   @heads             heads of attention      beside the heads of a block's attention
+
+Places in networks of the family "swin" (after @; the first is the default):
+  @heads             heads of attention      beside the heads of a block's attention
 TEXT
 run 0 modules eca srm --json -
 [ "$(grep -c '"module":' stdout)" -eq 2 ] || fail "modules eca srm: $(cat stdout)"

@@ -260,6 +260,16 @@ static void train_all(att_context *context, const numbers *how)
     att_options_set_sides(&options, "patch_size", 7, 4);
     att_options_set(&options, "token_mlp_ratio", 0.7), att_options_set(&options, "mlp_ratio", 2);
     train(context, "mixer_s16_224", "mixer_adamw", &options, 0.1, "adamw", how);
+    options = small();
+    att_options_unset(&options, "num_heads"), att_options_unset(&options, "depth");
+    att_options_set_sides(&options, "patch_size", 2, 4);
+    att_options_set(&options, "embed_dim", 16), att_options_set(&options, "mlp_ratio", 1.5);
+    att_options_set(&options, "drop_path_rate", 0);
+    att_options_set_text(&options, "depths", "2,2"), att_options_set_text(&options, "stage_heads", "2,4");
+    train(context, "swin_tiny_patch4_window7_224", "swin_adamw", &options, 0.1, "adamw", how);
+    att_options_set_sides(&options, "patch_size", 4, 2), att_options_set_text(&options, "window_size", "4,5");
+    att_options_set(&options, "always_partition", 1);
+    train(context, "swin_tiny_patch4_window7_224", "swin_padded_sgd", &options, 0, "sgd", how);
 }
 
 static void the_reference_trains_as_pytorch_in_f64(void **state)

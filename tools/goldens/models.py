@@ -1,4 +1,4 @@
-"""Names, shapes, weight decay and preprocessing of timm's plain ViTs, residual networks and MLP-Mixers.
+"""Names, shapes, weight decay and preprocessing of timm's plain ViTs, Swins, residual networks and MLP-Mixers.
 
 models.txt has one line for each network that attscope has:
 
@@ -44,7 +44,7 @@ def line(name):
     config = timm.get_pretrained_cfg(name)
     classes = config.num_classes or (0 if "dinov2" in name or "siglip" in name else 1000)
     model = timm.create_model(name, device="meta", num_classes=classes)
-    if hasattr(model, "patch_embed"):
+    if hasattr(model, "patch_embed") and hasattr(model, "blocks"):
         if not is_plain(model):
             return None
         assert model.blocks[0].norm1.eps == 1e-6 and model.blocks[0].mlp.act.approximate == "none", name
@@ -62,6 +62,7 @@ def line(name):
 names = [n for m in ("vision_transformer", "deit") for n in timm.list_models(module=m) if not OTHERS.match(n)]
 names += [n for n in timm.list_models(module="resnet") if not OTHER_RESNETS.match(n)]
 names += [n for n in timm.list_models(module="mlp_mixer") if n.startswith("mixer_")]  # not gmixer, resmlp, gmlp
+names += timm.list_models(module="swin_transformer")
 with open(sys.argv[1] + "/models.txt", "w") as out:
     for name in sorted(names):
         try:

@@ -56,7 +56,6 @@ ARCHITECTURES = {
     "resnest": "ResNeSt: split attention", "resnetv2": "ResNetV2: pre-activation blocks, as in BiT",
     "rexnet": "ReXNet", "selecsls": "SelecSLS", "senet": "the older code's SE networks", "sequencer": "Sequencer",
     "shvit": "SHViT", "sknet": "selective kernels", "starnet": "StarNet", "swiftformer": "SwiftFormer",
-    "swin_transformer": "Swin: attention in shifted windows",
     "swin_transformer_v2": "Swin V2: attention in shifted windows",
     "swin_transformer_v2_cr": "Swin V2: attention in shifted windows", "tiny_vit": "TinyViT", "tnt": "TNT",
     "tresnet": "TResNet", "twins": "Twins", "vgg": "VGG", "visformer": "Visformer",

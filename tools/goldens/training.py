@@ -1,4 +1,4 @@
-"""The first twenty updates of small ViTs and an MLP-Mixer in PyTorch, in f64.
+"""The first twenty updates of small ViTs, an MLP-Mixer and a Swin in PyTorch, in f64.
 
 Weights, images, labels and the logits of teachers follow from formulas (uniform() below), so that any program can compute them. There is one
 file for each case, training_<case>.txt: lines "loss <value>" for each update, then "norm <tensor> <value>", the norm of
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from timm.models.mlp_mixer import MlpMixer
+from timm.models.swin_transformer import SwinTransformer
 from timm.models.vision_transformer import VisionTransformer
 from timm.optim import param_groups_weight_decay
 from formula import uniform
@@ -38,6 +39,8 @@ def build(options):
     sizes = {"img_size": SIDE, "patch_size": 7, "in_chans": 1, "num_classes": CLASSES, "embed_dim": 32}
     if options.pop("mixer", False):
         model = MlpMixer(**(sizes | options)).double()
+    elif options.pop("swin", False):
+        model = SwinTransformer(**(sizes | options), drop_path_rate=0).double()
     else:
         model = VisionTransformer(depth=2, num_heads=2, **sizes, **options).double()
     for block in model.blocks if broadcast else []:
@@ -115,8 +118,13 @@ CASES = {
     "cb_s_layerscale_adamw": ({"broadcast": "cb_s", "init_values": 0.1, "no_embed_class": True}, "adamw", 0.0),
     "mean_sgd": ({"class_token": False, "global_pool": "avg", "qkv_bias": False}, "sgd", 0.0),
     "mixer_adamw": ({"mixer": True, "patch_size": (7, 4), "num_blocks": 2, "mlp_ratio": (0.7, 2.0)}, "adamw", 0.1),
+    "swin_adamw": ({"swin": True, "patch_size": (2, 4), "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4),
+                    "mlp_ratio": 1.5}, "adamw", 0.1),
+    "swin_padded_sgd": ({"swin": True, "patch_size": (4, 2), "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4),
+                         "mlp_ratio": 1.5, "window_size": (4, 5), "always_partition": True}, "sgd", 0.0),
     "hard_teacher_adamw": ({}, "adamw", 0.1, {"type": "hard", "alpha": 0.5}),
     "soft_teacher_sgd": ({}, "sgd", 0.1, {"type": "soft", "alpha": 0.7, "tau": 3.0}),
 }
 for case, settings in CASES.items():
-    run(f"{sys.argv[1]}/training_{case}.txt", *settings)
+    if len(sys.argv) < 3 or case in sys.argv[2:]:
+        run(f"{sys.argv[1]}/training_{case}.txt", *settings)

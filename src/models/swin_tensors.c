@@ -1,0 +1,266 @@
+/* Recognises Swin Transformers by timm's tensor names. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "models/checkpoint.h"
+#include "models/foreign_tensors.h"
+#include "models/patches.h"
+#include "models/swin.h"
+#include "models/token_tensors.h"
+
+static const char *const outer_names[] = {"patch_embed.proj.weight", "patch_embed.proj.bias", "patch_embed.norm.weight",
+                                          "patch_embed.norm.bias",   "norm.weight",           "norm.bias",
+                                          "head.fc.weight",          "head.fc.bias",          NULL};
+static const char *const stage_names[] = {"downsample.norm.weight", "downsample.norm.bias",
+                                          "downsample.reduction.weight", NULL};
+static const char *const block_names[] = {"norm1.weight",
+                                          "norm1.bias",
+                                          "attn.relative_position_bias_table",
+                                          "attn.qkv.weight",
+                                          "attn.qkv.bias",
+                                          "attn.proj.weight",
+                                          "attn.proj.bias",
+                                          "norm2.weight",
+                                          "norm2.bias",
+                                          "mlp.fc1.weight",
+                                          "mlp.fc1.bias",
+                                          "mlp.fc2.weight",
+                                          "mlp.fc2.bias",
+                                          "attn.relative_position_index",
+                                          "attn_mask",
+                                          NULL};
+
+enum { NAME_SIZE = 80 };
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+/* Parses "layers.<stage>.<rest>" and, where there is one, "blocks.<block>.<rest>"; *block is -1 without a block. */
+static bool read_place(const char *name, int *stage, int *block, const char **rest)
+{
+    const char *inner;
+    *stage = att_checkpoint_block(name, "layers", rest);
+    if (*stage < 0 || *stage >= ATT_STAGES)
+        return false;
+    *block = att_checkpoint_block(*rest, "blocks", &inner);
+    if (*block >= 0)
+        *rest = inner;
+    return *block < ATT_BLOCKS;
+}
+
+/* As timm's group_matcher(): the patch merging before a stage belongs to its first block. */
+int att_swin_layer(const char *name)
+{
+    int stage, block;
+    const char *rest;
+    if (strncmp(name, "patch_embed.", 12) == 0)
+        return 0;
+    if (strncmp(name, "norm.", 5) == 0)
+        return ATT_LAYER_LAST_BLOCK;
+    if (!read_place(name, &stage, &block, &rest))
+        return ATT_LAYER_HEAD;
+    return 1 + ATT_BLOCKS * stage + (block < 0 ? 0 : block);
+}
+
+bool att_swin_is_added(const att_context *context, const char *name)
+{
+    int stage, block;
+    const char *rest;
+    return read_place(name, &stage, &block, &rest) && block >= 0 && att_token_owns(context, rest);
+}
+
+/* The dimensions of tensor `rest` of a block; NULL without such a tensor of this rank. */
+static const int64_t *block_dims(const att_tensors *file, int stage, int block, const char *rest, int rank,
+                                 att_shape *shape)
+{
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "layers.%d.blocks.%d.%s", stage, block, rest);
+    return att_checkpoint_dims(file, name, rank, shape);
+}
+
+static bool has_attention(const att_tensors *file, int stage, int block)
+{
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "layers.%d.blocks.%d.attn.qkv.weight", stage, block);
+    return att_checkpoint_has(file, name);
+}
+
+typedef struct recognition {
+    att_context *context;
+    const att_tensors *file;
+    att_stages depths;
+    const char *foreign; /* most specific tensor name that no Swin here has; NULL: none */
+    int64_t width;       /* of the first stage */
+    double mlp_ratio;
+    int heads[ATT_STAGES]; /* 0: unknown */
+} recognition;
+
+static void read_name(recognition *r, const char *name)
+{
+    int stage, block;
+    const char *rest;
+    if (att_checkpoint_owns(r->file, name) || att_task_of_parameter(r->context, name) ||
+        att_checkpoint_lists(outer_names, name))
+        return;
+    bool placed = read_place(name, &stage, &block, &rest);
+    bool known = placed && (block < 0 ? att_checkpoint_lists(stage_names, rest)
+                                      : att_checkpoint_lists(block_names, rest) || att_token_owns(r->context, rest));
+    if (!known) {
+        if (!r->foreign || att_foreign_rank(name) < att_foreign_rank(r->foreign))
+            r->foreign = name;
+        return;
+    }
+    if (stage >= r->depths.count)
+        r->depths.count = stage + 1;
+    if (block >= r->depths.blocks[stage])
+        r->depths.blocks[stage] = block + 1;
+}
+
+static att_status read_names(recognition *r)
+{
+    const char *path = att_tensors_path(r->file);
+    for (int i = 0; i < att_tensors_count(r->file); i++)
+        read_name(r, att_tensors_at(r->file, i).name);
+    if (r->foreign)
+        return att_foreign_refuse(r->context, r->file, r->foreign, "Swin Transformer here");
+    if (att_checkpoint_has(r->file, "layers.0.downsample.reduction.weight"))
+        return att_fail(r->context, ATT_ERR_UNSUPPORTED,
+                        "%s: \"layers.0.downsample.reduction.weight\" is a name of the authors' Swin, which merges "
+                        "patches at the end of a stage; only timm's names are read",
+                        path);
+    for (int s = 0; s < r->depths.count; s++)
+        if (r->depths.blocks[s] == 0)
+            return att_fail(r->context, ATT_ERR_UNSUPPORTED, "%s: there is no block \"layers.%d.blocks.0\"", path, s);
+    if (att_stages_total(&r->depths) > ATT_BLOCKS)
+        return att_fail(r->context, ATT_ERR_UNSUPPORTED, "%s: there are more than %d blocks", path, ATT_BLOCKS);
+    return ATT_OK;
+}
+
+/* --- options ------------------------------------------------------------------------------------------------------ */
+
+static int side_of(int64_t rows)
+{
+    int side = (att_patches_side(rows) + 1) / 2;
+    return (int64_t)(2 * side - 1) * (2 * side - 1) == rows ? side : 0;
+}
+
+/* Sets heads and side of the square windows of a stage, from the first block with an attention; 0: unknown. Modules in
+ * place of heads leave fewer columns to the table, and fewer inner channels in proportion. */
+static void read_attention(const recognition *r, int stage, int *heads, int *side)
+{
+    *heads = *side = 0;
+    for (int b = 0; b < r->depths.blocks[stage] && *heads == 0; b++) {
+        att_shape table_shape, qkv_shape;
+        const int64_t *table = block_dims(r->file, stage, b, "attn.relative_position_bias_table", 2, &table_shape);
+        const int64_t *qkv = block_dims(r->file, stage, b, "attn.qkv.weight", 2, &qkv_shape);
+        if (!table || !qkv || qkv[0] % (3 * table[1]))
+            continue;
+        int64_t head_width = qkv[0] / (3 * table[1]);
+        *heads = qkv[1] % head_width == 0 ? (int)(qkv[1] / head_width) : 0;
+        *side = side_of(table[0]);
+    }
+}
+
+static void read_stages(recognition *r, att_option_values *found)
+{
+    char text[ATT_OPTION_TEXT_BYTES];
+    int windows[ATT_STAGES][2] = {{0}};
+    bool all_heads = true, all_windows = true;
+    for (int s = 0; s < r->depths.count; s++) {
+        read_attention(r, s, &r->heads[s], &windows[s][0]);
+        windows[s][1] = windows[s][0];
+        all_heads = all_heads && r->heads[s] > 0;
+        all_windows = all_windows && windows[s][0] > 0;
+    }
+    att_swin_format_list(r->depths.blocks, r->depths.count, text, sizeof text);
+    att_options_set_text(found, "depths", text);
+    att_swin_format_list(r->heads, r->depths.count, text, sizeof text);
+    if (all_heads)
+        att_options_set_text(found, "stage_heads", text);
+    att_swin_format_windows(windows, r->depths.count, text, sizeof text);
+    if (all_windows)
+        att_options_set_text(found, "window_size", text);
+}
+
+static void read_bias(const recognition *r, att_option_values *found)
+{
+    for (int s = 0; s < r->depths.count; s++)
+        for (int b = 0; b < r->depths.blocks[s]; b++) {
+            att_shape shape;
+            if (!has_attention(r->file, s, b))
+                continue;
+            att_options_set(found, "qkv_bias", block_dims(r->file, s, b, "attn.qkv.bias", 1, &shape) != NULL);
+            return;
+        }
+}
+
+static void read_widths(recognition *r, att_option_values *found)
+{
+    att_shape shape;
+    const int64_t *dims = att_checkpoint_dims(r->file, "head.fc.weight", 2, &shape);
+    if (dims)
+        att_options_set(found, "num_classes", (double)dims[0]);
+    else if (!att_checkpoint_has(r->file, "head.fc.weight") && !att_checkpoint_has(r->file, "head.fc.bias"))
+        att_options_set(found, "num_classes", 0);
+    r->width = (int64_t)att_options_number(found, "embed_dim", 1);
+    dims = block_dims(r->file, 0, 0, "mlp.fc1.weight", 2, &shape);
+    r->mlp_ratio = dims ? att_mlp_ratio((int)r->width, dims[0]) : 4;
+    if (dims)
+        att_options_set(found, "mlp_ratio", r->mlp_ratio);
+}
+
+/* --- modules ------------------------------------------------------------------------------------------------------ */
+
+/* Returns the stage of a block that is counted over the whole network, and the number of its first block. */
+static int stage_of(const att_stages *stages, int block, int *first)
+{
+    int stage = 0;
+    for (*first = 0; block >= *first + stages->blocks[stage]; stage++)
+        *first += stages->blocks[stage];
+    return stage;
+}
+
+static void describe_block(const att_block_layout *layout, const att_module *module, int hook, int block,
+                           att_module_block *site)
+{
+    const recognition *r = layout->user;
+    int first, stage = stage_of(&layout->stages, block, &first);
+    int width = (int)(r->width << stage);
+    *site = (att_module_block){.place = layout->hooks->items[hook].place, .channels = width, .heads = r->heads[stage]};
+    if (hook == ATT_TOKEN_MID_MLP)
+        site->channels = att_mlp_hidden(width, r->mlp_ratio);
+    snprintf(site->block, sizeof site->block, "layers.%d.blocks.%d.%s", stage, block - first, att_token_branches[hook]);
+    att_detected_describe(layout->file, module, site);
+}
+
+static att_status read_modules(const recognition *r, att_option_values *found)
+{
+    att_detected_modules detected = {0};
+    for (int i = 0; i < att_tensors_count(r->file); i++) {
+        int stage, block, hook, first = 0;
+        const char *rest, *name = att_tensors_at(r->file, i).name;
+        if (!read_place(name, &stage, &block, &rest) || block < 0)
+            continue;
+        const att_module *module = att_token_module_at(r->context, rest, has_attention(r->file, stage, block), &hook);
+        for (int s = 0; s < stage; s++)
+            first += r->depths.blocks[s];
+        if (module)
+            att_detected_add(r->context, &detected, module, hook, first + block);
+    }
+    const att_block_layout layout = {
+        .file = r->file, .hooks = &att_token_hooks, .stages = r->depths, .site = describe_block, .user = r};
+    return att_detected_write(r->context, &layout, &detected, found);
+}
+
+att_status att_swin_recognise(att_context *context, const att_tensors *file, att_option_values *found)
+{
+    recognition r = {.context = context, .file = file};
+    ATT_TRY(read_names(&r));
+    ATT_TRY(att_patches_read(context, file, "patch_embed.proj.weight", found));
+    read_stages(&r, found);
+    read_bias(&r, found);
+    read_widths(&r, found);
+    return read_modules(&r, found);
+}
