@@ -1,5 +1,6 @@
 #include "models/regrid.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -11,6 +12,7 @@ typedef struct pass {
     int from, to, lines;
     int64_t block;                   /* numbers per sample, which share a weight */
     int64_t line_in, line_out, step; /* strides between lines and between samples */
+    bool shifts;                     /* see att_regrid */
 } pass;
 
 static void weigh(const double *in, int64_t step, const double *weights, int count, double *out, int64_t block)
@@ -21,10 +23,54 @@ static void weigh(const double *in, int64_t step, const double *weights, int cou
             out[n] += weights[i] * in[i * step + n];
 }
 
+/* Distance of the shift `steps` from shift 0 among old shifts with ratio q: 1 + q + q^2 + .. */
+static double distance_of(int steps, double q)
+{
+    double sum = 0, term = 1;
+    for (int i = 0; i < steps; i++, term *= q)
+        sum += term;
+    return sum;
+}
+
+/* The ratio with which `from` old shifts span `to` new ones, by bisection as in timm. */
+static double ratio_of(int from, int to)
+{
+    double low = 1.01, high = 1.5, q = low;
+    while (high - low > 1e-6) {
+        q = (low + high) / 2;
+        if (distance_of(from / 2, q) > to / 2)
+            high = q;
+        else
+            low = q;
+    }
+    return q;
+}
+
+static double place_of(int shift, int from, double q)
+{
+    int steps = shift - from / 2;
+    return steps < 0 ? -distance_of(-steps, q) : distance_of(steps, q);
+}
+
+/* Weights of the two old shifts beside new shift x, of which the first is *first. */
+static int weigh_shifts(int from, int to, int x, int *first, double weights[2])
+{
+    double q = ratio_of(from, to), at = x - to / 2;
+    int right = 0;
+    while (right < from - 1 && place_of(right, from, q) < at)
+        right++;
+    *first = right > 0 ? right - 1 : 0;
+    double left = place_of(*first, from, q), span = place_of(right, from, q) - left;
+    weights[0] = span > 0 && at > left ? fmax(0, left + span - at) / span : 1;
+    weights[1] = 1 - weights[0];
+    return right > *first ? 2 : 1;
+}
+
 static void resize_lines(const pass *p, double *weights, const double *in, double *out)
 {
     for (int x = 0; x < p->to; x++) {
-        int first, count = att_filter_weights(ATT_BICUBIC, p->from, p->to, x, &first, weights);
+        int first, count = p->shifts ? weigh_shifts(p->from, p->to, x, &first, weights)
+                                     : att_filter_weights(ATT_BICUBIC, p->from, p->to, x, &first, weights);
         for (int line = 0; line < p->lines; line++)
             weigh(in + line * p->line_in + first * p->step, p->step, weights, count,
                   out + line * p->line_out + x * p->step, p->block);
@@ -43,8 +89,8 @@ att_status att_regrid_table(att_context *context, const att_regrid *grid, const 
     double *half = att_allocate_array(context, between, sizeof *half);
     att_status status = ATT_OK;
     if (weights && half) {
-        const pass across = {from[1], to[1], from[0], width, from[1] * width, to[1] * width, width};
-        const pass down = {from[0], to[0], 1, to[1] * width, 0, 0, to[1] * width};
+        const pass across = {from[1], to[1], from[0], width, from[1] * width, to[1] * width, width, grid->shifts};
+        const pass down = {from[0], to[0], 1, to[1] * width, 0, 0, to[1] * width, grid->shifts};
         memcpy(out, in, (size_t)kept * sizeof *out);
         resize_lines(&across, weights, in + kept, half);
         resize_lines(&down, weights, half, out + kept);

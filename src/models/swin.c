@@ -239,14 +239,19 @@ static att_status read_windows(att_context *context, const att_swin_options *o, 
     return ATT_OK;
 }
 
-att_status att_swin_read(att_context *context, const att_swin_options *o, att_swin *net)
+att_status att_swin_measure(att_context *context, const att_swin_options *o, att_swin *net)
 {
-    int heads[ATT_STAGES];
     *net = (att_swin){.options = o};
     ATT_TRY(att_patches_check(context, o->img_size, o->patch_size));
     ATT_TRY(att_mlp_check(context, "mlp_ratio", o->embed_dim, o->mlp_ratio));
     ATT_TRY(read_stages(context, o, net));
-    ATT_TRY(read_windows(context, o, net));
+    return read_windows(context, o, net);
+}
+
+att_status att_swin_read(att_context *context, const att_swin_options *o, att_swin *net)
+{
+    int heads[ATT_STAGES];
+    ATT_TRY(att_swin_measure(context, o, net));
     for (int s = 0; s < net->depths.count; s++)
         heads[s] = net->stages[s].heads;
     return att_token_modules_in(context, o->modules, &net->depths, heads, &net->modules);
@@ -297,6 +302,7 @@ const att_family att_family_swin = {
     .build = att_swin_build,
     .recognise = att_swin_recognise,
     .take_argument = take_argument,
+    .regrids = att_swin_regrids,
     .is_added = att_swin_is_added,
     .layer = att_swin_layer,
 };

@@ -29,7 +29,9 @@ typedef struct att_swin {
     att_modules modules;
 } att_swin;
 
-/* Parses the options; *net points to them. Errors: ERR_ARGUMENT if they are not compatible. */
+/* Parses the options but "modules"; *net points to them. Errors: ERR_ARGUMENT if they are not compatible. */
+att_status att_swin_measure(att_context *context, const att_swin_options *options, att_swin *net);
+/* Parses all options. */
 att_status att_swin_read(att_context *context, const att_swin_options *options, att_swin *net);
 
 /* Numbers joined by commas. Parse at most `most`; returns their count, 0 if the text is no such list of numbers from 1
@@ -42,6 +44,8 @@ void att_swin_format_windows(int (*windows)[2], int stages, char *text, size_t s
 /* att_family.build, recognise, regrids, is_added, layer */
 void att_swin_build(att_graph *graph, const void *options, att_features *features);
 att_status att_swin_recognise(att_context *context, const att_tensors *file, att_option_values *found);
+bool att_swin_regrids(const void *options, const att_option_values *file_options, const char *name, att_shape file,
+                      att_shape own, att_regrid *grid);
 bool att_swin_is_added(const att_context *context, const char *name);
 int att_swin_layer(const char *name);
 

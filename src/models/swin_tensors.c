@@ -211,6 +211,28 @@ static void read_widths(recognition *r, att_option_values *found)
         att_options_set(found, "mlp_ratio", r->mlp_ratio);
 }
 
+/* As timm, takes the window of a file's table for a square if it has as many rows as a square's. */
+bool att_swin_regrids(const void *options, const att_option_values *file_options, const char *name, att_shape file,
+                      att_shape own, att_regrid *grid)
+{
+    (void)file_options;
+    att_swin net;
+    int stage, block;
+    const char *rest;
+    if (!read_place(name, &stage, &block, &rest) || strcmp(rest, "attn.relative_position_bias_table") != 0 ||
+        file.rank != 2 || file.dims[1] != own.dims[1] || file.dims[0] == own.dims[0] || file.dims[0] > 1 << 24)
+        return false;
+    int side = side_of(file.dims[0]);
+    if (side == 0 || att_swin_measure(NULL, options, &net) != ATT_OK || stage >= net.depths.count)
+        return false;
+    *grid = (att_regrid){.width = own.dims[1], .shifts = true};
+    for (int i = 0; i < 2; i++) {
+        grid->from[i] = 2 * side - 1;
+        grid->to[i] = 2 * net.stages[stage].window[i] - 1;
+    }
+    return true;
+}
+
 /* --- modules ------------------------------------------------------------------------------------------------------ */
 
 /* Returns the stage of a block that is counted over the whole network, and the number of its first block. */

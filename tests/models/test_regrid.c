@@ -1,4 +1,5 @@
-/* Position embeddings resampled for another grid of patches, against timm's (tools/goldens/regrid.py). */
+/* Position embeddings resampled for another grid of patches, and tables of relative positions for another window,
+ * against timm's (tools/goldens/regrid.py). */
 #include <math.h>
 
 #include "core/context.h"
@@ -16,14 +17,13 @@ static double *formula_table(int64_t count)
     return table;
 }
 
-static void tables_are_timm_s(void **state)
+static void check_tables(const char *file, bool shifts)
 {
-    (void)state;
     att_context *context;
     assert_int_equal(att_context_create(NULL, &context), ATT_OK);
     size_t before = att_context_allocations(context).bytes_now;
-    FILE *golden = golden_open("regrid.txt");
-    att_regrid grid;
+    FILE *golden = golden_open(file);
+    att_regrid grid = {.shifts = shifts};
     int cases = 0, width;
     double worst = 0;
     for (; fscanf(golden, "%d %d %d %d %d %d", &grid.prefix, &grid.from[0], &grid.from[1], &grid.to[0], &grid.to[1],
@@ -54,6 +54,18 @@ static void tables_are_timm_s(void **state)
     att_context_destroy(&context);
 }
 
+static void tables_are_timm_s(void **state)
+{
+    (void)state;
+    check_tables("regrid.txt", false);
+}
+
+static void shifts_are_timm_s(void **state)
+{
+    (void)state;
+    check_tables("regrid_shifts.txt", true);
+}
+
 static void memory_may_run_out(void **state)
 {
     (void)state;
@@ -74,6 +86,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_are_timm_s),
+        cmocka_unit_test(shifts_are_timm_s),
         cmocka_unit_test(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

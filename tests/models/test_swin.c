@@ -200,6 +200,28 @@ static void buffers_are_ignored(void **state)
     att_model_destroy(&model);
 }
 
+/* Images of 28 x 28 pixels have grids of 7 x 7 and 4 x 4 tokens: the second stage has smaller windows than the file. */
+static void tables_fit_other_windows(void **state)
+{
+    const place *p = *state;
+    static const char *const sizes[] = {"7", "5,6"};
+    att_option_values options = square();
+    write_model(p, SWIN, &options, false);
+    for (int i = 0; i < 2; i++) {
+        att_weights *weights;
+        att_tensors *file;
+        options = square();
+        att_options_set(&options, "img_size", 28), att_options_set_text(&options, "window_size", sizes[i]);
+        att_model *model = make(p, SWIN, &options);
+        CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
+        CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+        CHECK(p->context, att_model_load(model, file, weights));
+        att_weights_destroy(&weights);
+        att_tensors_close(&file);
+        att_model_destroy(&model);
+    }
+}
+
 static void relatives_are_refused(void **state)
 {
     const place *p = *state;
@@ -227,7 +249,7 @@ int main(void)
         TEST(windows_are_timms),        TEST(options_that_cannot_be_built_are_refused),
         TEST(modules_are_found_again),  TEST(files_are_identified),
         TEST(timms_arguments_are_read), TEST(buffers_are_ignored),
-        TEST(relatives_are_refused),
+        TEST(tables_fit_other_windows), TEST(relatives_are_refused),
     };
     return cmocka_run_group_tests_name("models/swin", tests, NULL, NULL);
 }
