@@ -192,6 +192,64 @@ typedef struct att_binary_cross_entropy_options {
 ATT_API att_value att_binary_cross_entropy(att_graph *graph, att_value logits, att_value target,
                                            const att_binary_cross_entropy_options *options);
 
+/* --- queries and keys, between their linear layer and attention -------------------------------------------------- */
+
+/* Rotary positions: turns pairs of channels by angles. x [N, C] holds heads of d channels side by side, for example
+ * queries, keys and values; the first `heads` of them are turned, and the other channels are copied. So are the first
+ * `prefix` tokens. table [N - prefix, d] or [N - prefix, K, d], shared, holds d / 2 cosines and then d / 2 sines for
+ * each of the other tokens; head h reads entry h mod K, and heads is a multiple of K. Pair i of a head is (a, b), its
+ * channels 2i and 2i + 1 or, with `halves`, i and i + d / 2: it becomes (a cos_i - b sin_i, b cos_i + a sin_i). y [N,
+ * C]. As timm's apply_rot_embed_cat(). (Su et al. 2021) */
+typedef struct att_rotary_options {
+    int heads, prefix;
+    bool halves;
+} att_rotary_options;
+ATT_API att_value att_rotary(att_graph *graph, att_value x, att_value table, const att_rotary_options *options);
+
+/* The positions of a grid of tokens on two axes. Token (i, j) has p = (i + offset, j + offset). With a reference it is
+ * multiplied by (reference_h / height, reference_w / width), so that the grid covers the reference grid (EVA-02; the
+ * Perception Encoder also has offset 1 and columns first). Centered positions go from -1 to 1: p = 2 (i + 1/2 + offset)
+ * / height - 1, columns likewise (DINOv3); then there is no reference. columns_first: the first axis is that of the
+ * columns (timm's grid_indexing "xy"), else that of the rows ("ij"). */
+typedef struct att_rotary_grid {
+    int height, width;
+    double offset;
+    int reference_h, reference_w; /* 0: none */
+    bool centered, columns_first;
+} att_rotary_grid;
+
+/* Constant table [height width, d] for att_rotary(), d = channels, a multiple of 4. Angle i < d / 4 is p_0 f_i, and
+ * angle d / 4 + i is p_1 f_i, where f_i = temperature^(-4i / d), times 2 pi for centered positions. As timm's
+ * RotaryEmbeddingCat with in_pixels false, and RotaryEmbeddingDinoV3 with normalize_coords "separate"; its `halves` is
+ * timm's rotate_half. Blocks share one table. Errors: ERR_ARGUMENT. */
+ATT_API att_value att_rotary_table(att_graph *graph, const att_rotary_grid *grid, int channels, double temperature);
+
+/* Table [height width, H, d] for att_rotary() of block `block`, from learned frequencies [2, depth, H, d / 2], shared:
+ * angle i of head h is p_0 frequencies[0, block, h, i] + p_1 frequencies[1, block, h, i]. As timm's
+ * RotaryEmbeddingMixed, whose grid has neither offset nor reference. (Heo et al., ECCV 2024) */
+ATT_API att_value att_rotary_mixed(att_graph *graph, const att_rotary_grid *grid, att_value frequencies, int block);
+
+/* y [.., 2 C]: the cosines of x [.., C], then their sines. */
+ATT_API att_value att_cos_sin(att_graph *graph, att_value x);
+
+/* Divides heads by their norms, for cosine attention. x [N, C] holds heads of `width` channels side by side: `heads` of
+ * queries, `key_heads` of keys (either may be 0), then other channels, which are copied. A head becomes f x / max(|x|,
+ * eps), with its Euclidean norm. f = exp(min(s_h, ln 100)) for head h of the queries, with a logit for each of them in
+ * logits s (any shape, shared; ATT_NONE: f = 1), and f = 1 for keys. Attention with scale 1 then has the scores of Swin
+ * V2. eps must be positive (PyTorch: 1e-12). In heads with |x| <= eps the gradient takes the divisor as constant.
+ * (Liu et al., CVPR 2022) */
+typedef struct att_cosine_options {
+    int heads, key_heads, width;
+    double eps;
+} att_cosine_options;
+ATT_API att_value att_cosine_heads(att_graph *graph, att_value x, att_value logits, const att_cosine_options *options);
+
+/* Constant [S, 2], S = (2 height - 1) (2 width - 1): the shifts between the tokens of a window of height x width, on a
+ * logarithmic scale, in the order of att_attention_terms.relative. The first column is sign(t) log2(|t| + 1) / 3 with t
+ * = 8 (y - y') / max(reference_h - 1, 1), the second likewise for x - x'. reference_h x reference_w is the window of
+ * the pretraining, 0: height x width. Input of Swin V2's cpb_mlp. (Liu et al., CVPR 2022) */
+ATT_API att_value att_log_shifts(att_graph *graph, int height, int width, int reference_h, int reference_w);
+
 /* --- feature maps, channels last: x [h, w, C] -------------------------------------------------------------------- */
 
 /* y[i, j, o] = bias[o] + sum over (u, v, c) of x[stride i + dilation u - padding, stride j + dilation v - padding, c]

@@ -38,6 +38,12 @@
     X(concat_grad)                  \
     X(attention)                    \
     X(attention_grad)               \
+    X(rotary)                       \
+    X(rotary_grad)                  \
+    X(cos_sin)                      \
+    X(cos_sin_grad)                 \
+    X(cosine_heads)                 \
+    X(cosine_heads_grad)            \
     X(context_broadcast)            \
     X(context_broadcast_scale_grad) \
     X(dropout)                      \

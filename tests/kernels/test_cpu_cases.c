@@ -28,10 +28,11 @@ static const tolerance tolerances[] = {
     {"layer_norm_grad", NULL, 2e-6},    /* 5.1e-7 */
     /* Measured: 2.9e-5. In f32, scores of several thousands are known to 1e-4, and so are the exponents. */
     {"attention", "sharp", 6e-5},
-    {"attention", NULL, 4e-6},      /* 1.9e-6 */
-    {"attention_grad", NULL, 4e-6}, /* 9.5e-7 */
-    {"channel_gram", NULL, 3e-6},   /* 1.1e-6 */
-    {NULL, NULL, 1e-6},             /* 7.2e-7, of sums over rows */
+    {"attention", NULL, 4e-6},         /* 1.9e-6 */
+    {"attention_grad", NULL, 4e-6},    /* 9.5e-7 */
+    {"channel_gram", NULL, 3e-6},      /* 1.1e-6 */
+    {"cosine_heads_grad", NULL, 2e-6}, /* 1.1e-6, of sums of few numbers that cancel */
+    {NULL, NULL, 1e-6},                /* 7.2e-7, of sums over rows */
 };
 
 /* One bit for each input that the case has. */

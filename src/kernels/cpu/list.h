@@ -37,6 +37,8 @@
     X(concat_grad)                \
     X(shortcut_pad)               \
     X(shortcut_pad_grad)          \
+    X(cos_sin)                    \
+    X(cos_sin_grad)               \
     X(merge_moments)              \
     X(running_stats)              \
     X(channel_conv)               \

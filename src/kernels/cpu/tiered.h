@@ -33,6 +33,10 @@
     X(adaptive_avg_pool_grad)       \
     X(attention)                    \
     X(attention_grad)               \
+    X(rotary)                       \
+    X(rotary_grad)                  \
+    X(cosine_heads)                 \
+    X(cosine_heads_grad)            \
     X(context_broadcast)            \
     X(context_broadcast_scale_grad) \
     X(cross_entropy)                \
