@@ -69,7 +69,8 @@ def write_turned(out, halves, tokens, channels):
     x, angles = draw(tokens, channels), draw(tokens, channels // 2)
     wide = torch.cat([angles, angles], -1) if halves else angles.repeat_interleave(2, -1)
     embed = torch.cat([wide.sin(), wide.cos()], -1)
-    write(out, "turned", int(halves), tokens, channels, x, compact(embed, halves), apply_rot_embed_cat(x, embed, halves))
+    write(out, "turned", int(halves), tokens, channels, x, compact(embed, halves),
+          apply_rot_embed_cat(x, embed, halves))
 
 
 class Given(torch.nn.Module):
