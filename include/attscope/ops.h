@@ -127,6 +127,20 @@ typedef struct att_attention_options {
 ATT_API att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v,
                                 const att_attention_options *options);
 
+/* Terms of scores that depend on the query and, for each axis, on the shift: for query i at (y, x) of the grid and each
+ * head, rows_iy' = scale q_i . R_(y - y' + h - 1) and columns_ix' = scale q_i . C_(x - x' + w - 1). q [N, ..]: the
+ * heads of the queries, `width` channels each, are its first columns; more columns, such as keys and values in the same
+ * rows, are ignored. row_table R [2h - 1, a] and column_table C [2w - 1, b] are shared by the heads. Either a = b =
+ * width, or the first a channels of a head belong to R and the other b to C. The terms of prefix tokens as queries are
+ * 0. Sets terms->rows [N, H h] and terms->columns [N, H w], ATT_NONE after a failure. (Shaw et al., NAACL 2018; for
+ * each axis: Bello et al., ICCV 2019; with half of the channels for each axis: Cordonnier et al., ICLR 2020) */
+typedef struct att_axis_terms_options {
+    int heads, width, prefix, grid_h, grid_w;
+    double scale; /* 0: 1 */
+} att_axis_terms_options;
+ATT_API void att_axis_terms(att_graph *graph, att_value q, att_value row_table, att_value column_table,
+                            const att_axis_terms_options *options, att_attention_terms *terms);
+
 /* Add probes to the attention nodes whose scope matches `pattern` ('*' and '?' allowed: "blocks.*.attn"):
  * "<scope>.stats" [H, N, ATT_ATTENTION_STATS], "<scope>.map" [H, N, M] or "<scope>.summary" [H, ATT_ATTENTION_SUMMARY],
  * in the graph's type. With windows a map is [H, N, window_h window_w]: the keys of the query's window, row by row. A

@@ -44,6 +44,8 @@
     X(cos_sin_grad)                 \
     X(cosine_heads)                 \
     X(cosine_heads_grad)            \
+    X(axis_terms)                   \
+    X(axis_terms_grad)              \
     X(context_broadcast)            \
     X(context_broadcast_scale_grad) \
     X(dropout)                      \

@@ -1,6 +1,7 @@
 /* The reference kernels of attention against values computed by hand. */
 #include "kernels/direct.h"
 #include "ops/attention.h"
+#include "ops/axis_terms.h"
 
 static const double tight = 1e-14;
 static const double zeros[5 * 3];
@@ -166,6 +167,20 @@ static void windows_of_a_rolled_grid(void **state)
         assert_true(stats[i * ATT_STAT_COUNT + ATT_STAT_ARGMAX] == first_key[i]);
 }
 
+/* A prefix token, then two rows of one column; a head has a number for rows and then one for columns. Shifts from key
+ * to query are -1, 0, 1. */
+static void terms_of_an_axis_depend_on_the_query_and_the_shift(void **state)
+{
+    (void)state;
+    const att_axis_terms_attrs attrs = {.heads = 1, .width = 2, .prefix = 1, .grid_h = 2, .grid_w = 1, .scale = 2};
+    const double q[] = {9, 9, 1, 10, 3, 20}, row_table[] = {100, 10, 1}, column_table[] = {7};
+    double rows[6], columns[3];
+    DIRECT("axis_terms", &attrs, 1, OUTPUTS(rows, columns), SAMPLE(q, 3, 2), SHARED(row_table, 3, 1),
+           SHARED(column_table, 1, 1));
+    CLOSE(rows, tight, 0, 0, 20, 200, 6, 60);
+    CLOSE(columns, tight, 0, 140, 280);
+}
+
 static void causal_queries_see_no_later_keys(void **state)
 {
     (void)state;
@@ -190,6 +205,7 @@ int main(void)
         cmocka_unit_test(prefix_tokens_have_numbers),
         cmocka_unit_test(queries_have_numbers_for_rows_and_columns),
         cmocka_unit_test(windows_of_a_rolled_grid),
+        cmocka_unit_test(terms_of_an_axis_depend_on_the_query_and_the_shift),
         cmocka_unit_test(causal_queries_see_no_later_keys),
     };
     return cmocka_run_group_tests(tests, direct_setup, direct_teardown);

@@ -370,6 +370,27 @@ static void terms_of_attention_must_fit(void **state)
     WRONG("attention: terms need a grid", attend_terms(g, x, 0, p, ATT_NONE, ATT_NONE));
 }
 
+/* Terms of queries of two heads of width 3 over a row of five tokens. */
+static att_value axis_terms(att_graph *g, att_value x, int width, int tokens, att_shape rows, att_shape columns)
+{
+    const att_axis_terms_options options = {.heads = 2, .width = width, .grid_h = 1, .grid_w = tokens};
+    att_attention_terms terms;
+    att_axis_terms(g, x, shared(g, rows), shared(g, columns), &options, &terms);
+    return terms.rows;
+}
+
+static void terms_of_axes_must_fit(void **state)
+{
+    (void)state;
+    const att_shape rows = att_shape_of(1, 3), columns = att_shape_of(9, 2);
+    MISFIT("axis_terms: q [5, 6] does not hold 2 heads of width 4", axis_terms(g, x, 4, 5, rows, columns));
+    MISFIT("axis_terms: 5 tokens without 0 prefix tokens do not fill a grid of 1 x 4",
+           axis_terms(g, x, 3, 4, rows, columns));
+    MISFIT("axis_terms: the table of rows [9, 2] must have 2 x 1 - 1 rows", axis_terms(g, x, 3, 5, columns, columns));
+    MISFIT("axis_terms: tables of 3 and 2 columns, must both have the width of a head, 3, or divide it",
+           axis_terms(g, x, 3, 5, rows, columns));
+}
+
 static att_attention_options windows(int height, int width, int shift)
 {
     return (att_attention_options){
@@ -575,6 +596,7 @@ int main(void)
         cmocka_unit_test(token_ops_refuse_what_does_not_fit),
         cmocka_unit_test(attention_refuses_what_does_not_fit),
         cmocka_unit_test(terms_of_attention_must_fit),
+        cmocka_unit_test(terms_of_axes_must_fit),
         cmocka_unit_test(windows_of_attention_must_fit),
         cmocka_unit_test(training_ops_refuse_what_does_not_fit),
         cmocka_unit_test(binary_cross_entropy_refuses_what_does_not_fit),
