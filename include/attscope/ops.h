@@ -54,8 +54,18 @@ ATT_API att_value att_gelu(att_graph *graph, att_value x);
 /* y = x / (1 + exp(-x)), also called swish. (Elfwing, Uchibe, Doya 2018) */
 ATT_API att_value att_silu(att_graph *graph, att_value x);
 
-/* y = tanh(x), elementwise. */
+/* Approximations of the GELU: y = x / (1 + exp(-1.702 x)), as in CLIP; y = x/2 (1 + tanh(sqrt(2 / pi) (x + 0.044715
+ * x^3))), PyTorch's approximate="tanh". (Hendrycks, Gimpel 2016) */
+ATT_API att_value att_quick_gelu(att_graph *graph, att_value x);
+ATT_API att_value att_gelu_tanh(att_graph *graph, att_value x);
+
+/* y = silu(a) (.) b, elementwise; a and b have the same shape. If b is ATT_NONE, a [.., 2 C] holds both operands side
+ * by side: y [.., C] = silu(a[.., :C]) (.) a[.., C:]. (Shazeer 2020) */
+ATT_API att_value att_swiglu(att_graph *graph, att_value a, att_value b);
+
+/* y = tanh(x), elementwise; y = e^x. */
 ATT_API att_value att_tanh(att_graph *graph, att_value x);
+ATT_API att_value att_exp(att_graph *graph, att_value x);
 
 /* y = a + b. Both have the same shape, or b is shared and has the shape of a's last axes (leading axes of size 1 are
  * allowed): position embedding [1, N, C], bias [C]. */

@@ -83,6 +83,14 @@
     X(tanh_grad)                    \
     X(silu)                         \
     X(silu_grad)                    \
+    X(quick_gelu)                   \
+    X(quick_gelu_grad)              \
+    X(gelu_tanh)                    \
+    X(gelu_tanh_grad)               \
+    X(swiglu)                       \
+    X(swiglu_grad)                  \
+    X(exp)                          \
+    X(exp_grad)                     \
     X(rms_norm)                     \
     X(rms_norm_grad)                \
     X(group_norm)                   \

@@ -24,6 +24,8 @@
     X(conv2d_weight_grad_bf16)    \
     X(reshape)                    \
     X(combine)                    \
+    X(exp)                        \
+    X(exp_grad)                   \
     X(matmul)                     \
     X(windows)                    \
     X(windows_back)               \
