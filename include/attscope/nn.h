@@ -58,9 +58,10 @@ ATT_API att_value att_nn_attention(const att_scope *scope, att_value x, const at
 ATT_API att_value att_nn_mlp(const att_scope *scope, att_value x, int64_t hidden);
 
 /* Patch embedding: a convolution of P x Q pixels (P = patch_h, Q = patch_w) with the same stride. proj.weight [width,
- * channels, P, Q], with decay, and proj.bias [width], without; both initialised uniformly within 1 / sqrt(channels P
- * Q), as in PyTorch. image [h, w, channels] -> [N, width]. */
-ATT_API att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch_h, int patch_w, int64_t width);
+ * channels, P, Q], with decay, and, if `bias`, proj.bias [width], without; both initialised uniformly within 1 /
+ * sqrt(channels P Q), as in PyTorch. image [h, w, channels] -> [N, width]. */
+ATT_API att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch_h, int patch_w, int64_t width,
+                                     bool bias);
 
 /* y = x (.) gamma; gamma [C] is initialised to `start`, no decay. */
 ATT_API att_value att_nn_layer_scale(const att_scope *scope, att_value x, double start);

@@ -137,6 +137,8 @@ enum { ATT_FEATURE_STAGES = 4 };
 typedef struct att_features {
     att_value tokens; /* [N, C]: result of the last block, after the last norm if that precedes the pooling */
     att_value pooled; /* [C]: the input of a classifier */
+    /* [C]: the inputs of both classifiers of a distilled network, whose mean is `pooled`. */
+    att_value classified[2];
     int stage_count;
     att_value stages[ATT_FEATURE_STAGES]; /* [h, w, C]: result of each stage */
 } att_features;
@@ -145,6 +147,8 @@ typedef struct att_features {
 typedef struct att_classifier_form {
     const char *scope; /* scope of its tensors ("head"), whose first axis is the classes */
     att_value (*build)(const att_scope *scope, att_value features, int64_t classes);
+    /* Scope of the second classifier of a distilled network; the logits are the mean of both. NULL: there is none. */
+    const char *second;
 } att_classifier_form;
 
 /* A network without its head. */
@@ -154,7 +158,7 @@ typedef struct att_backbone {
     int classes;      /* the option "num_classes", at least 1 */
     double drop_rate; /* rate of dropout in the head */
 } att_backbone;
-/* Applies dropout and the family's classifier to the pooled features. Returns the logits [classes]. */
+/* Applies dropout and the family's classifiers to their features. Returns the logits [classes]. */
 ATT_API att_value att_backbone_classify(att_graph *graph, const att_backbone *backbone);
 
 typedef struct att_label_sets att_label_sets;

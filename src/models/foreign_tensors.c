@@ -10,11 +10,7 @@ static const struct foreign_name {
     const char *pattern, *of;
 } foreign_names[] = {
     /* ViTs */
-    {"dist_token", "a distilled DeiT (a second token with its own head)"},
-    {"head_dist.*", "a distilled DeiT (a second token with its own head)"},
-    {"reg_token", "register tokens"},
     {"register_tokens", "register tokens"},
-    {"norm_pre.*", "a norm before the blocks, as in CLIP"},
     {"*.attn.q_norm.*", "normalised queries and keys"},
     {"*.attn.k_norm.*", "normalised queries and keys"},
     {"*.attn.norm.*", "a norm inside the attention"},

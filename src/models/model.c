@@ -279,7 +279,7 @@ static att_status check_outputs(const att_model *model)
 static att_status build_graph(att_model *model, att_dtype dtype)
 {
     ATT_TRY(att_graph_create(model->context, dtype, &model->graph));
-    model->features = (att_features){.tokens = ATT_NONE, .pooled = ATT_NONE};
+    model->features = (att_features){.tokens = ATT_NONE, .pooled = ATT_NONE, .classified = {ATT_NONE, ATT_NONE}};
     model->family->build(model->graph, &model->settings, &model->features);
     ATT_TRY(check_head_scope(model));
     add_head(model);
@@ -381,12 +381,17 @@ const att_task *att_model_task_of(const att_model *model)
     return model->task;
 }
 
+static bool is_in_scope(const char *scope, const char *name)
+{
+    size_t length = scope ? strlen(scope) : 0;
+    return scope && strncmp(name, scope, length) == 0 && name[length] == '.';
+}
+
 bool att_model_is_head(const att_model *model, const char *name)
 {
-    const char *classifier = model->family->classifier(&model->settings).scope;
-    size_t length = strlen(classifier);
-    return att_task_of_parameter(model->context, name) ||
-           (strncmp(name, classifier, length) == 0 && name[length] == '.');
+    const att_classifier_form classifier = model->family->classifier(&model->settings);
+    return att_task_of_parameter(model->context, name) || is_in_scope(classifier.scope, name) ||
+           is_in_scope(classifier.second, name);
 }
 
 int att_model_layer(const att_model *model, const char *name)

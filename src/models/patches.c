@@ -77,6 +77,6 @@ att_status att_mlp_check_gate(att_context *context, const att_tensors *file, con
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "%s: tensor \"%s\" reads %d of the %d channels that \"%s\" gives: it is a sign of a gated MLP "
-                    "(SwiGLU), which no model here has",
+                    "(SwiGLU), which attscope has in ViTs only",
                     att_tensors_path(file), second_name, (int)out[1], (int)in[0], first_name);
 }

@@ -23,7 +23,7 @@ int64_t att_mlp_hidden(int width, double ratio);
 att_status att_mlp_check(att_context *context, const char *key, int width, double ratio);
 /* Returns a ratio that gives `hidden` channels. */
 double att_mlp_ratio(int width, int64_t hidden);
-/* Returns ERR_UNSUPPORTED for a gated MLP, as in the largest DINOv2 network. It has the tensor names of a plain MLP,
+/* Returns ERR_UNSUPPORTED for a gated MLP, as in timm's gmixer. It has the tensor names of a plain MLP,
  * but "<scope>.fc2" reads only half of the channels of "<scope>.fc1". */
 att_status att_mlp_check_gate(att_context *context, const att_tensors *file, const char *scope);
 

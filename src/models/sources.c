@@ -250,12 +250,23 @@ static const att_family *family_of(att_context *context, const att_tensors *file
     return att_family_detect(file);
 }
 
+static bool has_unknown_name(att_context *context, const att_config *config)
+{
+    att_variant variant;
+    return config->name[0] && att_variant_find(context, config->name, &variant) != ATT_OK;
+}
+
 /* Sets the option of a constructor's argument. family: NULL if unknown. */
 static att_status note_argument(att_context *context, const char *what, const att_family *family, const char *key,
                                 const att_fact *fact, att_config *config)
 {
+    bool accepted = false, is_own = family && att_option_find(family->options, key);
     if (family && family->take_argument && family->take_argument(key, fact, &config->options))
         return ATT_OK;
+    /* Options of other families; and options of a network with an unknown name, which are left out with the name. */
+    if (family && (!is_own || has_unknown_name(context, config)) &&
+        has_argument(family->accepted_arguments, key, fact, &accepted))
+        return check_argument(context, what, family, key, fact);
     att_status status = att_config_note(context, what, key, fact, config);
     return status == ATT_ERR_NOT_FOUND ? check_argument(context, what, family, key, fact) : status;
 }
@@ -302,7 +313,7 @@ static att_status note_config_args(att_context *context, const char *what, const
     {
         att_fact fact = json_fact(value);
         if (is_listed(key) && !is_empty_value(key, value))
-            ATT_TRY(check_argument(context, what, family, key, &fact));
+            ATT_TRY(note_argument(context, what, family, key, &fact, config));
     }
     return ATT_OK;
 }

@@ -52,8 +52,10 @@ static att_token_form form_of(const att_swin *net, int s, bool shifted)
     const att_swin_stage *stage = &net->stages[s];
     att_token_form form = {.width = stage->width,
                            .heads = stage->heads,
-                           .norm_eps = NORM_EPS,
+                           .norm = {.eps = NORM_EPS},
                            .qkv_bias = o->qkv_bias,
+                           .proj_bias = true,
+                           .activate = att_gelu,
                            .relative_bias = true,
                            .grid = {stage->grid[0], stage->grid[1]},
                            .patch = {o->patch_size[0] << s, o->patch_size[1] << s}};

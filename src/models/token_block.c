@@ -1,5 +1,8 @@
 #include "models/token_block.h"
 
+#include <math.h>
+#include <string.h>
+
 #include <attscope/ops.h>
 
 #include "core/error.h"
@@ -12,7 +15,7 @@ const att_module_hook att_token_hook_list[ATT_TOKEN_HOOKS] = {
     {"after_attn", "at the end of a block's attention branch, before LayerScale and the addition", ATT_ON_TOKENS},
     {"attn", "in place of a block's attention, after its norm", ATT_ON_TOKENS},
     {"before_mlp", "at the front of a block's MLP, after its norm", ATT_ON_TOKENS},
-    {"mid_mlp", "on the hidden channels of a block's MLP, after the GELU", ATT_ON_TOKENS},
+    {"mid_mlp", "on the hidden channels of a block's MLP, after its activation", ATT_ON_TOKENS},
     {"before_attn", "before a block's attention, after its norm", ATT_ON_TOKENS},
     {"stream_after_attn", "on the stream, after the addition of a block's attention branch", ATT_ON_TOKENS},
     {"stream_after_mlp", "on the stream, after the addition of a block's MLP branch", ATT_ON_TOKENS},
@@ -77,22 +80,134 @@ static att_value change(const att_token_block *block, int hook, const att_scope 
     return att_modules_apply(block->modules, hook, block->index, scope, &site);
 }
 
-/* --- halves of a block ------------------------------------------------------------------------------------------- */
+/* --- parts ------------------------------------------------------------------------------------------------------- */
 
-/* identity + drop_path(layer_scale(branch)), then the modules on the stream; half is 1 or 2. */
-static att_value add_branch(const att_token_block *block, int half, int hook, att_value identity, att_value branch)
+static int64_t columns_of(const att_scope *scope, att_value x)
 {
-    att_graph *graph = block->scope.graph;
-    if (block->form->init_values > 0) {
-        att_scope scale = att_scope_in(&block->scope, "ls%d", half);
-        branch = att_nn_layer_scale(&scale, branch, block->form->init_values);
+    att_shape shape = att_value_shape(scope->graph, x);
+    return shape.rank > 0 ? shape.dims[shape.rank - 1] : 1;
+}
+
+att_value att_token_norm(const att_scope *scope, att_value x, const att_norm_form *form, double start)
+{
+    static const att_init zeros = {.rule = ATT_INIT_CONSTANT, .value = 0};
+    att_init first = {.rule = ATT_INIT_CONSTANT, .value = start};
+    att_shape shape = att_shape_of(columns_of(scope, x));
+    att_scope_enter(scope);
+    att_value gamma = att_scope_parameter(scope, "weight", shape, first, false);
+    if (form->rms)
+        return att_rms_norm(scope->graph, x, gamma, form->eps);
+    att_value beta = att_scope_parameter(scope, "bias", shape, zeros, false);
+    return att_layer_norm(scope->graph, x, gamma, beta, form->eps);
+}
+
+static const struct activation {
+    const char *name;
+    att_activate *activate;
+} activations[] = {{"gelu", att_gelu},
+                   {"gelu_tanh", att_gelu_tanh},
+                   {"quick_gelu", att_quick_gelu},
+                   {"silu", att_silu},
+                   {"relu", att_relu}};
+enum { ACTIVATIONS = sizeof activations / sizeof *activations };
+
+const char *att_activation_name(int index)
+{
+    return index >= 0 && index < ACTIVATIONS ? activations[index].name : NULL;
+}
+
+att_activate *att_activation_named(const char *name)
+{
+    for (int i = 0; i < ACTIVATIONS; i++)
+        if (strcmp(activations[i].name, name) == 0)
+            return activations[i].activate;
+    return NULL;
+}
+
+att_projection att_project_declare(const att_scope *scope, int64_t outputs, int64_t inputs, bool bias)
+{
+    static const att_init zeros = {.rule = ATT_INIT_CONSTANT, .value = 0};
+    att_projection layer = {.bias = ATT_NONE};
+    att_scope_enter(scope);
+    layer.weight = att_scope_parameter(scope, "weight", att_shape_of(outputs, inputs), att_init_linear(), true);
+    if (bias)
+        layer.bias = att_scope_parameter(scope, "bias", att_shape_of(outputs), zeros, false);
+    return layer;
+}
+
+att_value att_project(const att_scope *scope, const att_projection *layer, att_value x, int64_t first, int64_t count)
+{
+    att_graph *graph = scope->graph;
+    int64_t outputs = att_value_shape(graph, layer->weight).dims[0];
+    att_scope_enter(scope);
+    if (count == outputs)
+        return att_linear(graph, x, layer->weight, layer->bias);
+    att_value weight = att_slice_tokens(graph, layer->weight, (int)first, (int)count), bias = layer->bias;
+    if (bias != ATT_NONE) {
+        bias = att_reshape(graph, bias, att_shape_of(outputs, 1));
+        bias = att_reshape(graph, att_slice_tokens(graph, bias, (int)first, (int)count), att_shape_of(count));
     }
-    att_scope drop = att_scope_in(&block->scope, "drop_path%d", half);
-    att_scope_enter(&drop);
-    branch = att_drop_path(graph, branch, block->drop_path);
-    att_scope sum = att_scope_in(&block->scope, "add%d", half);
-    att_scope_enter(&sum);
-    return change(block, hook, &sum, att_add(graph, identity, branch), identity);
+    return att_linear(graph, x, weight, bias);
+}
+
+/* --- heads ------------------------------------------------------------------------------------------------------- */
+
+/* Applies a norm to each head of x [N, heads width]. */
+static att_value norm_heads(const att_token_block *block, const att_scope *scope, att_value x, int64_t width)
+{
+    att_shape shape = att_value_shape(scope->graph, x);
+    att_scope_enter(scope);
+    x = att_reshape(scope->graph, x, att_shape_of(shape.dims[0], shape.dims[1] / width, width));
+    x = att_token_norm(scope, x, &block->form->norm, 1);
+    return att_reshape(scope->graph, x, shape);
+}
+
+static double lambda_start(int index)
+{
+    return 0.8 - 0.6 * exp(-0.3 * index);
+}
+
+/* exp(q . k), [1, 1]; the vectors have `width` elements. */
+static att_value exp_of_product(const att_scope *scope, const char *q_name, const char *k_name, int64_t width)
+{
+    static const att_init init = {.rule = ATT_INIT_NORMAL, .value = 0.1};
+    const att_shape row = att_shape_of(1, width);
+    att_graph *graph = scope->graph;
+    att_value q = att_scope_parameter(scope, q_name, att_shape_of(width), init, false);
+    att_value k = att_scope_parameter(scope, k_name, att_shape_of(width), init, false);
+    return att_exp(graph, att_matmul(graph, att_reshape(graph, q, row), att_reshape(graph, k, row), true, 1));
+}
+
+/* a - lambda b with lambda = exp(q1 . k1) - exp(q2 . k2) + start. */
+static att_value subtract(const att_token_block *block, const att_scope *scope, att_value a, att_value b, int64_t width)
+{
+    att_graph *graph = scope->graph;
+    const att_shape shape = att_value_shape(graph, b);
+    att_value first = exp_of_product(scope, "lambda_q1", "lambda_k1", width);
+    att_value second = exp_of_product(scope, "lambda_q2", "lambda_k2", width);
+    att_value learned = att_reshape(graph, att_combine(graph, 1, first, -1, second), att_shape_of(1));
+    att_value column = att_reshape(graph, b, att_shape_of(att_shape_count(shape), 1));
+    att_value scaled = att_reshape(graph, att_scale(graph, column, learned), shape);
+    return att_combine(graph, 1, att_combine(graph, 1, a, -lambda_start(block->index), b), -1, scaled);
+}
+
+/* x [N, 2 H d]: the results of 2 H maps, of which neighbours belong together. Returns [N, H d]. */
+static att_value difference(const att_token_block *block, const att_scope *scope, att_value x)
+{
+    static const att_norm_form sub_norm = {.rms = true, .eps = 1e-5};
+    static const int pairs_first[] = {2, 0, 1, 3};
+    att_graph *graph = scope->graph;
+    const int64_t tokens = att_value_shape(graph, x).dims[0], heads = block->form->heads;
+    const int64_t width = columns_of(scope, x) / (2 * heads);
+    x = att_transpose(graph, att_reshape(graph, x, att_shape_of(tokens, heads, 2, width)), pairs_first, 4);
+    x = att_reshape(graph, x, att_shape_of(2 * tokens, heads * width));
+    att_value a = att_slice_tokens(graph, x, 0, (int)tokens);
+    att_value b = att_slice_tokens(graph, x, (int)tokens, (int)tokens);
+    x = subtract(block, scope, a, b, width / 2);
+    att_scope norm = att_scope_in(scope, "sub_norm");
+    x = att_token_norm(&norm, att_reshape(graph, x, att_shape_of(tokens, heads, width)), &sub_norm, 1);
+    x = att_combine(graph, 1 - lambda_start(block->index), x, 0, ATT_NONE);
+    return att_reshape(graph, x, att_shape_of(tokens, heads * width));
 }
 
 static att_value declare_relative(const att_token_form *form, const att_scope *scope, int heads)
@@ -111,82 +226,183 @@ static int padded_side(const att_token_form *form, int axis)
     return window > 0 ? (side + window - 1) / window * window : side;
 }
 
-/* qkv: queries, keys and values of all tokens of the grid, padded to whole windows, side by side */
-static att_value attend(const att_token_form *form, const att_scope *scope, int heads, att_value relative,
-                        att_value qkv)
+/* Whether the grid is padded to whole windows. */
+static bool pads(const att_token_form *form)
 {
-    const att_attention_terms terms = {.relative = relative, .rows = ATT_NONE, .columns = ATT_NONE};
-    const att_attention_options options = {.heads = heads,
-                                           .prefix = form->prefix,
-                                           .grid_h = padded_side(form, 0),
-                                           .grid_w = padded_side(form, 1),
-                                           .step_h = form->patch[0],
-                                           .step_w = form->patch[1],
-                                           .window_h = form->window[0],
-                                           .window_w = form->window[1],
-                                           .shift_h = form->shift[0],
-                                           .shift_w = form->shift[1],
-                                           .terms = &terms};
-    att_scope_enter(scope);
-    return att_attention(scope->graph, qkv, ATT_NONE, ATT_NONE, &options);
+    return padded_side(form, 0) != form->grid[0] || padded_side(form, 1) != form->grid[1];
 }
 
-/* Padding gets queries, keys and values from the biases, as in timm. */
-static att_value attend_in_windows(const att_token_form *form, const att_scope *scope, int heads, att_value x)
+att_value att_token_heads(const att_token_block *block, const att_scope *scope, const att_scope *node, att_value x,
+                          att_value relative, const att_projection *qkv, int64_t first, int heads)
 {
+    const att_token_form *form = block->form;
+    int maps = form->differential ? 2 * heads : heads;
+    int64_t inner = (int64_t)heads * (form->width / form->heads), width = inner / maps;
+    att_scope in = att_scope_in(scope, "qkv"), q_norm = att_scope_in(scope, "q_norm"),
+              k_norm = att_scope_in(scope, "k_norm");
+    const att_attention_terms terms = {.relative = relative, .rows = ATT_NONE, .columns = ATT_NONE};
+    const att_attention_options attention = {.heads = maps,
+                                             .value_heads = heads,
+                                             .prefix = form->prefix,
+                                             .grid_h = padded_side(form, 0),
+                                             .grid_w = padded_side(form, 1),
+                                             .step_h = form->patch[0],
+                                             .step_w = form->patch[1],
+                                             .window_h = form->window[0],
+                                             .window_w = form->window[1],
+                                             .shift_h = form->shift[0],
+                                             .shift_w = form->shift[1],
+                                             .terms = &terms};
+    att_value q = ATT_NONE, k = ATT_NONE, v = ATT_NONE;
+    if (form->qk_norm) {
+        q = norm_heads(block, &q_norm, att_project(&in, qkv, x, first, inner), width);
+        k = norm_heads(block, &k_norm, att_project(&in, qkv, x, first + inner, inner), width);
+        v = att_project(&in, qkv, x, first + 2 * inner, inner);
+    } else if (form->differential) { /* values are wider than queries and keys */
+        q = att_project(&in, qkv, x, first, inner);
+        k = att_project(&in, qkv, x, first + inner, 2 * inner);
+    } else {
+        q = att_project(&in, qkv, x, first, 3 * inner);
+    }
+    att_scope_enter(node);
+    x = att_attention(scope->graph, q, k, v, &attention);
+    return form->differential ? difference(block, scope, x) : x;
+}
+
+/* Attention with the modules beside its heads. Padding gets queries, keys and values from the biases, as in timm. */
+static att_value build_attention(const att_token_block *block, const att_scope *scope, att_value x)
+{
+    const att_token_form *form = block->form;
     const att_window_pad_options pad = {.grid_h = form->grid[0],
                                         .grid_w = form->grid[1],
                                         .window_h = form->window[0],
                                         .window_w = form->window[1],
                                         .shift_h = form->shift[0],
                                         .shift_w = form->shift[1]};
-    att_scope in = att_scope_in(scope, "qkv");
-    bool pads = padded_side(form, 0) != form->grid[0] || padded_side(form, 1) != form->grid[1];
-    att_value relative = declare_relative(form, scope, heads);
-    att_scope_enter(scope);
-    if (pads)
-        x = att_window_pad(scope->graph, x, &pad);
-    int64_t inner = (int64_t)heads * (form->width / form->heads);
-    x = attend(form, scope, heads, relative, att_nn_linear(&in, x, 3 * inner, form->qkv_bias));
-    return pads ? att_window_crop(scope->graph, x, &pad) : x;
-}
-
-/* Attention with the modules beside its heads. */
-static att_value build_heads(const att_token_block *block, const att_scope *scope, att_value x)
-{
-    const att_token_form *form = block->form;
     att_module_site site = site_of(block, ATT_NONE, ATT_NONE);
     int heads = form->heads - att_modules_replaced_heads(block->modules, ATT_TOKEN_HEADS, block->index);
-    att_scope out = att_scope_in(scope, "proj");
-    site.branch = att_nn_linear(&out, attend_in_windows(form, scope, heads, x), form->width, true);
+    att_scope in = att_scope_in(scope, "qkv"), norm = att_scope_in(scope, "norm"), out = att_scope_in(scope, "proj");
+    int64_t outputs = 3 * (int64_t)heads * (form->width / form->heads);
+    att_value relative = declare_relative(form, scope, heads);
+    att_scope_enter(scope);
+    att_value padded = pads(form) ? att_window_pad(scope->graph, x, &pad) : x;
+    att_projection qkv = att_project_declare(&in, outputs, columns_of(scope, x), form->qkv_bias);
+    att_value heads_out = att_token_heads(block, scope, scope, padded, relative, &qkv, 0, heads);
+    if (pads(form))
+        heads_out = att_window_crop(scope->graph, heads_out, &pad);
+    if (form->attn_norm)
+        heads_out = att_token_norm(&norm, heads_out, &form->norm, 1);
+    site.branch = att_nn_linear(&out, heads_out, form->width, form->proj_bias);
     site.input = x;
     site.heads = form->heads;
     site.qkv_bias = form->qkv_bias;
     return att_modules_apply(block->modules, ATT_TOKEN_HEADS, block->index, scope, &site);
 }
 
+/* --- the MLP ----------------------------------------------------------------------------------------------------- */
+
+/* timm's gate of SwiGLU: nearly open at first, and nearly constant. */
+static att_value build_gate(const att_scope *scope, att_value x, int64_t outputs, bool bias)
+{
+    static const att_init small = {.rule = ATT_INIT_NORMAL, .value = 1e-6},
+                          one = {.rule = ATT_INIT_CONSTANT, .value = 1};
+    att_scope_enter(scope);
+    att_shape shape = att_shape_of(outputs, columns_of(scope, x));
+    att_value weight = att_scope_parameter(scope, "weight", shape, small, true);
+    att_value shift = bias ? att_scope_parameter(scope, "bias", att_shape_of(outputs), one, false) : ATT_NONE;
+    return att_linear(scope->graph, x, weight, shift);
+}
+
+/* The hidden channels. */
+static att_value build_hidden(const att_token_block *block, const att_scope *mlp, att_value x)
+{
+    const att_token_form *form = block->form;
+    att_graph *graph = mlp->graph;
+    att_scope fc1 = att_scope_in(mlp, "fc1"), gate = att_scope_in(mlp, "fc1_g"), value = att_scope_in(mlp, "fc1_x");
+    if (form->mlp == ATT_MLP_PLAIN)
+        return form->activate(graph, att_nn_linear(&fc1, x, block->hidden, form->proj_bias));
+    if (form->mlp == ATT_MLP_PACKED)
+        return att_swiglu(graph, att_nn_linear(&fc1, x, block->hidden, form->proj_bias), ATT_NONE);
+    att_value a = build_gate(&gate, x, block->hidden, form->proj_bias);
+    att_value b = att_nn_linear(&value, x, block->hidden, form->proj_bias);
+    att_scope_enter(&gate);
+    return att_swiglu(graph, a, b);
+}
+
+/* --- branches ---------------------------------------------------------------------------------------------------- */
+
+static att_value norm_before(const att_token_block *block, const att_scope *norm, att_value x)
+{
+    return block->form->post_norm ? x : att_token_norm(norm, x, &block->form->norm, 1);
+}
+
+static att_value norm_after(const att_token_block *block, const att_scope *norm, att_value x)
+{
+    const att_token_form *form = block->form;
+    double start = form->init_values > 0 ? form->init_values : 1;
+    return form->post_norm ? att_token_norm(norm, x, &form->norm, start) : x;
+}
+
+att_value att_token_attention_branch(const att_token_block *block, const att_scope *norm, const att_scope *attn,
+                                     att_value x)
+{
+    att_value branch = change(block, ATT_TOKEN_BEFORE_ATTN, norm, norm_before(block, norm, x), x);
+    if (att_modules_any(block->modules, ATT_TOKEN_ATTN, block->index))
+        branch = change(block, ATT_TOKEN_ATTN, attn, branch, x);
+    else
+        branch = build_attention(block, attn, branch);
+    branch = change(block, ATT_TOKEN_AFTER_ATTN, attn, branch, x);
+    return norm_after(block, norm, branch);
+}
+
+att_value att_token_mlp_branch(const att_token_block *block, const att_scope *norm, const att_scope *mlp, att_value x)
+{
+    const att_token_form *form = block->form;
+    att_scope act = att_scope_in(mlp, "act"), inner = att_scope_in(mlp, "norm"), fc2 = att_scope_in(mlp, "fc2");
+    att_value branch = change(block, ATT_TOKEN_BEFORE_MLP, norm, norm_before(block, norm, x), x);
+    branch = change(block, ATT_TOKEN_MID_MLP, &act, build_hidden(block, mlp, branch), x);
+    if (form->mlp_norm)
+        branch = att_token_norm(&inner, branch, &form->norm, 1);
+    branch = att_nn_linear(&fc2, branch, form->width, form->proj_bias);
+    branch = change(block, ATT_TOKEN_AFTER_MLP, mlp, branch, x);
+    return norm_after(block, norm, branch);
+}
+
+att_value att_token_end_branch(const att_token_block *block, const att_scope *scale, const att_scope *drop,
+                               att_value branch)
+{
+    const att_token_form *form = block->form;
+    if (form->init_values > 0 && !form->post_norm)
+        branch = att_nn_layer_scale(scale, branch, form->init_values);
+    att_scope_enter(drop);
+    return att_drop_path(drop->graph, branch, block->drop_path);
+}
+
+att_value att_token_add(const att_token_block *block, int half, att_value x, att_value branch)
+{
+    int hook = half == 1 ? ATT_TOKEN_STREAM_AFTER_ATTN : ATT_TOKEN_STREAM_AFTER_MLP;
+    att_scope sum = att_scope_in(&block->scope, "add%d", half);
+    att_scope_enter(&sum);
+    return change(block, hook, &sum, att_add(sum.graph, x, branch), x);
+}
+
+/* --- a block in sequence ----------------------------------------------------------------------------------------- */
+
+static att_value end_half(const att_token_block *block, int half, att_value x, att_value branch)
+{
+    att_scope scale = att_scope_in(&block->scope, "ls%d", half),
+              drop = att_scope_in(&block->scope, "drop_path%d", half);
+    return att_token_add(block, half, x, att_token_end_branch(block, &scale, &drop, branch));
+}
+
 att_value att_token_attend(const att_token_block *block, att_value x)
 {
     att_scope norm = att_scope_in(&block->scope, "norm1"), attn = att_scope_in(&block->scope, "attn");
-    att_value branch =
-        change(block, ATT_TOKEN_BEFORE_ATTN, &norm, att_nn_layer_norm(&norm, x, block->form->norm_eps), x);
-    if (att_modules_any(block->modules, ATT_TOKEN_ATTN, block->index))
-        branch = change(block, ATT_TOKEN_ATTN, &attn, branch, x);
-    else
-        branch = build_heads(block, &attn, branch);
-    branch = change(block, ATT_TOKEN_AFTER_ATTN, &attn, branch, x);
-    return add_branch(block, 1, ATT_TOKEN_STREAM_AFTER_ATTN, x, branch);
+    return end_half(block, 1, x, att_token_attention_branch(block, &norm, &attn, x));
 }
 
 att_value att_token_transform(const att_token_block *block, att_value x)
 {
     att_scope norm = att_scope_in(&block->scope, "norm2"), mlp = att_scope_in(&block->scope, "mlp");
-    att_scope fc1 = att_scope_in(&mlp, "fc1"), act = att_scope_in(&mlp, "act"), fc2 = att_scope_in(&mlp, "fc2");
-    att_value branch =
-        change(block, ATT_TOKEN_BEFORE_MLP, &norm, att_nn_layer_norm(&norm, x, block->form->norm_eps), x);
-    branch = att_gelu(block->scope.graph, att_nn_linear(&fc1, branch, block->hidden, true));
-    branch = change(block, ATT_TOKEN_MID_MLP, &act, branch, x);
-    branch = att_nn_linear(&fc2, branch, block->form->width, true);
-    branch = change(block, ATT_TOKEN_AFTER_MLP, &mlp, branch, x);
-    return add_branch(block, 2, ATT_TOKEN_STREAM_AFTER_MLP, x, branch);
+    return end_half(block, 2, x, att_token_mlp_branch(block, &norm, &mlp, x));
 }

@@ -36,12 +36,39 @@ att_status att_token_modules_in(att_context *context, const char *text, const at
 /* The same for one stage of `depth` blocks. */
 att_status att_token_modules(att_context *context, const char *text, int depth, int heads, att_modules *modules);
 
+/* --- parts of a block ------------------------------------------------------------------------------------------- */
+
+/* A norm over the channels of a token: a layer norm, or an RMS norm, which has no bias. */
+typedef struct att_norm_form {
+    bool rms;
+    double eps;
+} att_norm_form;
+/* Tensors weight (initialised to `start`) and bias. x [.., C] -> [.., C]. */
+att_value att_token_norm(const att_scope *scope, att_value x, const att_norm_form *form, double start);
+
+/* Activations by timm's names: gelu, gelu_tanh, quick_gelu, silu, relu. */
+typedef att_value att_activate(att_graph *graph, att_value x);
+const char *att_activation_name(int index);
+/* Returns NULL for an unknown name. */
+att_activate *att_activation_named(const char *name);
+
+/* An MLP. PLAIN: fc2(act(fc1(x))). SWIGLU: fc2(silu(fc1_g(x)) (.) fc1_x(x)). PACKED, timm's SwiGLUPacked: the same with
+ * both layers in fc1, so that `hidden`, the outputs of fc1, are twice the inputs of fc2. timm starts SwiGLU's gate near
+ * zero with bias 1; of a PACKED one attscope starts both halves as linear layers. */
+typedef enum att_mlp_kind { ATT_MLP_PLAIN, ATT_MLP_SWIGLU, ATT_MLP_PACKED } att_mlp_kind;
+
 /* What all blocks of a network have in common. */
 typedef struct att_token_form {
     int width, heads;
-    double norm_eps;
-    bool qkv_bias;
-    double init_values;            /* of LayerScale; 0: none */
+    att_norm_form norm;
+    bool post_norm;           /* the norms are at the end of the branches, in place of LayerScale */
+    bool qkv_bias, proj_bias; /* proj_bias: also of the MLP */
+    bool qk_norm;             /* norms of the queries and keys of each head */
+    bool attn_norm, mlp_norm; /* a norm of the heads before proj; of the hidden channels before fc2 */
+    bool differential;        /* differential attention, see att_token_heads() */
+    att_mlp_kind mlp;
+    att_activate *activate;
+    double init_values;            /* of LayerScale, or of the weights of post norms; 0: none */
     int prefix, grid[2], patch[2]; /* tokens before those of the grid; the grid; pixels of a patch */
     bool relative_bias;            /* attention has the parameter relative_position_bias_table */
     int window[2], shift[2];       /* attention in shifted windows, see att_attention_options; 0: in the whole grid */
@@ -53,9 +80,40 @@ typedef struct att_token_block {
     const att_modules *modules;
     att_scope scope;
     int index;      /* by which modules are chosen */
-    int64_t hidden; /* channels inside the MLP */
+    int64_t hidden; /* channels inside the MLP: outputs of fc1 */
     double drop_path;
 } att_token_block;
+
+/* A linear layer's parameters, declared at once and applied in parts. */
+typedef struct att_projection {
+    att_value weight, bias; /* [O, I], [O] or ATT_NONE */
+} att_projection;
+att_projection att_project_declare(const att_scope *scope, int64_t outputs, int64_t inputs, bool bias);
+/* Outputs first .. first + count - 1 of the layer, for x [.., I]. */
+att_value att_project(const att_scope *scope, const att_projection *layer, att_value x, int64_t first, int64_t count);
+
+/* The heads of an attention, side by side [N, heads d], with queries, keys and values from outputs `first` on of
+ * `qkv`. Tensors in `scope`: q_norm and k_norm; of differential attention lambda_* and sub_norm. `node` is the scope of
+ * the attention itself; `relative` is the table of relative positions, or ATT_NONE. Differential attention (Ye et al.,
+ * ICLR 2025) has two maps per head with half as wide queries and keys: (a - lambda a') v, lambda = exp(q1 . k1) -
+ * exp(q2 . k2) + start, start = 0.8 - 0.6 exp(-0.3 index), then an RMS norm of each head, times 1 - start. */
+att_value att_token_heads(const att_token_block *block, const att_scope *scope, const att_scope *node, att_value x,
+                          att_value relative, const att_projection *qkv, int64_t first, int heads);
+
+/* --- branches: tensors of the norm in the scope `norm`, all others in `attn` or `mlp`; with modules, without
+ * LayerScale and addition. x [N, C] -> [N, C].
+ * ------------------------------------------------------------------------------- */
+
+att_value att_token_attention_branch(const att_token_block *block, const att_scope *norm, const att_scope *attn,
+                                     att_value x);
+att_value att_token_mlp_branch(const att_token_block *block, const att_scope *norm, const att_scope *mlp, att_value x);
+/* drop_path(layer_scale(branch)); names: scopes of LayerScale's parameter and of drop path. */
+att_value att_token_end_branch(const att_token_block *block, const att_scope *scale, const att_scope *drop,
+                               att_value branch);
+/* x + branch, in the scope "add<half>", and the modules on the stream. half: 1, attention, or 2, MLP. */
+att_value att_token_add(const att_token_block *block, int half, att_value x, att_value branch);
+
+/* --- a block in sequence ------------------------------------------------------------------------------------------ */
 
 /* x + drop_path(layer_scale(attention(norm(x)))): tensors norm1, attn, ls1. x [N, C] -> [N, C]. */
 att_value att_token_attend(const att_token_block *block, att_value x);

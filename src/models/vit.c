@@ -15,17 +15,21 @@
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
-static const char *pool_names(int index)
-{
-    static const char *const names[] = {"token", "avg"};
-    return index < 2 ? names[index] : NULL;
-}
-
-static const char *extra_layer_names(int index)
-{
-    static const char *const names[] = {"none", "attn", "mlp"};
-    return index < 3 ? names[index] : NULL;
-}
+/* Defines a function that returns the possible values by index. */
+#define CHOICES(function, ...)                                                    \
+    static const char *function(int index)                                        \
+    {                                                                             \
+        static const char *const names[] = {__VA_ARGS__, NULL};                   \
+        return index < (int)(sizeof names / sizeof *names) ? names[index] : NULL; \
+    }
+CHOICES(pool_names, "token", "avg", "max", "avgmax", "map")
+CHOICES(extra_layer_names, "none", "attn", "mlp")
+CHOICES(position_names, "learn", "none")
+CHOICES(norm_names, "layernorm", ATT_VIT_RMS_NORM)
+CHOICES(embed_norm_names, "none", "layernorm", ATT_VIT_RMS_NORM)
+CHOICES(mlp_names, "mlp", ATT_VIT_SWIGLU, ATT_VIT_PACKED)
+CHOICES(attention_names, "attn", ATT_VIT_DIFFERENTIAL)
+CHOICES(block_names, ATT_VIT_BLOCK, ATT_VIT_POST_NORM, ATT_VIT_SCALING, ATT_VIT_DIFF_SCALING, ATT_VIT_THINGS)
 
 #define VIT(member) ATT_OPTION_AT(att_vit_options, member)
 static const att_option vit_options[] = {
@@ -42,15 +46,44 @@ static const att_option vit_options[] = {
     {"mlp_ratio", .kind = ATT_OPTION_REAL, .value = "X", .help = "width of the MLP over that of a token", .low = 1e-3,
      .high = 64, VIT(mlp_ratio)},
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
-     .help = "what the head reads: token (the class token) or avg (the mean over the other tokens)",
+     .help = "what the head reads: token (the class token), avg, max or avgmax (mean, maximum or the mean of both over "
+             "the other tokens) or map (attention of a learned query)",
      .choice = pool_names, VIT(global_pool)},
+    {"pool_include_prefix", .kind = ATT_OPTION_SWITCH, .help = "pooling reads class token and registers, too",
+     .not_compared = true, VIT(pool_include_prefix)},
     {"final_norm", .kind = ATT_OPTION_SWITCH, .help = "a norm after the last block", VIT(final_norm)},
     {"fc_norm", .kind = ATT_OPTION_SWITCH, .help = "put that norm after the pooling", VIT(fc_norm)},
     {"class_token", .kind = ATT_OPTION_SWITCH, .help = "with or without a class token", VIT(class_token)},
-    {"embed_class", .kind = ATT_OPTION_SWITCH, .help = "position embedding for the class token too", VIT(embed_class)},
+    {"reg_tokens", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "register tokens", .high = 1024, VIT(reg_tokens)},
+    {"distilled", .kind = ATT_OPTION_SWITCH, .help = "a distillation token with a classifier of its own, as in DeiT",
+     VIT(distilled)},
+    {"pos_embed", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "position embedding: learn or none",
+     .choice = position_names, VIT(pos_embed)},
+    {"embed_class", .kind = ATT_OPTION_SWITCH, .help = "position embedding for class token and registers, too",
+     VIT(embed_class)},
+    {"pre_norm", .kind = ATT_OPTION_SWITCH,
+     .help = "a norm before the first block, and no bias of the patches, as in CLIP", VIT(pre_norm)},
+    {"embed_norm_layer", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "norm of the embedded patches",
+     .choice = embed_norm_names, VIT(embed_norm_layer)},
+    {"norm_layer", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "norms: layernorm or rmsnorm",
+     .choice = norm_names, VIT(norm_layer)},
+    {"norm_eps", .kind = ATT_OPTION_REAL, .value = "X", .help = "eps of the norms", .low = 1e-12, .high = 1,
+     VIT(norm_eps)},
     {"qkv_bias", .kind = ATT_OPTION_SWITCH, .help = "queries, keys and values with a bias", VIT(qkv_bias)},
+    {"qk_norm", .kind = ATT_OPTION_SWITCH, .help = "norms of the queries and keys of each head", VIT(qk_norm)},
+    {"proj_bias", .kind = ATT_OPTION_SWITCH, .help = "biases of the MLP and after attention", VIT(proj_bias)},
+    {"scale_attn_norm", .kind = ATT_OPTION_SWITCH, .help = "a norm of the heads' results", VIT(scale_attn_norm)},
+    {"scale_mlp_norm", .kind = ATT_OPTION_SWITCH, .help = "a norm of the MLP's hidden channels", VIT(scale_mlp_norm)},
     {"init_values", .kind = ATT_OPTION_REAL, .value = "X", .help = "LayerScale with this initial value; 0: none",
      .high = 1e3, .compare_presence = true, VIT(init_values)},
+    {"act_layer", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "activation of the MLPs",
+     .choice = att_activation_name, .not_in_tensors = "the activation", VIT(act_layer)},
+    {"mlp_layer", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "mlp, or gated by SiLU: swiglu, swiglu_packed (both layers in one)", .choice = mlp_names, VIT(mlp_layer)},
+    {"attn_layer", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "attention: attn, or diff (differential)",
+     .choice = attention_names, VIT(attn_layer)},
+    {"block_fn", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "kind of the blocks, by its name in timm",
+     .choice = block_names, VIT(block_fn)},
     {"extra_layer", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "one more residual layer after the last block: attn, or mlp with twice as many hidden channels as a "
              "token has, which has nearly as many parameters",
@@ -76,6 +109,7 @@ static void vit_defaults(int index, const att_option_values *given, att_option_v
     att_options_write(&vit_table, &o, options);
 }
 
+/* Those that are options, too, have these values in a network whose name is unknown. */
 static const att_accepted_argument vit_arguments[] = {
     {"pos_drop_rate", ATT_ANY_VALUE},
     {"patch_drop_rate", ATT_ANY_VALUE},
@@ -98,9 +132,12 @@ static const att_accepted_argument vit_arguments[] = {
     {NULL, NULL},
 };
 
-/* timm's no_embed_class is the opposite of embed_class. */
+/* timm's no_embed_class is the opposite of embed_class. A norm named by an argument has timm's default eps, whatever
+ * the variant's norm has. */
 static bool take_argument(const char *key, const att_fact *fact, att_option_values *options)
 {
+    if (strcmp(key, "norm_layer") == 0 && !att_options_find(options, "norm_eps"))
+        att_options_set(options, "norm_eps", 1e-6);
     if (strcmp(key, "no_embed_class") != 0 || fact->kind != ATT_FACT_NUMBERS || fact->count != 1 ||
         (fact->numbers[0] != 0 && fact->numbers[0] != 1))
         return false;
@@ -109,27 +146,94 @@ static bool take_argument(const char *key, const att_fact *fact, att_option_valu
     return true;
 }
 
-static bool pools_mean(const att_vit_options *o)
+bool att_vit_is_sequential(const char *block_fn)
 {
-    return strcmp(o->global_pool, "avg") == 0;
+    return strcmp(block_fn, ATT_VIT_BLOCK) == 0 || strcmp(block_fn, ATT_VIT_POST_NORM) == 0;
+}
+
+int att_vit_prefix(const att_vit_options *options)
+{
+    return options->class_token + options->distilled + options->reg_tokens;
+}
+
+static bool is_any(const char *text, const char *const *names)
+{
+    while (*names && strcmp(*names, text) != 0)
+        names++;
+    return *names;
+}
+
+static att_status check_distilled(att_context *context, const att_vit_options *o)
+{
+    if (!o->distilled ||
+        (o->class_token && o->embed_class && o->reg_tokens == 0 && strcmp(o->pos_embed, "learn") == 0 &&
+         strcmp(o->global_pool, "token") == 0 && o->fc_norm != 1))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "a distilled network reads its class token and its distillation token: it needs class_token, "
+                    "embed_class, pos_embed \"learn\" and global_pool \"token\", and has no registers and no fc_norm");
+}
+
+static att_status check_mlp(att_context *context, const att_vit_options *o)
+{
+    bool plain = strcmp(o->mlp_layer, "mlp") == 0, packed = strcmp(o->mlp_layer, ATT_VIT_PACKED) == 0;
+    ATT_TRY(att_mlp_check(context, "mlp_ratio", o->embed_dim, o->mlp_ratio));
+    if (!plain && strcmp(o->act_layer, "silu") != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "mlp_layer \"%s\" is gated by SiLU: act_layer must be \"silu\", not "
+                        "\"%s\"",
+                        o->mlp_layer, o->act_layer);
+    if (packed && att_mlp_hidden(o->embed_dim, o->mlp_ratio) % 2)
+        return att_fail(context, ATT_ERR_ARGUMENT, "mlp_ratio %g makes %lld hidden channels, which are not two halves",
+                        o->mlp_ratio, (long long)att_mlp_hidden(o->embed_dim, o->mlp_ratio));
+    return ATT_OK;
+}
+
+/* The two kinds that compute attention and MLP of one norm have neither other MLPs nor further norms nor modules
+ * inside; there is no place for the extra layer beside parallel blocks. */
+static att_status check_block(att_context *context, const att_vit_options *o)
+{
+    static const char *const scaling[] = {ATT_VIT_SCALING, ATT_VIT_DIFF_SCALING, NULL};
+    bool is_scaling = is_any(o->block_fn, scaling), is_sequential = att_vit_is_sequential(o->block_fn);
+    if (is_scaling && (o->scale_attn_norm || o->scale_mlp_norm || strcmp(o->mlp_layer, "mlp") != 0 ||
+                       strcmp(o->attn_layer, "attn") != 0))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "block_fn \"%s\" has no scale_attn_norm, no scale_mlp_norm, and only mlp_layer \"mlp\" and "
+                        "attn_layer \"attn\"",
+                        o->block_fn);
+    if (!is_sequential && strcmp(o->modules, "none") != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "modules \"%s\": block_fn \"%s\" has no places for modules",
+                        o->modules, o->block_fn);
+    if (!is_sequential && strcmp(o->extra_layer, "none") != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "extra_layer \"%s\" does not fit block_fn \"%s\"", o->extra_layer,
+                        o->block_fn);
+    bool differs = strcmp(o->attn_layer, ATT_VIT_DIFFERENTIAL) == 0 || strcmp(o->block_fn, ATT_VIT_DIFF_SCALING) == 0;
+    if (differs && o->embed_dim / o->num_heads % 2)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "differential attention divides the %d channels of a head in two halves",
+                        o->embed_dim / o->num_heads);
+    return ATT_OK;
 }
 
 static att_status vit_complete(att_context *context, void *options)
 {
+    static const char *const pools[] = {"avg", "max", "avgmax", NULL};
     att_vit_options *o = options;
     if (o->embed_dim % o->num_heads)
         return att_fail(context, ATT_ERR_ARGUMENT, "embed_dim %d is not a multiple of num_heads %d", o->embed_dim,
                         o->num_heads);
     ATT_TRY(att_patches_check(context, o->img_size, o->patch_size));
-    ATT_TRY(att_mlp_check(context, "mlp_ratio", o->embed_dim, o->mlp_ratio));
-    if (!pools_mean(o) && !o->class_token)
+    ATT_TRY(check_mlp(context, o));
+    if (strcmp(o->global_pool, "token") == 0 && !o->class_token)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "global_pool \"token\" needs the class token; without one use \"avg\"");
+    ATT_TRY(check_distilled(context, o));
+    ATT_TRY(check_block(context, o));
     att_modules modules;
     ATT_TRY(att_token_modules(context, o->modules, o->depth, o->num_heads, &modules));
     if (o->fc_norm == ATT_OPTION_UNSET)
-        o->fc_norm = pools_mean(o);
-    if (!o->class_token)
+        o->fc_norm = is_any(o->global_pool, pools);
+    if (att_vit_prefix(o) == 0 || strcmp(o->pos_embed, "learn") != 0)
         o->embed_class = 0;
     return ATT_OK;
 }
@@ -141,14 +245,16 @@ static att_value build_classifier(const att_scope *scope, att_value features, in
 
 static att_classifier_form vit_classifier(const void *options)
 {
-    (void)options;
+    const att_vit_options *o = options;
+    if (o->distilled)
+        return (att_classifier_form){.scope = "head", .second = "head_dist", .build = build_classifier};
     return (att_classifier_form){.scope = "head", .build = build_classifier};
 }
 
 /* As timm's VisionTransformer and VisionTransformerDistilled; fc_norm is beside the head. */
 static int layer_of(const char *name)
 {
-    static const char *const stem[] = {"cls_token", "pos_embed", "patch_embed"};
+    static const char *const stem[] = {"cls_token", "dist_token", "reg_token", "pos_embed", "patch_embed", "norm_pre"};
     const char *rest;
     int block = att_checkpoint_block(name, "blocks", &rest);
     for (size_t i = 0; i < sizeof stem / sizeof *stem; i++)

@@ -1,5 +1,4 @@
-/* Recognises plain ViTs by timm's tensor names. */
-#include <math.h>
+/* Recognises ViTs by timm's tensor names. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,21 +13,120 @@
 #include "models/token_tensors.h"
 #include "models/vit.h"
 
+/* Tensors outside of the blocks. */
 static const char *const outer_names[] = {"cls_token",
+                                          "dist_token",
+                                          "reg_token",
                                           "pos_embed",
                                           "patch_embed.proj.weight",
                                           "patch_embed.proj.bias",
+                                          "patch_embed.norm.weight",
+                                          "patch_embed.norm.bias",
+                                          "norm_pre.weight",
+                                          "norm_pre.bias",
                                           "norm.weight",
                                           "norm.bias",
                                           "fc_norm.weight",
                                           "fc_norm.bias",
                                           "head.weight",
                                           "head.bias",
+                                          "head_dist.weight",
+                                          "head_dist.bias",
+                                          "attn_pool.latent",
+                                          "attn_pool.q.weight",
+                                          "attn_pool.q.bias",
+                                          "attn_pool.kv.weight",
+                                          "attn_pool.kv.bias",
+                                          "attn_pool.proj.weight",
+                                          "attn_pool.proj.bias",
+                                          "attn_pool.norm.weight",
+                                          "attn_pool.norm.bias",
+                                          "attn_pool.mlp.fc1.weight",
+                                          "attn_pool.mlp.fc1.bias",
+                                          "attn_pool.mlp.fc2.weight",
+                                          "attn_pool.mlp.fc2.bias",
                                           NULL};
-static const char *const block_names[] = {
-    "norm1.weight",   "norm1.bias",     "attn.qkv.weight", "attn.qkv.bias", "attn.proj.weight",
-    "attn.proj.bias", "ls1.gamma",      "norm2.weight",    "norm2.bias",    "mlp.fc1.weight",
-    "mlp.fc1.bias",   "mlp.fc2.weight", "mlp.fc2.bias",    "ls2.gamma",     NULL};
+/* Tensors of an attention and of an MLP, below their scopes. */
+static const char *const attention_names[] = {"qkv.weight",    "qkv.bias",    "q_norm.weight",   "q_norm.bias",
+                                              "k_norm.weight", "k_norm.bias", "sub_norm.weight", "lambda_q1",
+                                              "lambda_k1",     "lambda_q2",   "lambda_k2",       "norm.weight",
+                                              "norm.bias",     "proj.weight", "proj.bias",       NULL};
+static const char *const mlp_names[] = {"fc1.weight", "fc1.bias",    "fc1_g.weight", "fc1_g.bias", "fc1_x.weight",
+                                        "fc1_x.bias", "norm.weight", "norm.bias",    "fc2.weight", "fc2.bias",
+                                        NULL};
+/* Tensors of a block beside those; and of blocks with attention and MLP in parallel. */
+static const char *const block_names[] = {"norm1.weight", "norm1.bias", "ls1.gamma", "norm2.weight",
+                                          "norm2.bias",   "ls2.gamma",  NULL};
+static const char *const scaling_names[] = {"in_norm.weight",
+                                            "in_norm.bias",
+                                            "in_proj.weight",
+                                            "in_proj.bias",
+                                            "mlp_bias",
+                                            "q_norm.weight",
+                                            "q_norm.bias",
+                                            "k_norm.weight",
+                                            "k_norm.bias",
+                                            "sub_norm.weight",
+                                            "lambda_q1",
+                                            "lambda_k1",
+                                            "lambda_q2",
+                                            "lambda_k2",
+                                            "attn_out_proj.weight",
+                                            "attn_out_proj.bias",
+                                            "mlp_out_proj.weight",
+                                            "mlp_out_proj.bias",
+                                            "out_proj.weight",
+                                            "out_proj.bias",
+                                            "ls.gamma",
+                                            NULL};
+
+/* How the blocks of a file are built. */
+typedef enum block_kind { SEQUENTIAL, SCALING, THINGS } block_kind;
+
+static block_kind kind_of(const att_tensors *file)
+{
+    return att_checkpoint_has(file, "blocks.0.in_proj.weight")            ? SCALING
+           : att_checkpoint_has(file, "blocks.0.attns.0.attn.qkv.weight") ? THINGS
+                                                                          : SEQUENTIAL;
+}
+
+/* Returns what follows "<scope>." in the name; NULL if it does not begin so. */
+static const char *below(const char *name, const char *scope)
+{
+    size_t length = strlen(scope);
+    return strncmp(name, scope, length) == 0 && name[length] == '.' ? name + length + 1 : NULL;
+}
+
+static bool is_listed_below(const char *const *names, const char *name, const char *scope)
+{
+    const char *rest = below(name, scope);
+    return rest && att_checkpoint_lists(names, rest);
+}
+
+/* One of a pair of parallel branches: "attns.1.norm.weight". */
+static bool is_in_pair(const char *rest)
+{
+    static const char *const own[] = {"norm.weight", "norm.bias", "ls.gamma", NULL};
+    static const char *const scopes[] = {"attns.0", "attns.1", "ffns.0", "ffns.1"};
+    for (int i = 0; i < 4; i++) {
+        const char *inner = below(rest, scopes[i]);
+        if (inner && (att_checkpoint_lists(own, inner) || (i < 2 ? is_listed_below(attention_names, inner, "attn")
+                                                                 : is_listed_below(mlp_names, inner, "mlp"))))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a block of the file's kind has a tensor of this name. */
+static bool is_of_block(block_kind kind, const char *rest)
+{
+    if (kind == SCALING)
+        return att_checkpoint_lists(scaling_names, rest);
+    if (kind == THINGS)
+        return is_in_pair(rest);
+    return att_checkpoint_lists(block_names, rest) || is_listed_below(attention_names, rest, "attn") ||
+           is_listed_below(mlp_names, rest, "mlp");
+}
 
 /* --- modules ------------------------------------------------------------------------------------------------------ */
 
@@ -58,6 +156,7 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
                              att_detected_modules *detected)
 {
     const char *foreign = NULL;
+    block_kind kind = kind_of(file);
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int hook = 0;
@@ -68,7 +167,7 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
         const att_module *module = block >= 0 && block < ATT_BLOCKS
                                        ? att_token_module_at(context, rest, has_attention(file, block), &hook)
                                        : NULL;
-        if (block >= 0 && (att_token_owns(context, rest) || att_checkpoint_lists(block_names, rest))) {
+        if (block >= 0 && (att_token_owns(context, rest) || is_of_block(kind, rest))) {
             if (block + 1 > att_options_number(found, "depth", 0))
                 att_options_set(found, "depth", block + 1);
         } else if (!foreign || att_foreign_rank(name) < att_foreign_rank(foreign)) {
@@ -77,8 +176,7 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
         if (module)
             att_detected_add(context, detected, module, hook, block);
     }
-    return foreign ? att_foreign_refuse(context, file, foreign, "plain ViT or DeiT, nor to another network here")
-                   : ATT_OK;
+    return foreign ? att_foreign_refuse(context, file, foreign, "ViT or DeiT, nor to another network here") : ATT_OK;
 }
 
 static bool has_half(const att_tensors *file, int block, const char *const *scopes)
@@ -100,9 +198,9 @@ static void read_extra_layer(const att_tensors *file, att_option_values *found)
     static const char *const first[] = {"norm1.", "attn.", "ls1.", NULL}, *const second[] = {"norm2.", "mlp.", "ls2.",
                                                                                              NULL};
     int last = (int)att_options_number(found, "depth", 0) - 1;
-    bool attends = has_half(file, last, first), has_mlp = has_half(file, last, second);
-    if (last < 1)
+    if (last < 1 || kind_of(file) != SEQUENTIAL)
         return;
+    bool attends = has_half(file, last, first), has_mlp = has_half(file, last, second);
     att_options_set_text(found, "extra_layer", attends && has_mlp ? "none" : attends ? "attn" : "mlp");
     if (!attends || !has_mlp)
         att_options_set(found, "depth", last);
@@ -129,35 +227,132 @@ static void read_heads(const att_tensors *file, att_option_values *found)
     }
 }
 
-/* Only a square grid can be inferred from the number of positions. */
-static void read_grid(const att_tensors *file, att_option_values *found)
+/* --- options ------------------------------------------------------------------------------------------------------ */
+
+/* Names of one block's parts, by kind. */
+typedef struct parts {
+    const char *norm, *attention, *qkv, *mlp, *scale;
+} parts;
+static const parts parts_of[] = {
+    [SEQUENTIAL] = {"norm1", "attn.", "attn.qkv", "mlp.", "ls1.gamma"},
+    [SCALING] = {"in_norm", "", "in_proj", NULL, "ls.gamma"},
+    [THINGS] = {"attns.0.norm", "attns.0.attn.", "attns.0.attn.qkv", "ffns.0.mlp.", "attns.0.ls.gamma"}};
+
+/* Whether block `block` has the tensor "<scope><name>". */
+static bool has_part(const att_tensors *file, int block, const char *scope, const char *name)
 {
-    att_shape shape;
-    const int64_t *dims = att_checkpoint_dims(file, "pos_embed", 3, &shape);
-    if (!dims)
-        return;
-    int side = att_patches_side(dims[1]);
-    bool embeds_class = !side && att_options_number(found, "class_token", 0) != 0;
-    if (embeds_class)
-        side = att_patches_side(dims[1] - 1);
-    if (!side)
-        return;
-    att_options_set(found, "embed_class", embeds_class);
-    att_patches_read_side(side, found);
+    char full[80];
+    snprintf(full, sizeof full, "blocks.%d.%s%s", block, scope, name);
+    return att_checkpoint_has(file, full);
 }
 
-/* Reads the first block with attention; other blocks may have a module in place of the attention. */
-static void read_bias(const att_tensors *file, att_option_values *found)
+/* Returns the first block with attention, 0 if there is none: other blocks may have a module in its place. */
+static int attending_block(const att_tensors *file, const att_option_values *found)
 {
     int depth = (int)att_options_number(found, "depth", 0);
-    for (int b = 0; b < depth; b++) {
-        char name[48];
-        snprintf(name, sizeof name, "blocks.%d.attn.qkv.bias", b);
-        if (!has_attention(file, b))
-            continue;
-        att_options_set(found, "qkv_bias", att_checkpoint_has(file, name));
+    for (int b = 0; b < depth && kind_of(file) == SEQUENTIAL; b++)
+        if (has_attention(file, b))
+            return b;
+    return 0;
+}
+
+static void read_attention(const att_tensors *file, att_option_values *found)
+{
+    block_kind kind = kind_of(file);
+    const parts *names = &parts_of[kind];
+    int block = attending_block(file, found);
+    bool attends = has_part(file, block, names->qkv, ".weight");
+    if (!attends)
         return;
-    }
+    bool differs = has_part(file, block, names->attention, "sub_norm.weight");
+    att_options_set(found, "qkv_bias", has_part(file, block, names->qkv, ".bias"));
+    att_options_set(found, "qk_norm", has_part(file, block, names->attention, "q_norm.weight"));
+    att_options_set_text(found, "attn_layer", differs && kind != SCALING ? ATT_VIT_DIFFERENTIAL : "attn");
+    att_options_set_text(found, "block_fn",
+                         kind == THINGS    ? ATT_VIT_THINGS
+                         : kind != SCALING ? ATT_VIT_BLOCK
+                         : differs         ? ATT_VIT_DIFF_SCALING
+                                           : ATT_VIT_SCALING);
+    bool has_bias = kind == SCALING ? has_part(file, block, differs ? "out_proj" : "attn_out_proj", ".bias")
+                                    : has_part(file, block, names->attention, "proj.bias");
+    att_options_set(found, "proj_bias", has_bias);
+    att_options_set(found, "scale_attn_norm",
+                    kind != SCALING && has_part(file, block, names->attention, "norm.weight"));
+}
+
+/* Reads a shape's first dimension; 0 without the tensor. */
+static int64_t rows_of(const att_tensors *file, const char *scope, const char *name)
+{
+    char full[80];
+    att_shape shape;
+    snprintf(full, sizeof full, "blocks.0.%s%s", scope, name);
+    const int64_t *dims = att_checkpoint_dims(file, full, 2, &shape);
+    return dims ? dims[0] : 0;
+}
+
+static void read_mlp(const att_tensors *file, att_option_values *found)
+{
+    const parts *names = &parts_of[kind_of(file)];
+    int width = (int)att_options_number(found, "embed_dim", 1);
+    int64_t hidden = names->mlp ? rows_of(file, names->mlp, "fc1.weight")
+                                : rows_of(file, names->qkv, ".weight") - 3 * (int64_t)width;
+    int64_t gate = names->mlp ? rows_of(file, names->mlp, "fc1_g.weight") : 0;
+    char full[80];
+    att_shape shape;
+    snprintf(full, sizeof full, "blocks.0.%sfc2.weight", names->mlp ? names->mlp : "-");
+    const int64_t *second = att_checkpoint_dims(file, full, 2, &shape);
+    bool packed = hidden > 0 && second && 2 * second[1] == hidden;
+    att_options_set_text(found, "mlp_layer", gate > 0 ? ATT_VIT_SWIGLU : packed ? ATT_VIT_PACKED : "mlp");
+    if (gate > 0 || packed)
+        att_options_set_text(found, "act_layer", "silu");
+    att_options_set(found, "scale_mlp_norm", names->mlp && has_part(file, 0, names->mlp, "norm.weight"));
+    if (hidden > 0 || gate > 0)
+        att_options_set(found, "mlp_ratio", att_mlp_ratio(width, gate > 0 ? gate : hidden));
+}
+
+static bool has_norm(const att_tensors *file, const char *name)
+{
+    char weight[48], bias[48];
+    snprintf(weight, sizeof weight, "%s.weight", name);
+    snprintf(bias, sizeof bias, "%s.bias", name);
+    return att_checkpoint_has(file, weight) || att_checkpoint_has(file, bias);
+}
+
+static void read_norms(const att_tensors *file, att_option_values *found)
+{
+    const char *norm = parts_of[kind_of(file)].norm;
+    bool has_head = att_checkpoint_has(file, "head.weight") || att_checkpoint_has(file, "head.bias");
+    if (has_part(file, 0, norm, ".weight"))
+        att_options_set_text(found, "norm_layer", has_part(file, 0, norm, ".bias") ? "layernorm" : ATT_VIT_RMS_NORM);
+    if (!has_norm(file, "patch_embed.norm"))
+        att_options_set_text(found, "embed_norm_layer", "none");
+    else
+        att_options_set_text(found, "embed_norm_layer",
+                             att_checkpoint_has(file, "patch_embed.norm.bias") ? "layernorm" : ATT_VIT_RMS_NORM);
+    att_options_set(found, "pre_norm", has_norm(file, "norm_pre"));
+    bool last = has_norm(file, "norm") || has_norm(file, "fc_norm");
+    if (last)
+        att_options_set(found, "fc_norm", has_norm(file, "fc_norm"));
+    else if (!has_head) /* a backbone may lack the last norm */
+        att_options_set(found, "final_norm", 0);
+}
+
+static int64_t count_registers(const att_tensors *file)
+{
+    att_shape shape;
+    const int64_t *dims = att_checkpoint_dims(file, "reg_token", 3, &shape);
+    return dims ? dims[1] : 0;
+}
+
+static void read_tokens(const att_tensors *file, att_option_values *found)
+{
+    bool has_class = att_checkpoint_has(file, "cls_token"), maps = att_checkpoint_has(file, "attn_pool.latent");
+    att_options_set(found, "class_token", has_class);
+    att_options_set(found, "distilled", att_checkpoint_has(file, "dist_token"));
+    att_options_set(found, "reg_tokens", (double)count_registers(file));
+    att_options_set_text(found, "pos_embed", att_checkpoint_has(file, "pos_embed") ? "learn" : "none");
+    if (maps || !has_class)
+        att_options_set_text(found, "global_pool", maps ? "map" : "avg");
 }
 
 static void read_switches(const att_tensors *file, att_option_values *found)
@@ -165,33 +360,12 @@ static void read_switches(const att_tensors *file, att_option_values *found)
     /* Tensors show that there is LayerScale, but not its initial value. This value has the order of magnitude of DeiT
      * III's. */
     static const double unknown_start = 1e-5;
-    bool has_class = att_checkpoint_has(file, "cls_token"),
-         has_head = att_checkpoint_has(file, "head.weight") || att_checkpoint_has(file, "head.bias");
-    att_options_set(found, "class_token", has_class);
-    read_bias(file, found);
-    att_options_set(found, "init_values", att_checkpoint_has(file, "blocks.0.ls1.gamma") ? unknown_start : 0);
-    if (att_checkpoint_has(file, "norm.weight") || att_checkpoint_has(file, "fc_norm.weight"))
-        att_options_set(found, "fc_norm", att_checkpoint_has(file, "fc_norm.weight"));
-    else if (!has_head) /* a backbone may lack the last norm; with a head it must have one */
-        att_options_set(found, "final_norm",
-                        att_checkpoint_has(file, "norm.bias") || att_checkpoint_has(file, "fc_norm.bias"));
-    if (!has_class)
-        att_options_set_text(found, "global_pool", "avg");
-    if (!has_head)
-        att_options_set(found, "num_classes", 0);
-}
-
-static void read_widths(const att_tensors *file, att_option_values *found)
-{
     att_shape shape;
     const int64_t *dims = att_checkpoint_dims(file, "head.weight", 2, &shape);
-    if (dims)
-        att_options_set(found, "num_classes", (double)dims[0]);
-    dims = att_checkpoint_dims(file, "blocks.0.mlp.fc1.weight", 2, &shape);
-    if (!dims)
-        return;
-    int width = (int)att_options_number(found, "embed_dim", 1);
-    att_options_set(found, "mlp_ratio", att_mlp_ratio(width, dims[0]));
+    bool has_head = dims || att_checkpoint_has(file, "head.weight") || att_checkpoint_has(file, "head.bias");
+    att_options_set(found, "init_values", has_part(file, 0, parts_of[kind_of(file)].scale, "") ? unknown_start : 0);
+    if (dims || !has_head)
+        att_options_set(found, "num_classes", dims ? (double)dims[0] : 0);
 }
 
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found)
@@ -201,93 +375,39 @@ att_status att_vit_recognise(att_context *context, const att_tensors *file, att_
     ATT_TRY(att_patches_read(context, file, "patch_embed.proj.weight", found));
     read_extra_layer(file, found);
     read_heads(file, found);
-    read_widths(file, found);
+    read_attention(file, found);
+    read_mlp(file, found);
     ATT_TRY(write_modules(context, file, &detected, found));
-    ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp"));
+    read_norms(file, found);
+    read_tokens(file, found);
     read_switches(file, found);
-    read_grid(file, found);
+    att_vit_read_grid(file, found);
     return ATT_OK;
 }
 
-/* Computes the grid from the image size in the options and the file's patch size; returns false without these. */
-static bool given_grid(const att_option_values *options, const att_option_value *patch, int grid[2])
+/* Refuses options of side files and flags that the tensors contradict. */
+static att_status check_contradictions(att_context *context, const att_option_sources *u)
 {
-    const att_option_value *sides = att_options_find(options, "img_size");
-    for (int i = 0; i < 2 && sides && patch; i++)
-        grid[i] = (int)(sides->numbers[i < sides->count ? i : 0] / patch->numbers[i < patch->count ? i : 0]);
-    return sides && patch;
-}
-
-/* grid: may be unset */
-static bool has_patches(const int grid[2], int64_t count)
-{
-    return grid[0] > 0 && (int64_t)grid[0] * grid[1] == count;
-}
-
-/* Finds the grid of `count` patches with the proportions of `like`; returns false if there is none. */
-static bool scale_grid(const int like[2], int64_t count, int grid[2])
-{
-    if (like[0] < 1 || like[1] < 1 || count < 1)
-        return false;
-    grid[0] = (int)lround(sqrt((double)count * like[0] / like[1]));
-    grid[1] = grid[0] > 0 ? (int)(count / grid[0]) : 0;
-    return has_patches(grid, count) && (int64_t)grid[0] * like[1] == (int64_t)grid[1] * like[0];
-}
-
-/* Finds the grid of `count` patches that a file was made for: the grid in its metadata or side files, if that grid has
- * `count` patches; else the network's grid; else a square grid; else a grid with the network's proportions. Returns
- * false if none of these has `count` patches. */
-static bool find_grid(const att_vit_options *o, const att_option_values *file_options, int64_t count, const int to[2],
-                      int from[2])
-{
-    if (given_grid(file_options, att_options_find(file_options, "patch_size"), from) && has_patches(from, count))
-        return true;
-    memcpy(from, has_patches(o->file_grid, count) ? o->file_grid : to, 2 * sizeof *from);
-    if (has_patches(from, count))
-        return true;
-    from[0] = from[1] = att_patches_side(count);
-    return from[0] > 0 || scale_grid(to, count, from);
-}
-
-/* recognise() takes a square number of positions as a square grid without a position for the class token. But 49
- * positions, for example, can also be 6 x 8 patches and the class token. This interpretation is chosen if the named
- * network has a position for the class token, and the remaining number of patches is that of the file's own image size,
- * or has the proportions of the requested size. In the same way, 50 positions can be 5 x 10 patches without the class
- * token instead of 7 x 7 patches with it. */
-void att_vit_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found)
-{
-    att_shape shape;
-    const int64_t *dims = att_checkpoint_dims(file, "pos_embed", 3, &shape);
-    const att_option_value *patch = att_options_find(found, "patch_size");
-    double wanted = att_options_number(known->given, "embed_class", att_options_number(known->own, "embed_class", 0));
-    bool embeds_class = att_options_number(found, "class_token", 0) != 0 && wanted != 0;
-    int64_t patches = dims ? dims[1] - embeds_class : 0;
-    int given[2], grid[2];
-    bool is_own = given_grid(known->from_file, patch, grid) && has_patches(grid, patches);
-    bool fits = is_own || (given_grid(known->given, patch, given) && scale_grid(given, patches, grid));
-    if (is_own)
-        att_options_set_sides(found, "file_grid", grid[0], grid[1]);
-    if (fits && att_options_number(found, "embed_class", embeds_class) != embeds_class) {
-        att_options_set(found, "embed_class", embeds_class);
-        att_options_unset(found, "img_size");
+    static const char *const keys[] = {"reg_tokens", "distilled",        "pos_embed",      "pre_norm",
+                                       "norm_layer", "embed_norm_layer", "qk_norm",        "proj_bias",
+                                       "mlp_layer",  "scale_attn_norm",  "scale_mlp_norm", "attn_layer"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const att_option *option = att_family_option(keys[i]);
+        char given[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], found[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
+        if (att_option_format(option, u->given, given) > 0 && att_option_format(option, u->found, found) > 0 &&
+            strcmp(given[0], found[0]) != 0)
+            return att_fail(context, ATT_ERR_MISMATCH, "%s: %s is given as %.32s, but the tensors show %.32s", u->path,
+                            keys[i], given[0], found[0]);
     }
+    return ATT_OK;
 }
 
-bool att_vit_regrids(const void *options, const att_option_values *file_options, const char *name, att_shape file,
-                     att_shape own, att_regrid *grid)
+static att_status check_map(att_context *context, const att_tensors *file, const att_option_sources *u)
 {
-    const att_vit_options *o = options;
-    if (strcmp(name, "pos_embed") != 0 || file.rank != 3 || file.dims[0] != 1 || file.dims[1] > 1 << 24 ||
-        file.dims[2] != own.dims[2])
-        return false;
-    att_regrid made = {.width = own.dims[2]};
-    for (int i = 0; i < 2; i++)
-        made.to[i] = o->img_size[i] / o->patch_size[i];
-    made.prefix = (int)(own.dims[1] - (int64_t)made.to[0] * made.to[1]);
-    if (file.dims[1] <= made.prefix || !find_grid(o, file_options, file.dims[1] - made.prefix, made.to, made.from))
-        return false;
-    *grid = made;
-    return made.from[0] != made.to[0] || made.from[1] != made.to[1];
+    if (strcmp(att_options_text(u->given, "global_pool"), "map") != 0 || att_checkpoint_has(file, "attn_pool.latent"))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "%s: global_pool is given as map, but there is no tensor \"attn_pool.latent\"", u->path);
 }
 
 /* In timm, a network that pools its class token gets an fc_norm either by mean pooling or by the argument fc_norm. The
@@ -318,23 +438,13 @@ static att_status check_heads(att_context *context, const att_option_sources *u)
                     u->path, width, u->name, own);
 }
 
-static att_status check_grid(att_context *context, const att_tensors *file, const att_option_sources *u)
-{
-    att_shape shape;
-    const int64_t *dims = att_checkpoint_dims(file, "pos_embed", 3, &shape);
-    if (!dims || att_options_find(u->found, "img_size") || att_options_find(u->given, "img_size"))
-        return ATT_OK;
-    return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s: the %d positions of \"pos_embed\" form no square grid; give the sides of the images "
-                    "(img_size H W)",
-                    u->path, (int)dims[1]);
-}
-
 att_status att_vit_check_undetermined(att_context *context, const att_tensors *file, const att_option_sources *sources)
 {
+    ATT_TRY(check_contradictions(context, sources));
+    ATT_TRY(check_map(context, file, sources));
     ATT_TRY(check_pool(context, sources));
     ATT_TRY(check_heads(context, sources));
-    return check_grid(context, file, sources);
+    return att_vit_check_grid(context, file, sources);
 }
 
 bool att_vit_is_added(const att_context *context, const char *name)

@@ -54,7 +54,8 @@ att_value att_nn_mlp(const att_scope *scope, att_value x, int64_t hidden)
     return att_nn_linear(&second, inner, att_width_of(scope, x), true);
 }
 
-att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch_h, int patch_w, int64_t width)
+att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch_h, int patch_w, int64_t width,
+                             bool bias)
 {
     att_scope proj = att_scope_in(scope, "proj");
     att_scope_enter(&proj);
@@ -65,8 +66,8 @@ att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch_
     att_init init = {.rule = ATT_INIT_UNIFORM, .value = fan_in > 0 ? 1 / sqrt(fan_in) : 0};
     att_value weight =
         att_scope_parameter(&proj, "weight", att_shape_of(width, channels, patch_h, patch_w), init, true);
-    att_value bias = att_scope_parameter(&proj, "bias", att_shape_of(width), init, false);
-    return att_linear(scope->graph, att_patchify(scope->graph, image, patch_h, patch_w), weight, bias);
+    att_value shift = bias ? att_scope_parameter(&proj, "bias", att_shape_of(width), init, false) : ATT_NONE;
+    return att_linear(scope->graph, att_patchify(scope->graph, image, patch_h, patch_w), weight, shift);
 }
 
 att_value att_nn_layer_scale(const att_scope *scope, att_value x, double start)

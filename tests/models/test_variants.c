@@ -374,8 +374,8 @@ static void what_cannot_be_built_is_said(void **state)
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "img_size 225 is not a multiple of patch_size 16");
     o = att_options_none(), att_options_set(&o, "class_token", 0);
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "avg");
-    o = att_options_none(), att_options_set_text(&o, "global_pool", "max");
-    refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "max");
+    o = att_options_none(), att_options_set_text(&o, "global_pool", "prr");
+    refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "prr");
     o = att_options_none(), att_options_set_text(&o, "broadcast", "cbs");
     refuses(*state, tiny, &o, ATT_ERR_NOT_FOUND, "cb");
     o = att_options_none(), att_options_set(&o, "drop_path_rate", 1);

@@ -36,7 +36,7 @@ static void layers_declare_timms_parameters(void **state)
     att_graph *graph = new_graph(*state);
     att_scope root = att_scope_root(graph), embed = att_scope_in(&root, "patch_embed");
     att_value image = att_graph_input(graph, "image", ATT_F64, att_shape_of(8, 8, 4));
-    att_value x = att_nn_patch_embed(&embed, image, 4, 4, 6);
+    att_value x = att_nn_patch_embed(&embed, image, 4, 4, 6, true);
     att_scope block = att_scope_in(&root, "blocks.%d", 3), norm = att_scope_in(&block, "norm1");
     att_scope attn = att_scope_in(&block, "attn"), mlp = att_scope_in(&block, "mlp"), ls = att_scope_in(&block, "ls1");
     x = att_nn_layer_norm(&norm, x, 1e-6);
