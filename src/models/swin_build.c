@@ -25,7 +25,7 @@ static att_value build_embedding(const swin_build *build)
     att_value image = att_graph_input(build->graph, ATT_IMAGE, att_graph_dtype(build->graph),
                                       att_shape_of(o->img_size[0], o->img_size[1], o->in_chans));
     att_scope scope = att_scope_in(&build->root, "patch_embed"), norm = att_scope_in(&scope, "norm");
-    att_value x = att_nn_patch_embed(&scope, image, o->patch_size[0], o->patch_size[1], o->embed_dim);
+    att_value x = att_nn_patch_embed(&scope, image, o->patch_size[0], o->patch_size[1], o->embed_dim, true);
     return att_nn_layer_norm(&norm, x, NORM_EPS);
 }
 

@@ -64,13 +64,6 @@ ARCHITECTURES = {
     "attention, relative positions", "vitamin": "ViTamin", "volo": "VOLO", "vovnet": "VoVNet", "xception": "Xception",
     "xception_aligned": "Xception", "xcit": "XCiT",
 }
-BLOCKS = {
-    "LayerScaleBlock": None,
-    "ResPostBlock": "norms after the branches",
-    "ParallelScalingBlock": "attention and MLP in parallel",
-    "DiffParallelScalingBlock": "differential attention in parallel with the MLP",
-    "ParallelThingsBlock": "parallel branches",
-}
 ACTIVATIONS = {"QuickGELU": "the activation QuickGELU", "GELUTanh": "GELU by its tanh approximation",
                "SiLU": "the activation SiLU"}
 
@@ -92,46 +85,8 @@ def activation(model, own):
 
 
 def lacks_of_vit(model):
-    block = type(model.blocks[0]).__name__
-    if block != "Block":
-        yield BLOCKS.get(block) or f"blocks of the kind {block}"
-    names = set(model.state_dict())
-    if hasattr(model, "head_dist"):
-        yield "a distillation token"
-    if "reg_token" in names:
-        yield "register tokens"
-    if getattr(model, "attn_pool", None) is not None:
-        yield "pooling by attention"
-    if not isinstance(model.norm_pre, torch.nn.Identity):
-        yield "a norm before the blocks"
-    if not isinstance(model.patch_embed.norm, torch.nn.Identity):
-        yield "a norm after the patch embedding"
-    if any(".q_norm." in name for name in names):
-        yield "normalised queries and keys"
-    if any(".attn.norm." in name or ".mlp.norm." in name for name in names):
-        yield "norms inside attention or MLP"
-    if of_type(model, "DiffAttention"):
-        yield "differential attention"
-    if of_type(model, "GluMlp", "SwiGLU", "SwiGLUPacked"):
-        yield "a gated MLP"
-    elif not all(type(b.mlp).__name__ == "Mlp" for b in model.blocks if hasattr(b, "mlp")):
-        yield "another MLP"
-    if activation(model, ("GELU",)):
-        yield activation(model, ("GELU",))
     if model.patch_embed.img_size[0] % model.patch_embed.patch_size[0]:
         yield "images whose size is no multiple of the patch's"
-    if "pos_embed" not in names:
-        yield "no position embedding"
-    if getattr(model, "pool_include_prefix", False) and model.global_pool == "avg":
-        yield "a mean over the class token too"
-    if model.global_pool not in ("avg", "token", "map"):
-        yield f"pooling \"{model.global_pool}\""
-    norms = [m for m in model.modules() if "Norm" in type(m).__name__]
-    if any("Rms" in type(m).__name__ or "RMS" in type(m).__name__ for m in norms):
-        yield "RMS norms"
-    eps = {m.eps for m in norms if isinstance(m, torch.nn.LayerNorm)} - {1e-6}
-    if eps:
-        yield f"layer norms with an eps of {min(eps):g}"
 
 
 def is_pruned(model):

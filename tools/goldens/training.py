@@ -1,4 +1,4 @@
-"""The first twenty updates of small ViTs, an MLP-Mixer and a Swin in PyTorch, in f64.
+"""The first updates of small ViTs, an MLP-Mixer and a Swin in PyTorch, in f64: twenty, or three for options of ViTs.
 
 Weights, images, labels and the logits of teachers follow from formulas (uniform() below), so that any program can compute them. There is one
 file for each case, training_<case>.txt: lines "loss <value>" for each update, then "norm <tensor> <value>", the norm of
@@ -10,13 +10,26 @@ import sys
 import numpy as np
 import torch
 import torch.nn.functional as F
+from functools import partial
+from timm.layers import DiffAttention, LayerNorm, RmsNorm, SwiGLU, SwiGLUPacked
+from timm.models.deit import VisionTransformerDistilled
 from timm.models.mlp_mixer import MlpMixer
 from timm.models.swin_transformer import SwinTransformer
-from timm.models.vision_transformer import VisionTransformer
+from timm.models.vision_transformer import (DiffParallelScalingBlock, ParallelScalingBlock, ParallelThingsBlock,
+                                            ResPostBlock, VisionTransformer)
 from timm.optim import param_groups_weight_decay
 from formula import uniform
 
 STEPS, BATCH, CLASSES, SIDE = 20, 8, 10, 28
+
+
+def exact_lambda(self):
+    """timm rounds the weight of differential attention's second map to f32."""
+    first, second = torch.dot(self.lambda_q1, self.lambda_k1), torch.dot(self.lambda_q2, self.lambda_k2)
+    return first.exp() - second.exp() + self.lambda_init
+
+
+DiffAttention._compute_lambda = DiffParallelScalingBlock._compute_lambda = exact_lambda
 
 
 class Broadcast(torch.nn.Module):
@@ -41,6 +54,8 @@ def build(options):
         model = MlpMixer(**(sizes | options)).double()
     elif options.pop("swin", False):
         model = SwinTransformer(**(sizes | options), drop_path_rate=0).double()
+    elif options.pop("distilled", False):
+        model = VisionTransformerDistilled(depth=2, num_heads=2, **sizes, **options).double()
     else:
         model = VisionTransformer(depth=2, num_heads=2, **sizes, **options).double()
     for block in model.blocks if broadcast else []:
@@ -83,7 +98,7 @@ def gradient_norm(name, gradient):
     return norm if norm > 1e-15 else 0
 
 
-def run(path, model_options, optimizer, smoothing, distillation=None):
+def run(path, model_options, optimizer, smoothing, distillation=None, steps=STEPS):
     model = build(model_options)
     no_decay = model.no_weight_decay() if hasattr(model, "no_weight_decay") else ()
     groups = param_groups_weight_decay(model, 0.05, no_weight_decay_list=no_decay)
@@ -93,7 +108,7 @@ def run(path, model_options, optimizer, smoothing, distillation=None):
         update = torch.optim.SGD(groups, lr=0.05, momentum=0.9, nesterov=True)
     criterion = torch.nn.CrossEntropyLoss(label_smoothing=smoothing)
     losses, norms = [], []
-    for step in range(STEPS):
+    for step in range(steps):
         images, labels = batch(step)
         logits = model(images)
         loss = criterion(logits, labels)
@@ -125,6 +140,31 @@ CASES = {
     "hard_teacher_adamw": ({}, "adamw", 0.1, {"type": "hard", "alpha": 0.5}),
     "soft_teacher_sgd": ({}, "sgd", 0.1, {"type": "soft", "alpha": 0.7, "tau": 3.0}),
 }
-for case, settings in CASES.items():
+# The options of tests/models/test_training.c, as timm's arguments.
+EPS = partial(LayerNorm, eps=1e-3)
+GAP = {"class_token": False, "global_pool": "avg"}
+VIT_CASES = {
+    "registers": GAP | {"reg_tokens": 3, "no_embed_class": True, "init_values": 0.1},
+    "embedded_registers": {"reg_tokens": 2},
+    "clip": {"pre_norm": True, "norm_layer": EPS, "act_layer": "quick_gelu"},
+    "aim": GAP | {"fc_norm": False, "qkv_bias": False, "proj_bias": False, "norm_layer": RmsNorm,
+                  "embed_norm_layer": RmsNorm, "act_layer": "silu", "mlp_layer": SwiGLU, "mlp_ratio": 2},
+    "packed": {"act_layer": "silu", "mlp_layer": SwiGLUPacked, "mlp_ratio": 3},
+    "scale_norms": {"scale_attn_norm": True, "scale_mlp_norm": True, "qk_norm": True, "global_pool": "avg"},
+    "map": {"class_token": False, "reg_tokens": 1, "global_pool": "map", "act_layer": "gelu_tanh"},
+    "map_prefix": {"global_pool": "map", "pool_include_prefix": True, "pos_embed": "none", "act_layer": "relu"},
+    "max": GAP | {"global_pool": "avgmax"},
+    "post_norm": GAP | {"block_fn": ResPostBlock},
+    "things": {"block_fn": ParallelThingsBlock, "init_values": 0.1},
+    "scaling": {"block_fn": ParallelScalingBlock, "norm_layer": RmsNorm, "qk_norm": True, "qkv_bias": False,
+                "init_values": 0.1},
+    "scaling_bias": {"block_fn": ParallelScalingBlock},
+    "diff": {"attn_layer": "diff", "scale_attn_norm": True},
+    "diff_scaling": {"block_fn": DiffParallelScalingBlock},
+    "distilled": {"distilled": True},
+}
+SETTINGS = {case: (settings, {}) for case, settings in CASES.items()}
+SETTINGS |= {f"vit_{case}": ((options, "adamw", 0.0), {"steps": 3}) for case, options in VIT_CASES.items()}
+for case, (settings, more) in SETTINGS.items():
     if len(sys.argv) < 3 or case in sys.argv[2:]:
-        run(f"{sys.argv[1]}/training_{case}.txt", *settings)
+        run(f"{sys.argv[1]}/training_{case}.txt", *settings, **more)
