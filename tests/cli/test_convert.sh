@@ -39,8 +39,8 @@ vit='--model vit_tiny_patch16_224 --num-heads 2'
 idx data
 run 0 inspect "$goldens/vit_old.pth" $vit
 out_has "tensors      PyTorch's model without the prefix _orig_mod.; left out: epoch"
-for option in 'img_size       8' 'in_chans       1' 'num_classes    4' 'patch_size     4' 'embed_dim      8' \
-    'depth          1' 'num_heads      2'; do
+for option in 'img_size            8' 'in_chans            1' 'num_classes         4' 'patch_size          4' \
+    'embed_dim           8' 'depth               1' 'num_heads           2'; do
     out_has " $option"
 done
 run 2 inspect "$goldens/vit_old.pth" --model nosuch
@@ -49,10 +49,10 @@ run 2 inspect "$goldens/vit_old.pth" --model resnetaa50
 err_has 'attscope does not support it'
 run 1 inspect "$goldens/vit_old.pth" --model resnet18
 mkdir hub
-echo 'model_kwargs: {norm_eps: 1e-5}' >hub/args.yaml
+echo 'model_kwargs: {rope_theta: 100}' >hub/args.yaml
 cp "$goldens/vit_old.pth" hub/vit.pth
 run 1 validate data --checkpoint hub/vit.pth
-err_has 'hub/args.yaml: the network was made with norm_eps 1e-05, which attscope does not support'
+err_has 'hub/args.yaml: the network was made with rope_theta 100, which attscope does not support'
 ! grep -q -- '--model NAME' stderr || fail 'the message asks for a name, which would not help'
 rm hub/args.yaml
 run 1 validate data --checkpoint hub/vit.pth
@@ -101,7 +101,7 @@ validate said.json --checkpoint output/from_pth/last.safetensors
 [ "$(shown said.json | cut -d' ' -f1)" = 8 ] || fail "$command_line: $(shown said.json)"
 run 1 train data --resume "$goldens/vit_old.pth" $vit $recipe --epochs 1
 run 1 validate data --checkpoint "$goldens/kinds_zip.pth" $vit
-err_has 'tensor "plain" belongs to no plain ViT'
+err_has 'tensor "plain" belongs to no ViT'
 
 # Tensors with a dtype that no weight has.
 LC_ALL=C sed 's/"norm.bias": *{"dtype": *"F32"/"norm.bias":{"dtype":"I32"/' vit.safetensors >typed.safetensors

@@ -79,8 +79,9 @@ inspected() { # FILE LINE...
 }
 for file in vit.safetensors runs/vit/last.safetensors; do
     inspected $file 'network      vit_tiny_patch16_224' \
-        'images       16 x 16 x 3' 'patch_size     4' 'embed_dim      16' 'depth          2' 'num_heads      2' \
-        'num_classes    4' 'global_pool    token' 'class_token    true' 'modules        cb_s' 'parameters   5652' \
+        'images       16 x 16 x 3' 'patch_size          4' 'embed_dim           16' 'depth               2' \
+        'num_heads           2' 'num_classes         4' 'global_pool         token' 'class_token         true' \
+        'modules             cb_s' 'parameters   5652' \
         'training     4 epochs and 0 batches, 8 updates, seed 42, with averaged weights' 'in epoch 4'
 done
 for file in residual.safetensors runs/residual/model_best.safetensors; do
@@ -91,7 +92,7 @@ for file in step.safetensors runs/step/last.safetensors; do
     inspected $file 'network      resnet29' 'images       16 x 16 x 3' 'width          2' 'depth          11' \
         'num_classes    4' 'modules        step:adaptor=affine,input=x_t' 'training     4 epochs'
 done
-inspected converted.safetensors 'network      vit_tiny_patch16_224' 'modules        cb_s'
+inspected converted.safetensors 'network      vit_tiny_patch16_224' 'modules             cb_s'
 
 # --- trainings: their options repeat the run, their weights start a new one, and they cannot be resumed
 for name in vit residual step; do

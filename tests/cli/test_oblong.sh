@@ -10,8 +10,8 @@ run 0 train data $oblong --depth 1 --num-heads 2 $recipe --lr 1e-9 --epochs 1 --
 grep -qE '"event":"run_begin".*"tokens":13' out/a/metrics.jsonl || fail 'the tokens of the training are not recorded'
 
 run 0 inspect out/a/last.safetensors
-out_has 'img_size       8 x 12'
-out_has 'patch_size     2 x 4'
+out_has 'img_size            8 x 12'
+out_has 'patch_size          2 x 4'
 out_has 'images       8 x 12 x 1'
 run 0 validate data --checkpoint out/a/last.safetensors --results-file results.csv
 grep -q '^vit_tiny_patch16_224,8x12,' results.csv || fail 'the results lack the sides of images'
