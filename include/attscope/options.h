@@ -71,7 +71,7 @@ typedef union att_settings_buffer {
     double aligned;
 } att_settings_buffer;
 
-enum { ATT_OPTION_KEY = 24, ATT_OPTION_TEXT_BYTES = 256, ATT_MOST_OPTIONS = 48 };
+enum { ATT_OPTION_KEY = 24, ATT_OPTION_TEXT_BYTES = 256, ATT_MOST_OPTIONS = 64 };
 
 /* The value of an option: numbers or a text. */
 typedef struct att_option_value {
