@@ -295,8 +295,8 @@ run 0 train data --resume out/averaged/last.safetensors
 ! grep -q 'averaged weights' stderr || fail "$command_line: a resumed training prints the note about averaged weights"
 
 run 0 inspect out/whole/last.safetensors
-for option in 'img_size       8' 'in_chans       1' 'num_classes    4' 'patch_size     4' 'embed_dim      16' \
-    'depth          1' 'num_heads      2'; do
+for option in 'img_size            8' 'in_chans            1' 'num_classes         4' 'patch_size          4' 'embed_dim           16' \
+    'depth               1' 'num_heads           2'; do
     out_has " $option"
 done
 out_has 'images       8 x 8 x 1, mean 0.4, std 0.3, crop 0.8 squash, bicubic'
@@ -354,7 +354,7 @@ run 0 train data --initial-checkpoint alone/last.safetensors --num-classes 6 $re
     --experiment tuned
 err_has 'head.weight, head.bias: re-initialised, because the file has 4 classes and the network 6'
 run 0 inspect out/tuned/last.safetensors
-out_has 'num_classes    6'
+out_has 'num_classes         6'
 out_has 'images       8 x 8 x 1, mean 0.4, std 0.3, crop 0.8 squash, bicubic'
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint alone/last.safetensors $recipe --epochs 1 --output out --experiment same
@@ -390,7 +390,7 @@ err_has 'attscope: headless.safetensors: the network has no head: it cannot be e
 run 1 predict headless.safetensors "$here/../goldens/images/rgb.png"
 err_has 'attscope: headless.safetensors: the network has no head: it predicts nothing'
 run 0 inspect headless.safetensors
-out_has 'num_classes    0'
+out_has 'num_classes         0'
 run 0 convert headless.safetensors bare.safetensors
 run 0 measure bare.safetensors data --with entropy
 ! grep -q skipped stderr || fail "$command_line: nothing was skipped"
