@@ -100,7 +100,7 @@ att_value att_project(const att_scope *scope, const att_projection *layer, att_v
 att_value att_token_heads(const att_token_block *block, const att_scope *scope, const att_scope *node, att_value x,
                           att_value relative, const att_projection *qkv, int64_t first, int heads);
 
-/* --- branches ------------------------------------------------------------------------------------------------------ */
+/* --- branches ----------------------------------------------------------------------------------------------------- */
 
 /* A branch with its modules, without LayerScale and addition. Tensors: of the norm in the scope `norm`, all others in
  * `attn` or `mlp`. x [N, C] -> [N, C]. */
