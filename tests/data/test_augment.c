@@ -210,6 +210,16 @@ static void the_changes_of_3_augment_are_drawn_evenly(void **state)
         assert_true(abs(drawn[i] - PICTURES / 3) < 104); /* four deviations */
 }
 
+static void three_augment_solarises_from_128_on(void **state)
+{
+    (void)state;
+    uint8_t pixels[] = {0, 127, 128, 255}, room[4];
+    static const uint8_t expected[] = {0, 127, 127, 0};
+    const att_image image = {4, 1, 1, pixels};
+    att_three_augment_apply(&(att_three_draw){.change = ATT_THREE_SOLARIZE}, &image, room);
+    assert_memory_equal(pixels, expected, sizeof expected);
+}
+
 static void radii_of_3_augment_are_drawn_evenly(void **state)
 {
     (void)state;
@@ -429,6 +439,7 @@ int main(void)
         scratch_test(magnitudes_are_normal_and_clipped),
         scratch_test(the_changes_of_3_augment_are_drawn_evenly),
         scratch_test(radii_of_3_augment_are_drawn_evenly),
+        scratch_test(three_augment_solarises_from_128_on),
         scratch_test(brightness_is_drawn_evenly_from_its_range),
         scratch_test(random_interpolation_draws_both_filters_evenly),
         scratch_test(a_vertical_flip_reverses_the_rows),

@@ -256,6 +256,45 @@ static void simple_crops_are_torchvisions(void **state)
     assert_true(abs(flips - TIMES / 2) < 110);     /* +- 27 */
 }
 
+/* The pixel that is seen at `at` between mirrors on the first and the last of SIDE pixels. */
+static int mirrored(int at)
+{
+    return at < 0 ? -at : at >= SIDE ? 2 * (SIDE - 1) - at : at;
+}
+
+static bool is_shifted(const uint8_t *pixels, const float *out, int dy, int dx)
+{
+    for (int i = 0; i < SIDE * SIDE; i++)
+        if (lrintf(out[i]) != pixels[mirrored(i / SIDE + dy) * SIDE + mirrored(i % SIDE + dx)])
+            return false;
+    return true;
+}
+
+/* With the largest pad, all pixels of a crop but one row and column can be reflections. */
+static void simple_crops_may_be_nearly_all_reflections(void **state)
+{
+    enum { MOST_PAD = SIDE - 1, PLACES = 2 * MOST_PAD + 1 };
+    uint8_t pixels[SIDE * SIDE];
+    float out[SIDE * SIDE];
+    bool seen[PLACES][2] = {{false}};
+    fill_grid(pixels);
+    att_image image = {SIDE, SIDE, 1, pixels};
+    att_transform_options options = plain_options();
+    options.crop = ATT_CROP_SIMPLE;
+    options.pad = MOST_PAD;
+    for (int index = 0; index < 500; index++) {
+        int place = 0;
+        transform(*state, &options, &image, index, out);
+        while (place < PLACES * PLACES &&
+               !is_shifted(pixels, out, place / PLACES - MOST_PAD, place % PLACES - MOST_PAD))
+            place++;
+        assert_true(place < PLACES * PLACES);
+        seen[place / PLACES][0] = seen[place % PLACES][1] = true;
+    }
+    for (int i = 0; i < PLACES - 1; i++) /* the last place shows the same as the first */
+        assert_true(seen[i][0] && seen[i][1]);
+}
+
 /* A horizontal and a vertical ramp show which box was cropped: area and aspect must be in their ranges. */
 static void random_resized_crops_keep_to_area_and_aspect(void **state)
 {
@@ -371,8 +410,8 @@ static void wrong_options_are_refused(void **state)
     uint8_t pixels[SIDE * SIDE * 3] = {0};
     float out[SIDE * SIDE];
     att_image image = {SIDE, SIDE, 1, pixels}, colour = {SIDE, SIDE, 3, pixels};
-    att_transform_options wrong[9];
-    for (int i = 0; i < 9; i++)
+    att_transform_options wrong[11];
+    for (int i = 0; i < 11; i++)
         wrong[i] = plain_options();
     wrong[0].height = 0;
     wrong[1].channels = 2;
@@ -383,7 +422,10 @@ static void wrong_options_are_refused(void **state)
     wrong[6].pad = -1;
     wrong[7].flip = 2;
     wrong[8].std[0] = 0;
-    for (int i = 0; i < 9; i++)
+    wrong[9].crop = wrong[10].crop = ATT_CROP_SIMPLE;
+    wrong[9].width = wrong[10].height = SIDE / 2;
+    wrong[9].pad = wrong[10].pad = SIDE / 2;
+    for (int i = 0; i < 11; i++)
         assert_int_equal(att_transform_image(self->context, &wrong[i], &image, 0, 0, 0, out), ATT_ERR_ARGUMENT);
     att_transform_options options = plain_options();
     assert_int_equal(att_transform_image(self->context, &options, &colour, 0, 0, 0, out), ATT_ERR_ARGUMENT);
@@ -398,6 +440,7 @@ int main(void)
         scratch_test(an_image_of_the_right_size_is_only_flipped),
         scratch_test(pad_crops_make_every_shift_and_flip),
         scratch_test(simple_crops_are_torchvisions),
+        scratch_test(simple_crops_may_be_nearly_all_reflections),
         scratch_test(random_resized_crops_keep_to_area_and_aspect),
         scratch_test(draws_depend_on_seed_epoch_and_index),
         scratch_test(borders_are_flipped_with_the_image),

@@ -4,8 +4,10 @@
 
 #include <attscope/update.h>
 
+#include "graph/graph.h"
 #include "models/checkpoints.h"
 #include "models/loss.h"
+#include "ops/drop.h"
 
 enum { BATCH = 8, CLASSES = 10, SIDE = 28, PIXELS = SIDE * SIDE, NORMS = 64 };
 static const char VIT[] = "vit_tiny_patch16_224";
@@ -191,8 +193,45 @@ static void variants_have_the_papers_parameters(void **state)
     assert_int_equal(parameters(p, vit, "uniform_head", "none") - plain, BLOCKS * (2 * C * D + D));
     assert_int_equal(plain - parameters(p, vit, "uniform_head:how=replace", "none"), BLOCKS * (2 * C * D + 2 * D));
     assert_int_equal(plain - parameters(p, vit, "uniform_head:how=compensate", "none"), BLOCKS * D);
+    assert_int_equal(plain - parameters(p, vit, "uniform_head:how=replace@heads:3", "none"), 2 * C * D + 2 * D);
     assert_int_equal(parameters(p, vit, "none", "attn") - plain, 4 * C * C + 6 * C);
     assert_int_equal(parameters(p, vit, "none", "mlp") - plain, 4 * C * C + 5 * C);
+}
+
+/* vit_base_patch16_224_miil has queries, keys and values without biases. */
+static void uniform_heads_have_biases_as_the_other_heads(void **state)
+{
+    const place *p = *state;
+    static const char unbiased[] = "vit_base_patch16_224_miil";
+    enum { C = 768, D = 64, BLOCKS = 12 };
+    assert_int_equal(parameters(p, unbiased, "uniform_head", "none") - parameters(p, unbiased, "none", "none"),
+                     BLOCKS * 2 * C * D);
+}
+
+/* Drop path rates rise linearly to that of the last layer, which may be the extra one. */
+static void drop_path_rises_to_the_extra_layer(void **state)
+{
+    const place *p = *state;
+    static const struct {
+        const char *extra_layer;
+        int count;
+        double rates[4]; /* of the branches with a rate above 0 */
+    } cases[] = {{"none", 2, {0.3, 0.3}}, {"attn", 3, {0.15, 0.15, 0.3}}, {"mlp", 3, {0.15, 0.15, 0.3}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_option_values options = tiny("none", cases[i].extra_layer);
+        att_options_set(&options, "drop_path_rate", 0.3);
+        att_model *model = make(p, VIT, &options);
+        const att_graph *graph = att_model_graph(model);
+        int count = 0;
+        for (int n = 0; n < graph->nodes.count; n++)
+            if (strcmp(graph->nodes.items[n].op->name, "drop_path") == 0) {
+                assert_in_range(count, 0, 3);
+                assert_float_equal(ATT_ATTRS(&graph->nodes.items[n], drop)->rate, cases[i].rates[count], 1e-12);
+                count++;
+            }
+        assert_int_equal(count, cases[i].count);
+        att_model_destroy(&model);
+    }
 }
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
@@ -207,6 +246,7 @@ static void files_are_identified(void **state)
         {"cb_s@stream_after_attn:0", "none"},
         {"cb_s+cb_s@stream_after_mlp", "mlp"},
         {"se:ratio=8", "none"},
+        {"cb_s+se:ratio=8", "none"},
         {"se:ratio=4@mid_mlp:0", "none"},
         {"uniform_head", "none"},
         {"uniform_head@heads:1", "attn"},
@@ -275,6 +315,8 @@ int main(void)
         TEST(variants_equal_pytorchs_in_f64),
         TEST(variants_equal_pytorchs_in_f32),
         TEST(variants_have_the_papers_parameters),
+        TEST(uniform_heads_have_biases_as_the_other_heads),
+        TEST(drop_path_rises_to_the_extra_layer),
         TEST(files_are_identified),
         TEST(wrong_uses_are_refused),
     };

@@ -2,6 +2,7 @@
  * their context and in no other. */
 #include "network/registered.h"
 
+#include "graph/graph.h"
 #include "nn/module.h"
 
 enum { FACTOR, MODE };
@@ -396,6 +397,66 @@ static void a_registration_without_memory_leaves_nothing(void **state)
     assert_int_equal(att_module_count(f->context), count + 1);
 }
 
+/* --- what a module is told about its site ------------------------------------------------------------------------- */
+
+/* The site of the last call of a module that changes nothing, and whether the branch is the sum of its identity and
+ * another value. */
+static att_module_site told;
+static bool is_sum;
+
+static att_value look(const att_scope *scope, const double *values, const att_module_site *site)
+{
+    (void)values;
+    told = *site;
+    is_sum = false;
+    for (int i = 0; i < scope->graph->nodes.count; i++) {
+        const att_node *node = &scope->graph->nodes.items[i];
+        is_sum |= strcmp(node->op->name, "add") == 0 && node->out[0] == site->branch && node->in[0] == site->identity;
+    }
+    return site->branch;
+}
+
+static const att_module looking = {
+    .name = "looking", .meaning = "x <- x", .scope = "looking", .places = ATT_ON_TOKENS | ATT_ON_HEADS, .apply = look};
+
+static void look_from(fixture *f, const char *modules, bool class_token)
+{
+    att_option_values options = tiny_options();
+    att_model *model = NULL;
+    att_options_set_sides(&options, "img_size", SIDE, 2 * SIDE);
+    att_options_set(&options, "class_token", class_token);
+    att_options_set(&options, "qkv_bias", class_token);
+    att_options_set_text(&options, "global_pool", "avg");
+    att_options_set_text(&options, "modules", modules);
+    MUST(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &model));
+    att_model_destroy(&model);
+}
+
+static void a_module_is_told_about_its_site(void **state)
+{
+    fixture *f = *state;
+    static const char *const inside[] = {"before_attn", "after_attn", "attn", "before_mlp", "mid_mlp", "after_mlp"},
+                             *const on_stream[] = {"stream_after_attn", "stream_after_mlp"};
+    char modules[64];
+    add_module(f, &looking);
+    for (size_t i = 0; i < 8; i++) {
+        const bool stream = i >= 6;
+        snprintf(modules, sizeof modules, "looking@%s:1", stream ? on_stream[i - 6] : inside[i]);
+        look_from(f, modules, i % 2);
+        assert_int_equal(told.prefix, i % 2);
+        assert_int_equal(told.grid_h, 2);
+        assert_int_equal(told.grid_w, 4);
+        assert_int_equal(is_sum, stream);
+        assert_true(told.identity != ATT_NONE && told.identity != told.branch && told.input == ATT_NONE);
+    }
+    for (int biased = 0; biased < 2; biased++) {
+        look_from(f, "looking@heads:1", biased);
+        assert_int_equal(told.heads, 2);
+        assert_int_equal(told.qkv_bias, biased);
+        assert_true(told.input != ATT_NONE && told.input != told.branch);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +468,7 @@ int main(void)
         fixture_test(a_registered_module_is_put_onto_plain_weights),
         fixture_test(a_module_that_fails_fails_the_network),
         fixture_test(a_registration_without_memory_leaves_nothing),
+        fixture_test(a_module_is_told_about_its_site),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
