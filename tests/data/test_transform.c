@@ -262,11 +262,13 @@ static int mirrored(int at)
     return at < 0 ? -at : at >= SIDE ? 2 * (SIDE - 1) - at : at;
 }
 
-static bool is_shifted(const uint8_t *pixels, const float *out, int dy, int dx)
+static bool is_shifted(const uint8_t *pixels, const float *out, int dy, int dx, bool upside_down)
 {
-    for (int i = 0; i < SIDE * SIDE; i++)
-        if (lrintf(out[i]) != pixels[mirrored(i / SIDE + dy) * SIDE + mirrored(i % SIDE + dx)])
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        int y = upside_down ? SIDE - 1 - i / SIDE : i / SIDE;
+        if (lrintf(out[i]) != pixels[mirrored(y + dy) * SIDE + mirrored(i % SIDE + dx)])
             return false;
+    }
     return true;
 }
 
@@ -283,10 +285,12 @@ static void simple_crops_may_be_nearly_all_reflections(void **state)
     options.crop = ATT_CROP_SIMPLE;
     options.pad = MOST_PAD;
     for (int index = 0; index < 500; index++) {
+        const bool upside_down = index % 2;
         int place = 0;
+        options.vertical_flip = upside_down;
         transform(*state, &options, &image, index, out);
         while (place < PLACES * PLACES &&
-               !is_shifted(pixels, out, place / PLACES - MOST_PAD, place % PLACES - MOST_PAD))
+               !is_shifted(pixels, out, place / PLACES - MOST_PAD, place % PLACES - MOST_PAD, upside_down))
             place++;
         assert_true(place < PLACES * PLACES);
         seen[place / PLACES][0] = seen[place % PLACES][1] = true;

@@ -96,6 +96,17 @@ static void binary_cross_entropy_is_timms(void **state)
     assert_int_equal(count, 64);
 }
 
+/* 2 ln 2 for two classes with logits 0: the weight of positive targets has no influence. */
+static void a_target_at_the_threshold_is_not_above_it(void **state)
+{
+    (void)state;
+    const att_binary_cross_entropy_attrs attrs = {.positive_weight = 7, .binary = true, .threshold = 0.25, .sum = true};
+    const double x[] = {0, 0}, targets[] = {0.25, 0.25}, expected[] = {2 * log(2)};
+    double loss[1];
+    DIRECT("binary_cross_entropy", &attrs, 1, OUTPUTS(loss), SAMPLE(x, 2), SAMPLE(targets, 2));
+    direct_close(loss, expected, 1, 1e-15);
+}
+
 static void a_class_that_does_not_exist_makes_binary_cross_entropy_nan(void **state)
 {
     (void)state;
@@ -291,6 +302,7 @@ int main(void)
         cmocka_unit_test(the_loss_gradient_is_softmax_minus_target),
         cmocka_unit_test(a_class_that_does_not_exist_makes_the_loss_nan),
         cmocka_unit_test(binary_cross_entropy_is_timms),
+        cmocka_unit_test(a_target_at_the_threshold_is_not_above_it),
         cmocka_unit_test(a_class_that_does_not_exist_makes_binary_cross_entropy_nan),
         cmocka_unit_test(a_logit_of_minus_infinity_is_a_class_ruled_out),
         cmocka_unit_test(the_seed_of_the_backward_pass_is_the_weight),
