@@ -272,31 +272,38 @@ static bool is_shifted(const uint8_t *pixels, const float *out, int dy, int dx, 
     return true;
 }
 
-/* With the largest pad, all pixels of a crop but one row and column can be reflections. */
-static void simple_crops_may_be_nearly_all_reflections(void **state)
+/* Draws many crops. Each is the image shifted by some (dx, dy) between mirrors. Marks those dy and dx in `seen`. */
+static void draw_reflected(scratch *self, int pad, bool upside_down, bool seen[2 * SIDE][2])
 {
-    enum { MOST_PAD = SIDE - 1, PLACES = 2 * MOST_PAD + 1 };
     uint8_t pixels[SIDE * SIDE];
     float out[SIDE * SIDE];
-    bool seen[PLACES][2] = {{false}};
+    const int places = 2 * pad + 1;
     fill_grid(pixels);
     att_image image = {SIDE, SIDE, 1, pixels};
     att_transform_options options = plain_options();
     options.crop = ATT_CROP_SIMPLE;
-    options.pad = MOST_PAD;
+    options.pad = pad;
+    options.vertical_flip = upside_down;
     for (int index = 0; index < 500; index++) {
-        const bool upside_down = index % 2;
         int place = 0;
-        options.vertical_flip = upside_down;
-        transform(*state, &options, &image, index, out);
-        while (place < PLACES * PLACES &&
-               !is_shifted(pixels, out, place / PLACES - MOST_PAD, place % PLACES - MOST_PAD, upside_down))
+        transform(self, &options, &image, index, out);
+        while (place < places * places &&
+               !is_shifted(pixels, out, place / places - pad, place % places - pad, upside_down))
             place++;
-        assert_true(place < PLACES * PLACES);
-        seen[place / PLACES][0] = seen[place % PLACES][1] = true;
+        assert_true(place < places * places);
+        seen[place / places][0] = seen[place % places][1] = true;
     }
-    for (int i = 0; i < PLACES - 1; i++) /* the last place shows the same as the first */
+}
+
+/* With the largest pad, all pixels of a crop but one row and column can be reflections. The shift to one end then shows
+ * the same as that to the other, and an image upside down the same as another shift. */
+static void simple_crops_may_be_nearly_all_reflections(void **state)
+{
+    bool seen[2 * SIDE][2] = {{false}};
+    draw_reflected(*state, SIDE - 1, false, seen);
+    for (int i = 0; i < 2 * (SIDE - 1); i++)
         assert_true(seen[i][0] && seen[i][1]);
+    draw_reflected(*state, PAD, true, seen);
 }
 
 /* A horizontal and a vertical ramp show which box was cropped: area and aspect must be in their ranges. */
