@@ -180,24 +180,30 @@ static void timms_arguments_are_read(void **state)
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "made with head_dim 8");
 }
 
-/* The authors' files have buffers, and timm's before 0.9. */
-static void buffers_are_ignored(void **state)
+/* The written file must load into the model, which is destroyed. */
+static void load_and_destroy(const place *p, att_model *model)
 {
-    const place *p = *state;
-    att_option_values options = square();
-    att_model *model = make(p, SWIN, &options);
     att_weights *weights;
     att_tensors *file;
-    tensors t = tensors_of(model);
-    add_tensor(&t, "layers.0.blocks.1.attn_mask", att_shape_of(4, 49, 49));
-    add_tensor(&t, "layers.0.blocks.1.attn.relative_position_index", att_shape_of(49, 49));
-    write_tensors(p, &t, NULL);
     CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
     CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
     CHECK(p->context, att_model_load(model, file, weights));
     att_weights_destroy(&weights);
     att_tensors_close(&file);
     att_model_destroy(&model);
+}
+
+/* The authors' files have buffers, and timm's before 0.9. */
+static void buffers_are_ignored(void **state)
+{
+    const place *p = *state;
+    att_option_values options = square();
+    att_model *model = make(p, SWIN, &options);
+    tensors t = tensors_of(model);
+    add_tensor(&t, "layers.0.blocks.1.attn_mask", att_shape_of(4, 49, 49));
+    add_tensor(&t, "layers.0.blocks.1.attn.relative_position_index", att_shape_of(49, 49));
+    write_tensors(p, &t, NULL);
+    load_and_destroy(p, model);
 }
 
 /* Images of 28 x 28 pixels have grids of 7 x 7 and 4 x 4 tokens: the second stage has smaller windows than the file. */
@@ -208,17 +214,10 @@ static void tables_fit_other_windows(void **state)
     att_option_values options = square();
     write_model(p, SWIN, &options, false);
     for (int i = 0; i < 2; i++) {
-        att_weights *weights;
-        att_tensors *file;
         options = square();
         att_options_set(&options, "img_size", 28), att_options_set_text(&options, "window_size", sizes[i]);
         att_model *model = make(p, SWIN, &options);
-        CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
-        CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
-        CHECK(p->context, att_model_load(model, file, weights));
-        att_weights_destroy(&weights);
-        att_tensors_close(&file);
-        att_model_destroy(&model);
+        load_and_destroy(p, model);
     }
 }
 
