@@ -45,7 +45,7 @@ att_value att_parallel_scaling(const att_token_block *block, att_value x)
         att_project_declare(&in, block->hidden + 3 * (int64_t)form->width, form->width, form->qkv_bias);
     att_value heads = att_token_heads(block, &block->scope, &attn, y, ATT_NONE, &layer, block->hidden, form->heads);
     att_value branch = build_out(block, heads, build_hidden(block, &in, &layer, y));
-    return att_token_add(block, 1, x, att_token_end_branch(block, &scale, &drop, branch));
+    return att_token_add(block, 1, x, att_token_end_branch(block, &scale, "gamma", &drop, branch));
 }
 
 /* --- pairs of branches ------------------------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ static att_value build_pair(const att_token_block *block, const char *list, cons
         att_scope scope = att_scope_in(&block->scope, "%s.%d", list, i);
         att_scope norm = att_scope_in(&scope, "norm"), inner = att_scope_in(&scope, "%s", name);
         att_scope scale = att_scope_in(&scope, "ls"), drop = att_scope_in(&scope, "drop_path");
-        branches[i] = att_token_end_branch(block, &scale, &drop, build(block, &norm, &inner, x));
+        branches[i] = att_token_end_branch(block, &scale, "gamma", &drop, build(block, &norm, &inner, x));
     }
     return att_combine(block->scope.graph, 1, branches[0], 1, branches[1]);
 }

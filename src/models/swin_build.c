@@ -50,15 +50,16 @@ static att_token_form form_of(const att_swin *net, int s, bool shifted)
 {
     const att_swin_options *o = net->options;
     const att_swin_stage *stage = &net->stages[s];
-    att_token_form form = {.width = stage->width,
-                           .heads = stage->heads,
-                           .norm = {.eps = NORM_EPS},
-                           .qkv_bias = o->qkv_bias,
-                           .proj_bias = true,
-                           .activate = att_gelu,
-                           .relative_bias = true,
-                           .grid = {stage->grid[0], stage->grid[1]},
-                           .patch = {o->patch_size[0] << s, o->patch_size[1] << s}};
+    att_token_form form = {
+        .width = stage->width,
+        .heads = stage->heads,
+        .norm = {.eps = NORM_EPS},
+        .qkv_bias = o->qkv_bias,
+        .proj_bias = true,
+        .activate = att_gelu,
+        .relative = {.kind = ATT_RELATIVE_TABLE, .start = {.rule = ATT_INIT_TRUNC_NORMAL, .value = 0.02}},
+        .grid = {stage->grid[0], stage->grid[1]},
+        .patch = {o->patch_size[0] << s, o->patch_size[1] << s}};
     bool whole = stage->window[0] == stage->grid[0] && stage->window[1] == stage->grid[1] &&
                  !(shifted && (stage->shift[0] || stage->shift[1]));
     for (int i = 0; i < 2 && !whole; i++) {

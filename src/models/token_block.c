@@ -6,6 +6,7 @@
 #include <attscope/ops.h>
 
 #include "core/error.h"
+#include "nn/gates.h"
 
 /* --- modules ----------------------------------------------------------------------------------------------------- */
 
@@ -124,15 +125,34 @@ att_activate *att_activation_named(const char *name)
     return NULL;
 }
 
-att_projection att_project_declare(const att_scope *scope, int64_t outputs, int64_t inputs, bool bias)
+/* A linear layer. uniform: initialised as PyTorch's; else the weights are divided by `divisor`. */
+static att_projection declare(const att_scope *scope, int64_t outputs, int64_t inputs, bool bias, bool uniform,
+                              double divisor)
 {
     static const att_init zeros = {.rule = ATT_INIT_CONSTANT, .value = 0};
+    att_init init = uniform ? att_init_fan_in(inputs) : att_init_linear();
     att_projection layer = {.bias = ATT_NONE};
     att_scope_enter(scope);
-    layer.weight = att_scope_parameter(scope, "weight", att_shape_of(outputs, inputs), att_init_linear(), true);
+    init.value /= uniform ? 1 : divisor;
+    layer.weight = att_scope_parameter(scope, "weight", att_shape_of(outputs, inputs), init, true);
     if (bias)
-        layer.bias = att_scope_parameter(scope, "bias", att_shape_of(outputs), zeros, false);
+        layer.bias = att_scope_parameter(scope, "bias", att_shape_of(outputs), uniform ? init : zeros, false);
     return layer;
+}
+
+att_projection att_project_declare(const att_scope *scope, int64_t outputs, int64_t inputs, bool bias)
+{
+    return declare(scope, outputs, inputs, bias, false, 1);
+}
+
+/* A linear layer of a block. ends: it ends a branch. */
+static att_value linear(const att_token_block *block, const att_scope *scope, att_value x, int64_t outputs, bool ends)
+{
+    const att_token_form *form = block->form;
+    double divisor = ends && form->start == ATT_START_RESCALED ? sqrt(2 * (block->index + 1.0)) : 1;
+    att_projection layer =
+        declare(scope, outputs, columns_of(scope, x), form->proj_bias, form->start == ATT_START_UNIFORM, divisor);
+    return att_linear(scope->graph, x, layer.weight, layer.bias);
 }
 
 att_value att_project(const att_scope *scope, const att_projection *layer, att_value x, int64_t first, int64_t count)
@@ -210,14 +230,22 @@ static att_value difference(const att_token_block *block, const att_scope *scope
     return att_reshape(graph, x, att_shape_of(tokens, heads * width));
 }
 
-static att_value declare_relative(const att_token_form *form, const att_scope *scope, int heads)
+/* The layer of queries, keys and values of an attention. */
+static att_projection declare_qkv(const att_token_block *block, const att_scope *attn, int64_t outputs, int64_t inputs)
 {
-    static const att_init init = {.rule = ATT_INIT_TRUNC_NORMAL, .value = 0.02};
-    if (!form->relative_bias)
-        return ATT_NONE;
-    const int *sides = form->window[0] > 0 ? form->window : form->grid;
-    int64_t shifts = (2 * (int64_t)sides[0] - 1) * (2 * (int64_t)sides[1] - 1);
-    return att_scope_parameter(scope, "relative_position_bias_table", att_shape_of(shifts, heads), init, false);
+    static const att_init zeros = {.rule = ATT_INIT_CONSTANT, .value = 0};
+    const att_token_form *form = block->form;
+    att_scope in = att_scope_in(attn, "qkv");
+    bool separate = form->qkv_bias && form->qv_bias;
+    att_projection qkv =
+        declare(&in, outputs, inputs, form->qkv_bias && !separate, form->start == ATT_START_UNIFORM, 1);
+    if (separate) {
+        att_value q = att_scope_parameter(attn, "q_bias", att_shape_of(outputs / 3), zeros, false);
+        att_value v = att_scope_parameter(attn, "v_bias", att_shape_of(outputs / 3), zeros, false);
+        att_value k = att_combine(attn->graph, 0, q, 0, ATT_NONE);
+        qkv.bias = att_concat(attn->graph, att_concat(attn->graph, q, k), v);
+    }
+    return qkv;
 }
 
 static int padded_side(const att_token_form *form, int axis)
@@ -281,18 +309,19 @@ static att_value build_attention(const att_token_block *block, const att_scope *
                                         .shift_w = form->shift[1]};
     att_module_site site = site_of(block, ATT_NONE, ATT_NONE);
     int heads = form->heads - att_modules_replaced_heads(block->modules, ATT_TOKEN_HEADS, block->index);
-    att_scope in = att_scope_in(scope, "qkv"), norm = att_scope_in(scope, "norm"), out = att_scope_in(scope, "proj");
+    att_scope norm = att_scope_in(scope, "norm"), out = att_scope_in(scope, "proj");
     int64_t outputs = 3 * (int64_t)heads * (form->width / form->heads);
-    att_value relative = declare_relative(form, scope, heads);
+    const int *sides = form->window[0] > 0 ? form->window : form->grid;
+    att_value relative = att_relative_bias(scope, &form->relative, sides, form->prefix, heads);
     att_scope_enter(scope);
     att_value padded = pads(form) ? att_window_pad(scope->graph, x, &pad) : x;
-    att_projection qkv = att_project_declare(&in, outputs, columns_of(scope, x), form->qkv_bias);
+    att_projection qkv = declare_qkv(block, scope, outputs, columns_of(scope, x));
     att_value heads_out = att_token_heads(block, scope, scope, padded, relative, &qkv, 0, heads);
     if (pads(form))
         heads_out = att_window_crop(scope->graph, heads_out, &pad);
     if (form->attn_norm)
         heads_out = att_token_norm(&norm, heads_out, &form->norm, 1);
-    site.branch = att_nn_linear(&out, heads_out, form->width, form->proj_bias);
+    site.branch = linear(block, &out, heads_out, form->width, true);
     site.input = x;
     site.heads = form->heads;
     site.qkv_bias = form->qkv_bias;
@@ -320,11 +349,11 @@ static att_value build_hidden(const att_token_block *block, const att_scope *mlp
     att_graph *graph = mlp->graph;
     att_scope fc1 = att_scope_in(mlp, "fc1"), gate = att_scope_in(mlp, "fc1_g"), value = att_scope_in(mlp, "fc1_x");
     if (form->mlp == ATT_MLP_PLAIN)
-        return form->activate(graph, att_nn_linear(&fc1, x, block->hidden, form->proj_bias));
+        return form->activate(graph, linear(block, &fc1, x, block->hidden, false));
     if (form->mlp == ATT_MLP_PACKED)
-        return att_swiglu(graph, att_nn_linear(&fc1, x, block->hidden, form->proj_bias), ATT_NONE);
+        return att_swiglu(graph, linear(block, &fc1, x, block->hidden, false), ATT_NONE);
     att_value a = build_gate(&gate, x, block->hidden, form->proj_bias);
-    att_value b = att_nn_linear(&value, x, block->hidden, form->proj_bias);
+    att_value b = linear(block, &value, x, block->hidden, false);
     att_scope_enter(&gate);
     return att_swiglu(graph, a, b);
 }
@@ -363,17 +392,26 @@ att_value att_token_mlp_branch(const att_token_block *block, const att_scope *no
     branch = change(block, ATT_TOKEN_MID_MLP, &act, build_hidden(block, mlp, branch), x);
     if (form->mlp_norm)
         branch = att_token_norm(&inner, branch, &form->norm, 1);
-    branch = att_nn_linear(&fc2, branch, form->width, form->proj_bias);
+    branch = linear(block, &fc2, branch, form->width, true);
     branch = change(block, ATT_TOKEN_AFTER_MLP, mlp, branch, x);
     return norm_after(block, norm, branch);
 }
 
-att_value att_token_end_branch(const att_token_block *block, const att_scope *scale, const att_scope *drop,
-                               att_value branch)
+static att_value scale_branch(const att_token_block *block, const att_scope *scope, const char *name, att_value branch)
 {
     const att_token_form *form = block->form;
-    if (form->init_values > 0 && !form->post_norm)
-        branch = att_nn_layer_scale(scale, branch, form->init_values);
+    const att_init init = {.rule = ATT_INIT_CONSTANT, .value = form->init_values};
+    if (form->init_values == 0 || form->post_norm)
+        return branch;
+    att_scope_enter(scope);
+    return att_scale(scope->graph, branch,
+                     att_scope_parameter(scope, name, att_shape_of(columns_of(scope, branch)), init, false));
+}
+
+att_value att_token_end_branch(const att_token_block *block, const att_scope *scale, const char *gamma,
+                               const att_scope *drop, att_value branch)
+{
+    branch = scale_branch(block, scale, gamma, branch);
     att_scope_enter(drop);
     return att_drop_path(drop->graph, branch, block->drop_path);
 }
@@ -390,9 +428,14 @@ att_value att_token_add(const att_token_block *block, int half, att_value x, att
 
 static att_value end_half(const att_token_block *block, int half, att_value x, att_value branch)
 {
-    att_scope scale = att_scope_in(&block->scope, "ls%d", half),
-              drop = att_scope_in(&block->scope, "drop_path%d", half);
-    return att_token_add(block, half, x, att_token_end_branch(block, &scale, &drop, branch));
+    att_scope drop = att_scope_in(&block->scope, "drop_path%d", half),
+              scale = att_scope_in(&block->scope, "ls%d", half);
+    const char *gamma = "gamma";
+    if (block->form->block_gammas) {
+        scale = block->scope;
+        gamma = half == 1 ? "gamma_1" : "gamma_2";
+    }
+    return att_token_add(block, half, x, att_token_end_branch(block, &scale, gamma, &drop, branch));
 }
 
 att_value att_token_attend(const att_token_block *block, att_value x)

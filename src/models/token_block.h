@@ -7,6 +7,7 @@
 #include <attscope/nn.h>
 
 #include "models/placement.h"
+#include "models/relative_bias.h"
 
 /* The places for modules, in the order of att_token_hooks. */
 enum {
@@ -57,12 +58,20 @@ att_activate *att_activation_named(const char *name);
  * zero with bias 1; of a PACKED one attscope starts both halves as linear layers. */
 typedef enum att_mlp_kind { ATT_MLP_PLAIN, ATT_MLP_SWIGLU, ATT_MLP_PACKED } att_mlp_kind;
 
+/* How linear layers start. NORMAL: weights with deviation 0.02, biases 0. RESCALED: the same, but the weights of the
+ * layers that end a branch are divided by sqrt(2 (index + 1)), as in BEiT and EVA. UNIFORM: as PyTorch's, both within 1
+ * / sqrt(inputs). */
+typedef enum att_token_start { ATT_START_NORMAL, ATT_START_RESCALED, ATT_START_UNIFORM } att_token_start;
+
 /* What all blocks of a network have in common. */
 typedef struct att_token_form {
     int width, heads;
     att_norm_form norm;
     bool post_norm;           /* the norms are at the end of the branches, in place of LayerScale */
     bool qkv_bias, proj_bias; /* proj_bias: also of the MLP */
+    bool qv_bias;             /* q_bias and v_bias in place of qkv.bias, so that keys have no bias */
+    bool block_gammas;        /* LayerScale's parameters are gamma_1 and gamma_2 in place of ls1.gamma and ls2.gamma */
+    att_token_start start;
     bool qk_norm;             /* norms of the queries and keys of each head */
     bool attn_norm, mlp_norm; /* a norm of the heads before proj; of the hidden channels before fc2 */
     bool differential;        /* differential attention, see att_token_heads() */
@@ -70,7 +79,7 @@ typedef struct att_token_form {
     att_activate *activate;
     double init_values;            /* of LayerScale, or of the weights of post norms; 0: none */
     int prefix, grid[2], patch[2]; /* tokens before those of the grid; the grid; pixels of a patch */
-    bool relative_bias;            /* attention has the parameter relative_position_bias_table */
+    att_relative_form relative;    /* biases of attention that depend on the shift */
     int window[2], shift[2];       /* attention in shifted windows, see att_attention_options; 0: in the whole grid */
 } att_token_form;
 
@@ -108,17 +117,17 @@ att_value att_token_heads(const att_token_block *block, const att_scope *scope, 
 att_value att_token_attention_branch(const att_token_block *block, const att_scope *norm, const att_scope *attn,
                                      att_value x);
 att_value att_token_mlp_branch(const att_token_block *block, const att_scope *norm, const att_scope *mlp, att_value x);
-/* drop_path(layer_scale(branch)); names: scopes of LayerScale's parameter and of drop path. */
-att_value att_token_end_branch(const att_token_block *block, const att_scope *scale, const att_scope *drop,
-                               att_value branch);
+/* drop_path(layer_scale(branch)); scale, gamma: scope and name of LayerScale's parameter; drop: scope of drop path. */
+att_value att_token_end_branch(const att_token_block *block, const att_scope *scale, const char *gamma,
+                               const att_scope *drop, att_value branch);
 /* x + branch, in the scope "add<half>", and the modules on the stream. half: 1, attention, or 2, MLP. */
 att_value att_token_add(const att_token_block *block, int half, att_value x, att_value branch);
 
 /* --- a block in sequence ------------------------------------------------------------------------------------------ */
 
-/* x + drop_path(layer_scale(attention(norm(x)))): tensors norm1, attn, ls1. x [N, C] -> [N, C]. */
+/* x + drop_path(layer_scale(attention(norm(x)))): tensors norm1, attn, ls1 or gamma_1. x [N, C] -> [N, C]. */
 att_value att_token_attend(const att_token_block *block, att_value x);
-/* x + drop_path(layer_scale(mlp(norm(x)))): tensors norm2, mlp, ls2. */
+/* x + drop_path(layer_scale(mlp(norm(x)))): tensors norm2, mlp, ls2 or gamma_2. */
 att_value att_token_transform(const att_token_block *block, att_value x);
 
 #endif

@@ -1,0 +1,57 @@
+#include "models/relative_bias.h"
+
+#include <math.h>
+
+#include <attscope/ops.h>
+
+#include "models/patches.h"
+
+enum { PREFIX_ROWS = 3 };
+
+int64_t att_relative_shifts(const int sides[2])
+{
+    return (2 * (int64_t)sides[0] - 1) * (2 * (int64_t)sides[1] - 1);
+}
+
+int att_relative_side(int64_t rows)
+{
+    int side = (att_patches_side(rows) + 1) / 2;
+    return att_relative_shifts((const int[]){side, side}) == rows ? side : 0;
+}
+
+static att_value build_table(const att_scope *scope, const att_relative_form *form, const int sides[2], int prefix,
+                             int heads)
+{
+    int64_t rows = att_relative_shifts(sides) + (prefix > 0 ? PREFIX_ROWS : 0);
+    return att_scope_parameter(scope, "relative_position_bias_table", att_shape_of(rows, heads), form->start,
+                               form->decay);
+}
+
+static att_value build_mlp(const att_scope *scope, const att_relative_form *form, const int sides[2], int heads)
+{
+    /* With this window as the reference, the coordinates of att_log_shifts() are those of the formula over 3 ln 2. */
+    enum { REFERENCE = 9 };
+    att_scope mlp = att_scope_in(scope, "mlp"), fc1 = att_scope_in(&mlp, "fc1"), fc2 = att_scope_in(&mlp, "fc2");
+    att_graph *graph = scope->graph;
+    att_scope_enter(scope);
+    att_value x = att_log_shifts(graph, sides[0], sides[1], REFERENCE, REFERENCE);
+    x = att_nn_classifier(&fc1, att_combine(graph, 3 * log(2), x, 0, ATT_NONE), form->hidden);
+    return att_nn_classifier(&fc2, att_relu(graph, x), heads);
+}
+
+att_value att_relative_bias(const att_scope *scope, const att_relative_form *form, const int sides[2], int prefix,
+                            int heads)
+{
+    att_scope own = form->scope ? att_scope_in(scope, "%s", form->scope) : *scope;
+    switch (form->kind) {
+    case ATT_RELATIVE_TABLE:
+        return build_table(&own, form, sides, prefix, heads);
+    case ATT_RELATIVE_MLP:
+        return build_mlp(&own, form, sides, heads);
+    case ATT_RELATIVE_SHARED:
+        return form->shared;
+    case ATT_RELATIVE_NONE:
+        break;
+    }
+    return ATT_NONE;
+}
