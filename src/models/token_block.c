@@ -260,16 +260,65 @@ static bool pads(const att_token_form *form)
     return padded_side(form, 0) != form->grid[0] || padded_side(form, 1) != form->grid[1];
 }
 
-att_value att_token_heads(const att_token_block *block, const att_scope *scope, const att_scope *node, att_value x,
-                          att_value relative, const att_projection *qkv, int64_t first, int heads)
+/* Queries, keys and values, side by side in q or apart. */
+typedef struct heads_in {
+    att_value q, k, v;
+} heads_in;
+
+static int maps_of(const att_token_form *form, int heads)
+{
+    return form->differential ? 2 * heads : heads;
+}
+
+static int64_t inner_of(const att_token_form *form, int heads)
+{
+    return (int64_t)heads * (form->width / form->heads);
+}
+
+/* From outputs `first` on of one layer. */
+static heads_in project_packed(const att_token_form *form, const att_scope *in, const att_projection *qkv, att_value x,
+                               int64_t first, int heads)
+{
+    int64_t inner = inner_of(form, heads);
+    if (form->qk_norm)
+        return (heads_in){att_project(in, qkv, x, first, inner), att_project(in, qkv, x, first + inner, inner),
+                          att_project(in, qkv, x, first + 2 * inner, inner)};
+    if (form->differential) /* values are wider than queries and keys */
+        return (heads_in){att_project(in, qkv, x, first, inner), att_project(in, qkv, x, first + inner, 2 * inner),
+                          ATT_NONE};
+    return (heads_in){att_project(in, qkv, x, first, 3 * inner), ATT_NONE, ATT_NONE};
+}
+
+/* Norms of queries and keys, then their rotation. */
+static heads_in prepare_heads(const att_token_block *block, const att_scope *scope, heads_in in, int heads)
 {
     const att_token_form *form = block->form;
-    int maps = form->differential ? 2 * heads : heads;
-    int64_t inner = (int64_t)heads * (form->width / form->heads), width = inner / maps;
-    att_scope in = att_scope_in(scope, "qkv"), q_norm = att_scope_in(scope, "q_norm"),
-              k_norm = att_scope_in(scope, "k_norm");
+    const int maps = maps_of(form, heads);
+    const int64_t width = inner_of(form, heads) / maps;
+    att_scope q_norm = att_scope_in(scope, "q_norm"), k_norm = att_scope_in(scope, "k_norm");
+    att_scope rope = att_scope_in(scope, "rope");
+    if (form->qk_norm) {
+        in.q = norm_heads(block, &q_norm, in.q, width);
+        in.k = norm_heads(block, &k_norm, in.k, width);
+    }
+    if (!block->rotary)
+        return in;
+    const bool packed = in.k == ATT_NONE;
+    const att_rotary_options turned = {
+        .heads = packed ? 2 * maps : maps, .prefix = form->prefix, .halves = block->rotary->halves};
+    att_scope_enter(&rope);
+    in.q = att_rotary(scope->graph, in.q, block->rotary->table, &turned);
+    if (!packed)
+        in.k = att_rotary(scope->graph, in.k, block->rotary->table, &turned);
+    return in;
+}
+
+static att_value attend(const att_token_block *block, const att_scope *scope, const att_scope *node, heads_in in,
+                        att_value relative, int heads)
+{
+    const att_token_form *form = block->form;
     const att_attention_terms terms = {.relative = relative, .rows = ATT_NONE, .columns = ATT_NONE};
-    const att_attention_options attention = {.heads = maps,
+    const att_attention_options attention = {.heads = maps_of(form, heads),
                                              .value_heads = heads,
                                              .prefix = form->prefix,
                                              .grid_h = padded_side(form, 0),
@@ -281,20 +330,34 @@ att_value att_token_heads(const att_token_block *block, const att_scope *scope, 
                                              .shift_h = form->shift[0],
                                              .shift_w = form->shift[1],
                                              .terms = &terms};
-    att_value q = ATT_NONE, k = ATT_NONE, v = ATT_NONE;
-    if (form->qk_norm) {
-        q = norm_heads(block, &q_norm, att_project(&in, qkv, x, first, inner), width);
-        k = norm_heads(block, &k_norm, att_project(&in, qkv, x, first + inner, inner), width);
-        v = att_project(&in, qkv, x, first + 2 * inner, inner);
-    } else if (form->differential) { /* values are wider than queries and keys */
-        q = att_project(&in, qkv, x, first, inner);
-        k = att_project(&in, qkv, x, first + inner, 2 * inner);
-    } else {
-        q = att_project(&in, qkv, x, first, 3 * inner);
-    }
+    in = prepare_heads(block, scope, in, heads);
     att_scope_enter(node);
-    x = att_attention(scope->graph, q, k, v, &attention);
+    att_value x = att_attention(scope->graph, in.q, in.k, in.v, &attention);
     return form->differential ? difference(block, scope, x) : x;
+}
+
+att_value att_token_heads(const att_token_block *block, const att_scope *scope, const att_scope *node, att_value x,
+                          att_value relative, const att_projection *qkv, int64_t first, int heads)
+{
+    att_scope in = att_scope_in(scope, "qkv");
+    return attend(block, scope, node, project_packed(block->form, &in, qkv, x, first, heads), relative, heads);
+}
+
+/* By the layers of an attention. */
+static heads_in project_heads(const att_token_block *block, const att_scope *scope, att_value x, int heads)
+{
+    const att_token_form *form = block->form;
+    const int64_t inner = inner_of(form, heads);
+    if (form->qkv_apart) {
+        att_scope q = att_scope_in(scope, "q_proj"), k = att_scope_in(scope, "k_proj");
+        att_scope v = att_scope_in(scope, "v_proj");
+        return (heads_in){att_nn_linear(&q, x, inner, form->qkv_bias),
+                          att_nn_linear(&k, x, inner, form->qkv_bias && !form->qv_bias),
+                          att_nn_linear(&v, x, inner, form->qkv_bias)};
+    }
+    att_scope in = att_scope_in(scope, "qkv");
+    att_projection qkv = declare_qkv(block, scope, 3 * inner, columns_of(scope, x));
+    return project_packed(form, &in, &qkv, x, 0, heads);
 }
 
 /* Attention with the modules beside its heads. Padding gets queries, keys and values from the biases, as in timm. */
@@ -310,13 +373,11 @@ static att_value build_attention(const att_token_block *block, const att_scope *
     att_module_site site = site_of(block, ATT_NONE, ATT_NONE);
     int heads = form->heads - att_modules_replaced_heads(block->modules, ATT_TOKEN_HEADS, block->index);
     att_scope norm = att_scope_in(scope, "norm"), out = att_scope_in(scope, "proj");
-    int64_t outputs = 3 * (int64_t)heads * (form->width / form->heads);
     const int *sides = form->window[0] > 0 ? form->window : form->grid;
     att_value relative = att_relative_bias(scope, &form->relative, sides, form->prefix, heads);
     att_scope_enter(scope);
     att_value padded = pads(form) ? att_window_pad(scope->graph, x, &pad) : x;
-    att_projection qkv = declare_qkv(block, scope, outputs, columns_of(scope, x));
-    att_value heads_out = att_token_heads(block, scope, scope, padded, relative, &qkv, 0, heads);
+    att_value heads_out = attend(block, scope, scope, project_heads(block, scope, padded, heads), relative, heads);
     if (pads(form))
         heads_out = att_window_crop(scope->graph, heads_out, &pad);
     if (form->attn_norm)
@@ -331,10 +392,13 @@ static att_value build_attention(const att_token_block *block, const att_scope *
 /* --- the MLP ----------------------------------------------------------------------------------------------------- */
 
 /* timm's gate of SwiGLU: nearly open at first, and nearly constant. */
-static att_value build_gate(const att_scope *scope, att_value x, int64_t outputs, bool bias)
+static att_value build_gate(const att_token_block *block, const att_scope *scope, att_value x, int64_t outputs)
 {
     static const att_init small = {.rule = ATT_INIT_NORMAL, .value = 1e-6},
                           one = {.rule = ATT_INIT_CONSTANT, .value = 1};
+    const bool bias = block->form->proj_bias;
+    if (block->form->start == ATT_START_RESCALED)
+        return linear(block, scope, x, outputs, false);
     att_scope_enter(scope);
     att_shape shape = att_shape_of(outputs, columns_of(scope, x));
     att_value weight = att_scope_parameter(scope, "weight", shape, small, true);
@@ -352,7 +416,7 @@ static att_value build_hidden(const att_token_block *block, const att_scope *mlp
         return form->activate(graph, linear(block, &fc1, x, block->hidden, false));
     if (form->mlp == ATT_MLP_PACKED)
         return att_swiglu(graph, linear(block, &fc1, x, block->hidden, false), ATT_NONE);
-    att_value a = build_gate(&gate, x, block->hidden, form->proj_bias);
+    att_value a = build_gate(block, &gate, x, block->hidden);
     att_value b = linear(block, &value, x, block->hidden, false);
     att_scope_enter(&gate);
     return att_swiglu(graph, a, b);

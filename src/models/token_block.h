@@ -59,8 +59,8 @@ att_activate *att_activation_named(const char *name);
 typedef enum att_mlp_kind { ATT_MLP_PLAIN, ATT_MLP_SWIGLU, ATT_MLP_PACKED } att_mlp_kind;
 
 /* How linear layers start. NORMAL: weights with deviation 0.02, biases 0. RESCALED: the same, but the weights of the
- * layers that end a branch are divided by sqrt(2 (index + 1)), as in BEiT and EVA. UNIFORM: as PyTorch's, both within 1
- * / sqrt(inputs). */
+ * layers that end a branch are divided by sqrt(2 (index + 1)), as in BEiT and EVA, and the gate of SwiGLU starts as
+ * other layers. UNIFORM: as PyTorch's, both within 1 / sqrt(inputs). */
 typedef enum att_token_start { ATT_START_NORMAL, ATT_START_RESCALED, ATT_START_UNIFORM } att_token_start;
 
 /* What all blocks of a network have in common. */
@@ -70,6 +70,7 @@ typedef struct att_token_form {
     bool post_norm;           /* the norms are at the end of the branches, in place of LayerScale */
     bool qkv_bias, proj_bias; /* proj_bias: also of the MLP */
     bool qv_bias;             /* q_bias and v_bias in place of qkv.bias, so that keys have no bias */
+    bool qkv_apart;           /* layers q_proj, k_proj and v_proj in place of qkv; with qv_bias k_proj has no bias */
     bool block_gammas;        /* LayerScale's parameters are gamma_1 and gamma_2 in place of ls1.gamma and ls2.gamma */
     att_token_start start;
     bool qk_norm;             /* norms of the queries and keys of each head */
@@ -83,6 +84,12 @@ typedef struct att_token_form {
     int window[2], shift[2];       /* attention in shifted windows, see att_attention_options; 0: in the whole grid */
 } att_token_form;
 
+/* Rotary positions of queries and keys: table and halves as for att_rotary(). */
+typedef struct att_token_rotary {
+    att_value table;
+    bool halves;
+} att_token_rotary;
+
 /* A block of the network, or a residual layer beside them. */
 typedef struct att_token_block {
     const att_token_form *form;
@@ -91,6 +98,7 @@ typedef struct att_token_block {
     int index;      /* by which modules are chosen */
     int64_t hidden; /* channels inside the MLP: outputs of fc1 */
     double drop_path;
+    const att_token_rotary *rotary; /* NULL: none */
 } att_token_block;
 
 /* A linear layer's parameters, declared at once and applied in parts. */
