@@ -321,6 +321,25 @@ static void softmax_leaves_masked_elements_out(void **state)
     case_free(&drawn);
 }
 
+/* A mask of -100 makes weights that would be subnormal numbers, and arithmetic with these is a hundred times slower. */
+static void exponentials_are_never_subnormal(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 300 };
+    const att_op_case row = {
+        .name = "row", .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(1, COLUMNS)}, .scale = 1}}, .in_count = 1};
+    case_drawn drawn = draw(case_op(att_ops, "softmax"), &row, 0, 0);
+    float *x = drawn.block[0];
+    for (int i = 0; i < COLUMNS; i++)
+        x[i] = i == 0 ? 0 : -80 - (float)i / 10; /* from -80.1 to -109.9 */
+    case_result ours;
+    assert_true(case_run(&drawn, tiers_kernel(context, "softmax"), 1, 0, &ours));
+    for (int i = 1; i < COLUMNS; i++)
+        assert_true(x[i] < -87.3f ? case_value(&ours, 0, i) == 0 : case_value(&ours, 0, i) >= 0x1p-126);
+    case_result_free(&ours);
+    case_free(&drawn);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -333,6 +352,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(gelu_is_as_close_as_it_says),
         cmocka_unit_test(tanh_is_as_close_as_it_says),
         cmocka_unit_test(softmax_leaves_masked_elements_out),
+        cmocka_unit_test(exponentials_are_never_subnormal),
     };
     return TIERS_RUN(argv[0], tests);
 }
