@@ -153,10 +153,10 @@ function statisticsOf(instrument) {
     run.figures.filter((f) => f.instrument === instrument).map((f) => f.statistic)))];
 }
 
-/* The number of tokens of an attention, or null if unknown. Trainings by version 0.1 recorded only the network's
+/* The number of keys of a query in the largest attention, or null if unknown. Trainings by version 0.1 recorded only the network's
    options; images and patches were square. */
-function tokensOf(run) {
-  if (run.maps) return run.maps.tokens;
+function keysOf(run) {
+  if (run.maps) return run.maps.keys;
   const { tokens, img_size, patch_size, class_token } = run.facts;
   if (tokens > 0) return Number(tokens);
   const side = Math.floor(Number(img_size) / Number(patch_size));
@@ -185,10 +185,10 @@ function orderOfParts(nodes) {
     own.map(partOf).forEach((part, i) => order.set(part, Math.min(i, order.get(part) ?? i)));
   return order;
 }
-/* A short label of a node's block: "2.5" of "layer2.5.add", "7" of "blocks.7.attn". */
+/* A short label of a node's block: "2.5" of "layer2.5.add" and "layers.2.blocks.5.attn", "7" of "blocks.7.attn". */
 function blockName(node) {
   const { stage, block } = stepAt(node);
-  return [stage.match(/\d+$/)?.[0], block === "input" ? "in" : block].filter(Boolean).join(".");
+  return [stage.match(/\d+(?=\D*$)/)?.[0], block === "input" ? "in" : block].filter(Boolean).join(".");
 }
 
 /* Compares nodes by their order in the network. */

@@ -33,10 +33,10 @@ function depthSpecs() {
     ...others.filter((name) => !isOfNetworks(name)).map((name) => ({ ...OTHERS, instrument: name }))];
 }
 
-/* The largest possible entropy, ln N, for each number of tokens N. */
+/* The largest possible entropy, ln N, for each number of keys N. */
 function entropyLimits(among) {
-  const sizes = [...new Set(among.map(tokensOf))].filter((tokens) => tokens > 0);
-  return sizes.map((tokens) => ({ y: Math.log(tokens), label: `ln ${count(tokens)}, uniform attention` }));
+  const sizes = [...new Set(among.map(keysOf))].filter((keys) => keys > 0);
+  return sizes.map((keys) => ({ y: Math.log(keys), label: `ln ${count(keys)}, uniform attention` }));
 }
 
 /* Horizontal offset of a run's marks in pixels, so that marks of several runs do not overlap. */

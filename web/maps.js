@@ -7,29 +7,48 @@ function bytesOf(text) {
   return bytes;
 }
 
+/* The patches of a query's window, in the order of its keys; those of the whole grid if the query is a prefix token. */
+function patchesSeen({ prefix, grid_h, grid_w, window_h, window_w, shift_h, shift_w }, query) {
+  const patch = Math.max(0, query - prefix);
+  const top = Math.floor(((Math.floor(patch / grid_w) - shift_h + grid_h) % grid_h) / window_h) * window_h + shift_h;
+  const left = Math.floor((((patch % grid_w) - shift_w + grid_w) % grid_w) / window_w) * window_w + shift_w;
+  return d3.range(window_h * window_w).map((i) =>
+    ((top + Math.floor(i / window_w)) % grid_h) * grid_w + ((left + (i % window_w)) % grid_w));
+}
+/* The token of node `to` at the place of a token of node `from`, whose grid may be another. */
+function sameToken(query, from, to) {
+  if (query < from.prefix) return query < to.prefix ? query : 0;
+  const patch = query - from.prefix, y = Math.floor(patch / from.grid_w), x = patch % from.grid_w;
+  const place = (at, of, among) => Math.floor(((at + 0.5) / of) * among);
+  return to.prefix + place(y, from.grid_h, to.grid_h) * to.grid_w + place(x, from.grid_w, to.grid_w);
+}
+
 /* Decodes a run's maps. Head -1 is the mean of the maps of all heads. */
 function atlasOf(run) {
-  const { maps } = run, n = maps.tokens, patches = n - maps.prefix;
-  const pixels = bytesOf(maps.image.data);
-  const nodes = maps.nodes.map((node) => ({ name: node.node, heads: node.heads, levels: bytesOf(node.levels),
-    figures: new Float32Array(bytesOf(node.figures).buffer), place: new Int32Array(bytesOf(node.place).buffer) }));
+  const { maps } = run, pixels = bytesOf(maps.image.data);
+  const nodes = maps.nodes.map((node) => ({ ...node, name: node.node, patches: node.grid_h * node.grid_w,
+    seen: node.window_h * node.window_w, tokens: node.prefix + node.grid_h * node.grid_w,
+    levels: bytesOf(node.levels), figures: new Float32Array(bytesOf(node.figures).buffer),
+    place: new Int32Array(bytesOf(node.place).buffer) }));
   /* Values of a query, computed from unrounded weights: entropy in nats; the weights on the query itself (self), on all
      prefix tokens (prefix) and on the patch with the largest weight (largest); and that patch's token (best). */
   function figures(image, layer, head, query) {
-    const node = nodes[layer], row = (image * (node.heads + 1) + (head < 0 ? node.heads : head)) * n + query;
+    const node = nodes[layer];
+    const row = (image * (node.heads + 1) + (head < 0 ? node.heads : head)) * node.tokens + query;
     const names = maps.figure_names, first = row * names.length;
     return { ...Object.fromEntries(names.map((name, i) => [name, node.figures[first + i]])),
-      best: maps.prefix + node.place[row] };
+      best: node.prefix + node.place[row] };
   }
-  /* A query's weights on the patches, for drawing. The weights of each head are rounded to multiples of 1/255 of the
-     largest. */
+  /* A query's weights on the patches, for drawing; NaN outside of its window. The weights of each head are rounded to
+     multiples of 1/255 of the largest. */
   function row(image, layer, head, query) {
-    const node = nodes[layer], out = new Float32Array(patches);
+    const node = nodes[layer], out = new Float32Array(node.patches).fill(NaN), seen = patchesSeen(node, query);
     const heads = head < 0 ? d3.range(node.heads) : [head];
+    for (const p of seen) out[p] = 0;
     for (const h of heads) {
-      const at = ((image * node.heads + h) * n + query) * patches;
+      const at = ((image * node.heads + h) * node.tokens + query) * node.seen;
       const scale = figures(image, layer, h, query).largest / 255 / heads.length;
-      for (let p = 0; p < patches; p++) out[p] += node.levels[at + p] * scale;
+      for (const [i, p] of seen.entries()) out[p] += node.levels[at + i] * scale;
     }
     return out;
   }
@@ -51,14 +70,16 @@ function drawPhoto(canvas, atlas, image) {
   canvas.getContext("2d").putImageData(data, 0, 0);
 }
 
-/* Draws a query's weights on the patches as colours. strength: opacity at the largest weight, 0 to 1; smaller weights
-   are more transparent, so that an image below stays visible. If undefined, colours are opaque. */
-function drawWeights(canvas, atlas, row, strength) {
-  const { grid_h, grid_w } = atlas.maps, largest = d3.max(row) || 1;
+/* Draws a query's weights on the patches as colours; patches outside of its window stay transparent. strength: opacity
+   at the largest weight, 0 to 1; smaller weights are more transparent, so that an image below stays visible. If
+   undefined, colours are opaque. */
+function drawWeights(canvas, { grid_h, grid_w }, row, strength) {
+  const largest = d3.max(row) || 1;
   canvas.width = grid_w;
   canvas.height = grid_h;
   const data = new ImageData(grid_w, grid_h);
   for (let p = 0; p < grid_h * grid_w; p++) {
+    if (Number.isNaN(row[p])) continue;
     const share = row[p] / largest, colour = heat[Math.round(255 * share)];
     const cover = strength === undefined ? 1 : strength * (0.2 + 0.8 * Math.sqrt(share));
     data.data.set([colour.r, colour.g, colour.b, Math.round(255 * cover)], 4 * p);
@@ -67,7 +88,7 @@ function drawWeights(canvas, atlas, row, strength) {
 }
 
 function drawView(canvas, atlas, state, row, query) {
-  const { grid_h, grid_w, prefix, image } = atlas.maps, longer = Math.max(image.w, image.h);
+  const { image } = atlas.maps, node = atlas.nodes[state.layer], { grid_h, grid_w, prefix } = node, longer = Math.max(image.w, image.h);
   const scale = Math.max(1, Math.floor(672 / longer));
   canvas.width = image.w * scale;
   canvas.height = image.h * scale;
@@ -80,7 +101,7 @@ function drawView(canvas, atlas, state, row, query) {
   context.filter = "none";
   const cell = { w: canvas.width / grid_w, h: canvas.height / grid_h };
   if (state.strength > 0) {
-    drawWeights(weights, atlas, row, state.strength);
+    drawWeights(weights, node, row, state.strength);
     context.imageSmoothingEnabled = false;
     context.drawImage(weights, 0, 0, canvas.width, canvas.height);
   }
@@ -95,10 +116,10 @@ function drawView(canvas, atlas, state, row, query) {
 
 /* --- words -------------------------------------------------------------------------------------------------------- */
 
-function placeOf(maps, token) {
-  if (token < maps.prefix) return maps.prefix === 1 ? "the class token" : `prefix token ${token}`;
-  const p = token - maps.prefix;
-  return `the patch in row ${Math.floor(p / maps.grid_w) + 1}, column ${(p % maps.grid_w) + 1}`;
+function placeOf(node, token) {
+  if (token < node.prefix) return node.prefix === 1 ? "the class token" : `prefix token ${token}`;
+  const p = token - node.prefix;
+  return `the patch in row ${Math.floor(p / node.grid_w) + 1}, column ${(p % node.grid_w) + 1}`;
 }
 function percent(value) {
   return `${number(100 * value, 3)} %`;
@@ -108,16 +129,16 @@ function pictureWords({ name, caption }) {
   return [element("b", {}, name), caption ? ` · ${caption}` : ""];
 }
 function describeRow(atlas, state, head, figures, query) {
-  const { maps } = atlas, { entropy, self, prefix, largest, best } = figures;
-  const tokens = maps.prefix === 1 ? "the class token" : "the prefix tokens";
+  const node = atlas.nodes[state.layer], { entropy, self, prefix, largest, best } = figures;
+  const tokens = node.prefix === 1 ? "the class token" : "the prefix tokens";
   return [
-    element("b", {}, `From ${placeOf(maps, query)}`),
-    ` · ${atlas.nodes[state.layer].name}, ${head < 0 ? "mean of all heads" : `head ${head}`}.`, element("br"),
-    `Strongest patch: ${placeOf(maps, best).replace("the patch in ", "")} (${percent(largest)}). `,
-    maps.prefix ? `On ${tokens}: ${percent(prefix)}. ` : "", `On itself: ${percent(self)}. `,
+    element("b", {}, `From ${placeOf(node, query)}`),
+    ` · ${node.name}, ${head < 0 ? "mean of all heads" : `head ${head}`}.`, element("br"),
+    `Strongest patch: ${placeOf(node, best).replace("the patch in ", "")} (${percent(largest)}). `,
+    node.prefix ? `On ${tokens}: ${percent(prefix)}. ` : "", `On itself: ${percent(self)}. `,
     `${head < 0 ? "Entropy of the mean map" : "Entropy"}: ${number(entropy, 3)} of at most ` +
-      `${number(Math.log(maps.tokens), 3)} nats` + (head < 0 ? ` (mean of the heads' entropies: ` +
-      `${number(d3.mean(d3.range(atlas.nodes[state.layer].heads),
+      `${number(Math.log(node.prefix + node.seen), 3)} nats` + (head < 0 ? ` (mean of the heads' entropies: ` +
+      `${number(d3.mean(d3.range(node.heads),
         (h) => atlas.figures(state.image, state.layer, h, query).entropy), 3)}).` : ".")];
 }
 
@@ -133,8 +154,10 @@ function haveSameImages(a, b) {
    follow}; follow() selects that image if the run has it. */
 function explorer(run, chosen) {
   const atlas = atlasOf(run), { maps } = atlas;
-  const state = { image: 0, layer: Math.round(0.6 * (atlas.nodes.length - 1)), head: -1, strength: 0.6,
-    query: maps.prefix + Math.floor(maps.grid_h / 2) * maps.grid_w + Math.floor(maps.grid_w / 2) };
+  const first = Math.round(0.6 * (atlas.nodes.length - 1)), shown = () => atlas.nodes[state.layer];
+  /* query: a token of the enlarged layer. */
+  const state = { image: 0, layer: first, head: -1, strength: 0.6,
+    query: sameToken(0, { prefix: 0, grid_h: 1, grid_w: 1 }, atlas.nodes[first]) };
   const view = element("canvas", { tabindex: 0, role: "img",
     "aria-label": "The image overlaid with attention. The arrow keys move the query, C selects the class token." });
   const words = element("p", { class: "readout", "aria-live": "polite" }), caption = element("figcaption");
@@ -152,16 +175,18 @@ function explorer(run, chosen) {
       element("span", {}, `${percent(figures.largest)} of this query's attention on one patch`));
     view.dataset.query = query;
     for (const { canvas, layer, head, button } of thumbs) {
-      drawWeights(canvas, atlas, atlas.row(state.image, layer, head, query));
+      const node = atlas.nodes[layer];
+      drawWeights(canvas, node, atlas.row(state.image, layer, head, sameToken(query, shown(), node)));
       button.setAttribute("aria-pressed", String(layer === state.layer && head === state.head));
     }
   }
   function queryAt(event) {
     const box = view.getBoundingClientRect();
     const cell = (share, cells) => Math.max(0, Math.min(cells - 1, Math.floor(share * cells)));
-    const x = cell((event.clientX - box.left) / box.width, maps.grid_w);
-    const y = cell((event.clientY - box.top) / box.height, maps.grid_h);
-    return maps.prefix + y * maps.grid_w + x;
+    const { prefix, grid_h, grid_w } = shown();
+    const x = cell((event.clientX - box.left) / box.width, grid_w);
+    const y = cell((event.clientY - box.top) / box.height, grid_h);
+    return prefix + y * grid_w + x;
   }
   let hovered = -1;
   view.addEventListener("pointermove", (event) => {
@@ -174,13 +199,19 @@ function explorer(run, chosen) {
   });
   view.addEventListener("click", (event) => show((state.query = queryAt(event))));
   view.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -maps.grid_w, ArrowDown: maps.grid_w }[event.key];
-    if (event.key === "c" && maps.prefix) show((state.query = 0));
+    const { prefix, grid_w, tokens } = shown();
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -grid_w, ArrowDown: grid_w }[event.key];
+    if (event.key === "c" && prefix) show((state.query = 0));
     if (!step) return;
     event.preventDefault();
-    const first = maps.prefix, wanted = state.query < first ? first : state.query + step;
-    if (wanted >= first && wanted < maps.tokens) show((state.query = wanted));
+    const wanted = state.query < prefix ? prefix : state.query + step;
+    if (wanted >= prefix && wanted < tokens) show((state.query = wanted));
   });
+  function enlarge(layer, head) {
+    state.query = sameToken(state.query, shown(), atlas.nodes[layer]);
+    Object.assign(state, { layer, head });
+    show();
+  }
 
   function chooseImage(image) {
     state.image = image;
@@ -211,15 +242,15 @@ function explorer(run, chosen) {
       }
       const canvas = element("canvas"), label = `${node.name}, ${head < 0 ? "all heads" : `head ${head}`}`;
       const button = element("button", { type: "button", title: label, "aria-label": label,
-        onclick: () => { state.layer = layer; state.head = head; show(); } }, canvas);
+        onclick: () => enlarge(layer, head) }, canvas);
       thumbs.push({ canvas, layer, head, button });
       grid.append(button);
     }
   }
 
   const tools = element("div", { class: "tools" },
-    maps.prefix ? element("button", { type: "button", class: "quiet", onclick: () => show((state.query = 0)) },
-      `Query: ${maps.prefix === 1 ? "class token" : "first prefix token"}`) : null,
+    shown().prefix ? element("button", { type: "button", class: "quiet", onclick: () => show((state.query = 0)) },
+      `Query: ${shown().prefix === 1 ? "class token" : "first prefix token"}`) : null,
     element("label", { class: "slider" }, "Image", element("input", { type: "range", min: 0, max: 100,
       value: 100 * state.strength, "aria-label": "Opacity of the attention map, per cent",
       oninput: (event) => {
@@ -234,7 +265,9 @@ function explorer(run, chosen) {
       "All layers and heads for this query"),
     element("figcaption", {}, "Columns are layers and rows are heads, both numbered from 0 as in the " +
       "checkpoint. Rows and columns of patches are numbered from 1. Each map is scaled to its own largest weight on " +
-      "a patch. Click a map to enlarge it."),
+      "a patch. Click a map to enlarge it." +
+      (atlas.nodes.some((node) => node.seen < node.patches) ? " Patches outside of the query's window have no colour." :
+        "")),
     grid, words, ramp, ends);
   function follow() {
     const others = chosen.run && chosen.run !== run && haveSameImages(run, chosen.run);

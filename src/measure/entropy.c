@@ -20,7 +20,9 @@ const att_instrument att_instrument_entropy = {
              .unit = "nats",
              .formula = "H = mean over queries i of -sum_j a_ij ln a_ij; between 0 (one token) and ln N (all alike)",
              .source = "Hyeon-Woo et al., ICCV 2023",
-             .reading = "over all N queries and keys, including the class token; natural logarithm"},
+             .reading =
+                 "over all queries, including the class token; N keys: all tokens, or those of the query's window; "
+                 "natural logarithm"},
     .request = request,
     .observe = observe,
 };

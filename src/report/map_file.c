@@ -1,23 +1,18 @@
 #include "report/map_file.h"
 
-#include <math.h>
 #include <string.h>
 
 #include <attscope/maps.h>
 
 #include "core/error.h"
 #include "core/text.h"
-#include "report/base64.h"
 #include "report/old_maps.h"
 #include "tasks/caption.h"
 
-enum {
-    MAX_SIDE = 4096,
-    MAX_TOKENS = 1 << 16,
-    MAX_HEADS = 1 << 10,
-    MAX_NODES = 1 << 10,
-    LEVELS = 65535 / 255 /* file levels per page level */
-};
+enum { MAX_SIDE = 4096, MAX_TOKENS = 1 << 16, MAX_HEADS = 1 << 10, MAX_NODES = 1 << 10 };
+
+/* The version of the format whose nodes all had the same grid, without windows; so had those of version 2. */
+#define ONE_GRID_FORMAT "3"
 
 static const char patches_suffix[] = ".patches";
 
@@ -60,7 +55,7 @@ static bool is_version(const att_map_file *maps, const char *expected)
 static att_status check_version(const att_map_file *maps)
 {
     const char *version = att_tensors_metadata(maps->file, "maps");
-    if (is_version(maps, ATT_MAPS_FORMAT) || is_version(maps, ATT_OLD_MAPS_FORMAT))
+    if (is_version(maps, ATT_MAPS_FORMAT) || is_version(maps, ONE_GRID_FORMAT) || is_version(maps, ATT_OLD_MAPS_FORMAT))
         return ATT_OK;
     for (int i = 0; version == NULL && i < att_tensors_count(maps->file); i++)
         if (has_suffix(att_tensors_at(maps->file, i).name, ".map"))
@@ -69,20 +64,75 @@ static att_status check_version(const att_map_file *maps)
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s holds no attention maps", att_tensors_path(maps->file));
     return att_fail(maps->context, ATT_ERR_UNSUPPORTED,
                     "%s has attention maps in version %.20s of the format; only versions " ATT_OLD_MAPS_FORMAT
-                    " and " ATT_MAPS_FORMAT " are supported (attscope measure --maps writes the latter)",
+                    " to " ATT_MAPS_FORMAT " are supported (attscope measure --maps writes the last)",
                     att_tensors_path(maps->file), version);
 }
 
-static att_status read_grid(att_map_file *maps)
+static att_status fail_grid(const att_map_file *maps)
 {
-    ATT_TRY(read_number(maps, "grid_h", 1, MAX_SIDE, &maps->grid_h));
-    ATT_TRY(read_number(maps, "grid_w", 1, MAX_SIDE, &maps->grid_w));
-    ATT_TRY(read_number(maps, "prefix", 0, MAX_SIDE, &maps->prefix));
-    maps->tokens = maps->prefix + maps->grid_h * maps->grid_w;
-    if (maps->tokens > MAX_TOKENS)
-        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: %lld tokens, expected at most %d",
-                        att_tensors_path(maps->file), (long long)maps->tokens, (int)MAX_TOKENS);
-    return ATT_OK;
+    return att_fail(maps->context, ATT_ERR_FORMAT,
+                    "%s: expected grids of at most %d tokens, and windows that divide them",
+                    att_tensors_path(maps->file), (int)MAX_TOKENS);
+}
+
+static att_status check_layout(const att_map_file *maps, const att_map_layout *l)
+{
+    bool valid = l->window_h <= l->grid_h && l->window_w <= l->grid_w && l->grid_h % l->window_h == 0 &&
+                 l->grid_w % l->window_w == 0 && l->shift_h < l->grid_h && l->shift_w < l->grid_w &&
+                 att_map_tokens(l) <= MAX_TOKENS;
+    return valid ? ATT_OK : fail_grid(maps);
+}
+
+/* The layout of all nodes in files of versions before 4. */
+static att_status read_one_layout(const att_map_file *maps, att_map_layout *layout)
+{
+    ATT_TRY(read_number(maps, "grid_h", 1, MAX_SIDE, &layout->grid_h));
+    ATT_TRY(read_number(maps, "grid_w", 1, MAX_SIDE, &layout->grid_w));
+    ATT_TRY(read_number(maps, "prefix", 0, MAX_SIDE, &layout->prefix));
+    layout->window_h = layout->grid_h, layout->window_w = layout->grid_w;
+    return check_layout(maps, layout);
+}
+
+static att_status read_member(const att_map_file *maps, const json_t *node, const char *key, int64_t low,
+                              int64_t *value)
+{
+    const json_t *member = json_object_get(node, key);
+    *value = json_integer_value(member);
+    if (json_is_integer(member) && *value >= low && *value <= MAX_SIDE)
+        return ATT_OK;
+    return att_fail(maps->context, ATT_ERR_FORMAT,
+                    "%s: expected %s of each node in metadata nodes, a number from %lld to %d",
+                    att_tensors_path(maps->file), key, (long long)low, (int)MAX_SIDE);
+}
+
+/* The node's object in the metadata; NULL: none. */
+static const json_t *find_object(const att_map_file *maps, const att_map_node *node)
+{
+    size_t length = (size_t)node->scope_length;
+    for (size_t i = 0; i < json_array_size(maps->layouts); i++) {
+        const json_t *object = json_array_get(maps->layouts, i), *name = json_object_get(object, "node");
+        if (json_string_length(name) == length && memcmp(json_string_value(name), node->name, length) == 0)
+            return object;
+    }
+    return NULL;
+}
+
+static att_status read_layout(const att_map_file *maps, const att_map_node *of, att_map_layout *layout)
+{
+    const json_t *node = find_object(maps, of);
+    if (maps->layouts == NULL)
+        return read_one_layout(maps, layout);
+    if (node == NULL)
+        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: metadata nodes has no object for tensor %s",
+                        att_tensors_path(maps->file), of->name);
+    ATT_TRY(read_member(maps, node, "prefix", 0, &layout->prefix));
+    ATT_TRY(read_member(maps, node, "grid_h", 1, &layout->grid_h));
+    ATT_TRY(read_member(maps, node, "grid_w", 1, &layout->grid_w));
+    ATT_TRY(read_member(maps, node, "window_h", 1, &layout->window_h));
+    ATT_TRY(read_member(maps, node, "window_w", 1, &layout->window_w));
+    ATT_TRY(read_member(maps, node, "shift_h", 0, &layout->shift_h));
+    ATT_TRY(read_member(maps, node, "shift_w", 0, &layout->shift_w));
+    return check_layout(maps, layout);
 }
 
 static att_status read_image(att_map_file *maps)
@@ -100,33 +150,19 @@ static att_status read_image(att_map_file *maps)
     return ATT_OK;
 }
 
-/* Returns "blocks.0.attn<suffix>" for "blocks.0.attn.patches". The caller frees it. NULL with a message if out of
- * memory. */
-static char *sibling_name(const att_map_file *maps, const char *patches, const char *suffix)
-{
-    att_text text = {.context = maps->context};
-    att_text_append(&text, "%.*s%s", (int)(strlen(patches) - strlen(patches_suffix)), patches, suffix);
-    if (!text.failed)
-        return text.data;
-    att_text_free(&text);
-    (void)att_fail_memory(maps->context, strlen(patches), "a tensor's name");
-    return NULL;
-}
-
 /* Finds the tensor <scope><suffix> and checks its type and shape. */
-static att_status find_sibling(const att_map_file *maps, const char *patches, const char *suffix,
+static att_status find_sibling(const att_map_file *maps, const att_map_node *node, const char *suffix,
                                att_safetensors_dtype dtype, att_shape shape, int *index)
 {
-    char *name = sibling_name(maps, patches, suffix);
-    if (name == NULL)
-        return ATT_ERR_MEMORY;
-    *index = att_tensors_find(maps->file, name);
-    att_status status = ATT_OK;
-    if (*index < 0 || att_tensors_at(maps->file, *index).dtype != dtype ||
-        !att_shape_equal(att_tensors_at(maps->file, *index).shape, shape))
+    att_text name = {.context = maps->context};
+    att_text_append(&name, "%.*s%s", node->scope_length, node->name, suffix);
+    att_status status = name.failed ? att_fail_memory(maps->context, strlen(node->name), "a tensor's name") : ATT_OK;
+    *index = status == ATT_OK ? att_tensors_find(maps->file, name.data) : -1;
+    if (status == ATT_OK && (*index < 0 || att_tensors_at(maps->file, *index).dtype != dtype ||
+                             !att_shape_equal(att_tensors_at(maps->file, *index).shape, shape)))
         status = att_map_file_fail_tensor(
-            maps, name, dtype == ATT_SAFETENSORS_F32 ? "F32 [K, heads + 1, N, 4]" : "I32 [K, heads + 1, N]");
-    att_free(maps->context, name);
+            maps, name.data, dtype == ATT_SAFETENSORS_F32 ? "F32 [K, heads + 1, N, 4]" : "I32 [K, heads + 1, N]");
+    att_text_free(&name);
     return status;
 }
 
@@ -136,19 +172,23 @@ static att_status read_node(att_map_file *maps, int index)
     if (strcmp(patches.name, patches_suffix) == 0)
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s has no scope; expected <scope>.patches",
                         att_tensors_path(maps->file), patches.name);
-    int64_t n = maps->tokens, grid = n - maps->prefix, heads = patches.shape.rank == 4 ? patches.shape.dims[1] : 0;
+    att_map_node node = {
+        .name = patches.name, .scope_length = (int)(strlen(patches.name) - strlen(patches_suffix)), .patches = index};
+    ATT_TRY(read_layout(maps, &node, &node.layout));
+    int64_t n = att_map_tokens(&node.layout), seen = node.layout.window_h * node.layout.window_w;
+    int64_t heads = patches.shape.rank == 4 ? patches.shape.dims[1] : 0;
     if (patches.dtype != ATT_SAFETENSORS_U16 || heads < 1 || heads > MAX_HEADS ||
-        !att_shape_equal(patches.shape, att_shape_of(maps->images, heads, n, grid)))
+        !att_shape_equal(patches.shape, att_shape_of(maps->images, heads, n, seen)))
         return att_map_file_fail_tensor(maps, patches.name,
                                         "U16 [K, heads, N, patches] with the K of image and the N of the metadata");
-    att_map_node node = {.name = patches.name, .patches = index, .heads = heads};
+    node.heads = heads;
     att_shape place = att_shape_of(maps->images, heads + 1, n);
     att_shape figures = att_shape_of(maps->images, heads + 1, n, ATT_MAPS_FIGURES);
-    ATT_TRY(find_sibling(maps, node.name, ".figures", ATT_SAFETENSORS_F32, figures, &node.figures));
-    ATT_TRY(find_sibling(maps, node.name, ".place", ATT_SAFETENSORS_I32, place, &node.place));
+    ATT_TRY(find_sibling(maps, &node, ".figures", ATT_SAFETENSORS_F32, figures, &node.figures));
+    ATT_TRY(find_sibling(maps, &node, ".place", ATT_SAFETENSORS_I32, place, &node.place));
     maps->nodes[maps->node_count++] = node;
     maps->bytes_per_image +=
-        (size_t)(heads * n * grid) + (size_t)((heads + 1) * n) * (ATT_MAPS_FIGURES * sizeof(float) + sizeof(int32_t));
+        (size_t)(heads * n * seen) + (size_t)((heads + 1) * n) * (ATT_MAPS_FIGURES * sizeof(float) + sizeof(int32_t));
     return ATT_OK;
 }
 
@@ -237,10 +277,23 @@ static att_status read_captions(att_map_file *maps)
     return ATT_OK;
 }
 
+static att_status read_layouts(att_map_file *maps)
+{
+    const char *text = att_tensors_metadata(maps->file, "nodes");
+    if (!is_version(maps, ATT_MAPS_FORMAT))
+        return ATT_OK;
+    if (text != NULL)
+        ATT_TRY(parse_metadata(maps, "nodes", text, &maps->layouts));
+    if (json_is_array(maps->layouts))
+        return ATT_OK;
+    return att_fail(maps->context, ATT_ERR_FORMAT, "%s: expected metadata nodes, a JSON array of objects",
+                    att_tensors_path(maps->file));
+}
+
 static att_status read_all(att_map_file *maps)
 {
     ATT_TRY(check_version(maps));
-    ATT_TRY(read_grid(maps));
+    ATT_TRY(read_layouts(maps));
     ATT_TRY(read_image(maps));
     ATT_TRY(read_nodes(maps));
     ATT_TRY(att_map_file_texts(maps, "names", maps->images, &maps->names));
@@ -259,6 +312,7 @@ att_status att_map_file_open(att_context *context, const char *path, att_map_fil
 
 void att_map_file_close(att_map_file *maps)
 {
+    json_decref(maps->layouts);
     json_decref(maps->names);
     json_decref(maps->captions);
     att_free(maps->context, maps->nodes);
@@ -274,221 +328,4 @@ const char *att_map_file_name(const att_map_file *maps, int64_t image)
 const char *att_map_file_caption(const att_map_file *maps, int64_t image)
 {
     return json_string_value(json_array_get(maps->captions, (size_t)image));
-}
-
-/* --- writing ------------------------------------------------------------------------------------------------------ */
-
-/* The images of a file that are written. */
-typedef struct selection {
-    const att_map_file *maps;
-    const int64_t *images;
-    int64_t count;
-} selection;
-
-/* Reads the slices of the selected images from a tensor, `*bytes` in total. The caller frees *slices; it is NULL after
- * a failure. */
-static att_status read_slices(const selection *selected, int index, uint8_t **slices, size_t *bytes)
-{
-    const att_map_file *maps = selected->maps;
-    att_context *context = maps->context;
-    att_tensors_info info = att_tensors_at(maps->file, index);
-    size_t all = (size_t)info.count * att_safetensors_dtype_size(info.dtype), slice = all / (size_t)maps->images;
-    *bytes = slice * (size_t)selected->count;
-    uint8_t *data = att_allocate(context, all);
-    *slices = att_allocate(context, *bytes);
-    att_status status = data != NULL && *slices != NULL
-                            ? att_tensors_read(maps->file, index, info.dtype, data, info.count)
-                            : att_fail_memory(context, all, info.name);
-    for (int64_t i = 0; status == ATT_OK && i < selected->count; i++)
-        memcpy(*slices + (size_t)i * slice, data + (size_t)selected->images[i] * slice, slice);
-    att_free(context, data);
-    if (status != ATT_OK) {
-        att_free(context, *slices);
-        *slices = NULL;
-    }
-    return status;
-}
-
-static att_status write_bytes(att_json_writer *json, const att_map_file *maps, const uint8_t *bytes, size_t count)
-{
-    att_text text = {.context = maps->context};
-    att_base64_append(&text, bytes, count);
-    bool failed = text.failed;
-    if (!failed)
-        att_json_string(json, text.data);
-    att_text_free(&text);
-    return failed ? att_fail_memory(maps->context, count, "attention maps") : ATT_OK;
-}
-
-/* Converts levels from U16 to U8 in place. Returns the new number of bytes. */
-static size_t round_levels(uint8_t *data, size_t bytes)
-{
-    for (size_t i = 0; i < bytes / 2; i++) {
-        uint16_t level;
-        memcpy(&level, data + 2 * i, sizeof(level));
-        data[i] = (uint8_t)((level + LEVELS / 2) / LEVELS);
-    }
-    return bytes / 2;
-}
-
-/* Converts numbers of four bytes to little endian. */
-static void to_little_endian(uint8_t *data, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i += 4) {
-        uint32_t bits;
-        memcpy(&bits, data + i, sizeof(bits));
-        for (size_t byte = 0; byte < 4; byte++)
-            data[i + byte] = (uint8_t)(bits >> 8 * byte);
-    }
-}
-
-/* Tolerance of the checks. Rounding to bf16 changes each weight, and therefore the sum of the weights, by a relative
- * error of up to 2^-9. */
-static const double rounding = 0.01;
-
-bool att_map_file_is_fraction(float value)
-{
-    return value >= 0 && (double)value <= 1 + rounding;
-}
-
-/* Whether a figure is in range. index: of the value in its tensor, whose last dimension is the kind of figure. */
-static bool is_figure(const att_map_file *maps, size_t index, const uint8_t *bytes)
-{
-    float value;
-    memcpy(&value, bytes, sizeof(value));
-    if (index % ATT_MAPS_FIGURES != ATT_MAPS_ENTROPY)
-        return att_map_file_is_fraction(value);
-    return value >= 0 && (double)value <= log((double)maps->tokens) * (1 + rounding) + rounding;
-}
-
-static bool is_place(const att_map_file *maps, const uint8_t *bytes)
-{
-    int32_t value;
-    memcpy(&value, bytes, sizeof(value));
-    return value >= 0 && value < maps->tokens - maps->prefix;
-}
-
-/* Checks a tensor's values and converts them to the format of the page. */
-static att_status convert(const att_map_file *maps, att_tensors_info info, uint8_t *data, size_t *bytes)
-{
-    if (info.dtype == ATT_SAFETENSORS_U8)
-        return ATT_OK;
-    if (info.dtype == ATT_SAFETENSORS_U16) {
-        *bytes = round_levels(data, *bytes);
-        return ATT_OK;
-    }
-    bool figures = info.dtype == ATT_SAFETENSORS_F32;
-    for (size_t i = 0; i < *bytes / 4; i++)
-        if (!(figures ? is_figure(maps, i, data + 4 * i) : is_place(maps, data + 4 * i)))
-            return att_map_file_fail_value(
-                maps, info.name, figures ? "entropy from 0 to ln N or weight from 0 to 1" : "place in the grid");
-    to_little_endian(data, *bytes);
-    return ATT_OK;
-}
-
-/* Writes the slices of a tensor under a key, in the format of the page. */
-static att_status write_slices(att_json_writer *json, const selection *selected, const char *key, int index)
-{
-    const att_map_file *maps = selected->maps;
-    uint8_t *data = NULL;
-    size_t bytes = 0;
-    ATT_TRY(read_slices(selected, index, &data, &bytes));
-    att_status status = convert(maps, att_tensors_at(maps->file, index), data, &bytes);
-    att_json_key(json, key);
-    if (status == ATT_OK)
-        status = write_bytes(json, maps, data, bytes);
-    att_free(maps->context, data);
-    return status;
-}
-
-static void write_text(att_json_writer *json, const char *key, const char *text)
-{
-    att_json_key(json, key);
-    att_json_string(json, text);
-}
-
-static void write_integer(att_json_writer *json, const char *key, int64_t value)
-{
-    att_json_key(json, key);
-    att_json_integer(json, value);
-}
-
-static void write_pictures(att_json_writer *json, const selection *selected)
-{
-    att_json_key(json, "pictures");
-    att_json_begin_array(json);
-    for (int64_t i = 0; i < selected->count; i++) {
-        att_json_begin_object(json);
-        write_text(json, "name", att_map_file_name(selected->maps, selected->images[i]));
-        write_text(json, "caption", att_map_file_caption(selected->maps, selected->images[i]));
-        att_json_end_object(json);
-    }
-    att_json_end_array(json);
-}
-
-static att_status write_node(att_json_writer *json, const selection *selected, const att_map_node *node)
-{
-    const att_map_file *maps = selected->maps;
-    char *name = sibling_name(maps, node->name, "");
-    if (name == NULL)
-        return ATT_ERR_MEMORY;
-    att_json_begin_object(json);
-    write_text(json, "node", name);
-    att_free(maps->context, name);
-    write_integer(json, "heads", node->heads);
-    ATT_TRY(write_slices(json, selected, "levels", node->patches));
-    ATT_TRY(write_slices(json, selected, "figures", node->figures));
-    ATT_TRY(write_slices(json, selected, "place", node->place));
-    att_json_end_object(json);
-    return ATT_OK;
-}
-
-static att_status write_images(att_json_writer *json, const selection *selected)
-{
-    const int64_t *dims = selected->maps->image_shape.dims;
-    att_json_key(json, ATT_MAPS_IMAGE);
-    att_json_begin_object(json);
-    write_integer(json, "h", dims[1]);
-    write_integer(json, "w", dims[2]);
-    write_integer(json, "c", dims[3]);
-    ATT_TRY(write_slices(json, selected, "data", selected->maps->image));
-    att_json_end_object(json);
-    write_pictures(json, selected);
-    return ATT_OK;
-}
-
-static void write_figure_names(att_json_writer *json)
-{
-    static const char *const names[ATT_MAPS_FIGURES] = {[ATT_MAPS_ENTROPY] = "entropy",
-                                                        [ATT_MAPS_SELF] = "self",
-                                                        [ATT_MAPS_PREFIX] = "prefix",
-                                                        [ATT_MAPS_LARGEST] = "largest"};
-    att_json_key(json, "figure_names");
-    att_json_begin_array(json);
-    for (int i = 0; i < ATT_MAPS_FIGURES; i++)
-        att_json_string(json, names[i]);
-    att_json_end_array(json);
-}
-
-att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, const int64_t *shown, int64_t count)
-{
-    const selection selected = {maps, shown, count};
-    att_json_begin_object(json);
-    write_integer(json, "grid_h", maps->grid_h);
-    write_integer(json, "grid_w", maps->grid_w);
-    write_integer(json, "prefix", maps->prefix);
-    write_integer(json, "tokens", maps->tokens);
-    write_integer(json, "images", maps->images);
-    write_integer(json, "count", count);
-    write_figure_names(json);
-    if (count > 0) {
-        ATT_TRY(write_images(json, &selected));
-        att_json_key(json, "nodes");
-        att_json_begin_array(json);
-        for (int i = 0; i < maps->node_count; i++)
-            ATT_TRY(write_node(json, &selected, &maps->nodes[i]));
-        att_json_end_array(json);
-    }
-    att_json_end_object(json);
-    return ATT_OK;
 }

@@ -7,18 +7,35 @@
 #include "core/memory.h"
 #include "io/json.h"
 
+/* The tokens of a node and the keys of a query: prefix tokens, then the patches of a window, see attscope/maps.h. */
+typedef struct att_map_layout {
+    int64_t prefix, grid_h, grid_w, window_h, window_w, shift_h, shift_w;
+} att_map_layout;
+
+static inline int64_t att_map_tokens(const att_map_layout *layout)
+{
+    return layout->prefix + layout->grid_h * layout->grid_w;
+}
+
+static inline int64_t att_map_keys(const att_map_layout *layout)
+{
+    return layout->prefix + layout->window_h * layout->window_w;
+}
+
 typedef struct att_map_node {
     const char *name;            /* "blocks.0.attn.patches" */
+    int scope_length;            /* of "blocks.0.attn" */
     int patches, figures, place; /* indices of the tensors */
     int64_t heads;
+    att_map_layout layout;
 } att_map_node;
 
 typedef struct att_map_file {
     att_context *context;
     att_tensors *file;
-    int64_t grid_h, grid_w, prefix, tokens;
-    int64_t images; /* K */
-    int image;      /* index of the tensor */
+    json_t *layouts; /* of the nodes, as in the metadata; NULL in files of versions before 4 */
+    int64_t images;  /* K */
+    int image;       /* index of the tensor */
     att_shape image_shape;
     att_map_node *nodes;
     int node_count;
@@ -36,12 +53,13 @@ void att_map_file_close(att_map_file *maps);
 const char *att_map_file_name(const att_map_file *maps, int64_t image);
 const char *att_map_file_caption(const att_map_file *maps, int64_t image);
 
-/* Writes the `count` images with the indices `shown`: {grid_h, grid_w, prefix, tokens, images: K, count, figure_names,
- * image: {h, w, c, data}, pictures: [{name, caption}, ...], nodes: [{node, heads, levels, figures, place}, ...]}. data,
- * levels, figures and place are base64 of little-endian numbers. levels, U8 [count, H, N, G]: weights on patches in
- * 255ths of the query's largest weight. figures, F32, and place, I32: as in the file. figure_names: the kinds of
- * figures of a query, in order. Errors: ERR_FORMAT (an entropy outside of 0..ln N, a weight outside of 0..1 or a place
- * outside of the grid, in one of these images), ERR_MEMORY, those of reading. */
+/* Writes the `count` images with the indices `shown`: {keys, images: K, count, figure_names, image: {h, w, c, data},
+ * pictures: [{name, caption}, ...], nodes: [{node, prefix, grid_h, grid_w, window_h, window_w, shift_h, shift_w, heads,
+ * levels, figures, place}, ...]}. keys: the largest number of keys of a query in any node. data, levels, figures and
+ * place are base64 of little-endian numbers. levels, U8 [count, H, N, G]: weights on patches in 255ths of the query's
+ * largest weight. figures, F32, and place, I32: as in the file. figure_names: the kinds of figures of a query, in
+ * order. Errors: ERR_FORMAT (an entropy outside of 0..ln M, a weight outside of 0..1 or a place outside of the grid, in
+ * one of these images), ERR_MEMORY, those of reading. */
 att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, const int64_t *shown, int64_t count);
 
 /* --- for readers of a specific version --- */
@@ -53,7 +71,14 @@ att_status att_map_file_texts(const att_map_file *maps, const char *key, int64_t
  * valid `expected`. */
 att_status att_map_file_fail_tensor(const att_map_file *maps, const char *name, const char *expected);
 att_status att_map_file_fail_value(const att_map_file *maps, const char *name, const char *expected);
+/* Tolerance of checks. Rounding to bf16 changes each weight, and therefore the sum of the weights, by a relative error
+ * of up to 2^-9. */
+#define ATT_MAP_ROUNDING 0.01
+
 /* Whether a value is from 0 to 1, except for rounding. */
-bool att_map_file_is_fraction(float value);
+static inline bool att_map_is_fraction(float value)
+{
+    return value >= 0 && (double)value <= 1 + ATT_MAP_ROUNDING;
+}
 
 #endif

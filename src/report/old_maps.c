@@ -68,7 +68,7 @@ static att_status check_top(const old_maps *o)
     for (int64_t i = 0; i < o->maps->images * o->top_count; i++) {
         if (!is_class(o->top[i]))
             return att_map_file_fail_value(o->maps, "top", "class number");
-        if (!att_map_file_is_fraction(o->probabilities[i]))
+        if (!att_map_is_fraction(o->probabilities[i]))
             return att_map_file_fail_value(o->maps, "probability", "number from 0 to 1");
     }
     return ATT_OK;

@@ -18,7 +18,6 @@
 enum {
     MAX_IMAGES = 65536,
     NAME_SIZE = 256,
-    NUMBER_SIZE = 16,
     TEXT_SIZE = 8192,
     OWN_TENSORS = 2,
     TENSORS_PER_NODE = 4,
@@ -27,12 +26,15 @@ enum {
 
 typedef struct map_node {
     char patches_name[NAME_SIZE], prefix_name[NAME_SIZE], figures_name[NAME_SIZE], place_name[NAME_SIZE];
-    const char *scope; /* owned by the graph */
+    const char *scope;                /* owned by the graph */
+    const att_attention_attrs *attrs; /* owned by the graph */
     int64_t heads, tokens, prefix_tokens;
-    uint16_t *patches; /* [count][heads][tokens][tokens - prefix_tokens] */
-    float *prefix;     /* [count][heads][tokens][prefix_tokens] */
-    float *figures;    /* [count][heads + 1][tokens][ATT_MAPS_FIGURES] */
-    int32_t *place;    /* [count][heads + 1][tokens] */
+    int64_t keys;           /* of a query: tokens of its window, or all tokens */
+    int32_t *window, *self; /* [tokens]: the query's window, and its own number among the keys */
+    uint16_t *patches;      /* [count][heads][tokens][keys - prefix_tokens] */
+    float *prefix;          /* [count][heads][tokens][prefix_tokens] */
+    float *figures;         /* [count][heads + 1][tokens][ATT_MAPS_FIGURES] */
+    int32_t *place;         /* [count][heads + 1][tokens] */
 } map_node;
 
 /* Values of one network output for all images. */
@@ -85,58 +87,65 @@ static bool is_requested(const mapper *m, const att_node *node)
     return strcmp(node->op->name, "attention") == 0 && att_text_matches(m->options->nodes, node->scope);
 }
 
+/* Whether the node's queries and keys are the same tokens, on a grid. */
+static bool is_on_a_grid(const mapper *m, const att_node *node)
+{
+    const att_attention_attrs *attrs = ATT_ATTRS(node, attention);
+    return att_value_shape(m->graph, node->out[0]).dims[0] == attrs->prefix + attrs->grid_h * attrs->grid_w &&
+           attrs->grid_h > 0;
+}
+
 static void *allocate(mapper *m, size_t count, size_t size)
 {
     return att_arena_allocate(&m->arena, att_size_product(count, size));
+}
+
+static void find_windows(const map_node *node)
+{
+    int64_t windows = att_attention_windows(node->attrs);
+    for (int64_t window = 0; window < windows; window++)
+        for (int64_t i = 0; i < node->keys; i++) {
+            int64_t token = att_attention_token_at(node->attrs, window, i).index;
+            node->window[token] = (int32_t)window;
+            node->self[token] = (int32_t)i;
+        }
 }
 
 static att_status add_node(mapper *m, const att_node *node)
 {
     map_node *added = &m->nodes[m->node_count++];
     added->scope = node->scope;
-    added->heads = ATT_ATTRS(node, attention)->heads;
+    added->attrs = ATT_ATTRS(node, attention);
+    added->heads = added->attrs->heads;
     added->tokens = att_value_shape(m->graph, node->out[0]).dims[0];
-    added->prefix_tokens = ATT_ATTRS(node, attention)->prefix;
+    added->prefix_tokens = added->attrs->prefix;
+    added->keys = added->tokens / att_attention_windows(added->attrs);
     snprintf(added->patches_name, NAME_SIZE, "%s.patches", node->scope);
     snprintf(added->prefix_name, NAME_SIZE, "%s.prefix", node->scope);
     snprintf(added->figures_name, NAME_SIZE, "%s.figures", node->scope);
     snprintf(added->place_name, NAME_SIZE, "%s.place", node->scope);
     size_t rows = att_size_product((size_t)m->max_images, (size_t)(added->heads * added->tokens));
     size_t described = att_size_product((size_t)m->max_images, (size_t)((added->heads + 1) * added->tokens));
-    size_t patches = att_size_product(rows, (size_t)(added->tokens - added->prefix_tokens));
+    size_t patches = att_size_product(rows, (size_t)(added->keys - added->prefix_tokens));
     size_t prefix = att_size_product(rows, (size_t)added->prefix_tokens);
     added->patches = allocate(m, patches, sizeof *added->patches);
     added->prefix = allocate(m, prefix > 0 ? prefix : 1, sizeof *added->prefix);
     added->figures = allocate(m, described, ATT_MAPS_FIGURES * sizeof *added->figures);
     added->place = allocate(m, described, sizeof *added->place);
-    bool ok = added->patches && added->prefix && added->figures && added->place;
-    return ok ? ATT_OK
-              : att_fail_memory(m->context, att_size_product(patches, sizeof *added->patches), "attention maps");
-}
-
-/* A file of maps has one grid, and weights between all its tokens. */
-static att_status check_node(const mapper *m, const att_node *node, const att_node *first)
-{
-    const att_attention_attrs *own = ATT_ATTRS(node, attention), *other = ATT_ATTRS(first, attention);
-    if (own->window_h > 0)
-        return att_fail(m->context, ATT_ERR_UNSUPPORTED,
-                        "%s attends in windows of %d x %d tokens, and files of maps hold attention between all tokens "
-                        "of a grid only; choose other nodes",
-                        node->scope, own->window_h, own->window_w);
-    if (own->prefix != other->prefix || own->grid_h != other->grid_h || own->grid_w != other->grid_w)
-        return att_fail(m->context, ATT_ERR_UNSUPPORTED,
-                        "%s and %s attend on grids of %d x %d and %d x %d tokens, and a file of maps has one grid; "
-                        "choose nodes of one stage",
-                        first->scope, node->scope, other->grid_h, other->grid_w, own->grid_h, own->grid_w);
+    added->window = allocate(m, (size_t)added->tokens, sizeof *added->window);
+    added->self = allocate(m, (size_t)added->tokens, sizeof *added->self);
+    bool ok = added->patches && added->prefix && added->figures && added->place && added->window && added->self;
+    if (!ok)
+        return att_fail_memory(m->context, att_size_product(patches, sizeof *added->patches), "attention maps");
+    find_windows(added);
     return ATT_OK;
 }
 
 static att_status find_nodes(mapper *m)
 {
-    const att_node *first = NULL;
     const att_graph *graph = m->graph;
     size_t size = (size_t)graph->nodes.count * sizeof *m->nodes;
-    int64_t largest = 0, tokens = 0;
+    int64_t largest = 0, keys = 0;
     m->nodes = att_arena_allocate(&m->arena, size);
     if (!m->nodes)
         return att_fail_memory(m->context, size, "attention maps");
@@ -144,16 +153,21 @@ static att_status find_nodes(mapper *m)
         const att_node *node = &graph->nodes.items[i];
         if (!is_requested(m, node))
             continue;
-        first = first ? first : node;
-        ATT_TRY(check_node(m, node, first));
+        if (!is_on_a_grid(m, node)) {
+            att_log(m->context, ATT_LOG_INFO, "no maps of %s: its queries are not the tokens of a grid", node->scope);
+            continue;
+        }
         ATT_TRY(add_node(m, node));
         const map_node *added = &m->nodes[m->node_count - 1];
-        int64_t weights = added->heads * added->tokens * added->tokens;
+        int64_t weights = added->heads * added->tokens * added->keys;
         largest = weights > largest ? weights : largest;
-        tokens = added->tokens > tokens ? added->tokens : tokens;
+        keys = added->keys > keys ? added->keys : keys;
     }
+    if (m->node_count == 0)
+        return att_fail(m->context, ATT_ERR_UNSUPPORTED, "no attention on a grid of tokens matches \"%s\"",
+                        m->options->nodes);
     m->rows = allocate(m, (size_t)largest, sizeof *m->rows);
-    m->mean = allocate(m, (size_t)tokens, sizeof *m->mean);
+    m->mean = allocate(m, (size_t)keys, sizeof *m->mean);
     return m->rows && m->mean ? ATT_OK
                               : att_fail_memory(m->context, (size_t)largest * sizeof *m->rows, "an attention map");
 }
@@ -271,17 +285,18 @@ static void compute_figures(const map_node *node, const double *row, int64_t que
 {
     double entropy = 0, prefix = 0;
     int64_t best = node->prefix_tokens;
-    for (int64_t j = 0; j < node->tokens; j++) {
+    for (int64_t j = 0; j < node->keys; j++) {
         entropy -= row[j] > 0 ? row[j] * log(row[j]) : 0;
         prefix += j < node->prefix_tokens ? row[j] : 0;
         if (j > best && row[j] > row[best])
             best = j;
     }
     figures[ATT_MAPS_ENTROPY] = entropy > 0 ? (float)entropy : 0; /* negative if rounding makes a weight exceed 1 */
-    figures[ATT_MAPS_SELF] = (float)row[query];
+    figures[ATT_MAPS_SELF] = (float)row[node->self[query]];
     figures[ATT_MAPS_PREFIX] = (float)prefix;
     figures[ATT_MAPS_LARGEST] = (float)row[best];
-    *place = (int32_t)(best - node->prefix_tokens);
+    int64_t token = att_attention_token_at(node->attrs, node->window[query], best).index;
+    *place = (int32_t)(token - node->prefix_tokens);
 }
 
 /* Stores the attention weights of one query of a head; those on patches are quantised relative to the largest. */
@@ -289,7 +304,7 @@ static void store_row(const map_node *node, const float *row, float largest, flo
 {
     for (int64_t j = 0; j < node->prefix_tokens; j++)
         prefix[j] = row[j];
-    for (int64_t j = node->prefix_tokens; j < node->tokens; j++) {
+    for (int64_t j = node->prefix_tokens; j < node->keys; j++) {
         double ratio = largest > 0 ? (double)row[j] / (double)largest : 0;
         *patches++ = (uint16_t)(ratio >= 1 ? MAX_LEVEL : lround(MAX_LEVEL * ratio));
     }
@@ -299,33 +314,33 @@ static void store_row(const map_node *node, const float *row, float largest, flo
  * not finite. */
 static bool mean_row(const map_node *node, const float *maps, int64_t count, int64_t i, double *row)
 {
-    int64_t n = node->tokens;
+    int64_t n = node->tokens, keys = node->keys;
     bool ok = true;
-    for (int64_t j = 0; j < n; j++) {
+    for (int64_t j = 0; j < keys; j++) {
         double sum = 0;
         for (int64_t h = 0; h < count; h++)
-            sum += (double)maps[(h * n + i) * n + j];
+            sum += (double)maps[(h * n + i) * keys + j];
         row[j] = sum / (double)count;
         ok = ok && isfinite(sum) && sum >= 0;
     }
     return ok;
 }
 
-/* Stores the maps of the current image, [heads][tokens][tokens]. Returns false if they are not valid weights. */
+/* Stores the maps of the current image, [heads][tokens][keys]. Returns false if they are not valid weights. */
 static bool store_maps(const mapper *m, const map_node *node, const float *maps)
 {
-    int64_t heads = node->heads, n = node->tokens, prefix = node->prefix_tokens, row = 0;
+    int64_t heads = node->heads, n = node->tokens, keys = node->keys, prefix = node->prefix_tokens, row = 0;
     for (int64_t h = 0; h <= heads; h++)
         for (int64_t i = 0; i < n; i++, row++) {
             int64_t at = m->count * (heads + 1) * n + row, kept = m->count * heads * n + row;
             bool single = h < heads; /* the last entry is the mean over heads */
-            if (!mean_row(node, single ? maps + h * n * n : maps, single ? 1 : heads, i, m->mean))
+            if (!mean_row(node, single ? maps + h * n * keys : maps, single ? 1 : heads, i, m->mean))
                 return false;
             float *figures = node->figures + at * ATT_MAPS_FIGURES;
             compute_figures(node, m->mean, i, figures, node->place + at);
             if (single)
-                store_row(node, maps + row * n, figures[ATT_MAPS_LARGEST], node->prefix + kept * prefix,
-                          node->patches + kept * (n - prefix));
+                store_row(node, maps + row * keys, figures[ATT_MAPS_LARGEST], node->prefix + kept * prefix,
+                          node->patches + kept * (keys - prefix));
         }
     return true;
 }
@@ -426,12 +441,6 @@ static att_status add_images(mapper *m)
 /* Returns item `index` of a list of texts. buffer: space in which the text may be written. */
 typedef const char *(*text_at)(const mapper *m, int index, char buffer[TEXT_SIZE]);
 
-static const char *node_at(const mapper *m, int index, char buffer[TEXT_SIZE])
-{
-    (void)buffer;
-    return m->nodes[index].scope;
-}
-
 static const char *name_at(const mapper *m, int index, char buffer[TEXT_SIZE])
 {
     return att_dataset_short_name(m->dataset, m->indices[index], buffer, TEXT_SIZE);
@@ -443,12 +452,22 @@ static const char *caption_at(const mapper *m, int index, char buffer[TEXT_SIZE]
     return m->captions[index];
 }
 
+/* Destroys the writer. The arena owns its text, *kept. */
+static att_status keep_text(mapper *m, att_json_writer *json, const char **kept)
+{
+    const char *text = NULL;
+    size_t length = 0;
+    att_status status = att_json_writer_finish(json, &text, &length);
+    if (status == ATT_OK && !(*kept = att_arena_string(&m->arena, text)))
+        status = att_fail_memory(m->context, length, "the metadata of maps");
+    att_json_writer_destroy(&json);
+    return status;
+}
+
 /* Writes `count` texts as a JSON array. The arena owns *list. */
 static att_status write_list(mapper *m, text_at text, int count, const char **list)
 {
     att_json_writer *json;
-    const char *json_text = NULL;
-    size_t length = 0;
     ATT_TRY(att_json_writer_create(m->context, false, &json));
     att_json_begin_array(json);
     for (int i = 0; i < count; i++) {
@@ -456,16 +475,46 @@ static att_status write_list(mapper *m, text_at text, int count, const char **li
         att_json_string(json, text(m, i, buffer));
     }
     att_json_end_array(json);
-    att_status status = att_json_writer_finish(json, &json_text, &length);
-    if (status == ATT_OK && !(*list = att_arena_string(&m->arena, json_text)))
-        status = att_fail_memory(m->context, length, "a list of names");
-    att_json_writer_destroy(&json);
-    return status;
+    return keep_text(m, json, list);
+}
+
+static void write_number(att_json_writer *json, const char *key, int64_t value)
+{
+    att_json_key(json, key);
+    att_json_integer(json, value);
+}
+
+static void write_layout(att_json_writer *json, const map_node *node)
+{
+    const att_attention_attrs *attrs = node->attrs;
+    att_json_begin_object(json);
+    att_json_key(json, "node");
+    att_json_string(json, node->scope);
+    write_number(json, "prefix", attrs->prefix);
+    write_number(json, "grid_h", attrs->grid_h);
+    write_number(json, "grid_w", attrs->grid_w);
+    write_number(json, "window_h", att_attention_height(attrs));
+    write_number(json, "window_w", att_attention_width(attrs));
+    write_number(json, "shift_h", attrs->shift_h);
+    write_number(json, "shift_w", attrs->shift_w);
+    att_json_end_object(json);
+}
+
+/* Writes the nodes as a JSON array. The arena owns *list. */
+static att_status write_nodes(mapper *m, const char **list)
+{
+    att_json_writer *json;
+    ATT_TRY(att_json_writer_create(m->context, false, &json));
+    att_json_begin_array(json);
+    for (int i = 0; i < m->node_count; i++)
+        write_layout(json, &m->nodes[i]);
+    att_json_end_array(json);
+    return keep_text(m, json, list);
 }
 
 static int list_node(const map_node *n, int64_t k, att_safetensors_tensor *tensors)
 {
-    int64_t heads = n->heads, patches = n->tokens - n->prefix_tokens;
+    int64_t heads = n->heads, patches = n->keys - n->prefix_tokens;
     int count = 0;
     tensors[count++] = (att_safetensors_tensor){n->patches_name, ATT_SAFETENSORS_U16,
                                                 att_shape_of(k, heads, n->tokens, patches), n->patches};
@@ -504,15 +553,6 @@ static int list_tensors(const mapper *m, att_safetensors_tensor *tensors)
     return count;
 }
 
-static const att_attention_attrs *first_attention(const mapper *m)
-{
-    const att_graph *graph = m->graph;
-    int i = 0;
-    while (!is_requested(m, &graph->nodes.items[i]))
-        i++;
-    return graph->nodes.items[i].attrs;
-}
-
 static att_status write_file(mapper *m, const char *path)
 {
     int max_tensors = OWN_TENSORS + m->inference.output_count + TENSORS_PER_NODE * m->node_count;
@@ -521,23 +561,12 @@ static att_status write_file(mapper *m, const char *path)
     if (!tensors)
         return att_fail_memory(m->context, size, "a list of maps");
     const char *nodes, *names, *captions;
-    ATT_TRY(write_list(m, node_at, m->node_count, &nodes));
+    ATT_TRY(write_nodes(m, &nodes));
     ATT_TRY(write_list(m, name_at, (int)m->count, &names));
     ATT_TRY(write_list(m, caption_at, (int)m->count, &captions));
-    const att_attention_attrs *attention = first_attention(m);
-    char prefix[NUMBER_SIZE], grid_h[NUMBER_SIZE], grid_w[NUMBER_SIZE];
-    snprintf(prefix, sizeof prefix, "%d", (int)attention->prefix);
-    snprintf(grid_h, sizeof grid_h, "%d", (int)attention->grid_h);
-    snprintf(grid_w, sizeof grid_w, "%d", (int)attention->grid_w);
-    const att_safetensors_pair metadata[] = {{"maps", ATT_MAPS_FORMAT},
-                                             {"model", att_model_name(m->model)},
-                                             {"nodes", nodes},
-                                             {"prefix", prefix},
-                                             {"grid_h", grid_h},
-                                             {"grid_w", grid_w},
-                                             {"names", names},
-                                             {"captions", captions},
-                                             {"weights", m->options->weights}};
+    const att_safetensors_pair metadata[] = {{"maps", ATT_MAPS_FORMAT}, {"model", att_model_name(m->model)},
+                                             {"nodes", nodes},          {"names", names},
+                                             {"captions", captions},    {"weights", m->options->weights}};
     size_t given = sizeof metadata / sizeof *metadata;
     att_safetensors_content content = {.tensors = tensors,
                                        .tensor_count = list_tensors(m, tensors),

@@ -19,7 +19,7 @@ run 0 predict out/a/last.safetensors data --topk 1
 
 run 0 measure out/a/last.safetensors data --with entropy,distance --maps 2 --json measured.json
 grep -q '"tokens":13' out/a/measure.jsonl || fail 'the tokens of the measurement are not recorded'
-grep -qaE '"grid_h":"4","grid_w":"3"' out/a/maps.safetensors || fail 'the grid of the maps is another'
+grep -qaF '\"grid_h\":4,\"grid_w\":3' out/a/maps.safetensors || fail 'the grid of the maps is another'
 grep -qaE '"image":\{"dtype":"U8","shape":\[2,8,12,1\]' out/a/maps.safetensors || fail 'the images of the maps have other sides'
 # Attention is uniform up to about 1 %, so the figure is the mean distance of two patch centres, for patches of 2 x 4
 # pixels in units of 12.

@@ -344,7 +344,8 @@ int main(int count, char **arguments)
     make_safetensors();
     make_checkpoint();
     make_pickles();
-    make_maps(3, "small");
+    make_maps(4, "small");
+    make_maps(3, "one_grid");
     make_maps(2, "old");
     make_runs();
     make_idx();

@@ -225,7 +225,18 @@ static inline void fixture_fill(fixture_map *map, int image, int head, int query
 #define FIXTURE_CAPTION_1 "<b>dog</b>, predicted: cat (51.2 %). Next: <b>dog</b> 25 %."
 #define FIXTURE_CAPTION_2 "predicted: class 6 (50 %). Next: cat 30 %."
 
-/* Writes maps of fixture_weight(), the same in every layer. version: of the format, 2 or 3, which the report shows in
+/* Metadata `nodes` of version 4, with a grid of `height` x 2 in every layer. */
+static inline void fixture_nodes(const char *height, size_t size, char *nodes)
+{
+    size_t length = 0;
+    for (int i = 0; i < FIXTURE_DEPTH; i++)
+        length += (size_t)snprintf(nodes + length, size - length,
+                                   "%s{\"node\":\"blocks.%d.attn\",\"prefix\":1,\"grid_h\":%s,\"grid_w\":2,"
+                                   "\"window_h\":%s,\"window_w\":2,\"shift_h\":0,\"shift_w\":0}%s",
+                                   i == 0 ? "[" : ",", i, height, height, i + 1 == FIXTURE_DEPTH ? "]" : "");
+}
+
+/* Writes maps of fixture_weight(), the same in every layer. version: of the format, 2 to 4, which the report shows in
  * the same way. */
 static inline att_status fixture_maps(att_context *context, const char *path, int images, const char *grid, int version)
 {
@@ -265,11 +276,14 @@ static inline att_status fixture_maps(att_context *context, const char *path, in
         tensors[OWN + t] = each[t % EACH];
         tensors[OWN + t].name = name;
     }
+    static const char *const numbers[] = {[2] = "2", [3] = "3", [4] = "4"};
+    char nodes[FIXTURE_DEPTH * 200];
+    fixture_nodes(grid, sizeof nodes, nodes);
     const att_safetensors_pair metadata[] = {
-        {"maps", version == 2 ? "2" : "3"},
-        {"grid_h", grid},
-        {"grid_w", "2"},
-        {"prefix", "1"},
+        {"maps", numbers[version]},
+        {version == 4 ? "nodes" : "grid_h", version == 4 ? nodes : grid},
+        {version == 4 ? "unused" : "grid_w", "2"},
+        {version == 4 ? "also unused" : "prefix", "1"},
         {"names", names[images - 1]},
         {version == 2 ? "label_names" : "captions", version == 2 ? labels[images - 1] : captions[images - 1]},
         {"classes", "[\"cat\",\"<b>dog</b>\"]"}};
@@ -302,7 +316,7 @@ static inline att_status fixture_run(att_context *context, fixture *f, const cha
     if (status == ATT_OK)
         status = att_yaml_write(context, path, entries, 3);
     snprintf(path, sizeof path, "%s/maps.safetensors", folder);
-    return status == ATT_OK ? fixture_maps(context, path, FIXTURE_IMAGES, "2", 3) : status;
+    return status == ATT_OK ? fixture_maps(context, path, FIXTURE_IMAGES, "2", 4) : status;
 }
 
 #endif

@@ -18,7 +18,16 @@ typedef struct smallest {
     char names[3 * LAYERS][32];
 } smallest;
 
-static const int versions[] = {2, 3};
+/* Metadata of a node whose grid is one patch. */
+#define LAYOUT "\"prefix\":0,\"grid_h\":1,\"grid_w\":1,\"window_h\":1,\"window_w\":1,\"shift_h\":0,\"shift_w\":0"
+#define NODE(number) "{\"node\":\"blocks." number ".attn\"," LAYOUT "}"
+#define WITH_WINDOW(grid_h, grid_w, window_h, window_w, shift_h, shift_w)                                           \
+    "[{\"node\":\"blocks.10.attn\",\"prefix\":0,\"grid_h\":" grid_h ",\"grid_w\":" grid_w ",\"window_h\":" window_h \
+    ",\"window_w\":" window_w ",\"shift_h\":" shift_h ",\"shift_w\":" shift_w "}]"
+#define NODES "[" NODE("2") "," NODE("10") "," NODE("11") "]"
+
+static const char *const numbers[] = {[2] = "2", [3] = "3", [4] = "4"};
+static const int versions[] = {2, 3, 4};
 enum { VERSIONS = sizeof(versions) / sizeof(*versions) };
 
 /* Layers 10, 2 and 11, whose order in the file and in the alphabet is not that of the network. */
@@ -37,10 +46,10 @@ static void smallest_make(int version, smallest *made)
     };
     *made = (smallest){.tensors = {{"image", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 3), bytes},
                                    {"label", ATT_SAFETENSORS_I64, att_shape_of(1), label}},
-                       .metadata = {{"maps", version == 2 ? "2" : "3"},
-                                    {"grid_h", "1"},
-                                    {"grid_w", "1"},
-                                    {"prefix", "0"},
+                       .metadata = {{"maps", numbers[version]},
+                                    {version == 4 ? "nodes" : "grid_h", version == 4 ? NODES : "1"},
+                                    {version == 4 ? "unused" : "grid_w", "1"},
+                                    {version == 4 ? "also unused" : "prefix", "0"},
                                     {"names", "[\"a\"]"},
                                     {version == 2 ? "label_names" : "captions", "[\"\"]"},
                                     {"classes", "[]"}},
@@ -69,7 +78,7 @@ static void maps_are_in_the_order_of_the_layers(void **state)
     scratch *self = *state;
     static const char *const wanted[] = {"blocks.2.attn", "blocks.10.attn", "blocks.11.attn"};
     smallest made;
-    smallest_make(3, &made);
+    smallest_make(4, &made);
     smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     must(self, write_page_of(self));
@@ -149,7 +158,7 @@ static void captions_that_are_too_long_are_refused(void **state)
     for (size_t length = 4096; length <= 4097; length++) {
         memset(list + 2, 'c', length);
         memcpy(list + 2 + length, "\"]", 3);
-        smallest_make(3, &made);
+        smallest_make(4, &made);
         made.metadata[5].value = list;
         smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
         assert_int_equal(write_page_of(self), length <= 4096 ? ATT_OK : ATT_ERR_FORMAT);
@@ -208,6 +217,21 @@ static void damaged_maps_are_refused(void **state)
         {3, 5, "{}", "captions, a JSON array of one string per image"},
         {3, 5, "[\"\\ud800\"]", "captions of its metadata: not valid JSON"}, /* not a character, so not valid UTF-8 */
         {3, 5, "[\"\\u0000\"]", "captions of its metadata: not valid JSON"},
+        {4, 1, "{}", "expected metadata nodes, a JSON array of objects"},
+        {4, 1, "[", "nodes of its metadata: not valid JSON"},
+        {4, 1, "[1,null,{}]", "metadata nodes has no object for tensor blocks.10.attn.patches"},
+        {4, 1, "[" NODE("10") "]", "metadata nodes has no object for tensor blocks.11.attn.patches"},
+        {4, 1, "[{\"node\":\"blocks.10.attn\"}]", "expected prefix of each node in metadata nodes, a number from 0"},
+        {4, 1, "[{\"node\":\"blocks.10.attn\",\"prefix\":\"0\"}]", "expected prefix of each node"},
+        {4, 1, "[{\"node\":\"blocks.10.attn\",\"prefix\":0,\"grid_h\":0}]", "expected grid_h of each node"},
+        {4, 1, WITH_WINDOW("4", "4", "3", "4", "0", "0"), "windows that divide them"},
+        {4, 1, WITH_WINDOW("4", "4", "4", "3", "0", "0"), "windows that divide them"},
+        {4, 1, WITH_WINDOW("4", "4", "8", "4", "0", "0"), "windows that divide them"},
+        {4, 1, WITH_WINDOW("4", "4", "4", "4", "4", "0"), "windows that divide them"},
+        {4, 1, WITH_WINDOW("4", "4", "4", "4", "0", "4"), "windows that divide them"},
+        {4, 1, WITH_WINDOW("4", "4", "2", "2", "0", "-1"), "expected shift_w of each node"},
+        {4, 1, WITH_WINDOW("4096", "4096", "1", "1", "0", "0"), "grids of at most 65536 tokens"},
+        {4, 1, WITH_WINDOW("1", "2", "1", "2", "0", "0"), "U16 [K, heads, N"},
         {2, 4, "[]", "names, a JSON array of one string per image"},
         {2, 5, "{}", "label_names, a JSON array of one string"},
         {2, 5, "[]", "label_names, a JSON array of one string"},
@@ -218,7 +242,7 @@ static void damaged_maps_are_refused(void **state)
         smallest made;
         int version = versions[i % VERSIONS];
         const size_t t = i / VERSIONS;
-        if (version == 3 && tensors[t].at == 1)
+        if (version > 2 && tensors[t].at == 1)
             continue; /* the caption already contains the label */
         smallest_make(version, &made);
         made.tensors[tensors[t].at] = tensors[t].tensor;
@@ -334,7 +358,7 @@ static void a_file_without_maps_is_refused(void **state)
 {
     scratch *self = *state;
     smallest made;
-    smallest_make(3, &made);
+    smallest_make(4, &made);
     smallest_write(self, self->folder, &made, 2);
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
@@ -345,11 +369,11 @@ static void a_file_without_maps_is_refused(void **state)
 static void maps_of_other_versions_are_left_out(void **state)
 {
     scratch *self = *state;
-    static const char *const others[] = {"1", "4", ""};
+    static const char *const others[] = {"1", "5", ""};
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         smallest made;
-        smallest_make(3, &made);
+        smallest_make(4, &made);
         made.metadata[0].value = others[i];
         smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
         must(self, write_page_of(self));
@@ -361,7 +385,7 @@ static void maps_of_other_versions_are_left_out(void **state)
     }
     /* Version 1 has no version number. */
     smallest made;
-    smallest_make(3, &made);
+    smallest_make(4, &made);
     made.metadata[0].key = "version";
     made.tensors[2].name = "blocks.10.attn.map";
     smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
@@ -379,7 +403,7 @@ static void maps_are_shown_up_to_the_room_given(void **state)
     char path[100];
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
-    must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2", 3));
+    must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2", 4));
     /* Bytes of an image's pixels, and of each layer's weight levels and query figures. */
     enum {
         pixels = FIXTURE_SIDE * FIXTURE_SIDE * 3,
@@ -412,9 +436,11 @@ static void maps_are_shown_up_to_the_room_given(void **state)
     }
     static const char *const grids[] = {"3", "0", "-2", "x", "99999999999999999999", "1000000"};
     for (size_t i = 0; i < sizeof(grids) / sizeof(*grids); i++) {
-        must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, grids[i], 3));
-        assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
-        assert_message_has(self, "maps.safetensors");
+        for (int v = 0; v < VERSIONS; v++) {
+            must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, grids[i], versions[v]));
+            assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
+            assert_message_has(self, "maps.safetensors");
+        }
     }
     write_text(self->folder, "maps.safetensors", "nonsense");
     assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
@@ -454,7 +480,7 @@ static void runs_share_the_room_for_maps(void **state)
     char folders[RUNS][100];
     for (int r = 0; r < RUNS; r++) {
         smallest made;
-        smallest_make(3, &made);
+        smallest_make(4, &made);
         for (int t = 0; t < SMALLEST_TENSORS; t++)
             made.tensors[t].shape.dims[0] = 4;
         made.tensors[0].data = bytes, made.tensors[1].data = label;

@@ -235,12 +235,13 @@ static void the_file_holds_the_maps(void **state)
     must(f, write_maps(f, &options));
     att_tensors *file = open_maps(f);
     assert_int_equal(att_tensors_count(file), OWN + EACH * NODES);
-    assert_string_equal(att_tensors_metadata(file, "maps"), "3");
+    assert_string_equal(att_tensors_metadata(file, "maps"), "4");
     assert_string_equal(att_tensors_metadata(file, "model"), "vit_tiny_patch16_224");
-    assert_string_equal(att_tensors_metadata(file, "nodes"), "[\"blocks.0.attn\",\"blocks.1.attn\"]");
-    assert_string_equal(att_tensors_metadata(file, "prefix"), "1");
-    assert_string_equal(att_tensors_metadata(file, "grid_h"), "2");
-    assert_string_equal(att_tensors_metadata(file, "grid_w"), "2");
+    const char *layout =
+        ",\"prefix\":1,\"grid_h\":2,\"grid_w\":2,\"window_h\":2,\"window_w\":2,\"shift_h\":0,\"shift_w\":0}";
+    char nodes[400];
+    snprintf(nodes, sizeof nodes, "[{\"node\":\"blocks.0.attn\"%s,{\"node\":\"blocks.1.attn\"%s]", layout, layout);
+    assert_string_equal(att_tensors_metadata(file, "nodes"), nodes);
     const att_answer_options names = {att_dataset_class_names(f->eval), CLASSES, 0, false};
     check_captions(f, file, first_images, false, &names);
     assert_non_null(strstr(att_tensors_metadata(file, "names"), "[\"t10k-images-idx3-ubyte[0]\",\"t10k-"));
@@ -315,11 +316,11 @@ static void small_weights_beside_a_dominating_one_keep_their_digits(void **state
 }
 
 /* Creates the network again with these options. */
-static void make_anew(fixture *f, const att_option_values *options)
+static void make_anew(fixture *f, const char *name, const att_option_values *options)
 {
     att_weights_destroy(&f->weights);
     att_model_destroy(&f->model);
-    must(f, att_model_create(f->context, "vit_tiny_patch16_224", options, ATT_F32, &f->model));
+    must(f, att_model_create(f->context, name, options, ATT_F32, &f->model));
     must(f, att_weights_create(att_model_graph(f->model), "cpu", &f->weights));
     must(f, att_weights_initialise(f->weights, 1));
 }
@@ -330,7 +331,7 @@ static void drop_class_token(fixture *f)
     att_option_values options = tiny_options();
     att_options_set(&options, "class_token", 0);
     att_options_set_text(&options, "global_pool", "avg");
-    make_anew(f, &options);
+    make_anew(f, "vit_tiny_patch16_224", &options);
 }
 
 /* The data set gives the images' classes; the features of a backbone have no caption. */
@@ -339,7 +340,7 @@ static void a_network_without_a_head_has_maps(void **state)
     fixture *f = *state;
     att_option_values network = tiny_options();
     att_options_set(&network, "num_classes", 0);
-    make_anew(f, &network);
+    make_anew(f, "vit_tiny_patch16_224", &network);
     att_maps_options options = att_maps_options_defaults();
     options.count = 2;
     must(f, write_maps(f, &options));
@@ -384,7 +385,7 @@ static void without_a_class_token_attention_on_prefixes_is_zero(void **state)
     options.count = SHOWN;
     must(f, write_maps(f, &options));
     att_tensors *file = open_maps(f);
-    assert_string_equal(att_tensors_metadata(file, "prefix"), "0");
+    assert_non_null(strstr(att_tensors_metadata(file, "nodes"), "\"prefix\":0"));
     assert_int_equal(att_tensors_find(file, "blocks.0.attn.prefix"), -1);
     read_tensor(f, file, "blocks.0.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(SHOWN, HEADS + 1, PATCHES, 4),
                 figures);
@@ -408,6 +409,113 @@ static void the_first_of_equal_weights_is_the_largest(void **state)
         assert_int_equal((&k.place[0][0][0])[i], 0);
     }
     att_tensors_close(&file);
+}
+
+/* The first stage has 4 x 4 patches in windows of 2 x 2, which are shifted by one patch in its second block. The second
+ * stage has 2 x 2 patches in one window. */
+enum { WINDOW = 4, MOST_PATCHES = 16 };
+
+static void make_swin(fixture *f)
+{
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", SIDE);
+    att_options_set(&options, "patch_size", 2);
+    att_options_set(&options, "in_chans", 1);
+    att_options_set(&options, "num_classes", CLASSES);
+    att_options_set(&options, "embed_dim", 16);
+    att_options_set_text(&options, "window_size", "2");
+    att_options_set_text(&options, "depths", "2,1");
+    att_options_set_text(&options, "stage_heads", "2,2");
+    make_anew(f, "swin_tiny_patch4_window7_224", &options);
+}
+
+/* Number in a grid of side x side patches of patch i of the window of patch `query`. */
+static int patch_of_window(int query, int side, int shift, int i)
+{
+    int y = (query / side - shift + side) % side / 2 * 2 + i / 2,
+        x = (query % side - shift + side) % side / 2 * 2 + i % 2;
+    return (y + shift) % side * side + (x + shift) % side;
+}
+
+static void compare_windows(const fixture *f, const att_tensors *file, const direct *d, const char *node, int side,
+                            int shift)
+{
+    static uint16_t patches[SHOWN * HEADS * MOST_PATCHES][WINDOW];
+    static float figures[SHOWN][HEADS + 1][MOST_PATCHES][4], map[HEADS][MOST_PATCHES][WINDOW];
+    static int32_t place[SHOWN * (HEADS + 1) * MOST_PATCHES];
+    int n = side * side;
+    char name[64];
+    snprintf(name, sizeof name, "%s.patches", node);
+    read_tensor(f, file, name, ATT_SAFETENSORS_U16, att_shape_of(SHOWN, HEADS, n, WINDOW), patches);
+    snprintf(name, sizeof name, "%s.figures", node);
+    read_tensor(f, file, name, ATT_SAFETENSORS_F32, att_shape_of(SHOWN, HEADS + 1, n, 4), figures);
+    snprintf(name, sizeof name, "%s.place", node);
+    read_tensor(f, file, name, ATT_SAFETENSORS_I32, att_shape_of(SHOWN, HEADS + 1, n), place);
+    snprintf(name, sizeof name, "%s.map", node);
+    run_image(f, d, SHOWN - 1);
+    must(f, att_session_output(d->session, name, 0, 1, map));
+    for (int h = 0; h < HEADS; h++)
+        for (int i = 0; i < n; i++) {
+            const float *row = &map[0][0][0] + (h * n + i) * WINDOW;
+            const float *told = &figures[0][0][0][0] + (((SHOWN - 1) * (HEADS + 1) + h) * n + i) * 4;
+            const uint16_t *levels = patches[((SHOWN - 1) * HEADS + h) * n + i];
+            double entropy = 0, self = -1;
+            int best = 0;
+            for (int j = 0; j < WINDOW; j++) {
+                entropy -= row[j] > 0 ? (double)row[j] * log((double)row[j]) : 0;
+                best = row[j] > row[best] ? j : best;
+                self = patch_of_window(i, side, shift, j) == i ? (double)row[j] : self;
+                assert_true(fabs(levels[j] / 65535.0 * (double)told[3] - (double)row[j]) <=
+                            (double)told[3] / 131070 + 1e-6);
+            }
+            assert_figure((double)told[0], entropy);
+            assert_figure((double)told[1], self);
+            assert_true(told[2] == 0);
+            assert_figure((double)told[3], (double)row[best]);
+            assert_int_equal(place[((SHOWN - 1) * (HEADS + 1) + h) * n + i], patch_of_window(i, side, shift, best));
+        }
+}
+
+static void windows_have_maps_of_their_own_patches(void **state)
+{
+    fixture *f = *state;
+    make_swin(f);
+    sharpen(f);
+    att_maps_options options = att_maps_options_defaults();
+    options.count = SHOWN;
+    must(f, write_maps(f, &options));
+    att_tensors *file = open_maps(f);
+    const char *nodes = att_tensors_metadata(file, "nodes");
+    assert_non_null(strstr(nodes,
+                           "{\"node\":\"layers.0.blocks.1.attn\",\"prefix\":0,\"grid_h\":4,\"grid_w\":4,"
+                           "\"window_h\":2,\"window_w\":2,\"shift_h\":1,\"shift_w\":1}"));
+    assert_non_null(strstr(nodes, "{\"node\":\"layers.1.blocks.0.attn\",\"prefix\":0,\"grid_h\":2,"));
+    direct d = direct_open(f);
+    compare_windows(f, file, &d, "layers.0.blocks.0.attn", 4, 0);
+    compare_windows(f, file, &d, "layers.0.blocks.1.attn", 4, 1);
+    compare_windows(f, file, &d, "layers.1.blocks.0.attn", 2, 0);
+    att_session_destroy(&d.session);
+    att_plan_destroy(&d.plan);
+    att_tensors_close(&file);
+}
+
+/* Attention pooling has one query, which is no token of the grid. */
+static void pooling_has_no_map(void **state)
+{
+    fixture *f = *state;
+    att_option_values network = tiny_options();
+    att_options_set_text(&network, "global_pool", "map");
+    att_options_set(&network, "class_token", 0);
+    make_anew(f, "vit_tiny_patch16_224", &network);
+    att_maps_options options = att_maps_options_defaults();
+    must(f, write_maps(f, &options));
+    att_tensors *file = open_maps(f);
+    assert_true(att_tensors_find(file, "blocks.1.attn.patches") >= 0);
+    assert_null(strstr(att_tensors_metadata(file, "nodes"), "pool"));
+    att_tensors_close(&file);
+    options.nodes = "attn_pool*";
+    assert_int_equal(write_maps(f, &options), ATT_ERR_UNSUPPORTED);
+    assert_message_has(f, "no attention on a grid of tokens matches \"attn_pool*\"");
 }
 
 static void damage(const fixture *f, const char *weight)
@@ -490,6 +598,8 @@ int main(void)
                                        fixture_test(a_network_without_a_head_has_maps),
                                        fixture_test(nodes_added_to_the_graph_change_no_map),
                                        fixture_test(the_first_of_equal_weights_is_the_largest),
+                                       fixture_test(windows_have_maps_of_their_own_patches),
+                                       fixture_test(pooling_has_no_map),
                                        fixture_test(damaged_weights_are_refused),
                                        fixture_test(refusals_leave_the_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);

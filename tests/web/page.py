@@ -736,7 +736,8 @@ def read_maps(page):
 # and of all images, and the width of the column.
 SHOW_OBLONG = """((h, w, grid_h, grid_w) => {
     const {maps} = runs[0];
-    const made = explorer({...runs[0], maps: {...maps, grid_h, grid_w, image: {...maps.image, h, w}}}, {});
+    const nodes = maps.nodes.map(node => ({...node, grid_h, grid_w, window_h: grid_h, window_w: grid_w}));
+    const made = explorer({...runs[0], maps: {...maps, nodes, image: {...maps.image, h, w}}}, {});
     document.querySelector("#maps .panel").replaceWith(made.panel);
     made.follow();
     const view = made.panel.querySelector(".view canvas");
@@ -761,6 +762,30 @@ def read_oblong_maps(page):
             page.wait_for_layout()
             told = page.evaluate("document.querySelector('#maps .readout').textContent")
             check(f"From the patch in row {row + 1}, column {column + 1} " in told, f"{what}: {told}")
+
+
+def read_windows(page):
+    """Compares the patches that a query sees with the definition in attscope/maps.h."""
+    grid_h, grid_w, window_h, window_w, shift_h, shift_w, prefix = 4, 6, 2, 3, 1, 2, 0
+    node = dict(prefix=prefix, grid_h=grid_h, grid_w=grid_w, window_h=window_h, window_w=window_w, shift_h=shift_h,
+                shift_w=shift_w)
+    for query in range(grid_h * grid_w):
+        seen = page.evaluate(f"patchesSeen({json.dumps(node)}, {query})")
+
+        def window(patch):
+            y, x = (patch // grid_w - shift_h) % grid_h, (patch % grid_w - shift_w) % grid_w
+            return (y // window_h, x // window_w), y % window_h * window_w + x % window_w
+
+        wanted = sorted((window(p)[1], p) for p in range(grid_h * grid_w) if window(p)[0] == window(query)[0])
+        check(seen == [p for _, p in wanted], f"query {query} sees {seen}, not {wanted}")
+    whole = {**node, "window_h": grid_h, "window_w": grid_w, "shift_h": 0, "shift_w": 0, "prefix": 2}
+    for query in (0, 2, 25):
+        seen = page.evaluate(f"patchesSeen({json.dumps(whole)}, {query})")
+        check(seen == list(range(grid_h * grid_w)), f"without windows, query {query} sees {seen}")
+    coarse = {**whole, "grid_h": 2, "grid_w": 3, "prefix": 0}
+    for query, same in {0: 0, 1: 0, 2: 0, 3: 0, 4: 1, 10: 1, 14: 3, 25: 5}.items():
+        got = page.evaluate(f"sameToken({query}, {json.dumps(whole)}, {json.dumps(coarse)})")
+        check(got == same, f"token {query} is at the place of {got} of the coarser grid, not of {same}")
 
 
 def read_deit(browser):
@@ -1227,6 +1252,7 @@ def read(browser):
         use_scale,
         read_spreads,
         read_oblong_maps,
+        read_windows,
     ):
         step(page)
     use_theme(page, dark=False)
