@@ -29,9 +29,10 @@ const att_module *att_checkpoint_constant(const att_context *context, const char
 
 bool att_checkpoint_ignores(const att_context *context, const att_tensors *file, const char *name)
 {
-    /* PyTorch's batch norms count batches; the count has no effect if a momentum is set. The authors' Swin stores the
-     * index into the table of relative positions, and the mask of shifted windows; both follow from the options. */
-    static const char *const buffers[] = {"*.num_batches_tracked", "*.attn.relative_position_index", "*.attn_mask"};
+    /* PyTorch's batch norms count batches; the count has no effect if a momentum is set. The authors' Swin and
+     * BEiT store the index into the table of relative positions, Swin also the mask of shifted windows; both follow
+     * from the options. */
+    static const char *const buffers[] = {"*.num_batches_tracked", "*.relative_position_index", "*.attn_mask"};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         if (att_text_matches(buffers[i], name))
             return true;

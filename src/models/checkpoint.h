@@ -6,7 +6,7 @@
 #include <attscope/nn.h>
 
 /* Returns whether a tensor says nothing about the network: it is one for which att_checkpoint_owns() is true, PyTorch's
- * num_batches_tracked, a buffer of Swin's attention, or a module's constant. */
+ * num_batches_tracked, a buffer of Swin's or BEiT's attention, or a module's constant. */
 bool att_checkpoint_ignores(const att_context *context, const att_tensors *file, const char *name);
 
 /* Returns the module whose constant has this name; NULL if there is none. */

@@ -97,6 +97,8 @@ static void describe_attention(const att_tensors *file, att_module_block *site)
     att_shape shape;
     snprintf(name, sizeof name, "%s.qkv.bias", site->block);
     site->has_bias = att_checkpoint_has(file, name);
+    snprintf(name, sizeof name, "%s.q_bias", site->block);
+    site->has_bias = site->has_bias || att_checkpoint_has(file, name);
     snprintf(name, sizeof name, "%s.qkv.weight", site->block);
     const int64_t *dims = att_checkpoint_dims(file, name, 2, &shape);
     site->replaced_heads = dims ? site->heads - (int)(dims[0] / 3 * site->heads / site->channels) : 0;

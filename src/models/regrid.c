@@ -79,8 +79,11 @@ static void resize_lines(const pass *p, double *weights, const double *in, doubl
 
 att_status att_regrid_table(att_context *context, const att_regrid *grid, const double *in, double *out)
 {
-    int64_t width = grid->width, kept = grid->prefix * width;
+    int64_t width = grid->width, extra = grid->extra * width;
     const int *from = grid->from, *to = grid->to;
+    /* First numbers of the extra rows and of the others. */
+    int64_t extra_in = grid->shifts ? width * from[0] * from[1] : 0, first = grid->shifts ? 0 : extra;
+    int64_t extra_out = grid->shifts ? width * to[0] * to[1] : 0;
     size_t rooms[2];
     for (int i = 0; i < 2; i++)
         rooms[i] = (size_t)att_filter_max_weights(ATT_BICUBIC, from[i], to[i]);
@@ -91,9 +94,9 @@ att_status att_regrid_table(att_context *context, const att_regrid *grid, const 
     if (weights && half) {
         const pass across = {from[1], to[1], from[0], width, from[1] * width, to[1] * width, width, grid->shifts};
         const pass down = {from[0], to[0], 1, to[1] * width, 0, 0, to[1] * width, grid->shifts};
-        memcpy(out, in, (size_t)kept * sizeof *out);
-        resize_lines(&across, weights, in + kept, half);
-        resize_lines(&down, weights, half, out + kept);
+        memcpy(out + extra_out, in + extra_in, (size_t)extra * sizeof *out);
+        resize_lines(&across, weights, in + first, half);
+        resize_lines(&down, weights, half, out + first);
     } else {
         status = att_fail_memory(context, att_size_product(between, sizeof *half), "position embeddings");
     }

@@ -6,8 +6,6 @@
 
 #include "models/patches.h"
 
-enum { PREFIX_ROWS = 3 };
-
 int64_t att_relative_shifts(const int sides[2])
 {
     return (2 * (int64_t)sides[0] - 1) * (2 * (int64_t)sides[1] - 1);
@@ -22,7 +20,7 @@ int att_relative_side(int64_t rows)
 static att_value build_table(const att_scope *scope, const att_relative_form *form, const int sides[2], int prefix,
                              int heads)
 {
-    int64_t rows = att_relative_shifts(sides) + (prefix > 0 ? PREFIX_ROWS : 0);
+    int64_t rows = att_relative_shifts(sides) + (prefix > 0 ? ATT_RELATIVE_PREFIX_ROWS : 0);
     return att_scope_parameter(scope, "relative_position_bias_table", att_shape_of(rows, heads), form->start,
                                form->decay);
 }

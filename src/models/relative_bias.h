@@ -25,6 +25,8 @@ typedef struct att_relative_form {
     att_value shared;
 } att_relative_form;
 
+/* Rows of a table for scores with prefix tokens; they come last. */
+enum { ATT_RELATIVE_PREFIX_ROWS = 3 };
 /* Rows of a table for shifts in a window of this height and width: S = (2 height - 1) (2 width - 1). */
 int64_t att_relative_shifts(const int sides[2]);
 /* Returns the side of a square window with `rows` shifts; 0 if there is none. */

@@ -140,12 +140,6 @@ static att_status read_names(recognition *r)
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
-static int side_of(int64_t rows)
-{
-    int side = (att_patches_side(rows) + 1) / 2;
-    return (int64_t)(2 * side - 1) * (2 * side - 1) == rows ? side : 0;
-}
-
 /* Sets heads and side of the square windows of a stage, from the first block with an attention; 0: unknown. Modules in
  * place of heads leave fewer columns to the table, and fewer inner channels in proportion. */
 static void read_attention(const recognition *r, int stage, int *heads, int *side)
@@ -159,7 +153,7 @@ static void read_attention(const recognition *r, int stage, int *heads, int *sid
             continue;
         int64_t head_width = qkv[0] / (3 * table[1]);
         *heads = qkv[1] % head_width == 0 ? (int)(qkv[1] / head_width) : 0;
-        *side = side_of(table[0]);
+        *side = att_relative_side(table[0]);
     }
 }
 
@@ -222,7 +216,7 @@ bool att_swin_regrids(const void *options, const att_option_values *file_options
     if (!read_place(name, &stage, &block, &rest) || strcmp(rest, "attn.relative_position_bias_table") != 0 ||
         file.rank != 2 || file.dims[1] != own.dims[1] || file.dims[0] == own.dims[0] || file.dims[0] > 1 << 24)
         return false;
-    int side = side_of(file.dims[0]);
+    int side = att_relative_side(file.dims[0]);
     if (side == 0 || att_swin_measure(NULL, options, &net) != ATT_OK || stage >= net.depths.count)
         return false;
     *grid = (att_regrid){.width = own.dims[1], .shifts = true};

@@ -125,7 +125,7 @@ att_activate *att_activation_named(const char *name)
     return NULL;
 }
 
-/* A linear layer. uniform: initialised as PyTorch's; else the weights are divided by `divisor`. */
+/* A linear layer. uniform: initialised as PyTorch's; else the weights start divided by `divisor`. */
 static att_projection declare(const att_scope *scope, int64_t outputs, int64_t inputs, bool bias, bool uniform,
                               double divisor)
 {
@@ -153,6 +153,12 @@ static att_value linear(const att_token_block *block, const att_scope *scope, at
     att_projection layer =
         declare(scope, outputs, columns_of(scope, x), form->proj_bias, form->start == ATT_START_UNIFORM, divisor);
     return att_linear(scope->graph, x, layer.weight, layer.bias);
+}
+
+att_value att_token_small_classifier(const att_scope *scope, att_value features, int64_t classes)
+{
+    att_projection layer = declare(scope, classes, columns_of(scope, features), true, false, 1000);
+    return att_linear(scope->graph, features, layer.weight, layer.bias);
 }
 
 att_value att_project(const att_scope *scope, const att_projection *layer, att_value x, int64_t first, int64_t count)

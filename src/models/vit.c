@@ -1,6 +1,7 @@
-/* Vision Transformer (Dosovitskiy et al., ICLR 2021), DeiT (Touvron et al., ICML 2021) and DeiT III (ECCV 2022) as in
- * timm: patch embedding, class token or none, learned position embedding, pre-norm blocks with or without LayerScale,
- * last norm before or after the pooling. Dimensions and preprocessing are those of timm 1.0. */
+/* Vision Transformer (Dosovitskiy et al., ICLR 2021), DeiT (Touvron et al., ICML 2021), DeiT III (ECCV 2022), BEiT (Bao
+ * et al., ICLR 2022) and timm's ViTs with relative positions: patch embedding, class token or none, learned or relative
+ * positions, pre-norm blocks with or without LayerScale, last norm before or after the pooling. Dimensions and
+ * preprocessing are those of timm 1.0. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,11 +26,13 @@
 CHOICES(pool_names, "token", "avg", "max", "avgmax", "map")
 CHOICES(extra_layer_names, "none", "attn", "mlp")
 CHOICES(position_names, "learn", "none")
+CHOICES(relative_names, "none", ATT_VIT_BIAS, ATT_VIT_MLP)
 CHOICES(norm_names, "layernorm", ATT_VIT_RMS_NORM)
 CHOICES(embed_norm_names, "none", "layernorm", ATT_VIT_RMS_NORM)
 CHOICES(mlp_names, "mlp", ATT_VIT_SWIGLU, ATT_VIT_PACKED)
 CHOICES(attention_names, "attn", ATT_VIT_DIFFERENTIAL)
-CHOICES(block_names, ATT_VIT_BLOCK, ATT_VIT_POST_NORM, ATT_VIT_SCALING, ATT_VIT_DIFF_SCALING, ATT_VIT_THINGS)
+CHOICES(block_names, ATT_VIT_BLOCK, ATT_VIT_POST_NORM, ATT_VIT_BEIT, ATT_VIT_SCALING, ATT_VIT_DIFF_SCALING,
+        ATT_VIT_THINGS)
 
 #define VIT(member) ATT_OPTION_AT(att_vit_options, member)
 static const att_option vit_options[] = {
@@ -59,6 +62,13 @@ static const att_option vit_options[] = {
      VIT(distilled)},
     {"pos_embed", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "position embedding: learn or none",
      .choice = position_names, VIT(pos_embed)},
+    {"rel_pos_type", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "relative positions in attention: none, bias (a number for each shift) or mlp (an MLP of the shift)",
+     .choice = relative_names, VIT(rel_pos_type)},
+    {"rel_pos_dim", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "hidden channels of the MLP of relative positions",
+     .high = 65536, VIT(rel_pos_dim)},
+    {"shared_rel_pos", .kind = ATT_OPTION_SWITCH, .help = "one set of relative positions for all blocks",
+     VIT(shared_rel_pos)},
     {"embed_class", .kind = ATT_OPTION_SWITCH, .help = "position embedding for class token and registers, too",
      VIT(embed_class)},
     {"pre_norm", .kind = ATT_OPTION_SWITCH,
@@ -119,11 +129,15 @@ static const att_accepted_argument vit_arguments[] = {
     {"fix_init", ATT_ANY_VALUE},
     {"dynamic_img_size", ATT_ANY_VALUE},
     {"dynamic_img_pad", ATT_ANY_VALUE},
+    {"head_init_scale", ATT_ANY_VALUE},
     {"qk_norm", "false"},
     {"scale_attn_norm", "false"},
     {"scale_mlp_norm", "false"},
     {"proj_bias", "true"},
     {"pos_embed", "learn"},
+    {"rel_pos_type", "none"},
+    {"rel_pos_dim", ATT_ANY_VALUE},
+    {"shared_rel_pos", "false"},
     {"reg_tokens", "0"},
     {"pre_norm", "false"},
     {"act_layer", "gelu"},
@@ -132,23 +146,54 @@ static const att_accepted_argument vit_arguments[] = {
     {NULL, NULL},
 };
 
-/* timm's no_embed_class is the opposite of embed_class. A norm named by an argument has timm's default eps, whatever
- * the variant's norm has. */
+/* timm's arguments that are true or false, and the options with both values: texts, or numbers where there is no text.
+ */
+static const struct switch_argument {
+    const char *key, *option, *texts[2];
+    double numbers[2];
+} switch_arguments[] = {
+    {"no_embed_class", "embed_class", {NULL}, {1, 0}},
+    {"use_abs_pos_emb", "pos_embed", {"none", "learn"}, {0}},
+    {"use_rel_pos_bias", "rel_pos_type", {"none", ATT_VIT_BIAS}, {0}},
+    {"use_fc_norm", "fc_norm", {NULL}, {0, 1}},
+    {"scale_mlp", "scale_mlp_norm", {NULL}, {0, 1}},
+};
+
+/* A norm named by an argument has timm's default eps, whatever the variant's norm has. */
 static bool take_argument(const char *key, const att_fact *fact, att_option_values *options)
 {
     if (strcmp(key, "norm_layer") == 0 && !att_options_find(options, "norm_eps"))
         att_options_set(options, "norm_eps", 1e-6);
-    if (strcmp(key, "no_embed_class") != 0 || fact->kind != ATT_FACT_NUMBERS || fact->count != 1 ||
-        (fact->numbers[0] != 0 && fact->numbers[0] != 1))
+    if (fact->kind != ATT_FACT_NUMBERS || fact->count != 1 || (fact->numbers[0] != 0 && fact->numbers[0] != 1))
         return false;
-    if (!att_options_find(options, "embed_class"))
-        att_options_set(options, "embed_class", fact->numbers[0] == 0);
-    return true;
+    for (size_t i = 0; i < sizeof switch_arguments / sizeof *switch_arguments; i++) {
+        const struct switch_argument *argument = &switch_arguments[i];
+        int value = fact->numbers[0] != 0;
+        if (strcmp(argument->key, key) != 0)
+            continue;
+        if (!att_options_find(options, argument->option) && argument->texts[value])
+            att_options_set_text(options, argument->option, argument->texts[value]);
+        else if (!att_options_find(options, argument->option))
+            att_options_set(options, argument->option, argument->numbers[value]);
+        return true;
+    }
+    return false;
 }
 
 bool att_vit_is_sequential(const char *block_fn)
 {
-    return strcmp(block_fn, ATT_VIT_BLOCK) == 0 || strcmp(block_fn, ATT_VIT_POST_NORM) == 0;
+    return strcmp(block_fn, ATT_VIT_BLOCK) == 0 || strcmp(block_fn, ATT_VIT_POST_NORM) == 0 ||
+           strcmp(block_fn, ATT_VIT_BEIT) == 0;
+}
+
+bool att_vit_is_beit(const att_vit_options *options)
+{
+    return strcmp(options->block_fn, ATT_VIT_BEIT) == 0;
+}
+
+bool att_vit_is_relative(const att_vit_options *options)
+{
+    return strcmp(options->rel_pos_type, "none") != 0;
 }
 
 int att_vit_prefix(const att_vit_options *options)
@@ -215,6 +260,35 @@ static att_status check_block(att_context *context, const att_vit_options *o)
     return ATT_OK;
 }
 
+static att_status check_relative(att_context *context, const att_vit_options *o, const att_modules *modules)
+{
+    if (!att_vit_is_relative(o))
+        return ATT_OK;
+    if (!att_vit_is_sequential(o->block_fn) || strcmp(o->attn_layer, "attn") != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "rel_pos_type \"%s\" does not fit block_fn \"%s\" with attn_layer \"%s\"", o->rel_pos_type,
+                        o->block_fn, o->attn_layer);
+    if (att_vit_is_beit(o) && strcmp(o->rel_pos_type, ATT_VIT_BIAS) != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "rel_pos_type \"%s\" does not fit block_fn \"%s\", which has none or bias", o->rel_pos_type,
+                        o->block_fn);
+    for (int b = 0; b < o->depth && o->shared_rel_pos; b++)
+        if (att_modules_replaced_heads(modules, ATT_TOKEN_HEADS, b) > 0)
+            return att_fail(context, ATT_ERR_ARGUMENT,
+                            "modules \"%s\" replace heads of block %d, but shared_rel_pos gives all blocks the same "
+                            "heads",
+                            o->modules, b);
+    return ATT_OK;
+}
+
+/* The MLP's default width is timm's. */
+static void complete_relative(att_vit_options *o)
+{
+    bool is_mlp = strcmp(o->rel_pos_type, ATT_VIT_MLP) == 0;
+    o->shared_rel_pos = o->shared_rel_pos && att_vit_is_relative(o);
+    o->rel_pos_dim = !is_mlp ? 0 : o->rel_pos_dim > 0 ? o->rel_pos_dim : 128;
+}
+
 static att_status vit_complete(att_context *context, void *options)
 {
     static const char *const pools[] = {"avg", "max", "avgmax", NULL};
@@ -231,6 +305,8 @@ static att_status vit_complete(att_context *context, void *options)
     ATT_TRY(check_block(context, o));
     att_modules modules;
     ATT_TRY(att_token_modules(context, o->modules, o->depth, o->num_heads, &modules));
+    ATT_TRY(check_relative(context, o, &modules));
+    complete_relative(o);
     if (o->fc_norm == ATT_OPTION_UNSET)
         o->fc_norm = is_any(o->global_pool, pools);
     if (att_vit_prefix(o) == 0 || strcmp(o->pos_embed, "learn") != 0)
@@ -248,13 +324,18 @@ static att_classifier_form vit_classifier(const void *options)
     const att_vit_options *o = options;
     if (o->distilled)
         return (att_classifier_form){.scope = "head", .second = "head_dist", .build = build_classifier};
-    return (att_classifier_form){.scope = "head", .build = build_classifier};
+    if (att_vit_is_beit(o))
+        return (att_classifier_form){.scope = "head", .build = att_token_small_classifier};
+    return (att_classifier_form){.scope = "head",
+                                 .build = att_vit_is_relative(o) ? att_nn_classifier : build_classifier};
 }
 
-/* As timm's VisionTransformer and VisionTransformerDistilled; fc_norm is beside the head. */
+/* As timm's VisionTransformer, VisionTransformerDistilled, Beit and VisionTransformerRelPos; fc_norm and
+ * shared_rel_pos are beside the head. */
 static int layer_of(const char *name)
 {
-    static const char *const stem[] = {"cls_token", "dist_token", "reg_token", "pos_embed", "patch_embed", "norm_pre"};
+    static const char *const stem[] = {"cls_token",   "dist_token", "reg_token",   "pos_embed",
+                                       "patch_embed", "norm_pre",   "rel_pos_bias"};
     const char *rest;
     int block = att_checkpoint_block(name, "blocks", &rest);
     for (size_t i = 0; i < sizeof stem / sizeof *stem; i++)

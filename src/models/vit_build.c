@@ -38,6 +38,28 @@ static att_mlp_kind mlp_of(const att_vit_options *o)
                                               : ATT_MLP_PLAIN;
 }
 
+/* Where BEiT has one set for all blocks, it is rel_pos_bias. */
+static att_relative_form relative_of(const att_vit_options *o)
+{
+    static const att_init zero = {.rule = ATT_INIT_CONSTANT, .value = 0},
+                          small = {.rule = ATT_INIT_TRUNC_NORMAL, .value = 0.02};
+    bool is_mlp = is(o->rel_pos_type, ATT_VIT_MLP), is_beit = att_vit_is_beit(o);
+    if (!att_vit_is_relative(o))
+        return (att_relative_form){.kind = ATT_RELATIVE_NONE};
+    return (att_relative_form){.kind = is_mlp ? ATT_RELATIVE_MLP : ATT_RELATIVE_TABLE,
+                               .scope = is_beit             ? (o->shared_rel_pos ? "rel_pos_bias" : NULL)
+                                        : o->shared_rel_pos ? "shared_rel_pos"
+                                                            : "rel_pos",
+                               .start = is_beit ? zero : small,
+                               .decay = !is_beit,
+                               .hidden = o->rel_pos_dim};
+}
+
+static att_token_start start_of(const att_vit_options *o)
+{
+    return att_vit_is_beit(o) ? ATT_START_RESCALED : att_vit_is_relative(o) ? ATT_START_UNIFORM : ATT_START_NORMAL;
+}
+
 static att_token_form form_of(const att_vit_options *o)
 {
     return (att_token_form){.width = o->embed_dim,
@@ -46,6 +68,10 @@ static att_token_form form_of(const att_vit_options *o)
                             .post_norm = is(o->block_fn, ATT_VIT_POST_NORM),
                             .qkv_bias = o->qkv_bias,
                             .proj_bias = o->proj_bias,
+                            .qv_bias = att_vit_is_beit(o),
+                            .block_gammas = att_vit_is_beit(o),
+                            .start = start_of(o),
+                            .relative = relative_of(o),
                             .qk_norm = o->qk_norm,
                             .attn_norm = o->scale_attn_norm,
                             .mlp_norm = o->scale_mlp_norm,
@@ -94,7 +120,8 @@ static att_value build_extra_layer(const vit_build *build, att_value x)
 
 static att_value build_embedding(const vit_build *build)
 {
-    static const att_init tiny = {.rule = ATT_INIT_NORMAL, .value = 1e-6};
+    static const att_init tiny = {.rule = ATT_INIT_NORMAL, .value = 1e-6},
+                          small = {.rule = ATT_INIT_TRUNC_NORMAL, .value = 0.02};
     const att_vit_options *o = build->options;
     const att_norm_form patch_norm = {.rms = is(o->embed_norm_layer, ATT_VIT_RMS_NORM), .eps = o->norm_eps};
     const att_token_stem stem = {.img_size = {o->img_size[0], o->img_size[1]},
@@ -103,7 +130,7 @@ static att_value build_embedding(const vit_build *build)
                                  .class_token = o->class_token,
                                  .distilled = o->distilled,
                                  .registers = o->reg_tokens,
-                                 .start = tiny,
+                                 .start = att_vit_is_beit(o) ? small : tiny,
                                  .positions = is(o->pos_embed, "learn"),
                                  .embed_prefix = o->embed_class,
                                  .pre_norm = o->pre_norm};
@@ -124,6 +151,14 @@ static void build_pool(const vit_build *build, att_value x, att_features *featur
     att_token_finish(&build->root, &build->form, &pool, x, features);
 }
 
+/* Computes the relative positions that all blocks share. */
+static void build_shared(vit_build *build)
+{
+    att_token_form *form = &build->form;
+    att_value shared = att_relative_bias(&build->root, &form->relative, form->grid, form->prefix, form->heads);
+    form->relative = (att_relative_form){.kind = ATT_RELATIVE_SHARED, .shared = shared};
+}
+
 void att_vit_build(att_graph *graph, const void *options, att_features *features)
 {
     const att_vit_options *o = options;
@@ -131,6 +166,8 @@ void att_vit_build(att_graph *graph, const void *options, att_features *features
     if (att_token_modules(att_graph_context(graph), o->modules, o->depth, o->num_heads, &build.modules) != ATT_OK)
         return; /* cannot happen: complete() has checked the option */
     att_value x = build_embedding(&build);
+    if (o->shared_rel_pos)
+        build_shared(&build);
     for (int i = 0; i < build.options->depth; i++)
         x = build_block(&build, i, x);
     if (has_extra_layer(build.options))

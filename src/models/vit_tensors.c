@@ -18,6 +18,12 @@ static const char *const outer_names[] = {"cls_token",
                                           "dist_token",
                                           "reg_token",
                                           "pos_embed",
+                                          "rel_pos_bias.relative_position_bias_table",
+                                          "shared_rel_pos.relative_position_bias_table",
+                                          "shared_rel_pos.mlp.fc1.weight",
+                                          "shared_rel_pos.mlp.fc1.bias",
+                                          "shared_rel_pos.mlp.fc2.weight",
+                                          "shared_rel_pos.mlp.fc2.bias",
                                           "patch_embed.proj.weight",
                                           "patch_embed.proj.bias",
                                           "patch_embed.norm.weight",
@@ -47,16 +53,36 @@ static const char *const outer_names[] = {"cls_token",
                                           "attn_pool.mlp.fc2.bias",
                                           NULL};
 /* Tensors of an attention and of an MLP, below their scopes. */
-static const char *const attention_names[] = {"qkv.weight",    "qkv.bias",    "q_norm.weight",   "q_norm.bias",
-                                              "k_norm.weight", "k_norm.bias", "sub_norm.weight", "lambda_q1",
-                                              "lambda_k1",     "lambda_q2",   "lambda_k2",       "norm.weight",
-                                              "norm.bias",     "proj.weight", "proj.bias",       NULL};
+static const char *const attention_names[] = {"qkv.weight",
+                                              "qkv.bias",
+                                              "q_norm.weight",
+                                              "q_norm.bias",
+                                              "k_norm.weight",
+                                              "k_norm.bias",
+                                              "sub_norm.weight",
+                                              "lambda_q1",
+                                              "lambda_k1",
+                                              "lambda_q2",
+                                              "lambda_k2",
+                                              "norm.weight",
+                                              "norm.bias",
+                                              "proj.weight",
+                                              "proj.bias",
+                                              "q_bias",
+                                              "v_bias",
+                                              "relative_position_bias_table",
+                                              "rel_pos.relative_position_bias_table",
+                                              "rel_pos.mlp.fc1.weight",
+                                              "rel_pos.mlp.fc1.bias",
+                                              "rel_pos.mlp.fc2.weight",
+                                              "rel_pos.mlp.fc2.bias",
+                                              NULL};
 static const char *const mlp_names[] = {"fc1.weight", "fc1.bias",    "fc1_g.weight", "fc1_g.bias", "fc1_x.weight",
                                         "fc1_x.bias", "norm.weight", "norm.bias",    "fc2.weight", "fc2.bias",
                                         NULL};
 /* Tensors of a block beside those; and of blocks with attention and MLP in parallel. */
-static const char *const block_names[] = {"norm1.weight", "norm1.bias", "ls1.gamma", "norm2.weight",
-                                          "norm2.bias",   "ls2.gamma",  NULL};
+static const char *const block_names[] = {
+    "norm1.weight", "norm1.bias", "ls1.gamma", "norm2.weight", "norm2.bias", "ls2.gamma", "gamma_1", "gamma_2", NULL};
 static const char *const scaling_names[] = {"in_norm.weight",
                                             "in_norm.bias",
                                             "in_proj.weight",
@@ -195,8 +221,9 @@ static bool has_half(const att_tensors *file, int block, const char *const *scop
 /* A last block without attention, its norm and its LayerScale, or without those of the MLP, is the extra layer. */
 static void read_extra_layer(const att_tensors *file, att_option_values *found)
 {
-    static const char *const first[] = {"norm1.", "attn.", "ls1.", NULL}, *const second[] = {"norm2.", "mlp.", "ls2.",
-                                                                                             NULL};
+    static const char *const first[] = {"norm1.", "attn.", "ls1.", "gamma_1", NULL}, *const second[] = {
+                                                                                         "norm2.", "mlp.", "ls2.",
+                                                                                         "gamma_2", NULL};
     int last = (int)att_options_number(found, "depth", 0) - 1;
     if (last < 1 || kind_of(file) != SEQUENTIAL)
         return;
@@ -265,14 +292,16 @@ static void read_attention(const att_tensors *file, att_option_values *found)
     if (!attends)
         return;
     bool differs = has_part(file, block, names->attention, "sub_norm.weight");
-    att_options_set(found, "qkv_bias", has_part(file, block, names->qkv, ".bias"));
+    bool has_own = has_part(file, block, names->attention, "q_bias");
+    att_options_set(found, "qkv_bias", has_own || has_part(file, block, names->qkv, ".bias"));
     att_options_set(found, "qk_norm", has_part(file, block, names->attention, "q_norm.weight"));
     att_options_set_text(found, "attn_layer", differs && kind != SCALING ? ATT_VIT_DIFFERENTIAL : "attn");
     att_options_set_text(found, "block_fn",
-                         kind == THINGS    ? ATT_VIT_THINGS
-                         : kind != SCALING ? ATT_VIT_BLOCK
-                         : differs         ? ATT_VIT_DIFF_SCALING
-                                           : ATT_VIT_SCALING);
+                         kind == THINGS ? ATT_VIT_THINGS
+                         : kind != SCALING
+                             ? (has_own || has_part(file, 0, "", "gamma_1") ? ATT_VIT_BEIT : ATT_VIT_BLOCK)
+                         : differs ? ATT_VIT_DIFF_SCALING
+                                   : ATT_VIT_SCALING);
     bool has_bias = kind == SCALING ? has_part(file, block, differs ? "out_proj" : "attn_out_proj", ".bias")
                                     : has_part(file, block, names->attention, "proj.bias");
     att_options_set(found, "proj_bias", has_bias);
@@ -363,7 +392,8 @@ static void read_switches(const att_tensors *file, att_option_values *found)
     att_shape shape;
     const int64_t *dims = att_checkpoint_dims(file, "head.weight", 2, &shape);
     bool has_head = dims || att_checkpoint_has(file, "head.weight") || att_checkpoint_has(file, "head.bias");
-    att_options_set(found, "init_values", has_part(file, 0, parts_of[kind_of(file)].scale, "") ? unknown_start : 0);
+    bool scales = has_part(file, 0, parts_of[kind_of(file)].scale, "") || has_part(file, 0, "", "gamma_1");
+    att_options_set(found, "init_values", scales ? unknown_start : 0);
     if (dims || !has_head)
         att_options_set(found, "num_classes", dims ? (double)dims[0] : 0);
 }
@@ -376,6 +406,7 @@ att_status att_vit_recognise(att_context *context, const att_tensors *file, att_
     read_extra_layer(file, found);
     read_heads(file, found);
     read_attention(file, found);
+    att_vit_read_relative(file, found);
     read_mlp(file, found);
     ATT_TRY(write_modules(context, file, &detected, found));
     read_norms(file, found);
@@ -388,9 +419,9 @@ att_status att_vit_recognise(att_context *context, const att_tensors *file, att_
 /* Refuses options of side files and flags that the tensors contradict. */
 static att_status check_contradictions(att_context *context, const att_option_sources *u)
 {
-    static const char *const keys[] = {"reg_tokens", "distilled",        "pos_embed",      "pre_norm",
-                                       "norm_layer", "embed_norm_layer", "qk_norm",        "proj_bias",
-                                       "mlp_layer",  "scale_attn_norm",  "scale_mlp_norm", "attn_layer"};
+    static const char *const keys[] = {
+        "reg_tokens",       "distilled", "pos_embed", "pre_norm",  "rel_pos_type",    "shared_rel_pos", "norm_layer",
+        "embed_norm_layer", "qk_norm",   "proj_bias", "mlp_layer", "scale_attn_norm", "scale_mlp_norm", "attn_layer"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const att_option *option = att_family_option(keys[i]);
         char given[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], found[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];

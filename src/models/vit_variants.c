@@ -28,10 +28,11 @@ typedef struct vit_style {
     const char *global_pool; /* NULL: token */
     bool no_class_token, no_embed_class, no_qkv_bias, no_proj_bias, no_final_norm, norm_before_pool;
     bool pool_include_prefix, pre_norm, qk_norm, scale_norms, distilled;
-    int reg_tokens;
+    bool no_pos_embed, shared_rel_pos;
+    int reg_tokens, rel_pos_dim;  /* rel_pos_dim 0: 128 */
     double init_values, norm_eps; /* norm_eps 0: 1e-6 */
     /* NULL: timm's default. */
-    const char *norm_layer, *embed_norm_layer, *act_layer, *mlp_layer, *attn_layer, *block_fn;
+    const char *rel_pos_type, *norm_layer, *embed_norm_layer, *act_layer, *mlp_layer, *attn_layer, *block_fn;
 } vit_style;
 
 static const vit_style
@@ -137,6 +138,23 @@ static const vit_style
                     .init_values = 1e-5,
                     .norm_layer = ATT_VIT_RMS_NORM};
 
+#define BEIT .global_pool = "avg", .no_pos_embed = true, .rel_pos_type = ATT_VIT_BIAS, .block_fn = ATT_VIT_BEIT
+#define RELATIVE .no_pos_embed = true, .rel_pos_type = ATT_VIT_MLP, .init_values = 1e-6
+#define RELATIVE_GAP RELATIVE, .global_pool = "avg", .no_class_token = true
+static const vit_style beit = {BEIT, .init_values = 0.1}, beit_scaled = {BEIT, .init_values = 1e-5},
+                       relative = {RELATIVE_GAP, .no_qkv_bias = true},
+                       relative_bias = {RELATIVE_GAP, .norm_before_pool = true},
+                       relative_shared_small = {RELATIVE_GAP, .no_qkv_bias = true, .norm_before_pool = true,
+                                                .rel_pos_dim = 384, .shared_rel_pos = true},
+                       relative_shared_medium = {RELATIVE_GAP, .no_qkv_bias = true, .norm_before_pool = true,
+                                                 .rel_pos_dim = 512, .shared_rel_pos = true},
+                       relative_class_medium = {RELATIVE, .no_qkv_bias = true, .rel_pos_dim = 256},
+                       relative_class = {RELATIVE, .no_qkv_bias = true},
+                       relative_class_gap = {RELATIVE, .no_qkv_bias = true, .global_pool = "avg"},
+                       relative_post = {RELATIVE_GAP, .no_qkv_bias = true, .norm_before_pool = true,
+                                        .block_fn = ATT_VIT_POST_NORM},
+                       relative_post_bias = {RELATIVE_GAP, .norm_before_pool = true, .block_fn = ATT_VIT_POST_NORM};
+
 typedef struct vit_images {
     double mean[3], std[3];
     const char *crop_mode, *interpolation;
@@ -167,6 +185,9 @@ static const char RADIO[] = "RADIO (Ranzinger et al., CVPR 2024)";
 static const char INTERN[] = "InternViT (Chen et al., CVPR 2024)";
 static const char AIMV2[] = "AIMv2 (Fini et al., CVPR 2025)";
 static const char BEIT3[] = "BEiT-3's image network (Wang et al., CVPR 2023)";
+static const char BEIT_1[] = "BEiT (Bao et al., ICLR 2022)";
+static const char BEIT_2[] = "BEiT v2 (Peng et al., 2022)";
+static const char RELPOS[] = "ViT with relative positions (timm)";
 static const char EVA[] = "EVA (Fang et al., CVPR 2023)";
 
 static const struct vit_variant {
@@ -337,6 +358,27 @@ static const struct vit_variant {
     {"beit3_large_patch16_224", BEIT3, 16, 224, 1000, &large, &beit3, &imagenet, 1},
     {"beit3_giant_patch14_224", BEIT3, 14, 224, 1000, &giant, &beit3, &imagenet, 1},
     {"beit3_giant_patch14_336", BEIT3, 14, 336, 1000, &giant, &beit3, &imagenet, 1},
+    {"beit_base_patch16_224", BEIT_1, 16, 224, 1000, &base, &beit, &half, 0.9},
+    {"beit_base_patch16_384", BEIT_1, 16, 384, 1000, &base, &beit, &half, 1},
+    {"beit_large_patch16_224", BEIT_1, 16, 224, 1000, &large, &beit_scaled, &half, 0.9},
+    {"beit_large_patch16_384", BEIT_1, 16, 384, 1000, &large, &beit_scaled, &half, 1},
+    {"beit_large_patch16_512", BEIT_1, 16, 512, 1000, &large, &beit_scaled, &half, 1},
+    {"beitv2_base_patch16_224", BEIT_2, 16, 224, 1000, &base, &beit_scaled, &imagenet, 0.9},
+    {"beitv2_large_patch16_224", BEIT_2, 16, 224, 1000, &large, &beit_scaled, &imagenet, 0.95},
+    {"vit_relpos_small_patch16_224", RELPOS, 16, 224, 1000, &small, &relative, &half, 0.9},
+    {"vit_relpos_medium_patch16_224", RELPOS, 16, 224, 1000, &medium, &relative, &half, 0.9},
+    {"vit_relpos_base_patch16_224", RELPOS, 16, 224, 1000, &base, &relative, &half, 0.9},
+    {"vit_relpos_base_patch16_plus_240", RELPOS, 16, 240, 1000, &plus, &relative_bias, &half, 0.9},
+    {"vit_relpos_small_patch16_rpn_224", RELPOS, 16, 224, 1000, &small, &relative_post, &half, 0.9},
+    {"vit_relpos_medium_patch16_rpn_224", RELPOS, 16, 224, 1000, &medium, &relative_post, &half, 0.9},
+    {"vit_relpos_base_patch16_rpn_224", RELPOS, 16, 224, 1000, &base, &relative_post, &half, 0.9},
+    {"vit_relpos_base_patch32_plus_rpn_256", RELPOS, 32, 256, 1000, &plus, &relative_post_bias, &half, 0.9},
+    {"vit_relpos_medium_patch16_cls_224", RELPOS, 16, 224, 1000, &medium, &relative_class_medium, &half, 0.9},
+    {"vit_relpos_base_patch16_cls_224", RELPOS, 16, 224, 1000, &base, &relative_class, &half, 0.9},
+    {"vit_relpos_base_patch16_clsgap_224", RELPOS, 16, 224, 1000, &base, &relative_class_gap, &half, 0.9},
+    {"vit_srelpos_small_patch16_224", RELPOS, 16, 224, 1000, &small, &relative_shared_small, &half, 0.9},
+    {"vit_srelpos_medium_patch16_224", RELPOS, 16, 224, 1000, &medium, &relative_shared_medium, &half, 0.9},
+    {"test_vit_relpos", RELPOS, 16, 160, 1000, &test3, &relative, &half, 0.95},
     {"eva_large_patch14_196", EVA, 14, 196, 1000, &large, &mean, &clip_images, 1},
     {"eva_large_patch14_336", EVA, 14, 336, 1000, &large, &mean, &clip_squashed, 1},
     {"deit_tiny_patch16_224", DEIT, 16, 224, 1000, &tiny, &plain, &imagenet, 0.9},
@@ -385,7 +427,10 @@ static void set_style(const vit_style *style, att_vit_options *o)
     o->init_values = style->init_values;
     o->norm_eps = style->norm_eps > 0 ? style->norm_eps : 1e-6;
     SET(o->global_pool, style->global_pool, "token");
-    snprintf(o->pos_embed, sizeof o->pos_embed, "learn");
+    o->rel_pos_dim = style->rel_pos_dim;
+    o->shared_rel_pos = style->shared_rel_pos;
+    snprintf(o->pos_embed, sizeof o->pos_embed, "%s", style->no_pos_embed ? "none" : "learn");
+    SET(o->rel_pos_type, style->rel_pos_type, "none");
     SET(o->norm_layer, style->norm_layer, "layernorm");
     SET(o->embed_norm_layer, style->embed_norm_layer, "none");
     SET(o->act_layer, style->act_layer, "gelu");

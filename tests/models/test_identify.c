@@ -334,7 +334,7 @@ static void tensors_of_other_networks_are_named(void **state)
         const char *tensor, *sign;
     } strangers[] = {
         {"register_tokens", "register"},
-        {"blocks.0.attn.q_bias", "BEiT or EVA"},
+        {"blocks.0.attn.k_proj.weight", "separate query, key and value layers"},
         {"blocks.0.mlp.w12.weight", "a gated MLP"},
         {"blocks.1.attns.0.qkv.weight", "parallel"}, /* beside blocks in sequence */
         {"patch_embed.backbone.stem.conv.weight", "hybrid"},

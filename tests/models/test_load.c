@@ -385,7 +385,7 @@ static void another_grid_is_resampled(void **state)
     double in[FROM * WIDTH], expected[TO * WIDTH];
     for (int i = 0; i < FROM * WIDTH; i++)
         in[i] = (float)formula("pos_embed", (uint32_t)i);
-    const att_regrid grid = {.prefix = 1, .from = {4, 4}, .to = {6, 6}, .width = WIDTH};
+    const att_regrid grid = {.extra = 1, .from = {4, 4}, .to = {6, 6}, .width = WIDTH};
     CHECK(p.context, att_regrid_table(p.context, &grid, in, expected));
     att_options_set(&options, "img_size", 48);
     for (int wide = 0; wide < 2; wide++) {

@@ -26,12 +26,12 @@ static void check_tables(const char *file, bool shifts)
     att_regrid grid = {.shifts = shifts};
     int cases = 0, width;
     double worst = 0;
-    for (; fscanf(golden, "%d %d %d %d %d %d", &grid.prefix, &grid.from[0], &grid.from[1], &grid.to[0], &grid.to[1],
+    for (; fscanf(golden, "%d %d %d %d %d %d", &grid.extra, &grid.from[0], &grid.from[1], &grid.to[0], &grid.to[1],
                   &width) == 6;
          cases++) {
         grid.width = width;
-        int64_t count = (grid.prefix + grid.to[0] * grid.to[1]) * grid.width;
-        double *in = formula_table((grid.prefix + grid.from[0] * grid.from[1]) * grid.width);
+        int64_t count = (grid.extra + grid.to[0] * grid.to[1]) * grid.width;
+        double *in = formula_table((grid.extra + grid.from[0] * grid.from[1]) * grid.width);
         double *out = malloc((size_t)count * sizeof *out);
         CHECK(context, att_regrid_table(context, &grid, in, out));
         for (int64_t i = 0; i < count; i++) {
@@ -43,7 +43,10 @@ static void check_tables(const char *file, bool shifts)
                          grid.to[0], grid.to[1], (long long)i, out[i], expected);
             worst = fmax(worst, error);
         }
-        assert_memory_equal(in, out, (size_t)(grid.prefix * grid.width) * sizeof *in);
+        int64_t own_in = (int64_t)grid.from[0] * grid.from[1] * width,
+                own_out = (int64_t)grid.to[0] * grid.to[1] * width;
+        assert_memory_equal(in + (shifts ? own_in : 0), out + (shifts ? own_out : 0),
+                            (size_t)(grid.extra * grid.width) * sizeof *in);
         free(in);
         free(out);
     }
@@ -74,7 +77,7 @@ static void memory_may_run_out(void **state)
     att_context *context;
     assert_int_equal(att_context_create(&settings, &context), ATT_OK);
     size_t before = att_context_allocations(context).bytes_now;
-    const att_regrid grid = {.prefix = 1, .from = {2, 2}, .to = {512, 512}, .width = 1024};
+    const att_regrid grid = {.extra = 1, .from = {2, 2}, .to = {512, 512}, .width = 1024};
     double in[1] = {0}, out[1];
     assert_int_equal(att_regrid_table(context, &grid, in, out), ATT_ERR_MEMORY);
     assert_non_null(strstr(att_context_message(context), "8.0 MiB for position embeddings"));

@@ -292,19 +292,63 @@ static const struct vit_case {
     {"distilled", {{"distilled", NULL, 1}}},
 };
 
-static void train_vits(att_context *context, const numbers *how)
+/* The same with patches of 7 x 4 pixels. */
+static const struct vit_case wide_cases[] = {
+    {"beit",
+     {{"block_fn", "BeitBlock", 0},
+      {"pos_embed", "none", 0},
+      {"rel_pos_type", "bias", 0},
+      {"global_pool", "avg", 0},
+      {"init_values", NULL, 0.1}}},
+    {"beit_shared",
+     {{"block_fn", "BeitBlock", 0},
+      {"rel_pos_type", "bias", 0},
+      {"shared_rel_pos", NULL, 1},
+      {"scale_mlp_norm", NULL, 1}}},
+    {"relpos",
+     {{"pos_embed", "none", 0},
+      {"rel_pos_type", "mlp", 0},
+      {"rel_pos_dim", NULL, 8},
+      {"qk_norm", NULL, 1},
+      {"init_values", NULL, 0.1}}},
+    {"relpos_shared",
+     {{"class_token", NULL, 0},
+      {"global_pool", "avg", 0},
+      {"fc_norm", NULL, 0},
+      {"pos_embed", "none", 0},
+      {"rel_pos_type", "mlp", 0},
+      {"rel_pos_dim", NULL, 8},
+      {"shared_rel_pos", NULL, 1},
+      {"block_fn", "ResPostBlock", 0}}},
+    {"relpos_bias",
+     {{"global_pool", "avg", 0},
+      {"pos_embed", "none", 0},
+      {"rel_pos_type", "bias", 0},
+      {"qkv_bias", NULL, 0},
+      {"init_values", NULL, 0.1}}},
+};
+
+static void train_cases(att_context *context, const struct vit_case *cases, size_t count, int patch_width,
+                        const numbers *how)
 {
-    for (size_t c = 0; c < sizeof vit_cases / sizeof *vit_cases; c++) {
+    for (size_t c = 0; c < count; c++) {
         att_option_values options = small();
         char name[64];
-        for (const setting *s = vit_cases[c].settings; s < vit_cases[c].settings + 10 && s->key; s++)
+        att_options_set_sides(&options, "patch_size", 7, patch_width);
+        for (const setting *s = cases[c].settings; s < cases[c].settings + 10 && s->key; s++)
             if (s->text)
                 att_options_set_text(&options, s->key, s->text);
             else
                 att_options_set(&options, s->key, s->number);
-        snprintf(name, sizeof name, "vit_%s", vit_cases[c].name);
+        snprintf(name, sizeof name, "vit_%s", cases[c].name);
         train(context, "vit_tiny_patch16_224", name, &options, 0, "adamw", how);
     }
+}
+
+static void train_vits(att_context *context, const numbers *how)
+{
+    train_cases(context, vit_cases, sizeof vit_cases / sizeof *vit_cases, 7, how);
+    train_cases(context, wide_cases, sizeof wide_cases / sizeof *wide_cases, 4, how);
 }
 
 static void train_all(att_context *context, const numbers *how)

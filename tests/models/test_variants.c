@@ -204,6 +204,39 @@ static void parameters_start_as_timms(void **state)
     att_model_destroy(&model);
 }
 
+static void beit_starts_as_timms(void **state)
+{
+    att_model *model;
+    CHECK(*state, att_model_create(*state, "beit_base_patch16_224", NULL, ATT_F32, &model));
+    const att_graph *graph = att_model_graph(model);
+    starts_as(graph, "cls_token", ATT_INIT_TRUNC_NORMAL, 0.02);
+    starts_as(graph, "blocks.1.attn.relative_position_bias_table", ATT_INIT_CONSTANT, 0);
+    starts_as(graph, "blocks.1.attn.q_bias", ATT_INIT_CONSTANT, 0);
+    starts_as(graph, "blocks.1.attn.qkv.weight", ATT_INIT_TRUNC_NORMAL, 0.02);
+    starts_as(graph, "blocks.1.attn.proj.weight", ATT_INIT_TRUNC_NORMAL, 0.02 / 2);
+    starts_as(graph, "blocks.7.mlp.fc1.weight", ATT_INIT_TRUNC_NORMAL, 0.02);
+    starts_as(graph, "blocks.7.mlp.fc2.weight", ATT_INIT_TRUNC_NORMAL, 0.02 / 4);
+    starts_as(graph, "blocks.7.gamma_2", ATT_INIT_CONSTANT, 0.1);
+    starts_as(graph, "head.weight", ATT_INIT_TRUNC_NORMAL, 0.02 / 1000);
+    att_model_destroy(&model);
+}
+
+/* Linear layers start as PyTorch's; weights of norms at the end of branches like LayerScale. */
+static void relative_vits_start_as_timms(void **state)
+{
+    att_model *model;
+    CHECK(*state, att_model_create(*state, "vit_relpos_small_patch16_rpn_224", NULL, ATT_F32, &model));
+    const att_graph *graph = att_model_graph(model);
+    starts_as(graph, "blocks.3.attn.rel_pos.mlp.fc1.weight", ATT_INIT_UNIFORM, 1 / sqrt(2));
+    starts_as(graph, "blocks.3.attn.rel_pos.mlp.fc2.bias", ATT_INIT_UNIFORM, 1 / sqrt(128));
+    starts_as(graph, "blocks.3.attn.qkv.weight", ATT_INIT_UNIFORM, 1 / sqrt(384));
+    starts_as(graph, "blocks.3.attn.proj.bias", ATT_INIT_UNIFORM, 1 / sqrt(384));
+    starts_as(graph, "blocks.3.mlp.fc2.weight", ATT_INIT_UNIFORM, 1 / sqrt(1536));
+    starts_as(graph, "blocks.3.norm1.weight", ATT_INIT_CONSTANT, 1e-6);
+    starts_as(graph, "head.bias", ATT_INIT_UNIFORM, 1 / sqrt(384));
+    att_model_destroy(&model);
+}
+
 /* A residual network for CIFAR with 20 layers and a module in its blocks. */
 static att_model *small_residual(att_context *context, const char *name, int width, const char *attn)
 {
@@ -429,6 +462,8 @@ int main(void)
         cmocka_unit_test(a_vit_of_any_size_is_built),
         cmocka_unit_test(groups_follow_from_rows_and_purpose),
         cmocka_unit_test(parameters_start_as_timms),
+        cmocka_unit_test(beit_starts_as_timms),
+        cmocka_unit_test(relative_vits_start_as_timms),
         cmocka_unit_test(modules_start_as_pytorchs),
         cmocka_unit_test(hidden_widths_are_rounded),
         cmocka_unit_test(networks_for_cifar_have_the_mean_and_std_of_their_programs),

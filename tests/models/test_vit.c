@@ -46,6 +46,19 @@ static const struct {
     {{{"block_fn", "DiffParallelScalingBlock", 0}, {"proj_bias", NULL, 0}}, {{0}}},
     {{{"attn_layer", "diff", 0}}, {{0}}},
     {{{"distilled", NULL, 1}, {"embed_class", NULL, 1}}, {{0}}},
+    {{{"block_fn", "BeitBlock", 0},
+      {"rel_pos_type", "bias", 0},
+      {"shared_rel_pos", NULL, 0},
+      {"pos_embed", "none", 0},
+      {"init_values", NULL, 1e-5}},
+     {{0}}},
+    {{{"block_fn", "BeitBlock", 0}, {"rel_pos_type", "bias", 0}, {"shared_rel_pos", NULL, 1}, {"qkv_bias", NULL, 0}},
+     {{0}}},
+    {{{"block_fn", "BeitBlock", 0}, {"rel_pos_type", "none", 0}, {"qkv_bias", NULL, 1}}, {{0}}},
+    {{{"rel_pos_type", "bias", 0}, {"shared_rel_pos", NULL, 0}, {"block_fn", "Block", 0}}, {{0}}},
+    {{{"rel_pos_type", "mlp", 0}, {"rel_pos_dim", NULL, 8}, {"pos_embed", "none", 0}},
+     {{"block_fn", "ResPostBlock", 0}}},
+    {{{"rel_pos_type", "mlp", 0}, {"rel_pos_dim", NULL, 128}, {"shared_rel_pos", NULL, 1}}, {{0}}},
 };
 
 static void tensors_show_options(void **state)
@@ -83,6 +96,11 @@ static void options_must_fit_together(void **state)
         {{{"block_fn", "ParallelThingsBlock", 0}, {"modules", "cb_s", 0}}, "has no places for modules"},
         {{{"block_fn", "ParallelThingsBlock", 0}, {"extra_layer", "mlp", 0}}, "does not fit block_fn"},
         {{{"attn_layer", "diff", 0}, {"embed_dim", NULL, 6}, {"num_heads", NULL, 2}}, "two halves"},
+        {{{"rel_pos_type", "bias", 0}, {"attn_layer", "diff", 0}}, "does not fit block_fn \"Block\" with attn_layer"},
+        {{{"rel_pos_type", "mlp", 0}, {"block_fn", "ParallelThingsBlock", 0}}, "does not fit block_fn"},
+        {{{"rel_pos_type", "mlp", 0}, {"block_fn", "BeitBlock", 0}}, "which has none or bias"},
+        {{{"rel_pos_type", "mlp", 0}, {"shared_rel_pos", NULL, 1}, {"modules", "uniform_head:how=replace@heads:1", 0}},
+         "replace heads of block 1, but shared_rel_pos gives all blocks the same heads"},
         {{{"act_layer", "elu", 0}}, "act_layer"},
         {{{"global_pool", "prr", 0}}, "global_pool"},
     };
@@ -96,7 +114,105 @@ static void options_must_fit_together(void **state)
     }
 }
 
-/* As the group matchers of timm's VisionTransformer and VisionTransformerDistilled. */
+/* Relative positions show the number of heads, tables also a square grid of patches. */
+static void relative_positions_show_heads_and_images(void **state)
+{
+    const place *p = *state;
+    static const char *const modules[] = {"none", "uniform_head:how=replace@heads:0", "cb_s@attn:0"};
+    for (int i = 0; i < 9; i++) {
+        bool is_mlp = i / 3 == 2, is_beit = i / 3 == 0;
+        att_option_values options = small();
+        att_identity found;
+        att_options_set_text(&options, "pos_embed", "none");
+        att_options_set_text(&options, "rel_pos_type", is_mlp ? "mlp" : "bias");
+        att_options_set_text(&options, "block_fn", is_beit ? "BeitBlock" : "Block");
+        att_options_set_text(&options, "modules", modules[i % 3]);
+        write_model(p, "vit_tiny_patch16_224", &options, false);
+        CHECK(p->context, identify(p, "vit_tiny_patch16_224", NULL, &found));
+        assert_int_equal(att_options_number(&found.options, "num_heads", 0), 2);
+        assert_int_equal(att_options_number(&found.options, "img_size", 0), is_mlp ? 224 : 32);
+        assert_string_equal(att_options_text(&found.options, "modules"), modules[i % 3]);
+    }
+}
+
+static const char TABLE[] = "blocks.1.attn.relative_position_bias_table";
+
+static att_option_values small_beit(int height, int width)
+{
+    att_option_values options = small();
+    att_options_set_sides(&options, "img_size", height, width);
+    att_options_set_text(&options, "pos_embed", "none");
+    att_options_set_text(&options, "rel_pos_type", "bias");
+    att_options_set_text(&options, "block_fn", "BeitBlock");
+    return options;
+}
+
+/* Loads the written file into the network `options`; the table has `rows` rows, of which the last three are the file's,
+ * from its row `first` on. */
+static void loads_with_rows(const place *p, const att_option_values *options, int rows, int first)
+{
+    att_model *model = make(p, "vit_tiny_patch16_224", options);
+    att_weights *weights;
+    att_tensors *file;
+    float table[200][2];
+    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+    CHECK(p->context, att_model_load(model, file, weights));
+    CHECK(p->context, att_weights_get(weights, -1, att_weights_find(weights, TABLE), table, (int64_t)rows * 2));
+    for (int i = 0; i < 6; i++)
+        assert_true(table[rows - 3 + i / 2][i % 2] == (float)formula(TABLE, (uint32_t)(first * 2 + i)));
+    att_weights_destroy(&weights);
+    att_tensors_close(&file);
+    att_model_destroy(&model);
+}
+
+/* As timm: the rows for the class token are no shifts. test_regrid.c compares the others. */
+static void tables_fit_other_images(void **state)
+{
+    const place *p = *state;
+    att_option_values options = small_beit(32, 32), wide = small_beit(48, 24);
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    loads_with_rows(p, &options, 52, 49);
+    loads_with_rows(p, &wide, 11 * 5 + 3, 49);
+    write_model(p, "vit_tiny_patch16_224", &wide, true);
+    loads_with_rows(p, &options, 52, 55);
+    loads_with_rows(p, &wide, 58, 55);
+}
+
+/* The 55 shifts of a window of 6 x 3 patches are those of no square. */
+static void sides_of_a_wide_window_must_be_given(void **state)
+{
+    const place *p = *state;
+    att_option_values options = small_beit(48, 24), flags = att_options_none();
+    att_identity found;
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED,
+            "the 55 relative positions are not those of a square grid of patches; give the sides of the images");
+    att_options_set_sides(&flags, "img_size", 48, 24);
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", &flags, &found));
+}
+
+static void arguments_of_beit_are_read(void **state)
+{
+    const place *p = *state;
+    att_option_values options = small_beit(32, 32);
+    att_identity found;
+    att_options_set_text(&options, "global_pool", "avg"), att_options_set(&options, "fc_norm", 0);
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"beit_base_patch16_224\", \"num_classes\": 7, \"model_args\": {\"img_size\": 32, "
+                 "\"patch_size\": 8, \"embed_dim\": 32, \"depth\": 2, \"num_heads\": 2, \"use_abs_pos_emb\": false, "
+                 "\"use_rel_pos_bias\": true, \"use_fc_norm\": false, \"scale_mlp\": false, \"init_values\": null, "
+                 "\"head_init_scale\": 0.1}}");
+    CHECK(p->context, identify(p, NULL, NULL, &found));
+    assert_int_equal(att_options_number(&found.options, "fc_norm", -1), 0);
+    assert_string_equal(att_options_text(&found.options, "global_pool"), "avg");
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"beit_base_patch16_224\", \"model_args\": {\"use_rel_pos_bias\": false}}");
+    refused(p, NULL, ATT_ERR_MISMATCH, "rel_pos_type is given as none, but the tensors show bias");
+}
+
+/* As the group matchers of timm's VisionTransformer, VisionTransformerDistilled, Beit and VisionTransformerRelPos. */
 static void parameters_have_timms_layers(void **state)
 {
     const place *p = *state;
@@ -107,6 +223,8 @@ static void parameters_have_timms_layers(void **state)
                   {"norm_pre.weight", 0},
                   {"patch_embed.norm.weight", 0},
                   {"dist_token", 0},
+                  {"rel_pos_bias.relative_position_bias_table", 0},
+                  {"shared_rel_pos.mlp.fc1.weight", ATT_LAYER_HEAD},
                   {"blocks.1.attns.0.norm.weight", 2},
                   {"norm.weight", ATT_LAYER_LAST_BLOCK},
                   {"attn_pool.latent", ATT_LAYER_HEAD},
@@ -133,7 +251,12 @@ static void a_distilled_network_has_two_classifiers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(tensors_show_options), TEST(options_must_fit_together),
+    const struct CMUnitTest tests[] = {TEST(tensors_show_options),
+                                       TEST(options_must_fit_together),
+                                       TEST(relative_positions_show_heads_and_images),
+                                       TEST(tables_fit_other_images),
+                                       TEST(sides_of_a_wide_window_must_be_given),
+                                       TEST(arguments_of_beit_are_read),
                                        TEST(parameters_have_timms_layers),
                                        TEST(a_distilled_network_has_two_classifiers)};
     return cmocka_run_group_tests(tests, NULL, NULL);

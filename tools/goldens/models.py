@@ -43,7 +43,7 @@ def line(name):
     return " ".join(str(f) for f in fields)
 
 
-names = [n for m in ("vision_transformer", "deit") for n in timm.list_models(module=m)]
+names = [n for m in ("vision_transformer", "vision_transformer_relpos", "deit", "beit") for n in timm.list_models(module=m)]
 names += [n for n in timm.list_models(module="resnet") if not OTHER_RESNETS.match(n)]
 names += [n for n in timm.list_models(module="mlp_mixer") if n.startswith("mixer_")]  # not gmixer, resmlp, gmlp
 names += timm.list_models(module="swin_transformer")

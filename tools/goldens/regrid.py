@@ -1,6 +1,6 @@
 """Position embeddings resampled by timm for another grid of patches, and tables of relative positions for other windows.
 
-regrid.txt has for each case one line with the number of prefix tokens, the height and width of the old grid, the height
+regrid.txt has for each case one line with the number of extra rows, of prefix tokens, the height and width of the old grid, the height
 and width of the new grid, and the width of a token; then the resampled numbers, row by row, one per line. The original
 numbers are uniform("pos_embed"), as in training.py. regrid_shifts.txt has the same for tables of relative positions, with
 the sides of the tables in place of those of the grids.
@@ -22,10 +22,11 @@ with open(sys.argv[1] + "/regrid.txt", "w") as out:
         out.writelines(f"{value:.8g}\n" for value in made.flatten().tolist())
 
 with open(sys.argv[1] + "/regrid_shifts.txt", "w") as out:
-    for old, new, width in (((7, 7), (8, 8), 3), ((7, 7), (4, 4), 2), ((12, 12), (7, 9), 1), ((2, 2), (7, 7), 2),
-                            ((3, 3), (3, 5), 2), ((7, 7), (7, 4), 2), ((1, 1), (2, 2), 2), ((4, 4), (1, 3), 1)):
+    for extra, old, new, width in (
+        (0, (7, 7), (8, 8), 3), (0, (7, 7), (4, 4), 2), (0, (12, 12), (7, 9), 1), (3, (2, 2), (7, 7), 2),
+        (0, (3, 3), (3, 5), 2), (0, (7, 7), (7, 4), 2), (0, (1, 1), (2, 2), 2), (3, (4, 4), (1, 3), 1)):
         sides, made_sides = [[2 * n - 1 for n in window] for window in (old, new)]
-        table = torch.from_numpy(uniform("pos_embed", sides[0] * sides[1] * width)).float().reshape(-1, width)
-        made = resize_rel_pos_bias_table(table, new, (made_sides[0] * made_sides[1], width), old)
-        out.write(" ".join(map(str, (0, *sides, *made_sides, width))) + "\n")
+        table = torch.from_numpy(uniform("pos_embed", (sides[0] * sides[1] + extra) * width)).float().reshape(-1, width)
+        made = resize_rel_pos_bias_table(table, new, (made_sides[0] * made_sides[1] + extra, width), old)
+        out.write(" ".join(map(str, (extra, *sides, *made_sides, width))) + "\n")
         out.writelines(f"{value:.8g}\n" for value in made.flatten().tolist())

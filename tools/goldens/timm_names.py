@@ -31,7 +31,6 @@ supported = {line.split()[0] for line in (goldens / "models.txt").open()}
 
 # The missing feature, for Python modules of timm of which attscope has no network.
 ARCHITECTURES = {
-    "beit": "BEiT: relative positions",
     "byoanet": "a network of configurable blocks with attention",
     "byobnet": "a network of configurable blocks",
     "cait": "CaiT: talking heads, class attention",
@@ -60,7 +59,7 @@ ARCHITECTURES = {
     "swin_transformer_v2_cr": "Swin V2: attention in shifted windows", "tiny_vit": "TinyViT", "tnt": "TNT",
     "tresnet": "TResNet", "twins": "Twins", "vgg": "VGG", "visformer": "Visformer",
     "vision_transformer_hybrid": "a convolutional network before the patches",
-    "vision_transformer_relpos": "relative positions", "vision_transformer_sam": "Segment Anything's ViT: window "
+    "vision_transformer_sam": "Segment Anything's ViT: window "
     "attention, relative positions", "vitamin": "ViTamin", "volo": "VOLO", "vovnet": "VoVNet", "xception": "Xception",
     "xception_aligned": "Xception", "xcit": "XCiT",
 }

@@ -11,12 +11,14 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from functools import partial
-from timm.layers import DiffAttention, LayerNorm, RmsNorm, SwiGLU, SwiGLUPacked
+from timm.layers import DiffAttention, LayerNorm, RelPosMlp, RmsNorm, SwiGLU, SwiGLUPacked
+from timm.models.beit import Beit
 from timm.models.deit import VisionTransformerDistilled
 from timm.models.mlp_mixer import MlpMixer
 from timm.models.swin_transformer import SwinTransformer
 from timm.models.vision_transformer import (DiffParallelScalingBlock, ParallelScalingBlock, ParallelThingsBlock,
                                             ResPostBlock, VisionTransformer)
+from timm.models.vision_transformer_relpos import ResPostRelPosBlock, VisionTransformerRelPos
 from timm.optim import param_groups_weight_decay
 from formula import uniform
 
@@ -46,6 +48,15 @@ class Broadcast(torch.nn.Module):
         return x + self.cb.weight * mean if hasattr(self.cb, "weight") else (x + mean) / 2
 
 
+def prepare_shifts(module):
+    """Computes the shifts in f64, where timm rounds them to f32, and drops no hidden channels, as attscope."""
+    height, width = module.window_size
+    shifts = torch.stack(torch.meshgrid(torch.arange(1.0 - height, height, dtype=torch.float64),
+                                        torch.arange(1.0 - width, width, dtype=torch.float64), indexing="ij"), dim=-1)
+    module.rel_coords_log = shifts.sign() * shifts.abs().log1p()
+    module.mlp.drop1.p = 0
+
+
 def build(options):
     options = dict(options)
     broadcast = options.pop("broadcast", None)
@@ -57,7 +68,11 @@ def build(options):
     elif options.pop("distilled", False):
         model = VisionTransformerDistilled(depth=2, num_heads=2, **sizes, **options).double()
     else:
-        model = VisionTransformer(depth=2, num_heads=2, **sizes, **options).double()
+        kind = options.pop("kind", VisionTransformer)
+        model = kind(depth=2, num_heads=2, **(sizes | options)).double()
+    for module in model.modules():
+        if isinstance(module, RelPosMlp):
+            prepare_shifts(module)
     for block in model.blocks if broadcast else []:
         block.mlp = Broadcast(block.mlp, broadcast == "cb_s")
     for name, parameter in model.named_parameters():
@@ -143,6 +158,7 @@ CASES = {
 # The options of tests/models/test_training.c, as timm's arguments.
 EPS = partial(LayerNorm, eps=1e-3)
 GAP = {"class_token": False, "global_pool": "avg"}
+RELPOS = {"kind": VisionTransformerRelPos, "patch_size": (7, 4), "init_values": 0.1}
 VIT_CASES = {
     "registers": GAP | {"reg_tokens": 3, "no_embed_class": True, "init_values": 0.1},
     "embedded_registers": {"reg_tokens": 2},
@@ -162,6 +178,12 @@ VIT_CASES = {
     "diff": {"attn_layer": "diff", "scale_attn_norm": True},
     "diff_scaling": {"block_fn": DiffParallelScalingBlock},
     "distilled": {"distilled": True},
+    "beit": {"kind": Beit, "patch_size": (7, 4), "use_abs_pos_emb": False, "use_rel_pos_bias": True, "init_values": 0.1},
+    "beit_shared": {"kind": Beit, "patch_size": (7, 4), "use_shared_rel_pos_bias": True, "scale_mlp": True,
+                    "global_pool": "token"},
+    "relpos": RELPOS | {"class_token": True, "global_pool": "token", "qk_norm": True, "rel_pos_dim": 8},
+    "relpos_shared": RELPOS | {"shared_rel_pos": True, "rel_pos_dim": 8, "block_fn": ResPostRelPosBlock},
+    "relpos_bias": RELPOS | {"rel_pos_type": "bias", "class_token": True, "fc_norm": True, "qkv_bias": False},
 }
 SETTINGS = {case: (settings, {}) for case, settings in CASES.items()}
 SETTINGS |= {f"vit_{case}": ((options, "adamw", 0.0), {"steps": 3}) for case, options in VIT_CASES.items()}
