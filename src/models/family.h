@@ -39,8 +39,9 @@ typedef struct att_known {
 /* A family. Functions may be NULL if there is nothing to do. `options` is the family's struct of options->size bytes.
  */
 typedef struct att_family {
-    const char *name;      /* "vit" */
-    const char *signature; /* name of a tensor that every network of the family has: "patch_embed.proj.weight" */
+    const char *name; /* "vit" */
+    /* Names of tensors, the last NULL: every network of the family has one of them: "patch_embed.proj.weight". */
+    const char *signatures[3];
     const att_option_table *options;                 /* include ATT_SHARED_OPTIONS */
     att_hooks hooks;                                 /* places for modules; the option "modules" chooses among them */
     const att_accepted_argument *accepted_arguments; /* the last has a NULL key */
@@ -182,7 +183,7 @@ int att_family_count(void);
 const att_family *att_family_at(int index);
 /* Returns the declaration of an option by key or alias, from the first family that has it; NULL if none has. */
 const att_option *att_family_option(const char *key);
-/* Returns the last family of the list whose signature is a tensor of the file; NULL if there is none. */
+/* Returns the last family of the list that has a signature among the file's tensors; NULL if there is none. */
 const att_family *att_family_detect(const att_tensors *file);
 /* Checks keys and values. Errors: ERR_ARGUMENT if the family lacks a key, or a value is out of range. */
 att_status att_family_check(att_context *context, const att_family *family, const att_option_values *options);

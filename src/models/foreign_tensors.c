@@ -25,6 +25,7 @@ static const struct foreign_name {
     {"neck.*", "Segment Anything's ViT"},
     {"*.attn.rel_pos*", "relative positions"},
     {"layers.*relative_position*", "attention in shifted windows (Swin)"},
+    {"stages.*.attn.tau", "a Swin V2-CR of an older timm, which stored tau in place of logit_scale"},
     {"*relative_position*", "relative positions"},
     {"*rope*", "rotary positions"},
     {"blocks.*.attns.*", "parallel branches"},

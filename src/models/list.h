@@ -1,5 +1,5 @@
 /* models/list.h - the families of networks. Each is one line here and one file that ends in its descriptor. A family
- * whose signature (att_family.signature) is a tensor of other families, too, comes before them. */
+ * whose signature (att_family.signatures) is a tensor of other families, too, comes before them. */
 #ifndef ATT_MODELS_LIST_H
 #define ATT_MODELS_LIST_H
 

@@ -457,7 +457,7 @@ extern const att_family att_family_mixer;
 
 const att_family att_family_mixer = {
     .name = "mixer",
-    .signature = SIGNATURE,
+    .signatures = {SIGNATURE},
     .options = &table,
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .accepted_arguments = accepted_arguments,

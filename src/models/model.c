@@ -100,8 +100,9 @@ const char *att_module_choice_name(int index)
 const att_family *att_family_detect(const att_tensors *file)
 {
     for (int f = FAMILY_COUNT; f-- > 0;)
-        if (att_tensors_find(file, families[f]->signature) >= 0)
-            return families[f];
+        for (const char *const *signature = families[f]->signatures; *signature; signature++)
+            if (att_tensors_find(file, *signature) >= 0)
+                return families[f];
     return NULL;
 }
 

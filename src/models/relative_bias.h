@@ -13,6 +13,9 @@ typedef enum att_relative_kind {
      * RelPosMlp of mode "cr". Scores with prefix tokens have no bias. In training timm also drops an eighth of the
      * hidden channels; attscope does not. */
     ATT_RELATIVE_MLP,
+    /* 16 sigmoid(cpb_mlp.2(relu(cpb_mlp.0(s)))) of each shift s, scaled as by att_log_shifts(): Swin V2. The last layer
+     * has no bias. */
+    ATT_RELATIVE_SIGMOID,
     ATT_RELATIVE_SHARED /* att_relative_form.shared, computed once for all blocks */
 } att_relative_kind;
 
@@ -21,7 +24,9 @@ typedef struct att_relative_form {
     const char *scope; /* of the parameters, below that of the attention; NULL: that of the attention */
     att_init start;    /* of a table */
     bool decay;        /* of a table */
+    const char *mlp;   /* scope of the MLP of ATT_RELATIVE_MLP, below the one above; NULL: "mlp" */
     int hidden;        /* channels of an MLP */
+    int pretrained;    /* of ATT_RELATIVE_SIGMOID: side of the window to which shifts refer; 0: the window itself */
     att_value shared;
 } att_relative_form;
 

@@ -209,7 +209,7 @@ extern const att_family att_family_resnet;
 
 const att_family att_family_resnet = {
     .name = "resnet",
-    .signature = "layer1.0.conv1.weight",
+    .signatures = {"layer1.0.conv1.weight"},
     .options = &att_resnet_table,
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .accepted_arguments = resnet_arguments,

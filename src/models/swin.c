@@ -1,7 +1,7 @@
-/* Swin Transformer (Liu et al., ICCV 2021) and the networks of the search S3 (Chen et al., NeurIPS 2021) as in timm:
- * patch embedding with a norm; stages of pre-norm blocks with attention in shifted windows and relative position
- * biases, the next stage at half the resolution with twice the channels; a last norm, the mean over tokens. Dimensions
- * and preprocessing are those of timm 1.0. */
+/* Swin Transformers as in timm: patch embedding with a norm; stages of blocks with attention in shifted windows and
+ * numbers for the shifts between tokens, the next stage at half the resolution with twice the channels; a norm, the
+ * mean over tokens. att_swin_version has the differences between Swin (Liu et al., ICCV 2021), Swin V2 (Liu et al.,
+ * CVPR 2022) and timm's own Swin V2, V2-CR. */
 #include "models/swin.h"
 
 #include <stdio.h>
@@ -12,40 +12,17 @@
 #include "models/checkpoint.h"
 #include "models/patches.h"
 
-/* --- variants ---------------------------------------------------------------------------------------------------- */
-
-static const char SWIN[] = "Swin Transformer (Liu et al., ICCV 2021)";
-static const char S3[] = "Swin Transformer of the search S3 (Chen et al., NeurIPS 2021)";
-static const char TINY[] = "2,2,6,2", SMALL[] = "2,2,18,2", BASE[] = "2,2,30,2";
-
-static const struct swin_variant {
-    const char *name, *summary, *depths, *stage_heads, *window_size;
-    int embed_dim, img_size;
-    double crop_pct;
-} variants[] = {
-    {"swin_tiny_patch4_window7_224", SWIN, TINY, "3,6,12,24", "7", 96, 224, 0.9},
-    {"swin_small_patch4_window7_224", SWIN, SMALL, "3,6,12,24", "7", 96, 224, 0.9},
-    {"swin_base_patch4_window7_224", SWIN, SMALL, "4,8,16,32", "7", 128, 224, 0.9},
-    {"swin_base_patch4_window12_384", SWIN, SMALL, "4,8,16,32", "12", 128, 384, 1},
-    {"swin_large_patch4_window7_224", SWIN, SMALL, "6,12,24,48", "7", 192, 224, 0.9},
-    {"swin_large_patch4_window12_384", SWIN, SMALL, "6,12,24,48", "12", 192, 384, 1},
-    {"swin_s3_tiny_224", S3, TINY, "3,6,12,24", "7,7,14,7", 96, 224, 0.9},
-    {"swin_s3_small_224", S3, SMALL, "3,6,12,24", "14,14,14,7", 96, 224, 0.9},
-    {"swin_s3_base_224", S3, BASE, "3,6,12,24", "7,7,14,7", 96, 224, 0.9},
-};
-
-static att_model_info swin_info(int index)
-{
-    const struct swin_variant *variant = &variants[index];
-    return (att_model_info){
-        .name = variant->name, .summary = variant->summary, .height = variant->img_size, .width = variant->img_size};
-}
-
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
 static const char *pool_names(int index)
 {
     return index == 0 ? "avg" : NULL;
+}
+
+static const char *version_names(int index)
+{
+    const att_swin_version *version = att_swin_version_at(index);
+    return version ? version->name : NULL;
 }
 
 #define SWIN_AT(member) ATT_OPTION_AT(att_swin_options, member)
@@ -55,17 +32,29 @@ static const att_option rows[] = {
      .help = "pixels of a patch, height and width; one number is both", .low = 1, .high = 65536, SWIN_AT(patch_size)},
     {"embed_dim", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "width of a token", .low = 1, .high = 65536,
      SWIN_AT(embed_dim)},
+    {"swin_version", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "of a Swin: v1, v2 (cosine attention, norms at the end of branches), or v2_cr (timm's swinv2_cr_*)",
+     .choice = version_names, SWIN_AT(swin_version)},
     {"depths", .kind = ATT_OPTION_TEXT, .value = "LIST", .help = "of a Swin: blocks of each stage, as 2,2,6,2",
      SWIN_AT(depths)},
     {"stage_heads", .kind = ATT_OPTION_TEXT, .value = "LIST",
      .help = "of a Swin: attention heads of a block in each stage, as 3,6,12,24", SWIN_AT(stage_heads)},
     {"window_size", .kind = ATT_OPTION_TEXT, .value = "LIST",
-     .help = "of a Swin: tokens of a window: the side, height and width as in 8,16, or the side in each stage as in "
-             "7,7,14,7",
+     .help = "of a Swin: tokens of a window: the side, height and width as in 8,16, the side in each stage as in "
+             "7,7,14,7, or a fraction of the first stage's grid as in 1/8",
      .differs_as = "the windows", SWIN_AT(window_size)},
+    {"pretrained_window_sizes", .kind = ATT_OPTION_TEXT, .value = "LIST",
+     .help = "of a Swin V2: sides of the windows in each stage of the pretraining; 0: those of window_size",
+     .not_compared = true, SWIN_AT(pretrained_window_sizes)},
     {"always_partition", .kind = ATT_OPTION_SWITCH,
      .help = "of a Swin: shift windows and keep their size where a stage's grid is no larger than they are",
      .not_compared = true, SWIN_AT(always_partition)},
+    {"extra_norm_period", .kind = ATT_OPTION_WHOLE, .value = "N",
+     .help = "of a Swin V2-CR: a norm of the stream after every N blocks of a stage; 0: none", .high = ATT_BLOCKS,
+     SWIN_AT(extra_norm_period)},
+    {"extra_norm_stage", .kind = ATT_OPTION_SWITCH,
+     .help = "of a Swin V2-CR: a norm of the stream at the end of every stage, not of the last one only",
+     SWIN_AT(extra_norm_stage)},
     {"mlp_ratio", .kind = ATT_OPTION_REAL, .value = "X", .help = "width of the MLP over that of a token", .low = 1e-3,
      .high = 64, SWIN_AT(mlp_ratio)},
     {"qkv_bias", .kind = ATT_OPTION_SWITCH, .help = "queries, keys and values with a bias", SWIN_AT(qkv_bias)},
@@ -79,33 +68,18 @@ static void swin_defaults(int index, const att_option_values *given, att_option_
                           att_preprocess *preprocess)
 {
     (void)given;
-    const struct swin_variant *variant = &variants[index];
     att_swin_options o;
     att_options_clear(&att_swin_table, &o);
-    o.img_size[0] = o.img_size[1] = variant->img_size;
+    att_swin_describe(index, &o, preprocess);
     o.in_chans = 3;
-    o.num_classes = 1000;
     o.drop_rate = 0;
-    o.drop_path_rate = 0.1; /* timm's default for this family */
     o.patch_size[0] = o.patch_size[1] = 4;
-    o.embed_dim = variant->embed_dim;
     o.mlp_ratio = 4;
     o.qkv_bias = 1;
     o.always_partition = 0;
-    snprintf(o.depths, sizeof o.depths, "%s", variant->depths);
-    snprintf(o.stage_heads, sizeof o.stage_heads, "%s", variant->stage_heads);
-    snprintf(o.window_size, sizeof o.window_size, "%s", variant->window_size);
     snprintf(o.global_pool, sizeof o.global_pool, "avg");
     snprintf(o.modules, sizeof o.modules, "none");
     att_options_write(&att_swin_table, &o, options);
-    *preprocess = (att_preprocess){.height = variant->img_size,
-                                   .width = variant->img_size,
-                                   .in_chans = 3,
-                                   .mean = {0.485, 0.456, 0.406},
-                                   .std = {0.229, 0.224, 0.225},
-                                   .crop_pct = variant->crop_pct,
-                                   .crop_mode = "center",
-                                   .interpolation = "bicubic"};
 }
 
 static const att_accepted_argument accepted_arguments[] = {
@@ -115,13 +89,15 @@ static const att_accepted_argument accepted_arguments[] = {
     {"strict_img_size", ATT_ANY_VALUE},
     {"dynamic_img_size", ATT_ANY_VALUE},
     {"norm_layer", "layernorm"},
+    {"init_values", ATT_ANY_VALUE},
+    {"sequential_attn", ATT_ANY_VALUE}, /* timm ignores it */
     {NULL, NULL},
 };
 
 /* timm's num_heads has one number for each stage. */
-static bool take_argument(const char *key, const att_fact *fact, att_option_values *options)
+static bool take_heads(const att_fact *fact, att_option_values *options)
 {
-    if (strcmp(key, "num_heads") != 0 || fact->kind != ATT_FACT_NUMBERS || fact->count < 1 || fact->count > ATT_STAGES)
+    if (fact->kind != ATT_FACT_NUMBERS || fact->count < 1 || fact->count > ATT_STAGES)
         return false;
     int heads[ATT_STAGES];
     char text[sizeof((att_swin_options *)0)->stage_heads];
@@ -136,9 +112,30 @@ static bool take_argument(const char *key, const att_fact *fact, att_option_valu
     return true;
 }
 
+/* timm's window_ratio 8 is window_size 1/8. */
+static bool take_ratio(const att_fact *fact, att_option_values *options)
+{
+    char text[16];
+    if (fact->kind != ATT_FACT_NUMBERS || fact->count != 1 || !(fact->numbers[0] >= 1 && fact->numbers[0] <= 65536))
+        return false;
+    snprintf(text, sizeof text, "1/%d", (int)fact->numbers[0]);
+    if (!att_options_find(options, "window_size"))
+        att_options_set_text(options, "window_size", text);
+    return true;
+}
+
+static bool take_argument(const char *key, const att_fact *fact, att_option_values *options)
+{
+    if (strcmp(key, "num_heads") == 0)
+        return take_heads(fact, options);
+    return strcmp(key, "window_ratio") == 0 && take_ratio(fact, options);
+}
+
 /* --- lists ------------------------------------------------------------------------------------------------------- */
 
-int att_swin_parse_list(const char *text, int *numbers, int most)
+/* Parses at most `most` numbers joined by commas; returns their count, 0 if the text is no such list of numbers from
+ * `low` to 65536. */
+static int parse_list(const char *text, int low, int *numbers, int most)
 {
     char copy[64];
     int count = 0;
@@ -149,7 +146,7 @@ int att_swin_parse_list(const char *text, int *numbers, int most)
         comma = strchr(at, ',');
         if (comma)
             *comma = '\0';
-        if (count == most || !att_text_to_i64(at, &number) || number < 1 || number > 65536)
+        if (count == most || !att_text_to_i64(at, &number) || number < low || number > 65536)
             return 0;
         numbers[count++] = (int)number;
     }
@@ -166,13 +163,13 @@ void att_swin_format_list(const int *numbers, int count, char *text, size_t size
 static att_status read_stages(att_context *context, const att_swin_options *o, att_swin *net)
 {
     int heads[ATT_STAGES];
-    net->depths.count = att_swin_parse_list(o->depths, net->depths.blocks, ATT_STAGES);
+    net->depths.count = parse_list(o->depths, 1, net->depths.blocks, ATT_STAGES);
     if (net->depths.count == 0 || att_stages_total(&net->depths) > ATT_BLOCKS)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "depths must be the numbers of blocks of 1 to %d stages, as in \"2,2,6,2\", at most %d in all, "
                         "not \"%s\"",
                         ATT_STAGES, ATT_BLOCKS, o->depths);
-    if (att_swin_parse_list(o->stage_heads, heads, ATT_STAGES) != net->depths.count)
+    if (parse_list(o->stage_heads, 1, heads, ATT_STAGES) != net->depths.count)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "stage_heads must be the numbers of heads of the %d stages of depths %s, not \"%s\"",
                         net->depths.count, o->depths, o->stage_heads);
@@ -220,32 +217,88 @@ static void fit_window(const att_swin_options *o, const int window[2], att_swin_
     }
 }
 
-static att_status read_windows(att_context *context, const att_swin_options *o, att_swin *net)
+/* Returns N of "1/N", 0 for other texts. */
+static int parse_fraction(const char *text)
 {
-    int numbers[ATT_STAGES], windows[ATT_STAGES][2] = {{0}}, stages = net->depths.count;
-    int count = att_swin_parse_list(o->window_size, numbers, ATT_STAGES);
+    int64_t number;
+    bool fraction = strncmp(text, "1/", 2) == 0 && att_text_to_i64(text + 2, &number) && number >= 1 && number <= 65536;
+    return fraction ? (int)number : 0;
+}
+
+/* Sets the sides of all windows, in tokens. A fraction refers to the grid of the first stage, in all stages, as timm's
+ * window_ratio. */
+static att_status parse_windows(att_context *context, const att_swin_options *o, const att_swin *net, int (*windows)[2])
+{
+    int numbers[ATT_STAGES], stages = net->depths.count, fraction = parse_fraction(o->window_size);
+    int count = fraction ? 2 : parse_list(o->window_size, 1, numbers, ATT_STAGES);
+    for (int i = 0; i < 2 && fraction; i++)
+        numbers[i] = net->stages[0].grid[i] < fraction ? 1 : net->stages[0].grid[i] / fraction;
     if (count == 0 || (count > 2 && count != stages))
         return att_fail(context, ATT_ERR_ARGUMENT,
-                        "window_size must be one number, height and width as in \"8,16\", or one number for each of %d "
-                        "stages, not \"%s\"",
+                        "window_size must be one number, height and width as in \"8,16\", one number for each of %d "
+                        "stages, or a fraction of the grid as \"1/8\", not \"%s\"",
                         stages, o->window_size);
     spread_windows(numbers, count, stages, windows);
-    for (int s = 0; s < stages; s++) {
-        att_swin_stage *stage = &net->stages[s];
+    return ATT_OK;
+}
+
+static att_status read_pretrained(att_context *context, const att_swin_options *o, att_swin *net)
+{
+    int sides[ATT_STAGES], stages = net->depths.count;
+    int count = parse_list(o->pretrained_window_sizes, 0, sides, ATT_STAGES);
+    if (count != 1 && count != stages)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "pretrained_window_sizes must be one number, or one for each of %d stages, not \"%s\"", stages,
+                        o->pretrained_window_sizes);
+    for (int s = 0; s < stages; s++)
+        net->stages[s].pretrained = sides[count == 1 ? 0 : s];
+    return ATT_OK;
+}
+
+static att_status read_windows(att_context *context, const att_swin_options *o, att_swin *net)
+{
+    int windows[ATT_STAGES][2] = {{0}}, stages = net->depths.count;
+    for (int s = 0; s < stages; s++)
         for (int i = 0; i < 2; i++)
-            stage->grid[i] = s == 0 ? o->img_size[i] / o->patch_size[i] : (stage[-1].grid[i] + 1) / 2;
-        fit_window(o, windows[s], stage);
-    }
+            net->stages[s].grid[i] = s == 0 ? o->img_size[i] / o->patch_size[i] : (net->stages[s - 1].grid[i] + 1) / 2;
+    ATT_TRY(parse_windows(context, o, net, windows));
+    for (int s = 0; s < stages; s++)
+        fit_window(o, windows[s], &net->stages[s]);
+    return read_pretrained(context, o, net);
+}
+
+/* Refuses options that the version of the network does not have. */
+static att_status check_version(att_context *context, const att_swin_options *o, const att_swin *net)
+{
+    static const char refusal[] = "%s is an option of swin_version %s, not of %s";
+    bool pretrained = false;
+    for (int s = 0; s < net->depths.count; s++)
+        pretrained = pretrained || net->stages[s].pretrained > 0;
+    if (pretrained && net->version->relative.kind != ATT_RELATIVE_SIGMOID)
+        return att_fail(context, ATT_ERR_ARGUMENT, refusal, "pretrained_window_sizes", ATT_SWIN_V2, o->swin_version);
+    if ((o->extra_norm_period > 0 || o->extra_norm_stage) && net->version->last_norm)
+        return att_fail(context, ATT_ERR_ARGUMENT, refusal,
+                        o->extra_norm_period > 0 ? "extra_norm_period" : "extra_norm_stage", ATT_SWIN_V2_CR,
+                        o->swin_version);
     return ATT_OK;
 }
 
 att_status att_swin_measure(att_context *context, const att_swin_options *o, att_swin *net)
 {
-    *net = (att_swin){.options = o};
+    *net = (att_swin){.options = o, .version = att_swin_version_named(o->swin_version)};
     ATT_TRY(att_patches_check(context, o->img_size, o->patch_size));
     ATT_TRY(att_mlp_check(context, "mlp_ratio", o->embed_dim, o->mlp_ratio));
     ATT_TRY(read_stages(context, o, net));
-    return read_windows(context, o, net);
+    ATT_TRY(read_windows(context, o, net));
+    return check_version(context, o, net);
+}
+
+bool att_swin_has_extra_norm(const att_swin *net, int s, int b)
+{
+    const att_swin_options *o = net->options;
+    bool last = b + 1 == net->depths.blocks[s], last_stage = s + 1 == net->depths.count;
+    bool periodic = o->extra_norm_period > 0 && (b + 1) % o->extra_norm_period == 0;
+    return !net->version->last_norm && (periodic || (last && (last_stage || o->extra_norm_stage)));
 }
 
 att_status att_swin_read(att_context *context, const att_swin_options *o, att_swin *net)
@@ -257,6 +310,17 @@ att_status att_swin_read(att_context *context, const att_swin_options *o, att_sw
     return att_token_modules_in(context, o->modules, &net->depths, heads, &net->modules);
 }
 
+static void format_pretrained(const att_swin *net, char *text, size_t size)
+{
+    int sides[ATT_STAGES], stages = net->depths.count;
+    bool same = true;
+    for (int s = 0; s < stages; s++) {
+        sides[s] = net->stages[s].pretrained;
+        same = same && sides[s] == sides[0];
+    }
+    att_swin_format_list(sides, same ? 1 : stages, text, size);
+}
+
 /* Writes the lists in one form, so that equal ones are equal texts. */
 static att_status swin_complete(att_context *context, void *options)
 {
@@ -266,9 +330,12 @@ static att_status swin_complete(att_context *context, void *options)
     ATT_TRY(att_swin_read(context, o, &net));
     int stages = net.depths.count;
     att_swin_format_list(net.depths.blocks, stages, o->depths, sizeof o->depths);
-    att_swin_format_list(numbers, att_swin_parse_list(o->stage_heads, numbers, ATT_STAGES), o->stage_heads,
+    att_swin_format_list(numbers, parse_list(o->stage_heads, 1, numbers, ATT_STAGES), o->stage_heads,
                          sizeof o->stage_heads);
-    spread_windows(numbers, att_swin_parse_list(o->window_size, numbers, ATT_STAGES), stages, windows);
+    format_pretrained(&net, o->pretrained_window_sizes, sizeof o->pretrained_window_sizes);
+    if (parse_fraction(o->window_size))
+        return ATT_OK;
+    spread_windows(numbers, parse_list(o->window_size, 1, numbers, ATT_STAGES), stages, windows);
     att_swin_format_windows(windows, stages, o->window_size, sizeof o->window_size);
     return ATT_OK;
 }
@@ -282,21 +349,22 @@ static att_value build_classifier(const att_scope *scope, att_value features, in
 
 static att_classifier_form swin_classifier(const void *options)
 {
-    (void)options;
-    return (att_classifier_form){.scope = "head.fc", .build = build_classifier};
+    const att_swin_version *version = att_swin_version_named(((const att_swin_options *)options)->swin_version);
+    bool uniform = version->start == ATT_START_UNIFORM;
+    return (att_classifier_form){.scope = "head.fc", .build = uniform ? att_nn_classifier : build_classifier};
 }
 
 extern const att_family att_family_swin;
 
 const att_family att_family_swin = {
     .name = "swin",
-    .signature = "layers.0.blocks.0.norm1.weight",
+    .signatures = {"layers.0.blocks.0.norm1.weight", "stages.0.blocks.0.norm1.weight"},
     .options = &att_swin_table,
     .hooks = ATT_TOKEN_HOOK_SET,
     .accepted_arguments = accepted_arguments,
     .classifier = swin_classifier,
-    .variant_count = sizeof variants / sizeof *variants,
-    .variant = swin_info,
+    .variant_count = ATT_SWIN_VARIANTS,
+    .variant = att_swin_info,
     .defaults = swin_defaults,
     .complete = swin_complete,
     .build = att_swin_build,

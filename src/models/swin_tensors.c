@@ -11,43 +11,55 @@
 #include "models/swin.h"
 #include "models/token_tensors.h"
 
-static const char *const outer_names[] = {"patch_embed.proj.weight", "patch_embed.proj.bias", "patch_embed.norm.weight",
-                                          "patch_embed.norm.bias",   "norm.weight",           "norm.bias",
-                                          "head.fc.weight",          "head.fc.bias",          NULL};
+static const char *const outer_names[] = {"patch_embed.proj.weight",
+                                          "patch_embed.proj.bias",
+                                          "patch_embed.norm.weight",
+                                          "patch_embed.norm.bias",
+                                          "head.fc.weight",
+                                          "head.fc.bias",
+                                          NULL};
+static const char *const last_names[] = {"norm.weight", "norm.bias", NULL}; /* of versions with a last norm */
 static const char *const stage_names[] = {"downsample.norm.weight", "downsample.norm.bias",
                                           "downsample.reduction.weight", NULL};
-static const char *const block_names[] = {"norm1.weight",
-                                          "norm1.bias",
-                                          "attn.relative_position_bias_table",
-                                          "attn.qkv.weight",
-                                          "attn.qkv.bias",
-                                          "attn.proj.weight",
-                                          "attn.proj.bias",
-                                          "norm2.weight",
-                                          "norm2.bias",
-                                          "mlp.fc1.weight",
-                                          "mlp.fc1.bias",
-                                          "mlp.fc2.weight",
-                                          "mlp.fc2.bias",
-                                          "attn.relative_position_index",
-                                          "attn_mask",
-                                          NULL};
+static const char *const block_names[] = {"norm1.weight",   "norm1.bias",     "attn.qkv.weight", "attn.proj.weight",
+                                          "attn.proj.bias", "norm2.weight",   "norm2.bias",      "mlp.fc1.weight",
+                                          "mlp.fc1.bias",   "mlp.fc2.weight", "mlp.fc2.bias",    NULL};
+
+/* Names in the blocks of one version. */
+static const struct version_names {
+    const char *version, *names[9];
+} version_names[] = {
+    {ATT_SWIN_V1, {"attn.relative_position_bias_table", "attn.qkv.bias"}},
+    {ATT_SWIN_V2,
+     {"attn.logit_scale", "attn.q_bias", "attn.v_bias", "attn.cpb_mlp.0.weight", "attn.cpb_mlp.0.bias",
+      "attn.cpb_mlp.2.weight"}},
+    {ATT_SWIN_V2_CR,
+     {"attn.logit_scale", "attn.qkv.bias", "attn.meta_mlp.fc1.weight", "attn.meta_mlp.fc1.bias",
+      "attn.meta_mlp.fc2.weight", "attn.meta_mlp.fc2.bias", "norm3.weight", "norm3.bias"}},
+};
+enum { VERSIONS = sizeof version_names / sizeof *version_names };
 
 enum { NAME_SIZE = 80 };
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* Parses "layers.<stage>.<rest>" and, where there is one, "blocks.<block>.<rest>"; *block is -1 without a block. */
-static bool read_place(const char *name, int *stage, int *block, const char **rest)
+/* Parses "<stages>.<stage>.<rest>" and, where there is one, "blocks.<block>.<rest>"; *block is -1 without a block. */
+static bool read_place_in(const char *stages, const char *name, int *stage, int *block, const char **rest)
 {
     const char *inner;
-    *stage = att_checkpoint_block(name, "layers", rest);
+    *stage = att_checkpoint_block(name, stages, rest);
     if (*stage < 0 || *stage >= ATT_STAGES)
         return false;
     *block = att_checkpoint_block(*rest, "blocks", &inner);
     if (*block >= 0)
         *rest = inner;
     return *block < ATT_BLOCKS;
+}
+
+/* The same for the stages of any version. */
+static bool read_place(const char *name, int *stage, int *block, const char **rest)
+{
+    return read_place_in("layers", name, stage, block, rest) || read_place_in("stages", name, stage, block, rest);
 }
 
 /* As timm's group_matcher(): the patch merging before a stage belongs to its first block. */
@@ -71,25 +83,10 @@ bool att_swin_is_added(const att_context *context, const char *name)
     return read_place(name, &stage, &block, &rest) && block >= 0 && att_token_owns(context, rest);
 }
 
-/* The dimensions of tensor `rest` of a block; NULL without such a tensor of this rank. */
-static const int64_t *block_dims(const att_tensors *file, int stage, int block, const char *rest, int rank,
-                                 att_shape *shape)
-{
-    char name[NAME_SIZE];
-    snprintf(name, sizeof name, "layers.%d.blocks.%d.%s", stage, block, rest);
-    return att_checkpoint_dims(file, name, rank, shape);
-}
-
-static bool has_attention(const att_tensors *file, int stage, int block)
-{
-    char name[NAME_SIZE];
-    snprintf(name, sizeof name, "layers.%d.blocks.%d.attn.qkv.weight", stage, block);
-    return att_checkpoint_has(file, name);
-}
-
 typedef struct recognition {
     att_context *context;
     const att_tensors *file;
+    const att_swin_version *version;
     att_stages depths;
     const char *foreign; /* most specific tensor name that no Swin here has; NULL: none */
     int64_t width;       /* of the first stage */
@@ -97,16 +94,84 @@ typedef struct recognition {
     int heads[ATT_STAGES]; /* 0: unknown */
 } recognition;
 
+/* The dimensions of tensor `rest` of a block; NULL without such a tensor of this rank. */
+static const int64_t *block_dims(const recognition *r, int stage, int block, const char *rest, int rank,
+                                 att_shape *shape)
+{
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "%s.%d.blocks.%d.%s", r->version->stages, stage, block, rest);
+    return att_checkpoint_dims(r->file, name, rank, shape);
+}
+
+static bool has_block_tensor(const recognition *r, int stage, int block, const char *rest)
+{
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "%s.%d.blocks.%d.%s", r->version->stages, stage, block, rest);
+    return att_checkpoint_has(r->file, name);
+}
+
+static bool has_attention(const recognition *r, int stage, int block)
+{
+    return has_block_tensor(r, stage, block, "attn.qkv.weight");
+}
+
+/* --- the version -------------------------------------------------------------------------------------------------- */
+
+/* Whether any block has the tensor `rest`. */
+static bool has_in_blocks(const att_tensors *file, const char *rest)
+{
+    int stage, block;
+    const char *found;
+    for (int i = 0; i < att_tensors_count(file); i++)
+        if (read_place(att_tensors_at(file, i).name, &stage, &block, &found) && block >= 0 && strcmp(found, rest) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the norm of a patch merging has as many channels as the linear layer has outputs, not inputs. */
+static bool norm_follows_merge(const att_tensors *file)
+{
+    att_shape norm, layer;
+    const int64_t *channels = att_checkpoint_dims(file, "layers.1.downsample.norm.weight", 1, &norm);
+    const int64_t *dims = att_checkpoint_dims(file, "layers.1.downsample.reduction.weight", 2, &layer);
+    return channels && dims && channels[0] == dims[0];
+}
+
+/* Modules in place of attention may leave no block with the tensors of the version's attention. */
+static const char *version_of(const att_tensors *file)
+{
+    if (att_checkpoint_has(file, "stages.0.blocks.0.norm1.weight"))
+        return ATT_SWIN_V2_CR;
+    if (has_in_blocks(file, "attn.relative_position_bias_table"))
+        return ATT_SWIN_V1;
+    return has_in_blocks(file, "attn.logit_scale") || norm_follows_merge(file) ? ATT_SWIN_V2 : ATT_SWIN_V1;
+}
+
+/* --- all names ---------------------------------------------------------------------------------------------------- */
+
+static bool is_block_name(const recognition *r, const char *rest)
+{
+    const struct version_names *of = version_names;
+    while (strcmp(of->version, r->version->name) != 0)
+        of++;
+    return att_checkpoint_lists(block_names, rest) || att_checkpoint_lists(of->names, rest) ||
+           att_token_owns(r->context, rest);
+}
+
+static bool is_outer_name(const recognition *r, const char *name)
+{
+    return att_checkpoint_lists(outer_names, name) || (r->version->last_norm && att_checkpoint_lists(last_names, name));
+}
+
 static void read_name(recognition *r, const char *name)
 {
     int stage, block;
     const char *rest;
-    if (att_checkpoint_owns(r->file, name) || att_task_of_parameter(r->context, name) ||
-        att_checkpoint_lists(outer_names, name))
+    if (att_checkpoint_ignores(r->context, r->file, name) || att_task_of_parameter(r->context, name) ||
+        is_outer_name(r, name))
         return;
-    bool placed = read_place(name, &stage, &block, &rest);
-    bool known = placed && (block < 0 ? att_checkpoint_lists(stage_names, rest)
-                                      : att_checkpoint_lists(block_names, rest) || att_token_owns(r->context, rest));
+    bool placed = read_place_in(r->version->stages, name, &stage, &block, &rest);
+    bool known = placed && (block < 0 ? att_checkpoint_lists(stage_names, rest) : is_block_name(r, rest));
     if (!known) {
         if (!r->foreign || att_foreign_rank(name) < att_foreign_rank(r->foreign))
             r->foreign = name;
@@ -132,7 +197,8 @@ static att_status read_names(recognition *r)
                         path);
     for (int s = 0; s < r->depths.count; s++)
         if (r->depths.blocks[s] == 0)
-            return att_fail(r->context, ATT_ERR_UNSUPPORTED, "%s: there is no block \"layers.%d.blocks.0\"", path, s);
+            return att_fail(r->context, ATT_ERR_UNSUPPORTED, "%s: there is no block \"%s.%d.blocks.0\"", path,
+                            r->version->stages, s);
     if (att_stages_total(&r->depths) > ATT_BLOCKS)
         return att_fail(r->context, ATT_ERR_UNSUPPORTED, "%s: there are more than %d blocks", path, ATT_BLOCKS);
     return ATT_OK;
@@ -140,20 +206,31 @@ static att_status read_names(recognition *r)
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
+/* Heads of a block's own attention: columns of the table, or factors of the cosines. */
+static int64_t read_kept_heads(const recognition *r, int stage, int block, int *side)
+{
+    att_shape shape;
+    const int64_t *table = block_dims(r, stage, block, "attn.relative_position_bias_table", 2, &shape);
+    *side = table ? att_relative_side(table[0]) : 0;
+    if (!r->version->cosine)
+        return table ? table[1] : 0;
+    const int64_t *factors = block_dims(r, stage, block, "attn.logit_scale", r->version->cosine, &shape);
+    return factors ? factors[0] : 0;
+}
+
 /* Sets heads and side of the square windows of a stage, from the first block with an attention; 0: unknown. Modules in
- * place of heads leave fewer columns to the table, and fewer inner channels in proportion. */
+ * place of heads leave fewer heads, and fewer inner channels in proportion. */
 static void read_attention(const recognition *r, int stage, int *heads, int *side)
 {
     *heads = *side = 0;
     for (int b = 0; b < r->depths.blocks[stage] && *heads == 0; b++) {
-        att_shape table_shape, qkv_shape;
-        const int64_t *table = block_dims(r->file, stage, b, "attn.relative_position_bias_table", 2, &table_shape);
-        const int64_t *qkv = block_dims(r->file, stage, b, "attn.qkv.weight", 2, &qkv_shape);
-        if (!table || !qkv || qkv[0] % (3 * table[1]))
+        att_shape shape;
+        const int64_t *qkv = block_dims(r, stage, b, "attn.qkv.weight", 2, &shape);
+        int64_t kept = read_kept_heads(r, stage, b, side);
+        if (!qkv || kept == 0 || qkv[0] % (3 * kept))
             continue;
-        int64_t head_width = qkv[0] / (3 * table[1]);
+        int64_t head_width = qkv[0] / (3 * kept);
         *heads = qkv[1] % head_width == 0 ? (int)(qkv[1] / head_width) : 0;
-        *side = att_relative_side(table[0]);
     }
 }
 
@@ -180,14 +257,30 @@ static void read_stages(recognition *r, att_option_values *found)
 
 static void read_bias(const recognition *r, att_option_values *found)
 {
+    const char *name = r->version->qv_bias ? "attn.q_bias" : "attn.qkv.bias";
     for (int s = 0; s < r->depths.count; s++)
         for (int b = 0; b < r->depths.blocks[s]; b++) {
-            att_shape shape;
-            if (!has_attention(r->file, s, b))
+            if (!has_attention(r, s, b))
                 continue;
-            att_options_set(found, "qkv_bias", block_dims(r->file, s, b, "attn.qkv.bias", 1, &shape) != NULL);
+            att_options_set(found, "qkv_bias", has_block_tensor(r, s, b, name));
             return;
         }
+}
+
+/* Sets the options of which norms follow the blocks. The last block of the last stage always has one. */
+static void read_extra_norms(const recognition *r, att_option_values *found)
+{
+    int period = 0;
+    bool stage_end = false;
+    for (int s = 0; s < r->depths.count; s++)
+        for (int b = 0; b + 1 < r->depths.blocks[s] && !period; b++)
+            period = has_block_tensor(r, s, b, "norm3.weight") ? b + 1 : 0;
+    for (int s = 0; s + 1 < r->depths.count; s++) {
+        int depth = r->depths.blocks[s];
+        stage_end |= has_block_tensor(r, s, depth - 1, "norm3.weight") && (!period || depth % period);
+    }
+    att_options_set(found, "extra_norm_period", period);
+    att_options_set(found, "extra_norm_stage", stage_end);
 }
 
 static void read_widths(recognition *r, att_option_values *found)
@@ -199,7 +292,7 @@ static void read_widths(recognition *r, att_option_values *found)
     else if (!att_checkpoint_has(r->file, "head.fc.weight") && !att_checkpoint_has(r->file, "head.fc.bias"))
         att_options_set(found, "num_classes", 0);
     r->width = (int64_t)att_options_number(found, "embed_dim", 1);
-    dims = block_dims(r->file, 0, 0, "mlp.fc1.weight", 2, &shape);
+    dims = block_dims(r, 0, 0, "mlp.fc1.weight", 2, &shape);
     r->mlp_ratio = dims ? att_mlp_ratio((int)r->width, dims[0]) : 4;
     if (dims)
         att_options_set(found, "mlp_ratio", r->mlp_ratio);
@@ -247,7 +340,8 @@ static void describe_block(const att_block_layout *layout, const att_module *mod
     *site = (att_module_block){.place = layout->hooks->items[hook].place, .channels = width, .heads = r->heads[stage]};
     if (hook == ATT_TOKEN_MID_MLP)
         site->channels = att_mlp_hidden(width, r->mlp_ratio);
-    snprintf(site->block, sizeof site->block, "layers.%d.blocks.%d.%s", stage, block - first, att_token_branches[hook]);
+    snprintf(site->block, sizeof site->block, "%s.%d.blocks.%d.%s", r->version->stages, stage, block - first,
+             att_token_branches[hook]);
     att_detected_describe(layout->file, module, site);
 }
 
@@ -259,7 +353,7 @@ static att_status read_modules(const recognition *r, att_option_values *found)
         const char *rest, *name = att_tensors_at(r->file, i).name;
         if (!read_place(name, &stage, &block, &rest) || block < 0)
             continue;
-        const att_module *module = att_token_module_at(r->context, rest, has_attention(r->file, stage, block), &hook);
+        const att_module *module = att_token_module_at(r->context, rest, has_attention(r, stage, block), &hook);
         for (int s = 0; s < stage; s++)
             first += r->depths.blocks[s];
         if (module)
@@ -272,11 +366,13 @@ static att_status read_modules(const recognition *r, att_option_values *found)
 
 att_status att_swin_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
-    recognition r = {.context = context, .file = file};
+    recognition r = {.context = context, .file = file, .version = att_swin_version_named(version_of(file))};
     ATT_TRY(read_names(&r));
     ATT_TRY(att_patches_read(context, file, "patch_embed.proj.weight", found));
+    att_options_set_text(found, "swin_version", r.version->name);
     read_stages(&r, found);
     read_bias(&r, found);
+    read_extra_norms(&r, found);
     read_widths(&r, found);
     return read_modules(&r, found);
 }

@@ -295,6 +295,17 @@ static heads_in project_packed(const att_token_form *form, const att_scope *in, 
     return (heads_in){att_project(in, qkv, x, first, 3 * inner), ATT_NONE, ATT_NONE};
 }
 
+/* Divides the queries and keys in qkv by their norms, for attention with scale 1. */
+static att_value divide_by_norms(const att_token_form *form, const att_scope *scope, att_value qkv, int heads)
+{
+    const att_init ten = {.rule = ATT_INIT_CONSTANT, .value = log(10)};
+    const att_cosine_options options = {
+        .heads = heads, .key_heads = heads, .width = form->width / form->heads, .eps = 1e-12};
+    att_shape shape = form->cosine == 1 ? att_shape_of(heads) : att_shape_of(heads, 1, 1);
+    att_scope_enter(scope);
+    return att_cosine_heads(scope->graph, qkv, att_scope_parameter(scope, "logit_scale", shape, ten, false), &options);
+}
+
 /* Norms of queries and keys, then their rotation. */
 static heads_in prepare_heads(const att_token_block *block, const att_scope *scope, heads_in in, int heads)
 {
@@ -307,6 +318,8 @@ static heads_in prepare_heads(const att_token_block *block, const att_scope *sco
         in.q = norm_heads(block, &q_norm, in.q, width);
         in.k = norm_heads(block, &k_norm, in.k, width);
     }
+    if (form->cosine)
+        in.q = divide_by_norms(form, scope, in.q, heads);
     if (!block->rotary)
         return in;
     const bool packed = in.k == ATT_NONE;
@@ -326,6 +339,7 @@ static att_value attend(const att_token_block *block, const att_scope *scope, co
     const att_attention_terms terms = {.relative = relative, .rows = ATT_NONE, .columns = ATT_NONE};
     const att_attention_options attention = {.heads = maps_of(form, heads),
                                              .value_heads = heads,
+                                             .scale = form->cosine ? 1 : 0,
                                              .prefix = form->prefix,
                                              .grid_h = padded_side(form, 0),
                                              .grid_w = padded_side(form, 1),
@@ -438,8 +452,7 @@ static att_value norm_before(const att_token_block *block, const att_scope *norm
 static att_value norm_after(const att_token_block *block, const att_scope *norm, att_value x)
 {
     const att_token_form *form = block->form;
-    double start = form->init_values > 0 ? form->init_values : 1;
-    return form->post_norm ? att_token_norm(norm, x, &form->norm, start) : x;
+    return form->post_norm ? att_token_norm(norm, x, &form->norm, form->post_norm_start) : x;
 }
 
 att_value att_token_attention_branch(const att_token_block *block, const att_scope *norm, const att_scope *attn,

@@ -68,6 +68,7 @@ typedef struct att_token_form {
     int width, heads;
     att_norm_form norm;
     bool post_norm;           /* the norms are at the end of the branches, in place of LayerScale */
+    double post_norm_start;   /* initial weights of the norms at the end of branches */
     bool qkv_bias, proj_bias; /* proj_bias: also of the MLP */
     bool qv_bias;             /* q_bias and v_bias in place of qkv.bias, so that keys have no bias */
     bool qkv_apart;           /* layers q_proj, k_proj and v_proj in place of qkv; with qv_bias k_proj has no bias */
@@ -78,9 +79,11 @@ typedef struct att_token_form {
     bool differential;        /* differential attention, see att_token_heads() */
     att_mlp_kind mlp;
     att_activate *activate;
-    double init_values;            /* of LayerScale, or of the weights of post norms; 0: none */
+    double init_values;            /* of LayerScale; 0: none */
     int prefix, grid[2], patch[2]; /* tokens before those of the grid; the grid; pixels of a patch */
     att_relative_form relative;    /* biases of attention that depend on the shift */
+    int cosine;                    /* cosine attention: axes of its parameter logit_scale, 1: [heads], 3: [heads, 1, 1];
+                                      0: products over sqrt(d). See att_cosine_heads() */
     int window[2], shift[2];       /* attention in shifted windows, see att_attention_options; 0: in the whole grid */
 } att_token_form;
 

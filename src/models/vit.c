@@ -350,7 +350,7 @@ extern const att_family att_family_vit;
 
 const att_family att_family_vit = {
     .name = "vit",
-    .signature = "patch_embed.proj.weight",
+    .signatures = {"patch_embed.proj.weight"},
     .options = &vit_table,
     .hooks = ATT_TOKEN_HOOK_SET,
     .accepted_arguments = vit_arguments,

@@ -66,6 +66,7 @@ static att_token_form form_of(const att_vit_options *o)
                             .heads = o->num_heads,
                             .norm = {.rms = is(o->norm_layer, ATT_VIT_RMS_NORM), .eps = o->norm_eps},
                             .post_norm = is(o->block_fn, ATT_VIT_POST_NORM),
+                            .post_norm_start = o->init_values > 0 ? o->init_values : 1,
                             .qkv_bias = o->qkv_bias,
                             .proj_bias = o->proj_bias,
                             .qv_bias = att_vit_is_beit(o),

@@ -46,7 +46,8 @@ def line(name):
 names = [n for m in ("vision_transformer", "vision_transformer_relpos", "deit", "beit") for n in timm.list_models(module=m)]
 names += [n for n in timm.list_models(module="resnet") if not OTHER_RESNETS.match(n)]
 names += [n for n in timm.list_models(module="mlp_mixer") if n.startswith("mixer_")]  # not gmixer, resmlp, gmlp
-names += timm.list_models(module="swin_transformer")
+swins = ("swin_transformer", "swin_transformer_v2", "swin_transformer_v2_cr")
+names += [n for m in swins for n in timm.list_models(module=m)]
 with open(sys.argv[1] + "/models.txt", "w") as out:
     for name in sorted(names):
         text = line(name)

@@ -55,8 +55,7 @@ ARCHITECTURES = {
     "resnest": "ResNeSt: split attention", "resnetv2": "ResNetV2: pre-activation blocks, as in BiT",
     "rexnet": "ReXNet", "selecsls": "SelecSLS", "senet": "the older code's SE networks", "sequencer": "Sequencer",
     "shvit": "SHViT", "sknet": "selective kernels", "starnet": "StarNet", "swiftformer": "SwiftFormer",
-    "swin_transformer_v2": "Swin V2: attention in shifted windows",
-    "swin_transformer_v2_cr": "Swin V2: attention in shifted windows", "tiny_vit": "TinyViT", "tnt": "TNT",
+    "tiny_vit": "TinyViT", "tnt": "TNT",
     "tresnet": "TResNet", "twins": "Twins", "vgg": "VGG", "visformer": "Visformer",
     "vision_transformer_hybrid": "a convolutional network before the patches",
     "vision_transformer_sam": "Segment Anything's ViT: window "

@@ -1,4 +1,5 @@
-"""The first updates of small ViTs, an MLP-Mixer and a Swin in PyTorch, in f64: twenty, or three for options of ViTs.
+"""The first updates of small ViTs, an MLP-Mixer and Swins in PyTorch, in f64: twenty, or three for options of ViTs
+and for Swins V2.
 
 Weights, images, labels and the logits of teachers follow from formulas (uniform() below), so that any program can compute them. There is one
 file for each case, training_<case>.txt: lines "loss <value>" for each update, then "norm <tensor> <value>", the norm of
@@ -16,6 +17,8 @@ from timm.models.beit import Beit
 from timm.models.deit import VisionTransformerDistilled
 from timm.models.mlp_mixer import MlpMixer
 from timm.models.swin_transformer import SwinTransformer
+from timm.models.swin_transformer_v2 import SwinTransformerV2
+from timm.models.swin_transformer_v2_cr import SwinTransformerV2Cr
 from timm.models.vision_transformer import (DiffParallelScalingBlock, ParallelScalingBlock, ParallelThingsBlock,
                                             ResPostBlock, VisionTransformer)
 from timm.models.vision_transformer_relpos import ResPostRelPosBlock, VisionTransformerRelPos
@@ -23,6 +26,7 @@ from timm.optim import param_groups_weight_decay
 from formula import uniform
 
 STEPS, BATCH, CLASSES, SIDE = 20, 8, 10, 28
+SWINS = {1: SwinTransformer, 2: SwinTransformerV2, "2-CR": SwinTransformerV2Cr}
 
 
 def exact_lambda(self):
@@ -32,6 +36,26 @@ def exact_lambda(self):
 
 
 DiffAttention._compute_lambda = DiffParallelScalingBlock._compute_lambda = exact_lambda
+
+
+def signed(shifts, function):
+    return shifts.sign() * function(shifts.abs())
+
+
+def exact_shifts(attention):
+    """timm computes the shifts of Swins V2 in f32. In training it also drops numbers inside the MLP of V2-CR."""
+    side = torch.tensor(attention.window_size, dtype=torch.float64)
+    if hasattr(attention, "relative_coords_table"):
+        height, width = attention.window_size
+        shifts = torch.stack(torch.meshgrid(torch.arange(1 - height, height), torch.arange(1 - width, width),
+                                            indexing="ij"), dim=-1).double()
+        pretrained = torch.tensor(attention.pretrained_window_size, dtype=torch.float64)
+        scale = 8 / ((pretrained if pretrained[0] > 0 else side) - 1).clamp(min=1)
+        attention.relative_coords_table = signed(shifts * scale, lambda t: torch.log2(t + 1) / 3)[None]
+    else:
+        shifts = signed(attention.relative_coordinates_log.double(), torch.expm1).round()
+        attention.relative_coordinates_log = signed(shifts, torch.log1p)
+        attention.meta_mlp.drop1.p = 0
 
 
 class Broadcast(torch.nn.Module):
@@ -63,8 +87,11 @@ def build(options):
     sizes = {"img_size": SIDE, "patch_size": 7, "in_chans": 1, "num_classes": CLASSES, "embed_dim": 32}
     if options.pop("mixer", False):
         model = MlpMixer(**(sizes | options)).double()
-    elif options.pop("swin", False):
-        model = SwinTransformer(**(sizes | options), drop_path_rate=0).double()
+    elif "swin" in options:
+        model = SWINS[options.pop("swin")](**(sizes | options), drop_path_rate=0).double()
+        for module in model.modules():
+            if hasattr(module, "logit_scale"):
+                exact_shifts(module)
     elif options.pop("distilled", False):
         model = VisionTransformerDistilled(depth=2, num_heads=2, **sizes, **options).double()
     else:
@@ -148,9 +175,9 @@ CASES = {
     "cb_s_layerscale_adamw": ({"broadcast": "cb_s", "init_values": 0.1, "no_embed_class": True}, "adamw", 0.0),
     "mean_sgd": ({"class_token": False, "global_pool": "avg", "qkv_bias": False}, "sgd", 0.0),
     "mixer_adamw": ({"mixer": True, "patch_size": (7, 4), "num_blocks": 2, "mlp_ratio": (0.7, 2.0)}, "adamw", 0.1),
-    "swin_adamw": ({"swin": True, "patch_size": (2, 4), "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4),
+    "swin_adamw": ({"swin": 1, "patch_size": (2, 4), "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4),
                     "mlp_ratio": 1.5}, "adamw", 0.1),
-    "swin_padded_sgd": ({"swin": True, "patch_size": (4, 2), "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4),
+    "swin_padded_sgd": ({"swin": 1, "patch_size": (4, 2), "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4),
                          "mlp_ratio": 1.5, "window_size": (4, 5), "always_partition": True}, "sgd", 0.0),
     "hard_teacher_adamw": ({}, "adamw", 0.1, {"type": "hard", "alpha": 0.5}),
     "soft_teacher_sgd": ({}, "sgd", 0.1, {"type": "soft", "alpha": 0.7, "tau": 3.0}),
@@ -185,7 +212,20 @@ VIT_CASES = {
     "relpos_shared": RELPOS | {"shared_rel_pos": True, "rel_pos_dim": 8, "block_fn": ResPostRelPosBlock},
     "relpos_bias": RELPOS | {"rel_pos_type": "bias", "class_token": True, "fc_norm": True, "qkv_bias": False},
 }
+SWIN_CASES = {
+    "swin_v2_adamw": ({"swin": 2, "patch_size": (2, 4), "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4),
+                       "mlp_ratio": 1.5, "pretrained_window_sizes": (5, 0)}, "adamw", 0.1),
+    "swin_v2_padded_sgd": ({"swin": 2, "patch_size": (4, 2), "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4),
+                            "mlp_ratio": 1.5, "window_size": (4, 5), "always_partition": True}, "sgd", 0.0),
+    "swin_v2_cr_adamw": ({"swin": "2-CR", "patch_size": (2, 4), "embed_dim": 16, "depths": (3, 2),
+                          "num_heads": (2, 4), "mlp_ratio": 1.5, "window_ratio": 2, "extra_norm_period": 2}, "adamw",
+                         0.1),
+    "swin_v2_cr_padded_sgd": ({"swin": "2-CR", "patch_size": (4, 2), "embed_dim": 16, "depths": (2, 2),
+                               "num_heads": (2, 4), "mlp_ratio": 1.5, "window_size": (4, 5),
+                               "always_partition": True, "extra_norm_stage": True}, "sgd", 0.0),
+}
 SETTINGS = {case: (settings, {}) for case, settings in CASES.items()}
+SETTINGS |= {case: (settings, {"steps": 3}) for case, settings in SWIN_CASES.items()}
 SETTINGS |= {f"vit_{case}": ((options, "adamw", 0.0), {"steps": 3}) for case, options in VIT_CASES.items()}
 for case, (settings, more) in SETTINGS.items():
     if len(sys.argv) < 3 or case in sys.argv[2:]:
