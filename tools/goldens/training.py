@@ -1,9 +1,9 @@
 """The first updates of small ViTs, an MLP-Mixer and Swins in PyTorch, in f64: twenty, or three for options of ViTs
 and for Swins V2.
 
-Weights, images, labels and the logits of teachers follow from formulas (uniform() below), so that any program can compute them. There is one
-file for each case, training_<case>.txt: lines "loss <value>" for each update, then "norm <tensor> <value>", the norm of
-the tensor's gradient in the first update. Two gradients are 0 but for rounding. The key third of qkv.bias does not
+Weights, images, labels and the logits of teachers follow from formulas (uniform() below), so that any program can
+compute them. There is one file for each case, training_<case>.txt: lines "loss <value>" for each update, then "norm
+<tensor> <value>", the norm of the tensor's gradient in the first update. Two gradients are 0 but for rounding. The key third of qkv.bias does not
 change the softmax: it is left out of the norm. An MLP-Mixer's mlp_tokens.fc2.bias adds one number to all channels of a
 token, which layer norms remove: its norm is written as 0.
 """
