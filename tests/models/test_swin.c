@@ -110,7 +110,8 @@ static void options_that_cannot_be_built_are_refused(void **state)
     options = square(), att_options_set_text(&options, "stage_heads", "2,5");
     cannot_be(p, &options, ATT_ERR_ARGUMENT, "the 24 channels of stage 2 are not a multiple of its 5 heads");
     options = square(), att_options_set_text(&options, "window_size", "7,7,7");
-    cannot_be(p, &options, ATT_ERR_ARGUMENT, "one number for each of 2 stages, or a fraction of the grid as \"1/8\", not \"7,7,7\"");
+    cannot_be(p, &options, ATT_ERR_ARGUMENT,
+              "one number for each of 2 stages, or a fraction of the grid as \"1/8\", not \"7,7,7\"");
     options = square(), att_options_set_text(&options, "modules", "cb_s@after_mlp:layer3:all");
     cannot_be(p, &options, ATT_ERR_ARGUMENT, "there is no stage 3");
     options = square(), att_options_set(&options, "num_heads", 2);
