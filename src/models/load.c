@@ -182,7 +182,7 @@ static att_status read_regridded(const loading *l, int index, const att_regrid *
         att_free(l->context, made);
     if (status == ATT_OK)
         att_log(l->context, ATT_LOG_INFO, "%s: resampled from %d x %d %s to %d x %d", info.name, grid->from[0],
-                grid->from[1], grid->shifts ? "shifts" : "patches", grid->to[0], grid->to[1]);
+                grid->from[1], grid->way == ATT_REGRID_SHIFTS ? "shifts" : "patches", grid->to[0], grid->to[1]);
     return status;
 }
 

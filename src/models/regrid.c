@@ -12,7 +12,7 @@ typedef struct pass {
     int from, to, lines;
     int64_t block;                   /* numbers per sample, which share a weight */
     int64_t line_in, line_out, step; /* strides between lines and between samples */
-    bool shifts;                     /* see att_regrid */
+    att_regrid_way way;
 } pass;
 
 static void weigh(const double *in, int64_t step, const double *weights, int count, double *out, int64_t block)
@@ -66,11 +66,30 @@ static int weigh_shifts(int from, int to, int x, int *first, double weights[2])
     return right > *first ? 2 : 1;
 }
 
+/* Weights of the two old patches beside new patch x, of which the first is *first. */
+static int weigh_neighbours(bool corners, int from, int to, int x, int *first, double weights[2])
+{
+    double at = corners ? (to > 1 ? (double)x * (from - 1) / (to - 1) : 0) : (x + 0.5) * from / to - 0.5;
+    at = fmin(fmax(at, 0), from - 1);
+    *first = (int)at;
+    weights[1] = at - *first;
+    weights[0] = 1 - weights[1];
+    return *first + 1 < from ? 2 : 1;
+}
+
+static int weigh_old(const pass *p, int x, int *first, double *weights)
+{
+    if (p->way == ATT_REGRID_SHIFTS)
+        return weigh_shifts(p->from, p->to, x, first, weights);
+    if (p->way == ATT_REGRID_BICUBIC)
+        return att_filter_weights(ATT_BICUBIC, p->from, p->to, x, first, weights);
+    return weigh_neighbours(p->way == ATT_REGRID_CORNERS, p->from, p->to, x, first, weights);
+}
+
 static void resize_lines(const pass *p, double *weights, const double *in, double *out)
 {
     for (int x = 0; x < p->to; x++) {
-        int first, count = p->shifts ? weigh_shifts(p->from, p->to, x, &first, weights)
-                                     : att_filter_weights(ATT_BICUBIC, p->from, p->to, x, &first, weights);
+        int first, count = weigh_old(p, x, &first, weights);
         for (int line = 0; line < p->lines; line++)
             weigh(in + line * p->line_in + first * p->step, p->step, weights, count,
                   out + line * p->line_out + x * p->step, p->block);
@@ -82,8 +101,9 @@ att_status att_regrid_table(att_context *context, const att_regrid *grid, const 
     int64_t width = grid->width, extra = grid->extra * width;
     const int *from = grid->from, *to = grid->to;
     /* First numbers of the extra rows and of the others. */
-    int64_t extra_in = grid->shifts ? width * from[0] * from[1] : 0, first = grid->shifts ? 0 : extra;
-    int64_t extra_out = grid->shifts ? width * to[0] * to[1] : 0;
+    bool shifts = grid->way == ATT_REGRID_SHIFTS;
+    int64_t extra_in = shifts ? width * from[0] * from[1] : 0, first = shifts ? 0 : extra;
+    int64_t extra_out = shifts ? width * to[0] * to[1] : 0;
     size_t rooms[2];
     for (int i = 0; i < 2; i++)
         rooms[i] = (size_t)att_filter_max_weights(ATT_BICUBIC, from[i], to[i]);
@@ -92,8 +112,8 @@ att_status att_regrid_table(att_context *context, const att_regrid *grid, const 
     double *half = att_allocate_array(context, between, sizeof *half);
     att_status status = ATT_OK;
     if (weights && half) {
-        const pass across = {from[1], to[1], from[0], width, from[1] * width, to[1] * width, width, grid->shifts};
-        const pass down = {from[0], to[0], 1, to[1] * width, 0, 0, to[1] * width, grid->shifts};
+        const pass across = {from[1], to[1], from[0], width, from[1] * width, to[1] * width, width, grid->way};
+        const pass down = {from[0], to[0], 1, to[1] * width, 0, 0, to[1] * width, grid->way};
         memcpy(out + extra_out, in + extra_in, (size_t)extra * sizeof *out);
         resize_lines(&across, weights, in + first, half);
         resize_lines(&down, weights, half, out + first);

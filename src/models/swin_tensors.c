@@ -312,7 +312,7 @@ bool att_swin_regrids(const void *options, const att_option_values *file_options
     int side = att_relative_side(file.dims[0]);
     if (side == 0 || att_swin_measure(NULL, options, &net) != ATT_OK || stage >= net.depths.count)
         return false;
-    *grid = (att_regrid){.width = own.dims[1], .shifts = true};
+    *grid = (att_regrid){.width = own.dims[1], .way = ATT_REGRID_SHIFTS};
     for (int i = 0; i < 2; i++) {
         grid->from[i] = 2 * side - 1;
         grid->to[i] = 2 * net.stages[stage].window[i] - 1;

@@ -26,6 +26,7 @@
 CHOICES(pool_names, "token", "avg", "max", "avgmax", "map")
 CHOICES(extra_layer_names, "none", "attn", "mlp")
 CHOICES(position_names, "learn", "none")
+CHOICES(resize_names, "bicubic", ATT_VIT_BILINEAR, ATT_VIT_CORNERS)
 CHOICES(relative_names, "none", ATT_VIT_BIAS, ATT_VIT_MLP)
 CHOICES(norm_names, "layernorm", ATT_VIT_RMS_NORM)
 CHOICES(embed_norm_names, "none", "layernorm", ATT_VIT_RMS_NORM)
@@ -62,6 +63,10 @@ static const att_option vit_options[] = {
      VIT(distilled)},
     {"pos_embed", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "position embedding: learn or none",
      .choice = position_names, VIT(pos_embed)},
+    {"pos_embed_resize", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "how the position embedding of a file is resampled for other images: bicubic (antialiased), bilinear, or "
+             "bilinear_corners (with the corners in the same places)",
+     .choice = resize_names, .not_compared = true, VIT(pos_embed_resize)},
     {"rel_pos_type", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "relative positions in attention: none, bias (a number for each shift) or mlp (an MLP of the shift)",
      .choice = relative_names, VIT(rel_pos_type)},

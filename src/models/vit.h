@@ -16,7 +16,7 @@ typedef struct att_vit_options {
                                 before it */
     int pool_include_prefix;
     char global_pool[8], extra_layer[8], pos_embed[8], rel_pos_type[8], attn_layer[8];
-    char norm_layer[16], embed_norm_layer[16], act_layer[16], mlp_layer[16], block_fn[32];
+    char pos_embed_resize[24], norm_layer[16], embed_norm_layer[16], act_layer[16], mlp_layer[16], block_fn[32];
     int file_grid[2]; /* grid of patches of the file's position embedding; unset if unknown */
 } att_vit_options;
 
@@ -26,7 +26,10 @@ att_model_info att_vit_info(int index);
 /* Sets the options that differ between the named networks, and the preprocessing. */
 void att_vit_describe(int index, att_vit_options *options, att_preprocess *preprocess);
 
-/* Names of rel_pos_type, norm_layer, mlp_layer, attn_layer and block_fn that more than one file knows. */
+/* Names of pos_embed_resize, rel_pos_type, norm_layer, mlp_layer, attn_layer and block_fn that more than one file
+ * knows. */
+#define ATT_VIT_BILINEAR "bilinear"
+#define ATT_VIT_CORNERS "bilinear_corners"
 #define ATT_VIT_BIAS "bias"
 #define ATT_VIT_MLP "mlp"
 #define ATT_VIT_RMS_NORM "rmsnorm"

@@ -161,7 +161,7 @@ void att_vit_disambiguate(const att_tensors *file, const att_known *known, att_o
 static bool regrids_table(const att_vit_options *o, const att_option_values *file_options, att_shape file,
                           att_shape own, att_regrid *grid)
 {
-    att_regrid made = {.width = own.dims[1], .shifts = true};
+    att_regrid made = {.width = own.dims[1], .way = ATT_REGRID_SHIFTS};
     int from[2], to[2];
     if (file.rank != 2 || file.dims[0] > 1 << 24 || file.dims[1] != own.dims[1])
         return false;
@@ -178,6 +178,13 @@ static bool regrids_table(const att_vit_options *o, const att_option_values *fil
     return from[0] != to[0] || from[1] != to[1];
 }
 
+static att_regrid_way way_of(const att_vit_options *o)
+{
+    if (strcmp(o->pos_embed_resize, ATT_VIT_BILINEAR) == 0)
+        return ATT_REGRID_BILINEAR;
+    return strcmp(o->pos_embed_resize, ATT_VIT_CORNERS) == 0 ? ATT_REGRID_CORNERS : ATT_REGRID_BICUBIC;
+}
+
 bool att_vit_regrids(const void *options, const att_option_values *file_options, const char *name, att_shape file,
                      att_shape own, att_regrid *grid)
 {
@@ -187,7 +194,7 @@ bool att_vit_regrids(const void *options, const att_option_values *file_options,
     if (strcmp(name, "pos_embed") != 0 || file.rank != 3 || file.dims[0] != 1 || file.dims[1] > 1 << 24 ||
         file.dims[2] != own.dims[2])
         return false;
-    att_regrid made = {.width = own.dims[2]};
+    att_regrid made = {.width = own.dims[2], .way = way_of(o)};
     for (int i = 0; i < 2; i++)
         made.to[i] = o->img_size[i] / o->patch_size[i];
     made.extra = (int)(own.dims[1] - (int64_t)made.to[0] * made.to[1]);

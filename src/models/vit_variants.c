@@ -32,14 +32,15 @@ typedef struct vit_style {
     int reg_tokens, rel_pos_dim;  /* rel_pos_dim 0: 128 */
     double init_values, norm_eps; /* norm_eps 0: 1e-6 */
     /* NULL: timm's default. */
-    const char *rel_pos_type, *norm_layer, *embed_norm_layer, *act_layer, *mlp_layer, *attn_layer, *block_fn;
+    const char *pos_embed_resize, *rel_pos_type, *norm_layer, *embed_norm_layer, *act_layer, *mlp_layer, *attn_layer,
+        *block_fn;
 } vit_style;
 
 static const vit_style
     plain = {.global_pool = "token"},
     scaled = {.init_values = 1e-5}, deit3 = {.no_embed_class = true, .init_values = 1e-6},
-    flexi = {.no_embed_class = true}, unbiased = {.no_qkv_bias = true}, distilled = {.distilled = true},
-    gap = {.global_pool = "avg", .no_class_token = true, .norm_before_pool = true},
+    flexi = {.no_embed_class = true, .pos_embed_resize = ATT_VIT_BILINEAR}, unbiased = {.no_qkv_bias = true},
+    distilled = {.distilled = true}, gap = {.global_pool = "avg", .no_class_token = true, .norm_before_pool = true},
     gap_scaled = {.global_pool = "avg",
                   .no_class_token = true,
                   .norm_before_pool = true,
@@ -122,9 +123,22 @@ static const vit_style
                          .reg_tokens = 1,
                          .init_values = 1e-5,
                          .block_fn = ATT_VIT_DIFF_SCALING},
-    radio7 = {.no_embed_class = true, .no_final_norm = true, .reg_tokens = 7},
-    radio7_scaled = {.no_embed_class = true, .no_final_norm = true, .reg_tokens = 7, .init_values = 1e-5},
-    radio9 = {.no_embed_class = true, .no_final_norm = true, .reg_tokens = 9},
+    radio7 = {.no_embed_class = true, .no_final_norm = true, .reg_tokens = 7, .pos_embed_resize = ATT_VIT_BILINEAR},
+    radio7_corners = {.no_embed_class = true,
+                      .no_final_norm = true,
+                      .reg_tokens = 7,
+                      .pos_embed_resize = ATT_VIT_CORNERS},
+    radio7_scaled = {.no_embed_class = true,
+                     .no_final_norm = true,
+                     .reg_tokens = 7,
+                     .init_values = 1e-5,
+                     .pos_embed_resize = ATT_VIT_BILINEAR},
+    radio7_scaled_corners = {.no_embed_class = true,
+                             .no_final_norm = true,
+                             .reg_tokens = 7,
+                             .init_values = 1e-5,
+                             .pos_embed_resize = ATT_VIT_CORNERS},
+    radio9 = {.no_embed_class = true, .no_final_norm = true, .reg_tokens = 9, .pos_embed_resize = ATT_VIT_BILINEAR},
     intern = {.no_final_norm = true, .init_values = 0.1},
     tiny_reg = {.global_pool = "avg", .no_class_token = true, .reg_tokens = 1, .init_values = 1e-5},
     tiny_reg_map = {.global_pool = "map",
@@ -335,10 +349,10 @@ static const struct vit_variant {
     {"vit_large_patch14_reg1_tipsv2", TIPS, 14, 448, 0, &large, &reg1, &raw_bicubic, 1},
     {"vit_so400m_patch14_reg1_tipsv2", TIPS, 14, 448, 0, &so400m, &reg1, &raw_bicubic, 1},
     {"vit_giant_patch14_reg1_tipsv2", TIPS, 14, 448, 0, &giant_gated, &gated_reg1, &raw_bicubic, 1},
-    {"vit_base_patch16_radio_v3", RADIO, 16, 512, 0, &base, &radio7_scaled, &clip_images, 1},
+    {"vit_base_patch16_radio_v3", RADIO, 16, 512, 0, &base, &radio7_scaled_corners, &clip_images, 1},
     {"vit_large_patch16_radio_v3", RADIO, 16, 512, 0, &large, &radio7_scaled, &clip_images, 1},
     {"vit_so400m_patch16_radio_v4", RADIO, 16, 512, 0, &so400m, &radio9, &clip_images, 1},
-    {"vit_huge_patch16_radio_v3", RADIO, 16, 512, 0, &huge, &radio7, &clip_images, 1},
+    {"vit_huge_patch16_radio_v3", RADIO, 16, 512, 0, &huge, &radio7_corners, &clip_images, 1},
     {"vit_huge_patch16_radio_v4", RADIO, 16, 512, 0, &huge, &radio9, &clip_images, 1},
     {"vit_giant_patch16_radio_v3", RADIO, 16, 512, 0, &giant24, &radio7, &clip_images, 1},
     {"vit_intern300m_patch14_448", INTERN, 14, 448, 0, &large, &intern, &imagenet, 1},
@@ -430,6 +444,7 @@ static void set_style(const vit_style *style, att_vit_options *o)
     o->rel_pos_dim = style->rel_pos_dim;
     o->shared_rel_pos = style->shared_rel_pos;
     snprintf(o->pos_embed, sizeof o->pos_embed, "%s", style->no_pos_embed ? "none" : "learn");
+    SET(o->pos_embed_resize, style->pos_embed_resize, "bicubic");
     SET(o->rel_pos_type, style->rel_pos_type, "none");
     SET(o->norm_layer, style->norm_layer, "layernorm");
     SET(o->embed_norm_layer, style->embed_norm_layer, "none");

@@ -17,13 +17,14 @@ static double *formula_table(int64_t count)
     return table;
 }
 
-static void check_tables(const char *file, bool shifts)
+static void check_tables(const char *file, att_regrid_way way)
 {
     att_context *context;
     assert_int_equal(att_context_create(NULL, &context), ATT_OK);
     size_t before = att_context_allocations(context).bytes_now;
     FILE *golden = golden_open(file);
-    att_regrid grid = {.shifts = shifts};
+    att_regrid grid = {.way = way};
+    bool shifts = way == ATT_REGRID_SHIFTS;
     int cases = 0, width;
     double worst = 0;
     for (; fscanf(golden, "%d %d %d %d %d %d", &grid.extra, &grid.from[0], &grid.from[1], &grid.to[0], &grid.to[1],
@@ -60,13 +61,15 @@ static void check_tables(const char *file, bool shifts)
 static void tables_are_timm_s(void **state)
 {
     (void)state;
-    check_tables("regrid.txt", false);
+    check_tables("regrid.txt", ATT_REGRID_BICUBIC);
+    check_tables("regrid_bilinear.txt", ATT_REGRID_BILINEAR);
+    check_tables("regrid_corners.txt", ATT_REGRID_CORNERS);
 }
 
 static void shifts_are_timm_s(void **state)
 {
     (void)state;
-    check_tables("regrid_shifts.txt", true);
+    check_tables("regrid_shifts.txt", ATT_REGRID_SHIFTS);
 }
 
 static void memory_may_run_out(void **state)
