@@ -216,7 +216,8 @@ ATT_API ATT_MUST_CHECK att_status att_instrument_register(att_context *context, 
 ATT_API int att_requests_choice(const att_requests *requests);
 ATT_API att_graph *att_requests_graph(const att_requests *requests);
 /* Returns the index (att_graph_node_at()) of the next node with the operation `op` after node `after` whose scope
- * matches the user's pattern; -1: none. Begin with -1. */
+ * matches the user's pattern; -1: none. Begin with -1. "attention" also finds attention without content, whose nodes
+ * have other operations (att_attention()). */
 ATT_API int att_requests_node(const att_requests *requests, const char *op, int after);
 /* Requests the rows of the output or probe `name`, a tensor per sample in F32. `constant` is passed to observe(). */
 ATT_API void att_requests_row(att_requests *requests, const char *name, double constant);

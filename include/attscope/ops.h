@@ -118,11 +118,26 @@ ATT_API att_value att_repeat_tokens(att_graph *graph, att_value x, int count, do
  *   keys, rows[i, m h + y'] + columns[i, m w + x']; 0 for keys that are prefix tokens. No windows. A term that depends
  *   on the query and, on each axis, on the shift. (Bello et al., ICCV 2019)
  *
+ * - row_shifts [2h - 1, H] and column_shifts [2w - 1, H], both or none, shared: row_shifts[y - y' + h - 1, m] +
+ *   column_shifts[x - x' + w - 1, m]; 0 for prefix tokens. A term for each axis, such as those of
+ *   att_isotropic_shifts().
+ *
+ * Scores without content: if q and k are ATT_NONE and v is given, the scores are the shared terms alone (relative,
+ * row_shifts and column_shifts, of which some must be given). The map is then the same for all images: it is a derived
+ * value, computed once, and a sample only costs the products of maps and values. If row_shifts and column_shifts are
+ * the only terms and there are no prefix tokens, a map is the product of one map of rows [h, h] and one of columns [w,
+ * w], each with its own softmax; the products take N (h + w) instead of N N multiplications per channel. Key heads and
+ * scale have no meaning. Windows and causality are refused. (Cordonnier et al., ICLR 2020)
+ *
  * (Vaswani et al. 2017; computed in tiles with a running maximum and sum, Milakov and Gimelshein 2018; grouped queries:
  * Ainslie et al. 2023) */
 typedef struct att_attention_terms {
     att_value relative, rows, columns; /* ATT_NONE: absent */
+    att_value row_shifts, column_shifts;
 } att_attention_terms;
+
+/* Terms that are all absent. */
+ATT_API att_attention_terms att_attention_no_terms(void);
 
 typedef struct att_attention_options {
     int heads;                  /* H */
@@ -142,8 +157,9 @@ ATT_API att_value att_attention(att_graph *graph, att_value q, att_value k, att_
  * heads of the queries, `width` channels each, are its first columns; more columns, such as keys and values in the same
  * rows, are ignored. row_table R [2h - 1, a] and column_table C [2w - 1, b] are shared by the heads. Either a = b =
  * width, or the first a channels of a head belong to R and the other b to C. The terms of prefix tokens as queries are
- * 0. Sets terms->rows [N, H h] and terms->columns [N, H w], ATT_NONE after a failure. (Shaw et al., NAACL 2018; for
- * each axis: Bello et al., ICCV 2019; with half of the channels for each axis: Cordonnier et al., ICLR 2020) */
+ * 0. Sets terms->rows [N, H h] and terms->columns [N, H w], ATT_NONE after a failure, and no other member. (Shaw et
+ * al., NAACL 2018; for each axis: Bello et al., ICCV 2019; with half of the channels for each axis: Cordonnier et al.,
+ * ICLR 2020) */
 typedef struct att_axis_terms_options {
     int heads, width, prefix, grid_h, grid_w;
     double scale; /* 0: 1 */
@@ -151,10 +167,29 @@ typedef struct att_axis_terms_options {
 ATT_API void att_axis_terms(att_graph *graph, att_value q, att_value row_table, att_value column_table,
                             const att_axis_terms_options *options, att_attention_terms *terms);
 
+/* Terms of a quadratic encoding: each of H heads prefers the keys around a center, the shift from query to key with the
+ * highest score. For a grid of height x width and the shift d = (y' - y, x' - x) from the query at (y, x) to the key at
+ * (y', x'), with learned centers c [H, 2], shared, rows first:
+ * - att_isotropic_shifts(): -1/2 |s_m (d - c_m)|^2, sharpness s [H], shared. Sets terms->row_shifts and
+ *   terms->column_shifts, the two squares of the sum, ATT_NONE after a failure, and no other member.
+ * - att_quadratic_shifts(): -1/2 (d - c_m)' S_m S_m' (d - c_m), factors S [H, 2, 2], shared. Returns a table for
+ *   att_attention_terms.relative, without numbers of prefix tokens.
+ * An encoding by learned vectors for the shifts on each axis needs no function of its own: row_shifts and column_shifts
+ * are att_linear() of the vectors [2h - 1, D] and [2w - 1, D] with weights [H, D]. (Cordonnier et al., ICLR 2020) */
+ATT_API void att_isotropic_shifts(att_graph *graph, int height, int width, att_value centers, att_value sharpness,
+                                  att_attention_terms *terms);
+ATT_API att_value att_quadratic_shifts(att_graph *graph, int height, int width, att_value centers, att_value factors);
+
+/* y [H, N, N]: a score for each pair of tokens, y[m, i, j] = the number in `table` [S, H] or [S + 3, H] of query i, key
+ * j and head m, as att_attention_terms.relative has it, with the same tokens and grid; 0 for prefix tokens if the table
+ * has none of their numbers. N = prefix + height width. */
+ATT_API att_value att_shift_scores(att_graph *graph, att_value table, int prefix, int height, int width);
+
 /* Add probes to the attention nodes whose scope matches `pattern` ('*' and '?' allowed: "blocks.*.attn"):
  * "<scope>.stats" [H, N, ATT_ATTENTION_STATS], "<scope>.map" [H, N, M] or "<scope>.summary" [H, ATT_ATTENTION_SUMMARY],
  * in the graph's type. With windows a map is [H, N, window_h window_w]: the keys of the query's window, row by row. A
- * probe that exists already is not added again. Errors: ERR_NOT_FOUND if no node matches.
+ * probe that exists already is not added again. Scores without content have the same probes, computed once for all
+ * samples. Errors: ERR_NOT_FOUND if no node matches.
  * Statistics of a query i with the row a = a_i of the map, in this order: entropy -sum a ln a (nats); sum a^2; sum a^3;
  * expected distance sum_{j != i} a_j |p_i - p_j| over the tokens of the grid, in the unit of step_h and step_w (0 if
  * the query is a prefix token); sum of a over the prefix tokens; a_ii (0 if N differs from M); the largest a_j; the

@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "measure/list.h"
 #include "measure/states.h"
+#include "ops/attention.h"
 
 /* The figures of one statistic of one node. */
 typedef struct series {
@@ -73,11 +74,16 @@ int att_requests_choice(const att_requests *requests)
     return requests->choice;
 }
 
+static bool is_node_of(const att_node *node, const char *op)
+{
+    return strcmp(op, "attention") == 0 ? att_is_attention(node) : strcmp(node->op->name, op) == 0;
+}
+
 int att_requests_node(const att_requests *requests, const char *op, int after)
 {
     for (int i = after + 1; i < requests->graph->nodes.count; i++) {
         const att_node *node = &requests->graph->nodes.items[i];
-        if (strcmp(node->op->name, op) == 0 && att_text_matches(requests->nodes, node->scope))
+        if (is_node_of(node, op) && att_text_matches(requests->nodes, node->scope))
             return i;
     }
     return -1;

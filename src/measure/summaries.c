@@ -32,6 +32,14 @@ static bool is_usable(const att_node *node, bool side)
 
 /* --- networks without attention between tokens -------------------------------------------------------------------- */
 
+static bool has_attention(const att_graph *graph)
+{
+    for (int i = 0; i < graph->nodes.count; i++)
+        if (att_is_attention(&graph->nodes.items[i]))
+            return true;
+    return false;
+}
+
 static const att_node *first_node(const att_graph *graph, const char *op)
 {
     for (int i = 0; i < graph->nodes.count; i++)
@@ -115,9 +123,8 @@ att_status att_summaries_request(att_requests *requests, const att_summary_colum
                            columns[c].statistic);
     if (found)
         return ATT_OK;
-    return first_node(graph, "attention")
-               ? att_requests_found_nothing(requests, side ? "attention over a grid" : "attention")
-               : fail_without_attention(requests);
+    return has_attention(graph) ? att_requests_found_nothing(requests, side ? "attention over a grid" : "attention")
+                                : fail_without_attention(requests);
 }
 
 void att_summaries_observe(const att_observed *observed, const att_summary_column *columns, int count, double *values)

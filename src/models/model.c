@@ -405,7 +405,7 @@ int64_t att_model_tokens(const att_model *model)
     int64_t most = 0;
     for (int i = 0; i < model->graph->nodes.count; i++) {
         const att_node *node = &model->graph->nodes.items[i];
-        if (strcmp(node->op->name, "attention") != 0)
+        if (!att_is_attention(node))
             continue;
         int64_t tokens =
             att_value_shape(model->graph, node->out[0]).dims[0] / att_attention_windows(ATT_ATTRS(node, attention));

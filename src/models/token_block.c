@@ -336,7 +336,8 @@ static att_value attend(const att_token_block *block, const att_scope *scope, co
                         att_value relative, int heads)
 {
     const att_token_form *form = block->form;
-    const att_attention_terms terms = {.relative = relative, .rows = ATT_NONE, .columns = ATT_NONE};
+    att_attention_terms terms = att_attention_no_terms();
+    terms.relative = relative;
     const att_attention_options attention = {.heads = maps_of(form, heads),
                                              .value_heads = heads,
                                              .scale = form->cosine ? 1 : 0,

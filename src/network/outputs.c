@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "models/family.h"
 #include "network/network.h"
+#include "ops/attention.h"
 
 /* Requests for attention nodes, by the ending of the name. */
 static const struct {
@@ -83,7 +84,7 @@ static att_status fail_unknown(const output_request *w, const char *requested)
             att_text_append(&has, "%s%s", has.length ? ", " : "", w->graph->outputs.items[i].name);
     for (int i = 0; i < w->graph->nodes.count && !attends; i++) {
         const att_node *node = &w->graph->nodes.items[i];
-        attends = strcmp(node->op->name, "attention") == 0;
+        attends = att_is_attention(node);
         if (attends)
             att_text_append(&has, "; for attention nodes such as %s: .map, .stats, .summary", node->scope);
     }

@@ -6,6 +6,7 @@
 #include "ops/attention_cases.h"
 #include "ops/attention_rule.h"
 #include "ops/list.h"
+#include "ops/mixing.h"
 #include "ops/rule.h"
 
 _Static_assert((int)ATT_ATTENTION_STATS == (int)ATT_STAT_COUNT, "the public count is that of the columns");
@@ -30,35 +31,54 @@ static int inputs_of(const att_value in[ATT_ATTENTION_INPUTS])
     return plain ? ATT_ATTENTION_OPERANDS : ATT_ATTENTION_INPUTS;
 }
 
+att_attention_terms att_attention_no_terms(void)
+{
+    return (att_attention_terms){ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE};
+}
+
+/* in: q, k, v. The attributes of a node without options have no heads, which the shape rule refuses. */
+static att_attention_attrs attrs_of(const att_graph *graph, const att_value *in, const att_attention_options *options)
+{
+    if (!options)
+        return (att_attention_attrs){0};
+    att_attention_attrs attrs = {
+        .heads = options->heads,
+        .key_heads = options->key_heads == 0 ? options->heads : options->key_heads,
+        .value_heads = options->value_heads == 0 ? options->heads : options->value_heads,
+        .prefix = options->prefix,
+        .grid_h = options->grid_h,
+        .grid_w = options->grid_w,
+        .window_h = options->window_h,
+        .window_w = options->window_w,
+        .shift_h = options->shift_h,
+        .shift_w = options->shift_w,
+        .causal = options->causal,
+        .step_h = options->step_h == 0 ? 1 : options->step_h,
+        .step_w = options->step_w == 0 ? 1 : options->step_w,
+        .scale = options->scale,
+    };
+    int64_t width = width_of(graph, in, &attrs);
+    if (attrs.scale == 0 && width > 0)
+        attrs.scale = 1 / sqrt((double)width);
+    return attrs;
+}
+
 att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v, const att_attention_options *options)
 {
-    att_attention_attrs attrs = {0}; /* no heads, which the shape rule refuses */
+    if (att_graph_status(graph) != ATT_OK)
+        return ATT_NONE;
     att_value in[ATT_ATTENTION_INPUTS] = {q, k, v};
-    const att_attention_terms *terms = options ? options->terms : NULL;
-    if (options) {
-        attrs = (att_attention_attrs){
-            .heads = options->heads,
-            .key_heads = options->key_heads == 0 ? options->heads : options->key_heads,
-            .value_heads = options->value_heads == 0 ? options->heads : options->value_heads,
-            .prefix = options->prefix,
-            .grid_h = options->grid_h,
-            .grid_w = options->grid_w,
-            .window_h = options->window_h,
-            .window_w = options->window_w,
-            .shift_h = options->shift_h,
-            .shift_w = options->shift_w,
-            .causal = options->causal,
-            .step_h = options->step_h == 0 ? 1 : options->step_h,
-            .step_w = options->step_w == 0 ? 1 : options->step_w,
-            .scale = options->scale,
-        };
-        int64_t width = width_of(graph, in, &attrs);
-        if (attrs.scale == 0 && width > 0)
-            attrs.scale = 1 / sqrt((double)width);
-    }
-    in[RELATIVE] = terms ? terms->relative : ATT_NONE;
-    in[ROWS] = terms ? terms->rows : ATT_NONE;
-    in[COLUMNS] = terms ? terms->columns : ATT_NONE;
+    const att_attention_attrs attrs = attrs_of(graph, in, options);
+    const att_attention_terms terms = options && options->terms ? *options->terms : att_attention_no_terms();
+    if ((terms.row_shifts == ATT_NONE) != (terms.column_shifts == ATT_NONE))
+        return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
+                                              "attention: row_shifts and column_shifts must be given both or not at "
+                                              "all"));
+    if (q == ATT_NONE && k == ATT_NONE && v != ATT_NONE)
+        return att_mixing(graph, v, &attrs, &terms);
+    in[RELATIVE] = terms.row_shifts == ATT_NONE ? terms.relative : att_join_shifts(graph, &attrs, &terms);
+    in[ROWS] = terms.rows;
+    in[COLUMNS] = terms.columns;
     return att_emit(graph, "attention", &attrs, in, inputs_of(in), NULL);
 }
 

@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "ops/attention.h"
 #include "ops/list.h"
+#include "ops/mixing.h"
 
 enum { STATS = 2, MAP = 3 }; /* outputs of attention */
 
@@ -24,22 +25,67 @@ typedef struct attention_probe {
     att_value (*value)(att_graph *graph, const att_node *node);
 } attention_probe;
 
+bool att_is_attention(const att_node *node)
+{
+    bool with_content = node->op == &att_op_attention && node->stage == ATT_BODY;
+    return with_content || node->op == &att_op_mix_tokens || node->op == &att_op_mix_axes;
+}
+
+/* --- scores without content --------------------------------------------------------------------------------------- */
+
+/* Attention with the scores of the node, a derived value: all its queries and keys are 0. Returns output `out`. */
+static att_value derived_attention(att_graph *graph, const att_node *node, int out)
+{
+    att_attention_attrs attrs = *ATT_ATTRS(node, attention);
+    att_attention_terms terms = att_mixing_terms(graph, node);
+    if (terms.relative == ATT_NONE)
+        terms.relative = att_join_shifts(graph, &attrs, &terms);
+    attrs.key_heads = attrs.value_heads = 1, attrs.scale = 1;
+    att_shape tokens = att_value_shape(graph, node->out[0]);
+    att_value zeros = att_zeros(graph, att_shape_of(tokens.dims[0], attrs.heads + 2));
+    att_value in[ATT_ATTENTION_INPUTS] = {zeros, ATT_NONE, ATT_NONE, terms.relative, ATT_NONE, ATT_NONE}, outs[4];
+    att_emit(graph, "attention", &attrs, in, ATT_ATTENTION_INPUTS, outs);
+    return outs[out];
+}
+
+/* A copy of a shared value for each sample, as probes must be: put before one token of the sample, which is cut off. */
+static att_value for_each_sample(att_graph *graph, att_value shared, att_value sample)
+{
+    att_shape shape = att_value_shape(graph, shared);
+    int64_t count = att_shape_count(shape), columns = att_value_shape(graph, sample).dims[1];
+    att_value token = att_reshape(graph, att_slice_tokens(graph, sample, 0, 1), att_shape_of(columns, 1));
+    att_value joined = att_prepend_tokens(graph, shared, token);
+    return att_reshape(graph, att_slice_tokens(graph, joined, 0, (int)count), shape);
+}
+
+/* --- the probes --------------------------------------------------------------------------------------------------- */
+
+/* Output STATS or MAP; of scores without content a derived value. */
+static att_value output_of(att_graph *graph, const att_node *node, int out)
+{
+    att_graph_scope(graph, node->scope);
+    return node->op == &att_op_attention ? node->out[out] : derived_attention(graph, node, out);
+}
+
+static att_value observed(att_graph *graph, const att_node *node, att_value value)
+{
+    return att_value_kind(graph, value) == ATT_SHARED ? for_each_sample(graph, value, node->in[0]) : value;
+}
+
 static att_value stats_of(att_graph *graph, const att_node *node)
 {
-    (void)graph;
-    return node->out[STATS];
+    return observed(graph, node, output_of(graph, node, STATS));
 }
 
 static att_value map_of(att_graph *graph, const att_node *node)
 {
-    (void)graph;
-    return node->out[MAP];
+    return observed(graph, node, output_of(graph, node, MAP));
 }
 
 static att_value summary_of(att_graph *graph, const att_node *node)
 {
-    att_graph_scope(graph, node->scope);
-    return att_attention_summary(graph, node->out[STATS], ATT_ATTRS(node, attention)->prefix);
+    att_value stats = output_of(graph, node, STATS);
+    return observed(graph, node, att_attention_summary(graph, stats, ATT_ATTRS(node, attention)->prefix));
 }
 
 static const attention_probe stats = {"stats", stats_of}, map = {"map", map_of}, summary = {"summary", summary_of};
@@ -62,7 +108,7 @@ static att_status add_probes(att_graph *graph, const char *pattern, const attent
     int count = graph->nodes.count;
     for (int i = 0; i < count; i++) {
         att_node node = graph->nodes.items[i];
-        if (node.op != &att_op_attention || !att_text_matches(pattern, node.scope))
+        if (!att_is_attention(&node) || !att_text_matches(pattern, node.scope))
             continue;
         found = true;
         add_probe(graph, node, probe);

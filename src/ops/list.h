@@ -46,6 +46,13 @@
     X(cosine_heads_grad)            \
     X(axis_terms)                   \
     X(axis_terms_grad)              \
+    X(shift_scores)                 \
+    X(shift_scores_grad)            \
+    X(mix_tokens)                   \
+    X(mix_tokens_values_grad)       \
+    X(mix_tokens_map_grad)          \
+    X(mix_axes)                     \
+    X(mix_axes_grad)                \
     X(context_broadcast)            \
     X(context_broadcast_scale_grad) \
     X(dropout)                      \

@@ -1,4 +1,5 @@
 /* Positions of grids of tokens, as constants and as derived values. */
+#include "ops/mixing.h"
 #include <attscope/ops.h>
 
 #include <math.h>
@@ -38,6 +39,12 @@ static att_value constant_of(att_graph *graph, att_shape shape, void *numbers)
     att_value value = att_graph_constant(graph, att_graph_dtype(graph), shape, numbers);
     att_free(att_graph_context(graph), numbers);
     return value;
+}
+
+att_value att_zeros(att_graph *graph, att_shape shape)
+{
+    void *zeros = allocate_numbers(graph, shape);
+    return zeros ? constant_of(graph, shape, zeros) : ATT_NONE;
 }
 
 static bool grid_is_valid(att_graph *graph, const att_rotary_grid *grid)
@@ -189,4 +196,130 @@ att_value att_log_shifts(att_graph *graph, int height, int width, int reference_
         set_number(graph, numbers, i * AXES + 1, log_shift(x, referred ? reference_w : width));
     }
     return constant_of(graph, shape, numbers);
+}
+
+/* --- terms of scores that depend on the shift --------------------------------------------------------------------- */
+
+/* Constant [shifts, 2 length - 1] that selects, for each shift of a grid of 2 dimensions, its number on one axis.
+ * rows: of the result; those behind all shifts select nothing. across: the axis of the columns. */
+static att_value selection(att_graph *graph, int64_t rows, int64_t height, int64_t width, bool across)
+{
+    int64_t columns = 2 * width - 1, numbers = across ? columns : 2 * height - 1;
+    att_shape shape = att_shape_of(rows, numbers);
+    void *selected = allocate_numbers(graph, shape);
+    if (!selected)
+        return ATT_NONE;
+    for (int64_t s = 0; s < (2 * height - 1) * columns; s++)
+        set_number(graph, selected, s * numbers + (across ? s % columns : s / columns), 1);
+    return constant_of(graph, shape, selected);
+}
+
+/* A table of numbers for the shifts on one axis: [2 length - 1, heads]. */
+static bool axis_fits(att_graph *graph, att_value table, const char *name, int64_t length, int heads)
+{
+    att_shape shape = att_value_shape(graph, table);
+    bool fits = att_shape_equal(shape, att_shape_of(2 * length - 1, heads));
+    if (!fits || att_value_kind(graph, table) != ATT_SHARED)
+        att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_MISMATCH,
+                                       "attention: %s %s must be a shared value [2 x %lld - 1, %d]", name,
+                                       att_shape_format(shape, (char[96]){0}, 96), (long long)length, heads));
+    return att_graph_status(graph) == ATT_OK;
+}
+
+att_value att_join_shifts(att_graph *graph, const att_attention_attrs *attrs, const att_attention_terms *terms)
+{
+    int64_t height = att_attention_height(attrs), width = att_attention_width(attrs);
+    if (height < 1 || width < 1)
+        return att_graph_fail(graph,
+                              att_fail(att_graph_context(graph), ATT_ERR_ARGUMENT, "attention: terms need a grid"));
+    if (!axis_fits(graph, terms->row_shifts, "row_shifts", height, attrs->heads) ||
+        !axis_fits(graph, terms->column_shifts, "column_shifts", width, attrs->heads))
+        return ATT_NONE;
+    int64_t shifts = (2 * height - 1) * (2 * width - 1);
+    int64_t rows = terms->relative == ATT_NONE ? shifts : att_value_shape(graph, terms->relative).dims[0];
+    if (rows != shifts && rows != shifts + ATT_ATTENTION_PREFIX_SHIFTS)
+        return terms->relative; /* which the shape rule refuses */
+    att_value of_rows = att_matmul(graph, selection(graph, rows, height, width, false), terms->row_shifts, false, 1);
+    att_value of_columns =
+        att_matmul(graph, selection(graph, rows, height, width, true), terms->column_shifts, false, 1);
+    att_value sum = att_add(graph, of_rows, of_columns);
+    return terms->relative == ATT_NONE ? sum : att_add(graph, sum, terms->relative);
+}
+
+/* Constant [shifts, heads, axes]: for each shift of a grid, the distances from query to key in rows and, with two axes,
+ * in columns. They are the same for all heads. */
+static att_value distances(att_graph *graph, int height, int width, int64_t heads, int axes)
+{
+    int64_t rows = 2 * (int64_t)height - 1, columns = 2 * (int64_t)width - 1;
+    att_shape shape = att_shape_of(rows * columns, heads, axes);
+    void *all = allocate_numbers(graph, shape);
+    if (!all)
+        return ATT_NONE;
+    for (int64_t i = 0; i < rows * columns * heads * axes; i++) {
+        int64_t shift = i / axes / heads;
+        set_number(graph, all, i, (double)(i % axes ? width - 1 - shift % columns : height - 1 - shift / columns));
+    }
+    return constant_of(graph, shape, all);
+}
+
+static bool is_encoding(att_graph *graph, int height, int width, att_value centers)
+{
+    att_shape shape = att_value_shape(graph, centers);
+    if (att_graph_status(graph) == ATT_OK &&
+        (height < 1 || width < 1 || shape.rank != 2 || shape.dims[1] != AXES || shape.dims[0] < 1))
+        att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_ARGUMENT,
+                                       "quadratic encoding: centers %s on a grid of %d x %d, must be [heads, 2] and "
+                                       "at least 1 x 1",
+                                       att_shape_format(shape, (char[96]){0}, 96), height, width));
+    return att_graph_status(graph) == ATT_OK;
+}
+
+/* -1/2 |x|^2 of each row of x [.., C]: y [rows, 1]. */
+static att_value minus_half_square(att_graph *graph, att_value x)
+{
+    att_shape shape = att_value_shape(graph, x);
+    int64_t columns = shape.rank > 0 ? shape.dims[shape.rank - 1] : 1, rows = att_shape_count(shape) / columns;
+    att_value row = att_reshape(graph, x, att_shape_of(rows, 1, columns));
+    return att_reshape(graph, att_matmul(graph, row, row, true, -0.5), att_shape_of(rows, 1));
+}
+
+/* The table of one axis: -1/2 (s (d - c))^2. */
+static att_value square_on_axis(att_graph *graph, int length, att_value centers, int axis, att_value sharpness)
+{
+    static const int swap[] = {1, 0};
+    int64_t heads = att_value_shape(graph, centers).dims[0];
+    att_value center = att_slice_tokens(graph, att_transpose(graph, centers, swap, 2), axis, 1);
+    att_value from_center =
+        att_add(graph, distances(graph, length, 1, heads, 1),
+                att_reshape(graph, att_combine(graph, -1, center, 0, ATT_NONE), att_shape_of(heads, 1)));
+    int64_t shifts = 2 * (int64_t)length - 1;
+    att_value scaled = att_scale(graph, att_reshape(graph, from_center, att_shape_of(shifts, heads)), sharpness);
+    att_value one_by_one = att_reshape(graph, scaled, att_shape_of(shifts * heads, 1));
+    return att_reshape(graph, minus_half_square(graph, one_by_one), att_shape_of(shifts, heads));
+}
+
+void att_isotropic_shifts(att_graph *graph, int height, int width, att_value centers, att_value sharpness,
+                          att_attention_terms *terms)
+{
+    terms->row_shifts = terms->column_shifts = ATT_NONE;
+    if (!is_encoding(graph, height, width, centers))
+        return;
+    att_value rows = square_on_axis(graph, height, centers, 0, sharpness);
+    att_value columns = square_on_axis(graph, width, centers, 1, sharpness);
+    if (att_graph_status(graph) == ATT_OK)
+        terms->row_shifts = rows, terms->column_shifts = columns;
+}
+
+att_value att_quadratic_shifts(att_graph *graph, int height, int width, att_value centers, att_value factors)
+{
+    static const int heads_first[] = {1, 0, 2}, shifts_first[] = {1, 0};
+    if (!is_encoding(graph, height, width, centers))
+        return ATT_NONE;
+    int64_t heads = att_value_shape(graph, centers).dims[0];
+    int64_t shifts = (2 * (int64_t)height - 1) * (2 * (int64_t)width - 1);
+    att_value from_center =
+        att_add(graph, distances(graph, height, width, heads, AXES), att_combine(graph, -1, centers, 0, ATT_NONE));
+    att_value scaled = att_matmul(graph, att_transpose(graph, from_center, heads_first, 3), factors, false, 1);
+    att_value table = att_reshape(graph, minus_half_square(graph, scaled), att_shape_of(heads, shifts));
+    return att_transpose(graph, table, shifts_first, 2);
 }

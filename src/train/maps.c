@@ -84,7 +84,7 @@ static att_status add_probes(mapper *m)
 
 static bool is_requested(const mapper *m, const att_node *node)
 {
-    return strcmp(node->op->name, "attention") == 0 && att_text_matches(m->options->nodes, node->scope);
+    return att_is_attention(node) && att_text_matches(m->options->nodes, node->scope);
 }
 
 /* Whether the node's queries and keys are the same tokens, on a grid. */

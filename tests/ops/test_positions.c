@@ -126,7 +126,8 @@ static att_value swin_attention(fd_model *model, const swin *s)
     const att_cosine_options cosine_options = {
         .heads = s->heads, .key_heads = s->heads, .width = s->channels, .eps = 1e-12};
     att_value cosine = att_cosine_heads(graph, qkv, p[3], &cosine_options);
-    att_attention_terms terms = {.relative = relative, .rows = ATT_NONE, .columns = ATT_NONE};
+    att_attention_terms terms = att_attention_no_terms();
+    terms.relative = relative;
     att_attention_options options = {
         .heads = s->heads, .scale = 1, .grid_h = s->height, .grid_w = s->width, .terms = &terms};
     return att_attention(graph, cosine, ATT_NONE, ATT_NONE, &options);

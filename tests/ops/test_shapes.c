@@ -348,7 +348,8 @@ static att_value attend(att_graph *g, att_value x, att_attention_options options
 static att_value attend_terms(att_graph *g, att_value x, int tokens, att_value relative, att_value rows,
                               att_value columns)
 {
-    const att_attention_terms terms = {relative, rows, columns};
+    att_attention_terms terms = att_attention_no_terms();
+    terms.relative = relative, terms.rows = rows, terms.columns = columns;
     return attend(g, x, (att_attention_options){.heads = 2, .grid_h = tokens > 0, .grid_w = tokens, .terms = &terms});
 }
 

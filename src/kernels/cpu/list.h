@@ -35,6 +35,8 @@
     X(merge_patches_grad)         \
     X(embed)                      \
     X(embed_grad)                 \
+    X(shift_scores)               \
+    X(shift_scores_grad)          \
     X(concat)                     \
     X(concat_grad)                \
     X(shortcut_pad)               \

@@ -1,0 +1,157 @@
+/* Instruments report the same figures for attention without content as for attention with zero queries and keys. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <attscope/attscope.h>
+
+static att_context *context;
+
+static void must(att_status status)
+{
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(context));
+}
+
+enum { HEIGHT = 5, WIDTH = 7, HEADS = 3, CHANNELS = 6, SAMPLES = 3 };
+
+static att_value parameter(att_graph *graph, const char *name, att_shape shape)
+{
+    return att_graph_parameter(graph, name, shape, (att_init){ATT_INIT_NORMAL, 0.7}, true);
+}
+
+/* Two attentions with the same terms and values, "free" and "full"; the second has zero queries and keys. With `axes`
+ * the terms are those of both axes. */
+static att_graph *make_graph(bool axes, int prefix)
+{
+    att_graph *graph;
+    must(att_graph_create(context, ATT_F32, &graph));
+    int64_t tokens = prefix + HEIGHT * WIDTH;
+    att_value v = att_graph_input(graph, "v", ATT_F32, att_shape_of(tokens, CHANNELS));
+    att_value q = att_graph_input(graph, "q", ATT_F32, att_shape_of(tokens, HEADS));
+    att_attention_terms terms = att_attention_no_terms();
+    att_value centers = parameter(graph, "centers", att_shape_of(HEADS, 2));
+    if (axes)
+        att_isotropic_shifts(graph, HEIGHT, WIDTH, centers, parameter(graph, "sharpness", att_shape_of(HEADS)), &terms);
+    else
+        terms.relative =
+            att_quadratic_shifts(graph, HEIGHT, WIDTH, centers, parameter(graph, "factors", att_shape_of(HEADS, 2, 2)));
+    const att_attention_options options = {.heads = HEADS,
+                                           .value_heads = 1,
+                                           .prefix = prefix,
+                                           .grid_h = HEIGHT,
+                                           .grid_w = WIDTH,
+                                           .step_h = 4,
+                                           .step_w = 2,
+                                           .terms = &terms};
+    att_graph_scope(graph, "free");
+    att_graph_output(graph, "o", att_attention(graph, ATT_NONE, ATT_NONE, v, &options));
+    att_graph_scope(graph, "full");
+    att_graph_output(graph, "p", att_attention(graph, q, q, v, &options));
+    must(att_graph_status(graph));
+    return graph;
+}
+
+static att_session *run(att_graph *graph, att_plan **plan, att_weights **weights)
+{
+    static float v[SAMPLES * (HEIGHT * WIDTH + 2) * CHANNELS], q[SAMPLES * (HEIGHT * WIDTH + 2) * HEADS];
+    att_session *session;
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++)
+        v[i] = (float)sin((double)i);
+    att_plan_options options = att_plan_options_defaults();
+    must(att_plan_compile(graph, &options, plan));
+    must(att_weights_create(graph, "cpu", weights));
+    must(att_weights_initialise(*weights, 3));
+    must(att_session_create(*plan, *weights, SAMPLES, &session));
+    must(att_session_bind(session, "v", v));
+    must(att_session_bind(session, "q", q));
+    must(att_session_run(session, SAMPLES));
+    return session;
+}
+
+/* Returns the number of figures that were compared. */
+static int compare_figures(const att_measure *measure)
+{
+    int compared = 0;
+    for (int i = 0; i < att_measure_count(measure); i++) {
+        att_measurement one = att_measure_at(measure, i);
+        for (int j = 0; j < att_measure_count(measure) && !strcmp(one.node, "free"); j++) {
+            att_measurement other = att_measure_at(measure, j);
+            if (strcmp(other.node, "full") || strcmp(one.instrument, other.instrument) ||
+                strcmp(one.statistic, other.statistic) || one.head != other.head)
+                continue;
+            if (!(fabs(one.mean - other.mean) <= 1e-6 * fabs(other.mean))) /* 0 */
+                fail_msg("%s %s of head %d is %g, should be %g", one.instrument, one.statistic, one.head, one.mean,
+                         other.mean);
+            assert_true(one.count == SAMPLES && one.deviation == 0);
+            compared++;
+        }
+    }
+    return compared;
+}
+
+static void figures_are_those_of_zero_queries(void **state)
+{
+    (void)state;
+    enum { STATISTICS = 5 }; /* of entropy, distance and jacobian */
+    for (int prefix = 0; prefix < 3; prefix += 2)
+        for (int axes = 0; axes < 2; axes++) {
+            att_graph *graph = make_graph(axes, prefix);
+            att_measure *measure;
+            att_plan *plan;
+            att_weights *weights;
+            must(att_measure_create(graph, "entropy,distance,jacobian", "*", &measure));
+            att_session *session = run(graph, &plan, &weights);
+            must(att_measure_observe(measure, session, SAMPLES, NULL));
+            assert_int_equal(compare_figures(measure), STATISTICS * (HEADS + 1));
+            att_session_destroy(&session);
+            att_weights_destroy(&weights);
+            att_plan_destroy(&plan);
+            att_measure_destroy(&measure);
+            att_graph_destroy(&graph);
+        }
+}
+
+/* A pattern for one layer does not select the other, and instruments added later find no more layers. */
+static void layers_are_found_once(void **state)
+{
+    (void)state;
+    att_graph *graph = make_graph(true, 0);
+    att_measure *first, *second;
+    must(att_measure_create(graph, "entropy", "free", &first));
+    must(att_measure_create(graph, "entropy,distance", "*", &second));
+    assert_int_equal(att_measure_count(first), HEADS + 1);
+    assert_int_equal(att_measure_count(second), 2 * (HEADS + 1) * 3);
+    att_measure_destroy(&first);
+    att_measure_destroy(&second);
+    att_graph_destroy(&graph);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return att_context_create(NULL, &context) == ATT_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    att_context_destroy(&context);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_are_those_of_zero_queries),
+        cmocka_unit_test(layers_are_found_once),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
