@@ -39,11 +39,11 @@
     X(cosine_heads_grad)            \
     X(axis_terms)                   \
     X(axis_terms_grad)              \
-    X(mix_tokens)                  \
-    X(mix_tokens_values_grad)      \
-    X(mix_tokens_map_grad)         \
-    X(mix_axes)                    \
-    X(mix_axes_grad)               \
+    X(mix_tokens)                   \
+    X(mix_tokens_values_grad)       \
+    X(mix_tokens_map_grad)          \
+    X(mix_axes)                     \
+    X(mix_axes_grad)                \
     X(context_broadcast)            \
     X(context_broadcast_scale_grad) \
     X(cross_entropy)                \
