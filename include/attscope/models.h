@@ -95,7 +95,7 @@ ATT_API att_status att_model_tag_at(att_context *context, const char *network, i
  * ATT_F32 or ATT_F64. On success the caller owns *model and frees it with att_model_destroy(). Errors: those of
  * att_model_resolve(); ERR_NOT_FOUND for a module that is neither built in nor registered with the context;
  * ERR_ARGUMENT for an option that the family lacks (with the nearest key), a value outside its range, or incompatible
- * options (embed_dim not a multiple of num_heads, a side of img_size not a multiple of patch_size, ...); errors of
+ * options (embed_dim not a multiple of num_heads, a side of img_size smaller than that of patch_size, ...); errors of
  * registered modules. */
 ATT_API ATT_MUST_CHECK att_status att_model_create(att_context *context, const char *name,
                                                    const att_option_values *options, att_dtype dtype,

@@ -59,7 +59,8 @@ ATT_API att_value att_nn_mlp(const att_scope *scope, att_value x, int64_t hidden
 
 /* Patch embedding: a convolution of P x Q pixels (P = patch_h, Q = patch_w) with the same stride. proj.weight [width,
  * channels, P, Q], with decay, and, if `bias`, proj.bias [width], without; both initialised uniformly within 1 /
- * sqrt(channels P Q), as in PyTorch. image [h, w, channels] -> [N, width]. */
+ * sqrt(channels P Q), as in PyTorch. image [h, w, channels] -> [N, width], N = floor(h / P) floor(w / Q): as in timm,
+ * pixels beyond the last whole patch are left out. */
 ATT_API att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch_h, int patch_w, int64_t width,
                                      bool bias);
 

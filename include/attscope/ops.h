@@ -80,8 +80,9 @@ ATT_API att_value att_combine(att_graph *graph, double a, att_value x, double b,
 ATT_API att_value att_scale(att_graph *graph, att_value x, att_value gamma);
 
 /* Divides an image [height, width, channels] into patches of P x Q pixels, P = patch_h, Q = patch_w: y [N, channels P
- * Q]. Patches are ordered row by row; the elements of a patch are ordered (channel, row, column), as in a convolution's
- * weight [C, channels, P, Q]. height must be a multiple of P, and width of Q. */
+ * Q], N = floor(height / P) floor(width / Q), at least 1. Pixels below and to the right of the last whole patches are
+ * left out, as by a convolution without padding. Patches are ordered row by row; the elements of a patch are ordered
+ * (channel, row, column), as in a convolution's weight [C, channels, P, Q]. */
 ATT_API att_value att_patchify(att_graph *graph, att_value image, int patch_h, int patch_w);
 
 /* Prepends shared tokens to x [N, C]: y [T + N, C]. tokens: T C elements in any shape. */

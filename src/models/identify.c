@@ -7,6 +7,7 @@
 #include "io/file.h"
 #include "models/config.h"
 #include "models/family.h"
+#include "models/patches.h"
 #include "models/timm.h"
 
 static const char METADATA[] = "the file's metadata";
@@ -252,7 +253,9 @@ static bool fits(att_context *context, att_variant variant, const att_option_val
     att_preprocess preprocess;
     att_variant_defaults(&variant, changes, &own, &preprocess);
     att_options_fill(&changed, &own);
-    return att_family_complete(context, variant.family, &changed) == ATT_OK && att_options_agree(found, &changed) &&
+    att_option_values sized = *found;
+    att_patches_adopt_size(&changed, &sized);
+    return att_family_complete(context, variant.family, &changed) == ATT_OK && att_options_agree(&sized, &changed) &&
            att_placed_same(att_options_text(found, "modules"), att_options_text(&changed, "modules"));
 }
 
@@ -450,6 +453,7 @@ static att_status read_tensors(const search *s, const att_variant *variant, att_
     ATT_TRY(variant->family->recognise(s->context, s->file, found));
     att_variant_defaults(variant, found, own, preprocess);
     disambiguate(s, variant->family, own, found);
+    att_patches_adopt_size(own, found);
     return ATT_OK;
 }
 

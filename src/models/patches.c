@@ -3,18 +3,36 @@
 #include <stdio.h>
 
 #include "core/error.h"
+#include "core/options.h"
 #include "models/checkpoint.h"
 
 att_status att_patches_check(att_context *context, const int img_size[2], const int patch_size[2])
 {
     for (int i = 0; i < 2; i++)
-        if (img_size[i] % patch_size[i])
-            return att_fail(context, ATT_ERR_ARGUMENT, "img_size %d is not a multiple of patch_size %d%s", img_size[i],
+        if (img_size[i] < patch_size[i])
+            return att_fail(context, ATT_ERR_ARGUMENT, "img_size %d is smaller than patch_size %d%s", img_size[i],
                             patch_size[i],
                             img_size[0] == img_size[1] ? ""
                             : i                        ? " (width)"
                                                        : " (height)");
     return ATT_OK;
+}
+
+bool att_patches_grid(const att_option_values *options, const att_option_value *patch, int grid[2])
+{
+    const att_option_value *sides = att_options_find(options, "img_size");
+    for (int i = 0; i < 2 && sides && patch; i++)
+        grid[i] = (int)(sides->numbers[i < sides->count ? i : 0] / patch->numbers[i < patch->count ? i : 0]);
+    return sides && patch;
+}
+
+void att_patches_adopt_size(const att_option_values *own, att_option_values *found)
+{
+    const att_option_value *patch = att_options_find(found, "patch_size");
+    int grid[2], own_grid[2];
+    if (att_patches_grid(found, patch, grid) && att_patches_grid(own, patch, own_grid) && grid[0] == own_grid[0] &&
+        grid[1] == own_grid[1])
+        att_option_copy("img_size", own, found);
 }
 
 int att_patches_side(int64_t count)

@@ -133,7 +133,7 @@ static const att_accepted_argument vit_arguments[] = {
     {"weight_init", ATT_ANY_VALUE},
     {"fix_init", ATT_ANY_VALUE},
     {"dynamic_img_size", ATT_ANY_VALUE},
-    {"dynamic_img_pad", ATT_ANY_VALUE},
+    {"dynamic_img_pad", "false"},
     {"head_init_scale", ATT_ANY_VALUE},
     {"qk_norm", "false"},
     {"scale_attn_norm", "false"},

@@ -21,7 +21,7 @@ typedef struct att_vit_options {
 } att_vit_options;
 
 /* The named networks. */
-enum { ATT_VIT_VARIANTS = 198 };
+enum { ATT_VIT_VARIANTS = 200 };
 att_model_info att_vit_info(int index);
 /* Sets the options that differ between the named networks, and the preprocessing. */
 void att_vit_describe(int index, att_vit_options *options, att_preprocess *preprocess);

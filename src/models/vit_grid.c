@@ -47,15 +47,6 @@ void att_vit_read_grid(const att_tensors *file, att_option_values *found)
     att_patches_read_side(side, found);
 }
 
-/* Computes the grid from the image size in the options and the file's patch size; returns false without these. */
-static bool given_grid(const att_option_values *options, const att_option_value *patch, int grid[2])
-{
-    const att_option_value *sides = att_options_find(options, "img_size");
-    for (int i = 0; i < 2 && sides && patch; i++)
-        grid[i] = (int)(sides->numbers[i < sides->count ? i : 0] / patch->numbers[i < patch->count ? i : 0]);
-    return sides && patch;
-}
-
 /* grid: may be unset */
 static bool has_patches(const int grid[2], int64_t count)
 {
@@ -78,7 +69,7 @@ static bool scale_grid(const int like[2], int64_t count, int grid[2])
 static bool find_grid(const att_vit_options *o, const att_option_values *file_options, int64_t count, const int to[2],
                       int from[2])
 {
-    if (given_grid(file_options, att_options_find(file_options, "patch_size"), from) && has_patches(from, count))
+    if (att_patches_grid(file_options, att_options_find(file_options, "patch_size"), from) && has_patches(from, count))
         return true;
     memcpy(from, has_patches(o->file_grid, count) ? o->file_grid : to, 2 * sizeof *from);
     if (has_patches(from, count))
@@ -92,7 +83,7 @@ static bool find_window(const att_vit_options *o, const att_option_values *file_
                         const int to[2], int from[2])
 {
     const int *own = o->file_grid[0] > 0 && att_relative_shifts(o->file_grid) == shifts ? o->file_grid : to;
-    if (given_grid(file_options, att_options_find(file_options, "patch_size"), from) &&
+    if (att_patches_grid(file_options, att_options_find(file_options, "patch_size"), from) &&
         att_relative_shifts(from) == shifts)
         return true;
     memcpy(from, own, 2 * sizeof *from);
@@ -116,8 +107,8 @@ static void disambiguate_grid(const att_tensors *file, const att_known *known, a
     bool embeds_class = prefix_of(found) > 0 && wanted != 0;
     int64_t patches = dims ? dims[1] - (embeds_class ? prefix_of(found) : 0) : 0;
     int given[2], grid[2];
-    bool is_own = given_grid(known->from_file, patch, grid) && has_patches(grid, patches);
-    bool fits = is_own || (given_grid(known->given, patch, given) && scale_grid(given, patches, grid));
+    bool is_own = att_patches_grid(known->from_file, patch, grid) && has_patches(grid, patches);
+    bool fits = is_own || (att_patches_grid(known->given, patch, given) && scale_grid(given, patches, grid));
     if (is_own)
         att_options_set_sides(found, "file_grid", grid[0], grid[1]);
     if (fits && att_options_number(found, "embed_class", embeds_class) != embeds_class) {
@@ -130,7 +121,7 @@ static void disambiguate_grid(const att_tensors *file, const att_known *known, a
 static void disambiguate_window(const att_tensors *file, const att_known *known, att_option_values *found)
 {
     int grid[2];
-    if (given_grid(known->from_file, att_options_find(found, "patch_size"), grid) &&
+    if (att_patches_grid(known->from_file, att_options_find(found, "patch_size"), grid) &&
         att_relative_shifts(grid) == shifts_of(file, found))
         att_options_set_sides(found, "file_grid", grid[0], grid[1]);
 }

@@ -14,9 +14,8 @@ att_value att_patchify(att_graph *graph, att_value image, int patch_h, int patch
 static att_status patches_of(const att_infer *infer, const char *op, att_shape image, att_shape *patches)
 {
     const int32_t *patch = ((const att_patch_attrs *)infer->attrs)->patch;
-    if (patch[0] < 1 || patch[1] < 1 || image.dims[0] % patch[0] || image.dims[1] % patch[1])
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: an image of %lld x %lld does not divide into patches of %d x %d", op,
+    if (patch[0] < 1 || patch[1] < 1 || image.dims[0] < patch[0] || image.dims[1] < patch[1])
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: an image of %lld x %lld has no patch of %d x %d", op,
                         (long long)image.dims[0], (long long)image.dims[1], (int)patch[0], (int)patch[1]);
     *patches =
         att_shape_of((image.dims[0] / patch[0]) * (image.dims[1] / patch[1]), image.dims[2] * patch[0] * patch[1]);
@@ -51,6 +50,7 @@ static const att_op_case patchify_cases[] = {
     {.name = "odd", PATCH(2, 4, 6, 3), .in = {ATT_CASE_SAMPLE(4, 6, 3)}, .in_count = 1, .gradient = true},
     {.name = "wide", PATCHES(2, 3, 4, 9, 3), .in = {ATT_CASE_SAMPLE(4, 9, 3)}, .in_count = 1, .gradient = true},
     {.name = "tall", PATCHES(18, 4, 36, 8, 1), .in = {ATT_CASE_SAMPLE(36, 8, 1)}, .in_count = 1},
+    {.name = "remainder", PATCHES(3, 2, 8, 7, 3), .in = {ATT_CASE_SAMPLE(8, 7, 3)}, .in_count = 1, .gradient = true},
     {.name = "pixels", PATCH(1, 3, 5, 2), .in = {ATT_CASE_SAMPLE(3, 5, 2)}, .in_count = 1},
     {.name = "one_patch", PATCH(3, 3, 3, 1), .in = {ATT_CASE_SAMPLE(3, 3, 1)}, .in_count = 1},
     {.name = "demo", PATCH(4, 28, 28, 1), .in = {ATT_CASE_SAMPLE(28, 28, 1)}, .in_count = 1, .bench = true},
@@ -88,6 +88,7 @@ static att_status grad_infer(att_infer *infer)
 static const att_op_case grad_cases[] = {
     {.name = "odd", PATCH(2, 4, 6, 3), .in = {ATT_CASE_SAMPLE(6, 12)}, .in_count = 1},
     {.name = "wide", PATCHES(2, 3, 4, 9, 3), .in = {ATT_CASE_SAMPLE(6, 18)}, .in_count = 1},
+    {.name = "remainder", PATCHES(3, 2, 8, 7, 3), .in = {ATT_CASE_SAMPLE(6, 18)}, .in_count = 1},
     {.name = "pixels", PATCH(1, 3, 5, 2), .in = {ATT_CASE_SAMPLE(15, 2)}, .in_count = 1},
     {.name = "tiny", PATCH(16, 224, 224, 3), .in = {ATT_CASE_SAMPLE(196, 768)}, .in_count = 1, .bench = true},
 };
@@ -95,7 +96,7 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_patchify_grad = {
     .name = "patchify_grad",
     .attrs_size = sizeof(att_patch_attrs),
-    .help = "dimage [h, w, c]: the inverse of patchify on dy",
+    .help = "dimage [h, w, c]: the inverse of patchify on dy, zero beyond the patches",
     .infer = grad_infer,
     .cost = att_rule_copy_cost,
     ATT_CASES(grad_cases),

@@ -79,11 +79,11 @@ done <<'CASES'
 12x0.75 --img-size 12 --crop-pct 0.75
 CASES
 ! grep -q "timm's validate.py" stderr || fail "$command_line: a note about values that the flags gave"
-echo '{"pretrained_cfg": {"test_input_size": [1, 18, 18]}}' >hub/config.json
+echo '{"pretrained_cfg": {"test_input_size": [1, 3, 3]}}' >hub/config.json
 run 1 validate data --checkpoint hub/vit.pth $vit --threads 1
-err_has "timm's validate.py takes images of 18 x 18 pixels with these weights, which this network cannot take: img_size 18"
+err_has "timm's validate.py takes images of 3 x 3 pixels with these weights, which this network cannot take: img_size 3"
 err_has '--use-train-size uses the image size that the weights were trained with'
-err_has 'img_size 18 is not a multiple of patch_size 4'
+err_has 'img_size 3 is smaller than patch_size 4'
 validate said.json --checkpoint hub/vit.pth --use-train-size
 [ "$(figures said.json)" = "$(figures plain.json)" ] || fail '--use-train-size changes figures'
 run 0 validate data --checkpoint "$goldens/vit_old.pth" $vit --threads 1 --json before.json

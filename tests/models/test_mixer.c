@@ -116,8 +116,8 @@ static void options_that_cannot_be_built_are_refused(void **state)
 {
     const place *p = *state;
     att_option_values options = wide();
-    att_options_set_sides(&options, "img_size", 32, 38);
-    cannot_be(p, &options, "img_size 38 is not a multiple of patch_size 4 (width)");
+    att_options_set_sides(&options, "img_size", 32, 3);
+    cannot_be(p, &options, "img_size 3 is smaller than patch_size 4 (width)");
     options = wide(), att_options_set(&options, "token_mlp_ratio", 0.01);
     cannot_be(p, &options, "token_mlp_ratio 0.01 leaves no hidden channel of embed_dim 24");
     options = wide(), att_options_set_text(&options, "global_pool", "token");

@@ -76,7 +76,6 @@ static void messages_name_what_attscope_lacks(void **state)
         {"resnetaa50", "timm has resnetaa50 (anti-aliased downsampling); attscope does not support it"},
         {"resnetaa50.a1h_in1k", "timm has resnetaa50 (anti-aliased downsampling)"},
         {"resnetblur18", "by a blur"},
-        {"vit_so400m_patch14_siglip_384", "images whose size is no multiple of the patch's"},
         {"vit_base_patch16_rope_224", "rotary positions"},
         {"resnet50_gn", "group norm"},
         {"convnext_tiny", "ConvNeXt"},

@@ -44,9 +44,42 @@ static void vits_take_unequal_sides(void **state)
     assert_int_equal(look.height, 32);
     assert_int_equal(look.width, 40);
     att_model_destroy(&model);
-    att_options_set_sides(&options, "img_size", 32, 38);
+    att_options_set_sides(&options, "img_size", 32, 3);
     assert_int_equal(att_model_create(p->context, "vit_tiny_patch16_224", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
-    says(att_context_message(p->context), "img_size 38 is not a multiple of patch_size 4 (width)");
+    says(att_context_message(p->context), "img_size 3 is smaller than patch_size 4 (width)");
+}
+
+/* As timm, pixels beyond the last whole patch are left out. The size of images is then the named network's, or that of
+ * the caller, if its grid of patches is that of the file. */
+static void grids_of_patches_are_rounded_down(void **state)
+{
+    const place *p = *state;
+    static const struct {
+        const char *name;
+        int given, size;
+    } cases[] = {{"vit_so400m_patch14_siglip_384", 0, 384},
+                 {"vit_so400m_patch14_siglip_378", 0, 378},
+                 {"vit_so400m_patch14_siglip_224", 0, 378},
+                 {"vit_so400m_patch14_siglip_384", 390, 390}};
+    att_option_values options = small(), flags = att_options_none();
+    att_identity found;
+    att_options_set(&options, "img_size", 384), att_options_set(&options, "patch_size", 14);
+    att_options_set(&flags, "num_heads", 2);
+    write_model(p, "vit_so400m_patch14_siglip_384", &options, false);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_options_unset(&flags, "img_size");
+        if (cases[i].given)
+            att_options_set(&flags, "img_size", cases[i].given);
+        CHECK(p->context, identify(p, cases[i].name, &flags, &found));
+        assert_int_equal(found.preprocess.height, cases[i].size);
+        assert_int_equal(att_options_number(&found.options, "img_size", 0), cases[i].size);
+    }
+    options = wide();
+    att_options_set_sides(&options, "img_size", 39, 38);
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    assert_true(
+        att_shape_equal(shape_of_parameter(att_model_graph(model), "pos_embed"), att_shape_of(1, 1 + 4 * 9, 32)));
+    att_model_destroy(&model);
 }
 
 static void residual_networks_take_unequal_sides(void **state)
@@ -140,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(vits_take_unequal_sides),
+        TEST(grids_of_patches_are_rounded_down),
         TEST(residual_networks_take_unequal_sides),
         TEST(every_family_takes_height_before_width),
         TEST(files_are_identified),

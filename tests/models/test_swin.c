@@ -99,8 +99,8 @@ static void options_that_cannot_be_built_are_refused(void **state)
 {
     const place *p = *state;
     att_option_values options = square();
-    att_options_set(&options, "img_size", 54);
-    cannot_be(p, &options, ATT_ERR_ARGUMENT, "img_size 54 is not a multiple of patch_size 4");
+    att_options_set(&options, "img_size", 3);
+    cannot_be(p, &options, ATT_ERR_ARGUMENT, "img_size 3 is smaller than patch_size 4");
     options = square(), att_options_set_text(&options, "depths", "2,0");
     cannot_be(p, &options, ATT_ERR_ARGUMENT, "depths must be the numbers of blocks of 1 to 4 stages");
     options = square(), att_options_set_text(&options, "depths", "1,1,1,1,1");

@@ -403,8 +403,8 @@ static void what_cannot_be_built_is_said(void **state)
     refuses(*state, "resnet51", NULL, ATT_ERR_NOT_FOUND, "there is no model \"resnet51\"");
     att_options_set(&o, "num_heads", 5);
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "embed_dim 192 is not a multiple of num_heads 5");
-    o = att_options_none(), att_options_set(&o, "img_size", 225);
-    refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "img_size 225 is not a multiple of patch_size 16");
+    o = att_options_none(), att_options_set(&o, "img_size", 15);
+    refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "img_size 15 is smaller than patch_size 16");
     o = att_options_none(), att_options_set(&o, "class_token", 0);
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "avg");
     o = att_options_none(), att_options_set_text(&o, "global_pool", "prr");

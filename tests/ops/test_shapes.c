@@ -257,10 +257,9 @@ static void token_ops_refuse_what_does_not_fit(void **state)
 {
     (void)state;
     MISFIT("patchify: image [5, 6] must have 3 axes", att_patchify(g, x, 2, 2));
-    MISFIT("patchify: an image of 4 x 5 does not divide into patches of 2 x 2",
-           att_patchify(g, sample(g, att_shape_of(4, 5, 1)), 2, 2));
-    MISFIT("patchify: an image of 4 x 4 does not divide into patches of 0",
-           att_patchify(g, sample(g, att_shape_of(4, 4, 1)), 0, 0));
+    MISFIT("patchify: an image of 4 x 5 has no patch of 2 x 6",
+           att_patchify(g, sample(g, att_shape_of(4, 5, 1)), 2, 6));
+    MISFIT("patchify: an image of 4 x 4 has no patch of 0", att_patchify(g, sample(g, att_shape_of(4, 4, 1)), 0, 0));
     MISFIT("prepend_tokens: tokens [4] must be whole rows of 6", att_prepend_tokens(g, shared(g, att_shape_of(4)), x));
     WRONG("slice_tokens: 3 tokens from token 3 on, but only 5 tokens", att_slice_tokens(g, x, 3, 3));
     WRONG("slice_tokens: 1 tokens from token -1 on", att_slice_tokens(g, x, -1, 1));

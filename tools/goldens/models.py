@@ -30,8 +30,6 @@ def line(name):
     config = timm.get_pretrained_cfg(name)
     classes = 1000 if name in CLASSIFIERS else config.num_classes or 0
     model = timm.create_model(name, device="meta", num_classes=classes)
-    if hasattr(model, "patch_embed") and model.patch_embed.img_size[0] % model.patch_embed.patch_size[0]:
-        return None  # attscope's patches cover the image
     tensors = {n: t for n, t in model.state_dict().items() if not n.endswith("num_batches_tracked")}
     no_decay = model.no_weight_decay() if hasattr(model, "no_weight_decay") else ()
     groups = param_groups_weight_decay(model, 0.05, no_weight_decay_list=no_decay)
@@ -50,6 +48,4 @@ swins = ("swin_transformer", "swin_transformer_v2", "swin_transformer_v2_cr")
 names += [n for m in swins for n in timm.list_models(module=m)]
 with open(sys.argv[1] + "/models.txt", "w") as out:
     for name in sorted(names):
-        text = line(name)
-        if text:
-            out.write(text + "\n")
+        out.write(line(name) + "\n")

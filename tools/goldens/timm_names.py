@@ -82,11 +82,6 @@ def activation(model, own):
     return None
 
 
-def lacks_of_vit(model):
-    if model.patch_embed.img_size[0] % model.patch_embed.patch_size[0]:
-        yield "images whose size is no multiple of the patch's"
-
-
 def is_pruned(model):
     """Whether a residual network has stages whose width is not that of the first stage times a power of 2."""
     first = model.layer1[0]
@@ -169,7 +164,7 @@ def reason(name):
     elif isinstance(model, mlp_mixer.MlpMixer):
         lacks = lacks_of_mixer(model)
     elif isinstance(model, vision_transformer.VisionTransformer):
-        lacks = lacks_of_vit(model)
+        lacks = ()
     else:
         raise SystemExit(f"timm_names: {name}: no rule for the Python module {module}; "
                          f"add it to ARCHITECTURES or write a function")

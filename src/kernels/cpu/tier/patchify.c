@@ -39,15 +39,18 @@ ATT_INLINE void fill_row(const att_call *call, const float *planes, int64_t firs
 ATT_INLINE void patchify_as(const att_call *call, bool is_bf16)
 {
     const int64_t *dims = call->problem->in[0].shape.dims;
-    int64_t patch_h = ATT_ATTRS(call->problem, patch)->patch[0], line = dims[1] * dims[2];
-    att_range part = att_part_of(call, call->problem->group * (dims[0] / patch_h), 1);
+    const int32_t *patch = ATT_ATTRS(call->problem, patch)->patch;
+    int64_t patch_h = patch[0], down = dims[0] / patch_h, line = dims[1] * dims[2];
+    int64_t strip = dims[1] / patch[1] * patch[1] * patch_h * dims[2];
+    att_range part = att_part_of(call, call->problem->group * down, 1);
     for (int64_t row = part.begin * patch_h; row < part.end * patch_h; row++) {
-        const float *from = (const float *)call->in[0] + row * line;
+        int64_t sample = row / patch_h / down;
+        const float *from = (const float *)call->in[0] + (row + sample * (dims[0] - down * patch_h)) * line;
         if (dims[2] == 3)
             split_three(from, dims[1], call->scratch);
         else
             split_line(from, dims[1], dims[2], call->scratch);
-        fill_row(call, call->scratch, row / patch_h * patch_h * line, row % patch_h, is_bf16);
+        fill_row(call, call->scratch, row / patch_h * strip, row % patch_h, is_bf16);
     }
 }
 
