@@ -170,10 +170,24 @@ static bool value_exists(const att_graph *graph, att_value value)
     return value >= 0 && value < graph->values.count;
 }
 
+/* Whether a rule can start a parameter of this shape. */
+static bool start_is_valid(att_graph *graph, const char *name, att_shape shape, att_init init)
+{
+    if (init.rule != ATT_INIT_ROTARY ||
+        (shape.rank == 4 && shape.dims[0] == 2 && shape.dims[3] % 2 == 0 && init.value > 0))
+        return true;
+    att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
+                                   "parameter \"%s\": frequencies must have the shape [2, depth, heads, d / 2], d a "
+                                   "multiple of 4, and a positive temperature",
+                                   name));
+    return false;
+}
+
 static att_value add_parameter(att_graph *graph, const char *name, att_shape shape, att_init init, bool decay,
                                bool buffer)
 {
-    if (graph->status != ATT_OK || !shape_is_valid(graph, name, shape) || !RESERVE(graph, parameters))
+    if (graph->status != ATT_OK || !shape_is_valid(graph, name, shape) || !start_is_valid(graph, name, shape, init) ||
+        !RESERVE(graph, parameters))
         return ATT_NONE;
     for (int i = 0; i < graph->parameters.count; i++)
         if (strcmp(graph->parameters.items[i].name, name) == 0)

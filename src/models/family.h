@@ -42,6 +42,9 @@ typedef struct att_family {
     const char *name; /* "vit" */
     /* Names of tensors, the last NULL: every network of the family has one of them: "patch_embed.proj.weight". */
     const char *signatures[3];
+    /* Returns whether a file with such a tensor is of this family, rather than of one before it in the list with the
+     * same signature. NULL: it is. */
+    bool (*claims)(const att_tensors *file);
     const att_option_table *options;                 /* include ATT_SHARED_OPTIONS */
     att_hooks hooks;                                 /* places for modules; the option "modules" chooses among them */
     const att_accepted_argument *accepted_arguments; /* the last has a NULL key */
@@ -183,7 +186,8 @@ int att_family_count(void);
 const att_family *att_family_at(int index);
 /* Returns the declaration of an option by key or alias, from the first family that has it; NULL if none has. */
 const att_option *att_family_option(const char *key);
-/* Returns the last family of the list that has a signature among the file's tensors; NULL if there is none. */
+/* Returns the last family of the list that has a signature among the file's tensors and claims the file; NULL if there
+ * is none. */
 const att_family *att_family_detect(const att_tensors *file);
 /* Checks keys and values. Errors: ERR_ARGUMENT if the family lacks a key, or a value is out of range. */
 att_status att_family_check(att_context *context, const att_family *family, const att_option_values *options);

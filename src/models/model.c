@@ -101,7 +101,7 @@ const att_family *att_family_detect(const att_tensors *file)
 {
     for (int f = FAMILY_COUNT; f-- > 0;)
         for (const char *const *signature = families[f]->signatures; *signature; signature++)
-            if (att_tensors_find(file, *signature) >= 0)
+            if (att_tensors_find(file, *signature) >= 0 && (!families[f]->claims || families[f]->claims(file)))
                 return families[f];
     return NULL;
 }

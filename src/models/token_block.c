@@ -140,6 +140,20 @@ static att_projection declare(const att_scope *scope, int64_t outputs, int64_t i
     return layer;
 }
 
+const char *att_mlp_name(int kind)
+{
+    static const char *const names[] = {"mlp", "swiglu", "swiglu_packed"};
+    return kind >= 0 && kind < (int)(sizeof names / sizeof *names) ? names[kind] : NULL;
+}
+
+att_mlp_kind att_mlp_named(const char *name)
+{
+    for (int kind = 0; att_mlp_name(kind); kind++)
+        if (strcmp(att_mlp_name(kind), name) == 0)
+            return (att_mlp_kind)kind;
+    return ATT_MLP_PLAIN;
+}
+
 att_projection att_project_declare(const att_scope *scope, int64_t outputs, int64_t inputs, bool bias)
 {
     return declare(scope, outputs, inputs, bias, false, 1);

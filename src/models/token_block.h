@@ -57,6 +57,10 @@ att_activate *att_activation_named(const char *name);
  * both layers in fc1, so that `hidden`, the outputs of fc1, are twice the inputs of fc2. timm starts SwiGLU's gate near
  * zero with bias 1; of a PACKED one attscope starts both halves as linear layers. */
 typedef enum att_mlp_kind { ATT_MLP_PLAIN, ATT_MLP_SWIGLU, ATT_MLP_PACKED } att_mlp_kind;
+/* The kinds by name, in their order: mlp, swiglu, swiglu_packed. NULL past the last. */
+const char *att_mlp_name(int kind);
+/* Returns PLAIN for an unknown name. */
+att_mlp_kind att_mlp_named(const char *name);
 
 /* How linear layers start. NORMAL: weights with deviation 0.02, biases 0. RESCALED: the same, but the weights of the
  * layers that end a branch are divided by sqrt(2 (index + 1)), as in BEiT and EVA, and the gate of SwiGLU starts as

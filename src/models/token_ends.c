@@ -7,6 +7,18 @@
 
 #include "models/family.h"
 
+const char *att_token_pool_name(int index)
+{
+    static const char *const names[] = {"token", "avg", "max", "avgmax", "map"};
+    return index >= 0 && index < (int)(sizeof names / sizeof *names) ? names[index] : NULL;
+}
+
+const char *att_token_position_name(int index)
+{
+    static const char *const names[] = {"learn", "none"};
+    return index >= 0 && index < (int)(sizeof names / sizeof *names) ? names[index] : NULL;
+}
+
 /* --- before the blocks ------------------------------------------------------------------------------------------- */
 
 typedef struct embedding {

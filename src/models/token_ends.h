@@ -21,6 +21,10 @@ typedef struct att_token_stem {
  * Returns [N, C]. */
 att_value att_token_embed(const att_scope *root, const att_token_form *form, const att_token_stem *stem);
 
+/* Names of att_token_pool.kind, and of position embeddings: learn, none. NULL past the last. */
+const char *att_token_pool_name(int index);
+const char *att_token_position_name(int index);
+
 /* What the head reads. */
 typedef struct att_token_pool {
     const char *kind; /* token, avg, max, avgmax, map: see the option global_pool */

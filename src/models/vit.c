@@ -9,9 +9,10 @@
 #include <attscope/ops.h>
 
 #include "core/error.h"
-#include "models/checkpoint.h"
 #include "models/family.h"
 #include "models/patches.h"
+#include "models/token_ends.h"
+#include "models/token_tensors.h"
 #include "models/vit.h"
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
@@ -23,14 +24,11 @@
         static const char *const names[] = {__VA_ARGS__, NULL};                   \
         return index < (int)(sizeof names / sizeof *names) ? names[index] : NULL; \
     }
-CHOICES(pool_names, "token", "avg", "max", "avgmax", "map")
 CHOICES(extra_layer_names, "none", "attn", "mlp")
-CHOICES(position_names, "learn", "none")
 CHOICES(resize_names, "bicubic", ATT_VIT_BILINEAR, ATT_VIT_CORNERS)
 CHOICES(relative_names, "none", ATT_VIT_BIAS, ATT_VIT_MLP)
 CHOICES(norm_names, "layernorm", ATT_VIT_RMS_NORM)
 CHOICES(embed_norm_names, "none", "layernorm", ATT_VIT_RMS_NORM)
-CHOICES(mlp_names, "mlp", ATT_VIT_SWIGLU, ATT_VIT_PACKED)
 CHOICES(attention_names, "attn", ATT_VIT_DIFFERENTIAL)
 CHOICES(block_names, ATT_VIT_BLOCK, ATT_VIT_POST_NORM, ATT_VIT_BEIT, ATT_VIT_SCALING, ATT_VIT_DIFF_SCALING,
         ATT_VIT_THINGS)
@@ -52,7 +50,7 @@ static const att_option vit_options[] = {
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "what the head reads: token (the class token), avg, max or avgmax (mean, maximum or the mean of both over "
              "the other tokens) or map (attention of a learned query)",
-     .choice = pool_names, VIT(global_pool)},
+     .choice = att_token_pool_name, VIT(global_pool)},
     {"pool_include_prefix", .kind = ATT_OPTION_SWITCH, .help = "pooling reads class token and registers, too",
      .not_compared = true, VIT(pool_include_prefix)},
     {"final_norm", .kind = ATT_OPTION_SWITCH, .help = "a norm after the last block", VIT(final_norm)},
@@ -62,7 +60,7 @@ static const att_option vit_options[] = {
     {"distilled", .kind = ATT_OPTION_SWITCH, .help = "a distillation token with a classifier of its own, as in DeiT",
      VIT(distilled)},
     {"pos_embed", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "position embedding: learn or none",
-     .choice = position_names, VIT(pos_embed)},
+     .choice = att_token_position_name, VIT(pos_embed)},
     {"pos_embed_resize", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "how the position embedding of a file is resampled for other images: bicubic (antialiased), bilinear, or "
              "bilinear_corners (with the corners in the same places)",
@@ -94,7 +92,8 @@ static const att_option vit_options[] = {
     {"act_layer", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "activation of the MLPs",
      .choice = att_activation_name, .not_in_tensors = "the activation", VIT(act_layer)},
     {"mlp_layer", .kind = ATT_OPTION_TEXT, .value = "NAME",
-     .help = "mlp, or gated by SiLU: swiglu, swiglu_packed (both layers in one)", .choice = mlp_names, VIT(mlp_layer)},
+     .help = "mlp, or gated by SiLU: swiglu, swiglu_packed (both layers in one)", .choice = att_mlp_name,
+     VIT(mlp_layer)},
     {"attn_layer", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "attention: attn, or diff (differential)",
      .choice = attention_names, VIT(attn_layer)},
     {"block_fn", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "kind of the blocks, by its name in timm",
@@ -226,14 +225,14 @@ static att_status check_distilled(att_context *context, const att_vit_options *o
 
 static att_status check_mlp(att_context *context, const att_vit_options *o)
 {
-    bool plain = strcmp(o->mlp_layer, "mlp") == 0, packed = strcmp(o->mlp_layer, ATT_VIT_PACKED) == 0;
+    const att_mlp_kind kind = att_mlp_named(o->mlp_layer);
     ATT_TRY(att_mlp_check(context, "mlp_ratio", o->embed_dim, o->mlp_ratio));
-    if (!plain && strcmp(o->act_layer, "silu") != 0)
+    if (kind != ATT_MLP_PLAIN && strcmp(o->act_layer, "silu") != 0)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "mlp_layer \"%s\" is gated by SiLU: act_layer must be \"silu\", not "
                         "\"%s\"",
                         o->mlp_layer, o->act_layer);
-    if (packed && att_mlp_hidden(o->embed_dim, o->mlp_ratio) % 2)
+    if (kind == ATT_MLP_PACKED && att_mlp_hidden(o->embed_dim, o->mlp_ratio) % 2)
         return att_fail(context, ATT_ERR_ARGUMENT, "mlp_ratio %g makes %lld hidden channels, which are not two halves",
                         o->mlp_ratio, (long long)att_mlp_hidden(o->embed_dim, o->mlp_ratio));
     return ATT_OK;
@@ -335,22 +334,6 @@ static att_classifier_form vit_classifier(const void *options)
                                  .build = att_vit_is_relative(o) ? att_nn_classifier : build_classifier};
 }
 
-/* As timm's VisionTransformer, VisionTransformerDistilled, Beit and VisionTransformerRelPos; fc_norm and
- * shared_rel_pos are beside the head. */
-static int layer_of(const char *name)
-{
-    static const char *const stem[] = {"cls_token",   "dist_token", "reg_token",   "pos_embed",
-                                       "patch_embed", "norm_pre",   "rel_pos_bias"};
-    const char *rest;
-    int block = att_checkpoint_block(name, "blocks", &rest);
-    for (size_t i = 0; i < sizeof stem / sizeof *stem; i++)
-        if (strncmp(name, stem[i], strlen(stem[i])) == 0)
-            return 0;
-    if (strncmp(name, "norm.", 5) == 0)
-        return ATT_LAYER_LAST_BLOCK;
-    return block < 0 ? ATT_LAYER_HEAD : 1 + block;
-}
-
 extern const att_family att_family_vit;
 
 const att_family att_family_vit = {
@@ -370,6 +353,6 @@ const att_family att_family_vit = {
     .disambiguate = att_vit_disambiguate,
     .check_undetermined = att_vit_check_undetermined,
     .regrids = att_vit_regrids,
-    .is_added = att_vit_is_added,
-    .layer = layer_of,
+    .is_added = att_token_is_added,
+    .layer = att_token_layer,
 };

@@ -33,8 +33,6 @@ void att_vit_describe(int index, att_vit_options *options, att_preprocess *prepr
 #define ATT_VIT_BIAS "bias"
 #define ATT_VIT_MLP "mlp"
 #define ATT_VIT_RMS_NORM "rmsnorm"
-#define ATT_VIT_SWIGLU "swiglu"
-#define ATT_VIT_PACKED "swiglu_packed"
 #define ATT_VIT_DIFFERENTIAL "diff"
 #define ATT_VIT_BLOCK "Block"
 #define ATT_VIT_POST_NORM "ResPostBlock"
@@ -74,7 +72,5 @@ bool att_vit_regrids(const void *options, const att_option_values *file_options,
                      att_shape own, att_regrid *grid);
 /* att_family.check_undetermined */
 att_status att_vit_check_undetermined(att_context *context, const att_tensors *file, const att_option_sources *unsaid);
-/* att_family.is_added */
-bool att_vit_is_added(const att_context *context, const char *name);
 
 #endif

@@ -31,13 +31,6 @@ static bool is(const char *text, const char *name)
     return strcmp(text, name) == 0;
 }
 
-static att_mlp_kind mlp_of(const att_vit_options *o)
-{
-    return is(o->mlp_layer, ATT_VIT_SWIGLU)   ? ATT_MLP_SWIGLU
-           : is(o->mlp_layer, ATT_VIT_PACKED) ? ATT_MLP_PACKED
-                                              : ATT_MLP_PLAIN;
-}
-
 /* Where BEiT has one set for all blocks, it is rel_pos_bias. */
 static att_relative_form relative_of(const att_vit_options *o)
 {
@@ -78,7 +71,7 @@ static att_token_form form_of(const att_vit_options *o)
                             .mlp_norm = o->scale_mlp_norm,
                             .differential =
                                 is(o->attn_layer, ATT_VIT_DIFFERENTIAL) || is(o->block_fn, ATT_VIT_DIFF_SCALING),
-                            .mlp = mlp_of(o),
+                            .mlp = att_mlp_named(o->mlp_layer),
                             .activate = att_activation_named(o->act_layer),
                             .init_values = o->init_values,
                             .prefix = att_vit_prefix(o),

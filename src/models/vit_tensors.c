@@ -38,19 +38,7 @@ static const char *const outer_names[] = {"cls_token",
                                           "head.bias",
                                           "head_dist.weight",
                                           "head_dist.bias",
-                                          "attn_pool.latent",
-                                          "attn_pool.q.weight",
-                                          "attn_pool.q.bias",
-                                          "attn_pool.kv.weight",
-                                          "attn_pool.kv.bias",
-                                          "attn_pool.proj.weight",
-                                          "attn_pool.proj.bias",
-                                          "attn_pool.norm.weight",
-                                          "attn_pool.norm.bias",
-                                          "attn_pool.mlp.fc1.weight",
-                                          "attn_pool.mlp.fc1.bias",
-                                          "attn_pool.mlp.fc2.weight",
-                                          "attn_pool.mlp.fc2.bias",
+                                          ATT_TOKEN_MAP_NAMES,
                                           NULL};
 /* Tensors of an attention and of an MLP, below their scopes. */
 static const char *const attention_names[] = {"qkv.weight",
@@ -116,93 +104,37 @@ static block_kind kind_of(const att_tensors *file)
                                                                           : SEQUENTIAL;
 }
 
-/* Returns what follows "<scope>." in the name; NULL if it does not begin so. */
-static const char *below(const char *name, const char *scope)
-{
-    size_t length = strlen(scope);
-    return strncmp(name, scope, length) == 0 && name[length] == '.' ? name + length + 1 : NULL;
-}
-
-static bool is_listed_below(const char *const *names, const char *name, const char *scope)
-{
-    const char *rest = below(name, scope);
-    return rest && att_checkpoint_lists(names, rest);
-}
-
 /* One of a pair of parallel branches: "attns.1.norm.weight". */
 static bool is_in_pair(const char *rest)
 {
     static const char *const own[] = {"norm.weight", "norm.bias", "ls.gamma", NULL};
     static const char *const scopes[] = {"attns.0", "attns.1", "ffns.0", "ffns.1"};
     for (int i = 0; i < 4; i++) {
-        const char *inner = below(rest, scopes[i]);
-        if (inner && (att_checkpoint_lists(own, inner) || (i < 2 ? is_listed_below(attention_names, inner, "attn")
-                                                                 : is_listed_below(mlp_names, inner, "mlp"))))
+        const char *inner = att_token_below(rest, scopes[i]);
+        if (inner && (att_checkpoint_lists(own, inner) || (i < 2 ? att_token_lists_below(attention_names, inner, "attn")
+                                                                 : att_token_lists_below(mlp_names, inner, "mlp"))))
             return true;
     }
     return false;
 }
 
 /* Whether a block of the file's kind has a tensor of this name. */
-static bool is_of_block(block_kind kind, const char *rest)
+static bool is_of_block(const att_tensors *file, const char *rest)
 {
+    block_kind kind = kind_of(file);
     if (kind == SCALING)
         return att_checkpoint_lists(scaling_names, rest);
     if (kind == THINGS)
         return is_in_pair(rest);
-    return att_checkpoint_lists(block_names, rest) || is_listed_below(attention_names, rest, "attn") ||
-           is_listed_below(mlp_names, rest, "mlp");
+    return att_checkpoint_lists(block_names, rest) || att_token_lists_below(attention_names, rest, "attn") ||
+           att_token_lists_below(mlp_names, rest, "mlp");
 }
-
-/* --- modules ------------------------------------------------------------------------------------------------------ */
 
 static bool has_attention(const att_tensors *file, int block)
 {
     char name[48];
     snprintf(name, sizeof name, "blocks.%d.attn.qkv.weight", block);
     return att_checkpoint_has(file, name);
-}
-
-static att_status write_modules(att_context *context, const att_tensors *file, const att_detected_modules *detected,
-                                att_option_values *found)
-{
-    int64_t widths[ATT_TOKEN_HOOKS];
-    int width = (int)att_options_number(found, "embed_dim", 1);
-    for (int hook = 0; hook < ATT_TOKEN_HOOKS; hook++)
-        widths[hook] = width;
-    widths[ATT_TOKEN_MID_MLP] = att_mlp_hidden(width, att_options_number(found, "mlp_ratio", 1));
-    return att_detected_write_blocks(context, file, &att_token_hooks, att_token_branches, widths, detected, found);
-}
-
-/* --- names -------------------------------------------------------------------------------------------------------- */
-
-/* Reads depth and modules from the names of all tensors. Refuses the file if a name belongs to no plain ViT; of several
- * such names the most specific is reported. */
-static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found,
-                             att_detected_modules *detected)
-{
-    const char *foreign = NULL;
-    block_kind kind = kind_of(file);
-    for (int i = 0; i < att_tensors_count(file); i++) {
-        const char *name = att_tensors_at(file, i).name, *rest = NULL;
-        int hook = 0;
-        if (att_checkpoint_owns(file, name) || att_task_of_parameter(context, name) ||
-            att_checkpoint_lists(outer_names, name))
-            continue;
-        int block = att_checkpoint_block(name, "blocks", &rest);
-        const att_module *module = block >= 0 && block < ATT_BLOCKS
-                                       ? att_token_module_at(context, rest, has_attention(file, block), &hook)
-                                       : NULL;
-        if (block >= 0 && (att_token_owns(context, rest) || is_of_block(kind, rest))) {
-            if (block + 1 > att_options_number(found, "depth", 0))
-                att_options_set(found, "depth", block + 1);
-        } else if (!foreign || att_foreign_rank(name) < att_foreign_rank(foreign)) {
-            foreign = name;
-        }
-        if (module)
-            att_detected_add(context, detected, module, hook, block);
-    }
-    return foreign ? att_foreign_refuse(context, file, foreign, "ViT or DeiT, nor to another network here") : ATT_OK;
 }
 
 static bool has_half(const att_tensors *file, int block, const char *const *scopes)
@@ -231,27 +163,6 @@ static void read_extra_layer(const att_tensors *file, att_option_values *found)
     att_options_set_text(found, "extra_layer", attends && has_mlp ? "none" : attends ? "attn" : "mlp");
     if (!attends || !has_mlp)
         att_options_set(found, "depth", last);
-}
-
-/* A uniform head shows the width d of a head: an attention that leaves one head to it has C - d inner channels; the
- * uniform head of another is d wide. */
-static void read_heads(const att_tensors *file, att_option_values *found)
-{
-    int depth = (int)att_options_number(found, "depth", 0);
-    int64_t channels = (int64_t)att_options_number(found, "embed_dim", 1);
-    for (int b = 0; b < depth; b++) {
-        char name[64];
-        att_shape qkv_shape, v_shape;
-        snprintf(name, sizeof name, "blocks.%d.attn.qkv.weight", b);
-        const int64_t *qkv = att_checkpoint_dims(file, name, 2, &qkv_shape);
-        snprintf(name, sizeof name, "blocks.%d.attn.uniform_head.v.weight", b);
-        const int64_t *v = att_checkpoint_dims(file, name, 2, &v_shape);
-        int64_t width = !qkv || !v ? 0 : qkv[0] / 3 < channels ? channels - qkv[0] / 3 : v[0];
-        if (width > 0 && channels % width == 0) {
-            att_options_set(found, "num_heads", (double)(channels / width));
-            return;
-        }
-    }
 }
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
@@ -331,7 +242,10 @@ static void read_mlp(const att_tensors *file, att_option_values *found)
     snprintf(full, sizeof full, "blocks.0.%sfc2.weight", names->mlp ? names->mlp : "-");
     const int64_t *second = att_checkpoint_dims(file, full, 2, &shape);
     bool packed = hidden > 0 && second && 2 * second[1] == hidden;
-    att_options_set_text(found, "mlp_layer", gate > 0 ? ATT_VIT_SWIGLU : packed ? ATT_VIT_PACKED : "mlp");
+    att_options_set_text(found, "mlp_layer",
+                         att_mlp_name(gate > 0 ? ATT_MLP_SWIGLU
+                                      : packed ? ATT_MLP_PACKED
+                                               : ATT_MLP_PLAIN));
     if (gate > 0 || packed)
         att_options_set_text(found, "act_layer", "silu");
     att_options_set(found, "scale_mlp_norm", names->mlp && has_part(file, 0, names->mlp, "norm.weight"));
@@ -339,38 +253,23 @@ static void read_mlp(const att_tensors *file, att_option_values *found)
         att_options_set(found, "mlp_ratio", att_mlp_ratio(width, gate > 0 ? gate : hidden));
 }
 
-static bool has_norm(const att_tensors *file, const char *name)
-{
-    char weight[48], bias[48];
-    snprintf(weight, sizeof weight, "%s.weight", name);
-    snprintf(bias, sizeof bias, "%s.bias", name);
-    return att_checkpoint_has(file, weight) || att_checkpoint_has(file, bias);
-}
-
 static void read_norms(const att_tensors *file, att_option_values *found)
 {
     const char *norm = parts_of[kind_of(file)].norm;
-    bool has_head = att_checkpoint_has(file, "head.weight") || att_checkpoint_has(file, "head.bias");
+    bool has_head = att_token_has_norm(file, "head");
     if (has_part(file, 0, norm, ".weight"))
         att_options_set_text(found, "norm_layer", has_part(file, 0, norm, ".bias") ? "layernorm" : ATT_VIT_RMS_NORM);
-    if (!has_norm(file, "patch_embed.norm"))
+    if (!att_token_has_norm(file, "patch_embed.norm"))
         att_options_set_text(found, "embed_norm_layer", "none");
     else
         att_options_set_text(found, "embed_norm_layer",
                              att_checkpoint_has(file, "patch_embed.norm.bias") ? "layernorm" : ATT_VIT_RMS_NORM);
-    att_options_set(found, "pre_norm", has_norm(file, "norm_pre"));
-    bool last = has_norm(file, "norm") || has_norm(file, "fc_norm");
+    att_options_set(found, "pre_norm", att_token_has_norm(file, "norm_pre"));
+    bool last = att_token_has_norm(file, "norm") || att_token_has_norm(file, "fc_norm");
     if (last)
-        att_options_set(found, "fc_norm", has_norm(file, "fc_norm"));
+        att_options_set(found, "fc_norm", att_token_has_norm(file, "fc_norm"));
     else if (!has_head) /* a backbone may lack the last norm */
         att_options_set(found, "final_norm", 0);
-}
-
-static int64_t count_registers(const att_tensors *file)
-{
-    att_shape shape;
-    const int64_t *dims = att_checkpoint_dims(file, "reg_token", 3, &shape);
-    return dims ? dims[1] : 0;
 }
 
 static void read_tokens(const att_tensors *file, att_option_values *found)
@@ -378,7 +277,7 @@ static void read_tokens(const att_tensors *file, att_option_values *found)
     bool has_class = att_checkpoint_has(file, "cls_token"), maps = att_checkpoint_has(file, "attn_pool.latent");
     att_options_set(found, "class_token", has_class);
     att_options_set(found, "distilled", att_checkpoint_has(file, "dist_token"));
-    att_options_set(found, "reg_tokens", (double)count_registers(file));
+    att_options_set(found, "reg_tokens", att_token_registers(file));
     att_options_set_text(found, "pos_embed", att_checkpoint_has(file, "pos_embed") ? "learn" : "none");
     if (maps || !has_class)
         att_options_set_text(found, "global_pool", maps ? "map" : "avg");
@@ -389,56 +288,29 @@ static void read_switches(const att_tensors *file, att_option_values *found)
     /* Tensors show that there is LayerScale, but not its initial value. This value has the order of magnitude of DeiT
      * III's. */
     static const double unknown_start = 1e-5;
-    att_shape shape;
-    const int64_t *dims = att_checkpoint_dims(file, "head.weight", 2, &shape);
-    bool has_head = dims || att_checkpoint_has(file, "head.weight") || att_checkpoint_has(file, "head.bias");
     bool scales = has_part(file, 0, parts_of[kind_of(file)].scale, "") || has_part(file, 0, "", "gamma_1");
     att_options_set(found, "init_values", scales ? unknown_start : 0);
-    if (dims || !has_head)
-        att_options_set(found, "num_classes", dims ? (double)dims[0] : 0);
+    att_token_read_classes(file, found);
 }
 
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
     att_detected_modules detected = {0};
-    ATT_TRY(read_names(context, file, found, &detected));
+    static const att_token_tensors like = {outer_names, is_of_block, has_attention,
+                                           "ViT or DeiT, nor to another network here"};
+    ATT_TRY(att_token_read_names(context, file, &like, found, &detected));
     ATT_TRY(att_patches_read(context, file, "patch_embed.proj.weight", found));
     read_extra_layer(file, found);
-    read_heads(file, found);
+    att_token_read_heads(file, found);
     read_attention(file, found);
     att_vit_read_relative(file, found);
     read_mlp(file, found);
-    ATT_TRY(write_modules(context, file, &detected, found));
+    ATT_TRY(att_token_write_modules(context, file, &detected, found));
     read_norms(file, found);
     read_tokens(file, found);
     read_switches(file, found);
     att_vit_read_grid(file, found);
     return ATT_OK;
-}
-
-/* Refuses options of side files and flags that the tensors contradict. */
-static att_status check_contradictions(att_context *context, const att_option_sources *u)
-{
-    static const char *const keys[] = {
-        "reg_tokens",       "distilled", "pos_embed", "pre_norm",  "rel_pos_type",    "shared_rel_pos", "norm_layer",
-        "embed_norm_layer", "qk_norm",   "proj_bias", "mlp_layer", "scale_attn_norm", "scale_mlp_norm", "attn_layer"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const att_option *option = att_family_option(keys[i]);
-        char given[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], found[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
-        if (att_option_format(option, u->given, given) > 0 && att_option_format(option, u->found, found) > 0 &&
-            strcmp(given[0], found[0]) != 0)
-            return att_fail(context, ATT_ERR_MISMATCH, "%s: %s is given as %.32s, but the tensors show %.32s", u->path,
-                            keys[i], given[0], found[0]);
-    }
-    return ATT_OK;
-}
-
-static att_status check_map(att_context *context, const att_tensors *file, const att_option_sources *u)
-{
-    if (strcmp(att_options_text(u->given, "global_pool"), "map") != 0 || att_checkpoint_has(file, "attn_pool.latent"))
-        return ATT_OK;
-    return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s: global_pool is given as map, but there is no tensor \"attn_pool.latent\"", u->path);
 }
 
 /* In timm, a network that pools its class token gets an fc_norm either by mean pooling or by the argument fc_norm. The
@@ -457,29 +329,15 @@ static att_status check_pool(att_context *context, const att_option_sources *u)
         u->path, u->name);
 }
 
-static att_status check_heads(att_context *context, const att_option_sources *u)
-{
-    int own = (int)att_options_number(u->own, "embed_dim", 0);
-    int width = (int)att_options_number(u->given, "embed_dim", att_options_number(u->found, "embed_dim", own));
-    if (att_options_find(u->given, "num_heads") || att_options_find(u->found, "num_heads") || width == own)
-        return ATT_OK;
-    return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s: the tensors are %d wide, %s is %d wide; the tensors do not show the number of heads; "
-                    "give num_heads",
-                    u->path, width, u->name, own);
-}
-
 att_status att_vit_check_undetermined(att_context *context, const att_tensors *file, const att_option_sources *sources)
 {
-    ATT_TRY(check_contradictions(context, sources));
-    ATT_TRY(check_map(context, file, sources));
+    static const char *const shown[] = {"reg_tokens",     "distilled",      "pos_embed",  "pre_norm",
+                                        "rel_pos_type",   "shared_rel_pos", "norm_layer", "embed_norm_layer",
+                                        "qk_norm",        "proj_bias",      "mlp_layer",  "scale_attn_norm",
+                                        "scale_mlp_norm", "attn_layer",     NULL};
+    ATT_TRY(att_token_check_shown(context, shown, sources));
+    ATT_TRY(att_token_check_map(context, file, sources));
     ATT_TRY(check_pool(context, sources));
-    ATT_TRY(check_heads(context, sources));
+    ATT_TRY(att_token_check_heads(context, sources));
     return att_vit_check_grid(context, file, sources);
-}
-
-bool att_vit_is_added(const att_context *context, const char *name)
-{
-    const char *rest;
-    return att_checkpoint_block(name, "blocks", &rest) >= 0 && att_token_owns(context, rest);
 }

@@ -358,6 +358,18 @@ static double truncated_normal(att_random *random, double deviation)
     return draw;
 }
 
+/* Element e of frequencies of this shape, see ATT_INIT_ROTARY. Each head has random numbers of its own. */
+static double draw_frequency(att_init init, att_shape shape, uint64_t seed, uint64_t name, int64_t e)
+{
+    static const double circle = 6.283185307179586477;
+    const int64_t width = shape.dims[3], bands = width / 2, heads = shape.dims[1] * shape.dims[2];
+    const int64_t channel = e % width, head = e / width % heads;
+    att_random random = att_random_from(att_random_key(seed, name, (uint64_t)head));
+    double angle = circle * (att_random_uniform(&random) + (channel < bands ? 0 : 0.25));
+    double magnitude = pow(init.value, -(double)(channel % bands) / (double)bands);
+    return magnitude * (e / width < heads ? cos(angle) : sin(angle));
+}
+
 static double draw(att_init init, att_random *random)
 {
     switch (init.rule) {
@@ -368,6 +380,7 @@ static double draw(att_init init, att_random *random)
     case ATT_INIT_UNIFORM:
         return init.value * (2 * att_random_uniform(random) - 1);
     case ATT_INIT_CONSTANT:
+    case ATT_INIT_ROTARY:
         break;
     }
     return init.value;
@@ -380,13 +393,16 @@ static void initialise(att_weights *weights, int index, uint64_t seed)
     size_t size = att_dtype_size(weights->dtype);
     att_block *block = weights->blocks[weights->places[index].block];
     char *to = (char *)block->values + (size_t)weights->places[index].offset * size;
-    att_random random = att_random_from(att_random_key(seed, att_random_hash(parameter->name), 0));
+    const uint64_t name = att_random_hash(parameter->name);
+    att_random random = att_random_from(att_random_key(seed, name, 0));
     for (int64_t first = 0; first < count; first += DRAW_CHUNK) {
         int64_t end = count - first < DRAW_CHUNK ? count - first : DRAW_CHUNK;
         double wide[DRAW_CHUNK];
         float narrow[DRAW_CHUNK];
         for (int64_t i = 0; i < end; i++) {
-            wide[i] = draw(parameter->init, &random);
+            wide[i] = parameter->init.rule == ATT_INIT_ROTARY
+                          ? draw_frequency(parameter->init, parameter->shape, seed, name, first + i)
+                          : draw(parameter->init, &random);
             narrow[i] = (float)wide[i];
         }
         const void *drawn = weights->dtype == ATT_F64 ? (const void *)wide : narrow;

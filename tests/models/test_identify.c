@@ -390,7 +390,7 @@ static void side_files_are_hostile(void **state)
         {"{", ATT_ERR_FORMAT, "config.json"},
         {"[]", ATT_ERR_FORMAT, "object"},
         {"{\"architecture\": 3}", ATT_ERR_FORMAT, "architecture"},
-        {"{\"architecture\": \"vit_base_patch16_rope_224\"}", ATT_ERR_UNSUPPORTED, "vit_base_patch16_rope_224"},
+        {"{\"architecture\": \"vit_base_patch16_sapiens2\"}", ATT_ERR_UNSUPPORTED, "vit_base_patch16_sapiens2"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"num_classes\": -1}", ATT_ERR_FORMAT, "num_classes"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"num_classes\": 1e300}", ATT_ERR_FORMAT, "num_classes"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"crop_pct\": 0}", ATT_ERR_FORMAT, "crop_pct"},

@@ -76,7 +76,7 @@ static void messages_name_what_attscope_lacks(void **state)
         {"resnetaa50", "timm has resnetaa50 (anti-aliased downsampling); attscope does not support it"},
         {"resnetaa50.a1h_in1k", "timm has resnetaa50 (anti-aliased downsampling)"},
         {"resnetblur18", "by a blur"},
-        {"vit_base_patch16_rope_224", "rotary positions"},
+        {"vit_base_patch16_sapiens2", "LayerScale of the attention only"},
         {"resnet50_gn", "group norm"},
         {"convnext_tiny", "ConvNeXt"},
         {"convnext_tiny_in22ft1k", "timm has convnext_tiny (ConvNeXt), formerly convnext_tiny_in22ft1k"},

@@ -46,7 +46,7 @@ static void a_name_that_attscope_lacks_and_the_tensors_are_explained(void **stat
     add_tensor(&t, "register_tokens", att_shape_of(1, 4, 32));
     write_tensors(p, &t, NULL);
     att_model_destroy(&model);
-    static const char *const names[] = {"vit_base_patch16_dinov3", "vit_base_patch16_rope_224", "no_such_name"};
+    static const char *const names[] = {"vit_large_patch16_sapiens2", "vit_base_patch16_sapiens2", "no_such_name"};
     for (int i = 0; i < 3; i++) {
         att_status status = i < 2 ? ATT_ERR_UNSUPPORTED : ATT_ERR_NOT_FOUND;
         refused(p, names[i], status, names[i]);
@@ -91,9 +91,9 @@ static void metadata_of_others_is_read(void **state)
 {
     const place *p = *state;
     att_identity identity;
-    write_described(p, "arch", "vit_base_patch16_rope_224");
-    refused(p, NULL, ATT_ERR_UNSUPPORTED, "rotary positions");
-    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "rotary positions");
+    write_described(p, "arch", "vit_base_patch16_sapiens2");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "LayerScale of the attention only");
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "LayerScale of the attention only");
     write_described(p, "model_args", "{\"act_layer\": \"elu\"}");
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "act_layer");
     write_described(p, "config", "{\"model_type\": \"vit\"}");
@@ -150,7 +150,7 @@ static void a_source_that_names_two_networks_is_refused(void **state)
     att_identity identity;
     static const char *const keys[] = {"architecture", "model_name", "model", "timm_model"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        write_described(p, keys[i], "vit_base_patch16_rope_224");
+        write_described(p, keys[i], "vit_base_patch16_sapiens2");
         refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "names two networks");
         write_described(p, keys[i], "vit_tiny_patch16_224.augreg_in21k");
         CHECK(p->context, identify(p, NULL, NULL, &identity));

@@ -115,7 +115,8 @@ static void options_that_cannot_be_built_are_refused(void **state)
     options = square(), att_options_set_text(&options, "modules", "cb_s@after_mlp:layer3:all");
     cannot_be(p, &options, ATT_ERR_ARGUMENT, "there is no stage 3");
     options = square(), att_options_set(&options, "num_heads", 2);
-    cannot_be(p, &options, ATT_ERR_ARGUMENT, "num_heads is an option of the family \"vit\", not of \"swin\"");
+    cannot_be(p, &options, ATT_ERR_ARGUMENT,
+              "num_heads is an option of the families \"vit\" and \"eva\", not of \"swin\"");
 }
 
 /* From attscope's metadata, and from tensors alone. */

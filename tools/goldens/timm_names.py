@@ -22,7 +22,7 @@ import warnings
 
 import timm
 import torch
-from timm.models import _registry, mlp_mixer, resnet, vision_transformer
+from timm.models import _registry, eva, mlp_mixer, resnet, vision_transformer
 
 warnings.filterwarnings("ignore")
 goldens = pathlib.Path(sys.argv[1])
@@ -40,7 +40,7 @@ ARCHITECTURES = {
     "dla": "deep layer aggregation", "dpn": "dual path network", "edgenext": "EdgeNeXt",
     "efficientformer": "EfficientFormer", "efficientformer_v2": "EfficientFormerV2",
     "efficientnet": "EfficientNet and its relatives", "efficientvim": "EfficientViM",
-    "efficientvit_mit": "EfficientViT", "efficientvit_msra": "EfficientViT", "eva": "EVA's blocks, rotary positions",
+    "efficientvit_mit": "EfficientViT", "efficientvit_msra": "EfficientViT",
     "fasternet": "FasterNet", "fastvit": "FastViT", "focalnet": "FocalNet", "gcvit": "GCViT",
     "gemma4_vit": "Gemma's vision encoder", "ghostnet": "GhostNet", "hardcorenas": "HardCoRe-NAS", "hgnet": "HGNet",
     "hiera": "Hiera", "hieradet_sam2": "Hiera of Segment Anything 2", "hrnet": "HRNet", "iformer": "iFormer",
@@ -129,6 +129,15 @@ def lacks_of_mixer(model):
         yield "a gated MLP"
 
 
+def lacks_of_eva(model):
+    if len({block.attn.k_proj.out_features for block in model.blocks if block.attn.k_proj is not None}) > 1:
+        yield "fewer heads of keys in some blocks"
+    if any(block.gamma_1 is not None and block.gamma_2 is None for block in model.blocks):
+        yield "LayerScale of the attention only"
+    if model.patch_embed.img_size[0] != model.patch_embed.img_size[1]:
+        yield "images that are not square"
+
+
 def signature(model):
     """Returns the names and shapes of the tensors, without the classifier."""
     return frozenset((n, tuple(t.shape)) for n, t in model.state_dict().items() if not n.startswith(("head.", "fc.")))
@@ -165,6 +174,8 @@ def reason(name):
         lacks = lacks_of_mixer(model)
     elif isinstance(model, vision_transformer.VisionTransformer):
         lacks = ()
+    elif isinstance(model, eva.Eva):
+        lacks = lacks_of_eva(model)
     else:
         raise SystemExit(f"timm_names: {name}: no rule for the Python module {module}; "
                          f"add it to ARCHITECTURES or write a function")
