@@ -262,6 +262,7 @@ const att_family att_family_eva = {
     .defaults = eva_defaults,
     .complete = eva_complete,
     .build = att_eva_build,
+    .foreign = att_eva_foreign,
     .recognise = att_eva_recognise,
     .take_argument = take_argument,
     .disambiguate = att_eva_disambiguate,

@@ -44,7 +44,8 @@ void att_eva_build(att_graph *graph, const void *options, att_features *features
 
 /* att_family.claims */
 bool att_eva_claims(const att_tensors *file);
-/* att_family.recognise */
+/* att_family.foreign, recognise */
+att_foreign att_eva_foreign(const att_context *context, const att_tensors *file);
 att_status att_eva_recognise(att_context *context, const att_tensors *file, att_option_values *found);
 /* att_family.disambiguate: the grid of the position embedding; the kind of blocks and of pooling. */
 void att_eva_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found);

@@ -174,11 +174,17 @@ static void read_rope(const att_tensors *file, att_option_values *found)
     att_options_set(found, "num_heads", (double)dims[2]);
 }
 
+static const att_token_tensors like = {outer_names, is_of_block, attends, "network of the EVA family here"};
+
+att_foreign att_eva_foreign(const att_context *context, const att_tensors *file)
+{
+    return att_token_foreign(context, file, &like);
+}
+
 att_status att_eva_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
     /* Tensors show that there is LayerScale, but not its initial value. */
     static const double unknown_start = 1e-5;
-    static const att_token_tensors like = {outer_names, is_of_block, attends, "network of the EVA family here"};
     att_detected_modules detected = {0};
     ATT_TRY(att_token_read_names(context, file, &like, found, &detected));
     ATT_TRY(att_patches_read(context, file, "patch_embed.proj.weight", found));

@@ -10,6 +10,7 @@
 
 #include "core/options.h"
 #include "models/config.h"
+#include "models/foreign_tensors.h"
 #include "models/module_options.h"
 #include "models/placement.h"
 #include "models/regrid.h"
@@ -59,8 +60,10 @@ typedef struct att_family {
     att_status (*complete)(att_context *context, void *options);
     /* Adds the input ATT_IMAGE and the network without the head, and returns the features that heads read. */
     void (*build)(att_graph *graph, const void *options, att_features *features);
+    /* Returns the tensors that no network of the family has. */
+    att_foreign (*foreign)(const att_context *context, const att_tensors *file);
     /* Sets the options that names and shapes of the tensors determine; the others stay unset. Refuses a tensor that no
-     * network of the family has, by name (ERR_UNSUPPORTED). */
+     * network of the family has, by name (ERR_UNSUPPORTED, att_foreign_refuse()). */
     att_status (*recognise)(att_context *context, const att_tensors *file, att_option_values *found);
     /* Corrects options that recognise() derived from tensors that fit several networks. */
     void (*disambiguate)(const att_tensors *file, const att_known *known, att_option_values *found);
@@ -189,6 +192,11 @@ const att_option *att_family_option(const char *key);
 /* Returns the last family of the list that has a signature among the file's tensors and claims the file; NULL if there
  * is none. */
 const att_family *att_family_detect(const att_tensors *file);
+/* Returns the family for a file: that of its signature; without one, the family that knows most of its tensors. */
+const att_family *att_family_nearest(const att_context *context, const att_tensors *file);
+/* Returns ERR_UNSUPPORTED if no family knows all of the file's tensors. The message names the family that knows most of
+ * them, and the most telling tensor that it does not know. */
+att_status att_family_check_tensors(att_context *context, const att_tensors *file);
 /* Checks keys and values. Errors: ERR_ARGUMENT if the family lacks a key, or a value is out of range. */
 att_status att_family_check(att_context *context, const att_family *family, const att_option_values *options);
 /* Sets the options that follow from others, in place. */

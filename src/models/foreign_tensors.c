@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "models/checkpoint.h"
+#include "tasks/task.h"
 
 #define TRANSFORMERS "the transformers library's names; only timm's are read"
 
@@ -9,7 +11,96 @@
 static const struct foreign_name {
     const char *pattern, *of;
 } foreign_names[] = {
-    /* ViTs */
+    /* Networks by tensors that no other network of timm has */
+    {"blocks_token_only.*", "CaiT (talking heads, class attention)"},
+    {"pixel_pos", "TNT"},
+    {"cls_token4", "CoaT"},
+    {"blocks.*.attn.gating_param", "ConViT"},
+    {"blocks.*.fn.*", "ConvMixer"},
+    {"cls_token_*", "CrossViT (several class tokens)"},
+    {"stem_dct.*", "CSATv2"},
+    {"stages.*.conv_down.bn.*", "a cross stage partial network"},
+    {"stages.*.spatial_block.*", "DaViT"},
+    {"stages.*.blocks.0.0.norm1.*", "DaViT"},
+    {"features.denseblock*", "DenseNet"},
+    {"level0.0.*", "a network of deep layer aggregation (DLA)"},
+    {"features.conv1_1.*", "a dual path network (DPN)"},
+    {"stages.*.xca.*", "EdgeNeXt"},
+    {"stages.*.mlp.norm1.*", "EfficientFormer"},
+    {"stages.*.mlp.fc1.bn.*", "EfficientFormerV2"},
+    {"stem.in_conv.*", "EfficientViT"},
+    {"patch_embed.conv4.bn.*", "EfficientViT"},
+    {"stages.*.token_mixer.*.reparam*", "FastViT"},
+    {"final_conv.se.*", "FastViT"},
+    {"patch_embed.norm.running_mean", "FasterNet"},
+    {"layers.*.modulation.*", "FocalNet"},
+    {"stem.down.norm1.*", "GCViT"},
+    {"pos_embed_window", "Hiera of Segment Anything 2"},
+    {"blocks.?.proj.*", "Hiera"},
+    {"final_layer.*", "HRNet"},
+    {"stage?.*.branches.*", "HRNet"},
+    {"head.last_conv.*", "HGNet"},
+    {"stages.*.cpe.module.*", "iFormer"},
+    {"classif.*", "Inception-ResNet"},
+    {"Mixed_*", "Inception"},
+    {"features.*.branch0.*", "Inception"},
+    {"stem.conv4.linear.weight", "LeViT"},
+    {"stages.*.attn_block.*", "MaxViT"},
+    {"stages.*.attn_grid.*", "MaxViT"},
+    {"stages.*.blocks.*.conv3_1x1.*", "CoAtNet or a relative"},
+    {"stages.*.layer_scale1.*", "PoolFormer or a relative"},
+    {"stages.*.token_mixer.*", "a network with token mixers (MetaFormer, RepViT and the like)"},
+    {"stages.?.?.conv_proj.bn.*", "MobileViT"},
+    {"stages.*.attn.rel_pos_h", "MViTv2"},
+    {"conv0.*", "NASNet"},
+    {"conv_0.*", "PNASNet"},
+    {"levels.*.pos_embed", "a nested transformer (NesT)"},
+    {"stages.*.e_mhsa.*", "Next-ViT"},
+    {"*conv*.gain", "convolutions with standardised weights, as in normaliser-free networks"},
+    {"transformers.*", "PiT"},
+    {"stages.*.attn.sr.*", "PVTv2"},
+    {"dense_stages.*", "RDNet"},
+    {"s1.b1.*", "RegNet"},
+    {"layer?.*.bns.*", "Res2Net (convolutions at several scales in a block)"},
+    {"layer?.*.convs.*", "Res2Net (convolutions at several scales in a block)"},
+    {"layer?.*.paths.*", "SKNet (selective kernels)"},
+    {"layer?.*.conv?.attn.*", "SKNet (selective kernels)"},
+    {"layer?.*.conv2.fc1.*", "ResNeSt (split attention)"},
+    {"layer?.*.conv2.bn0.*", "ResNeSt (split attention)"},
+    {"features.*.se.bn.*", "ReXNet"},
+    {"stages.*.rnn_tokens.*", "Sequencer"},
+    {"stages.*.attn.w_g", "SwiftFormer"},
+    {"stages.*.attn.attention_bias_cache", "TinyViT"},
+    {"stages.*.local_conv.*", "TinyViT"},
+    {"body.conv1.*", "TResNet"},
+    {"pos_block.*", "Twins"},
+    {"stages.*.conv_concat.*", "VoVNet"},
+    {"pos_embed3", "Visformer"},
+    {"network.*", "VOLO"},
+    {"blocks.*.stack.*", "Xception"},
+    {"bn4.*", "Xception"},
+    {"blocks.*.local_mp.*", "XCiT"},
+    {"neck.*", "Segment Anything's ViT"},
+    {"embeds.*", "NaFlexViT"},
+    {"blocks.*.linear_tokens.*", "ResMLP"},
+    {"blocks.*.mlp_channels.gate.*", "gMLP"},
+    {"conv_stem.*", "EfficientNet, MobileNet or a relative"},
+    {"stages.*.conv*_kxk.*", "timm's networks of configurable blocks"},
+    {"layer?.*.se_module.*", "SE networks of an older code; only timm's names are read"},
+    {"layer0.*", "SE networks of an older code; only timm's names are read"},
+    {"stages.*.blocks.*.conv1.weight", "ResNetV2 (pre-activation blocks, as in BiT)"},
+    {"stages.*.blocks.*.conv_dw.*", "ConvNeXt"},
+    {"downsample_layers.*", "ConvNeXt under its authors' names; only timm's are read"},
+    {"encoder.layers.encoder_layer_*", "torchvision's names of a ViT; only timm's are read"},
+    {"vit.embeddings.*", TRANSFORMERS},
+    {"vit.encoder.*", TRANSFORMERS},
+    {"deit.embeddings.*", TRANSFORMERS},
+    {"deit.encoder.*", TRANSFORMERS},
+    {"embeddings.*", TRANSFORMERS},
+    {"resnet.embedder.*", TRANSFORMERS},
+    {"visual.*", "CLIP"},
+    /* Parts of ViTs */
+    {"patch_embed.backbone.*", "a convolutional network before the patches (a hybrid ViT)"},
     {"register_tokens", "register tokens"},
     {"*.attn.q_norm.*", "normalised queries and keys"},
     {"*.attn.k_norm.*", "normalised queries and keys"},
@@ -19,64 +110,26 @@ static const struct foreign_name {
     {"*.mlp.fc1_g.*", "a gated MLP"},
     {"*.mlp.gate*", "a gated MLP"},
     {"*.attn.lambda_*", "differential attention"},
-    {"blocks_token_only.*", "CaiT (talking heads, class attention)"},
-    {"blocks.*.local_mp.*", "XCiT"},
     {"*.attn.?_proj.*", "separate query, key and value layers, as in EVA"},
-    {"neck.*", "Segment Anything's ViT"},
     {"*.attn.rel_pos*", "relative positions"},
     {"layers.*relative_position*", "attention in shifted windows (Swin)"},
-    {"stages.*.attn.tau", "a Swin V2-CR of an older timm, which stored tau in place of logit_scale"},
     {"*relative_position*", "relative positions"},
     {"*rope*", "rotary positions"},
     {"blocks.*.attns.*", "parallel branches"},
     {"blocks.*.ffns.*", "parallel branches"},
     {"blocks.*.in_proj.*", "attention and MLP in parallel"},
     {"blocks.*.mlp_tokens.*", "MLP-Mixer"},
-    {"blocks.*.linear_tokens.*", "ResMLP"},
-    {"blocks.*.mlp_channels.gate.*", "gMLP"},
     {"attn_pool.*", "pooling by attention"},
-    {"patch_embed.backbone.*", "a convolutional network before the patches (a hybrid ViT)"},
     {"patch_embed.norm.*", "a norm after the patch embedding"},
-    {"cls_token_*", "several class tokens"},
     {"fc_norm.*.*", "an unknown norm"},
-    {"embeds.*", "NaFlexViT"},
-    {"encoder.layers.encoder_layer_*", "torchvision's names of a ViT; only timm's are read"},
-    {"vit.embeddings.*", TRANSFORMERS},
-    {"vit.encoder.*", TRANSFORMERS},
-    {"deit.embeddings.*", TRANSFORMERS},
-    {"deit.encoder.*", TRANSFORMERS},
-    {"embeddings.*", TRANSFORMERS},
-    {"resnet.embedder.*", TRANSFORMERS},
-    {"visual.*", "CLIP"},
-    /* Residual networks */
-    {"layer?.*.conv2.paths.*", "selective kernels (SKNet)"},
-    {"layer?.*.conv2.attn.*", "selective kernels (SKNet)"},
-    {"layer?.*.convs.*", "convolutions at several scales in a block (Res2Net)"},
-    {"layer?.*.conv2.fc1.*", "split attention (ResNeSt)"},
-    {"layer?.*.conv2.bn0.*", "split attention (ResNeSt)"},
-    {"layer?.*.conv2.conv.*", "split attention (ResNeSt)"},
-    {"layer?.*.se_module.*", "SE networks of an older code; only timm's names are read"},
-    {"layer0.*", "SE networks of an older code; only timm's names are read"},
-    {"last_linear.*", "SE networks of an older code; only timm's names are read"},
-    {"layer?.*.conv1.conv.*", "selective kernels (SKNet)"},
+    /* Parts of residual networks */
+    {"layer?.*.conv2.conv.*", "a block whose second convolution has parts"},
     {"maxpool.*", "a convolution in place of the stem's pooling (ResNet-RS)"},
     {"layer?.*.aa.*", "anti-aliased downsampling"},
-    {"layer?.*.conv?.gain", "convolutions with standardised weights"},
     {"layer?.*.se.*", "an attention module that attscope does not have"},
-    {"stem.conv*.gain", "a normaliser-free network"},
-    {"stages.*.blocks.*.conv_dw.*", "ConvNeXt"},
-    {"stages.*.blocks.*.norm3.*", "ResNetV2: pre-activation blocks, as in BiT"},
-    {"stages.*.blocks.*.norm1.*", "ResNetV2: pre-activation blocks, as in BiT"},
-    {"stages.*.blocks.*.conv1.weight", "ResNetV2: pre-activation blocks, as in BiT"},
-    {"stages.*.conv*_kxk.*", "timm's networks of configurable blocks"},
-    {"downsample_layers.*", "ConvNeXt under its authors' names; only timm's are read"},
-    {"conv_stem.*", "EfficientNet, MobileNet or a relative"},
-    {"s1.b1.*", "RegNet"},
-    {"features.denseblock*", "DenseNet"},
-    {"features.*", "a network in the manner of VGG"},
-    {"Mixed_*", "Inception"},
-    {"stage?.*.branches.*", "HRNet"},
+    {"last_linear.*", "a residual network of an older code; only timm's names are read"},
     /* Whole kinds */
+    {"features.*", "a convolutional network such as VGG"},
     {"layers.*", "a hierarchical transformer (Swin and the like)"},
     {"stages.*", "a network of stages (ConvNeXt and the like)"},
     {"module.*", "names with the prefix \"module.\", left by parallel training"},
@@ -87,7 +140,8 @@ static const struct foreign_name {
 };
 enum { FOREIGN_NAMES = sizeof foreign_names / sizeof *foreign_names };
 
-int att_foreign_rank(const char *name)
+/* The first pattern that matches a name; FOREIGN_NAMES if none does. */
+static int rank_of(const char *name)
 {
     int rank = 0;
     while (rank < FOREIGN_NAMES && !att_text_matches(foreign_names[rank].pattern, name))
@@ -95,10 +149,33 @@ int att_foreign_rank(const char *name)
     return rank;
 }
 
-att_status att_foreign_refuse(att_context *context, const att_tensors *file, const char *name, const char *what)
+att_foreign att_foreign_find(const att_context *context, const att_tensors *file, att_knows *knows, const void *user)
 {
-    int rank = att_foreign_rank(name);
+    att_foreign found = {0};
+    int best = FOREIGN_NAMES + 1;
+    for (int i = 0; i < att_tensors_count(file); i++) {
+        const char *name = att_tensors_at(file, i).name;
+        if (att_checkpoint_ignores(context, file, name) || att_task_of_parameter(context, name))
+            continue;
+        found.total++;
+        if (knows(user, name))
+            continue;
+        int rank = rank_of(name);
+        found.count++;
+        if (rank < best) {
+            best = rank;
+            found.name = name;
+        }
+    }
+    found.sign = best < FOREIGN_NAMES ? foreign_names[best].of : NULL;
+    return found;
+}
+
+att_status att_foreign_refuse(att_context *context, const att_tensors *file, const att_foreign *foreign,
+                              const char *what)
+{
+    if (foreign->count == 0)
+        return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: tensor \"%.100s\" belongs to no %s%s%s", att_tensors_path(file),
-                    name, what, rank < FOREIGN_NAMES ? ": it is a sign of " : "",
-                    rank < FOREIGN_NAMES ? foreign_names[rank].of : "");
+                    foreign->name, what, foreign->sign ? ": it is a sign of " : "", foreign->sign ? foreign->sign : "");
 }

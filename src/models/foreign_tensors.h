@@ -4,12 +4,20 @@
 
 #include <attscope/tensors.h>
 
-/* Returns the rank of a tensor's name in the list of known foreign names, the most specific first; the length of the
- * list for names that are not in it. */
-int att_foreign_rank(const char *name);
+/* Tensors of a file that no network of a family has. */
+typedef struct att_foreign {
+    int count, total; /* how many they are; how many tensors the file's network has */
+    const char *name; /* the most telling one, which shows best what the file's network is; NULL: there is none */
+    const char *sign; /* what this name is a sign of ("CaiT"); NULL: not known */
+} att_foreign;
 
-/* Returns ERR_UNSUPPORTED for a file whose tensor `name` belongs to no `what` ("plain ViT or DeiT"). The message says
- * which kind of network has such a tensor, if known. */
-att_status att_foreign_refuse(att_context *context, const att_tensors *file, const char *name, const char *what);
+/* Returns whether networks of the family can have a tensor of this name. user: see att_foreign_find(). */
+typedef bool att_knows(const void *user, const char *name);
+/* Asks for every tensor but those of a training and of the heads of tasks. */
+att_foreign att_foreign_find(const att_context *context, const att_tensors *file, att_knows *knows, const void *user);
+
+/* Returns ERR_UNSUPPORTED, naming the most telling tensor, if there are any. what: the family's networks ("ViT"). */
+att_status att_foreign_refuse(att_context *context, const att_tensors *file, const att_foreign *foreign,
+                              const char *what);
 
 #endif

@@ -46,21 +46,25 @@ static bool has_preprocess(const att_config *config)
            config->interpolation[0];
 }
 
-/* Returns the family of the tensors; if unknown, the first family, whose recognise() explains what the tensors are. */
-static const att_family *family_of(const att_tensors *file)
+static const att_family *family_of(const search *s)
 {
-    const att_family *detected = att_family_detect(file);
-    return detected ? detected : att_variant_at(0).family;
+    return att_family_nearest(s->context, s->file);
 }
 
-/* Extends the context's message: if the tensors fit no network of attscope, appends recognise()'s explanation of what
- * they are. */
+/* Sets the options that the tensors show. If they fit no network of attscope, the message explains what they are. */
+static att_status recognise(const search *s, att_option_values *found)
+{
+    ATT_TRY(att_family_check_tensors(s->context, s->file));
+    return family_of(s)->recognise(s->context, s->file, found);
+}
+
+/* Extends the context's message: if the tensors fit no network of attscope, appends an explanation of what they are. */
 static att_status fail_with_tensors(const search *s, att_status status)
 {
     att_text why = {.context = s->context};
     att_option_values found = att_options_none();
     att_text_append(&why, "%s", att_context_message(s->context));
-    att_status recognised = family_of(s->file)->recognise(s->context, s->file, &found);
+    att_status recognised = recognise(s, &found);
     if (recognised != ATT_OK)
         att_text_append(&why, "; %s", att_context_message(s->context));
     if (why.failed || recognised == ATT_ERR_MEMORY)
@@ -263,7 +267,7 @@ static bool fits(att_context *context, att_variant variant, const att_option_val
 static void list_fitting(const search *s, const att_option_values *changes, const att_option_values *found,
                          att_text *names)
 {
-    const att_family *family = family_of(s->file);
+    const att_family *family = family_of(s);
     for (int i = 0; i < att_variant_count(); i++) {
         att_variant variant = att_variant_at(i);
         if (variant.family == family && fits(s->context, variant, changes, found))
@@ -294,12 +298,12 @@ typedef struct nearest {
 static att_status find_nearest(const search *s, nearest *n)
 {
     *n = (nearest){.names.context = s->context};
-    ATT_TRY(family_of(s->file)->recognise(s->context, s->file, &n->found));
+    ATT_TRY(recognise(s, &n->found));
     list_fitting(s, NULL, &n->found, &n->names);
     n->exact = n->names.length > 0;
     if (n->exact)
         return ATT_OK;
-    n->differing = find_differing(family_of(s->file)->options, &n->found);
+    n->differing = find_differing(family_of(s)->options, &n->found);
     list_fitting(s, &n->differing, &n->found, &n->names);
     return ATT_OK;
 }
@@ -354,7 +358,7 @@ static att_status fail_unnamed(const search *s)
 {
     att_text found_text = {.context = s->context}, why = {.context = s->context}, equivalents = {.context = s->context},
              unseen = {.context = s->context};
-    const att_option_table *table = family_of(s->file)->options;
+    const att_option_table *table = family_of(s)->options;
     const att_option_values nothing = att_options_none();
     nearest n;
     att_status status = find_nearest(s, &n);
@@ -412,7 +416,7 @@ static att_status fail_other_tensors(const search *s, const nearest *n)
     bool by_caller = s->name_from == CALLER;
     att_text beside = {.context = s->context};
     if (!n->exact)
-        list_beside(family_of(s->file)->options, &beside);
+        list_beside(family_of(s)->options, &beside);
     att_status status =
         beside.failed
             ? att_fail_memory(s->context, 128, "a message")
@@ -433,7 +437,7 @@ static att_status check_name(const search *s, att_variant variant)
     att_preprocess preprocess;
     att_variant_defaults(&variant, NULL, &own, &preprocess);
     if (known)
-        disambiguate(s, family_of(s->file), &own, &n.found);
+        disambiguate(s, family_of(s), &own, &n.found);
     att_options_unset(&n.found, "img_size");
     if (strcmp(att_options_text(&n.found, "modules"), "none") == 0)
         att_options_unset(&changes, "modules"); /* adding a module to the weights does not make another network */

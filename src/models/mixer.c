@@ -339,12 +339,24 @@ static bool mixer_is_added(const att_context *context, const char *name)
     return att_checkpoint_block(name, "blocks", &rest) >= 0 && is_in_module(context, rest);
 }
 
-/* Reads depth and modules from the names of all tensors. Refuses the file if a name belongs to no MLP-Mixer; of several
- * such names the most specific is reported. */
+/* user: the context */
+static bool knows(const void *user, const char *name)
+{
+    const char *rest;
+    if (att_checkpoint_block(name, "blocks", &rest) < 0)
+        return att_checkpoint_lists(outer_names, name);
+    return is_in_module(user, rest) || att_checkpoint_lists(block_names, rest);
+}
+
+static att_foreign mixer_foreign(const att_context *context, const att_tensors *file)
+{
+    return att_foreign_find(context, file, knows, context);
+}
+
+/* Reads depth and modules from the names of all tensors. */
 static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found,
                              att_detected_modules *detected)
 {
-    const char *foreign = NULL;
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int block = att_checkpoint_block(name, "blocks", &rest), hook = 0;
@@ -352,16 +364,11 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
             block >= 0 && block < ATT_BLOCKS ? module_at(context, file, block, rest, &hook) : NULL;
         if (module)
             att_detected_add(context, detected, module, hook, block);
-        if (block >= 0 && (is_in_module(context, rest) || att_checkpoint_lists(block_names, rest))) {
-            if (block + 1 > att_options_number(found, "depth", 0))
-                att_options_set(found, "depth", block + 1);
-        } else if (!att_checkpoint_owns(file, name) && !att_task_of_parameter(context, name) &&
-                   !att_checkpoint_lists(outer_names, name) &&
-                   (!foreign || att_foreign_rank(name) < att_foreign_rank(foreign))) {
-            foreign = name;
-        }
+        if (block >= att_options_number(found, "depth", 0) && knows(context, name))
+            att_options_set(found, "depth", block + 1);
     }
-    return foreign ? att_foreign_refuse(context, file, foreign, "MLP-Mixer") : ATT_OK;
+    att_foreign foreign = mixer_foreign(context, file);
+    return att_foreign_refuse(context, file, &foreign, "MLP-Mixer");
 }
 
 /* Returns the dimensions of the weight fc1 in the first token MLP, and its name; NULL if no block has one. */
@@ -467,6 +474,7 @@ const att_family att_family_mixer = {
     .defaults = mixer_defaults,
     .complete = mixer_complete,
     .build = mixer_build,
+    .foreign = mixer_foreign,
     .recognise = mixer_recognise,
     .take_argument = take_argument,
     .check_undetermined = mixer_check_undetermined,

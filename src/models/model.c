@@ -106,6 +106,47 @@ const att_family *att_family_detect(const att_tensors *file)
     return NULL;
 }
 
+/* The family that knows most of the tensors, the first of several; *foreign: those that it does not know. */
+static const att_family *find_nearest(const att_context *context, const att_tensors *file, att_foreign *foreign)
+{
+    const att_family *nearest = families[0];
+    *foreign = nearest->foreign(context, file);
+    for (int f = 1; f < FAMILY_COUNT; f++) {
+        att_foreign other = families[f]->foreign(context, file);
+        if (other.count < foreign->count) {
+            nearest = families[f];
+            *foreign = other;
+        }
+    }
+    return nearest;
+}
+
+const att_family *att_family_nearest(const att_context *context, const att_tensors *file)
+{
+    att_foreign foreign;
+    const att_family *detected = att_family_detect(file);
+    return detected ? detected : find_nearest(context, file, &foreign);
+}
+
+att_status att_family_check_tensors(att_context *context, const att_tensors *file)
+{
+    att_foreign foreign;
+    const att_family *nearest = find_nearest(context, file, &foreign);
+    const char *before = foreign.sign ? ", a sign of " : "", *sign = foreign.sign ? foreign.sign : "";
+    const char *path = att_tensors_path(file);
+    if (foreign.count == 0)
+        return ATT_OK;
+    if (foreign.count == foreign.total)
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "%s: no network of attscope has any of its %d tensors, such as \"%.100s\"%s%s", path,
+                        foreign.total, foreign.name, before, sign);
+    return att_fail(
+        context, ATT_ERR_UNSUPPORTED,
+        "%s: no network of attscope has all of its tensors: the nearest family, %s, lacks %d of %d, such as "
+        "\"%.100s\"%s%s",
+        path, nearest->name, foreign.count, foreign.total, foreign.name, before, sign);
+}
+
 static const char *key_at(const void *family, int index)
 {
     return ((const att_family *)family)->options->options[index].key;

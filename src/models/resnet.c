@@ -219,6 +219,7 @@ const att_family att_family_resnet = {
     .defaults = resnet_defaults,
     .complete = att_resnet_complete,
     .build = att_resnet_build,
+    .foreign = att_resnet_foreign,
     .recognise = att_resnet_recognise,
     .fit = att_resnet_fit,
     .is_added = att_resnet_is_added,

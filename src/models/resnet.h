@@ -51,7 +51,8 @@ int att_resnet_expansion(att_resnet_block block);
 /* Channels of a bottleneck's 3 x 3 convolution in a stage of `planes` channels. */
 int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width);
 
-/* att_family.complete, build, recognise, fit, is_added, layer, alias */
+/* att_family.complete, build, foreign, recognise, fit, is_added, layer, alias */
+att_foreign att_resnet_foreign(const att_context *context, const att_tensors *file);
 att_status att_resnet_complete(att_context *context, void *options);
 void att_resnet_build(att_graph *graph, const void *options, att_features *features);
 att_status att_resnet_recognise(att_context *context, const att_tensors *file, att_option_values *found);

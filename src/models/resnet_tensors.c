@@ -163,7 +163,6 @@ static bool has_constant(const att_tensors *file, const att_module *module, cons
 typedef struct recognition {
     att_context *context;
     const att_tensors *file;
-    const char *foreign; /* most specific tensor name that no residual network of attscope has; NULL: none */
     int blocks[ATT_STAGES];
 } recognition;
 
@@ -233,18 +232,24 @@ bool att_resnet_alias(const att_context *context, const char *name, int index, c
 
 /* --- names of all tensors ----------------------------------------------------------------------------------------- */
 
+/* user: the context */
+static bool knows(const void *user, const char *name)
+{
+    int stage, block;
+    const char *rest;
+    return is_outer(name) || (read_place(name, &stage, &block, &rest) && (is_inner(rest) || is_in_module(user, rest)));
+}
+
+att_foreign att_resnet_foreign(const att_context *context, const att_tensors *file)
+{
+    return att_foreign_find(context, file, knows, context);
+}
+
 static void read_name(recognition *s, const char *name)
 {
     int stage, block;
     const char *rest;
-    if (att_checkpoint_ignores(s->context, s->file, name) || att_task_of_parameter(s->context, name) || is_outer(name))
-        return;
-    if (!read_place(name, &stage, &block, &rest) || !(is_inner(rest) || is_in_module(s->context, rest))) {
-        if (!s->foreign || att_foreign_rank(name) < att_foreign_rank(s->foreign))
-            s->foreign = name;
-        return;
-    }
-    if (block >= s->blocks[stage - 1])
+    if (knows(s->context, name) && read_place(name, &stage, &block, &rest) && block >= s->blocks[stage - 1])
         s->blocks[stage - 1] = block + 1;
 }
 
@@ -427,10 +432,10 @@ static att_status check_norms(const recognition *s)
 /* Sets all options but "modules". */
 static att_status read_network(recognition *s, att_option_values *found, att_stages *stages)
 {
+    const att_foreign foreign = att_resnet_foreign(s->context, s->file);
     for (int i = 0; i < att_tensors_count(s->file); i++)
         read_name(s, att_tensors_at(s->file, i).name);
-    if (s->foreign)
-        return att_foreign_refuse(s->context, s->file, s->foreign, "residual network here");
+    ATT_TRY(att_foreign_refuse(s->context, s->file, &foreign, "residual network here"));
     ATT_TRY(check_norms(s));
     ATT_TRY(read_stem(s, found));
     ATT_TRY(read_blocks(s, found));

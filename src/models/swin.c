@@ -368,6 +368,7 @@ const att_family att_family_swin = {
     .defaults = swin_defaults,
     .complete = swin_complete,
     .build = att_swin_build,
+    .foreign = att_swin_foreign,
     .recognise = att_swin_recognise,
     .take_argument = take_argument,
     .regrids = att_swin_regrids,

@@ -88,8 +88,7 @@ typedef struct recognition {
     const att_tensors *file;
     const att_swin_version *version;
     att_stages depths;
-    const char *foreign; /* most specific tensor name that no Swin here has; NULL: none */
-    int64_t width;       /* of the first stage */
+    int64_t width; /* of the first stage */
     double mlp_ratio;
     int heads[ATT_STAGES]; /* 0: unknown */
 } recognition;
@@ -149,34 +148,50 @@ static const char *version_of(const att_tensors *file)
 
 /* --- all names ---------------------------------------------------------------------------------------------------- */
 
-static bool is_block_name(const recognition *r, const char *rest)
+typedef struct swin_names {
+    const att_context *context;
+    const att_swin_version *version;
+} swin_names;
+
+static bool is_block_name(const swin_names *names, const char *rest)
 {
     const struct version_names *of = version_names;
-    while (strcmp(of->version, r->version->name) != 0)
+    while (strcmp(of->version, names->version->name) != 0)
         of++;
     return att_checkpoint_lists(block_names, rest) || att_checkpoint_lists(of->names, rest) ||
-           att_token_owns(r->context, rest);
+           att_token_owns(names->context, rest);
 }
 
-static bool is_outer_name(const recognition *r, const char *name)
+static bool is_outer_name(const swin_names *names, const char *name)
 {
-    return att_checkpoint_lists(outer_names, name) || (r->version->last_norm && att_checkpoint_lists(last_names, name));
+    return att_checkpoint_lists(outer_names, name) ||
+           (names->version->last_norm && att_checkpoint_lists(last_names, name));
+}
+
+static bool is_placed(const swin_names *names, const char *name, int *stage, int *block)
+{
+    const char *rest;
+    return read_place_in(names->version->stages, name, stage, block, &rest) &&
+           (*block < 0 ? att_checkpoint_lists(stage_names, rest) : is_block_name(names, rest));
+}
+
+static bool knows(const void *user, const char *name)
+{
+    int stage, block;
+    return is_outer_name(user, name) || is_placed(user, name, &stage, &block);
+}
+
+att_foreign att_swin_foreign(const att_context *context, const att_tensors *file)
+{
+    const swin_names names = {context, att_swin_version_named(version_of(file))};
+    return att_foreign_find(context, file, knows, &names);
 }
 
 static void read_name(recognition *r, const char *name)
 {
     int stage, block;
-    const char *rest;
-    if (att_checkpoint_ignores(r->context, r->file, name) || att_task_of_parameter(r->context, name) ||
-        is_outer_name(r, name))
+    if (!is_placed(&(swin_names){r->context, r->version}, name, &stage, &block))
         return;
-    bool placed = read_place_in(r->version->stages, name, &stage, &block, &rest);
-    bool known = placed && (block < 0 ? att_checkpoint_lists(stage_names, rest) : is_block_name(r, rest));
-    if (!known) {
-        if (!r->foreign || att_foreign_rank(name) < att_foreign_rank(r->foreign))
-            r->foreign = name;
-        return;
-    }
     if (stage >= r->depths.count)
         r->depths.count = stage + 1;
     if (block >= r->depths.blocks[stage])
@@ -188,8 +203,8 @@ static att_status read_names(recognition *r)
     const char *path = att_tensors_path(r->file);
     for (int i = 0; i < att_tensors_count(r->file); i++)
         read_name(r, att_tensors_at(r->file, i).name);
-    if (r->foreign)
-        return att_foreign_refuse(r->context, r->file, r->foreign, "Swin Transformer here");
+    const att_foreign foreign = att_swin_foreign(r->context, r->file);
+    ATT_TRY(att_foreign_refuse(r->context, r->file, &foreign, "Swin Transformer here"));
     if (att_checkpoint_has(r->file, "layers.0.downsample.reduction.weight"))
         return att_fail(r->context, ATT_ERR_UNSUPPORTED,
                         "%s: \"layers.0.downsample.reduction.weight\" is a name of the authors' Swin, which merges "

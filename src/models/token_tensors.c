@@ -48,30 +48,44 @@ bool att_token_lists_below(const char *const *names, const char *name, const cha
     return rest && att_checkpoint_lists(names, rest);
 }
 
+typedef struct token_names {
+    const att_context *context;
+    const att_tensors *file;
+    const att_token_tensors *like;
+} token_names;
+
+static bool knows(const void *user, const char *name)
+{
+    const token_names *names = user;
+    const char *rest;
+    if (att_checkpoint_block(name, "blocks", &rest) < 0)
+        return att_checkpoint_lists(names->like->outer, name);
+    return att_token_owns(names->context, rest) || names->like->is_of_block(names->file, rest);
+}
+
+att_foreign att_token_foreign(const att_context *context, const att_tensors *file, const att_token_tensors *like)
+{
+    const token_names names = {context, file, like};
+    return att_foreign_find(context, file, knows, &names);
+}
+
 att_status att_token_read_names(att_context *context, const att_tensors *file, const att_token_tensors *like,
                                 att_option_values *found, att_detected_modules *detected)
 {
-    const char *foreign = NULL;
+    const token_names names = {context, file, like};
+    const att_foreign foreign = att_token_foreign(context, file, like);
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
-        int hook = 0;
-        if (att_checkpoint_owns(file, name) || att_task_of_parameter(context, name) ||
-            att_checkpoint_lists(like->outer, name))
-            continue;
-        int block = att_checkpoint_block(name, "blocks", &rest);
+        int hook = 0, block = att_checkpoint_block(name, "blocks", &rest);
         const att_module *module = block >= 0 && block < ATT_BLOCKS
                                        ? att_token_module_at(context, rest, like->attends(file, block), &hook)
                                        : NULL;
-        if (block >= 0 && (att_token_owns(context, rest) || like->is_of_block(file, rest))) {
-            if (block + 1 > att_options_number(found, "depth", 0))
-                att_options_set(found, "depth", block + 1);
-        } else if (!foreign || att_foreign_rank(name) < att_foreign_rank(foreign)) {
-            foreign = name;
-        }
+        if (block >= att_options_number(found, "depth", 0) && knows(&names, name))
+            att_options_set(found, "depth", block + 1);
         if (module)
             att_detected_add(context, detected, module, hook, block);
     }
-    return foreign ? att_foreign_refuse(context, file, foreign, like->what) : ATT_OK;
+    return att_foreign_refuse(context, file, &foreign, like->what);
 }
 
 att_status att_token_write_modules(att_context *context, const att_tensors *file, const att_detected_modules *detected,

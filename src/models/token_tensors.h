@@ -38,8 +38,9 @@ typedef struct att_token_tensors {
         "attn_pool.proj.weight", "attn_pool.proj.bias", "attn_pool.norm.weight", "attn_pool.norm.bias",       \
         "attn_pool.mlp.fc1.weight", "attn_pool.mlp.fc1.bias", "attn_pool.mlp.fc2.weight", "attn_pool.mlp.fc2.bias"
 
-/* Reads depth and modules from the names of all tensors. Refuses the file if the family lacks a name; of several such
- * names the most specific is reported. */
+/* att_family.foreign */
+att_foreign att_token_foreign(const att_context *context, const att_tensors *file, const att_token_tensors *like);
+/* Reads depth and modules from the names of all tensors. Refuses the file if the family lacks a name. */
 att_status att_token_read_names(att_context *context, const att_tensors *file, const att_token_tensors *like,
                                 att_option_values *found, att_detected_modules *detected);
 /* Sets the option "modules". `found` must have embed_dim and mlp_ratio. */

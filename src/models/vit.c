@@ -348,6 +348,7 @@ const att_family att_family_vit = {
     .defaults = vit_defaults,
     .complete = vit_complete,
     .build = att_vit_build,
+    .foreign = att_vit_foreign,
     .recognise = att_vit_recognise,
     .take_argument = take_argument,
     .disambiguate = att_vit_disambiguate,

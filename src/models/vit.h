@@ -51,7 +51,8 @@ int att_vit_prefix(const att_vit_options *options);
 /* att_family.build */
 void att_vit_build(att_graph *graph, const void *options, att_features *features);
 
-/* att_family.recognise */
+/* att_family.foreign, recognise */
+att_foreign att_vit_foreign(const att_context *context, const att_tensors *file);
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found);
 /* Sets the options of relative positions, the kind of blocks if they are BEiT's, and the number of heads. */
 void att_vit_read_relative(const att_tensors *file, att_option_values *found);

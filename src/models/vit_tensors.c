@@ -8,7 +8,6 @@
 #include "core/text.h"
 #include "models/checkpoint.h"
 #include "models/detected_modules.h"
-#include "models/foreign_tensors.h"
 #include "models/patches.h"
 #include "models/token_tensors.h"
 #include "models/vit.h"
@@ -293,11 +292,16 @@ static void read_switches(const att_tensors *file, att_option_values *found)
     att_token_read_classes(file, found);
 }
 
+static const att_token_tensors like = {outer_names, is_of_block, has_attention, "ViT or DeiT"};
+
+att_foreign att_vit_foreign(const att_context *context, const att_tensors *file)
+{
+    return att_token_foreign(context, file, &like);
+}
+
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
     att_detected_modules detected = {0};
-    static const att_token_tensors like = {outer_names, is_of_block, has_attention,
-                                           "ViT or DeiT, nor to another network here"};
     ATT_TRY(att_token_read_names(context, file, &like, found, &detected));
     ATT_TRY(att_patches_read(context, file, "patch_embed.proj.weight", found));
     read_extra_layer(file, found);

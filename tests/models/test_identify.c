@@ -334,7 +334,7 @@ static void tensors_of_other_networks_are_named(void **state)
         const char *tensor, *sign;
     } strangers[] = {
         {"register_tokens", "register"},
-        {"blocks.0.attn.k_proj.weight", "separate query, key and value layers"},
+        {"neck.0.weight", "Segment Anything's ViT"},
         {"blocks.0.mlp.w12.weight", "a gated MLP"},
         {"blocks.1.attns.0.qkv.weight", "parallel"}, /* beside blocks in sequence */
         {"patch_embed.backbone.stem.conv.weight", "hybrid"},
@@ -344,9 +344,9 @@ static void tensors_of_other_networks_are_named(void **state)
         {"blocks.0.mlp_channels.gate.proj.weight", "gMLP"},
         {"vit.patch_embed.proj.weight", "names with a prefix"},
         {"net.layer1.0.conv1.weight", "names with a prefix"},
-        {"optimizer.exp_avg.head.weight", "no ViT"}, /* belongs to training only with attscope's metadata */
-        {"blocks.00.norm1.weight", "no ViT"},
-        {"blocks.99999999999999999999.norm1.weight", "no ViT"}};
+        {"optimizer.exp_avg.head.weight", "a_name_nobody_knows"}, /* of a training only with attscope's metadata */
+        {"blocks.00.norm1.weight", "a_name_nobody_knows"},
+        {"blocks.99999999999999999999.norm1.weight", "a_name_nobody_knows"}};
     for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
         att_option_values options = small();
         att_model *model = make(p, "vit_tiny_patch16_224", &options);
@@ -356,7 +356,43 @@ static void tensors_of_other_networks_are_named(void **state)
         write_tensors(p, &t, NULL);
         refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, strangers[i].sign);
         refused(p, NULL, ATT_ERR_UNSUPPORTED, strangers[i].sign);
+        refused(p, NULL, ATT_ERR_UNSUPPORTED, "the nearest family, vit, lacks 2 of 34, such as \"");
         att_model_destroy(&model);
+    }
+}
+
+/* Some tensors of other networks of timm, the file's only ones. */
+static void families_of_other_networks_are_named(void **state)
+{
+    const place *p = *state;
+    static const struct {
+        const char *names[6], *message;
+    } files[] = {
+        {{"stem.0.weight", "stages.0.blocks.0.conv_dw.weight", "stages.1.downsample.1.weight", "head.fc.weight"},
+         "no network of attscope has all of its tensors: the nearest family, swin, lacks 3 of 4, such as "
+         "\"stages.0.blocks.0.conv_dw.weight\", a sign of ConvNeXt"},
+        {{"cls_token", "pos_embed", "patch_embed.proj.weight", "blocks.0.attn.qkv.weight",
+          "blocks.0.attn.proj_l.weight", "blocks_token_only.0.attn.q.weight"},
+         "the nearest family, vit, lacks 2 of 6, such as \"blocks_token_only.0.attn.q.weight\", a sign of CaiT "
+         "(talking "
+         "heads, class attention)"},
+        {{"stem.conv1.weight", "stages.0.blocks.0.attn_block.attn.qkv.weight", "head.fc.weight"},
+         "the nearest family, swin, lacks 2 of 3, such as \"stages.0.blocks.0.attn_block.attn.qkv.weight\", a sign of "
+         "MaxViT"},
+        {{"conv1.weight", "layer1.0.conv2.fc1.weight", "layer1.0.conv2.conv.weight", "fc.bias"},
+         "the nearest family, resnet, lacks 2 of 4, such as \"layer1.0.conv2.fc1.weight\", a sign of ResNeSt"},
+        {{"features.denseblock1.denselayer1.conv1.weight", "classifier.weight", "a.num_batches_tracked"},
+         "no network of attscope has any of its 2 tensors, such as \"features.denseblock1.denselayer1.conv1.weight\", "
+         "a "
+         "sign of DenseNet"},
+        {{"a.weight"}, "no network of attscope has any of its 1 tensors, such as \"a.weight\""},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        tensors t = {0};
+        for (int n = 0; n < 6 && files[i].names[n]; n++)
+            add_tensor(&t, files[i].names[n], att_shape_of(3));
+        write_tensors(p, &t, NULL);
+        refused(p, NULL, ATT_ERR_UNSUPPORTED, files[i].message);
     }
 }
 
@@ -546,6 +582,7 @@ int main(void)
         TEST(the_source_that_names_the_network_decides_the_pooling),
         TEST(the_caller_takes_precedence),
         TEST(tensors_of_other_networks_are_named),
+        TEST(families_of_other_networks_are_named),
         TEST(odd_shapes_are_refused),
         TEST(side_files_are_hostile),
         TEST(metadata_is_hostile),

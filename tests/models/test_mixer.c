@@ -224,10 +224,10 @@ static void relatives_are_refused(void **state)
 {
     const place *p = *state;
     static const char *const strangers[][2] = {
-        {"stem.norm.weight", "tensor \"stem.norm.weight\" belongs to no MLP-Mixer"},
+        {"stem.norm.weight", "\"stem.norm.weight\""},
         {"blocks.1.linear_tokens.weight", "a sign of ResMLP"},
         {"blocks.1.mlp_channels.gate.proj.weight", "a sign of gMLP"},
-        {"blocks.01.norm1.weight", "belongs to no MLP-Mixer"},
+        {"blocks.01.norm1.weight", "\"blocks.01.norm1.weight\""},
     };
     att_option_values options = square();
     att_model *model = make(p, MIXER, &options);
@@ -235,7 +235,9 @@ static void relatives_are_refused(void **state)
         tensors t = tensors_of(model);
         add_tensor(&t, strangers[i][0], att_shape_of(24));
         write_tensors(p, &t, NULL);
+        refused(p, MIXER, ATT_ERR_UNSUPPORTED, "belongs to no MLP-Mixer");
         refused(p, MIXER, ATT_ERR_UNSUPPORTED, strangers[i][1]);
+        refused(p, NULL, ATT_ERR_UNSUPPORTED, "the nearest family, mixer, lacks 1 of 31, such as ");
         refused(p, NULL, ATT_ERR_UNSUPPORTED, strangers[i][1]);
     }
     static const char *const gated[] = {"blocks.0.mlp_tokens.fc2.weight", "blocks.0.mlp_channels.fc2.weight"};

@@ -323,7 +323,7 @@ static void other_tensors_are_refused(void **state)
         {"cls_token", ""},
         {"layer1.0.conv2.gain", "a sign of convolutions with standardised weights"},
         {"layer1.0.aa.filt", "a sign of anti-aliased downsampling"},
-        {"layer1.0.convs.0.weight", "a sign of convolutions at several scales in a block (Res2Net)"}};
+        {"layer1.0.convs.0.weight", "a sign of Res2Net (convolutions at several scales in a block)"}};
     for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
         tensors t = tensors_of(model);
         add_tensor(&t, strange[i][0], att_shape_of(4));

@@ -226,11 +226,11 @@ static void tables_fit_other_windows(void **state)
 static void relatives_are_refused(void **state)
 {
     const place *p = *state;
-    static const char *const strangers[][2] = {
-        {"layers.0.blocks.0.attn.logit_scale", "belongs to no Swin Transformer here"},
-        {"layers.0.downsample.reduction.weight", "a name of the authors' Swin"},
-        {"layers.4.blocks.0.norm1.weight", "belongs to no Swin Transformer here"},
-        {"layers.2.downsample.norm.weight", "there is no block \"layers.2.blocks.0\""},
+    static const char *const strangers[][3] = {
+        {"layers.0.blocks.0.attn.logit_scale", "belongs to no Swin Transformer here", "family, swin, lacks 1 of 64"},
+        {"layers.0.downsample.reduction.weight", "a name of the authors' Swin", "a name of the authors' Swin"},
+        {"layers.4.blocks.0.norm1.weight", "belongs to no Swin Transformer here", "family, swin, lacks 1 of 64"},
+        {"layers.2.downsample.norm.weight", "no block \"layers.2.blocks.0\"", "no block \"layers.2.blocks.0\""},
     };
     att_option_values options = square();
     att_model *model = make(p, SWIN, &options);
@@ -239,7 +239,7 @@ static void relatives_are_refused(void **state)
         add_tensor(&t, strangers[i][0], att_shape_of(24));
         write_tensors(p, &t, NULL);
         refused(p, SWIN, ATT_ERR_UNSUPPORTED, strangers[i][1]);
-        refused(p, NULL, ATT_ERR_UNSUPPORTED, strangers[i][1]);
+        refused(p, NULL, ATT_ERR_UNSUPPORTED, strangers[i][2]);
     }
     att_model_destroy(&model);
 }
