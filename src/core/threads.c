@@ -2,6 +2,9 @@
 
 #include <pthread.h>
 #include <sched.h>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -28,6 +31,20 @@ struct att_thread_pool {
     pool_thread threads[];
 };
 
+/* Subnormal numbers count as zero while the work runs: x86 takes a hundred times longer to compute with them. */
+static void run_work(att_work_fn work, void *user, int number)
+{
+#if defined(__SSE2__)
+    enum { FLUSH_RESULTS = 0x8000, OPERANDS_ARE_ZERO = 0x40 };
+    const unsigned mode = _mm_getcsr();
+    _mm_setcsr(mode | FLUSH_RESULTS | OPERANDS_ARE_ZERO);
+    work(user, number);
+    _mm_setcsr(mode);
+#else
+    work(user, number);
+#endif
+}
+
 static void *thread_main(void *argument)
 {
     pool_thread *self = argument;
@@ -45,7 +62,7 @@ static void *thread_main(void *argument)
         att_work_fn work = pool->work;
         void *user = pool->user;
         pthread_mutex_unlock(&pool->lock);
-        work(user, self->number);
+        run_work(work, user, self->number);
         pthread_mutex_lock(&pool->lock);
         if (--pool->running == 0)
             pthread_cond_signal(&pool->end);
@@ -109,7 +126,7 @@ void att_threads_run(att_context *context, int threads, att_work_fn work, void *
         pthread_cond_broadcast(&pool->begin);
         pthread_mutex_unlock(&pool->lock);
     }
-    work(user, 0);
+    run_work(work, user, 0);
     if (threads > 1) {
         pthread_mutex_lock(&pool->lock);
         while (pool->running > 0)

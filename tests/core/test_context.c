@@ -163,6 +163,30 @@ static void every_thread_works_once_a_round(void **state)
     att_context_destroy(&context);
 }
 
+static void halve(void *user, int thread)
+{
+    volatile float *numbers = user, half = 0.5F;
+    numbers[thread] *= half;
+}
+
+/* On the pool's threads and on the caller's, whose arithmetic is the same again afterwards. */
+static void subnormal_numbers_are_zero_in_the_work_only(void **state)
+{
+    (void)state;
+    enum { THREADS = 3 };
+    const float smallest = 0x1p-126F;
+    volatile float numbers[THREADS] = {smallest, smallest, smallest}, outside = smallest;
+    att_context *context = context_with(THREADS);
+    att_threads_run(context, THREADS, halve, (void *)numbers);
+    outside *= 0.5F;
+#if defined(__SSE2__)
+    for (int i = 0; i < THREADS; i++)
+        assert_true(numbers[i] == 0);
+#endif
+    assert_true(outside == 0x1p-127F);
+    att_context_destroy(&context);
+}
+
 static void shapes_are_counted_formatted_and_compared(void **state)
 {
     (void)state;
@@ -249,6 +273,7 @@ int main(void)
         cmocka_unit_test(sizes_are_counted_to_the_end),
         cmocka_unit_test(arenas_keep_blocks_apart),
         cmocka_unit_test(every_thread_works_once_a_round),
+        cmocka_unit_test(subnormal_numbers_are_zero_in_the_work_only),
         cmocka_unit_test(shapes_are_counted_formatted_and_compared),
         cmocka_unit_test(statuses_have_names),
         cmocka_unit_test(creation_survives_failing_allocations),
