@@ -31,10 +31,13 @@ bool att_checkpoint_ignores(const att_context *context, const att_tensors *file,
 {
     /* PyTorch's batch norms count batches; the count has no effect if a momentum is set. Swins and BEiT store shifts
      * between tokens or the index into the table of relative positions, Swins also the mask of shifted windows; all of
-     * these follow from the options. */
-    static const char *const buffers[] = {"*.num_batches_tracked", "*.relative_position_index",
-                                          "*.attn.relative_coords_table", "*.attn.relative_coordinates_log",
-                                          "*.attn_mask"};
+     * these follow from the options. So do the tables of rotary positions that EVA-02's files may store. */
+    static const char *const buffers[] = {"*.num_batches_tracked",
+                                          "*.relative_position_index",
+                                          "*.attn.relative_coords_table",
+                                          "*.attn.relative_coordinates_log",
+                                          "*.attn_mask",
+                                          "*rope.freqs_*"};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         if (att_text_matches(buffers[i], name))
             return true;

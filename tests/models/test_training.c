@@ -334,8 +334,62 @@ static const struct vit_case wide_cases[] = {
       {"init_values", NULL, 0.1}}},
 };
 
-static void train_cases(att_context *context, const struct vit_case *cases, size_t count, int patch_width,
-                        const numbers *how)
+/* Rotary positions of every type, with the tensors and blocks that EVA-02, DINOv3, the Perception Encoder and others
+ * have. */
+static const struct vit_case eva_cases[] = {
+    {"fused", {{"mlp_ratio", NULL, 1.5}, {"ref_feat_shape", NULL, 5}}},
+    {"apart",
+     {{"qkv_fused", NULL, 0},
+      {"mlp_layer", "swiglu", 0},
+      {"mlp_ratio", NULL, 1.5},
+      {"scale_mlp_norm", NULL, 1},
+      {"scale_attn_norm", NULL, 1},
+      {"ref_feat_shape", NULL, 0},
+      {"rope_temperature", NULL, 50},
+      {"global_pool", "token", 0}}},
+    {"post_norm",
+     {{"mlp_ratio", NULL, 4},
+      {"mlp_layer", "mlp", 0},
+      {"rope_type", "none", 0},
+      {"block_fn", "ResPostBlock", 0},
+      {"reg_tokens", NULL, 1},
+      {"global_pool", "token", 0}}},
+    {"dinov3",
+     {{"mlp_ratio", NULL, 4},
+      {"mlp_layer", "swiglu", 0},
+      {"rope_type", "dinov3", 0},
+      {"rope_temperature", NULL, 100},
+      {"rope_rotate_half", NULL, 1},
+      {"pos_embed", "none", 0},
+      {"reg_tokens", NULL, 3},
+      {"fc_norm", NULL, 0},
+      {"init_values", NULL, 0.1}}},
+    {"mixed",
+     {{"mlp_ratio", NULL, 4},
+      {"mlp_layer", "mlp", 0},
+      {"qkv_fused", NULL, 0},
+      {"attn_type", "rope", 0},
+      {"rope_type", "mixed", 0},
+      {"rope_grid_indexing", "xy", 0},
+      {"embed_class", NULL, 0},
+      {"global_pool", "token", 0},
+      {"init_values", NULL, 0.1}}},
+    {"pe",
+     {{"mlp_ratio", NULL, 4},
+      {"mlp_layer", "mlp", 0},
+      {"attn_type", "rope", 0},
+      {"ref_feat_shape", NULL, 6},
+      {"rope_grid_offset", NULL, 1},
+      {"rope_grid_indexing", "xy", 0},
+      {"pre_norm", NULL, 1},
+      {"global_pool", "map", 0},
+      {"attn_pool_num_heads", NULL, 4},
+      {"attn_pool_mlp_ratio", NULL, 2}}},
+};
+
+/* The names of the goldens begin with `kind`. */
+static void train_cases(att_context *context, const char *model, const char *kind, const struct vit_case *cases,
+                        size_t count, int patch_width, const numbers *how)
 {
     for (size_t c = 0; c < count; c++) {
         att_option_values options = small();
@@ -346,15 +400,17 @@ static void train_cases(att_context *context, const struct vit_case *cases, size
                 att_options_set_text(&options, s->key, s->text);
             else
                 att_options_set(&options, s->key, s->number);
-        snprintf(name, sizeof name, "vit_%s", cases[c].name);
-        train(context, "vit_tiny_patch16_224", name, &options, 0, "adamw", how);
+        snprintf(name, sizeof name, "%s_%s", kind, cases[c].name);
+        train(context, model, name, &options, 0, "adamw", how);
     }
 }
 
 static void train_vits(att_context *context, const numbers *how)
 {
-    train_cases(context, vit_cases, sizeof vit_cases / sizeof *vit_cases, 7, how);
-    train_cases(context, wide_cases, sizeof wide_cases / sizeof *wide_cases, 4, how);
+    static const char vit[] = "vit_tiny_patch16_224", eva[] = "eva02_tiny_patch14_224";
+    train_cases(context, vit, "vit", vit_cases, sizeof vit_cases / sizeof *vit_cases, 7, how);
+    train_cases(context, vit, "vit", wide_cases, sizeof wide_cases / sizeof *wide_cases, 4, how);
+    train_cases(context, eva, "eva", eva_cases, sizeof eva_cases / sizeof *eva_cases, 4, how);
 }
 
 static void train_all(att_context *context, const numbers *how)

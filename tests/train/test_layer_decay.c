@@ -111,7 +111,7 @@ static void every_factor_is_timms(void **state)
     assert_int_equal(checked, count_parameters(&net));
     close_network(&net);
     fclose(file);
-    assert_int_equal(networks, 13);
+    assert_int_equal(networks, 14);
 }
 
 /* A module belongs to its block; the norm after the blocks of a network with pre-activation belongs to the last. */

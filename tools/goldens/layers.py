@@ -16,6 +16,7 @@ CASES = [
     ("resnet18", {}, 0.9, 0, 0), ("resnet26d", {}, 0.8, 0.2, 0), ("seresnet50", {}, 0.7, 0, 0.05),
     ("mixer_s32_224", {}, 0.75, 0, 0), ("swin_tiny_patch4_window7_224", {}, 0.8, 0, 0),
     ("beit_base_patch16_224", {"depth": 2}, 0.75, 0, 0), ("vit_srelpos_small_patch16_224", {"depth": 2}, 0.75, 0, 0),
+    ("vit_small_patch16_rope_mixed_ape_224", {"depth": 2}, 0.75, 0, 0),
     ("swinv2_tiny_window8_256", {}, 0.8, 0, 0), ("swinv2_cr_tiny_ns_224", {}, 0.8, 0, 0),
 ]
 

@@ -1,18 +1,22 @@
-"""The first updates of small ViTs, an MLP-Mixer and Swins in PyTorch, in f64: twenty, or three for options of ViTs
-and for Swins V2.
+"""The first updates of small ViTs, an MLP-Mixer, Swins and EVAs in PyTorch, in f64: twenty, or three for options of
+ViTs, for Swins V2 and for EVAs.
 
 Weights, images, labels and the logits of teachers follow from formulas (uniform() below), so that any program can
 compute them. There is one file for each case, training_<case>.txt: lines "loss <value>" for each update, then "norm
-<tensor> <value>", the norm of the tensor's gradient in the first update. Two gradients are 0 but for rounding. The key third of qkv.bias does not
+<tensor> <value>", the norm of the tensor's gradient in the first update. Two gradients are 0 but for rounding. The key
+third of qkv.bias does not
 change the softmax: it is left out of the norm. An MLP-Mixer's mlp_tokens.fc2.bias adds one number to all channels of a
 token, which layer norms remove: its norm is written as 0.
 """
+import inspect
 import sys
 import numpy as np
 import torch
 import torch.nn.functional as F
 from functools import partial
 from timm.layers import DiffAttention, LayerNorm, RelPosMlp, RmsNorm, SwiGLU, SwiGLUPacked
+from timm.layers import pos_embed_sincos
+from timm.models import eva
 from timm.models.beit import Beit
 from timm.models.deit import VisionTransformerDistilled
 from timm.models.mlp_mixer import MlpMixer
@@ -58,6 +62,12 @@ def exact_shifts(attention):
         attention.meta_mlp.drop1.p = 0
 
 
+# timm computes rotary positions in f32.
+exact_positions = inspect.getsource(pos_embed_sincos).replace("torch.float32", "torch.float64").replace(".float()", "")
+exec(compile(exact_positions, pos_embed_sincos.__file__, "exec"), pos_embed_sincos.__dict__)
+eva.create_rope_embed = pos_embed_sincos.create_rope_embed
+
+
 class Broadcast(torch.nn.Module):
     def __init__(self, mlp, learned):
         super().__init__()
@@ -94,6 +104,8 @@ def build(options):
                 exact_shifts(module)
     elif options.pop("distilled", False):
         model = VisionTransformerDistilled(depth=2, num_heads=2, **sizes, **options).double()
+    elif options.pop("eva", False):
+        model = eva.Eva(depth=2, num_heads=2, **(sizes | {"patch_size": (7, 4)} | options), dtype=torch.float64)
     else:
         kind = options.pop("kind", VisionTransformer)
         model = kind(depth=2, num_heads=2, **(sizes | options)).double()
@@ -224,9 +236,25 @@ SWIN_CASES = {
                                "num_heads": (2, 4), "mlp_ratio": 1.5, "window_size": (4, 5),
                                "always_partition": True, "extra_norm_stage": True}, "sgd", 0.0),
 }
+EVA_CASES = {
+    "fused": {"swiglu_mlp": True, "mlp_ratio": 1.5, "use_rot_pos_emb": True, "ref_feat_shape": 5},
+    "apart": {"qkv_fused": False, "swiglu_mlp": True, "scale_mlp": True, "scale_attn_inner": True, "mlp_ratio": 1.5,
+              "use_rot_pos_emb": True, "rope_temperature": 50, "global_pool": "token"},
+    "post_norm": {"use_post_norm": True, "global_pool": "token", "num_reg_tokens": 1},
+    "dinov3": {"rope_type": "dinov3", "rope_temperature": 100, "rope_rotate_half": True, "use_rot_pos_emb": True,
+               "use_abs_pos_emb": False, "num_reg_tokens": 3, "use_fc_norm": False, "init_values": 0.1,
+               "swiglu_mlp": True, "swiglu_align_to": 8},
+    "mixed": {"attn_type": "rope", "rope_type": "mixed", "rope_grid_indexing": "xy", "use_rot_pos_emb": True,
+              "global_pool": "token", "no_embed_class": True, "init_values": 0.1, "qkv_fused": False},
+    "pe": {"attn_type": "rope", "use_rot_pos_emb": True, "ref_feat_shape": 6, "rope_grid_offset": 1.0,
+           "rope_grid_indexing": "xy", "use_pre_transformer_norm": True, "global_pool": "map",
+           "attn_pool_num_heads": 4, "attn_pool_mlp_ratio": 2.0},
+}
 SETTINGS = {case: (settings, {}) for case, settings in CASES.items()}
 SETTINGS |= {case: (settings, {"steps": 3}) for case, settings in SWIN_CASES.items()}
 SETTINGS |= {f"vit_{case}": ((options, "adamw", 0.0), {"steps": 3}) for case, options in VIT_CASES.items()}
+SETTINGS |= {f"eva_{case}": ((options | {"eva": True}, "adamw", 0.0), {"steps": 3})
+             for case, options in EVA_CASES.items()}
 for case, (settings, more) in SETTINGS.items():
     if len(sys.argv) < 3 or case in sys.argv[2:]:
         run(f"{sys.argv[1]}/training_{case}.txt", *settings, **more)
