@@ -1,0 +1,61 @@
+"""Logits of all ViTs, BEiTs, EVAs and Swins that attscope has, made small, for one image, in timm and in f64.
+
+logits.txt has one line for each name: the name, attscope's options that make the network small, "=", and the logits.
+Weights and the image follow from formulas as in training.py, so that any program can compute them. The options leave
+what makes a name differ from others: kinds of blocks and norms, eps, activation, tokens, positions, pooling, windows.
+"""
+import sys
+import warnings
+import numpy as np
+import timm
+import torch
+from formula import uniform
+
+warnings.filterwarnings("ignore")
+CLASSES = 4
+supported = {line.split()[0] for line in open(sys.argv[1] + "/models.txt")}
+
+
+def small_swin(name):
+    """Returns timm's arguments, and attscope's options, that make a Swin small: half of its side, 16 channels."""
+    embed = timm.create_model(name, device="meta", depths=(1, 1, 1, 1)).patch_embed
+    sizes = {"img_size": embed.img_size[0] // embed.patch_size[0] * 2, "embed_dim": 16}
+    return sizes | {"depths": (2, 2, 2, 1), "num_heads": (1, 2, 4, 8)}, \
+        sizes | {"depths": "2,2,2,1", "stage_heads": "1,2,4,8"}
+
+
+def small(name):
+    """The same for other networks: 3 x 3 patches, with the pixels that the network leaves out beyond them."""
+    if name.startswith("swin"):
+        return small_swin(name)
+    embed = timm.create_model(name, device="meta", depth=1).patch_embed
+    patch = embed.patch_size[0]
+    width = 96 if name == "vit_7b_patch16_dinov3" else 48  # timm rounds the MLP of this one to a multiple of 64 channels
+    options = {"img_size": 3 * patch + embed.img_size[0] % patch, "embed_dim": width, "depth": 2, "num_heads": 3}
+    return options, options
+
+
+def fill(model):
+    for name, parameter in model.named_parameters():
+        start = 1.0 if "norm" in name and name.endswith("weight") else 0.0
+        wide = 0.4 if parameter.dim() > 1 else 0.2
+        values = (start + wide * uniform(name, parameter.numel())).astype(np.float32)
+        parameter.data = torch.from_numpy(values).double().reshape(parameter.shape)
+
+
+def logits(name, arguments):
+    model = timm.create_model(name, num_classes=CLASSES, **arguments).double().eval()
+    fill(model)
+    side = arguments["img_size"]
+    image = (4 * uniform("image", side * side * 3)).astype(np.float32).reshape(1, side, side, 3)
+    with torch.no_grad():
+        return model(torch.from_numpy(image).double().permute(0, 3, 1, 2))[0].tolist()
+
+
+with open(sys.argv[1] + "/logits.txt", "w") as out:
+    for module in ("vision_transformer", "vision_transformer_relpos", "deit", "beit", "eva",
+                   "swin_transformer", "swin_transformer_v2", "swin_transformer_v2_cr"):
+        for name in sorted(supported & set(timm.list_models(module=module))):
+            arguments, options = small(name)
+            print(name, *(f"{k}={v}" for k, v in options.items()), "=",
+                  *(f"{v:.7g}" for v in logits(name, arguments)), file=out)
