@@ -80,6 +80,9 @@ typedef struct att_family {
      * differ too. file_options: the options in the file's metadata. */
     bool (*regrids)(const void *options, const att_option_values *file_options, const char *name, att_shape file,
                     att_shape own, att_regrid *grid);
+    /* Returns the options that decide how many rows the tensor `name` has, such as "img_size", if its rows belong to
+     * places of a grid or to shifts; NULL for other tensors. */
+    const char *(*grid_options)(const char *name);
     /* Returns whether the parameter `name` belongs to a module, so that the same network without modules lacks it. */
     bool (*is_added)(const att_context *context, const char *name);
     /* Returns the layer of the parameter `name` for layer-wise learning rates, as timm's group_matcher(): 0 for the

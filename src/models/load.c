@@ -203,6 +203,28 @@ static void list_name(listing *list, const char *name, const char *detail)
     list->count++;
 }
 
+/* The first tensor whose rows are those of another grid, which cannot be resampled; count: of all such tensors. */
+typedef struct misfit {
+    const char *name, *options; /* options: those that decide the grid */
+    att_shape has, wants;
+    int count;
+} misfit;
+
+static void note_misfit(const loading *l, const att_parameter_info *parameter, const att_tensors_info *info,
+                        misfit *grids)
+{
+    const att_family *family = att_model_family(l->model);
+    const char *options = family->grid_options ? family->grid_options(parameter->name) : NULL;
+    att_shape rows = info->shape;
+    if (!options || !is_number(info->dtype) || rows.rank < 2)
+        return;
+    rows.dims[rows.rank - 2] = parameter->shape.dims[rows.rank - 2];
+    if (!att_shape_equal(rows, parameter->shape) || grids->count++ > 0)
+        return;
+    grids->name = parameter->name, grids->options = options;
+    grids->has = info->shape, grids->wants = parameter->shape;
+}
+
 static void list_wrong(const att_parameter_info *parameter, const att_tensors_info *info, listing *mistyped,
                        listing *misshaped)
 {
@@ -218,7 +240,7 @@ static void list_wrong(const att_parameter_info *parameter, const att_tensors_in
     list_name(misshaped, parameter->name, detail);
 }
 
-static void list_parameters(const loading *l, listing *missing, listing *mistyped, listing *misshaped)
+static void list_parameters(const loading *l, listing *missing, listing *mistyped, listing *misshaped, misfit *grids)
 {
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         att_parameter_info parameter = att_graph_parameter_at(l->graph, i);
@@ -235,6 +257,7 @@ static void list_parameters(const loading *l, listing *missing, listing *mistype
             (att_checkpoint_same_shape(info.shape, parameter.shape) || needs_regrid(l, &parameter, &info, &grid)))
             continue;
         list_wrong(&parameter, &info, mistyped, misshaped);
+        note_misfit(l, &parameter, &info, grids);
     }
 }
 
@@ -331,14 +354,28 @@ static att_status report(const loading *l, const listing *lists)
     return status;
 }
 
+static att_status report_grid(const loading *l, const misfit *grids)
+{
+    char has[96], wants[96];
+    return att_fail(
+        l->context, ATT_ERR_MISMATCH,
+        "%s: \"%s\" is %s, not %s: it was made for another grid, which is not known, since it is no square; "
+        "give the values of %s that it was made for",
+        att_tensors_path(l->file), grids->name, att_shape_format(grids->has, has, sizeof has),
+        att_shape_format(grids->wants, wants, sizeof wants), grids->options);
+}
+
 static att_status check(const loading *l)
 {
     listing lists[LISTS] = {0};
+    misfit grids = {0};
     for (int i = 0; i < LISTS; i++)
         lists[i].text.context = l->context;
-    list_parameters(l, &lists[MISSING], &lists[MISTYPED], &lists[MISSHAPED]);
+    list_parameters(l, &lists[MISSING], &lists[MISTYPED], &lists[MISSHAPED], &grids);
     list_extra(l, &lists[EXTRA]);
-    att_status status = report(l, lists);
+    int others =
+        lists[MISSING].count + lists[EXTRA].count + lists[MISTYPED].count + lists[MISSHAPED].count - grids.count;
+    att_status status = grids.count > 0 && others == 0 ? report_grid(l, &grids) : report(l, lists);
     for (int i = 0; i < LISTS; i++)
         att_text_free(&lists[i].text);
     return status;

@@ -354,6 +354,13 @@ static att_classifier_form swin_classifier(const void *options)
     return (att_classifier_form){.scope = "head.fc", .build = uniform ? att_nn_classifier : build_classifier};
 }
 
+static const char *grid_options(const char *name)
+{
+    static const char table[] = ".relative_position_bias_table";
+    size_t length = strlen(name), tail = sizeof table - 1;
+    return length > tail && strcmp(name + length - tail, table) == 0 ? "window_size and img_size" : NULL;
+}
+
 extern const att_family att_family_swin;
 
 const att_family att_family_swin = {
@@ -372,6 +379,7 @@ const att_family att_family_swin = {
     .recognise = att_swin_recognise,
     .take_argument = take_argument,
     .regrids = att_swin_regrids,
+    .grid_options = grid_options,
     .is_added = att_swin_is_added,
     .layer = att_swin_layer,
 };

@@ -467,12 +467,16 @@ static void other_tables_are_refused(void **state)
         int64_t dims[3];
         att_safetensors_dtype dtype;
     } files[] = {
-        {"1 mis-shaped: pos_embed F32 [1, 18, 32] instead of [1, 17, 32]", {1, 18, 32}, ATT_SAFETENSORS_F32},
-        {"1 mis-shaped: pos_embed F32 [1, 16, 32] instead of [1, 17, 32]", {1, 16, 32}, ATT_SAFETENSORS_F32},
+        {"\"pos_embed\" is [1, 18, 32], not [1, 17, 32]: it was made for another grid",
+         {1, 18, 32},
+         ATT_SAFETENSORS_F32},
+        {"\"pos_embed\" is [1, 16, 32], not [1, 17, 32]: it was made for another grid",
+         {1, 16, 32},
+         ATT_SAFETENSORS_F32},
         {"1 mis-shaped: pos_embed F32 [1, 10, 16] instead of [1, 17, 32]", {1, 10, 16}, ATT_SAFETENSORS_F32},
         {"1 mis-shaped: pos_embed F32 [2, 10, 32] instead of [1, 17, 32]", {2, 10, 32}, ATT_SAFETENSORS_F32},
         {"1 mis-shaped: pos_embed I32 [1, 10, 32] instead of [1, 17, 32]", {1, 10, 32}, ATT_SAFETENSORS_I32},
-        {"1 mis-shaped: pos_embed F32 [1, 1, 32] instead of [1, 17, 32]", {1, 1, 32}, ATT_SAFETENSORS_F32},
+        {"\"pos_embed\" is [1, 1, 32], not [1, 17, 32]: it was made for another grid", {1, 1, 32}, ATT_SAFETENSORS_F32},
     };
     att_option_values options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);

@@ -223,6 +223,29 @@ static void tables_fit_other_windows(void **state)
     }
 }
 
+/* Tables of windows of 4 x 2 tokens are those of no square windows. */
+static void windows_that_are_not_known_are_refused(void **state)
+{
+    const place *p = *state;
+    att_option_values options = square(), known = square();
+    att_model *model = make(p, SWIN, &options);
+    att_weights *weights;
+    att_tensors *file;
+    att_options_set_text(&known, "window_size", "4,2");
+    write_model(p, SWIN, &known, false);
+    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+    assert_int_equal(att_model_load(model, file, weights), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context),
+         "\"layers.0.blocks.0.attn.relative_position_bias_table\" is [21, 2], not [169, "
+         "2]: it was made for another grid, which is not known, since it is no square; "
+         "give the values of window_size and img_size that it was made for");
+    att_weights_destroy(&weights);
+    att_tensors_close(&file);
+    att_model_destroy(&model);
+    load_and_destroy(p, make(p, SWIN, &known));
+}
+
 static void relatives_are_refused(void **state)
 {
     const place *p = *state;
@@ -247,10 +270,15 @@ static void relatives_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(windows_are_timms),        TEST(options_that_cannot_be_built_are_refused),
-        TEST(modules_are_found_again),  TEST(files_are_identified),
-        TEST(timms_arguments_are_read), TEST(buffers_are_ignored),
-        TEST(tables_fit_other_windows), TEST(relatives_are_refused),
+        TEST(windows_are_timms),
+        TEST(options_that_cannot_be_built_are_refused),
+        TEST(modules_are_found_again),
+        TEST(files_are_identified),
+        TEST(timms_arguments_are_read),
+        TEST(buffers_are_ignored),
+        TEST(tables_fit_other_windows),
+        TEST(relatives_are_refused),
+        TEST(windows_that_are_not_known_are_refused),
     };
     return cmocka_run_group_tests_name("models/swin", tests, NULL, NULL);
 }

@@ -179,6 +179,20 @@ static void tables_fit_other_images(void **state)
     loads_with_rows(p, &wide, 58, 55);
 }
 
+static void does_not_load(const place *p, const att_option_values *options, const char *words)
+{
+    att_model *model = make(p, "vit_tiny_patch16_224", options);
+    att_weights *weights;
+    att_tensors *file;
+    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+    assert_int_equal(att_model_load(model, file, weights), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context), words);
+    att_weights_destroy(&weights);
+    att_tensors_close(&file);
+    att_model_destroy(&model);
+}
+
 /* The 55 shifts of a window of 6 x 3 patches are those of no square. */
 static void sides_of_a_wide_window_must_be_given(void **state)
 {
@@ -190,6 +204,18 @@ static void sides_of_a_wide_window_must_be_given(void **state)
             "the 55 relative positions are not those of a square grid of patches; give the sides of the images");
     att_options_set_sides(&flags, "img_size", 48, 24);
     CHECK(p->context, identify(p, "vit_tiny_patch16_224", &flags, &found));
+    options = small_beit(32, 32);
+    does_not_load(
+        p, &options,
+        "\"blocks.0.attn.relative_position_bias_table\" is [58, 2], not [52, 2]: it was made for another grid, "
+        "which is not known, since it is no square; give the values of img_size that it was made for");
+    options = small();
+    att_options_set_sides(&options, "img_size", 48, 24);
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    options = small();
+    does_not_load(p, &options, "\"pos_embed\" is [1, 19, 32], not [1, 17, 32]: it was made for another grid");
+    att_options_set(&options, "mlp_ratio", 2);
+    does_not_load(p, &options, "does not fit the model: 7 mis-shaped");
 }
 
 static void arguments_of_beit_are_read(void **state)
