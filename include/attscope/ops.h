@@ -109,8 +109,8 @@ ATT_API att_value att_repeat_tokens(att_graph *graph, att_value x, int count, do
  * window only because the grid was rolled get t_ij - 100. Windows must divide the grid, shifts be less than the window,
  * and there are no prefix tokens. causal: a query attends to keys 0..i only (N = M, no windows).
  *
- * The terms t_ij, all optional, need a grid. With windows, grid and places are those of the window. For tokens at (y,
- * x) and (y', x') of an h x w grid, head m:
+ * The terms t_ij are all optional. All but keys need a grid. With windows, grid and places are those of the window. For
+ * tokens at (y, x) and (y', x') of an h x w grid, head m:
  * - relative [S, H], shared: a number for each shift, relative[(y - y' + h - 1) (2w - 1) + x - x' + w - 1, m], S = (2h
  * - 1) (2w - 1). With prefix tokens S may be greater by 3: the last three rows are for a prefix token as query, as key,
  *   as both; without them prefix tokens have t = 0. The layout of relative_position_bias_table in Swin and BEiT. (Liu
@@ -118,23 +118,26 @@ ATT_API att_value att_repeat_tokens(att_graph *graph, att_value x, int count, do
  * - rows [N, H h] and columns [N, H w], both or none, samples: numbers of a query i for each row and each column of
  *   keys, rows[i, m h + y'] + columns[i, m w + x']; 0 for keys that are prefix tokens. No windows. A term that depends
  *   on the query and, on each axis, on the shift. (Bello et al., ICCV 2019)
- *
  * - row_shifts [2h - 1, H] and column_shifts [2w - 1, H], both or none, shared: row_shifts[y - y' + h - 1, m] +
  *   column_shifts[x - x' + w - 1, m]; 0 for prefix tokens. A term for each axis, such as those of
  *   att_isotropic_shifts().
+ * - keys [M], a sample value: keys[j] for every query and head. Minus infinity excludes the key, such as one that pads
+ *   a sample; the output and the statistics of a query without any key are 0, and so is its row of the map. No windows.
+ *   No gradient: a training in which keys depends on a parameter is refused (ERR_UNSUPPORTED).
  *
  * Scores without content: if q and k are ATT_NONE and v is given, the scores are the shared terms alone (relative,
  * row_shifts and column_shifts, of which some must be given). The map is then the same for all images: it is a derived
  * value, computed once, and a sample only costs the products of maps and values. If row_shifts and column_shifts are
  * the only terms and there are no prefix tokens, a map is the product of one map of rows [h, h] and one of columns [w,
  * w], each with its own softmax; the products take N (h + w) instead of N N multiplications per channel. Key heads and
- * scale have no meaning. Windows and causality are refused. (Cordonnier et al., ICLR 2020)
+ * scale have no meaning. Windows, causality and the terms of samples are refused. (Cordonnier et al., ICLR 2020)
  *
  * (Vaswani et al. 2017; computed in tiles with a running maximum and sum, Milakov and Gimelshein 2018; grouped queries:
  * Ainslie et al. 2023) */
 typedef struct att_attention_terms {
     att_value relative, rows, columns; /* ATT_NONE: absent */
     att_value row_shifts, column_shifts;
+    att_value keys;
 } att_attention_terms;
 
 /* Terms that are all absent. */

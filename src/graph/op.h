@@ -48,7 +48,7 @@ typedef struct att_case_input {
     int32_t limit;
 } att_case_input;
 
-enum { ATT_CASE_INPUTS = 9, ATT_CASE_OUTPUTS = 6 }; /* the most inputs and outputs of any case */
+enum { ATT_CASE_INPUTS = 10, ATT_CASE_OUTPUTS = 6 }; /* the most inputs and outputs of any case */
 
 /* A test and benchmark case. Kernel tests, gradient checks and benchmarks use the same inputs. */
 typedef struct att_op_case {

@@ -12,6 +12,7 @@
 _Static_assert((int)ATT_ATTENTION_STATS == (int)ATT_STAT_COUNT, "the public count is that of the columns");
 
 enum { RELATIVE = ATT_ATTENTION_RELATIVE, ROWS = ATT_ATTENTION_ROWS, COLUMNS = ATT_ATTENTION_COLUMNS };
+enum { KEYS = ATT_ATTENTION_KEYS };
 enum { OUT, LSE };
 
 /* Width of a head of q; 0 if the columns do not divide. in: q, k, v. */
@@ -25,15 +26,17 @@ static int64_t width_of(const att_graph *graph, const att_value *in, const att_a
 }
 
 /* A node without terms has no inputs for them. */
-static int inputs_of(const att_value in[ATT_ATTENTION_INPUTS])
+static int inputs_of(const att_value in[ATT_ATTENTION_MOST_INPUTS])
 {
+    if (in[KEYS] != ATT_NONE)
+        return ATT_ATTENTION_MOST_INPUTS;
     bool plain = in[RELATIVE] == ATT_NONE && in[ROWS] == ATT_NONE && in[COLUMNS] == ATT_NONE;
     return plain ? ATT_ATTENTION_OPERANDS : ATT_ATTENTION_INPUTS;
 }
 
 att_attention_terms att_attention_no_terms(void)
 {
-    return (att_attention_terms){ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE};
+    return (att_attention_terms){ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE};
 }
 
 /* in: q, k, v. The attributes of a node without options have no heads, which the shape rule refuses. */
@@ -67,7 +70,7 @@ att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v,
 {
     if (att_graph_status(graph) != ATT_OK)
         return ATT_NONE;
-    att_value in[ATT_ATTENTION_INPUTS] = {q, k, v};
+    att_value in[ATT_ATTENTION_MOST_INPUTS] = {q, k, v};
     const att_attention_attrs attrs = attrs_of(graph, in, options);
     const att_attention_terms terms = options && options->terms ? *options->terms : att_attention_no_terms();
     if ((terms.row_shifts == ATT_NONE) != (terms.column_shifts == ATT_NONE))
@@ -79,6 +82,7 @@ att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v,
     in[RELATIVE] = terms.row_shifts == ATT_NONE ? terms.relative : att_join_shifts(graph, &attrs, &terms);
     in[ROWS] = terms.rows;
     in[COLUMNS] = terms.columns;
+    in[KEYS] = terms.keys;
     return att_emit(graph, "attention", &attrs, in, inputs_of(in), NULL);
 }
 
@@ -144,7 +148,7 @@ static att_status attention_infer(att_infer *infer)
     int64_t heads = operand[ATT_ATTENTION_Q].heads;
     ATT_TRY(check_grid(infer, queries, keys));
     ATT_TRY(check_windows(infer));
-    ATT_TRY(att_attention_check_terms(infer, "attention", 0, queries));
+    ATT_TRY(att_attention_check_terms(infer, "attention", 0, operand));
     att_dtype dtype = infer->in[0].dtype;
     int64_t seen = keys / att_attention_windows(infer->attrs);
     if (att_shape_count(att_shape_of(heads, queries, seen)) < 0)
@@ -156,18 +160,24 @@ static att_status attention_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* Output i of the gradient is that of the i-th present input; that of `relative` is one of a sample. */
+/* Output i of the gradient is that of the i-th present input; that of `relative` is one of a sample. The terms of keys
+ * have none. */
 static void attention_backward(att_backward *backward)
 {
     enum { BEFORE_Q = 3 };
-    att_value in[BEFORE_Q + ATT_ATTENTION_INPUTS] = {att_backward_gradient(backward, OUT),
-                                                     att_backward_out(backward, OUT), att_backward_out(backward, LSE)},
+    att_value in[BEFORE_Q + ATT_ATTENTION_MOST_INPUTS] = {att_backward_gradient(backward, OUT),
+                                                          att_backward_out(backward, OUT),
+                                                          att_backward_out(backward, LSE)},
                             out[ATT_ATTENTION_INPUTS];
-    for (int i = 0; i < ATT_ATTENTION_INPUTS; i++)
+    att_graph *graph = att_backward_graph(backward);
+    for (int i = 0; i < ATT_ATTENTION_MOST_INPUTS; i++)
         in[BEFORE_Q + i] = att_backward_in(backward, i);
+    if (att_backward_needs_gradient(backward, KEYS))
+        att_graph_fail(graph, att_fail(graph->context, ATT_ERR_UNSUPPORTED,
+                                       "attention: the terms of keys are a mask, which has no gradient"));
     int inputs = inputs_of(in + BEFORE_Q);
-    att_emit(att_backward_graph(backward), "attention_grad", att_backward_attrs(backward), in, BEFORE_Q + inputs, out);
-    for (int i = 0, present = 0; i < inputs; i++) {
+    att_emit(graph, "attention_grad", att_backward_attrs(backward), in, BEFORE_Q + inputs, out);
+    for (int i = 0, present = 0; i < inputs && i < ATT_ATTENTION_INPUTS; i++) {
         if (in[BEFORE_Q + i] == ATT_NONE)
             continue;
         if (i == RELATIVE && att_backward_needs_gradient(backward, i))
@@ -289,6 +299,23 @@ static const att_op_case attention_cases[] = {
      ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(1), .scale = 0.5, .causal = 1),
      .in = PACKED(1035, 12),
      .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "keys",
+     GROUPED(4, 2, 1, 0.6, 0),
+     .in = {ATT_CASE_SAMPLE(5, 12), ATT_CASE_SAMPLE(7, 6), ATT_CASE_SAMPLE(7, 5), NO_TERMS, ATT_CASE_SAMPLE(7)},
+     .in_count = ATT_ATTENTION_MOST_INPUTS},
+    {.name = "keys_and_terms",
+     GRID(2, 2, 3, 2, .causal = 1),
+     .in = {PACKED_TERMS(8, 18), ATT_CASE_SHARED(18, 2), ATT_CASE_SAMPLE(8, 6), ATT_CASE_SAMPLE(8, 4),
+            ATT_CASE_SAMPLE(8)},
+     .in_count = ATT_ATTENTION_MOST_INPUTS},
+    {.name = "many_keys",
+     GROUPED(1, 1, 1, 0.35, 0),
+     .in = {ATT_CASE_SAMPLE(3, 4), ATT_CASE_SAMPLE(1101, 4), ATT_CASE_SAMPLE(1101, 6), NO_TERMS, ATT_CASE_SAMPLE(1101)},
+     .in_count = ATT_ATTENTION_MOST_INPUTS},
+    {.name = "no_keys",
+     GROUPED(2, 2, 2, 0.6, 0),
+     .in = {ATT_CASE_SAMPLE(5, 6), ATT_CASE_SAMPLE(37, 6), ATT_CASE_SAMPLE(37, 6), NO_TERMS, NO_KEYS(37)},
+     .in_count = ATT_ATTENTION_MOST_INPUTS},
     {.name = "sharp",
      HEADS(2, 0.5, 1, 4, 4),
      .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 20, 0, 17, 24), ATT_CASE_ABSENT, ATT_CASE_ABSENT},

@@ -43,12 +43,15 @@ ATT_FOR_LAB bool att_is_attention(const struct att_node *node);
  * the input before it, to the right: q alone holds q, k and v side by side. */
 enum { ATT_ATTENTION_Q, ATT_ATTENTION_K, ATT_ATTENTION_V, ATT_ATTENTION_OPERANDS };
 
-/* The terms of the scores are three more inputs, which a node without terms lacks. */
+/* The terms of the scores are three more inputs, which a node without terms lacks. The terms of keys, which have no
+ * gradient, are one more input after these, which a node without them lacks. */
 enum {
     ATT_ATTENTION_RELATIVE = ATT_ATTENTION_OPERANDS,
     ATT_ATTENTION_ROWS,
     ATT_ATTENTION_COLUMNS,
-    ATT_ATTENTION_INPUTS
+    ATT_ATTENTION_INPUTS, /* the inputs that have a gradient */
+    ATT_ATTENTION_KEYS = ATT_ATTENTION_INPUTS,
+    ATT_ATTENTION_MOST_INPUTS
 };
 
 typedef struct att_attention_operand {
@@ -90,6 +93,10 @@ typedef struct att_attention_token {
 
 /* Token i of a window. */
 att_attention_token att_attention_token_at(const att_attention_attrs *attrs, int64_t window, int64_t i);
+
+/* A query none of whose scores is greater attends to no key. Its logarithm of the sum of exponentials counts as
+ * infinite, so that its weights are 0. */
+#define ATT_ATTENTION_NO_SCORE (-1e30)
 
 /* Added to the score of tokens of different regions, as Swin's implementation does. (Liu et al., ICCV 2021) */
 #define ATT_ATTENTION_MASK (-100.0)

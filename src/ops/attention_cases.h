@@ -2,6 +2,8 @@
 #ifndef ATT_OPS_ATTENTION_CASES_H
 #define ATT_OPS_ATTENTION_CASES_H
 
+#include <math.h>
+
 #include "ops/attention.h"
 #include "ops/cases.h"
 
@@ -19,6 +21,8 @@
     {                                                                  \
         ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_ABSENT, ATT_CASE_ABSENT \
     }
+#define NO_TERMS ATT_CASE_ABSENT, ATT_CASE_ABSENT, ATT_CASE_ABSENT
+#define NO_KEYS(n) ATT_CASE_DRAWN(ATT_SAMPLE, 0, -INFINITY, n)
 #define PACKED_TERMS(...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_ABSENT, ATT_CASE_ABSENT
 
 #endif

@@ -5,7 +5,7 @@
 #include "ops/rule.h"
 
 enum { GRAD_DO, GRAD_O, GRAD_LSE, GRAD_Q, GRAD_PLAIN = GRAD_Q + ATT_ATTENTION_OPERANDS };
-enum { GRAD_IN_COUNT = GRAD_Q + ATT_ATTENTION_INPUTS };
+enum { GRAD_IN_COUNT = GRAD_Q + ATT_ATTENTION_INPUTS, GRAD_MOST = GRAD_Q + ATT_ATTENTION_MOST_INPUTS };
 
 static att_status grad_infer(att_infer *infer)
 {
@@ -22,8 +22,8 @@ static att_status grad_infer(att_infer *infer)
         !att_shape_equal(in[GRAD_LSE].shape, att_shape_of(heads, queries)))
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: do %s and lse %s do not fit q %s with %lld heads", op,
                         ATT_SHOWN(&in[GRAD_DO]), ATT_SHOWN(&in[GRAD_LSE]), ATT_SHOWN(&in[GRAD_Q]), (long long)heads);
-    ATT_TRY(att_attention_check_terms(infer, op, GRAD_Q, queries));
-    for (int i = GRAD_Q; i < infer->in_count; i++)
+    ATT_TRY(att_attention_check_terms(infer, op, GRAD_Q, operand));
+    for (int i = GRAD_Q; i < infer->in_count && i < GRAD_IN_COUNT; i++)
         if (att_desc_present(&in[i]))
             att_rule_out(infer, in[i].dtype, ATT_SAMPLE, in[i].shape);
     return ATT_OK;
@@ -92,6 +92,16 @@ static const att_op_case grad_cases[] = {
      ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(1), .scale = 0.5, .causal = 1),
      .in = {GRAD_IN(530, 1, 4, 6)},
      .in_count = GRAD_PLAIN},
+    {.name = "keys",
+     GROUPED(4, 2, 1, 0.6, 0),
+     .in = {GRAD_OF(5, 4, 5, 2), ATT_CASE_SAMPLE(5, 12), ATT_CASE_SAMPLE(7, 6), ATT_CASE_SAMPLE(7, 5), NO_TERMS,
+            ATT_CASE_SAMPLE(7)},
+     .in_count = GRAD_MOST},
+    {.name = "keys_and_terms",
+     GRID(2, 2, 3, 2, .causal = 1),
+     .in = {GRAD_IN(8, 2, 3, 2), ATT_CASE_SHARED(18, 2), ATT_CASE_SAMPLE(8, 6), ATT_CASE_SAMPLE(8, 4),
+            ATT_CASE_SAMPLE(8)},
+     .in_count = GRAD_MOST},
     {.name = "many_tokens", HEADS(1, 0.35, 1, 20, 30), .in = {GRAD_IN(601, 1, 8, 6.5)}, .in_count = GRAD_PLAIN},
     {.name = "demo", HEADS(4, 0.25, 1, 7, 7), .in = {GRAD_IN(50, 4, 16, 4)}, .in_count = GRAD_PLAIN, .bench = true},
     {.name = "tiny",

@@ -6,6 +6,7 @@
 #include "ops/rule.h"
 
 enum { RELATIVE = ATT_ATTENTION_RELATIVE, ROWS = ATT_ATTENTION_ROWS, COLUMNS = ATT_ATTENTION_COLUMNS };
+enum { KEYS = ATT_ATTENTION_KEYS };
 
 att_attention_token att_attention_token_at(const att_attention_attrs *attrs, int64_t window, int64_t i)
 {
@@ -105,9 +106,9 @@ att_status att_attention_check_operands(const att_infer *infer, const char *op, 
 
 att_status att_attention_check_count(const att_infer *infer, const char *op, int first)
 {
-    return att_rule_count(
-        infer, op,
-        first + (infer->in_count == first + ATT_ATTENTION_OPERANDS ? ATT_ATTENTION_OPERANDS : ATT_ATTENTION_INPUTS));
+    int count = infer->in_count - first;
+    bool fits = count == ATT_ATTENTION_OPERANDS || count == ATT_ATTENTION_MOST_INPUTS;
+    return fits ? ATT_OK : att_rule_count(infer, op, first + ATT_ATTENTION_INPUTS);
 }
 
 /* Whether the number of rows of the table `relative` fits the grid of the terms. */
@@ -133,7 +134,29 @@ static att_status check_relative(const att_infer *infer, const char *op, int i)
                     attrs->prefix > 0 ? ", and 3 numbers for prefix tokens" : "");
 }
 
-att_status att_attention_check_terms(const att_infer *infer, const char *op, int first, int64_t queries)
+static att_status check_axes(const att_infer *infer, const char *op, int first, int64_t queries)
+{
+    const att_attention_attrs *attrs = infer->attrs;
+    int64_t heads = attrs->heads;
+    if (attrs->window_h)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: rows and columns cannot be given with windows", op);
+    ATT_TRY(att_rule_require_shape(infer, op, first + ROWS, "rows", ATT_SAMPLE,
+                                   att_shape_of(queries, heads * attrs->grid_h)));
+    return att_rule_require_shape(infer, op, first + COLUMNS, "columns", ATT_SAMPLE,
+                                  att_shape_of(queries, heads * attrs->grid_w));
+}
+
+static att_status check_keys(const att_infer *infer, const char *op, int first, int64_t keys)
+{
+    if (infer->in_count <= first + KEYS)
+        return ATT_OK;
+    if (((const att_attention_attrs *)infer->attrs)->window_h)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: keys cannot be given with windows", op);
+    return att_rule_require_shape(infer, op, first + KEYS, "keys", ATT_SAMPLE, att_shape_of(keys));
+}
+
+att_status att_attention_check_terms(const att_infer *infer, const char *op, int first,
+                                     const att_attention_operand operand[ATT_ATTENTION_OPERANDS])
 {
     const att_attention_attrs *attrs = infer->attrs;
     const att_desc *in = infer->in + first;
@@ -144,17 +167,11 @@ att_status att_attention_check_terms(const att_infer *infer, const char *op, int
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: rows and columns must be given both or not at all", op);
     if ((relative || rows) && attrs->grid_w == 0)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: terms need a grid", op);
-    if (rows && attrs->window_h)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: rows and columns cannot be given with windows", op);
     if (relative)
         ATT_TRY(check_relative(infer, op, first + RELATIVE));
-    if (!rows)
-        return ATT_OK;
-    int64_t heads = attrs->heads;
-    ATT_TRY(att_rule_require_shape(infer, op, first + ROWS, "rows", ATT_SAMPLE,
-                                   att_shape_of(queries, heads * attrs->grid_h)));
-    return att_rule_require_shape(infer, op, first + COLUMNS, "columns", ATT_SAMPLE,
-                                  att_shape_of(queries, heads * attrs->grid_w));
+    if (rows)
+        ATT_TRY(check_axes(infer, op, first, operand[ATT_ATTENTION_Q].tokens));
+    return check_keys(infer, op, first, operand[ATT_ATTENTION_K].tokens);
 }
 
 void att_attention_cost(const att_desc *in, const att_attention_attrs *attrs, int of_keys, int of_values,

@@ -28,10 +28,10 @@ att_status att_mixing_check_rows(const att_infer *infer, const char *op, int i, 
 
 static att_status check(att_context *context, const att_attention_attrs *attrs, const att_attention_terms *terms)
 {
-    if (terms->rows != ATT_NONE || terms->columns != ATT_NONE)
+    if (terms->rows != ATT_NONE || terms->columns != ATT_NONE || terms->keys != ATT_NONE)
         return att_fail(context, ATT_ERR_ARGUMENT,
-                        "attention: rows and columns depend on the image, and scores without q and k do not; give "
-                        "row_shifts and column_shifts, or relative");
+                        "attention: rows, columns and keys depend on the image, and scores without q and k do not; "
+                        "give row_shifts and column_shifts, or relative");
     if (terms->relative == ATT_NONE && terms->row_shifts == ATT_NONE)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "attention: without q and k scores need terms: relative, or row_shifts and column_shifts");

@@ -218,6 +218,33 @@ static void scratch_grows_with_the_tokens_and_not_their_square(void **state)
     }
 }
 
+/* The first tile of keys is excluded, and so are some of the others. */
+static void exclude_keys(const case_drawn *drawn)
+{
+    for (int64_t key = 0; key < TOKENS; key++)
+        if (key < 1100 || key % 3 == 0)
+            att_element_store(ATT_F32, drawn->block[ATT_ATTENTION_KEYS], key, -INFINITY);
+}
+
+static void excluded_keys_agree_with_the_reference(void **state)
+{
+    (void)state;
+    const att_op *op = case_op(att_ops, "attention");
+    const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 0.35};
+    const att_op_case definition = {.name = "keys",
+                                    .attrs = &attrs,
+                                    .in = {SAMPLE_IN(3, WIDTH), SAMPLE_IN(TOKENS, WIDTH), SAMPLE_IN(TOKENS, WIDTH),
+                                           ABSENT, ABSENT, ABSENT, SAMPLE_IN(TOKENS)},
+                                    .in_count = ATT_ATTENTION_MOST_INPUTS};
+    for (unsigned is_bf16 = 0; is_bf16 < 2; is_bf16++) {
+        case_drawn drawn =
+            case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, is_bf16 ? op->autocast_in : 0, 0});
+        exclude_keys(&drawn);
+        compare_tiles(&drawn, is_bf16);
+        case_free(&drawn);
+    }
+}
+
 /* A NaN in one key reaches every query of its head and no other head. */
 static void nan_stays_in_its_head(void **state)
 {
@@ -249,6 +276,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(odd_shapes_agree_with_the_reference),
         cmocka_unit_test(low_scores_leave_padding_alone),
         cmocka_unit_test(scratch_grows_with_the_tokens_and_not_their_square),
+        cmocka_unit_test(excluded_keys_agree_with_the_reference),
         cmocka_unit_test(nan_stays_in_its_head),
     };
     return TIERS_RUN(argv[0], tests);

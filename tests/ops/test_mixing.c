@@ -1,6 +1,7 @@
 /* Attention without content, and quadratic encodings, against attention with zero queries and keys, and against sums
  * over shifts; in f64. */
 #include "ops/finite_difference.h"
+#include "ops/mixing.h"
 
 enum { HEADS = 4, VALUE_HEADS = 2, WIDTH = 3, HEIGHT = 3, BREADTH = 2, MOST = 4096 };
 
@@ -216,6 +217,25 @@ static void isotropic_shifts_follow_their_formula(void **state)
     }
 }
 
+/* A table of the grid is the sum of both axes and of the rest; prefix tokens only have numbers of the rest. */
+static void joined_shifts_are_sums(void **state)
+{
+    (void)state;
+    static const double rest[18] = {[4] = 0.5, [15] = 7, [16] = 8, [17] = 9};
+    static const double rows[] = {100, 200, 300}, columns[] = {1, 2, 3, 4, 5};
+    double table[18];
+    fd_model model = fd_create();
+    att_attention_terms terms = att_attention_no_terms();
+    terms.relative = att_graph_constant(model.graph, ATT_F64, att_shape_of(18, 1), rest);
+    terms.row_shifts = att_graph_constant(model.graph, ATT_F64, att_shape_of(3, 1), rows);
+    terms.column_shifts = att_graph_constant(model.graph, ATT_F64, att_shape_of(5, 1), columns);
+    const att_attention_attrs attrs = {.heads = 1, .prefix = 1, .grid_h = 2, .grid_w = 3};
+    read_derived(&model, att_join_shifts(model.graph, &attrs, &terms), table);
+    for (int i = 0; i < 18; i++)
+        assert_true(table[i] == rest[i] + (i < 15 ? rows[i / 5] + columns[i % 5] : 0));
+    fd_destroy(&model);
+}
+
 /* A sharp head copies the token at its center: row 1, column 1 of the grid sees row 0, column 2 at the shift (-1, 1).
  */
 static void a_sharp_head_selects_its_center(void **state)
@@ -293,7 +313,7 @@ static void what_has_no_meaning_is_refused(void **state)
     const att_attention_options grid = {.grid_h = 2, .grid_w = 3};
     assert_refused(none, grid, "without q and k scores need terms: relative, or row_shifts and column_shifts");
     assert_refused(one_axis, grid, "row_shifts and column_shifts must be given both or not at all");
-    assert_refused(of_the_image, grid, "rows and columns depend on the image");
+    assert_refused(of_the_image, grid, "rows, columns and keys depend on the image");
     assert_refused(table_of_2_x_3, (att_attention_options){0}, "attention: terms need a grid");
     assert_refused(table_of_2_x_3, (att_attention_options){.grid_h = 2, .grid_w = 3, .causal = true},
                    "neither windows nor causality");
@@ -314,6 +334,7 @@ int main(void)
         cmocka_unit_test(mixing_is_attention_with_zero_queries),
         cmocka_unit_test(quadratic_shifts_follow_their_formula),
         cmocka_unit_test(isotropic_shifts_follow_their_formula),
+        cmocka_unit_test(joined_shifts_are_sums),
         cmocka_unit_test(a_sharp_head_selects_its_center),
         cmocka_unit_test(what_has_no_meaning_is_refused),
     };

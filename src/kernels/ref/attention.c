@@ -4,6 +4,7 @@
 
 enum { Q = ATT_ATTENTION_Q, K = ATT_ATTENTION_K, V = ATT_ATTENTION_V, OPERANDS = ATT_ATTENTION_OPERANDS };
 enum { RELATIVE = ATT_ATTENTION_RELATIVE, ROWS = ATT_ATTENTION_ROWS, COLUMNS = ATT_ATTENTION_COLUMNS };
+enum { KEYS = ATT_ATTENTION_KEYS };
 enum { OUT, LSE, STATS, MAP };
 
 /* One head of one sample. Without windows all tokens are in window 0; queries and keys are counted in the window. */
@@ -108,6 +109,8 @@ static double term(const head *h, int64_t i, int64_t j)
     if (has_term(h, ROWS) && key >= 0)
         sum += ref_in(h->call, h->first + ROWS, axis_index(h, i, attrs->grid_h, key / attrs->grid_w)) +
                ref_in(h->call, h->first + COLUMNS, axis_index(h, i, attrs->grid_w, key % attrs->grid_w));
+    if (has_term(h, KEYS))
+        sum += ref_in(h->call, h->first + KEYS, h->sample * h->keys + j);
     if (attrs->window_h &&
         att_attention_token_at(attrs, h->window, i).region != att_attention_token_at(attrs, h->window, j).region)
         sum += ATT_ATTENTION_MASK;
@@ -162,13 +165,15 @@ static void attend(const head *h, int64_t i, double *scores)
 {
     double largest = -INFINITY, sum = 0;
     int64_t keys = h->keys;
+    bool has_key = false;
     for (int64_t j = 0; j < keys; j++) {
         scores[j] = score(h, i, j);
         largest = fmax(largest, scores[j]);
+        has_key = has_key || !(scores[j] <= ATT_ATTENTION_NO_SCORE);
     }
     for (int64_t j = 0; j < keys; j++)
         sum += exp(scores[j] - largest);
-    double lse = largest + log(sum);
+    double lse = has_key ? largest + log(sum) : INFINITY;
     ref_out(h->call, LSE, row_index(h, i), lse);
     for (int64_t c = 0; c < h->operand[V].width; c++) {
         double o = 0;
@@ -216,7 +221,7 @@ typedef struct gradients {
 static gradients divide_scratch(const head *h, double *scratch)
 {
     gradients g = {{NULL}, {0}};
-    for (int i = 0; i < h->call->problem->in_count - h->first; i++) {
+    for (int i = 0; i < ATT_ATTENTION_INPUTS && h->first + i < h->call->problem->in_count; i++) {
         const att_desc *in = &h->call->problem->in[h->first + i];
         g.count[i] = att_desc_present(in) ? att_shape_count(in->shape) : 0;
         g.of[i] = i >= OPERANDS || h->operand[i].input == i ? scratch : g.of[h->operand[i].input];
@@ -275,7 +280,7 @@ static void sample_gradient(head *h, int64_t sample, const gradients *g)
 
 static att_status prepare_grad(const att_problem *problem, att_prepared *prepared)
 {
-    for (int i = GRAD_Q; i < problem->in_count; i++)
+    for (int i = GRAD_Q; i < problem->in_count && i < GRAD_Q + ATT_ATTENTION_INPUTS; i++)
         if (att_desc_present(&problem->in[i]))
             prepared->scratch_bytes += (size_t)att_shape_count(problem->in[i].shape) * sizeof(double);
     return ATT_OK;

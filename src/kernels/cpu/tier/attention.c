@@ -114,7 +114,7 @@ static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf
     float *scores = b->scores + row * b->h.tile, *map = map_row(b, row);
     int64_t length = whole_vectors(count);
     if (b->terms.any) {
-        const query_place at = {b->sample, b->head, b->h.queries, b->window, b->first + row};
+        const query_place at = {b->sample, b->head, b->h.queries, b->h.keys, b->window, b->first + row};
         add_terms(&b->terms, &at, first, count, scores, b->of_terms);
     }
     if (map)
@@ -225,9 +225,19 @@ static void run_tile(block *b, int64_t first, int64_t count)
          (gemm_c){b->out, h->value_padded, 1, first > 0});
 }
 
+/* Whether all keys of the query are excluded. The largest score ignores NaN, the sum does not. */
+static bool has_no_key(const row_sums *sums)
+{
+    return sums->largest <= (float)ATT_ATTENTION_NO_SCORE && !isnan(sums->p);
+}
+
 static void write_statistics(const block *b, const row_sums *sums, float *stats)
 {
     float share = 1 / sums->p;
+    if (has_no_key(sums)) {
+        memset(stats, 0, ATT_STAT_COUNT * sizeof *stats);
+        return;
+    }
     stats[ATT_STAT_ENTROPY] = logf(sums->p) - sums->p_log_p * share;
     stats[ATT_STAT_SUM2] = sums->p2 * share * share;
     stats[ATT_STAT_SUM3] = sums->p3 * share * share * share;
@@ -261,7 +271,7 @@ static void write_out(const block *b)
     const head_shape *h = &b->h;
     for (int64_t row = 0; row < b->rows; row++) {
         const float *from = b->out + row * h->value_padded;
-        float share = 1 / b->sums[row].p;
+        float share = has_no_key(&b->sums[row]) ? 0 : 1 / b->sums[row].p;
         int64_t at = ((b->sample * h->tokens + token_of(b, row)) * h->heads + b->head) * h->value_width;
         if (att_is_bf16(&b->call->problem->out[OUT]))
             write_out_row(from, share, b->call->out[OUT], at, h->value_width, true);
@@ -279,7 +289,7 @@ static void write_block(const block *b)
     for (int64_t row = 0; row < b->rows; row++) {
         const row_sums *sums = &b->sums[row];
         int64_t at = row_of(b, row);
-        float lse = sums->largest + logf(sums->p), *map = map_row(b, row);
+        float lse = has_no_key(sums) ? INFINITY : sums->largest + logf(sums->p), *map = map_row(b, row);
         if (lse_out)
             lse_out[at] = lse;
         if (stats)

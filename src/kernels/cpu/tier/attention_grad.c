@@ -154,7 +154,7 @@ typedef struct factors {
 
 static query_place query_of(const place *at, int64_t query)
 {
-    return (query_place){at->sample, at->head, at->h.queries, at->window, query};
+    return (query_place){at->sample, at->head, at->h.queries, at->h.keys, at->window, query};
 }
 
 /* The number of the current head in its unit. */

@@ -18,7 +18,7 @@ typedef struct attention_terms {
     int64_t prefix, height, width, heads; /* of the grid of the terms */
     int64_t shifts, packed;               /* numbers of a head: in the table without prefix tokens, when packed */
     bool causal, any;                     /* any: whether any score has a term or a mask */
-    const float *relative, *rows, *columns;
+    const float *relative, *rows, *columns, *keys;
     const window_tokens *windows;
 } attention_terms;
 
@@ -51,8 +51,10 @@ static inline attention_terms attention_terms_at(const att_call *call, int first
         t.rows = call->in[first + ATT_ATTENTION_ROWS];
         t.columns = call->in[first + ATT_ATTENTION_COLUMNS];
     }
+    if (has_term(call->problem, first, ATT_ATTENTION_KEYS))
+        t.keys = call->in[first + ATT_ATTENTION_KEYS];
     t.windows = windows;
-    t.any = t.relative || t.rows || t.causal || windows;
+    t.any = t.relative || t.rows || t.keys || t.causal || windows;
     return t;
 }
 
@@ -198,9 +200,19 @@ static inline void add_axes_gradient(const attention_terms *t, float *rows, floa
     }
 }
 
-/* One query of a head of a sample. Without windows, window is 0. */
+/* Adds the terms of keys. Those of keys that are excluded are minus infinity; their scores stay finite. */
+static inline void add_keys(const float *terms, int64_t count, float *scores)
+{
+    vf least = v_set((float)ATT_ATTENTION_NO_SCORE);
+    for (int64_t i = 0; i < count; i += VW) {
+        vf sum = v_get_until(scores, i, count, false) + v_get_until(terms, i, count, false);
+        v_put_until(scores, i, count, v_max(least, sum), false);
+    }
+}
+
+/* One query of a head of a sample. Without windows, window is 0. keys: of the sample. */
 typedef struct query_place {
-    int64_t sample, head, queries, window, query;
+    int64_t sample, head, queries, keys, window, query;
 } query_place;
 
 static inline int64_t axes_row(const attention_terms *t, const query_place *at)
@@ -219,6 +231,8 @@ static inline void add_terms(const attention_terms *t, const query_place *at, in
     if (t->rows)
         add_axes(t, t->rows + axes_row(t, at) * t->height, t->columns + axes_row(t, at) * t->width, keys, scores,
                  scratch);
+    if (t->keys)
+        add_keys(t->keys + at->sample * at->keys + first, count, scores);
     if (mask)
         add_run(scores, mask + first, count);
     for (int64_t j = at->query + 1 > first ? at->query + 1 - first : 0; t->causal && j < count; j++)
