@@ -37,6 +37,9 @@ uniform_head  a head that attends to all tokens equally (Hyeon-Woo et al., ICCV 
 Places in networks of the family "vit" (after @; the first is the default):
   @heads             heads of attention      beside the heads of a block's attention
 
+Places in networks of the family "eva" (after @; the first is the default):
+  @heads             heads of attention      beside the heads of a block's attention
+
 Places in networks of the family "swin" (after @; the first is the default):
   @heads             heads of attention      beside the heads of a block's attention
 TEXT
