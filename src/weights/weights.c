@@ -370,17 +370,29 @@ static double draw_frequency(att_init init, att_shape shape, uint64_t seed, uint
     return magnitude * (e / width < heads ? cos(angle) : sin(angle));
 }
 
-static double draw(att_init init, att_random *random)
+/* Element e of the identity, see ATT_INIT_NEAR_IDENTITY. */
+static double identity(att_shape shape, int64_t e)
 {
+    const int64_t columns = shape.dims[shape.rank - 1];
+    return shape.rank < 2 || e / columns % shape.dims[shape.rank - 2] == e % columns;
+}
+
+/* Element e of a parameter. random: the parameter's, from which elements are drawn in order. */
+static double draw(const att_parameter_info *parameter, int64_t e, uint64_t seed, uint64_t name, att_random *random)
+{
+    const att_init init = parameter->init;
     switch (init.rule) {
     case ATT_INIT_NORMAL:
         return init.value * att_random_normal(random);
+    case ATT_INIT_NEAR_IDENTITY:
+        return init.value * att_random_normal(random) + identity(parameter->shape, e);
     case ATT_INIT_TRUNC_NORMAL:
         return truncated_normal(random, init.value);
     case ATT_INIT_UNIFORM:
         return init.value * (2 * att_random_uniform(random) - 1);
-    case ATT_INIT_CONSTANT:
     case ATT_INIT_ROTARY:
+        return draw_frequency(init, parameter->shape, seed, name, e);
+    case ATT_INIT_CONSTANT:
         break;
     }
     return init.value;
@@ -400,9 +412,7 @@ static void initialise(att_weights *weights, int index, uint64_t seed)
         double wide[DRAW_CHUNK];
         float narrow[DRAW_CHUNK];
         for (int64_t i = 0; i < end; i++) {
-            wide[i] = parameter->init.rule == ATT_INIT_ROTARY
-                          ? draw_frequency(parameter->init, parameter->shape, seed, name, first + i)
-                          : draw(parameter->init, &random);
+            wide[i] = draw(parameter, first + i, seed, name, &random);
             narrow[i] = (float)wide[i];
         }
         const void *drawn = weights->dtype == ATT_F64 ? (const void *)wide : narrow;

@@ -116,7 +116,7 @@ static void options_that_cannot_be_built_are_refused(void **state)
     cannot_be(p, &options, ATT_ERR_ARGUMENT, "there is no stage 3");
     options = square(), att_options_set(&options, "num_heads", 2);
     cannot_be(p, &options, ATT_ERR_ARGUMENT,
-              "num_heads is an option of the families \"vit\" and \"eva\", not of \"swin\"");
+              "num_heads is an option of the families \"vit\", \"eva\" and \"attention_cnn\", not of \"swin\"");
 }
 
 /* From attscope's metadata, and from tensors alone. */

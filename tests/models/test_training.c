@@ -476,6 +476,30 @@ static void train_swins(att_context *context, const numbers *how)
     train(context, cr, "swin_v2_cr_padded_sgd", &padded, 0, "sgd", how);
 }
 
+static void train_encodings(att_context *context, const numbers *how)
+{
+    static const char *const encodings[] = {"isotropic", "quadratic", "learned", "learned_content"};
+    for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++) {
+        att_option_values options = small();
+        char name[64];
+        att_options_set_sides(&options, "patch_size", 7, 4);
+        att_options_set(&options, "num_heads", 3), att_options_set(&options, "proj_drop_rate", 0);
+        att_options_set_text(&options, "encoding", encodings[i]);
+        snprintf(name, sizeof name, "attention_cnn_%s", encodings[i]);
+        train(context, "attention_cnn_isotropic", name, &options, 0, "sgd", how);
+    }
+}
+
+static void encodings_train_as_in_pytorch_in_f64(void **state)
+{
+    train_encodings(*state, &f64_ref);
+}
+
+static void encodings_train_as_in_pytorch_in_f32(void **state)
+{
+    train_encodings(*state, &f32_cpu);
+}
+
 static void the_reference_trains_as_pytorch_in_f64(void **state)
 {
     train_all(*state, &f64_ref);
@@ -523,6 +547,8 @@ int main(void)
                                        cmocka_unit_test(options_of_vits_train_as_in_pytorch_in_f32),
                                        cmocka_unit_test(swins_train_as_in_pytorch_in_f64),
                                        cmocka_unit_test(swins_train_as_in_pytorch_in_f32),
+                                       cmocka_unit_test(encodings_train_as_in_pytorch_in_f64),
+                                       cmocka_unit_test(encodings_train_as_in_pytorch_in_f32),
                                        cmocka_unit_test(the_reference_trains_as_pytorch_in_f64),
                                        cmocka_unit_test(the_cpu_trains_as_pytorch_in_f32)};
     return cmocka_run_group_tests(tests, setup, teardown);

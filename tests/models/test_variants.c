@@ -71,9 +71,19 @@ static const struct {
     const char *name;
     int64_t parameters;
 } cifar[] = {
-    {"resnet20", 269722},   {"resnet32", 464154},    {"resnet44", 658586},
-    {"resnet56", 853018},   {"resnet110", 1727962},  {"resnet29", 313114},
-    {"resnet164", 1704154}, {"preresnet29", 312218}, {"preresnet164", 1703258},
+    {"resnet20", 269722},
+    {"resnet32", 464154},
+    {"resnet44", 658586},
+    {"resnet56", 853018},
+    {"resnet110", 1727962},
+    {"resnet29", 313114},
+    {"resnet164", 1704154},
+    {"preresnet29", 312218},
+    {"preresnet164", 1703258},
+    {"attention_cnn_isotropic", 12086844},
+    {"attention_cnn_quadratic", 12087006},
+    {"attention_cnn_learned", 12278682},
+    {"attention_cnn_content", 29484282},
 };
 enum { CIFAR_COUNT = sizeof cifar / sizeof *cifar };
 

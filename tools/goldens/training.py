@@ -1,5 +1,5 @@
-"""The first updates of small ViTs, an MLP-Mixer, Swins and EVAs in PyTorch, in f64: twenty, or three for options of
-ViTs, for Swins V2 and for EVAs.
+"""The first updates of small ViTs, an MLP-Mixer, Swins, EVAs and self-attention networks in PyTorch, in f64: twenty, or
+three for options of ViTs, Swins V2, EVAs and self-attention networks.
 
 Weights, images, labels and the logits of teachers follow from formulas (uniform() below), so that any program can
 compute them. There is one file for each case, training_<case>.txt: lines "loss <value>" for each update, then "norm
@@ -27,6 +27,7 @@ from timm.models.vision_transformer import (DiffParallelScalingBlock, ParallelSc
                                             ResPostBlock, VisionTransformer)
 from timm.models.vision_transformer_relpos import ResPostRelPosBlock, VisionTransformerRelPos
 from timm.optim import param_groups_weight_decay
+from attention_cnn import AttentionCnn
 from formula import uniform
 
 STEPS, BATCH, CLASSES, SIDE = 20, 8, 10, 28
@@ -108,7 +109,7 @@ def build(options):
         model = eva.Eva(depth=2, num_heads=2, **(sizes | {"patch_size": (7, 4)} | options), dtype=torch.float64)
     else:
         kind = options.pop("kind", VisionTransformer)
-        model = kind(depth=2, num_heads=2, **(sizes | options)).double()
+        model = kind(**({"depth": 2, "num_heads": 2} | sizes | options)).double()
     for module in model.modules():
         if isinstance(module, RelPosMlp):
             prepare_shifts(module)
@@ -255,6 +256,10 @@ SETTINGS |= {case: (settings, {"steps": 3}) for case, settings in SWIN_CASES.ite
 SETTINGS |= {f"vit_{case}": ((options, "adamw", 0.0), {"steps": 3}) for case, options in VIT_CASES.items()}
 SETTINGS |= {f"eva_{case}": ((options | {"eva": True}, "adamw", 0.0), {"steps": 3})
              for case, options in EVA_CASES.items()}
+ENCODINGS = ("isotropic", "quadratic", "learned", "learned_content")
+ATTENTION_CNN = {"kind": AttentionCnn, "patch_size": (7, 4), "num_heads": 3}
+SETTINGS |= {f"attention_cnn_{encoding}": ((ATTENTION_CNN | {"encoding": encoding}, "sgd", 0.0), {"steps": 3})
+             for encoding in ENCODINGS}
 for case, (settings, more) in SETTINGS.items():
     if len(sys.argv) < 3 or case in sys.argv[2:]:
         run(f"{sys.argv[1]}/training_{case}.txt", *settings, **more)
