@@ -95,6 +95,31 @@ static void windows_are_timms(void **state)
     att_model_destroy(&model);
 }
 
+/* swinv2_base_window12to16_192to256: windows of 16, after a pretraining with windows of 12, and of 6 in the last stage.
+ */
+static void windows_of_v2_are_those_of_the_names(void **state)
+{
+    const place *p = *state;
+    int count = 0, tuned = 0;
+    for (int i = 0; i < att_model_count(); i++) {
+        const char *name = att_model_at(i).name,
+                   *at = strncmp(name, "swinv2_", 7) == 0 ? strstr(name, "_window") : NULL;
+        int first, window, numbers = at ? sscanf(at, "_window%dto%d", &first, &window) : 0;
+        char text[16];
+        if (numbers < 1)
+            continue;
+        att_model *model = make(p, name, NULL);
+        snprintf(text, sizeof text, "%d", numbers == 2 ? window : first);
+        assert_string_equal(att_options_text(att_model_options(model), "window_size"), text);
+        assert_string_equal(att_options_text(att_model_options(model), "pretrained_window_sizes"),
+                            numbers == 2 ? "12,12,12,6" : "0");
+        att_model_destroy(&model);
+        count++, tuned += numbers == 2;
+    }
+    assert_int_equal(count, 12);
+    assert_int_equal(tuned, 4);
+}
+
 /* A fraction refers to the grid of the first stage, 14 x 28, in all stages. */
 static void windows_can_be_a_fraction_of_the_grid(void **state)
 {
@@ -248,6 +273,7 @@ static void modules_are_found_again(void **state)
         att_options_unset(&options, "modules");
         CHECK(p->context, identify(p, versions[v], &options, &found));
         assert_string_equal(att_options_text(&found.options, "modules"), "cb_s@attn");
+        assert_string_equal(att_options_text(&found.options, "swin_version"), v == 0 ? "v1" : v == 1 ? "v2" : "v2_cr");
     }
 }
 
@@ -288,6 +314,9 @@ static void files_of_v2_are_identified(void **state)
     const place *p = *state;
     att_option_values options = square();
     att_identity found;
+    write_model(p, V2, &options, false);
+    CHECK(p->context, identify(p, V2, NULL, &found));
+    assert_true(att_options_number(&found.options, "qkv_bias", 0) == 1);
     att_options_set(&options, "qkv_bias", 0), att_options_set_text(&options, "window_size", "4");
     att_options_set_text(&options, "pretrained_window_sizes", "5,3");
     for (int ours = 0; ours < 2; ours++) {
@@ -470,6 +499,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(windows_are_timms),
+        TEST(windows_of_v2_are_those_of_the_names),
         TEST(windows_can_be_a_fraction_of_the_grid),
         TEST(numbers_for_shifts_are_derived),
         TEST(weights_start_as_timms),
