@@ -12,6 +12,7 @@ static const struct foreign_name {
     const char *pattern, *of;
 } foreign_names[] = {
     /* Networks by tensors that no other network of timm has */
+    {"stages.*.attn.tau", "a Swin V2-CR of an older timm, which stored tau in place of logit_scale"},
     {"blocks_token_only.*", "CaiT (talking heads, class attention)"},
     {"pixel_pos", "TNT"},
     {"cls_token4", "CoaT"},
