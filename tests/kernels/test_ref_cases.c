@@ -15,11 +15,18 @@ static void assert_same_bits(const case_result *a, const case_result *b, const c
             fail_msg("%s, case %s: output %d differs", setup->op->name, setup->definition->name, i);
 }
 
+/* The log-sum-exp of a query without keys is infinite: its map is 0. */
+static bool is_infinite(const case_setup *setup, int out)
+{
+    enum { LSE = 1 };
+    return !strcmp(setup->op->name, "attention") && !strcmp(setup->definition->name, "no_keys") && out == LSE;
+}
+
 static void assert_finite(const case_result *result, const case_setup *setup)
 {
     for (int i = 0; i < result->out_count; i++)
         for (int64_t e = 0; e < result->count[i]; e++)
-            if (!isfinite(case_value(result, i, e)))
+            if (is_infinite(setup, i) ? case_value(result, i, e) != INFINITY : !isfinite(case_value(result, i, e)))
                 fail_msg("%s, case %s: element %lld of output %d is not finite", setup->op->name,
                          setup->definition->name, (long long)e, i);
 }
