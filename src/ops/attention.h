@@ -34,7 +34,7 @@ typedef struct att_attention_attrs {
 
 /* Whether the node is an attention layer, with or without content; if so, its attributes are att_attention_attrs. A
  * derived attention, which is computed for a probe of scores without content, is none. */
-ATT_FOR_LAB bool att_is_attention(const struct att_node *node);
+bool att_is_attention(const struct att_node *node);
 
 /* As many heads of keys and values as of queries. */
 #define ATT_ATTENTION_HEADS(count) .heads = (count), .key_heads = (count), .value_heads = (count)
