@@ -189,10 +189,10 @@ ATT_API att_status att_model_identity_text(att_context *context, const att_ident
 
 /* Loads every parameter from the file (F32, F16, BF16 and F64 are converted). If tensors are missing, extra or have
  * another shape, one message lists them all (ERR_MISMATCH) and the weights are unchanged. A position embedding for
- * another grid of patches (img_size) is resampled as in timm, and the log says so. The
- * grid of the file is taken from its metadata, or from its side files if the model's options come from
- * att_model_identify(). If no source gives it, it is the model's grid if the number of positions is equal, else a
- * square grid, else one with the model's proportions. */
+ * another grid of patches (img_size) is resampled as in timm, and the log says so. The grid of the file is taken from
+ * its metadata, or from its side files if the model's options come from att_model_identify(). If no source gives it, it
+ * is the model's grid if the number of positions is equal, else a square grid, else one with the model's proportions.
+ */
 ATT_API att_status att_model_load(const att_model *model, const att_tensors *file, att_weights *weights);
 
 /* A head that was not loaded. */

@@ -9,8 +9,8 @@
 #include "core/export.h"
 
 /* Calls work(user, thread) for thread = 0..threads-1 in parallel and returns when all calls have returned. Thread 0 is
- * the caller's thread. At most att_context_threads() threads are used. On x86 subnormal numbers count as zero in `work`.
- * Not reentrant: `work` must not call this function. Allocates nothing. */
+ * the caller's thread. At most att_context_threads() threads are used. On x86 subnormal numbers count as zero in
+ * `work`. Not reentrant: `work` must not call this function. Allocates nothing. */
 typedef void (*att_work_fn)(void *user, int thread);
 ATT_FOR_LAB void att_threads_run(att_context *context, int threads, att_work_fn work, void *user);
 

@@ -15,6 +15,14 @@ failures=0
 # Whether the command was built with sanitizers, which make everything several times slower.
 sanitized() { [ -n "${ATT_SANITIZE:-}" ]; }
 
+# Ends the test here, with this reason, if the command was built with sanitizers.
+only_unsanitized() { # REASON
+    sanitized || return 0
+    echo "skipped: $1"
+    [ $failures -eq 0 ]
+    exit
+}
+
 fail() {
     echo "FAILED: $*"
     failures=$((failures + 1))

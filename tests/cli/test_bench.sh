@@ -22,6 +22,7 @@ has_keys() { # FILE KEY...
 }
 has_keys bench.json infer_samples_per_sec infer_step_time infer_batch_size infer_gmacs train_samples_per_sec \
     gemm_gflops gemm_share memory_gbytes_per_sec peak_bytes profile floor_seconds bytes
+only_unsanitized 'more benchmarks take long under sanitizers; bench/test_bench runs the same functions'
 # The time in kernels is at most that of two threads over the whole run, except for rounding.
 awk -F '[:,]' '/"timed_seconds"/ { limit = 2 * $2; sum = 0; cases++ }
     /"seconds"/ { sum += $2 }
@@ -121,17 +122,12 @@ grep -q '"processes": 1,' one.json || fail "the JSON of one process: $(cat one.j
 # shellcheck disable=SC2086
 usage '--mpi: there is no "openmp"; did you mean openmpi?' $tiny --mpi openmp
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Open MPI keeps memory until the process ends.
-sanitized && export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export ATTSCOPE_PLUGINS=$ATT_BUILD/attscope-plugins
-ran=
 for mpi in openmpi mpich; do
-    [ -n "$ran" ] && sanitized && { echo "skipped: bench processes with $mpi: sanitizers have seen another library"; continue; }
     [ -e "$ATTSCOPE_PLUGINS/$mpi.so" ] && command -v mpirun.$mpi >/dev/null || {
         echo "skipped: bench processes with $mpi, which is not installed"
         continue
     }
-    ran=1
     [ $mpi = mpich ] && options= || options='--oversubscribe --bind-to none'
     # shellcheck disable=SC2086
     timeout 300 mpirun.$mpi $options -n 2 "$ATTSCOPE" $tiny --json two.json >stdout 2>stderr ||
@@ -149,11 +145,6 @@ for mpi in openmpi mpich; do
         fail "$mpi: other bytes than the formula: $(cat two.json)"
 done
 unset ATTSCOPE_PLUGINS
-if sanitized; then
-    echo 'skipped: the memory of a training on 256 images: it takes too long under sanitizers, which use memory of their own'
-    finish
-    exit
-fi
 # The memory of a training does not grow with the batch size, except for the images: 64 x 64 x 3 floats each. Measured:
 # 0.1 MiB more for 256 images than for 32. The smallest activation (65 tokens of 192 floats), kept for every image,
 # would take 10.7 MiB.

@@ -2,9 +2,8 @@
 # train, validate and measure as several processes that mpirun of Open MPI and MPICH start: the files and figures of one
 # process; one message if they fail; what a killed process leaves is resumed.
 . "$(dirname "$0")/lib.sh"
+only_unsanitized 'several processes take long under sanitizers; comm/ tests and models/test_processes run the same functions'
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Open MPI keeps memory until the process ends.
-sanitized && export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export ATTSCOPE_PLUGINS=$ATT_BUILD/attscope-plugins
 idx data
 
@@ -61,10 +60,8 @@ for mpi in openmpi mpich; do
         echo "skipped: $mpi is not installed"
         continue
     }
-    [ -n "$ran" ] && sanitized && { echo "skipped: $mpi, sanitizers have seen another library"; continue; }
-    [ -n "$ran" ] || sanitized && counts=2 || counts='2 4'
     ran=1
-    for count in $counts; do
+    for count in 2 4; do
         # shellcheck disable=SC2086
         together 0 $mpi $count train data $network $recipe $flags --experiment "$mpi-$count" --threads 1
         same_files out/one "out/$mpi-$count"

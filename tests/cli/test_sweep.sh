@@ -107,6 +107,8 @@ done
 run 0 sweep step.yaml data --vary adaptor=affine,dct --set adaptor_input=x_t --seeds 1 --output out --measure accuracy
 [ "$(grep -c ': done already$' stderr)" = 2 ] || fail 'runs with an adaptor were repeated'
 
+only_unsanitized 'whole sweeps of the command take a minute under sanitizers; sweep/ tests run the same functions'
+
 # --- two settings with two seeds make a table and a folder
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out --json result.json
 out_has '  setting         runs, n  seeds  parameters  seconds of training'

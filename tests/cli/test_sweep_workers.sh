@@ -1,6 +1,7 @@
 #!/bin/bash
 # Several processes carry out one sweep: simultaneous starts, processes that are killed, suspended and stopped.
 . "$(dirname "$0")/lib.sh"
+only_unsanitized 'processes that share a sweep take long under sanitizers; sweep/ tests run the same functions'
 idx data
 cat >tiny.yaml <<'YAML'
 model: vit_tiny_patch16_224

@@ -14,6 +14,10 @@ if ! (cd "$here" && python3 -B -c 'import browser, sys; sys.exit(not browser.fin
     echo 'skipped: the test of the page needs Chromium'
     exit 77
 fi
+if [ -n "${ATT_SANITIZE:-}" ]; then
+    echo 'skipped: the page is the same without sanitizers; report/ tests write it under sanitizers'
+    exit 77
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$MAKE_RUNS" "$work" || exit 1
