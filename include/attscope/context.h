@@ -53,8 +53,9 @@ typedef struct att_settings {
                             control groups) when the context is created */
 } att_settings;
 
-/* threads 0; the highest tier, capped by the environment variable ATTSCOPE_CPU (baseline, avx2, avx512, avx512_bf16) if
- * that is set; no callbacks. */
+/* threads 0; the tier in the environment variable ATTSCOPE_CPU (baseline, avx2, avx512, avx512_bf16) or, if that is not
+ * set, the fastest one: avx512_bf16, but avx512 on Intel's processors without AMX, which multiply bf16 more slowly than
+ * f32; no callbacks. */
 ATT_API att_settings att_settings_defaults(void);
 
 /* Creates a context with every operation, kernel and model of the library. Programs can add modules, instruments and
@@ -83,7 +84,8 @@ ATT_API att_tier att_context_tier(const att_context *context);
 /* "baseline", "avx2", "avx512", "avx512_bf16"; never NULL. */
 ATT_API const char *att_tier_name(att_tier tier);
 /* Returns whether the engine uses the processor's bf16 instructions for matrix products: the processor has AVX512_BF16
- * and tier_cap allows it. Without them, ATT_MIXED plans on "cpu" are slower than ATT_FULL plans. */
+ * and tier_cap allows it. Otherwise ATT_MIXED plans on "cpu" store bf16 and multiply f32. They then need less memory
+ * than ATT_FULL plans and, with AVX-512, about the same time; without AVX-512 they are slower. */
 ATT_API bool att_context_has_bf16(const att_context *context);
 
 /* Use of the context's allocator: bytes allocated now, the highest number so far, the limit, and the number of calls

@@ -18,7 +18,7 @@ extern "C" {
 typedef struct att_evaluate_options {
     const att_option_values *task_options; /* options of the model's task, as in att_train_options */
     const char *backend;                   /* "cpu", "ref"; NULL means "cpu" */
-    att_precision precision;               /* ATT_MIXED is faster if att_context_has_bf16() */
+    att_precision precision;               /* ATT_MIXED needs less memory and, if att_context_has_bf16(), less time */
     int batch_size;                        /* images per run; changes only speed and memory */
     int workers;                           /* threads of the loader */
     /* Instruments made on the model's graph. Their figures are over the images of this call and of all earlier ones

@@ -38,8 +38,7 @@ typedef enum att_purpose {
 
 /* ATT_MIXED is mixed precision: operands of matrix products, and the values between matrix products, are bf16. Weights,
  * the residual stream of transformers, statistics, sums, softmax and gradients of weights stay f32. Where
- * att_context_has_bf16() returns false, the backend "cpu" converts operands to f32: results are right, but slower than
- * with ATT_FULL. */
+ * att_context_has_bf16() returns false, the backend "cpu" converts operands to f32 before it multiplies them. */
 typedef enum att_precision {
 #define ATT_PRECISION_ENUM(name, text) ATT_##name,
     ATT_PRECISION_LIST(ATT_PRECISION_ENUM)

@@ -42,7 +42,8 @@ typedef struct att_train_options {
                                               have their defaults */
     const att_teacher *teacher;            /* the loss also learns from its answers, see att_train(); NULL: none */
     const char *backend;                   /* "cpu", "ref" */
-    att_precision precision; /* ATT_MIXED is faster if att_context_has_bf16(); checkpoints are always f32 */
+    att_precision precision; /* ATT_MIXED needs less memory and, if att_context_has_bf16(), less time. Checkpoints
+                                are always f32 */
     uint64_t seed;           /* for the order of data, augmentations, dropout and drop path */
     int lanes;      /* gradient lanes of all processes together; 0: as many as they have threads, or after a resume the
                        checkpoint's */

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <attscope/printable.h>
 
@@ -72,6 +75,19 @@ static att_tier processor_tier(void)
     return ATT_TIER_BASELINE;
 }
 
+/* Whether products of bf16 take less time than those of f32. Intel's processors multiply pairs of bf16 faster with AMX
+ * only: on a Sapphire Rapids that hides AMX, oneDNN's products reach 180 to 210 GFLOP/s in bf16, 225 to 275 in f32. */
+static bool multiplies_bf16_fast(void)
+{
+#if defined(__x86_64__)
+    enum { FEATURES = 7, AMX_BF16 = 22 };
+    unsigned a, b, c, d = 0;
+    if (__builtin_cpu_is("intel") && __get_cpuid_count(FEATURES, 0, &a, &b, &c, &d))
+        return d >> AMX_BF16 & 1;
+#endif
+    return true;
+}
+
 const char *att_tier_name(att_tier tier)
 {
     static const char *const names[] = {"baseline", "avx2", "avx512", "avx512_bf16"};
@@ -84,7 +100,7 @@ static att_tier tier_from_environment(void)
     for (att_tier tier = ATT_TIER_BASELINE; wanted && tier <= ATT_TIER_AVX512_BF16; tier++)
         if (strcmp(wanted, att_tier_name(tier)) == 0)
             return tier;
-    return ATT_TIER_AVX512_BF16;
+    return multiplies_bf16_fast() ? ATT_TIER_AVX512_BF16 : ATT_TIER_AVX512;
 }
 
 att_settings att_settings_defaults(void)

@@ -284,7 +284,7 @@ static const att_flag engine_options[] = {
     {"amp-dtype", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "data type of mixed precision; only bfloat16 is supported", .choice = choose_amp_dtype,
      ATT_FLAG_AT(att_recipe_engine, amp_dtype)},
-    {"amp-force", .kind = ATT_FLAG_SWITCH, .help = "allow --amp without AVX512_BF16: slower than f32",
+    {"amp-force", .kind = ATT_FLAG_SWITCH, .help = "allow --amp without AVX-512: slower than f32",
      ATT_FLAG_AT(att_recipe_engine, amp_force)},
 };
 
@@ -307,10 +307,11 @@ att_status att_recipe_engine_check(att_context *context, const att_recipe_engine
                         engine->amp_dtype, only);
     if (engine->amp_force && !engine->amp)
         return att_fail(context, ATT_ERR_ARGUMENT, "--amp-force has no effect without --amp; give both or none");
-    if (!engine->amp || engine->amp_force || strcmp(engine->backend, "cpu") != 0 || att_context_has_bf16(context))
+    if (!engine->amp || engine->amp_force || strcmp(engine->backend, "cpu") != 0 ||
+        att_context_tier(context) >= ATT_TIER_AVX512)
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "--amp needs a processor with AVX512_BF16; this one has %s (--amp-force "
+                    "--amp needs a processor with AVX-512; this one has %s (--amp-force "
                     "uses it nevertheless, slower than f32)",
                     att_tier_name(att_context_tier(context)));
 }

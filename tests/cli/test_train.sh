@@ -473,9 +473,9 @@ err_has 'attscope: the network has 4 classes, the data 2, numbered by their sort
 run 1 predict out/whole/last.safetensors names
 err_has 'names'
 
-# Mixed precision: recorded, kept when resumed, and refused if the processor lacks bf16, unless forced.
+# Mixed precision: recorded, kept when resumed, and refused if the processor lacks AVX-512, unless forced.
 ATTSCOPE_CPU=avx2 train 1 refused --epochs 1 --amp
-grep -qE '^attscope: --amp needs a processor with AVX512_BF16; this one has (avx2|baseline) \(--amp-force ' stderr || fail "--amp: $(cat stderr)"
+grep -qE '^attscope: --amp needs a processor with AVX-512; this one has (avx2|baseline) \(--amp-force ' stderr || fail "--amp: $(cat stderr)"
 train 2 refused --epochs 1 --amp-force
 grep -qF -e '--amp-force has no effect without --amp; give both or none' stderr || fail "--amp-force: $(cat stderr)"
 ATTSCOPE_CPU=avx2 train 0 forced --epochs 1 --amp --amp-force
@@ -506,7 +506,7 @@ err_has 'attscope: the training set has 96 images, fewer than one batch of 97 (-
 train 2 sum --epochs 1 --bce-sum
 err_has '--bce-sum, --bce-target-thresh and --bce-pos-weight are settings of --bce-loss, which is not given'
 
-if [[ $(uname -m) = x86_64 ]] && grep -qw avx512_bf16 /proc/cpuinfo; then
+if [[ $(uname -m) = x86_64 ]] && grep -qw avx512vl /proc/cpuinfo; then
     train 0 mixed --epochs 1 --amp
     grep -qxF 'amp: true' out/mixed/args.yaml || fail 'args.yaml does not say amp'
     run 0 inspect out/mixed/last.safetensors --json -

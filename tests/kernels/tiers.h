@@ -77,7 +77,9 @@ static inline int tiers_run_one(const char *program, const char *tier)
 static inline int tiers_run_all(const char *program)
 {
     att_context *probe = NULL;
-    if (att_context_create(NULL, &probe) != ATT_OK)
+    att_settings settings = att_settings_defaults();
+    settings.tier_cap = ATT_TIER_AVX512_BF16;
+    if (att_context_create(&settings, &probe) != ATT_OK)
         return 1;
     att_tier highest = att_context_tier(probe);
     att_context_destroy(&probe);

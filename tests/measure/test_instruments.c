@@ -641,7 +641,9 @@ static int setup(void **state)
 {
     (void)state;
     fill_images();
-    return att_context_create(NULL, &context) == ATT_OK ? 0 : -1;
+    att_settings settings = att_settings_defaults();
+    settings.tier_cap = ATT_TIER_AVX512_BF16;
+    return att_context_create(&settings, &context) == ATT_OK ? 0 : -1;
 }
 
 static int teardown(void **state)

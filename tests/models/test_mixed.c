@@ -116,7 +116,9 @@ static void train(att_context *context, const setting *wanted, att_precision pre
 static att_context *create_with_bf16(void)
 {
     att_context *context;
-    assert_int_equal(att_context_create(NULL, &context), ATT_OK);
+    att_settings settings = att_settings_defaults();
+    settings.tier_cap = ATT_TIER_AVX512_BF16;
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
     if (!att_context_has_bf16(context)) {
         print_message("skipped: this processor has no AVX512_BF16\n");
         att_context_destroy(&context);
