@@ -86,31 +86,36 @@ static inline void *case_value_memory(const case_setup *setup, const att_desc *d
     return (char *)*block + skew;
 }
 
-static inline att_random case_random(const case_setup *setup, int stream)
+static inline uint64_t case_key(const case_setup *setup, int stream)
 {
-    return att_random_from(
-        att_random_key(att_random_hash(setup->op->name), att_random_hash(setup->definition->name), (uint64_t)stream));
+    return att_random_key(att_random_hash(setup->op->name), att_random_hash(setup->definition->name), (uint64_t)stream);
 }
 
-/* Drawing is slow, and cases of real size are large. So numbers repeat after a prime count, which divides no row
- * length. */
+/* Drawing is slow, so all cases read one table of normal numbers, each from a place of its own. The length is prime and
+ * divides no row length. */
 enum { CASE_PERIOD = 65537 };
 
-static inline double case_number(const att_case_input *input, att_dtype dtype, att_random *random)
+static inline double case_normal(uint64_t place)
 {
-    return case_is_float(dtype) ? att_random_normal(random) * input->scale + input->shift
-                                : (double)att_random_below(random, input->limit);
+    static double numbers[CASE_PERIOD];
+    static bool drawn;
+    att_random random = att_random_from(1);
+    for (int i = 0; i < CASE_PERIOD && !drawn; i++)
+        numbers[i] = att_random_normal(&random);
+    drawn = true;
+    return numbers[place % CASE_PERIOD];
 }
 
 static inline void case_fill(const case_setup *setup, const att_case_input *input, att_desc desc, void *data,
                              int stream)
 {
-    att_random random = case_random(setup, stream);
+    uint64_t key = case_key(setup, stream), place = key % CASE_PERIOD;
+    att_random random = att_random_from(key);
     int64_t count = case_count(setup, &desc);
     for (int64_t i = 0; i < count; i++)
         att_element_store(desc.dtype, data, i,
-                          i < CASE_PERIOD ? case_number(input, desc.dtype, &random)
-                                          : att_element_load(desc.dtype, data, i - CASE_PERIOD));
+                          case_is_float(desc.dtype) ? case_normal(place + (uint64_t)i) * input->scale + input->shift
+                                                    : (double)att_random_below(&random, input->limit));
 }
 
 /* Whether the test runs the case. Cases of real size run only in optimised builds. */
@@ -217,9 +222,9 @@ static inline void case_outputs(const case_drawn *drawn, unsigned unread, case_r
         result->data[i] = case_value_memory(&drawn->setup, &drawn->out[i], &result->block[i]);
         if (drawn->out[i].kind == ATT_SAMPLE)
             continue;
-        att_random random = case_random(&drawn->setup, ATT_CASE_INPUTS + i);
+        uint64_t place = case_key(&drawn->setup, ATT_CASE_INPUTS + i) % CASE_PERIOD;
         for (int64_t e = 0; e < result->count[i]; e++)
-            att_element_store(drawn->out[i].dtype, result->data[i], e, fabs(att_random_normal(&random)));
+            att_element_store(drawn->out[i].dtype, result->data[i], e, fabs(case_normal(place + (uint64_t)e)));
     }
 }
 
