@@ -361,7 +361,9 @@ static void mixed_precision_is_as_near_as_autocast(void **state)
 
 static int setup(void **state)
 {
-    return att_context_create(NULL, (att_context **)state) != ATT_OK;
+    att_settings settings = att_settings_defaults();
+    settings.tier_cap = ATT_TIER_AVX512_BF16;
+    return att_context_create(&settings, (att_context **)state) != ATT_OK;
 }
 
 static int teardown(void **state)
