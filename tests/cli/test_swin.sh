@@ -19,7 +19,7 @@ check() { # NAME FIRST FLAG...: FIRST is the first attention
 }
 check swin_tiny_patch4_window7_224 layers.0.blocks.0.attn --window-size 3
 out_has ' swin_version            v1'
-check swinv2_tiny_window8_256 layers.0.blocks.0.attn --window-size 4 --pretrained-window-sizes 2,0 --amp
+check swinv2_tiny_window8_256 layers.0.blocks.0.attn --window-size 4 --pretrained-window-sizes 2,0 --amp --amp-force
 for option in 'swin_version            v2' 'window_size             4' 'pretrained_window_sizes 2,0'; do
     out_has " $option"
 done

@@ -20,7 +20,7 @@ check() { # ADDITION FLAG...: ADDITION is the last residual step
 }
 check blocks.1.add2 --reg-tokens 2 --no-class-token --global-pool map --act-layer gelu_tanh --layer-decay 0.75
 check blocks.1.add2 --pre-norm --act-layer quick_gelu --norm-eps 1e-5 --modules cb_s@after_attn
-check blocks.1.add2 --mlp-layer swiglu --act-layer silu --norm-layer rmsnorm --no-proj-bias --qk-norm --amp
+check blocks.1.add2 --mlp-layer swiglu --act-layer silu --norm-layer rmsnorm --no-proj-bias --qk-norm --amp --amp-force
 check blocks.1.add2 --block-fn ParallelThingsBlock --init-values 0.1 --drop-path 0.1
 check blocks.1.add1 --block-fn DiffParallelScalingBlock
 check blocks.1.add2 --distilled --attn-layer diff

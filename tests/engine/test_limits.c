@@ -63,7 +63,7 @@ static void sessions_are_refused_a_byte_below_their_need(void **state)
             assert_null(session);
             assert_int_equal(att_context_allocations(context).calls, count.calls); /* nothing was allocated */
             says(context, " for a session on 2 threads (");
-            says(context, " of values between layers, ");
+            says(context, " of values between layers");
             says(context, "; smaller images, a smaller network, fewer threads or samples need less) (");
         }
         assert_int_equal(status, round == 2 ? ATT_ERR_MEMORY : ATT_OK);

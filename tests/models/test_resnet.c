@@ -319,9 +319,10 @@ static double check_at_full_size(att_context *context, const golden *g, const nu
 
 static void the_cpu_trains_in_mixed_precision(void **state)
 {
-    /* Logits come from a plan in full precision. Measured losses: 0.15 ("deep", the most sensitive), others up to
-     * 0.097. In bf16, arguments of ReLUs move past 0, so gradient norms differ by up to 1 and must only be finite. */
-    static const numbers how = {"cpu", ATT_F32, ATT_MIXED, 5e-6, 0.3, DBL_MAX};
+    /* Logits come from a plan in full precision. Measured losses: 0.35 ("deep" without AVX-512, the most sensitive),
+     * others up to 0.097. In bf16, arguments of ReLUs move past 0, so gradient norms differ by up to 1 and must only be
+     * finite. */
+    static const numbers how = {"cpu", ATT_F32, ATT_MIXED, 5e-6, 0.5, DBL_MAX};
     check_all(*state, &how);
 }
 
