@@ -197,8 +197,9 @@ ATT_API att_value att_shift_scores(att_graph *graph, att_value table, int prefix
  * Statistics of a query i with the row a = a_i of the map, in this order: entropy -sum a ln a (nats); sum a^2; sum a^3;
  * expected distance sum_{j != i} a_j |p_i - p_j| over the tokens of the grid, in the unit of step_h and step_w (0 if
  * the query is a prefix token); sum of a over the prefix tokens; a_ii (0 if N differs from M); the largest a_j; the
- * first j that has it. */
-enum { ATT_ATTENTION_STATS = 8 };
+ * first j that has it; sums over the grid's tokens j of a_j y, a_j x, a_j y^2, a_j x^2 and a_j y x with the shift (y, x)
+ * from i to j in rows and columns of the grid, or of the window (0 if the query is a prefix token). */
+enum { ATT_ATTENTION_STATS = 13 };
 ATT_API att_status att_graph_probe_attention_stats(att_graph *graph, const char *pattern);
 ATT_API att_status att_graph_probe_attention_map(att_graph *graph, const char *pattern);
 /* Means of the statistics over the queries, see att_attention_summary(). */
@@ -210,8 +211,10 @@ ATT_API att_status att_graph_probe_attention_summary(att_graph *graph, const cha
  * this order: entropy; nuclear norm 1 - sum a^2 and Frobenius norm sqrt(sum a^2 - 2 sum a^3 + (sum a^2)^2) of the
  * softmax's Jacobian diag(a) - a a'; expected distance; expected distance divided by the weight on other tokens of the
  * grid (0 for a row where that weight is less than 1e-6); weight on prefix tokens; weight on the query itself; largest
- * weight. The two distances are means over the tokens prefix..N-1, all others over all tokens. */
-enum { ATT_ATTENTION_SUMMARY = 8 };
+ * weight; the five moments of the shift, each divided by the weight on the grid (0 for a row where that weight is less
+ * than 1e-6); y^2 + x^2 of the row's own mean shift (y, x). The two distances and the figures of shifts are means over
+ * the tokens prefix..N-1, all others over all tokens. */
+enum { ATT_ATTENTION_SUMMARY = 14 };
 ATT_API att_value att_attention_summary(att_graph *graph, att_value stats, int prefix);
 
 /* Norms of a residual step: |before|, |after - before|, |branch|, Euclidean over all elements of a sample: y

@@ -18,6 +18,13 @@ typedef enum att_attention_stat {
     ATT_STAT_SELF,     /* a_i */
     ATT_STAT_MAX,      /* max_j a_j */
     ATT_STAT_ARGMAX,   /* the smallest j with the maximum */
+    /* Moments of the shift d = p_j - p_i, counted in rows (y) and columns (x) of the grid or window: sums over spatial
+       j of a_j times the named product. 0 for prefix queries, and without a grid. */
+    ATT_STAT_Y,
+    ATT_STAT_X,
+    ATT_STAT_YY,
+    ATT_STAT_XX,
+    ATT_STAT_YX,
     ATT_STAT_COUNT
 } att_attention_stat;
 
@@ -68,6 +75,9 @@ ATT_FOR_LAB bool att_attention_divide(const att_desc in[ATT_ATTENTION_OPERANDS],
 
 enum { ATT_ATTENTION_PREFIX_SHIFTS = 3 }; /* of a prefix token as query, as key, as both: the last rows of `relative` */
 
+/* Whether a table `relative`, of rank 2, fits the heads and the grid of the terms. */
+bool att_attention_fits_shifts(const att_attention_attrs *attrs, att_shape relative);
+
 /* Windows are numbered row by row. Without windows all tokens are window 0. */
 static inline int64_t att_attention_windows(const att_attention_attrs *attrs)
 {
@@ -93,6 +103,21 @@ typedef struct att_attention_token {
 
 /* Token i of a window. */
 att_attention_token att_attention_token_at(const att_attention_attrs *attrs, int64_t window, int64_t i);
+
+/* Row of the table `relative`, which has `rows` rows, for query i and key j, counted in the window if there are
+ * windows; -1: none. */
+static inline int64_t att_attention_shift_of(const att_attention_attrs *attrs, int64_t rows, int64_t i, int64_t j)
+{
+    int64_t height = att_attention_height(attrs), width = att_attention_width(attrs), prefix = attrs->prefix;
+    int64_t shifts = (2 * height - 1) * (2 * width - 1), shift;
+    bool of_query = i < prefix, of_key = j < prefix;
+    i -= prefix, j -= prefix;
+    if (of_query || of_key)
+        shift = shifts + (of_query && of_key ? 2 : of_key);
+    else
+        shift = (i / width - j / width + height - 1) * (2 * width - 1) + i % width - j % width + width - 1;
+    return shift < rows ? shift : -1;
+}
 
 /* A query none of whose scores is greater attends to no key. Its logarithm of the sum of exponentials counts as
  * infinite, so that its weights are 0. */

@@ -111,19 +111,19 @@ att_status att_attention_check_count(const att_infer *infer, const char *op, int
     return fits ? ATT_OK : att_rule_count(infer, op, first + ATT_ATTENTION_INPUTS);
 }
 
-/* Whether the number of rows of the table `relative` fits the grid of the terms. */
-static bool fits_shifts(const att_attention_attrs *attrs, int64_t rows)
+bool att_attention_fits_shifts(const att_attention_attrs *attrs, att_shape relative)
 {
     int64_t shifts = (2 * att_attention_height(attrs) - 1) * (2 * att_attention_width(attrs) - 1);
-    return rows == shifts || (attrs->prefix > 0 && rows == shifts + ATT_ATTENTION_PREFIX_SHIFTS);
+    int64_t rows = relative.dims[0];
+    return relative.dims[1] == attrs->heads &&
+           (rows == shifts || (attrs->prefix > 0 && rows == shifts + ATT_ATTENTION_PREFIX_SHIFTS));
 }
 
 static att_status check_relative(const att_infer *infer, const char *op, int i)
 {
     const att_attention_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_require_rank(infer, op, i, "relative", ATT_SHARED, 2));
-    const int64_t *dims = infer->in[i].shape.dims;
-    if (dims[1] == attrs->heads && fits_shifts(attrs, dims[0]))
+    if (att_attention_fits_shifts(attrs, infer->in[i].shape))
         return ATT_OK;
     return att_fail(infer->context, ATT_ERR_MISMATCH,
                     "%s: relative %s does not fit %d heads and a %s of %lld x %lld, which has (2 x %lld - 1) x (2 x "

@@ -39,7 +39,7 @@ static void summary_cost(const att_desc *in, const att_desc *out, const void *at
 
 /* Statistics as attention yields them: masses within [0, 1] that leave some mass for the other tokens. */
 #define SUMMARY(p) ATT_CASE_ATTRS(attention_summary, .prefix = (p))
-#define STATS(h, n) .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0.02, 0.3, h, n, 8)}, .in_count = 1
+#define STATS(h, n) .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0.02, 0.3, h, n, ATT_STAT_COUNT)}, .in_count = 1
 static const att_op_case summary_cases[] = {
     {.name = "odd", SUMMARY(1), STATS(2, 5)},
     {.name = "no_prefix", SUMMARY(0), STATS(3, 33)},

@@ -62,6 +62,7 @@
     X(binary_cross_entropy)         \
     X(binary_cross_entropy_grad)    \
     X(attention_summary)            \
+    X(score_terms)                  \
     X(step_norms)                   \
     X(residual_norms)               \
     X(batch_norm)                   \

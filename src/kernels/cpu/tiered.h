@@ -106,6 +106,7 @@
     X(upsample_bilinear)            \
     X(upsample_bilinear_grad)       \
     X(attention_summary)            \
+    X(score_terms)                  \
     X(step_norms)                   \
     X(residual_norms)               \
     X(sum_lanes)                    \

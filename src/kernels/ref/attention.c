@@ -81,16 +81,8 @@ static bool has_term(const head *h, int which)
 /* Index in `relative` of the number of query i and key j; -1 if it has none. */
 static int64_t relative_index(const head *h, int64_t i, int64_t j)
 {
-    const att_attention_attrs *attrs = attrs_of(h);
-    int64_t height = att_attention_height(attrs), width = att_attention_width(attrs), prefix = attrs->prefix;
-    int64_t shifts = (2 * height - 1) * (2 * width - 1), shift;
-    bool of_query = i < prefix, of_key = j < prefix;
-    i -= prefix, j -= prefix;
-    if (of_query || of_key)
-        shift = shifts + (of_query && of_key ? 2 : of_key);
-    else
-        shift = (i / width - j / width + height - 1) * (2 * width - 1) + i % width - j % width + width - 1;
-    return shift < ref_dim(h->call, h->first + RELATIVE, 0) ? shift * attrs->heads + h->number : -1;
+    int64_t shift = att_attention_shift_of(attrs_of(h), ref_dim(h->call, h->first + RELATIVE, 0), i, j);
+    return shift < 0 ? -1 : shift * attrs_of(h)->heads + h->number;
 }
 
 /* Indices of the numbers of query i and of row or column `at` of keys, of which there are `count`. */
@@ -138,6 +130,21 @@ static double grid_distance(const att_attention_attrs *attrs, int64_t i, int64_t
     return hypot((double)rows * attrs->step_h, (double)columns * attrs->step_w);
 }
 
+/* Adds key j with weight a to the moments of the shift from query i. */
+static void add_shift(const att_attention_attrs *attrs, int64_t i, int64_t j, double a, double *stat)
+{
+    if (i < attrs->prefix || j < attrs->prefix || attrs->grid_w == 0)
+        return;
+    int64_t width = att_attention_width(attrs);
+    i -= attrs->prefix, j -= attrs->prefix;
+    double y = (double)(j / width - i / width), x = (double)(j % width - i % width);
+    stat[ATT_STAT_Y] += a * y;
+    stat[ATT_STAT_X] += a * x;
+    stat[ATT_STAT_YY] += a * y * y;
+    stat[ATT_STAT_XX] += a * x * x;
+    stat[ATT_STAT_YX] += a * y * x;
+}
+
 /* Writes the statistics of query i from its scores. */
 static void put_statistics(const head *h, int64_t i, const double *scores, double lse)
 {
@@ -151,6 +158,7 @@ static void put_statistics(const head *h, int64_t i, const double *scores, doubl
         stat[ATT_STAT_SUM3] += a * a * a;
         stat[ATT_STAT_DISTANCE] += a * grid_distance(attrs, i, j);
         stat[ATT_STAT_PREFIX] += j < attrs->prefix ? a : 0;
+        add_shift(attrs, i, j, a, stat);
         if (a > stat[ATT_STAT_MAX]) {
             stat[ATT_STAT_MAX] = a;
             stat[ATT_STAT_ARGMAX] = (double)token_of(h, j);

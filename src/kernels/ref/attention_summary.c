@@ -15,6 +15,17 @@ static double frobenius(double sum2, double sum3)
     return sqrt(fmax(0, sum2 - 2 * sum3 + sum2 * sum2));
 }
 
+/* Adds the shifts of a query on the grid, with `mass` on the grid. */
+static void add_shifts(const att_call *call, int64_t row, double mass, double *sum)
+{
+    if (!(mass > ATT_SUMMARY_LEAST_MASS))
+        return;
+    for (int moment = 0; moment <= ATT_STAT_YX - ATT_STAT_Y; moment++)
+        sum[ATT_SUMMARY_Y + moment] += stat_of(call, row, ATT_STAT_Y + moment) / mass;
+    double y = stat_of(call, row, ATT_STAT_Y) / mass, x = stat_of(call, row, ATT_STAT_X) / mass;
+    sum[ATT_SUMMARY_ROW_MEANS] += y * y + x * x;
+}
+
 /* Adds one query's row to the sums. */
 static void add_row(const att_call *call, int64_t row, bool spatial, double *sum)
 {
@@ -30,6 +41,7 @@ static void add_row(const att_call *call, int64_t row, bool spatial, double *sum
     if (spatial) {
         sum[ATT_SUMMARY_DISTANCE] += distance;
         sum[ATT_SUMMARY_DISTANCE_OTHERS] += others > ATT_SUMMARY_LEAST_MASS ? distance / others : 0;
+        add_shifts(call, row, 1 - prefix, sum);
     }
 }
 
@@ -43,8 +55,7 @@ static att_status run_summary(const att_call *call)
         for (int64_t i = 0; i < tokens; i++)
             add_row(call, head * tokens + i, i >= prefix, sum);
         for (int s = 0; s < ATT_SUMMARY_COUNT; s++) {
-            bool of_spatial = s == ATT_SUMMARY_DISTANCE || s == ATT_SUMMARY_DISTANCE_OTHERS;
-            int64_t count = of_spatial ? tokens - prefix : tokens;
+            int64_t count = att_summary_is_spatial(s) ? tokens - prefix : tokens;
             ref_out(call, 0, head * ATT_SUMMARY_COUNT + s, count > 0 ? sum[s] / (double)count : 0);
         }
     }

@@ -12,11 +12,15 @@ enum { OUT, LSE, STATS, MAP };
 /* Queries and keys of a block of the attention map. Parts share blocks of queries, so ROWS is small. */
 enum { ROWS = 32, TILE = 1024 };
 
+/* The statistics that are moments of the shift. */
+enum { SHIFTS = ATT_STAT_YX - ATT_STAT_Y + 1 };
+
 /* Sums over the key tiles for one query, relative to the largest score so far: p = e^(score - largest). */
 typedef struct row_sums {
     float largest, p, p_log_p, p2, p3, distance, prefix;
-    float self;     /* the query's own score */
-    int64_t argmax; /* below 0: the maximum is in this tile, index not known yet */
+    float shift[SHIFTS]; /* y, x, y^2, x^2 and y x of the shift to keys on the grid */
+    float self;          /* the query's own score */
+    int64_t argmax;      /* below 0: the maximum is in this tile, index not known yet */
 } row_sums;
 
 static head_shape shape_of(const att_problem *problem)
@@ -72,6 +76,8 @@ static void rescale(const block *b, row_sums *sums, float largest, float *out)
     sums->p3 *= factor * factor * factor;
     sums->distance *= factor;
     sums->prefix *= factor;
+    for (int i = 0; i < SHIFTS; i++)
+        sums->shift[i] *= factor;
     for (int64_t i = 0; i < b->h.value_padded; i += VW)
         v_store(out + i, v_load(out + i) * factor);
 }
@@ -135,8 +141,21 @@ static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf
 /* Data for the statistics of a row, besides its scores. */
 typedef struct row_statistics_input {
     const float *distances, *ones;
-    int64_t first, prefix; /* first: the tile's first key; prefix: number of prefix tokens among its keys */
+    const float *rows, *columns; /* of the keys on the grid */
+    float row, column;           /* of the query */
+    int64_t first, prefix;       /* first: the tile's first key; prefix: number of prefix tokens among its keys */
 } row_statistics_input;
+
+/* Adds keys at the shifts (y, x) with weights p. */
+ATT_INLINE void add_shifts(vf p, vf y, vf x, vf *sums)
+{
+    vf py = p * y, px = p * x;
+    sums[0] += py;
+    sums[1] += px;
+    sums[2] = v_fma(py, y, sums[2]);
+    sums[3] = v_fma(px, x, sums[3]);
+    sums[4] = v_fma(py, x, sums[4]);
+}
 
 /* Replaces scores by p, in place, even if p is stored as bf16. Statistics use p before rounding. `length` is a multiple
  * of VW; padding has p = 0. */
@@ -144,7 +163,7 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
                              bool pairs)
 {
     vf largest = v_set(sums->largest), p_sum = {0}, log_sum = {0}, p2_sum = {0}, p3_sum = {0};
-    vf distance_sum = {0}, prefix_sum = {0}, to_end, nearest = {0};
+    vf distance_sum = {0}, prefix_sum = {0}, shift_sums[SHIFTS] = {{0}}, to_end, nearest = {0};
     for (int64_t i = 0; i < VW; i++)
         to_end[i] = (float)(length - i);
     for (int64_t i = 0; i < length; i += VW) {
@@ -155,13 +174,16 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
             v_store(scores + i, p);
         p_sum += p;
         if (places) {
-            vf square = p * p, distance = v_load(places->distances + i);
+            vf square = p * p, distance = v_load(places->distances + i), on_grid = p;
             if (i < places->prefix) {
                 int64_t count = places->prefix - i < VW ? places->prefix - i : VW;
                 vf of_prefix = v_load(places->ones + VW - count);
                 prefix_sum = v_fma(of_prefix, p, prefix_sum);
                 distance -= of_prefix * distance;
+                on_grid -= of_prefix * p;
             }
+            add_shifts(on_grid, v_load(places->rows + i) - places->row, v_load(places->columns + i) - places->column,
+                       shift_sums);
             log_sum = v_fma(p, v_max(v_set(-FLT_MAX), t), log_sum);
             p2_sum += square;
             p3_sum = v_fma(square, p, p3_sum);
@@ -178,6 +200,8 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
         sums->distance += v_sum(distance_sum);
         if (places->prefix > 0)
             sums->prefix += v_sum(prefix_sum);
+        for (int s = 0; s < SHIFTS; s++)
+            sums->shift[s] += v_sum(shift_sums[s]);
         int64_t left = (int64_t)v_largest(nearest); /* 0 if scores are NaN */
         if (sums->argmax < 0)
             sums->argmax = left > 0 ? places->first + length - left : 0;
@@ -186,10 +210,18 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
 
 static void measured_exponentials(block *b, int64_t first, int64_t count)
 {
-    row_statistics_input places = {.ones = b->ones, .first = first, .prefix = b->distances->prefix - first};
+    const grid_distances *d = b->distances;
+    bool has_grid = d->width > 0;
+    row_statistics_input places = {.ones = b->ones,
+                                   .rows = has_grid ? d->rows + first : d->none,
+                                   .columns = has_grid ? d->columns + first : d->none,
+                                   .first = first,
+                                   .prefix = d->prefix - first};
     for (int64_t row = 0; row < b->rows; row++) {
         float *scores = b->scores + row * b->h.tile;
-        places.distances = distances_from(b->distances, b->first + row, first, count, b->joined);
+        places.distances = distances_from(d, b->first + row, first, count, b->joined);
+        places.row = has_grid ? d->rows[b->first + row] : 0;
+        places.column = has_grid ? d->columns[b->first + row] : 0;
         if (b->h.elements == GEMM_PAIRS)
             exponentials(scores, whole_vectors(count), &b->sums[row], &places, true);
         else
@@ -231,8 +263,9 @@ static bool has_no_key(const row_sums *sums)
     return sums->largest <= (float)ATT_ATTENTION_NO_SCORE && !isnan(sums->p);
 }
 
-static void write_statistics(const block *b, const row_sums *sums, float *stats)
+static void write_statistics(const block *b, int64_t row, float *stats)
 {
+    const row_sums *sums = &b->sums[row];
     float share = 1 / sums->p;
     if (has_no_key(sums)) {
         memset(stats, 0, ATT_STAT_COUNT * sizeof *stats);
@@ -246,6 +279,9 @@ static void write_statistics(const block *b, const row_sums *sums, float *stats)
     stats[ATT_STAT_SELF] = b->h.queries == b->h.keys ? expf(sums->self - sums->largest) * share : 0;
     stats[ATT_STAT_MAX] = share;
     stats[ATT_STAT_ARGMAX] = (float)(b->order ? b->order[sums->argmax] : sums->argmax);
+    bool on_grid = b->first + row >= b->distances->prefix;
+    for (int i = 0; i < SHIFTS; i++)
+        stats[ATT_STAT_Y + i] = on_grid ? sums->shift[i] * share : 0;
 }
 
 static void write_map_row(float *map, float lse, int64_t count)
@@ -293,7 +329,7 @@ static void write_block(const block *b)
         if (lse_out)
             lse_out[at] = lse;
         if (stats)
-            write_statistics(b, sums, stats + at * ATT_STAT_COUNT);
+            write_statistics(b, row, stats + at * ATT_STAT_COUNT);
         if (map)
             write_map_row(map, lse, h->keys);
     }

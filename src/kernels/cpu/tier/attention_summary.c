@@ -13,6 +13,16 @@ ATT_INLINE vf stat_of(const float *rows, int64_t count, int stat)
     return v_load(lane);
 }
 
+/* Adds the shifts of VW rows. spatial: 1 for queries on the grid, 0 for others; mass: their weight on the grid. */
+ATT_INLINE void add_shifts(const float *rows, int64_t count, vf spatial, vf mass, vf *sum)
+{
+    vf share = v_where(mass > v_set((float)ATT_SUMMARY_LEAST_MASS), spatial / mass);
+    for (int moment = 0; moment <= ATT_STAT_YX - ATT_STAT_Y; moment++)
+        sum[ATT_SUMMARY_Y + moment] += share * stat_of(rows, count, ATT_STAT_Y + moment);
+    vf y = share * stat_of(rows, count, ATT_STAT_Y), x = share * stat_of(rows, count, ATT_STAT_X);
+    sum[ATT_SUMMARY_ROW_MEANS] += v_fma(y, y, x * x);
+}
+
 /* Adds VW rows to the sums. Queries below `prefix` do not count for distances; lanes from `count` on are 0. */
 ATT_INLINE void add_rows(const float *rows, int64_t first, int64_t count, int64_t prefix, vf *sum)
 {
@@ -33,6 +43,7 @@ ATT_INLINE void add_rows(const float *rows, int64_t first, int64_t count, int64_
     sum[ATT_SUMMARY_MAX] += stat_of(rows, count, ATT_STAT_MAX);
     sum[ATT_SUMMARY_DISTANCE] += distance;
     sum[ATT_SUMMARY_DISTANCE_OTHERS] += v_where(others > least, distance / others);
+    add_shifts(rows, count, v_load(spatial), 1 - mass_prefix, sum);
 }
 
 static void summarise(const float *stats, int64_t tokens, int64_t prefix, float *out)
@@ -44,8 +55,7 @@ static void summarise(const float *stats, int64_t tokens, int64_t prefix, float 
     if (first < tokens)
         add_rows(stats + first * ATT_STAT_COUNT, first, tokens - first, prefix, sum);
     for (int s = 0; s < ATT_SUMMARY_COUNT; s++) {
-        bool of_spatial = s == ATT_SUMMARY_DISTANCE || s == ATT_SUMMARY_DISTANCE_OTHERS;
-        int64_t count = of_spatial ? tokens - prefix : tokens;
+        int64_t count = att_summary_is_spatial(s) ? tokens - prefix : tokens;
         out[s] = count > 0 ? v_sum(sum[s]) / (float)count : 0;
     }
 }

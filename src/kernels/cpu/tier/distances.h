@@ -20,8 +20,9 @@ typedef struct grid_distances {
     int64_t prefix, height, width; /* 0 x 0: no grid */
     double step_h, step_w;
     bool slides;
-    float *table, *none; /* none: zeros, for queries that are not on the grid */
-    float numbers[];     /* `prefix` unused elements, the table, a row of zeros */
+    float *table, *none;   /* none: zeros, for queries that are not on the grid */
+    float *rows, *columns; /* of each key in the grid, counted from 0; 0 for prefix keys; no meaning without a grid */
+    float numbers[];       /* `prefix` unused elements, the table, a row of zeros, rows and columns */
 } grid_distances;
 
 static inline void fill_distances(grid_distances *d)
@@ -37,6 +38,15 @@ static inline void fill_distances(grid_distances *d)
             *to++ = (float)hypot((double)y * d->step_h, (double)x * d->step_w);
 }
 
+/* Fills in the places of the keys. */
+static inline void fill_places(grid_distances *d)
+{
+    for (int64_t i = 0; i < d->height * d->width; i++) {
+        d->rows[d->prefix + i] = (float)(i / d->width);
+        d->columns[d->prefix + i] = (float)(i % d->width);
+    }
+}
+
 /* For rows of up to `longest` keys, a multiple of VW. The caller frees the result with att_free(); NULL if memory is
  * exhausted. */
 static inline grid_distances *grid_distances_create(att_context *context, const att_attention_attrs *attrs,
@@ -45,7 +55,8 @@ static inline grid_distances *grid_distances_create(att_context *context, const 
     int64_t h = att_attention_height(attrs), w = att_attention_width(attrs);
     bool slides = w <= WIDEST_SLIDE;
     int64_t count = w < 1 ? 0 : slides ? w * (2 * h - 1) * w : h * (2 * w - 1);
-    size_t bytes = sizeof(grid_distances) + (size_t)(attrs->prefix + count + longest) * sizeof(float);
+    int64_t places = whole_vectors(attrs->prefix + h * w);
+    size_t bytes = sizeof(grid_distances) + (size_t)(attrs->prefix + count + longest + 2 * places) * sizeof(float);
     grid_distances *d = att_allocate(context, bytes);
     if (!d) {
         att_fail_memory(context, bytes, "distances in a grid");
@@ -56,7 +67,10 @@ static inline grid_distances *grid_distances_create(att_context *context, const 
     memset(d->numbers, 0, bytes - sizeof *d);
     d->table = d->numbers + d->prefix;
     d->none = d->table + count;
+    d->rows = d->none + longest;
+    d->columns = d->rows + places;
     fill_distances(d);
+    fill_places(d);
     return d;
 }
 
