@@ -52,6 +52,8 @@ typedef struct att_instrument_info {
      * none. */
     const char *const *readings;
     const char *readings_agree; /* meaning of equal figures in all readings: "no gates here" */
+    /* Statistics that the report follows through a training for each head. NULL-terminated; NULL: none. */
+    const char *const *by_head;
     const char *brief;          /* the statistic shown in tables of sweeps; NULL: all */
     const char *score;          /* the statistic that rates a network, larger is better; NULL: none */
     /* The statistic whose rank correlation with scores sweeps report by default, in each reading. NULL: none. */
@@ -66,7 +68,8 @@ ATT_API att_instrument_info att_instrument_at(const att_context *context, int in
 /* Finds an instrument by name. Returns false if there is none. */
 ATT_API bool att_instrument_find(const att_context *context, const char *name, att_instrument_info *info);
 /* Writes the description as a JSON object, for records: texts under their member names if not NULL, flags if true,
- * "statistics" as an array of {statistic, title, unit}, "readings" as an array of texts. */
+ * "statistics" as an array of {statistic, title, unit}, "readings" and "by_head" as arrays of texts.
+ */
 ATT_API void att_instrument_write_json(const att_instrument_info *info, att_json_writer *writer);
 
 /* Returns whether `name` is the name of the figure: "tns/tns unit" for the whole network, "entropy/blocks.3.attn/mean"

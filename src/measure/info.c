@@ -37,12 +37,15 @@ static void write_statistics(att_json_writer *writer, const att_statistic_info *
     att_json_end_array(writer);
 }
 
-static void write_readings(att_json_writer *writer, const char *const *readings)
+/* texts: NULL-terminated; NULL: none */
+static void write_texts(att_json_writer *writer, const char *key, const char *const *texts)
 {
-    att_json_key(writer, "readings");
+    if (!texts)
+        return;
+    att_json_key(writer, key);
     att_json_begin_array(writer);
-    for (; *readings; readings++)
-        att_json_string(writer, *readings);
+    for (; *texts; texts++)
+        att_json_string(writer, *texts);
     att_json_end_array(writer);
 }
 
@@ -63,9 +66,9 @@ void att_instrument_write_json(const att_instrument_info *info, att_json_writer 
     write_flag(writer, "by_block", info->by_block);
     if (info->statistics)
         write_statistics(writer, info->statistics);
-    if (info->readings)
-        write_readings(writer, info->readings);
+    write_texts(writer, "readings", info->readings);
     write_text(writer, "readings_agree", info->readings_agree);
+    write_texts(writer, "by_head", info->by_head);
     write_text(writer, "brief", info->brief);
     write_text(writer, "score", info->score);
     write_text(writer, "predictor", info->predictor);

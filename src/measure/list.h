@@ -10,6 +10,8 @@
     X(entropy)                 \
     X(distance)                \
     X(jacobian)                \
+    X(head_shape)              \
+    X(score_terms)             \
     X(nsi)                     \
     X(tns)                     \
     X(gate)                    \

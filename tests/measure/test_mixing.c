@@ -115,12 +115,12 @@ static void compare_outputs(att_session *session, int tokens)
 /* In mixed precision both layers round the values, and no scores. */
 static void compare_layers(bool axes, int prefix, att_precision precision)
 {
-    enum { STATISTICS = 5 }; /* of entropy, distance and jacobian */
+    enum { STATISTICS = 12 }; /* of entropy, distance, jacobian and head_shape */
     att_graph *graph = make_graph(axes, prefix);
     att_measure *measure;
     att_plan *plan;
     att_weights *weights;
-    must(att_measure_create(graph, "entropy,distance,jacobian", "*", &measure));
+    must(att_measure_create(graph, "entropy,distance,jacobian,head_shape", "*", &measure));
     att_session *session = run(graph, precision, &plan, &weights);
     must(att_measure_observe(measure, session, SAMPLES, NULL));
     assert_int_equal(compare_figures(measure), STATISTICS * (HEADS + 1));

@@ -1,0 +1,369 @@
+/* The instruments head_shape and score_terms: closed forms, and small networks against PyTorch. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <attscope/attscope.h>
+
+#include "models/fixture.h"
+
+static att_context *context;
+
+static void must(att_status status)
+{
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(context));
+}
+
+static att_measurement figure(att_measure *measure, const char *instrument, const char *node, const char *statistic,
+                              int head)
+{
+    for (int i = 0; i < att_measure_count(measure); i++) {
+        att_measurement m = att_measure_at(measure, i);
+        if (!strcmp(m.instrument, instrument) && !strcmp(m.node, node) && !strcmp(m.statistic, statistic) &&
+            m.head == head)
+            return m;
+    }
+    fail_msg("no figure %s %s %s %d", instrument, node, statistic, head);
+    return (att_measurement){0};
+}
+
+/* --- closed forms: an attention of one sample whose queries and keys are inputs or absent ------------------------- */
+
+static const double LIMIT = 5e-7; /* measured: at most 7.5e-8 */
+
+enum { HEIGHT = 4, WIDTH = 6, GRID = HEIGHT * WIDTH, PREFIX = 2, HEADS = 2, CHANNELS = 3 };
+
+typedef struct run {
+    att_graph *graph;
+    att_measure *measure;
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+} run;
+
+static run begin(void)
+{
+    run r = {0};
+    must(att_graph_create(context, ATT_F32, &r.graph));
+    att_graph_scope(r.graph, "attn");
+    return r;
+}
+
+static void compile(run *r, const char *with)
+{
+    must(att_measure_create(r->graph, with, "*", &r->measure));
+    att_plan_options options = att_plan_options_defaults();
+    must(att_plan_compile(r->graph, &options, &r->plan));
+    must(att_weights_create(r->graph, "cpu", &r->weights));
+    must(att_session_create(r->plan, r->weights, 1, &r->session));
+}
+
+static void observe(run *r)
+{
+    must(att_session_run(r->session, 1));
+    must(att_measure_observe(r->measure, r->session, 1, NULL));
+}
+
+static void end(run *r)
+{
+    att_session_destroy(&r->session);
+    att_weights_destroy(&r->weights);
+    att_plan_destroy(&r->plan);
+    att_measure_destroy(&r->measure);
+    att_graph_destroy(&r->graph);
+}
+
+static void expect(run *r, const char *instrument, const char *statistic, int head, double expected, double tolerance)
+{
+    att_measurement m = figure(r->measure, instrument, "attn", statistic, head);
+    if (!(fabs(m.mean - expected) <= tolerance))
+        fail_msg("%s %s of head %d is %.9g, should be %.9g", instrument, statistic, head, m.mean, expected);
+}
+
+/* From the middle of the grid, uniform attention has its centre where the queries are: on the average at no shift. The
+ * mean shift of a query is that from the query to the middle, so half of the variance lies between the queries. The
+ * variance of the places on an axis of n is (n^2 - 1) / 12, that of a difference of two of them twice as much. */
+static void uniform_attention_is_as_wide_as_the_grid(void **state)
+{
+    (void)state;
+    static float qkv[(PREFIX + GRID) * HEADS * 3 * CHANNELS];
+    run r = begin();
+    att_value x = att_graph_input(r.graph, "qkv", ATT_F32, att_shape_of(PREFIX + GRID, HEADS * 3 * CHANNELS));
+    const att_attention_options options = {.heads = HEADS, .prefix = PREFIX, .grid_h = HEIGHT, .grid_w = WIDTH};
+    att_graph_output(r.graph, "o", att_attention(r.graph, x, ATT_NONE, ATT_NONE, &options));
+    compile(&r, "head_shape");
+    must(att_session_bind(r.session, "qkv", qkv));
+    observe(&r);
+    for (int head = -1; head < HEADS; head++) {
+        expect(&r, "head_shape", "row", head, 0, LIMIT);
+        expect(&r, "head_shape", "column", head, 0, LIMIT);
+        expect(&r, "head_shape", "row spread", head, sqrt((HEIGHT * HEIGHT - 1) / 6.0), LIMIT);
+        expect(&r, "head_shape", "column spread", head, sqrt((WIDTH * WIDTH - 1) / 6.0), LIMIT);
+        expect(&r, "head_shape", "correlation", head, 0, LIMIT);
+        expect(&r, "head_shape", "between queries", head, 0.5, LIMIT);
+        expect(&r, "head_shape", "on grid", head, GRID / (double)(PREFIX + GRID), LIMIT);
+    }
+    end(&r);
+}
+
+/* The place on an axis of `length` that is nearest to `place`. */
+static int clamped(int place, int length)
+{
+    return place < 0 ? 0 : place >= length ? length - 1 : place;
+}
+
+/* A head of a quadratic encoding with a high sharpness attends to the one token at its shift; at the border, to the
+ * nearest token. Each query attends to one token, so that all of the variance lies between queries. */
+static void a_sharp_head_attends_at_its_shift(void **state)
+{
+    (void)state;
+    static const float centers[HEADS][2] = {{1, -2}, {-1, 3}}, sharpness[HEADS] = {9, 9};
+    static float v[GRID * CHANNELS];
+    run r = begin();
+    att_attention_terms terms = att_attention_no_terms();
+    const att_init zero = {ATT_INIT_CONSTANT, 0};
+    att_value c = att_graph_parameter(r.graph, "centers", att_shape_of(HEADS, 2), zero, false);
+    att_value s = att_graph_parameter(r.graph, "sharpness", att_shape_of(HEADS), zero, false);
+    att_isotropic_shifts(r.graph, HEIGHT, WIDTH, c, s, &terms);
+    att_value x = att_graph_input(r.graph, "v", ATT_F32, att_shape_of(GRID, CHANNELS));
+    const att_attention_options options = {
+        .heads = HEADS, .value_heads = 1, .grid_h = HEIGHT, .grid_w = WIDTH, .terms = &terms};
+    att_graph_output(r.graph, "o", att_attention(r.graph, ATT_NONE, ATT_NONE, x, &options));
+    compile(&r, "head_shape");
+    must(att_weights_set(r.weights, -1, 0, centers, HEADS * 2));
+    must(att_weights_set(r.weights, -1, 1, sharpness, HEADS));
+    must(att_session_bind(r.session, "v", v));
+    observe(&r);
+    for (int head = 0; head < HEADS; head++) {
+        double y = 0, x_mean = 0, yy = 0, xx = 0, yx = 0;
+        for (int q = 0; q < GRID; q++) {
+            double dy = clamped(q / WIDTH + (int)centers[head][0], HEIGHT) - q / WIDTH;
+            double dx = clamped(q % WIDTH + (int)centers[head][1], WIDTH) - q % WIDTH;
+            y += dy / GRID, x_mean += dx / GRID, yy += dy * dy / GRID, xx += dx * dx / GRID, yx += dy * dx / GRID;
+        }
+        yy -= y * y, xx -= x_mean * x_mean, yx -= y * x_mean;
+        expect(&r, "head_shape", "row", head, y, LIMIT);
+        expect(&r, "head_shape", "column", head, x_mean, LIMIT);
+        expect(&r, "head_shape", "row spread", head, sqrt(yy), LIMIT);
+        expect(&r, "head_shape", "column spread", head, sqrt(xx), LIMIT);
+        expect(&r, "head_shape", "correlation", head, yx / sqrt(yy * xx), LIMIT);
+        expect(&r, "head_shape", "between queries", head, 1, LIMIT);
+        expect(&r, "head_shape", "on grid", head, 1, 0);
+    }
+    end(&r);
+}
+
+/* With zero queries the content has no share, and the table has all of the variance. */
+static void zero_queries_leave_the_variance_to_positions(void **state)
+{
+    (void)state;
+    enum { SHIFTS = (2 * HEIGHT - 1) * (2 * WIDTH - 1) };
+    static float q[GRID * HEADS * CHANNELS], k[GRID * HEADS * CHANNELS], table[SHIFTS * HEADS];
+    for (size_t i = 0; i < sizeof k / sizeof *k; i++)
+        k[i] = (float)formula("k", (uint32_t)i);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        table[i] = (float)formula("table", (uint32_t)i);
+    run r = begin();
+    att_attention_terms terms = att_attention_no_terms();
+    terms.relative =
+        att_graph_parameter(r.graph, "t", att_shape_of(SHIFTS, HEADS), (att_init){ATT_INIT_CONSTANT, 0}, false);
+    att_value qx = att_graph_input(r.graph, "q", ATT_F32, att_shape_of(GRID, HEADS * CHANNELS));
+    att_value kx = att_graph_input(r.graph, "k", ATT_F32, att_shape_of(GRID, HEADS * CHANNELS));
+    const att_attention_options options = {.heads = HEADS, .grid_h = HEIGHT, .grid_w = WIDTH, .terms = &terms};
+    att_graph_output(r.graph, "o", att_attention(r.graph, qx, kx, kx, &options));
+    compile(&r, "score_terms");
+    must(att_weights_set(r.weights, -1, 0, table, SHIFTS * HEADS));
+    must(att_session_bind(r.session, "q", q));
+    must(att_session_bind(r.session, "k", k));
+    observe(&r);
+    for (int head = -1; head < HEADS; head++) {
+        expect(&r, "score_terms", "content-content", head, 0, 0);
+        expect(&r, "score_terms", "position", head, 1, 0);
+        expect(&r, "score_terms", "covariance", head, 0, 0);
+    }
+    end(&r);
+}
+
+/* Networks whose scores have one term only. */
+static void scores_of_one_term_are_refused(void **state)
+{
+    (void)state;
+    run r = begin();
+    att_value x = att_graph_input(r.graph, "qkv", ATT_F32, att_shape_of(GRID, HEADS * 3 * CHANNELS));
+    const att_attention_options options = {.heads = HEADS, .grid_h = HEIGHT, .grid_w = WIDTH};
+    att_graph_output(r.graph, "o", att_attention(r.graph, x, ATT_NONE, ATT_NONE, &options));
+    assert_int_equal(att_measure_create(r.graph, "score_terms", "*", &r.measure), ATT_ERR_NOT_FOUND);
+    assert_non_null(strstr(att_context_message(context), "scores with several terms"));
+    end(&r);
+}
+
+/* --- small networks against PyTorch ------------------------------------------------------------------------------- */
+
+enum { SIDE = 28, BATCH = 2 };
+
+typedef struct option {
+    const char *name, *text;
+    double number;
+} option;
+
+static const struct network {
+    const char *name, *model, *with;
+    option options[8];
+} networks[] = {
+    {"vit", "vit_tiny_patch16_224", "head_shape,score_terms", {{NULL, NULL, 0}}},
+    {"vit_registers",
+     "vit_tiny_patch16_224",
+     "head_shape,score_terms",
+     {{"class_token", NULL, 0}, {"global_pool", "avg", 0}, {"reg_tokens", NULL, 3}, {"embed_class", NULL, 0}}},
+    {"vit_qk_norm", "vit_tiny_patch16_224", "head_shape,score_terms", {{"qk_norm", NULL, 1}}},
+    {"vit_relpos",
+     "vit_tiny_patch16_224",
+     "head_shape,score_terms",
+     {{"pos_embed", "none", 0}, {"rel_pos_type", "bias", 0}, {"init_values", NULL, 0.1}}},
+    {"swin",
+     "swin_tiny_patch4_window7_224",
+     "head_shape,score_terms",
+     {{"embed_dim", NULL, 16},
+      {"mlp_ratio", NULL, 1.5},
+      {"drop_path_rate", NULL, 0},
+      {"depths", "2,2", 0},
+      {"stage_heads", "2,4", 0}}},
+    {"attention_cnn_isotropic", "attention_cnn_isotropic", "head_shape", {{"num_heads", NULL, 3}}},
+    {"attention_cnn_quadratic", "attention_cnn_quadratic", "head_shape", {{"num_heads", NULL, 3}}},
+    {"attention_cnn_learned", "attention_cnn_learned", "head_shape", {{"num_heads", NULL, 3}}},
+    {"attention_cnn_learned_content", "attention_cnn_content", "head_shape,score_terms", {{"num_heads", NULL, 3}}},
+};
+
+static att_option_values options_of(const struct network *network)
+{
+    att_option_values options = att_options_none();
+    bool swin = !strcmp(network->name, "swin");
+    att_options_set_sides(&options, "img_size", SIDE, SIDE);
+    att_options_set_sides(&options, "patch_size", swin ? 2 : 7, 4);
+    att_options_set(&options, "in_chans", 1), att_options_set(&options, "num_classes", 10);
+    if (!swin) {
+        att_options_set(&options, "embed_dim", 32), att_options_set(&options, "depth", 2);
+        att_options_set(&options, "num_heads", 2);
+    }
+    for (const option *o = network->options; o->name; o++)
+        if (o->text)
+            att_options_set_text(&options, o->name, o->text);
+        else
+            att_options_set(&options, o->name, o->number);
+    return options;
+}
+
+static void measure_network(const struct network *network, att_model **model, run *r)
+{
+    static float images[BATCH * SIDE * SIDE];
+    att_option_values options = options_of(network);
+    for (uint32_t i = 0; i < BATCH * SIDE * SIDE; i++)
+        images[i] = (float)(4 * formula("image", i));
+    must(att_model_create(context, network->model, &options, ATT_F32, model));
+    att_graph *graph = att_model_graph(*model);
+    must(att_measure_create(graph, network->with, "*", &r->measure));
+    att_plan_options plan = att_plan_options_defaults();
+    must(att_plan_compile(graph, &plan, &r->plan));
+    must(att_weights_create(graph, "cpu", &r->weights));
+    formula_fill(context, graph, r->weights);
+    must(att_session_create(r->plan, r->weights, BATCH, &r->session));
+    must(att_session_bind(r->session, "image", images));
+    must(att_session_run(r->session, BATCH));
+    must(att_measure_observe(r->measure, r->session, BATCH, NULL));
+}
+
+static void compare(const char *line, att_measure *measure, const char *network)
+{
+    char instrument[32], node[64], statistic[64];
+    int head;
+    double expected;
+    assert_int_equal(sscanf(line, "%31s %63s %d %lf %63[^\n]", instrument, node, &head, &expected, statistic), 5);
+    att_measurement m = figure(measure, instrument, node, statistic, head);
+    if (!(fabs(m.mean - expected) <= 5e-7)) /* 7.9e-8 */
+        fail_msg("%s: %s %s of head %d of %s is %.9g, should be %.9g", network, instrument, statistic, head, node,
+                 m.mean, expected);
+    assert_int_equal(m.count, BATCH);
+}
+
+static void figures_are_those_of_pytorch(void **state)
+{
+    (void)state;
+    FILE *file = golden_open("heads.txt");
+    char line[256], name[64];
+    const struct network *network = NULL;
+    int compared = 0, cases = 0;
+    att_model *model = NULL;
+    run r = {0};
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "case %63s", name) == 1) {
+            end(&r);
+            att_model_destroy(&model);
+            network = NULL;
+            for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+                network = strcmp(networks[i].name, name) ? network : &networks[i];
+            assert_non_null(network);
+            measure_network(network, &model, &r);
+            cases++;
+        } else {
+            compare(line, r.measure, name);
+            compared++;
+        }
+    }
+    end(&r);
+    att_model_destroy(&model);
+    fclose(file);
+    assert_int_equal(cases, sizeof networks / sizeof *networks);
+    assert_int_equal(compared, 696);
+}
+
+/* The bits of a network do not depend on whether it is measured. */
+static void measuring_changes_no_logit(void **state)
+{
+    (void)state;
+    float logits[2][BATCH * 10];
+    for (int measured = 0; measured < 2; measured++) {
+        struct network network = networks[0];
+        att_model *model = NULL;
+        run r = {0};
+        network.with = measured ? "head_shape,score_terms" : "entropy";
+        measure_network(&network, &model, &r);
+        must(att_session_output(r.session, "logits", 0, BATCH, logits[measured]));
+        end(&r);
+        att_model_destroy(&model);
+    }
+    assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return att_context_create(NULL, &context) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    att_context_destroy(&context);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(uniform_attention_is_as_wide_as_the_grid),
+        cmocka_unit_test(a_sharp_head_attends_at_its_shift),
+        cmocka_unit_test(zero_queries_leave_the_variance_to_positions),
+        cmocka_unit_test(scores_of_one_term_are_refused),
+        cmocka_unit_test(figures_are_those_of_pytorch),
+        cmocka_unit_test(measuring_changes_no_logit),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
