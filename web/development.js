@@ -6,7 +6,12 @@ const DEVELOPMENTS = [
   ["entropy", "mean", "Entropy, nats"], ["distance", "mean", "Distance, image sides"],
   ["jacobian", "nuclear", "Jacobian, nuclear"], ["jacobian", "frobenius", "Jacobian, Frobenius"],
   ["nsi", "attention", "NSI"], ["nsi", "block", "NSI of blocks"], ["residual", "composite", "Rank residual"],
-  ["residual", "composite median", "Rank residual, median"]];
+  ["residual", "composite median", "Rank residual, median"],
+  ["head_shape", "row spread", "Spread of heads, rows"], ["head_shape", "column spread", "Spread of heads, columns"],
+  ["head_shape", "between queries", "Variance of shifts between queries, share"],
+  ["score_terms", "content-content", "Content-content, share"],
+  ["score_terms", "content-position", "Content-position, share"],
+  ["score_terms", "position", "Position, share"], ["score_terms", "covariance", "Covariance of terms, share"]];
 
 /* The charts of an instrument: those in DEVELOPMENTS, else its main statistic (predictor, score or brief), else all its
    statistics. */
@@ -30,7 +35,7 @@ function offeredDevelopments(among) {
 }
 
 function seriesOf(run, instrument, statistic) {
-  return run.development.series.filter((s) => s.instrument === instrument && s.statistic === statistic);
+  return run.development.series.filter((s) => s.instrument === instrument && s.statistic === statistic && !(s.head >= 0));
 }
 
 function linesOf(run, instrument, statistic) {

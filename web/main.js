@@ -54,6 +54,7 @@ function sections() {
     overviewSection(),
     settingGroups().length ? settingsSection() : null,
     runs.some((run) => run.maps) ? mapSection() : null,
+    runsWithContours().length ? contourSection() : null,
     runs.some((run) => run.steps.step.length || run.epochs.length) ? trainingSection() : null,
     ...networkInstruments().filter((name) => infoOf(name).score).map(networkSection),
     ...depthSpecs().map(depthSection),
@@ -61,6 +62,7 @@ function sections() {
     ...sampledInstruments().map(trajectorySection),
     correlationsOf().length ? correlationSection() : null,
     runs.some((run) => run.development.series.length) ? developmentSection() : null,
+    runsWithPaths().length ? pathSection() : null,
   ].filter(Boolean);
 }
 

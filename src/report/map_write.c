@@ -163,6 +163,74 @@ static void write_layout(att_json_writer *json, const att_map_layout *layout)
     write_integer(json, "shift_w", layout->shift_w);
 }
 
+/* The token in the middle of the grid, or of the first window. */
+static int64_t central_query(const att_map_layout *layout)
+{
+    int64_t y = (layout->window_h / 2 + layout->shift_h) % layout->grid_h;
+    int64_t x = (layout->window_w / 2 + layout->shift_w) % layout->grid_w;
+    return layout->prefix + y * layout->grid_w + x;
+}
+
+/* Adds share times an image's weights of the central query on the patches to mean [H, G]. levels and figures: of the
+ * image. Returns false if a figure is no weight. */
+static bool add_central_rows(const att_map_node *node, const uint8_t *levels, const uint8_t *figures, double share,
+                             float *mean)
+{
+    int64_t tokens = att_map_tokens(&node->layout), query = central_query(&node->layout);
+    int64_t seen = node->layout.window_h * node->layout.window_w;
+    for (int64_t row = 0; row < node->heads; row++) {
+        size_t at = (size_t)(row * tokens + query);
+        float largest;
+        memcpy(&largest, figures + (at * ATT_MAPS_FIGURES + ATT_MAPS_LARGEST) * sizeof(largest), sizeof(largest));
+        if (!att_map_is_fraction(largest))
+            return false;
+        for (int64_t j = 0; j < seen; j++) {
+            uint16_t level;
+            memcpy(&level, levels + (at * (size_t)seen + (size_t)j) * sizeof(level), sizeof(level));
+            mean[row * seen + j] += (float)(share * level / UINT16_MAX * (double)largest);
+        }
+    }
+    return true;
+}
+
+/* Writes the mean over all selected images of the central query's weights on the patches, from unrounded levels. */
+static att_status write_means(att_json_writer *json, const selection *all, const att_map_node *node, float *mean,
+                              size_t count)
+{
+    const att_map_file *maps = all->maps;
+    uint8_t *levels = NULL, *figures = NULL;
+    size_t bytes = 0, figure_bytes = 0, images = (size_t)all->count;
+    att_status status = read_slices(all, node->patches, &levels, &bytes);
+    if (status == ATT_OK)
+        status = read_slices(all, node->figures, &figures, &figure_bytes);
+    for (size_t i = 0; status == ATT_OK && i < images; i++)
+        if (!add_central_rows(node, levels + i * (bytes / images), figures + i * (figure_bytes / images),
+                              1 / (double)images, mean))
+            status =
+                att_map_file_fail_value(maps, att_tensors_at(maps->file, node->figures).name, "weight from 0 to 1");
+    att_free(maps->context, levels);
+    att_free(maps->context, figures);
+    to_little_endian((uint8_t *)mean, count * sizeof(*mean));
+    return status == ATT_OK ? write_bytes(json, maps, (const uint8_t *)mean, count * sizeof(*mean)) : status;
+}
+
+static att_status write_centre(att_json_writer *json, const att_map_file *maps, const att_map_node *node)
+{
+    size_t count = (size_t)(node->heads * node->layout.window_h * node->layout.window_w);
+    int64_t *images = att_allocate_array(maps->context, (size_t)maps->images, sizeof(*images));
+    float *mean = att_allocate_array(maps->context, count, sizeof(*mean));
+    att_status status = images && mean ? ATT_OK : att_fail_memory(maps->context, count, "attention maps");
+    for (int64_t i = 0; status == ATT_OK && i < maps->images; i++)
+        images[i] = i;
+    const selection all = {maps, images, maps->images};
+    att_json_key(json, "centre");
+    if (status == ATT_OK)
+        status = write_means(json, &all, node, mean, count);
+    att_free(maps->context, images);
+    att_free(maps->context, mean);
+    return status;
+}
+
 static att_status write_node(att_json_writer *json, const selection *selected, const att_map_node *node)
 {
     att_context *context = selected->maps->context;
@@ -176,6 +244,8 @@ static att_status write_node(att_json_writer *json, const selection *selected, c
         return att_fail_memory(context, strlen(node->name), "the name of a node");
     write_layout(json, &node->layout);
     write_integer(json, "heads", node->heads);
+    write_integer(json, "central_query", central_query(&node->layout));
+    ATT_TRY(write_centre(json, selected->maps, node));
     ATT_TRY(write_slices(json, selected, "levels", node->patches, &node->layout));
     ATT_TRY(write_slices(json, selected, "figures", node->figures, &node->layout));
     ATT_TRY(write_slices(json, selected, "place", node->place, &node->layout));

@@ -54,6 +54,8 @@ static void write_series(att_json_writer *json, att_figures *const *events, int 
     att_json_string(json, figure->instrument);
     att_json_key(json, "node");
     att_json_string(json, figure->node);
+    att_json_key(json, "head");
+    att_json_integer(json, figure->head);
     att_json_key(json, "statistic");
     att_json_string(json, figure->statistic);
     att_json_key(json, "excluded");
@@ -89,8 +91,7 @@ void att_figures_write_series(att_json_writer *json, att_figures *const *events,
     att_json_key(json, "series");
     att_json_begin_array(json);
     for (int i = 0; count > 0 && i < events[count - 1]->count; i++)
-        if (events[count - 1]->items[i].head < 0)
-            write_series(json, events, count, i);
+        write_series(json, events, count, i);
     att_json_end_array(json);
     att_json_end_object(json);
 }

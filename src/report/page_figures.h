@@ -10,8 +10,8 @@
  * excluded], ...]}. A figure with recorded samples has a ninth item, the array of samples. */
 void att_figures_write(att_json_writer *json, const att_figures *figures);
 /* Writes the figures of `count` events: {step: [...], epoch: [...], images: [...], series: [{instrument, node,
- * statistic, excluded, mean: [...], deviation: [...], n: [...]}, ...]}. There is one series for each figure of the last
- * event, except for figures of single heads. */
+ * head, statistic, excluded, mean: [...], deviation: [...], n: [...]}, ...]}. There is one series for each figure of
+ * the last event. */
 void att_figures_write_series(att_json_writer *json, att_figures *const *events, int count);
 
 #endif

@@ -13,7 +13,7 @@ typedef struct att_report_run {
     char *name;                    /* last component of the folder */
     json_t *begin, *end;           /* begin and end event of metrics.jsonl, or NULL */
     att_downsampled steps, epochs; /* of json_t */
-    att_downsampled development;   /* att_figures: "measure" events of the training, without those of single heads */
+    att_downsampled development;   /* att_figures: "measure" events of the training, of single heads only by_head */
     json_t *measured_begin;        /* begin event of measure.jsonl, or NULL */
     att_downsampled measured;      /* att_figures: "measure" events of measure.jsonl, or the training's last */
     bool has_measure_file;         /* `measured` is from measure.jsonl */

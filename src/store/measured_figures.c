@@ -104,6 +104,22 @@ static att_status sort(att_figures *figures)
     return ATT_OK;
 }
 
+/* Whether a figure is of all heads together, or of a single head whose instrument has it followed (by_head). */
+static bool is_followed(const att_context *context, const json_t *object)
+{
+    const char *instrument = json_string_value(json_object_get(object, "instrument"));
+    const char *statistic = json_string_value(json_object_get(object, "statistic"));
+    att_instrument_info info;
+    if (json_object_get(object, "head") == NULL)
+        return true;
+    if (!instrument || !statistic || !att_instrument_find(context, instrument, &info) || !info.by_head)
+        return false;
+    for (const char *const *name = info.by_head; *name; name++)
+        if (strcmp(*name, statistic) == 0)
+            return true;
+    return false;
+}
+
 static att_status fill(const att_line_event *event, bool heads, att_figures *figures)
 {
     att_context *context = figures->arena.context;
@@ -122,7 +138,7 @@ static att_status fill(const att_line_event *event, bool heads, att_figures *fig
         return att_fail_memory(context, count * sizeof(*figures->items), event->where);
     for (size_t i = 0; i < count; i++) {
         const json_t *object = json_array_get(list, i);
-        if (heads || json_object_get(object, "head") == NULL)
+        if (heads || is_followed(context, object))
             ATT_TRY(read_figure(event, object, figures));
     }
     return sort(figures);

@@ -18,8 +18,8 @@ typedef struct att_figures {
     const att_measurement **sorted; /* [count] items, sorted by instrument, node, statistic and head */
 } att_figures;
 
-/* Reads a "measure" event. heads: whether to include figures of single heads. Caller frees *figures with
- * att_figures_free(). Errors: ERR_FORMAT, ERR_MEMORY. */
+/* Reads a "measure" event. heads: whether to include all figures of single heads; else only those in by_head of
+ * their instrument. Caller frees *figures with att_figures_free(). Errors: ERR_FORMAT, ERR_MEMORY. */
 ATT_FOR_LAB att_status att_figures_read(att_context *context, const att_line_event *event, bool heads,
                                         att_figures **figures);
 /* Sets the units of the figures, which the event does not contain. NULL for instruments that the context lacks. */

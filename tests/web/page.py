@@ -732,6 +732,99 @@ def read_maps(page):
     check(alone != covered and min(alone, covered) < between < max(alone, covered), "the slider does not mix image and attention")
 
 
+# --- heads ------------------------------------------------------------------------------------------------------------
+
+
+def held(weights, share):
+    """Returns the cells that hold a share of the weights, the largest first."""
+    found, total = set(), 0
+    for cell in sorted(range(len(weights)), key=lambda i: (-weights[i], i)):
+        if total >= share * sum(weights) * (1 - 1e-6):
+            break
+        found.add(cell)
+        total += weights[cell]
+    return found
+
+
+def outline(cells, width):
+    """Returns the sides of the border of a set of cells, each as (y, x, whether it is horizontal)."""
+    sides = [side for c in cells for y, x in [divmod(c, width)]
+             for side in ((y, x, True), (y + 1, x, True), (y, x, False), (y, x + 1, False))]
+    return {side for side in sides if sides.count(side) == 1}
+
+
+READ_CONTOURS = """
+[...document.querySelectorAll("#contours figure")].map(figure => [figure.querySelector("h3").textContent,
+    [...figure.querySelectorAll("svg.shifts g")].map(g => [Number(g.dataset.head),
+        [...g.querySelectorAll("path")].map(path => [path.getAttribute("class"), path.getAttribute("d")])]),
+    [...figure.querySelectorAll(".key span")].map(span => span.textContent)])
+"""
+SIDES = re.compile(r"M(\d+) (\d+)([hv])1")
+
+
+def read_contours(page):
+    """The contours of the mean over the images of the map of the query in the middle: token 4, of a grid of 2 x 2."""
+    drawn = page.evaluate(READ_CONTOURS)
+    check([name for name, *_ in drawn] == [f"blocks.{i}.attn" for i in range(3)], f"layers {[d[0] for d in drawn]}")
+    for layer, (name, heads, words) in enumerate(drawn):
+        maps, centres = {}, {}
+        for head in range(HEADS):
+            rows = [weights(image, head, 4)[1:] for image in range(3)]
+            maps[head] = [sum(column) / 3 for column in zip(*rows)]
+            total = sum(maps[head])
+            centres[head] = [sum(w * divmod(p, 2)[axis] for p, w in enumerate(maps[head])) / total - 1 for axis in (0, 1)]
+            got = page.evaluate(f"[...centralMaps(runs[0].maps.nodes[{layer}])[{head}]]")
+            check(all(near(a, b, 1e-5) for a, b in zip(got, maps[head])), f"{name}, head {head}: {got}, {maps[head]}")
+        order = sorted(maps, key=lambda head: (round(centres[head][0]), centres[head][1]))
+        check([head for head, _ in heads] == order, f"{name}: heads {[h for h, _ in heads]} in place of {order}")
+        for (head, paths), text in zip(heads, words):
+            found = re.fullmatch(rf"head {head}: {NUMBER}, {NUMBER}", text)
+            check(
+                found and all(near(float(found[i + 1].replace("−", "-")), centres[head][i], 1e-2) for i in (0, 1)),
+                f"{name}: {text}, the centre is {centres[head]}",
+            )
+            for share, (kind, path) in zip((90, 50, 10), paths):
+                sides = {(int(y), int(x), way == "h") for x, y, way in SIDES.findall(path)}
+                check(kind == f"held-{share}", f"{name}, head {head}: {kind}")
+                check(sides == outline(held(maps[head], share / 100), 2), f"{name}, head {head}, {share} %: {path}")
+
+
+READ_CENTRES = """
+[...document.querySelectorAll("#centres figure")].map(figure => [figure.querySelector("h3").textContent,
+    [...figure.querySelectorAll("svg.shifts g")].map(g => [Number(g.dataset.head),
+        g.querySelector("path").getAttribute("d"), ["cx", "cy"].map(at =>
+            Number(g.querySelector("circle").getAttribute(at)))])])
+"""
+
+
+def read_centres(browser):
+    """The centres of single heads over a training; the charts of the development stay those of all heads."""
+    paths = {0: [(1, -2), (0.5, -1), (0, 0.5)], 1: [(-3, 0), (-2, 1), (-2, 2)]}
+    os.makedirs(os.path.join(folder, "moving"))
+    with open(os.path.join(folder, "moving", "metrics.jsonl"), "w", encoding="utf-8") as file:
+        file.write('{"event": "run_begin"}\n')
+        for k in range(3):
+            figures = [("row", head, path[k][0]) for head, path in paths.items()]
+            figures += [("column", head, path[k][1]) for head, path in paths.items()]
+            figures += [("row", None, 0.125 * k), ("row spread", 0, 3), ("row spread", None, 3)]
+            keys = {"instrument": "head_shape", "node": "blocks.0.attn", "deviation": 0.1, "n": 8}
+            found = [keys | {"statistic": s, "mean": mean} | ({} if head is None else {"head": head})
+                     for s, head, mean in figures]
+            file.write(json.dumps({"event": "measure", "step": 10 * (k + 1), "epoch": 0, "measurements": found}) + "\n")
+    page = browser.open(report(["moving"], "moving.html"))
+    drawn = page.evaluate(READ_CENTRES)
+    check([name for name, _ in drawn] == ["blocks.0.attn"], f"layers with centres: {drawn}")
+    check([head for head, *_ in drawn[0][1]] == [1, 0], f"heads by their last centre: {drawn}")
+    for head, path, last in drawn[0][1]:
+        points = [tuple(map(float, point.split(","))) for point in re.split("[ML]", path)[1:]]
+        check(points == [(x, y) for y, x in paths[head]], f"head {head}: {path}")
+        check(last == [paths[head][2][1], paths[head][2][0]], f"head {head} ends at {last}")
+    kept = page.evaluate("runs[0].development.series.map(s => [s.statistic, s.head])")
+    wanted = [["row", 0], ["row", 1], ["column", 0], ["column", 1], ["row", -1], ["row spread", -1]]
+    check(kept == wanted, f"series of a training: {kept}")
+    check(not page.complaints(), f"console, centres: {page.complaints()}")
+
+
 # Shows the maps of the first run as if its images and its grid had other sides. Returns the boxes of the large image
 # and of all images, and the width of the column.
 SHOW_OBLONG = """((h, w, grid_h, grid_w) => {
@@ -1246,6 +1339,7 @@ def read(browser):
         read_overview,
         read_hostile,
         read_maps,
+        read_contours,
         use_legend,
         use_keys,
         use_development,
@@ -1288,6 +1382,7 @@ def read(browser):
     read_many_runs(browser)
     read_swept_looks(browser)
     read_several_gates(browser)
+    read_centres(browser)
     save_files(browser)
     read_old_records(browser)
 

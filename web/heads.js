@@ -1,0 +1,170 @@
+"use strict";
+/* Heads as functions of the shift from query to key: contours of the attention of the central query, and the centres of
+   heads over a training. */
+
+/* The shares of a head's attention that contours hold. */
+const HELD = [0.9, 0.5, 0.1];
+
+/* --- contours ----------------------------------------------------------------------------------------------------- */
+
+/* Decodes the mean weights of a node's central query on the patches of its grid or window, one array for each head. */
+function centralMaps({ centre, heads, window_h, window_w }) {
+  const all = new Float32Array(bytesOf(centre).buffer), cells = window_h * window_w;
+  return d3.range(heads).map((head) => all.slice(head * cells, (head + 1) * cells));
+}
+
+/* The smallest set of cells that holds a share of the total weight: a boolean for each cell. Of equal weights the first
+   is taken. */
+function smallestSet(weights, share) {
+  const held = new Array(weights.length).fill(false), enough = share * d3.sum(weights) * (1 - 1e-6);
+  let sum = 0;
+  for (const cell of d3.range(weights.length).sort((a, b) => weights[b] - weights[a] || a - b)) {
+    if (sum >= enough) break;
+    held[cell] = true;
+    sum += weights[cell];
+  }
+  return held;
+}
+
+/* The border of a set of cells of a grid, as an SVG path whose unit is a cell. */
+function outlineOf(held, width) {
+  const height = held.length / width;
+  const has = (y, x) => y >= 0 && y < height && x >= 0 && x < width && held[y * width + x];
+  const sides = (y, x) => [[!has(y - 1, x), `M${x} ${y}h1`], [!has(y + 1, x), `M${x} ${y + 1}h1`],
+    [!has(y, x - 1), `M${x} ${y}v1`], [!has(y, x + 1), `M${x + 1} ${y}v1`]];
+  return d3.range(held.length).filter((cell) => held[cell])
+    .flatMap((cell) => sides(Math.floor(cell / width), cell % width))
+    .filter(([isBorder]) => isBorder).map(([, side]) => side).join("");
+}
+
+/* The mean shift [rows, columns] from the cell `query` to the cells of a grid, with their weights. */
+function centreOf(weights, width, query) {
+  const total = d3.sum(weights);
+  const mean = (place) => d3.sum(weights, (weight, cell) => weight * place(cell)) / total;
+  return [mean((cell) => Math.floor(cell / width)) - Math.floor(query / width),
+    mean((cell) => cell % width) - (query % width)];
+}
+
+/* The heads of a node, {head, weights, centre}, sorted by the row of their centre to a whole token, then by column. */
+function sortedHeads(node) {
+  const query = Math.floor(node.window_h / 2) * node.window_w + Math.floor(node.window_w / 2);
+  return centralMaps(node).map((weights, head) => ({ head, weights, centre: centreOf(weights, node.window_w, query) }))
+    .sort((a, b) => Math.round(a.centre[0]) - Math.round(b.centre[0]) || a.centre[1] - b.centre[1]);
+}
+
+function colourOfHead(place, heads) {
+  return `hsl(${Math.round((360 * place) / heads)} 65% 48%)`;
+}
+function shiftWords([row, column]) {
+  return `${number(row, 3)}, ${number(column, 3)}`;
+}
+function headKey(heads, words) {
+  return element("div", { class: "key" }, ...heads.map((head, place) => {
+    const mark = element("i", { class: "swatch" });
+    mark.style.background = colourOfHead(place, heads.length);
+    return element("span", { "data-head": head.head }, mark, words(head));
+  }));
+}
+
+/* One layer: the contours of all its heads over its grid, with the query's cell. */
+function contourFigure(node) {
+  const { window_h, window_w } = node, heads = sortedHeads(node);
+  const svg = d3.create("svg").attr("class", "shifts").attr("role", "img")
+    .attr("viewBox", `-0.5 -0.5 ${window_w + 1} ${window_h + 1}`)
+    .attr("aria-label", `${node.node}: contours of ${plural(heads.length, "head")}`);
+  svg.append("rect").attr("class", "frame").attr("width", window_w).attr("height", window_h);
+  svg.append("rect").attr("class", "query").attr("x", Math.floor(window_w / 2)).attr("y", Math.floor(window_h / 2))
+    .attr("width", 1).attr("height", 1);
+  for (const [place, { head, weights, centre }] of heads.entries()) {
+    const group = svg.append("g").attr("data-head", head).attr("stroke", colourOfHead(place, heads.length));
+    for (const share of HELD)
+      group.append("path").attr("class", `held-${Math.round(100 * share)}`)
+        .attr("d", outlineOf(smallestSet(weights, share), window_w));
+    group.append("title").text(`head ${head}: centre ${shiftWords(centre)}`);
+  }
+  return element("figure", {}, element("h3", {}, node.node), svg.node(),
+    headKey(heads, ({ head, centre }) => `head ${head}: ${shiftWords(centre)}`));
+}
+
+function contourPlace(run) {
+  return element("div", { class: "charts close" }, ...run.maps.nodes.map(contourFigure));
+}
+
+/* --- centres over a training -------------------------------------------------------------------------------------- */
+
+/* The paths of heads of one node, {head, path: [[row, column] at each measured update]}. */
+function centrePaths(run, node) {
+  const of = (statistic) => run.development.series.filter((s) =>
+    s.instrument === "head_shape" && s.node === node && s.statistic === statistic && s.head >= 0);
+  const columns = new Map(of("column").map((s) => [s.head, s.mean]));
+  return of("row").filter((s) => columns.has(s.head)).map((s) => ({ head: s.head,
+    path: s.mean.map((row, k) => [row, columns.get(s.head)[k]]).filter((point) => point.every(isNumber)) }))
+    .filter(({ path }) => path.length)
+    .sort((a, b) => Math.round(a.path[a.path.length - 1][0]) - Math.round(b.path[b.path.length - 1][0]) ||
+      a.path[a.path.length - 1][1] - b.path[b.path.length - 1][1]);
+}
+
+/* One layer: the centre of each head, from its first measurement to its last, marked by a dot. */
+function pathFigure(run, node) {
+  const heads = centrePaths(run, node), points = heads.flatMap(({ path }) => path.flat());
+  const reach = Math.max(1, Math.ceil(d3.max(points, Math.abs)));
+  const svg = d3.create("svg").attr("class", "shifts").attr("role", "img")
+    .attr("viewBox", `${-reach} ${-reach} ${2 * reach} ${2 * reach}`)
+    .attr("aria-label", `${node}: centres of ${plural(heads.length, "head")} over the training`);
+  svg.append("rect").attr("class", "frame").attr("x", -reach).attr("y", -reach).attr("width", 2 * reach)
+    .attr("height", 2 * reach);
+  svg.append("path").attr("class", "cross").attr("d", `M${-reach} 0H${reach}M0 ${-reach}V${reach}`);
+  for (const [place, { head, path }] of heads.entries()) {
+    const group = svg.append("g").attr("data-head", head).attr("stroke", colourOfHead(place, heads.length));
+    group.append("path").attr("class", "held-50").attr("d", d3.line().x(([, x]) => x).y(([y]) => y)(path));
+    const [y, x] = path[path.length - 1];
+    group.append("circle").attr("r", reach / 40).attr("cx", x).attr("cy", y).attr("stroke", "none")
+      .attr("fill", colourOfHead(place, heads.length));
+    group.append("title").text(`head ${head}: from ${shiftWords(path[0])} to ${shiftWords([y, x])}`);
+  }
+  return element("figure", {}, element("h3", {}, node), svg.node(),
+    headKey(heads, ({ head, path }) => `head ${head}: ${shiftWords(path[path.length - 1])}`),
+    element("figcaption", {}, `From ${-reach} to ${reach} tokens on both axes.`));
+}
+
+function nodesOfPaths(run) {
+  return [...new Set(run.development.series.filter((s) => s.instrument === "head_shape" && s.head >= 0)
+    .map((s) => s.node))];
+}
+function pathPlace(run) {
+  return element("div", { class: "charts close" }, ...nodesOfPaths(run).map((node) => pathFigure(run, node)));
+}
+
+/* --- sections ----------------------------------------------------------------------------------------------------- */
+
+/* A section with one picture per layer of one run. */
+function headSection(id, title, about, among, place) {
+  const shown = element("div");
+  const show = (run) => shown.replaceChildren(place(run));
+  const part = section(id, title, about,
+    among.length > 1 ? choice("Run", among.map((run) => [run, run.name]), among[0], show) : null);
+  part.append(shown);
+  show(among[0]);
+  return part;
+}
+
+function runsWithContours() {
+  return runs.filter((run) => run.maps?.nodes?.length);
+}
+function contourSection() {
+  return headSection("contours", "Contours of heads",
+    "The smallest sets of patches that hold 90 % (thin line), 50 % and 10 % (thick) of each head's attention on " +
+      "patches, for the query in the middle of the grid (dark), or of the first window. Of the mean over all images " +
+      "whose maps were written. Heads are sorted by their centre here, the mean shift from the query in rows and " +
+      "columns. (Cordonnier et al., ICLR 2020)", runsWithContours(), contourPlace);
+}
+
+function runsWithPaths() {
+  return runs.filter((run) => nodesOfPaths(run).length);
+}
+function pathSection() {
+  return headSection("centres", "Centres of heads over the training",
+    "The mean shift from query to key of each head, over all queries of the images of single updates: rows " +
+      "downwards, columns to the right. A line begins at the first measured update; the dot is the last.",
+    runsWithPaths(), pathPlace);
+}
