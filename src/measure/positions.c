@@ -86,6 +86,8 @@ att_value att_part_of_positions(att_graph *graph, att_value value)
     if (adds_positions(graph, &node))
         return att_add(graph, zeros_like(graph, node.in[0]), node.in[1]);
     att_value x = att_part_of_positions(graph, followed(&node));
+    if (x == ATT_NONE)
+        return ATT_NONE;
     if (node.op == &att_op_prepend_tokens)
         return prepend_zeros(graph, &node, x);
     if (node.op == &att_op_layer_norm)
@@ -103,6 +105,8 @@ att_value att_part_of_biases(att_graph *graph, att_value value)
     if (adds_positions(graph, &node))
         return zeros_like(graph, value);
     att_value x = att_part_of_biases(graph, followed(&node));
+    if (x == ATT_NONE)
+        return ATT_NONE;
     if (node.op == &att_op_prepend_tokens)
         return prepend_zeros(graph, &node, x);
     if (node.op == &att_op_layer_norm)
