@@ -1,6 +1,5 @@
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <attscope/ops.h>
 
@@ -84,50 +83,45 @@ static att_value rest_of(att_graph *graph, att_value x, att_value a, att_value b
     return b == ATT_NONE ? rest : att_combine(graph, 1, rest, -1, b);
 }
 
+/* Writes the parts of queries and keys, see att_score_terms(). Returns their number. */
+static int put_parts(att_graph *graph, att_value q, att_value k, int has, att_value *part)
+{
+    if (!(has & SPLIT)) {
+        part[0] = q, part[1] = k;
+        return 2;
+    }
+    att_value q_of_positions = att_part_of_positions(graph, q), q_of_biases = att_part_of_biases(graph, q);
+    att_value k_of_positions = k == q ? q_of_positions : att_part_of_positions(graph, k);
+    part[0] = rest_of(graph, q, q_of_positions, q_of_biases);
+    part[1] = q_of_positions;
+    part[2] = q_of_biases;
+    part[3] = rest_of(graph, k, k_of_positions, ATT_NONE);
+    part[4] = k_of_positions;
+    return ATT_SCORE_MOST_QUERY_PARTS + ATT_SCORE_MOST_KEY_PARTS;
+}
+
 /* The covariances of the node's terms. */
 static att_value covariances_of(att_graph *graph, const att_node *node, int has)
 {
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
-    att_desc in_desc[ATT_ATTENTION_OPERANDS];
+    att_desc desc[ATT_ATTENTION_OPERANDS];
+    att_value in[ATT_SCORE_MOST_INPUTS];
     for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
-        in_desc[o] = att_graph_desc(graph, node->in[o]);
-    att_attention_divide(in_desc, node->attrs, operand);
-    const att_attention_operand *of_q = &operand[ATT_ATTENTION_Q], *of_k = &operand[ATT_ATTENTION_K];
+        desc[o] = att_graph_desc(graph, node->in[o]);
+    att_attention_divide(desc, node->attrs, operand);
+    const att_attention_operand *q = &operand[ATT_ATTENTION_Q], *k = &operand[ATT_ATTENTION_K];
     const att_score_terms_attrs attrs = {.attention = *ATT_ATTRS(node, attention),
                                          .query_parts = has & SPLIT ? ATT_SCORE_MOST_QUERY_PARTS : 1,
                                          .key_parts = has & SPLIT ? ATT_SCORE_MOST_KEY_PARTS : 1,
-                                         .width = of_q->width,
-                                         .q_offset = of_q->offset,
-                                         .k_offset = of_k->offset};
-    att_value q = node->in[of_q->input], k = node->in[of_k->input], in[ATT_SCORE_MOST_INPUTS];
-    att_value extra[ATT_SCORE_EXTRA] = {ATT_NONE, ATT_NONE, ATT_NONE};
-    for (int e = 0; e < ATT_SCORE_EXTRA; e++)
-        if (has_input(node, ATT_ATTENTION_RELATIVE + e))
-            extra[e] = node->in[ATT_ATTENTION_RELATIVE + e];
-    int count = 0;
-    if (has & SPLIT) {
-        att_value of_positions = att_part_of_positions(graph, q), of_biases = att_part_of_biases(graph, q);
-        att_value k_of_positions = k == q ? of_positions : att_part_of_positions(graph, k);
-        in[count++] = rest_of(graph, q, of_positions, of_biases);
-        in[count++] = of_positions;
-        in[count++] = of_biases;
-        in[count++] = rest_of(graph, k, k_of_positions, ATT_NONE);
-        in[count++] = k_of_positions;
-    } else {
-        in[count++] = q;
-        in[count++] = k;
+                                         .width = q->width,
+                                         .q_offset = q->offset,
+                                         .k_offset = k->offset};
+    int parts = put_parts(graph, node->in[q->input], node->in[k->input], has, in);
+    for (int e = 0; e < ATT_SCORE_EXTRA; e++) {
+        int which = ATT_ATTENTION_RELATIVE + e;
+        in[parts + e] = has_input(node, which) ? node->in[which] : ATT_NONE;
     }
-    for (int e = 0; e < ATT_SCORE_EXTRA; e++)
-        in[count++] = extra[e];
     return att_score_terms(graph, &attrs, in);
-}
-
-static bool has_output(const att_graph *graph, const char *name)
-{
-    for (int i = 0; i < graph->outputs.count; i++)
-        if (strcmp(graph->outputs.items[i].name, name) == 0)
-            return true;
-    return false;
 }
 
 static void request_node(att_requests *requests, att_node node, int has)
@@ -135,11 +129,8 @@ static void request_node(att_requests *requests, att_node node, int has)
     att_graph *graph = att_requests_graph(requests);
     char name[256];
     snprintf(name, sizeof name, "%s.score_terms", node.scope);
-    if (!has_output(graph, name)) {
-        att_graph_scope(graph, node.scope);
-        att_graph_probe(graph, name, covariances_of(graph, &node, has));
-    }
-    att_requests_row(requests, name, has);
+    att_graph_scope(graph, node.scope);
+    att_requests_value(requests, name, covariances_of(graph, &node, has), has);
 }
 
 static void add_series(att_requests *requests, const att_node *node, const char *statistic)
