@@ -61,7 +61,7 @@ function sections() {
     ...networkInstruments().filter((name) => !infoOf(name).score).map(networkSection),
     ...sampledInstruments().map(trajectorySection),
     correlationsOf().length ? correlationSection() : null,
-    runs.some((run) => run.development.series.length) ? developmentSection() : null,
+    offeredDevelopments(runs).length ? developmentSection() : null,
     runsWithPaths().length ? pathSection() : null,
   ].filter(Boolean);
 }
