@@ -498,7 +498,8 @@ att_value att_emit(att_graph *graph, const char *name, const void *attrs, const 
     att_node node = {.op = att_registry_op(graph->context, name),
                      .in_count = in_count,
                      .segment = graph->segment,
-                     .scope = graph->scope};
+                     .scope = graph->scope,
+                     .copy = graph->copying};
     if (!node.op)
         return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND, "there is no op \"%s\"", name));
     for (int i = 0; i < in_count; i++)

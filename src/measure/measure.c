@@ -76,7 +76,7 @@ int att_requests_choice(const att_requests *requests)
 
 static bool is_node_of(const att_node *node, const char *op)
 {
-    return strcmp(op, "attention") == 0 ? att_is_attention(node) : strcmp(node->op->name, op) == 0;
+    return strcmp(op, "attention") == 0 ? att_is_attention(node) : !node->copy && strcmp(node->op->name, op) == 0;
 }
 
 int att_requests_node(const att_requests *requests, const char *op, int after)

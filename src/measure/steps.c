@@ -44,7 +44,7 @@ static att_value before_gates(const att_graph *graph, att_value branch)
 
 static bool is_step(const att_graph *graph, const att_node *node)
 {
-    if (!is_add(node) || is_gate_plus_one(graph, node))
+    if (!is_add(node) || node->copy || is_gate_plus_one(graph, node))
         return false;
     const att_desc *x = &graph->values.items[node->in[0]].desc, *branch = &graph->values.items[node->in[1]].desc;
     return x->kind == ATT_SAMPLE && branch->kind == ATT_SAMPLE && x->shape.rank >= 2;
@@ -67,7 +67,8 @@ static bool is_prediction(const att_graph *graph, const att_node *node)
 static att_value after_activation(const att_graph *graph, att_value sum)
 {
     for (int i = 0; i < graph->nodes.count; i++)
-        if (strcmp(graph->nodes.items[i].op->name, "relu") == 0 && graph->nodes.items[i].in[0] == sum)
+        if (strcmp(graph->nodes.items[i].op->name, "relu") == 0 && graph->nodes.items[i].in[0] == sum &&
+            !graph->nodes.items[i].copy)
             return graph->nodes.items[i].out[0];
     return sum;
 }

@@ -40,7 +40,8 @@ typedef struct att_attention_attrs {
 } att_attention_attrs;
 
 /* Whether the node is an attention layer, with or without content; if so, its attributes are att_attention_attrs. A
- * derived attention, which is computed for a probe of scores without content, is none. */
+ * derived attention, which is computed for a probe of scores without content, is none, and neither is a copy
+ * (att_node.copy). */
 bool att_is_attention(const struct att_node *node);
 
 /* As many heads of keys and values as of queries. */

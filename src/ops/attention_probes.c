@@ -28,7 +28,7 @@ typedef struct attention_probe {
 bool att_is_attention(const att_node *node)
 {
     bool with_content = node->op == &att_op_attention && node->stage == ATT_BODY;
-    return with_content || node->op == &att_op_mix_tokens || node->op == &att_op_mix_axes;
+    return !node->copy && (with_content || node->op == &att_op_mix_tokens || node->op == &att_op_mix_axes);
 }
 
 /* --- scores without content --------------------------------------------------------------------------------------- */
