@@ -47,8 +47,8 @@ static int run_job(const bench_call *call, const char *job)
     int code = cli_engine_open(call->cli, &s->engine);
     r.of.instants.context = now();
     if (code == CLI_OK)
-        code = cli_load(call->cli, call->operands[0], &(cli_load_options){&s->network, &none, &s->engine, false, false},
-                        &loaded);
+        code = cli_load(call->cli, call->operands[0],
+                        &(cli_load_options){&s->network, &none, &s->engine, false, false, ATT_F32}, &loaded);
     r.of.instants.loaded = now();
     if (code == CLI_OK)
         code = answer(call, &loaded, &r.of.instants);

@@ -13,6 +13,7 @@
 typedef struct instruments {
     const char *with, *nodes, *map_images;
     int maps, samples;
+    bool f64;
     const char *labels; /* NULL if not given */
 } instruments;
 
@@ -60,6 +61,11 @@ static const att_flag instrument_options[] = {
          "also record the figures of each of the first K images, for instruments with a trajectory along the network "
          "(nsi); the report draws one line per image",
      ATT_FLAG_AT(instruments, samples), .low = 0, .high = ATT_MEASURE_MOST_SAMPLES},
+    {"f64", .kind = ATT_FLAG_SWITCH,
+     .help =
+         "run the network in double precision, for figures below the rounding of single precision, such as those of "
+         "collapse; many times slower, and without maps",
+     ATT_FLAG_AT(instruments, f64)},
     {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "for maps: " CLI_LABELS_HELP,
      ATT_FLAG_AT(instruments, labels)},
 };
@@ -210,11 +216,27 @@ static int read_operands(settings *s, const char *const *operands, int count)
     return CLI_OK;
 }
 
+static int check_precision(const job *j)
+{
+    const settings *s = j->settings;
+    if (!s->instruments.f64)
+        return CLI_OK;
+    if (s->on.engine.amp)
+        return cli_usage("measure: --f64 and --amp exclude each other");
+    if (wants_maps(j))
+        return cli_usage(
+            "measure: maps are recorded in single precision; leave out --f64, or measure maps on their own");
+    return CLI_OK;
+}
+
 /* Checks the arguments before anything is read. */
 static int check(job *j)
 {
-    const settings *s = j->settings;
-    int code = cli_engine_open(j->cli, &s->on.engine);
+    settings *s = j->settings;
+    int code = check_precision(j);
+    s->on.dtype = s->instruments.f64 ? ATT_F64 : ATT_F32;
+    if (code == CLI_OK)
+        code = cli_engine_open(j->cli, &s->on.engine);
     if (code == CLI_OK)
         code = cli_processes_open(j->cli, &s->processes);
     if (code == CLI_OK)

@@ -208,8 +208,9 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->engine);
     if (code == CLI_OK)
-        code = cli_load(cli, operands[0],
-                        &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false}, &loaded);
+        code =
+            cli_load(cli, operands[0],
+                     &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false, ATT_F32}, &loaded);
     if (code == CLI_OK)
         code = cli_check(cli, att_network_need_head(loaded.network, "it predicts nothing"));
     if (code == CLI_OK)

@@ -31,7 +31,8 @@ typedef struct cli_evaluation {
     att_recipe_preprocess preprocess;
     att_recipe_engine engine;
     cli_robustness robustness;
-    bool test_images; /* not a flag; see cli_load_options */
+    bool test_images; /* these two are no flags; see cli_load_options */
+    att_dtype dtype;
 } cli_evaluation;
 
 /* Loads data.checkpoint, which is not NULL, into the context of cli_engine_open(). *loaded is zeroed before the call.

@@ -175,6 +175,7 @@ static int open_network(cli_app *cli, const char *path, const cli_load_options *
     network_options.options = &options->network->options;
     network_options.averaged = options->averaged;
     network_options.test_images = options->test_images;
+    network_options.dtype = options->dtype;
     network_options.backend = options->engine->backend;
     network_options.precision = att_recipe_precision(options->engine);
     att_status status = att_network_open(cli->context, path, &network_options, network);

@@ -49,6 +49,7 @@ typedef struct cli_load_options {
     const att_recipe_engine *engine;
     bool averaged;    /* use the averaged weights */
     bool test_images; /* use the image size and crop with which timm's validate.py evaluates the weights */
+    att_dtype dtype;  /* in which the network computes, see att_network_options */
 } cli_load_options;
 /* Opens the network of the checkpoint at `path`, a file or a training's folder. Notes on stderr which file was used and
  * how the network was identified. *loaded is zeroed before the call. The caller calls cli_unload(), also after a

@@ -19,7 +19,8 @@ att_network_options att_network_options_defaults(void)
 static att_status build(att_network *network)
 {
     const att_identity *identity = &network->identity;
-    ATT_TRY(att_model_create(network->context, identity->name, &identity->options, ATT_F32, &network->own_model));
+    ATT_TRY(
+        att_model_create(network->context, identity->name, &identity->options, network->dtype, &network->own_model));
     att_model_set_preprocess(network->own_model, &identity->preprocess);
     network->model = network->own_model;
     ATT_TRY(att_weights_create(att_model_graph(network->model), network->backend, &network->own_weights));
@@ -114,7 +115,10 @@ static att_status create(att_context *context, const att_network_options *option
     network->context = context;
     network->class_arena.context = context;
     network->precision = options->precision;
+    network->dtype = options->dtype;
     const char *backend = options->backend ? options->backend : att_network_options_defaults().backend;
+    if (options->dtype == ATT_F64 && strcmp(backend, "cpu") == 0)
+        backend = "f64";
     network->backend = att_copy_string(context, backend);
     *out = network;
     return network->backend ? ATT_OK : att_fail_memory(context, strlen(backend), "the name of a backend");
@@ -148,6 +152,7 @@ att_status att_network_wrap(const att_model *model, att_weights *weights, const 
     }
     network->model = model;
     network->weights = weights;
+    network->dtype = att_graph_dtype(att_model_graph(model));
     network->identity = att_model_identity(model);
     network->trained = network->identity.preprocess;
     *out = network;
@@ -393,7 +398,7 @@ att_status att_network_observe(att_network *network, const char *with, const cha
 {
     att_model *observed = NULL;
     att_status status = att_model_create(network->context, att_model_name(network->model),
-                                         att_model_options(network->model), ATT_F32, &observed);
+                                         att_model_options(network->model), network->dtype, &observed);
     if (status == ATT_OK)
         status = att_measure_create(att_model_graph(observed), with, nodes, measure);
     if (status != ATT_OK) {

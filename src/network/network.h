@@ -37,6 +37,7 @@ struct att_network {
     att_model *observed;        /* model with the probes of the last att_network_observe(); NULL: none */
     const att_measure *measure; /* measure made by the same call; only its address is compared */
     char *backend;
+    att_dtype dtype;
     att_precision precision;
     bool averaged;
     char *outputs;         /* NULL: the task's outputs */

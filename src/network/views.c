@@ -28,7 +28,7 @@ static att_status make_model(att_network *network, int height, int width, att_ne
         return ATT_OK;
     att_option_values options = *att_model_options(network->model);
     att_options_set_sides(&options, "img_size", height, width);
-    ATT_TRY(att_model_create(network->context, att_model_name(network->model), &options, ATT_F32, &view->model));
+    ATT_TRY(att_model_create(network->context, att_model_name(network->model), &options, network->dtype, &view->model));
     ATT_TRY(att_model_resize_weights(view->model, network->model, network->weights, network->backend, &view->resized));
     return view->resized ? att_weights_overlay(network->weights, view->resized, &view->covered) : ATT_OK;
 }

@@ -74,6 +74,9 @@ att_status att_attack_create(const att_model *model, att_weights *weights, const
                            .pixels = (int64_t)transform->height * transform->width * transform->channels,
                            .transform = transform,
                            .epsilon = options->fgsm};
+    if (att_graph_dtype(att_model_graph(model)) != ATT_F32)
+        return att_fail(attack->context, ATT_ERR_UNSUPPORTED, "FGSM needs a network in F32, not in %s",
+                        att_dtype_name(att_graph_dtype(att_model_graph(model))));
     att_status status = prepare(attack, model, weights, task, options, competing, max_rows);
     if (status != ATT_OK)
         att_attack_free(attack);

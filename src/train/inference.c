@@ -60,10 +60,10 @@ static void choose_outputs(const att_graph *graph, const att_inference_options *
 
 static att_status compile(const att_graph *graph, const att_inference_options *options, att_inference *inference)
 {
-    *inference = (att_inference){.context = att_graph_context(graph), .image = att_inference_image(graph)};
-    if (att_graph_dtype(graph) != ATT_F32)
-        return att_fail(inference->context, ATT_ERR_UNSUPPORTED, "the network computes in %s, expected F32",
-                        att_dtype_name(att_graph_dtype(graph)));
+    *inference = (att_inference){.context = att_graph_context(graph),
+                                 .image = att_inference_image(graph),
+                                 .wide = att_graph_dtype(graph) == ATT_F64,
+                                 .pixels = att_shape_count(att_value_shape(graph, graph->inputs.items[0].value))};
     ATT_TRY(describe_outputs(graph, options->outputs, inference));
     size_t count = (size_t)graph->outputs.count + 1;
     const char **names = att_allocate_array(inference->context, count, sizeof *names);
@@ -81,6 +81,17 @@ static att_status compile(const att_graph *graph, const att_inference_options *o
     return status;
 }
 
+/* Bytes of a batch of images, or of the largest output, in F64. */
+static size_t converted_bytes(const att_inference *inference, int max_batch)
+{
+    int64_t most = inference->pixels;
+    for (int i = 0; i < inference->output_count; i++) {
+        int64_t elements = att_shape_count(inference->outputs[i].shape);
+        most = elements > most ? elements : most;
+    }
+    return inference->wide ? att_size_product((size_t)max_batch, (size_t)most * sizeof(double)) : 0;
+}
+
 static att_status allocate_answers(att_inference *inference, int max_batch)
 {
     for (int i = 0; i < inference->output_count; i++) {
@@ -89,7 +100,11 @@ static att_status allocate_answers(att_inference *inference, int max_batch)
         if (!inference->answers[i])
             return att_fail_memory(inference->context, bytes, "the outputs");
     }
-    return ATT_OK;
+    size_t bytes = converted_bytes(inference, max_batch);
+    inference->converted = bytes > 0 ? att_allocate(inference->context, bytes) : NULL;
+    return bytes == 0 || inference->converted
+               ? ATT_OK
+               : att_fail_memory(inference->context, bytes, "images in double precision");
 }
 
 att_status att_inference_create(const att_graph *graph, att_weights *weights, const att_inference_options *options,
@@ -114,6 +129,8 @@ att_status att_inference_bytes(const att_graph *graph, const att_inference_optio
     for (int i = 0; i < inference.output_count && status == ATT_OK; i++)
         *bytes =
             att_size_sum(*bytes, att_size_product((size_t)options->max_batch, att_field_bytes(&inference.outputs[i])));
+    if (status == ATT_OK)
+        *bytes = att_size_sum(*bytes, converted_bytes(&inference, options->max_batch));
     att_inference_free(&inference);
     return status;
 }
@@ -126,18 +143,34 @@ void att_inference_free(att_inference *inference)
     att_plan_destroy(&inference->plan);
     for (int i = 0; i < inference->output_count; i++)
         att_free(inference->context, inference->answers[i]);
+    att_free(inference->context, inference->converted);
     att_free(inference->context, inference->answers);
     att_free(inference->context, inference->outputs);
     *inference = (att_inference){0};
 }
 
+/* Reads the rows of an output, in F32. */
+static att_status read_output(const att_inference *inference, int output, int batch)
+{
+    const att_field *field = &inference->outputs[output];
+    float *answers = inference->answers[output];
+    void *rows = inference->wide ? (void *)inference->converted : answers;
+    ATT_TRY(att_session_output(inference->session, field->name, 0, batch, rows));
+    for (int64_t i = 0; inference->wide && i < batch * att_shape_count(field->shape); i++)
+        answers[i] = (float)inference->converted[i];
+    return ATT_OK;
+}
+
 att_status att_inference_run(att_inference *inference, const void *images, int rows, att_batch *answers)
 {
-    ATT_TRY(att_session_bind(inference->session, inference->image, images));
+    const float *narrow = images;
+    for (int64_t i = 0; inference->wide && i < rows * inference->pixels; i++)
+        inference->converted[i] = narrow[i];
+    ATT_TRY(att_session_bind(inference->session, inference->image, inference->wide ? inference->converted : images));
     ATT_TRY(att_session_run(inference->session, rows));
     int batch = att_session_samples(inference->session);
     for (int i = 0; i < inference->output_count; i++)
-        ATT_TRY(att_session_output(inference->session, inference->outputs[i].name, 0, batch, inference->answers[i]));
+        ATT_TRY(read_output(inference, i, batch));
     *answers = (att_batch){.count = batch,
                            .field_count = inference->output_count,
                            .fields = inference->outputs,

@@ -14,6 +14,9 @@ typedef struct att_inference {
     att_field *outputs; /* F32 fields that a run returns */
     void **answers;     /* [output_count], each [max_batch] rows */
     const char *image;  /* name of the image input, owned by the graph */
+    bool wide;          /* the graph is in F64: images and outputs are converted */
+    int64_t pixels;     /* elements of an image */
+    double *converted;  /* images or rows of an output, if `wide` */
 } att_inference;
 
 typedef struct att_inference_options {
@@ -28,8 +31,8 @@ typedef struct att_inference_options {
     const char *const *outputs;
 } att_inference_options;
 
-/* Compiles the graph and creates the session. The graph must outlive the inference. On failure *inference is zeroed.
- * Errors: ERR_UNSUPPORTED (the graph is not in f32), those of compiling. */
+/* Compiles the graph, in F32 or F64, and creates the session. The graph must outlive the inference. On failure
+ * *inference is zeroed. Errors: those of compiling. */
 att_status att_inference_create(const att_graph *graph, att_weights *weights, const att_inference_options *options,
                                 att_inference *inference);
 void att_inference_free(att_inference *inference);
@@ -37,8 +40,8 @@ void att_inference_free(att_inference *inference);
 /* Bytes of memory for the session and the outputs of such an inference. */
 att_status att_inference_bytes(const att_graph *graph, const att_inference_options *options, size_t *bytes);
 
-/* Runs a batch. images: [rows], those of this process. *answers: the outputs by name, with the rows of all processes;
- * the data is valid until the next run. */
+/* Runs a batch. images: [rows] in F32, those of this process. *answers: the outputs by name, with the rows of all
+ * processes; the data is valid until the next run. */
 att_status att_inference_run(att_inference *inference, const void *images, int rows, att_batch *answers);
 
 /* Whether all outputs of a sample are finite. */

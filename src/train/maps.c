@@ -247,6 +247,9 @@ static att_answer_options names_of_classes(const mapper *m)
 
 static att_status prepare(mapper *m, att_weights *weights)
 {
+    if (att_graph_dtype(att_model_graph(m->model)) != ATT_F32)
+        return att_fail(m->context, ATT_ERR_UNSUPPORTED, "attention maps are recorded of networks in F32, not in %s",
+                        att_dtype_name(att_graph_dtype(att_model_graph(m->model))));
     ATT_TRY(count_images(m));
     m->names = names_of_classes(m);
     ATT_TRY(att_inference_check_images(m->model, m->transform));
