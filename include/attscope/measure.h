@@ -41,6 +41,7 @@ typedef struct att_instrument_info {
     const char *options; /* its option, "per=addition or block", used as in "nsi:per=block"; the first value is the
                             default. NULL: none */
     bool needs_labels;   /* it needs the classes of the samples */
+    bool costly;         /* it computes parts of the network again; "all" does not include it, so it must be named */
     bool scores;    /* a sample is right or wrong: the standard error, deviation / sqrt(n), is shown beside the mean */
     bool by_sample; /* values of single samples are of interest: att_measure_keep_samples() */
     bool by_block;  /* nodes are shown by the name of their block, because networks name the same place of a block
@@ -85,14 +86,14 @@ ATT_API att_status att_instruments_check(att_context *context, const char *with)
 typedef struct att_measure att_measure;
 
 /* Adds the probes of instruments to the graph. with: names of instruments, separated by commas, with options
- * ("entropy,nsi:per=block"); "all" (also for NULL) means all instruments that apply to this network, and
- * "all,-accuracy", or "-accuracy" alone, all but accuracy. nodes: pattern for the scopes of nodes, '*' and '?' allowed;
- * NULL means "*". Results of plans compiled from the graph keep all their bits, with one exception: if a probed branch
- * of a residual network would have been fused with its addition, results may differ by rounding. On success the caller
- * owns *measure; the graph may be freed before it. Errors: ERR_NOT_FOUND for an unknown instrument (with the nearest
- * name) or option, and if an instrument finds no node; ERR_ARGUMENT for a name given twice, and if no instrument is
- * left; ERR_UNSUPPORTED for a graph that is not in f32; ERR_MEMORY. After a failure the graph may have some of the
- * probes; it still compiles. */
+ * ("entropy,nsi:per=block"); "all" (also for NULL) means all instruments that apply to this network and are
+ * not costly, and "all,-accuracy", or "-accuracy" alone, all but accuracy. nodes: pattern for the scopes of nodes, '*'
+ * and '?' allowed; NULL means "*". Results of plans compiled from the graph keep all their bits, with one exception: if
+ * a probed branch of a residual network would have been fused with its addition, results may differ by rounding. On
+ * success the caller owns *measure; the graph may be freed before it. Errors: ERR_NOT_FOUND for an unknown instrument
+ * (with the nearest name) or option, and if an instrument finds no node; ERR_ARGUMENT for a name given twice, and if no
+ * instrument is left; ERR_UNSUPPORTED for a part of the network that cannot be copied; ERR_MEMORY. After a failure the
+ * graph may have some of the probes; it still compiles. */
 ATT_API ATT_MUST_CHECK att_status att_measure_create(att_graph *graph, const char *with, const char *nodes,
                                                      att_measure **measure);
 ATT_API void att_measure_destroy(att_measure **measure);
@@ -222,7 +223,8 @@ ATT_API att_graph *att_requests_graph(const att_requests *requests);
  * matches the user's pattern; -1: none. Begin with -1. "attention" also finds attention without content, whose nodes
  * have other operations (att_attention()). */
 ATT_API int att_requests_node(const att_requests *requests, const char *op, int after);
-/* Requests the rows of the output or probe `name`, a tensor per sample in F32. `constant` is passed to observe(). */
+/* Requests the rows of the output or probe `name`, a tensor per sample of the graph's type; rows in F64 are rounded to
+ * F32. `constant` is passed to observe(). */
 ATT_API void att_requests_row(att_requests *requests, const char *name, double constant);
 /* Makes `value` a probe called `name`, unless a probe of that name exists, and asks for its rows as att_requests_row()
  * does. Each sample's row is copied to host memory, so reduce large values with operations of the graph first. All

@@ -33,4 +33,9 @@ extern const char *const att_nsi_readings[];
 double att_nsi_attention(const float *row);
 double att_nsi_unit(const float *row);
 
+/* residual.c: |res(X)| / |X| from a row of att_residual_norms(), in the composite norm, whose products do not overflow,
+ * and in the Frobenius norm. */
+double att_residual_composite(const float *row);
+double att_residual_frobenius(const float *row);
+
 #endif

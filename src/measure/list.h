@@ -15,7 +15,8 @@
     X(nsi)                     \
     X(tns)                     \
     X(gate)                    \
-    X(residual)
+    X(residual)                \
+    X(collapse)
 
 #define ATT_INSTRUMENT_DECLARE(name) extern const att_instrument att_instrument_##name;
 ATT_INSTRUMENT_LIST(ATT_INSTRUMENT_DECLARE)

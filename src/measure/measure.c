@@ -38,6 +38,7 @@ typedef struct active_instrument {
 
 struct att_measure {
     att_context *context;
+    bool wide;       /* the graph is in F64 */
     att_arena arena; /* owns names and buffers */
     ATT_LIST(active_instrument) active;
     ATT_LIST(requested_row) rows;
@@ -287,7 +288,7 @@ static att_status select_instrument(att_context *context, char *name, selection 
         *detail++ = '\0';
     bool found = false, all = strcmp(name, "all") == 0;
     for (int i = 0; (instrument = att_catalog_at(&att_instruments, context, i)); i++) {
-        if (!all && strcmp(name, instrument->info.name) != 0)
+        if (all ? instrument->info.costly : strcmp(name, instrument->info.name) != 0)
             continue;
         if (selections[i].selected)
             return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice", instrument->info.name);
@@ -396,13 +397,12 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
 {
     att_context *context = graph->context;
     ATT_TRY(graph->status);
-    if (graph->dtype != ATT_F32)
-        return att_fail(context, ATT_ERR_UNSUPPORTED, "instruments read graphs in F32, not in %s",
-                        att_dtype_name(graph->dtype));
     att_measure *measure = att_allocate(context, sizeof *measure);
     selection *selections = att_allocate_array(context, (size_t)att_instrument_count(context), sizeof *selections);
-    if (measure)
+    if (measure) {
         measure->context = measure->arena.context = context;
+        measure->wide = graph->dtype == ATT_F64;
+    }
     att_status status = measure && selections ? parse_selection(context, with, selections)
                                               : att_fail_memory(context, sizeof *measure, "a measure");
     att_requests requests = {.measure = measure, .graph = graph, .nodes = nodes ? nodes : "*"};
@@ -441,6 +441,16 @@ void att_measure_destroy(att_measure **out)
 
 /* --- observing ---------------------------------------------------------------------------------------------------- */
 
+/* Rounds f64 values to f32, in place. */
+static void narrow(float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double value;
+        memcpy(&value, (const char *)values + (size_t)i * sizeof value, sizeof value);
+        values[i] = (float)value;
+    }
+}
+
 /* Copies all requested rows of `count` samples from the session. */
 static att_status collect(att_measure *measure, att_session *session, int count)
 {
@@ -448,14 +458,17 @@ static att_status collect(att_measure *measure, att_session *session, int count)
         const requested_row *row = &measure->rows.items[i];
         int64_t elements = row->elements * count;
         if (measure->block_sizes[i] < elements) {
+            size_t bytes = (size_t)elements * (measure->wide ? sizeof(double) : sizeof(float));
             att_free(measure->context, measure->blocks[i]);
             measure->block_sizes[i] = 0;
-            measure->blocks[i] = att_allocate_array(measure->context, (size_t)elements, sizeof(float));
+            measure->blocks[i] = att_allocate(measure->context, bytes);
             if (!measure->blocks[i])
-                return att_fail_memory(measure->context, (size_t)elements * sizeof(float), "measured rows");
+                return att_fail_memory(measure->context, bytes, "measured rows");
             measure->block_sizes[i] = elements;
         }
         ATT_TRY(att_session_output(session, row->output, 0, count, measure->blocks[i]));
+        if (measure->wide)
+            narrow(measure->blocks[i], elements);
     }
     return ATT_OK;
 }

@@ -58,19 +58,22 @@ static att_status request(att_requests *requests)
     return found ? ATT_OK : att_requests_found_nothing(requests, "residual addition of tokens");
 }
 
-/* sqrt(a_1 a_inf) / sqrt(b_1 b_inf), computed without overflow of the products. */
-static double composite(const float *row)
+double att_residual_composite(const float *row)
 {
     const float *residual = row + KINDS;
     return sqrt((double)residual[ONE] / (double)row[ONE]) * sqrt((double)residual[INFINITE] / (double)row[INFINITE]);
 }
 
+double att_residual_frobenius(const float *row)
+{
+    return (double)row[KINDS + FROBENIUS] / (double)row[FROBENIUS];
+}
+
 static void observe(const att_observed *observed, double *values)
 {
     for (int i = 0; i < observed->count; i++) {
-        const float *row = observed->rows[i];
-        values[i] = composite(row);
-        values[observed->count + i] = (double)row[KINDS + FROBENIUS] / (double)row[FROBENIUS];
+        values[i] = att_residual_composite(observed->rows[i]);
+        values[observed->count + i] = att_residual_frobenius(observed->rows[i]);
     }
 }
 

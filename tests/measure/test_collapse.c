@@ -1,0 +1,429 @@
+/* The rank residual along networks with parts switched off, against passes written out in PyTorch and f64
+ * (tools/goldens/collapse.py), and what must hold for every network. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <attscope/attscope.h>
+
+#include "models/fixture.h"
+#include "sanitized.h"
+
+enum { MOST_WORDS = 64, MOST_FIGURES = 40 };
+
+/* --- a network with instruments ----------------------------------------------------------------------------------- */
+
+typedef struct net {
+    att_context *context;
+    att_model *model;
+    att_weights *weights;
+    att_measure *measure; /* NULL: none */
+    att_plan *plan;
+    att_session *session;
+    const char *backend;
+} net;
+
+/* Takes "depth=2" or "depths=2,2". */
+static void take_option(const char *text, att_option_values *options)
+{
+    char key[64], *end;
+    const char *value = strchr(text, '=');
+    assert_non_null(value);
+    snprintf(key, sizeof key, "%.*s", (int)(value - text), text);
+    double number = strtod(++value, &end);
+    if (*end || strcmp(key, "window_size") == 0)
+        att_options_set_text(options, key, value);
+    else
+        att_options_set(options, key, number);
+}
+
+/* name: a network's name with options. */
+static net net_open(att_context *context, const char *name, att_dtype dtype, const char *with)
+{
+    net n = {.context = context, .backend = dtype == ATT_F64 ? "f64" : "cpu"};
+    char text[512], *words[MOST_WORDS];
+    int count = 0;
+    att_option_values options = att_options_none();
+    snprintf(text, sizeof text, "%s", name);
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
+        words[count++] = word;
+    for (int i = 1; i < count; i++)
+        take_option(words[i], &options);
+    CHECK(context, att_model_create(context, words[0], &options, dtype, &n.model));
+    CHECK(context, att_weights_create(att_model_graph(n.model), n.backend, &n.weights));
+    formula_fill(context, att_model_graph(n.model), n.weights);
+    if (with)
+        CHECK(context, att_measure_create(att_model_graph(n.model), with, "*", &n.measure));
+    return n;
+}
+
+static void net_compile(net *n)
+{
+    att_plan_options options = att_plan_options_defaults();
+    options.backend = n->backend;
+    CHECK(n->context, att_plan_compile(att_model_graph(n->model), &options, &n->plan));
+    CHECK(n->context, att_session_create(n->plan, n->weights, 1, &n->session));
+}
+
+/* image: NULL for that of the goldens. */
+static void net_run(net *n, const float *image)
+{
+    const att_preprocess look = att_model_preprocess(n->model);
+    const uint32_t count = (uint32_t)(look.height * look.width * look.in_chans);
+    double *wide = malloc(count * sizeof *wide);
+    float *narrow = malloc(count * sizeof *narrow);
+    for (uint32_t i = 0; i < count; i++)
+        wide[i] = narrow[i] = image ? *image : (float)(4 * formula("image", i));
+    if (!n->session)
+        net_compile(n);
+    bool is_wide = att_graph_dtype(att_model_graph(n->model)) == ATT_F64;
+    CHECK(n->context, att_session_bind(n->session, "image", is_wide ? (const void *)wide : (const void *)narrow));
+    CHECK(n->context, att_session_run(n->session, 1));
+    if (n->measure)
+        CHECK(n->context, att_measure_observe(n->measure, n->session, 1, NULL));
+    free(wide);
+    free(narrow);
+}
+
+static void net_close(net *n)
+{
+    att_session_destroy(&n->session);
+    att_plan_destroy(&n->plan);
+    att_measure_destroy(&n->measure);
+    att_weights_destroy(&n->weights);
+    att_model_destroy(&n->model);
+}
+
+/* Sets elements first..first + count - 1 of a parameter to zero. */
+static void clear_parameter(const net *n, const char *name, int64_t first, int64_t count)
+{
+    for (int i = 0; i < att_weights_count(n->weights); i++) {
+        att_parameter_info parameter = att_weights_at(n->weights, i);
+        if (strcmp(parameter.name, name) != 0)
+            continue;
+        int64_t all = att_shape_count(parameter.shape);
+        double *values = malloc((size_t)all * sizeof *values);
+        for (int64_t e = 0; e < all; e++)
+            values[e] = e >= first && e < first + count ? 0 : formula_weight(&parameter, e);
+        CHECK(n->context, att_weights_set(n->weights, -1, i, values, all));
+        free(values);
+        return;
+    }
+    fail_msg("no parameter %s", name);
+}
+
+/* The means of the figures of a statistic, in the network's order. */
+static int figures_of(const net *n, const char *instrument, const char *statistic, double *values)
+{
+    int count = 0;
+    for (int i = 0; i < att_measure_count(n->measure); i++) {
+        att_measurement m = att_measure_at(n->measure, i);
+        if (strcmp(m.instrument, instrument) != 0 || strcmp(m.statistic, statistic) != 0)
+            continue;
+        assert_true(count < MOST_FIGURES);
+        values[count++] = m.mean;
+    }
+    return count;
+}
+
+/* --- goldens ------------------------------------------------------------------------------------------------------ */
+
+typedef struct line {
+    char label[32], network[256], statistic[64];
+    double values[MOST_FIGURES];
+    int count;
+} line;
+
+/* Reads "LABEL NAME OPTIONS... KIND SWITCHES = VALUES..." */
+static void read_line(char *text, line *l)
+{
+    char *words[MOST_WORDS];
+    int count = 0, equals = 0;
+    for (char *word = strtok(text, " \n"); word && count < MOST_WORDS; word = strtok(NULL, " \n"))
+        words[count++] = word;
+    while (equals < count && strcmp(words[equals], "=") != 0)
+        equals++;
+    assert_true(equals >= 4 && equals < count);
+    *l = (line){.count = count - equals - 1};
+    snprintf(l->label, sizeof l->label, "%s", words[0]);
+    for (int i = 1; i < equals - 2; i++)
+        snprintf(l->network + strlen(l->network), sizeof l->network - strlen(l->network), "%s%s", i > 1 ? " " : "",
+                 words[i]);
+    snprintf(l->statistic, sizeof l->statistic, "%s %s", words[equals - 2], words[equals - 1]);
+    for (int i = 0; i < l->count; i++)
+        l->values[i] = strtod(words[equals + 1 + i], NULL);
+}
+
+/* Relative to the residual, while it exceeds FLOOR. Measured: see the message of the test. */
+static const double TOLERANCE = 1e-5, FLOOR = 1e-10;
+
+static double compare(const net *n, const line *l)
+{
+    double values[MOST_FIGURES], worst = 0;
+    assert_int_equal(figures_of(n, "collapse", l->statistic, values), l->count);
+    for (int i = 0; i < l->count; i++) {
+        double error = fabs(values[i] - l->values[i]) / l->values[i];
+        if (l->values[i] <= FLOOR) {
+            if (!(values[i] <= 10 * FLOOR))
+                fail_msg("%s: %s %d is %.9g instead of %.9g", l->label, l->statistic, i, values[i], l->values[i]);
+            if (i > 0 && l->values[i - 1] <= FLOOR)
+                return worst; /* what comes after rounding noise is noise */
+            continue;
+        }
+        if (i > 0 && l->values[i - 1] <= FLOOR)
+            return worst;
+        if (!(error <= TOLERANCE))
+            fail_msg("%s: %s %d is %.9g instead of %.9g", l->label, l->statistic, i, values[i], l->values[i]);
+        worst = fmax(worst, error);
+    }
+    return worst;
+}
+
+/* Returns false if the network's weights are not there. */
+static bool load(net *n, const char *label)
+{
+    char path[4096];
+    const char *shared = getenv("ATT_SHARED");
+    if (strcmp(label, "deit_tiny") != 0)
+        return true;
+    att_tensors *file = NULL;
+    snprintf(path, sizeof path, "%s/data/weights/deit_tiny_patch16_224.safetensors", shared ? shared : "../shared");
+    FILE *there = fopen(path, "rb");
+    if (!there || is_sanitized()) {
+        if (there)
+            fclose(there);
+        print_message("skipped: deit_tiny %s\n", there ? "is too slow under sanitizers" : "needs ATT_SHARED");
+        return false;
+    }
+    fclose(there);
+    CHECK(n->context, att_tensors_open(n->context, path, &file));
+    CHECK(n->context, att_model_load(n->model, file, n->weights));
+    att_tensors_close(&file);
+    return true;
+}
+
+static void residuals_are_pytorchs(void **state)
+{
+    FILE *file = golden_open("collapse.txt");
+    char text[2048], label[32] = "";
+    net n = {0};
+    bool loaded = false;
+    double worst = 0;
+    int lines = 0;
+    while (fgets(text, sizeof text, file)) {
+        line l;
+        read_line(text, &l);
+        if (strcmp(l.label, label) != 0) {
+            if (lines > 0)
+                print_message("%s: relative errors up to %.2g\n", label, worst);
+            net_close(&n);
+            n = net_open(*state, l.network, ATT_F64, "collapse:norms=all");
+            loaded = load(&n, l.label);
+            if (loaded)
+                net_run(&n, NULL);
+            memcpy(label, l.label, sizeof label);
+            worst = 0;
+        }
+        if (loaded)
+            worst = fmax(worst, compare(&n, &l));
+        lines++;
+    }
+    if (loaded)
+        print_message("%s: relative errors up to %.2g\n", label, worst);
+    net_close(&n);
+    fclose(file);
+    assert_true(lines >= 6 * 16);
+}
+
+/* --- what holds for every network --------------------------------------------------------------------------------- */
+
+#define SIZES " img_size=32 patch_size=8 embed_dim=48 depth=3 num_heads=3 num_classes=10"
+static const char *const networks[] = {
+    "vit_small_patch14_reg4_dinov2" SIZES,
+    "deit_tiny_distilled_patch16_224" SIZES,
+    "vit_relpos_base_patch16_224" SIZES,
+    "vit_tiny_patch16_224 modules=cb@after_mlp+cb_s@stream_after_mlp" SIZES,
+    "vit_tiny_patch16_224 modules=uniform_head+cb:pool=max@after_mlp" SIZES,
+    "vit_tiny_patch16_224 modules=cb@attn:0" SIZES,
+    "eva02_tiny_patch14_224" SIZES,
+    "swinv2_cr_tiny_ns_224 img_size=64 patch_size=4 window_size=4 embed_dim=16 depths=2,2 stage_heads=2,4 "
+    "num_classes=10",
+    "attention_cnn_content img_size=8 embed_dim=24 depth=2 num_heads=4",
+};
+enum { NETWORKS = sizeof networks / sizeof *networks };
+
+static void both_is_the_instrument_residual(void **state)
+{
+    static const char *const kinds[] = {"composite", "frobenius"};
+    for (int i = 0; i < NETWORKS; i++) {
+        net n = net_open(*state, networks[i], ATT_F32, "residual,collapse:norms=all");
+        net_run(&n, NULL);
+        for (int k = 0; k < 2; k++) {
+            double values[MOST_FIGURES], other[MOST_FIGURES];
+            char statistic[64];
+            snprintf(statistic, sizeof statistic, "%s both", kinds[k]);
+            int count = figures_of(&n, "residual", kinds[k], values);
+            /* Additions within branches, which some modules make, are steps there, and may come first. */
+            int steps = figures_of(&n, "collapse", statistic, other);
+            assert_true(steps >= 5 && steps <= count);
+            for (int at = steps < count, from = 0; at < steps; at++, from++) {
+                while (from < count && values[from] != other[at])
+                    from++;
+                if (from == count || !isfinite(other[at]))
+                    fail_msg("%s: %s %d is %.9g, not a residual", networks[i], statistic, at, other[at]);
+            }
+        }
+        net_close(&n);
+    }
+}
+
+static void results_keep_their_bits(void **state)
+{
+    for (int i = 0; i < NETWORKS; i++) {
+        float results[2][1000];
+        for (int on = 0; on < 2; on++) {
+            net n = net_open(*state, networks[i], ATT_F32, on ? "collapse:norms=all" : NULL);
+            net_run(&n, NULL);
+            int64_t classes = att_model_classes(n.model);
+            assert_true(classes > 0 && classes <= 1000);
+            CHECK(*state, att_session_output(n.session, "logits", 0, 1, results[on]));
+            net_close(&n);
+        }
+        assert_memory_equal(results[0], results[1], sizeof(float) * 10);
+    }
+}
+
+static void without_values_the_skip_keeps_the_residual(void **state)
+{
+    enum { WIDTH = 48, DEPTH = 3 };
+    double values[MOST_FIGURES];
+    net n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F64, "collapse");
+    for (int b = 0; b < DEPTH; b++) {
+        char name[64];
+        snprintf(name, sizeof name, "blocks.%d.attn.qkv.weight", b);
+        clear_parameter(&n, name, 2 * WIDTH * WIDTH, WIDTH * WIDTH);
+        snprintf(name, sizeof name, "blocks.%d.attn.qkv.bias", b);
+        clear_parameter(&n, name, 2 * WIDTH, WIDTH);
+        snprintf(name, sizeof name, "blocks.%d.attn.proj.bias", b);
+        clear_parameter(&n, name, 0, WIDTH);
+    }
+    net_run(&n, NULL);
+    assert_int_equal(figures_of(&n, "collapse", "composite skip", values), 1 + DEPTH);
+    assert_true(values[0] > 0.1);
+    for (int i = 1; i <= DEPTH; i++)
+        assert_true(fabs(values[i] - values[0]) <= 1e-6 * values[0]); /* F32 rows; measured: 6e-8 */
+    net_close(&n);
+}
+
+static void equal_tokens_have_no_residual(void **state)
+{
+    static const char *const statistics[] = {"composite attention", "composite skip", "composite mlp",
+                                             "composite both"};
+    const float grey = 0.5F;
+    net n =
+        net_open(*state, "attention_cnn_quadratic img_size=8 embed_dim=24 depth=2 num_heads=4", ATT_F64, "collapse");
+    net_run(&n, &grey);
+    for (int s = 0; s < 4; s++) {
+        double values[MOST_FIGURES];
+        int count = figures_of(&n, "collapse", statistics[s], values);
+        assert_int_equal(count, s < 2 ? 3 : 5);
+        for (int i = 0; i < count; i++)
+            assert_true(values[i] < 1e-14); /* measured: 3e-16 */
+    }
+    net_close(&n);
+}
+
+static void the_rate_is_a_slope(void **state)
+{
+    static const char *const switches[] = {"attention", "mlp"};
+    for (int s = 0; s < 2; s++) {
+        double values[MOST_FIGURES], rate, n_pairs = 0, x = 0, y = 0, xx = 0, xy = 0;
+        char statistic[64];
+        net n = net_open(*state, "vit_small_patch14_reg4_dinov2" SIZES, ATT_F64, "collapse");
+        net_run(&n, NULL);
+        snprintf(statistic, sizeof statistic, "composite %s", switches[s]);
+        int count = figures_of(&n, "collapse", statistic, values), step = s == 0 ? 1 : 2;
+        assert_int_equal(count, 1 + 3 * step);
+        for (int i = 0; i + step < count; i += step) {
+            double from = log(values[i]), to = log(values[i + step]);
+            n_pairs++, x += from, y += to, xx += from * from, xy += from * to;
+        }
+        snprintf(statistic, sizeof statistic, "rate %s", switches[s]);
+        assert_int_equal(figures_of(&n, "collapse", statistic, &rate), 1);
+        double slope = (xy - x * y / n_pairs) / (xx - x * x / n_pairs);
+        if (!(fabs(rate - slope) <= 1e-9 * fabs(slope)))
+            fail_msg("%s is %.12g instead of %.12g", statistic, rate, slope);
+        net_close(&n);
+    }
+}
+
+static void rounding_noise_is_not_fitted(void **state)
+{
+    const float grey = 0.5F;
+    double rate;
+    net n =
+        net_open(*state, "attention_cnn_quadratic img_size=8 embed_dim=24 depth=2 num_heads=4", ATT_F32, "collapse");
+    net_run(&n, &grey);
+    assert_int_equal(figures_of(&n, "collapse", "rate attention", &rate), 1);
+    assert_true(isnan(rate));
+    net_close(&n);
+}
+
+static void networks_without_attention_are_refused(void **state)
+{
+    static const char *const names[] = {"mixer_s32_224", "resnet18"};
+    for (int i = 0; i < 2; i++) {
+        att_model *model = NULL;
+        att_measure *measure = NULL;
+        CHECK(*state, att_model_create(*state, names[i], NULL, ATT_F32, &model));
+        assert_int_equal(att_measure_create(att_model_graph(model), "collapse", "*", &measure), ATT_ERR_NOT_FOUND);
+        assert_non_null(strstr(att_context_message(*state), "the network has no residual addition of attention"));
+        att_model_destroy(&model);
+    }
+}
+
+static void all_leaves_it_out(void **state)
+{
+    double values[MOST_FIGURES];
+    net n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F32, "all");
+    assert_int_equal(figures_of(&n, "collapse", "composite both", values), 0);
+    net_close(&n);
+    n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F32, "all,collapse");
+    assert_int_equal(figures_of(&n, "collapse", "composite both", values), 7);
+    assert_int_equal(figures_of(&n, "residual", "composite", values), 7);
+    net_close(&n);
+}
+
+static int setup(void **state)
+{
+    return att_context_create(NULL, (att_context **)state) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    att_context_destroy((att_context **)state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(residuals_are_pytorchs),
+        cmocka_unit_test(both_is_the_instrument_residual),
+        cmocka_unit_test(results_keep_their_bits),
+        cmocka_unit_test(without_values_the_skip_keeps_the_residual),
+        cmocka_unit_test(equal_tokens_have_no_residual),
+        cmocka_unit_test(the_rate_is_a_slope),
+        cmocka_unit_test(rounding_noise_is_not_fitted),
+        cmocka_unit_test(networks_without_attention_are_refused),
+        cmocka_unit_test(all_leaves_it_out),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
