@@ -2,7 +2,8 @@
 /* Charts of measurements by depth: one chart per statistic, with all runs on an axis of blocks. */
 
 /* Appearance of the charts of some instruments. OTHERS applies to all others. heads: also draw values of single heads.
-   labels: titles of statistics. references: function that returns reference lines. max: largest possible value. */
+   labels: titles of statistics. references: function that returns reference lines. max: largest possible value. charts: function that draws all
+   charts of an instrument, in place of one for each statistic. */
 
 const DEPTHS = [
   { instrument: "entropy", heads: true,
@@ -22,6 +23,9 @@ const DEPTHS = [
     labels: { composite: "Composite norm", frobenius: "Frobenius norm",
       "composite median": "Composite norm, from the median", "frobenius median": "Frobenius norm, from the median" },
     caption: "Smaller values: tokens are more alike." },
+  { instrument: "collapse", log: true, charts: switchCharts,
+    labels: { composite: "Residual, composite norm", frobenius: "Residual, Frobenius norm" },
+    caption: "Smaller values: tokens are more alike. Values near 1e-6 are rounding noise, unless measured with --f64." },
 ];
 
 const OTHERS = { heads: true, labels: {} };
@@ -187,8 +191,9 @@ function depthGroup(spec, { words, among }, log) {
   const origins = new Set(among.map(originOf)).size === 1 ? [originOf(among[0])]
     : among.map((run) => `${run.name}: ${originOf(run)}`);
   return [words ? element("h3", { class: "kind" }, words) : null,
-    element("div", { class: "charts" }, ...drawnOf(spec, statistics, among).flatMap(([statistic, title]) =>
-      depthCharts(spec, statistic, title, among, log))),
+    element("div", { class: "charts" }, ...(spec.charts ? spec.charts(spec, among, log)
+      : drawnOf(spec, statistics, among).flatMap(([statistic, title]) =>
+        depthCharts(spec, statistic, title, among, log)))),
     wholeTable(spec, measured.filter(isOfNetwork), among),
     element("figcaption", {}, `Measured on ${origins.join("; ")}.`)].filter(Boolean);
 }

@@ -491,6 +491,45 @@ def read_several_gates(browser):
     check(not page.complaints(), f"console, gates: {page.complaints()}")
 
 
+def read_switches(browser):
+    """The residuals of all switches are lines of one chart for each run and norm, on a logarithmic axis."""
+    nodes = ["input"] + [f"blocks.{b}.add{half}" for b in range(3) for half in (1, 2)]
+    wanted = {}
+    for s, (switch, rate) in enumerate((("attention", 3.0), ("skip", 1.0), ("mlp_no_norm", 2.0), ("both", 0.5))):
+        places = [node for node in nodes if s > 1 or not node.endswith("add2")]
+        for k, kind in enumerate(("composite", "frobenius")):
+            wanted[kind, switch] = [(k + 1) * 10.0 ** -((4 - s) * i) for i in range(len(places))]
+            for node, value in zip(places, wanted[kind, switch]):
+                wanted.setdefault("figures", []).append(("collapse", node, f"{kind} {switch}", value, value / 9))
+        wanted["figures"].append(("collapse", "", f"rate {switch}", rate, 0.1))
+    measured_run("switched", wanted["figures"])
+    page = browser.open(report(["switched"], "switches.html"))
+    charts = page.evaluate("""[...document.querySelectorAll("#collapse figure")].map(figure => ({
+        title: figure.querySelector("h3").textContent,
+        key: [...figure.querySelectorAll(".key > span")].map(item => item.textContent),
+        blocks: [...figure.querySelectorAll(".axis.x .tick")].map(tick => tick.textContent),
+        looks: [...figure.querySelectorAll(".series")].map(series =>
+            [getComputedStyle(series.querySelector(".line")).stroke, series.querySelector(".line").getAttribute("stroke-dasharray")]),
+        values: [...figure.querySelectorAll(".series")].map(series => [...series.querySelectorAll(".mark")].map(mark =>
+            [Number(mark.dataset.value), mark.transform.baseVal.consolidate().matrix.f])),
+    }))""")
+    check([c["title"] for c in charts] == ["Residual, composite norm", "Residual, Frobenius norm"], f"charts {charts}")
+    for chart, kind in zip(charts, ("composite", "frobenius")):
+        check(chart["key"] == ["attention only", "+ skip", "both", "+ MLP, without norms"], f"key {chart['key']}")
+        drawn = [[value for value, _ in line] for line in chart["values"]]
+        lines = [wanted[kind, switch] for switch in ("attention", "skip", "both", "mlp_no_norm")]
+        check(drawn == lines, f"{kind}: {drawn}, wanted {lines}")
+        check(chart["blocks"] == ["in", "0", "1", "2"], f"places {chart['blocks']}")
+        check([dash for _, dash in chart["looks"]] == ["none"] * 3 + ["5 3"], f"dashes {chart['looks']}")
+        check(len({stroke for stroke, _ in chart["looks"]}) == 4, f"colours {chart['looks']}")
+        heights = [y for _, y in chart["values"][0]]
+        steps = [b - a for a, b in zip(heights, heights[1:])]
+        check(min(steps) > 0 and max(steps) - min(steps) < 1e-3, f"equal factors are {steps} pixels apart")
+    row = page.evaluate("[...document.querySelector('#collapse .whole tbody tr').cells].map(c => c.dataset.value)")
+    check([float(cell) for cell in row[1:5]] == [3.0, 1.0, 2.0, 0.5], f"rates {row}")
+    check(not page.complaints(), f"console, switches: {page.complaints()}")
+
+
 def read_spreads(page):
     """A deviation has two digits, and its mean has as many decimals."""
     for mean, deviation, text in (
@@ -1383,6 +1422,7 @@ def read(browser):
     read_swept_looks(browser)
     read_several_gates(browser)
     read_centres(browser)
+    read_switches(browser)
     save_files(browser)
     read_old_records(browser)
 
