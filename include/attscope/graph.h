@@ -58,9 +58,9 @@ typedef struct att_init {
     double value;
 } att_init;
 
-/* Creates an empty graph. dtype: type of activations and parameters: ATT_F32, or ATT_F64 (reference kernels only, for
- * gradient checks). On success the caller owns *graph and frees it with att_graph_destroy(). Errors: ERR_ARGUMENT
- * (dtype), ERR_MEMORY. */
+/* Creates an empty graph. dtype: type of activations and parameters: ATT_F32, or ATT_F64 (backends "ref" and "f64",
+ * for gradient checks and measurements). On success the caller owns *graph and frees it with att_graph_destroy().
+ * Errors: ERR_ARGUMENT (dtype), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_graph_create(att_context *context, att_dtype dtype, att_graph **graph);
 ATT_API void att_graph_destroy(att_graph **graph);
 

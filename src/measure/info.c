@@ -61,6 +61,7 @@ void att_instrument_write_json(const att_instrument_info *info, att_json_writer 
     write_text(writer, "reading", info->reading);
     write_text(writer, "options", info->options);
     write_flag(writer, "needs_labels", info->needs_labels);
+    write_flag(writer, "costly", info->costly);
     write_flag(writer, "scores", info->scores);
     write_flag(writer, "by_sample", info->by_sample);
     write_flag(writer, "by_block", info->by_block);

@@ -91,6 +91,12 @@ static const char *data_text(const att_measuring *m, char *text, size_t size)
     return text;
 }
 
+static const char *precision_name(const att_network *network)
+{
+    bool wide = att_graph_dtype(att_model_graph(att_network_model(network))) == ATT_F64;
+    return wide ? "f64" : att_precision_name(att_network_precision(network));
+}
+
 /* Records the settings that determine the figures. A later call compares its settings with these to decide whether to
  * keep the figures. */
 static att_status emit_begin(const att_measuring *m)
@@ -108,7 +114,7 @@ static att_status emit_begin(const att_measuring *m)
         {.name = "contents", .text = m->contents},
         {.name = "split", .text = m->found->split},
         {.name = "images", .number = (double)m->found->evaluation.count},
-        {.name = "precision", .text = att_precision_name(att_network_precision(m->network))},
+        {.name = "precision", .text = precision_name(m->network)},
         {.name = "backend", .text = att_network_backend(m->network)},
         {.name = "mean", .text = channels_text(p->mean, p->in_chans, mean)},
         {.name = "std", .text = channels_text(p->std, p->in_chans, std)},
