@@ -4,6 +4,7 @@
 #define ATTSCOPE_LAB_H
 
 #include <attscope/lab/bench.h>
+#include <attscope/lab/collapse.h>
 #include <attscope/lab/correlation.h>
 #include <attscope/lab/flags.h>
 #include <attscope/lab/json.h>

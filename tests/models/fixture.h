@@ -7,6 +7,7 @@
 
 #include <attscope/models.h>
 
+#include "formula.h"
 #include "golden_path.h"
 
 #define CHECK(context, call)                                                                 \
@@ -25,19 +26,6 @@ static inline FILE *golden_open(const char *name)
     if (!file)
         fail_msg("%s cannot be opened", path);
     return file;
-}
-
-/* Returns element `index` of `key`, uniform in [-1/2, 1/2): FNV-1a of the key, a counter, the finalizer of MurmurHash3.
- * */
-static inline double formula(const char *key, uint32_t index)
-{
-    uint32_t seed = 0x811c9dc5u;
-    for (; *key; key++)
-        seed = (seed ^ (unsigned char)*key) * 0x01000193u;
-    uint32_t z = seed + index * 0x9e3779b9u;
-    z = (z ^ (z >> 16)) * 0x85ebca6bu;
-    z = (z ^ (z >> 13)) * 0xc2b2ae35u;
-    return (double)(z ^ (z >> 16)) / 4294967296.0 - 0.5;
 }
 
 /* Returns element `index` of a parameter: around 1 for the weights of norms, around 0 for others. */

@@ -1,0 +1,657 @@
+/* Stacks of self-attention against mpmath (1,000 digits) and PyTorch (f64), and the bounds of their residuals. */
+#include <attscope/lab/collapse.h>
+
+#include <math.h>
+
+#include "collapse/plain.h"
+#include "formula.h"
+#include "golden_path.h"
+#include "io/scratch.h"
+#include "sanitized.h"
+
+enum {
+    WIDTH = 6,
+    HIDDEN = 8,
+    MOST_TOKENS = 8,
+    LAYERS = 7,
+    GOLDENS = 42,
+    MOST_NUMBERS = MOST_TOKENS * WIDTH,
+    SQUARE = WIDTH * WIDTH,
+    OBLONG = WIDTH * HIDDEN
+};
+
+/* A stack of tools/goldens/collapse.py. */
+typedef struct golden {
+    char name[32];
+    int biases;
+    double mean;
+    att_stack_options options;
+    double tokens[MOST_TOKENS * WIDTH];
+    double q[SQUARE], k[SQUARE], v[SQUARE], o[SQUARE], fc1[OBLONG], fc2[OBLONG];
+    double vectors[9][HIDDEN];
+    att_stack_weights weights;
+} golden;
+
+static void draw(const golden *g, int layer, const char *matrix, double scale, double *to, int count)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s/%d/%s", g->name, layer, matrix);
+    for (int i = 0; i < count; i++)
+        to[i] = scale * formula(key, (uint32_t)i);
+}
+
+static void draw_vectors(golden *g, int layer)
+{
+    static const char *const names[] = {"q_bias",   "v_bias",   "o_bias",       "norm1_bias",  "norm2_bias",
+                                        "fc1_bias", "fc2_bias", "norm1_weight", "norm2_weight"};
+    att_stack_weights *w = &g->weights;
+    const double **places[] = {&w->q_bias,   &w->v_bias,   &w->o_bias,       &w->norm1_bias,  &w->norm2_bias,
+                               &w->fc1_bias, &w->fc2_bias, &w->norm1_weight, &w->norm2_weight};
+    for (int i = 0; i < 9; i++) {
+        draw(g, layer, names[i], 0.5, g->vectors[i], i == 5 ? HIDDEN : WIDTH);
+        for (int c = 0; i > 6 && c < WIDTH; c++)
+            g->vectors[i][c] += 1;
+        *places[i] = g->vectors[i];
+    }
+}
+
+static const att_stack_weights *golden_layer(void *user, int index)
+{
+    golden *g = user;
+    double wide = sqrt(12.0 / WIDTH);
+    draw(g, index, "q", wide, g->q, SQUARE);
+    draw(g, index, "k", wide, g->k, SQUARE);
+    draw(g, index, "v", wide, g->v, SQUARE);
+    draw(g, index, "o", wide, g->o, SQUARE);
+    draw(g, index, "fc1", wide, g->fc1, OBLONG);
+    draw(g, index, "fc2", sqrt(12.0 / HIDDEN), g->fc2, OBLONG);
+    g->weights = (att_stack_weights){.q = g->q, .k = g->k, .v = g->v, .o = g->o, .fc1 = g->fc1, .fc2 = g->fc2};
+    if (g->biases)
+        draw_vectors(g, index);
+    return &g->weights;
+}
+
+/* Reads the next line of the kind, with its numbers. Returns how many there are, -1 at the end of the file. */
+static int read_case(FILE *file, const char *wanted, golden *g, double numbers[MOST_NUMBERS])
+{
+    int heads, skip, mlp, norm, pre, tokens, length;
+    double gain;
+    char line[4096], kind[16];
+    do {
+        if (!fgets(line, sizeof line, file))
+            return -1;
+    } while (strncmp(line, wanted, strlen(wanted)) != 0);
+    assert_int_equal(sscanf(line, "%15s %31s %d %d %d %d %d %d %d %lf %lf%n", kind, g->name, &heads, &skip, &mlp, &norm,
+                            &pre, &g->biases, &tokens, &gain, &g->mean, &length),
+                     11);
+    assert_in_range(tokens, 1, MOST_TOKENS);
+    char key[64];
+    snprintf(key, sizeof key, "%s/tokens", g->name);
+    for (int i = 0; i < tokens * WIDTH; i++)
+        g->tokens[i] = gain * sqrt(12) * formula(key, (uint32_t)i) + (i % 2 ? -g->mean : g->mean);
+    g->options = att_stack_options_defaults();
+    g->options.heads = heads;
+    g->options.skip = skip;
+    g->options.mlp = mlp;
+    g->options.norm = (att_stack_norm)norm;
+    g->options.pre_norm = pre;
+    g->options.tokens = tokens;
+    g->options.width = WIDTH;
+    g->options.hidden = HIDDEN;
+    g->options.layer = golden_layer;
+    g->options.user = g;
+    g->options.tokens_data = g->tokens;
+    int count = 0;
+    char *end;
+    for (char *at = line + length; count < MOST_NUMBERS; at = end, count++) {
+        numbers[count] = strtod(at, &end);
+        if (end == at)
+            break;
+    }
+    return count;
+}
+
+static FILE *open_goldens(void)
+{
+    char path[4096];
+    golden_path("stack.txt", path, sizeof path);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    return file;
+}
+
+static void run(scratch *self, const att_stack_options *options, att_stack_layer *layers, double *output)
+{
+    if (att_stack_run(self->context, options, layers, output) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+}
+
+/* The error of ln r, relative to |ln r| where that is above 1: if layers cube the residual, errors of ln r triple as
+ * ln r itself does. */
+static double error_of(att_stack_log value, double expected)
+{
+    return fabs(value.log - expected) / fmax(1, fabs(expected));
+}
+
+/* The largest error is 2.1e-14. */
+static void residuals_equal_those_of_a_thousand_digits(void **state)
+{
+    FILE *file = open_goldens();
+    golden g;
+    double expected[MOST_NUMBERS], worst = 0;
+    int cases = 0;
+    for (int numbers; (numbers = read_case(file, "residuals", &g, expected)) >= 0; cases++) {
+        att_stack_layer layers[LAYERS + 1];
+        int count = numbers / 2;
+        assert_in_range(count, 5, LAYERS + 1);
+        g.options.depth = count - 1;
+        run(*state, &g.options, layers, NULL);
+        for (int l = 0; l < count; l++) {
+            double mean = error_of(layers[l].residual, expected[l]);
+            double median = error_of(layers[l].median, expected[count + l]);
+            if (!(mean <= 1e-12 && median <= 1e-12))
+                fail_msg("%s: ln r of layer %d is %.17g and %.17g, expected %.17g and %.17g", g.name, l,
+                         layers[l].residual.log, layers[l].median.log, expected[l], expected[count + l]);
+            worst = fmax(worst, fmax(mean, median));
+        }
+    }
+    fclose(file);
+    printf("largest error of ln r in %d stacks: %.2g\n", cases, worst);
+    assert_int_equal(cases, GOLDENS);
+}
+
+/* The largest error is 6.5e-15. */
+static void outputs_equal_pytorchs(void **state)
+{
+    FILE *file = open_goldens();
+    golden g;
+    double expected[MOST_NUMBERS], output[MOST_NUMBERS], worst = 0;
+    int cases = 0;
+    for (int count; (count = read_case(file, "output", &g, expected)) >= 0; cases++) {
+        att_stack_layer layers[4];
+        assert_int_equal(count, g.options.tokens * WIDTH);
+        g.options.depth = 3;
+        run(*state, &g.options, layers, output);
+        double largest = 0, error = 0;
+        for (int i = 0; i < count; i++) {
+            largest = fmax(largest, fabs(expected[i]));
+            error = fmax(error, fabs(output[i] - expected[i]));
+            assert_true(isfinite(output[i]));
+        }
+        if (!(error <= 1e-12 * largest))
+            fail_msg("%s: the output differs by %g of %g", g.name, error, largest);
+        worst = fmax(worst, error / largest);
+    }
+    fclose(file);
+    printf("largest error of the output in %d stacks: %.2g\n", cases, worst);
+    assert_int_equal(cases, GOLDENS);
+}
+
+/* --- special stacks ----------------------------------------------------------------------------------------------- */
+
+static att_stack_options small(int depth)
+{
+    att_stack_options o = att_stack_options_defaults();
+    o.depth = depth;
+    o.width = 8;
+    o.tokens = 6;
+    o.heads = 2;
+    return o;
+}
+
+typedef struct silent {
+    double matrix[3][64];
+    att_stack_weights weights;
+} silent;
+
+static const att_stack_weights *silent_layer(void *user, int index)
+{
+    silent *s = user;
+    for (int i = 0; i < 64; i++) {
+        s->matrix[0][i] = formula("qk", (uint32_t)(i + 64 * index));
+        s->matrix[1][i] = formula("o", (uint32_t)(i + 64 * index));
+        s->matrix[2][i] = 0;
+    }
+    s->weights = (att_stack_weights){.q = s->matrix[0], .k = s->matrix[1], .v = s->matrix[2], .o = s->matrix[1]};
+    return &s->weights;
+}
+
+static void without_values_a_skip_leaves_the_residual_unchanged(void **state)
+{
+    silent s;
+    att_stack_options o = small(100);
+    o.skip = true;
+    o.layer = silent_layer;
+    o.user = &s;
+    att_stack_layer layers[101];
+    run(*state, &o, layers, NULL);
+    for (int l = 1; l <= 100; l++) {
+        assert_true(layers[l].residual.log == layers[0].residual.log);
+        assert_true(layers[l].branch.log == -INFINITY && layers[l].branch.log_log == INFINITY);
+    }
+}
+
+static void equal_tokens_have_no_residual(void **state)
+{
+    double tokens[6 * 8];
+    for (int i = 0; i < 6 * 8; i++)
+        tokens[i] = 0.1 * (i % 8) + 0.7;
+    for (int variant = 0; variant < 24; variant++) {
+        att_stack_options o = small(5);
+        o.tokens_data = tokens;
+        o.skip = variant & 1;
+        o.mlp = variant & 2;
+        o.pre_norm = variant & 4;
+        o.norm = (att_stack_norm)(variant / 8);
+        att_stack_layer layers[6];
+        run(*state, &o, layers, NULL);
+        for (int l = 0; l <= 5; l++) {
+            assert_true(layers[l].residual.log == -INFINITY && layers[l].residual.log_log == INFINITY);
+            assert_true(layers[l].rank == 0);
+            assert_true(l == 0 || isnan(layers[l].bound.safe.log_log) || layers[l].bound.safe.log == -INFINITY);
+        }
+    }
+}
+
+static void a_single_token_has_no_residual(void **state)
+{
+    att_stack_options o = small(3);
+    o.tokens = 1;
+    att_stack_layer layers[4];
+    run(*state, &o, layers, NULL);
+    assert_true(layers[3].residual.log == -INFINITY && layers[3].residual.log_log == INFINITY);
+    assert_true(isfinite(layers[3].norm));
+}
+
+/* The tokens become equal in f64 after a few layers; the logarithm of their residual triples for thousands. */
+static void logarithms_go_on_beyond_a_doubles_range(void **state)
+{
+    enum { DEPTH = 10000 };
+    att_stack_layer *layers = malloc((DEPTH + 1) * sizeof *layers);
+    att_stack_options o = small(is_sanitized() ? 1000 : DEPTH);
+    run(*state, &o, layers, NULL);
+    int beyond = 0;
+    for (int l = 20; l < o.depth; l++) {
+        double growth = layers[l + 1].residual.log_log - layers[l].residual.log_log;
+        if (!(fabs(growth - log(3)) < 1e-6))
+            fail_msg("ln(-ln r) grows by %.17g in layer %d", growth, l);
+        beyond += layers[l].residual.log == -INFINITY;
+        assert_true(layers[l].rank >= 1 - 1e-9 && isfinite(layers[l].norm));
+    }
+    assert_true(beyond > o.depth - 700);
+    att_stack_fit fit = att_stack_fit_rate(layers, o.depth, -700);
+    assert_true(fit.pairs >= 3 && fit.slope > 2.9 && fit.slope < 3.1);
+    free(layers);
+}
+
+static void a_skip_decays_at_most_exponentially(void **state)
+{
+    att_stack_options o = small(200);
+    o.skip = true;
+    o.norm = ATT_STACK_NORM_TOKEN;
+    o.pre_norm = true;
+    att_stack_layer layers[201];
+    run(*state, &o, layers, NULL);
+    assert_true(layers[200].residual.log > 0);
+    att_stack_fit fit = att_stack_fit_rate(layers, 200, -700);
+    assert_true(fit.pairs == 200 && fit.slope < 1.1);
+}
+
+/* --- bounds ------------------------------------------------------------------------------------------------------- */
+
+static att_stack_options any(unsigned seed)
+{
+    att_stack_options o = att_stack_options_defaults();
+    o.seed = seed;
+    o.heads = 1 + (int)(seed % 3);
+    o.width = o.heads * (1 + (int)(seed / 3 % 4));
+    o.tokens = 1 + (int)(seed / 7 % 9);
+    o.depth = 6;
+    o.hidden = 5;
+    o.skip = seed / 2 % 2;
+    o.mlp = seed / 4 % 2;
+    o.norm = seed % 5 == 0 ? ATT_STACK_NORM_TOKEN : seed % 5 == 1 ? ATT_STACK_NORM_COLUMN : ATT_STACK_NORM_NONE;
+    o.pre_norm = seed / 8 % 2;
+    o.input_std = pow(10, (int)(seed / 11 % 5) - 3);
+    o.init_std = seed / 13 % 2 ? 0 : 1.5;
+    return o;
+}
+
+static bool is_below(att_stack_log value, att_stack_log bound)
+{
+    return att_stack_compare(value, bound) <= 0 || value.log - bound.log < 1e-12;
+}
+
+/* Of 4,000 stacks with 24,000 layers, the safe bounds hold in all. */
+static void safe_bounds_hold(void **state)
+{
+    int bounded = 0, forcing = 0, seeds = is_sanitized() ? 400 : 4000;
+    for (int seed = 0; seed < seeds; seed++) {
+        att_stack_layer layers[7];
+        att_stack_options o = any((unsigned)seed);
+        run(*state, &o, layers, NULL);
+        for (int l = 1; l <= 6; l++) {
+            assert_true(is_below(layers[l].branch, layers[l].branch_bound.safe));
+            assert_true(isnan(layers[l].head_safe) || layers[l].head_safe <= 1e-12);
+            if (isnan(layers[l].bound.safe.log_log))
+                continue;
+            if (!is_below(layers[l].residual, layers[l].bound.safe))
+                fail_msg("seed %d, layer %d: ln r is %g, the bound %g", seed, l, layers[l].residual.log,
+                         layers[l].bound.safe.log);
+            bounded++;
+            forcing += !att_stack_is_vacuous(layers[l].bound.safe, layers[0].residual);
+        }
+    }
+    printf("%d bounds from X_0 hold; %d of them force a decrease\n", bounded, forcing);
+    assert_true(bounded > seeds && forcing > 0);
+}
+
+/* Two tokens that differ in one channel, and a layer that writes the difference to all channels: |.|_1 of the sum comes
+ * from the tokens, |.|_inf from the layer's output, and the composite norm exceeds that of both more than twice. The
+ * channels must be at least 1,156 to make up for the factor 8 of the paper's bound. */
+enum { WIDE = 1400 };
+typedef struct built {
+    double one[WIDE * WIDE], o[WIDE * WIDE];
+    att_stack_weights weights;
+} built;
+
+static const att_stack_weights *built_layer(void *user, int index)
+{
+    (void)index;
+    return &((built *)user)->weights;
+}
+
+static void the_papers_bound_with_skips_fails_where_the_safe_one_holds(void **state)
+{
+    built *b = calloc(1, sizeof *b);
+    double tokens[2 * WIDE] = {[0] = 1, [WIDE] = -1};
+    double score = 1e-3, value = 1 / (8 * sqrt(2) * score * sqrt(WIDE));
+    b->one[0] = sqrt(score * sqrt(WIDE));
+    for (int c = 0; c < WIDE; c++)
+        b->o[c] = value / b->one[0];
+    b->weights = (att_stack_weights){.q = b->one, .k = b->one, .v = b->one, .o = b->o};
+    att_stack_options o = att_stack_options_defaults();
+    o.depth = 1;
+    o.heads = 1;
+    o.width = WIDE;
+    o.tokens = 2;
+    o.skip = true;
+    o.layer = built_layer;
+    o.user = b;
+    o.tokens_data = tokens;
+    att_stack_layer layers[2];
+    run(*state, &o, layers, NULL);
+    free(b);
+    assert_true(layers[1].condition == 1);
+    if (!(layers[1].residual.log > layers[1].bound.paper.log && layers[1].residual.log < layers[1].bound.safe.log))
+        fail_msg("ln r %.6f, paper %.6f, safe %.6f", layers[1].residual.log, layers[1].bound.paper.log,
+                 layers[1].bound.safe.log);
+}
+
+/* The bounds of small tokens force a decrease, and both constants appear as they should. */
+static void bounds_of_one_head_have_their_closed_form(void **state)
+{
+    att_stack_options o = small(3);
+    o.heads = 1;
+    o.input_std = 1e-3;
+    att_stack_layer layers[4];
+    run(*state, &o, layers, NULL);
+    double r = layers[0].residual.log, beta = 0, gamma = 0;
+    for (int l = 1; l <= 3; l++) {
+        beta = fmax(beta, layers[l].beta);
+        gamma = fmax(gamma, layers[l].gamma);
+        double constant = log(4 * gamma * beta / sqrt(8)), power = pow(3, l);
+        double expected = constant * (power - 1) / 2 + power * r;
+        assert_true(fabs(layers[l].bound.paper.log - expected) < 1e-12 * fabs(expected));
+        assert_false(att_stack_is_vacuous(layers[l].bound.paper, layers[0].residual));
+        double alone = log(4 * layers[l].gamma * layers[l].beta / sqrt(8)) + 3 * layers[l - 1].residual.log;
+        assert_true(fabs(layers[l].branch_bound.paper.log - alone) < 1e-12 * fabs(alone));
+        assert_true(fabs(layers[l].branch_bound.safe.log - (alone - log(2))) < 1e-12 * fabs(alone));
+    }
+    assert_true(layers[1].condition == 1);
+}
+
+static void a_larger_mlp_loosens_the_bound_by_its_lipschitz_constant(void **state)
+{
+    att_stack_options o = small(2);
+    o.mlp = true;
+    att_stack_layer one[3], two[3];
+    run(*state, &o, one, NULL);
+    o.mlp_gain = 2;
+    run(*state, &o, two, NULL);
+    assert_true(fabs(two[1].lambda / one[1].lambda - 4) < 1e-12);
+    assert_true(fabs(two[1].bound.safe.log - one[1].bound.safe.log - log(4)) < 1e-12);
+}
+
+/* --- column-wise norm --------------------------------------------------------------------------------------------- */
+
+/* The largest difference of a layer is 4e-15. */
+static void weights_absorb_a_column_wise_norm(void **state)
+{
+    scratch *self = *state;
+    att_stack_options o = small(50);
+    att_stack_absorption differences[50];
+    assert_int_equal(att_stack_absorb(self->context, &o, differences), ATT_OK);
+    double worst = 0;
+    for (int l = 0; l < 50; l++)
+        worst = fmax(worst, differences[l].layer);
+    printf("largest difference of a layer %.2g, of the stack %.2g\n", worst, differences[49].stack);
+    assert_true(worst < 1e-12 && worst > 0);
+    assert_true(differences[0].stack < 1e-13);
+    o.skip = true;
+    assert_int_equal(att_stack_absorb(self->context, &o, differences), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "absorbs");
+}
+
+/* --- gradients, and the price of the MLP ------------------------------------------------------------------------- */
+
+enum { DEPTH = 2 };
+typedef struct small_stack {
+    att_stack_options options;
+    double *weights; /* of all layers */
+    size_t layer;    /* elements of a layer */
+    att_stack_weights now;
+} small_stack;
+
+static const att_stack_weights *small_layer(void *user, int index)
+{
+    small_stack *s = user;
+    double *at = s->weights + (size_t)index * s->layer;
+    s->now = (att_stack_weights){.q = at, .k = at + 64, .v = at + 128, .o = at + 192, .fc1 = at + 256, .fc2 = at + 296};
+    return &s->now;
+}
+
+/* <direction, X_L> in ordinary f64 */
+static double loss(att_plain *plain, small_stack *s, const double *tokens, const double *direction)
+{
+    for (int l = 0; l < DEPTH; l++)
+        att_plain_forward(plain, l, small_layer(s, l), l == 0 ? tokens : plain->y);
+    double sum = 0;
+    for (int i = 0; i < 48; i++)
+        sum += direction[i] * plain->y[i];
+    return sum;
+}
+
+/* The largest error is 2e-9, that of central differences. */
+static void gradients_equal_finite_differences(void **state)
+{
+    scratch *self = *state;
+    for (int variant = 0; variant < 4; variant++) {
+        small_stack s = {.options = small(DEPTH), .layer = variant & 1 ? 336 : 256};
+        double weights[2 * 336], gradient[2 * 336], tokens[48], direction[48];
+        s.options.mlp = variant & 1;
+        s.options.skip = variant & 2;
+        s.options.hidden = 5;
+        s.weights = weights;
+        for (int i = 0; i < 2 * 336; i++)
+            weights[i] = formula("weights", (uint32_t)i);
+        for (int i = 0; i < 48; i++) {
+            tokens[i] = 3 * formula("tokens", (uint32_t)i);
+            direction[i] = formula("direction", (uint32_t)i);
+        }
+        att_arena arena = {.context = self->context};
+        att_plain plain;
+        assert_true(att_plain_create(&arena, &s.options, &plain));
+        loss(&plain, &s, tokens, direction);
+        memcpy(plain.y, direction, sizeof direction);
+        for (int l = DEPTH - 1; l >= 0; l--)
+            att_plain_backward(&plain, l, small_layer(&s, l), gradient + (size_t)l * s.layer);
+        for (size_t i = 0; i < DEPTH * s.layer; i += 7) {
+            double kept = weights[i], step = 1e-5;
+            weights[i] = kept + step;
+            double above = loss(&plain, &s, tokens, direction);
+            weights[i] = kept - step;
+            double below = loss(&plain, &s, tokens, direction);
+            weights[i] = kept;
+            double expected = (above - below) / (2 * step);
+            if (!(fabs(gradient[i] - expected) < 1e-7))
+                fail_msg("variant %d, weight %zu: gradient %g, expected %g", variant, i, gradient[i], expected);
+        }
+        att_arena_free(&arena);
+    }
+}
+
+static att_stack_price price_of(scratch *self, double gain, bool skip)
+{
+    att_stack_price price;
+    att_stack_options o = small(4);
+    o.mlp = true;
+    o.skip = skip;
+    o.mlp_gain = gain;
+    if (att_stack_price_mlp(self->context, &o, 8, &price) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+    return price;
+}
+
+static void a_larger_lipschitz_constant_costs_sensitivity_and_gradient_variance(void **state)
+{
+    att_stack_price low = price_of(*state, 0.5, true), high = price_of(*state, 2, true);
+    assert_true(fabs(high.lambda / low.lambda - 16) < 1e-12);
+    assert_true(high.sensitivity > low.sensitivity);
+    assert_true(high.gradient_variance > low.gradient_variance);
+    assert_true(high.gradient_norm * high.gradient_norm >= high.gradient_variance);
+}
+
+static void the_price_needs_an_mlp_without_norm(void **state)
+{
+    scratch *self = *state;
+    att_stack_price price;
+    att_stack_options o = small(4);
+    assert_int_equal(att_stack_price_mlp(self->context, &o, 8, &price), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "needs a stack with an MLP");
+    o.mlp = true;
+    assert_int_equal(att_stack_price_mlp(self->context, &o, 1, &price), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "2 to 1000 samples");
+}
+
+/* --- random weights, errors --------------------------------------------------------------------------------------- */
+
+static void seeds_and_sharing_decide_the_weights(void **state)
+{
+    att_stack_layer a[4], b[4];
+    att_stack_options o = small(3);
+    run(*state, &o, a, NULL);
+    run(*state, &o, b, NULL);
+    assert_true(a[3].residual.log == b[3].residual.log);
+    o.seed++;
+    run(*state, &o, b, NULL);
+    assert_true(a[3].residual.log != b[3].residual.log);
+    o.shared = true;
+    run(*state, &o, b, NULL);
+    assert_true(b[1].beta == b[2].beta && b[2].beta == b[3].beta);
+    assert_true(a[1].beta != a[2].beta);
+}
+
+static void refuses(scratch *self, att_stack_options o, att_status status, const char *message)
+{
+    att_stack_layer layers[4];
+    assert_int_equal(att_stack_run(self->context, &o, layers, NULL), status);
+    assert_message_has(self, message);
+}
+
+static void wrong_options_are_refused(void **state)
+{
+    scratch *self = *state;
+    att_stack_options o = small(3);
+    o.heads = 3;
+    refuses(self, o, ATT_ERR_ARGUMENT, "width 8 cannot have 3 heads");
+    o = small(0);
+    refuses(self, o, ATT_ERR_ARGUMENT, "depth is 0");
+    o = small(3);
+    o.input_std = NAN;
+    refuses(self, o, ATT_ERR_ARGUMENT, "input_std is nan");
+    double tokens[48] = {[7] = INFINITY};
+    o = small(3);
+    o.tokens_data = tokens;
+    refuses(self, o, ATT_ERR_NONFINITE, "tokens");
+    silent s;
+    o = small(3);
+    o.layer = silent_layer;
+    o.user = &s;
+    o.mlp = true;
+    refuses(self, o, ATT_ERR_ARGUMENT, "layer 0 of the stack lacks a weight");
+}
+
+static bool stop_at_two(void *user, int layer)
+{
+    *(int *)user = layer;
+    return layer < 2;
+}
+
+static void a_stack_can_be_stopped(void **state)
+{
+    int last = 0;
+    att_stack_options o = small(3);
+    o.progress = stop_at_two;
+    o.progress_user = &last;
+    refuses(*state, o, ATT_ERR_STOPPED, "layer 2 of 3");
+    assert_int_equal(last, 2);
+}
+
+static att_status run_and_absorb(scratch *self)
+{
+    att_stack_layer layers[4];
+    att_stack_absorption differences[3];
+    att_stack_options o = small(3);
+    att_status status = att_stack_absorb(self->context, &o, differences);
+    att_stack_price price;
+    o.mlp = true;
+    if (status == ATT_OK)
+        status = att_stack_price_mlp(self->context, &o, 2, &price);
+    return status == ATT_OK ? att_stack_run(self->context, &o, layers, NULL) : status;
+}
+
+static void lack_of_memory_is_survived(void **state)
+{
+    assert_survives_lack_of_memory(*state, run_and_absorb);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(residuals_equal_those_of_a_thousand_digits, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(outputs_equal_pytorchs, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(without_values_a_skip_leaves_the_residual_unchanged, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(equal_tokens_have_no_residual, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_single_token_has_no_residual, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(logarithms_go_on_beyond_a_doubles_range, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_skip_decays_at_most_exponentially, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(safe_bounds_hold, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(the_papers_bound_with_skips_fails_where_the_safe_one_holds, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(bounds_of_one_head_have_their_closed_form, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_larger_mlp_loosens_the_bound_by_its_lipschitz_constant, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(weights_absorb_a_column_wise_norm, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(gradients_equal_finite_differences, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_larger_lipschitz_constant_costs_sensitivity_and_gradient_variance,
+                                        scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(the_price_needs_an_mlp_without_norm, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(seeds_and_sharing_decide_the_weights, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(wrong_options_are_refused, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_stack_can_be_stopped, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(lack_of_memory_is_survived, scratch_setup, scratch_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
