@@ -9,6 +9,7 @@
     X(validate)             \
     X(measure)              \
     X(sweep)                \
+    X(stack)                \
     X(predict)              \
     X(models)               \
     X(modules)              \

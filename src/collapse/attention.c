@@ -248,11 +248,10 @@ void att_attend_run(att_attend *work, const att_stack_weights *w, const att_toke
         work->facts[h] = (att_head_facts){.mild_rows = 0};
         depart(work, h, width, u, &by);
     }
-    double scale = align(work, n, d);
+    work->output_scale = align(work, n, d);
     for (int h = 0; h < work->heads; h++)
         project(work, h * width, width, w->o, y, &work->facts[h]);
-    work->output_log = att_log_product(rest < 0 ? 3 : 1, u->rest_log, 0, att_log_of(0), scale);
-    y->rest_log = work->output_log;
+    y->rest_log = att_log_product(rest < 0 ? 3 : 1, u->rest_log, 0, att_log_of(0), work->output_scale);
     join_means(work, w, u, rest + fmin(by.base, 0), y);
     att_tokens_settle(y);
 }

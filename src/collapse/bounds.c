@@ -128,36 +128,37 @@ static att_stack_log cube(att_stack_log v, double factor)
     return scaled_by(att_log_product(3, v, 0, att_log_of(0), 0), factor);
 }
 
-/* ln of the residual over the bound of one head; -inf if the residual is 0. Both have the factor e^3s if e^s < 1, so
- * that this ratio is known even where both leave the range of a double. */
-static double excess(att_stack_log output, att_norms norms, att_stack_log bound)
+/* ln of one head's residual over its bound with C = 1; -inf if the residual is 0. The factor e^3s of both is left out,
+ * because it would swallow the digits of their ratio. */
+static double excess(const att_bounds *b, const att_attend *attend, int head, const att_tokens *u)
 {
-    att_stack_log residual = scaled_by(output, composite(norms));
-    if (att_log_is_zero(residual))
+    const att_head_facts *facts = &attend->facts[head];
+    double bound = gamma_of(facts) + b->norms[head].qk + composite(b->norms[head].value) - root_of_width(b) +
+                   3 * composite(att_norms_of(u->rest, u->count, u->width));
+    double residual = attend->output_scale + composite(facts->output);
+    if (residual == -INFINITY || att_log_is_zero(u->rest_log))
         return -INFINITY;
-    return isfinite(residual.log) && isfinite(bound.log) ? residual.log - bound.log : NAN;
+    return residual - bound - (u->rest_log.log > 0 ? 2 * u->rest_log.log : 0);
 }
 
 void att_bounds_branch(const att_bounds *b, const att_attend *attend, const att_tokens *u, att_stack_layer *layer)
 {
-    double gamma = largest_gamma(b, attend), root = root_of_width(b);
+    double gamma = largest_gamma(b, attend), root = root_of_width(b), most = -INFINITY;
     att_stack_log residual = att_tokens_residual(u);
+    layer->input = residual;
     layer->beta = exp(largest_beta(b));
     layer->gamma = gamma > -INFINITY ? exp(gamma) : NAN;
     layer->branch_bound.paper = cube(residual, 2 * LN_2 + gamma + largest_beta(b) + log(b->heads) - root);
     att_norms factors = safe_factors(b, attend);
     layer->branch_bound.safe = cube(residual, LN_2 + 0.5 * (factors.one + factors.inf));
-    layer->head_paper = layer->head_safe = -INFINITY;
     int mild = 0;
     for (int h = 0; h < b->heads; h++) {
-        const att_head_facts *facts = &attend->facts[h];
-        double constant = gamma_of(facts) + b->norms[h].qk + composite(b->norms[h].value) - root;
-        mild += facts->mild_rows;
-        att_stack_log paper = cube(residual, 2 * LN_2 + constant), safe = cube(residual, LN_2 + constant);
-        layer->head_paper = fmax(layer->head_paper, excess(attend->output_log, facts->output, paper));
-        layer->head_safe = fmax(layer->head_safe, excess(attend->output_log, facts->output, safe));
+        mild += attend->facts[h].mild_rows;
+        most = fmax(most, excess(b, attend, h, u));
     }
     layer->condition = (double)mild / ((double)b->heads * u->count);
+    layer->head_paper = most - 2 * LN_2;
+    layer->head_safe = most - LN_2;
 }
 
 /* --- the stack ---------------------------------------------------------------------------------------------------- */

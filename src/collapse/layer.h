@@ -22,7 +22,7 @@ typedef struct att_attend {
     double *common, *step;                   /* [width] */
     double *part;                            /* [count, width] */
     att_head_facts *facts;                   /* [heads] */
-    att_stack_log output_log;                /* scale of att_head_facts.output */
+    double output_scale; /* ln of the factor of att_head_facts.output, without e^3s for e^s < 1, else e^s */
 } att_attend;
 bool att_attend_create(att_arena *arena, int count, int width, int heads, att_attend *work);
 /* y = SA(u) */

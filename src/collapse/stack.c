@@ -137,6 +137,7 @@ void att_stack_begin(att_stack *s, att_stack_layer *layer)
     *layer = (att_stack_layer){.beta = NAN,
                                .gamma = NAN,
                                .condition = NAN,
+                               .input = att_log_none(),
                                .branch = att_log_none(),
                                .branch_bound = none,
                                .head_paper = NAN,

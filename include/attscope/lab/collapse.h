@@ -111,10 +111,11 @@ typedef struct att_stack_layer {
 
     /* The attention branch alone, U -> SA(U), where U = X_{l-1}, or its norm with pre_norm. One layer of one head is
      * |res(SA(U))| <= (C gamma beta / sqrt(d_k)) |res(U)|^3 (lemma A.1), one of H heads the same with H beta (A.3). */
-    double beta;      /* max over heads of |W_QK|_1 |W|_{1,inf} */
-    double gamma;     /* max over heads of sqrt(sum_i D_ii / max_i D_ii), 1..sqrt(tokens); NaN if all are 0 */
-    double condition; /* share of rows, over heads, with D_ii <= 1.256, which the paper's proof assumes; for the rows
-                         that violate it the paper's bound is not proved */
+    double beta;         /* max over heads of |W_QK|_1 |W|_{1,inf} */
+    double gamma;        /* max over heads of sqrt(sum_i D_ii / max_i D_ii), 1..sqrt(tokens); NaN if all are 0 */
+    double condition;    /* share of rows, over heads, with D_ii <= 1.256, which the paper's proof assumes; for the rows
+                            that violate it the paper's bound is not proved */
+    att_stack_log input; /* |res(U)|_{1,inf} */
     att_stack_log branch; /* |res(SA(U))|_{1,inf} */
     att_stack_bound
         branch_bound; /* of `branch`, from the measured residual of U. paper: C = 4. safe: C = 2, and the sum

@@ -1,0 +1,265 @@
+/* attscope stack: deep stacks of self-attention, their collapse to rank one, and its bounds. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "flags.h"
+#include "progress.h"
+#include "stack.h"
+#include "stop.h"
+
+typedef struct settings {
+    int depth, heads, width, tokens, repeats, samples;
+    bool skip, mlp, pre_norm, shared;
+    const char *norm;
+    double mlp_ratio, norm_eps, init_std, input_std, mlp_gain;
+    uint64_t seed;
+    att_reals gains;
+    cli_output output;
+} settings;
+
+static const char *const norms[] = {
+#define NORM_NAME(name, text) text,
+    ATT_STACK_NORM_LIST(NORM_NAME)
+#undef NORM_NAME
+};
+enum { NORM_COUNT = sizeof norms / sizeof *norms };
+
+static const char *choose_norm(int index)
+{
+    return index < NORM_COUNT ? norms[index] : NULL;
+}
+
+static const att_flag stack_rows[] = {
+    {"depth", .kind = ATT_FLAG_INT, .value = "N", .help = "layers", ATT_FLAG_AT(settings, depth), .low = 1,
+     .high = 100000},
+    {"num-heads", .kind = ATT_FLAG_INT, .value = "N", .help = "heads of each layer; must divide --embed-dim",
+     ATT_FLAG_AT(settings, heads), .low = 1, .high = 2048},
+    {"embed-dim", .kind = ATT_FLAG_INT, .value = "N", .help = "width of the tokens", ATT_FLAG_AT(settings, width),
+     .low = 1, .high = 2048},
+    {"tokens", .kind = ATT_FLAG_INT, .value = "N", .help = "number of tokens", ATT_FLAG_AT(settings, tokens), .low = 1,
+     .high = 4096},
+    {"skip", .kind = ATT_FLAG_SWITCH, .help = "skip connections: X + f(X) around attention and MLP",
+     ATT_FLAG_AT(settings, skip)},
+    {"mlp", .kind = ATT_FLAG_SWITCH, .help = "an MLP with GELU after each attention", ATT_FLAG_AT(settings, mlp)},
+    {"mlp-ratio", .kind = ATT_FLAG_REAL, .value = "X", .help = "hidden width of the MLP / --embed-dim",
+     ATT_FLAG_AT(settings, mlp_ratio), .low = 0.001, .high = 64},
+    {"norm", .kind = ATT_FLAG_TEXT, .value = "KIND",
+     .help = "layer norm: of each token, or column-wise: by the mean and standard deviation of each channel over the "
+             "tokens",
+     .choice = choose_norm, ATT_FLAG_AT(settings, norm)},
+    {"pre-norm", .kind = ATT_FLAG_SWITCH,
+     .help = "norm in front of each branch, as in ViT; otherwise after the addition", ATT_FLAG_AT(settings, pre_norm)},
+    {"norm-eps", .kind = ATT_FLAG_REAL, .value = "EPS", .help = "added to the variance of a token",
+     ATT_FLAG_AT(settings, norm_eps), .low = 0, .high = 1e6},
+};
+
+static const att_flag random_rows[] = {
+    {"init-std", .kind = ATT_FLAG_REAL, .value = "STD",
+     .help = "weights are drawn from N(0, STD^2); 0: from N(0, 1 / inputs)", ATT_FLAG_AT(settings, init_std), .low = 0,
+     .high = 1e6},
+    {"mlp-gain", .kind = ATT_FLAG_REAL, .value = "G", .help = "factor of both matrices of the MLP",
+     ATT_FLAG_AT(settings, mlp_gain), .low = 0, .high = 1e6},
+    {"input-std", .kind = ATT_FLAG_REAL, .value = "STD", .help = "tokens X_0 are drawn from N(0, STD^2)",
+     ATT_FLAG_AT(settings, input_std), .low = 0, .high = 1e6},
+    {"shared", .kind = ATT_FLAG_SWITCH, .help = "all layers have the same weights", ATT_FLAG_AT(settings, shared)},
+    {"seed", .kind = ATT_FLAG_SEED, .value = "N", .help = "seed of weights and tokens", ATT_FLAG_AT(settings, seed)},
+    {"repeats", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "stacks with seed, seed + 1, ...; the table has mean +- deviation of the logarithms",
+     ATT_FLAG_AT(settings, repeats), .low = 1, .high = STACK_REPEATS},
+    {"mlp-gains", .kind = ATT_FLAG_REALS, .value = "G", .most = ATT_MOST_REALS,
+     .help = "with --mlp, also print the price of the MLP's Lipschitz constant for these gains: sensitivity to the "
+             "input and variance of the gradient",
+     ATT_FLAG_AT(settings, gains), .low = 0, .high = 1e6},
+    {"samples", .kind = ATT_FLAG_INT, .value = "N", .help = "samples for each gain of --mlp-gains",
+     ATT_FLAG_AT(settings, samples), .low = 2, .high = 1000},
+};
+
+static void defaults(att_context *context, void *values)
+{
+    (void)context;
+    settings *s = values;
+    att_stack_options o = att_stack_options_defaults();
+    *s = (settings){.depth = o.depth,
+                    .heads = o.heads,
+                    .width = o.width,
+                    .tokens = o.tokens,
+                    .repeats = 1,
+                    .samples = 16,
+                    .norm = norms[o.norm],
+                    .mlp_ratio = 4,
+                    .norm_eps = o.norm_eps,
+                    .init_std = o.init_std,
+                    .input_std = o.input_std,
+                    .mlp_gain = o.mlp_gain,
+                    .seed = o.seed};
+}
+
+static const att_flag_group stack_group = {"Stack", stack_rows, sizeof stack_rows / sizeof *stack_rows,
+                                           .defaults = defaults};
+static const att_flag_group random_group = {
+    .title = "Random weights", .rows = random_rows, .row_count = sizeof random_rows / sizeof *random_rows};
+
+static const att_flag_use uses[] = {
+    {&stack_group, 0}, {&random_group, 0}, {&cli_group_output, offsetof(settings, output)}};
+
+/* --- progress ----------------------------------------------------------------------------------------------------- */
+
+typedef struct job {
+    cli_app *cli;
+    const settings *settings;
+    stack_results results;
+    int run; /* number of the stack that runs */
+} job;
+
+/* Shows the layer on a terminal. Returns false after Ctrl-C. */
+static bool show_layer(void *user, int layer)
+{
+    job *j = user;
+    if (layer % 64 == 0 && !cli_is_silent() && isatty(STDERR_FILENO)) {
+        fprintf(stderr, "\rstack %d/%d  layer %d/%d  ", j->run + 1, j->results.repeats, layer,
+                j->results.options.depth);
+        fflush(stderr);
+        j->cli->drawn = true;
+    }
+    return !cli_stop_asked();
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------- */
+
+static att_stack_options options_of(job *j)
+{
+    const settings *s = j->settings;
+    att_stack_options o = att_stack_options_defaults();
+    o.depth = s->depth;
+    o.heads = s->heads;
+    o.width = s->width;
+    o.tokens = s->tokens;
+    o.skip = s->skip;
+    o.mlp = s->mlp;
+    o.hidden = (int)(s->mlp_ratio * s->width + 0.5);
+    o.pre_norm = s->pre_norm;
+    o.norm_eps = s->norm_eps;
+    o.init_std = s->init_std;
+    o.mlp_gain = s->mlp_gain;
+    o.input_std = s->input_std;
+    o.shared = s->shared;
+    o.seed = s->seed;
+    o.progress = show_layer;
+    o.progress_user = j;
+    for (int i = 0; i < NORM_COUNT; i++)
+        if (strcmp(s->norm, norms[i]) == 0)
+            o.norm = (att_stack_norm)i;
+    return o;
+}
+
+static int check(const settings *s)
+{
+    if (s->heads > s->width || s->width % s->heads)
+        return cli_usage("--num-heads %d does not divide --embed-dim %d", s->heads, s->width);
+    if (s->gains.count == 0)
+        return CLI_OK;
+    if (!s->mlp || strcmp(s->norm, norms[ATT_STACK_NORM_NONE]) != 0)
+        return cli_usage("--mlp-gains needs --mlp and --norm none: it is the price of an MLP without norm");
+    if (s->depth > ATT_STACK_PRICE_DEPTH)
+        return cli_usage("--mlp-gains needs a --depth of at most %d, not %d", ATT_STACK_PRICE_DEPTH, s->depth);
+    return CLI_OK;
+}
+
+static bool allocate(stack_results *r)
+{
+    size_t depth = (size_t)r->options.depth, repeats = (size_t)r->repeats;
+    const att_stack_options *o = &r->options;
+    r->layers = calloc(repeats * (depth + 1), sizeof *r->layers);
+    r->prices = calloc((size_t)r->price_count * repeats + 1, sizeof *r->prices);
+    bool absorbs = o->norm == ATT_STACK_NORM_COLUMN && !o->skip && !o->mlp && !o->pre_norm;
+    if (absorbs)
+        r->absorption = calloc(depth, sizeof *r->absorption);
+    return r->layers && r->prices && (r->absorption || !absorbs);
+}
+
+static int simulate(job *j)
+{
+    stack_results *r = &j->results;
+    int code = CLI_OK;
+    for (j->run = 0; j->run < r->repeats && code == CLI_OK; j->run++) {
+        att_stack_options o = r->options;
+        o.seed += (uint64_t)j->run;
+        size_t first = (size_t)j->run * ((size_t)o.depth + 1);
+        code = cli_check(j->cli, att_stack_run(j->cli->context, &o, r->layers + first, NULL));
+    }
+    if (code == CLI_OK && r->absorption)
+        code = cli_check(j->cli, att_stack_absorb(j->cli->context, &r->options, r->absorption));
+    return code;
+}
+
+static int price(job *j)
+{
+    stack_results *r = &j->results;
+    int code = CLI_OK;
+    for (int i = 0; i < r->price_count * r->repeats && code == CLI_OK; i++) {
+        att_stack_options o = r->options;
+        o.seed += (uint64_t)(i % r->repeats);
+        o.mlp_gain = r->gains[i / r->repeats];
+        code = cli_check(j->cli, att_stack_price_mlp(j->cli->context, &o, r->samples, &r->prices[i]));
+    }
+    return code;
+}
+
+static int run(cli_app *cli, void *user, const char *const *operands, int count)
+{
+    const settings *s = user;
+    (void)operands;
+    (void)count;
+    job j = {.cli = cli, .settings = s};
+    int code = check(s);
+    if (code == CLI_OK)
+        code = cli_open(cli, 1);
+    if (code == CLI_OK)
+        code = cli_output_check(s->output.json);
+    if (code != CLI_OK)
+        return code;
+    j.results = (stack_results){.options = options_of(&j),
+                                .repeats = s->repeats,
+                                .gains = s->gains.values,
+                                .price_count = s->gains.count,
+                                .samples = s->samples};
+    stack_results *r = &j.results;
+    code = allocate(r) ? simulate(&j) : cli_failure("out of memory for %d stacks of %d layers", s->repeats, s->depth);
+    if (code == CLI_OK)
+        code = price(&j);
+    cli_bar_clear(cli);
+    if (code == CLI_OK && cli_prints(s->output.json))
+        stack_print(r);
+    if (code == CLI_OK && s->output.json)
+        code = stack_write(cli, s->output.json, r);
+    free(r->layers);
+    free(r->prices);
+    free(r->absorption);
+    return code;
+}
+
+const cli_command cli_command_stack = {
+    .name = "stack",
+    .summary = "shows how deep self-attention collapses to rank one, and its bounds",
+    .operands = "",
+    .about =
+        "Runs a random stack of self-attention layers in f64 and prints the residual\n"
+        "res(X) = X - 1 mean(X)' of the tokens after each layer, on a logarithmic scale,\n"
+        "next to its bounds. The residual is computed without subtracting tokens, so that\n"
+        "it is known at any depth: a stack of 10,000 layers takes about a minute.\n"
+        "\n"
+        "Logarithms are natural. -e^A stands for a logarithm beyond -1e6: ln r = -e^A.\n"
+        "-inf: the residual is 0. A bound that does not force a decrease is vacuous and\n"
+        "marked by v.",
+    .explain = stack_explain,
+    .example =
+        "  attscope stack --depth 1000 --num-heads 1\n"
+        "  attscope stack --depth 100 --skip --mlp --norm token --pre-norm --repeats 5\n"
+        "  attscope stack --norm column --json layers.json\n"
+        "  attscope stack --mlp --mlp-gains 0.5 1 2 4",
+    .uses = uses,
+    .use_count = sizeof uses / sizeof *uses,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

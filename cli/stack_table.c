@@ -1,0 +1,531 @@
+#include <math.h>
+
+#include "stack.h"
+
+/* Logarithms beyond this are printed as e^A. */
+static const double MOST_PLAIN = 1e6;
+/* Residuals below e^-700 are beyond the range of a double. */
+static const double LEAST_DOUBLE = -700;
+static const char *const norms[] = {
+#define NORM_NAME(name, text) text,
+    ATT_STACK_NORM_LIST(NORM_NAME)
+#undef NORM_NAME
+};
+
+/* All layers of less than MOST_ROWS, else the first FIRST_ROWS and a geometric series. */
+enum { MOST_ROWS = 24, FIRST_ROWS = 11, CELL = 64 };
+
+void stack_explain(FILE *out)
+{
+    fputs(
+        "Figures (Dong et al., \"Attention is not all you need\", ICML 2021):\n"
+        "  r          |res(X)|_{1,inf} = sqrt(|res(X)|_1 |res(X)|_inf), with the mean of the\n"
+        "             tokens in res(X) = X - 1 mean'; JSON also has the column medians\n"
+        "  r/|X|      the same divided by |X|_{1,inf}\n"
+        "  rank       participation ratio (sum s^2)^2 / sum s^4 of res(X)'s singular values s\n"
+        "  mild       share of rows, over heads, with |E_ij - E_ij'| <= 1.256, which the\n"
+        "             paper's proof assumes; E = res(X) W_QK res(X)' / sqrt(d_qk)\n"
+        "  branch     |res(SA(X))| of the attention alone, and its bound from the measured\n"
+        "             residual of its input: C gamma beta H r^3 / sqrt(d_qk) (lemmas A.1, A.3)\n"
+        "  from X_0   bound of r by |res(X_0)|: (C gamma beta H / sqrt(d_qk))^((3^l - 1) / 2)\n"
+        "             r_0^(3^l) (A.4, A.5); with MLPs beta lambda for beta; with skips the\n"
+        "             largest of (2 C gamma beta H / sqrt(d_qk))^((3^k - 1) / 2)\n"
+        "             (2 H)^(3^k (l - k)) r_0^(3^k), k <= l; with both the paper has none\n"
+        "  paper      C = 4, with the largest beta, gamma and lambda of all layers so far\n"
+        "  safe       C = 2 (the rows of softmax move by at most D_ii / 2; times 2 for the mean\n"
+        "             of tokens); heads, skips and layers are added in |.|_1 and |.|_inf, since\n"
+        "             |.|_{1,inf} has no triangle inequality. It always holds\n"
+        "  beta       |W_QK|_1 |W_V W_O|_{1,inf}, the largest of all heads\n"
+        "  gamma      sqrt(sum_i D_ii / max_i D_ii), D_ii = max_jj' |E_ij - E_ij'|, measured\n"
+        "  lambda     1.129 sqrt(|W_1|_1 |W_1|_inf |W_2|_1 |W_2|_inf): MLP with GELU (erf)\n",
+        out);
+}
+
+/* --- columns ------------------------------------------------------------------------------------------------------ */
+
+static att_stack_log get_residual(const att_stack_layer *l)
+{
+    return l->residual;
+}
+
+static att_stack_log get_relative(const att_stack_layer *l)
+{
+    return l->relative;
+}
+
+static att_stack_log get_branch(const att_stack_layer *l)
+{
+    return l->branch;
+}
+
+static att_stack_log get_branch_paper(const att_stack_layer *l)
+{
+    return l->branch_bound.paper;
+}
+
+static att_stack_log get_branch_safe(const att_stack_layer *l)
+{
+    return l->branch_bound.safe;
+}
+
+static att_stack_log get_paper(const att_stack_layer *l)
+{
+    return l->bound.paper;
+}
+
+static att_stack_log get_safe(const att_stack_layer *l)
+{
+    return l->bound.safe;
+}
+
+static double get_norm(const att_stack_layer *l)
+{
+    return l->norm;
+}
+
+static double get_rank(const att_stack_layer *l)
+{
+    return l->rank;
+}
+
+static double get_mild(const att_stack_layer *l)
+{
+    return l->condition;
+}
+
+/* The residual from which a bound starts. */
+typedef enum start { NO_BOUND, FROM_INPUT, FROM_X0 } start;
+
+typedef struct column {
+    const char *title;
+    att_stack_log (*log)(const att_stack_layer *layer); /* or */
+    double (*number)(const att_stack_layer *layer);
+    start start;
+} column;
+
+static const column residual_columns[] = {{"ln r", .log = get_residual},
+                                          {"ln r/|X|", .log = get_relative},
+                                          {"ln |X|", .number = get_norm},
+                                          {"rank", .number = get_rank}};
+static const column bound_columns[] = {{"mild", .number = get_mild},
+                                       {"ln branch", .log = get_branch},
+                                       {"paper", .log = get_branch_paper, .start = FROM_INPUT},
+                                       {"safe", .log = get_branch_safe, .start = FROM_INPUT},
+                                       {"ln r", .log = get_residual},
+                                       {"paper from X_0", .log = get_paper, .start = FROM_X0},
+                                       {"safe from X_0", .log = get_safe, .start = FROM_X0}};
+
+static bool is_vacuous(const stack_results *r, const column *c, int i, int l)
+{
+    const att_stack_layer *layer = stack_layer(r, i, l);
+    if (c->start == NO_BOUND || isnan(c->log(layer).log_log))
+        return false;
+    return att_stack_is_vacuous(c->log(layer), c->start == FROM_INPUT ? layer->input : stack_layer(r, i, 0)->residual);
+}
+
+/* " v" if the bound is vacuous in all repeats, " (v)" if it is in some. */
+static const char *mark_of(const stack_results *r, const column *c, int l)
+{
+    int vacuous = 0;
+    for (int i = 0; i < r->repeats; i++)
+        vacuous += is_vacuous(r, c, i, l);
+    return vacuous == 0 ? "" : vacuous == r->repeats ? " v" : " (v)";
+}
+
+/* --- cells -------------------------------------------------------------------------------------------------------- */
+
+static const char *number_text(double value, char text[CELL])
+{
+    if (isnan(value))
+        return "-";
+    snprintf(text, CELL, fabs(value) < 1000 ? "%.3f" : "%.6g", value);
+    return text;
+}
+
+static const char *log_text(att_stack_log v, const char *mark, char text[CELL])
+{
+    if (isnan(v.log_log))
+        return "-";
+    if (fabs(v.log) < MOST_PLAIN)
+        snprintf(text, CELL, fabs(v.log) < 1000 ? "%.3f%s" : "%.6g%s", v.log, mark);
+    else if (v.log_log == INFINITY)
+        snprintf(text, CELL, "-inf%s", mark);
+    else
+        snprintf(text, CELL, "%se^%.4f%s", v.log < 0 ? "-" : "", v.log_log, mark);
+    return text;
+}
+
+typedef struct spread {
+    double mean, deviation; /* deviation: n - 1 */
+} spread;
+
+/* values: repeats of them, with a stride. */
+static spread spread_of(const double *values, int count)
+{
+    double mean = 0, squares = 0;
+    for (int i = 0; i < count; i++)
+        mean += values[i] / count;
+    for (int i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    return (spread){mean, sqrt(squares / (count - 1))};
+}
+
+/* Mean and deviation of the logarithms of all repeats; of ln |ln v| if one of them is beyond MOST_PLAIN. */
+static const char *repeated_text(const stack_results *r, const column *c, int l, char text[CELL])
+{
+    double logs[STACK_REPEATS], log_logs[STACK_REPEATS];
+    int plain = 0, below = 0, above = 0;
+    for (int i = 0; i < r->repeats; i++) {
+        att_stack_log v = c->log(stack_layer(r, i, l));
+        logs[i] = v.log;
+        log_logs[i] = v.log_log;
+        plain += fabs(v.log) < MOST_PLAIN;
+        below += v.log < 0 && isfinite(v.log_log);
+        above += v.log > 0 && isfinite(v.log_log);
+    }
+    const char *mark = mark_of(r, c, l);
+    spread s = spread_of(plain == r->repeats ? logs : log_logs, r->repeats);
+    if (plain == r->repeats)
+        snprintf(text, CELL, "%.5g +- %.2g%s", s.mean, s.deviation, mark);
+    else if (below == r->repeats || above == r->repeats)
+        snprintf(text, CELL, "%se^(%.5g +- %.2g)%s", below ? "-" : "", s.mean, s.deviation, mark);
+    else
+        return isnan(log_logs[0]) ? "-" : "not all finite";
+    return text;
+}
+
+static const char *cell_text(const stack_results *r, const column *c, int l, char text[CELL])
+{
+    if (c->log)
+        return r->repeats == 1 ? log_text(c->log(stack_layer(r, 0, l)), mark_of(r, c, l), text)
+                               : repeated_text(r, c, l, text);
+    double values[STACK_REPEATS];
+    for (int i = 0; i < r->repeats; i++)
+        values[i] = c->number(stack_layer(r, i, l));
+    return number_text(spread_of(values, r->repeats).mean, text);
+}
+
+/* --- tables ------------------------------------------------------------------------------------------------------- */
+
+/* The layer after `l` that has a row. */
+static int next_row(int l, int depth)
+{
+    if (depth < MOST_ROWS || l < FIRST_ROWS - 1)
+        return l + 1;
+    double factor = pow((double)depth / (FIRST_ROWS - 1), 1.0 / (MOST_ROWS - FIRST_ROWS));
+    int next = (int)(l * factor + 0.5);
+    next = next > l ? next : l + 1;
+    return l < depth && next > depth ? depth : next;
+}
+
+static void print_table(const stack_results *r, const column *columns, int count, int first)
+{
+    char text[CELL];
+    int width = r->repeats == 1 ? 14 : 24;
+    cli_print("%6s", "layer");
+    for (int c = 0; c < count; c++)
+        cli_print("  %*s", columns[c].log ? width : 8, columns[c].title);
+    cli_print("\n");
+    for (int l = first; l <= r->options.depth; l = next_row(l, r->options.depth)) {
+        cli_print("%6d", l);
+        for (int c = 0; c < count; c++)
+            cli_print("  %*s", columns[c].log ? width : 8, cell_text(r, &columns[c], l, text));
+        cli_print("\n");
+    }
+}
+
+static void print_fit(const stack_results *r, double least, const char *range)
+{
+    double slopes[STACK_REPEATS];
+    int found = 0;
+    att_stack_fit first = {0};
+    for (int i = 0; i < r->repeats; i++) {
+        att_stack_fit fit = att_stack_fit_rate(stack_layer(r, i, 0), r->options.depth, least);
+        first = i == 0 ? fit : first;
+        if (!isnan(fit.slope))
+            slopes[found++] = fit.slope;
+    }
+    if (found == 0)
+        return;
+    spread s = spread_of(slopes, found);
+    cli_print("  %-24s slope %.4f", range, s.mean);
+    if (found > 1)
+        cli_print(" +- %.2g (n = %d)", s.deviation, found);
+    cli_print(", %d pairs, from layer %d to %d%s\n", first.pairs, first.first, first.last + 1,
+              found > 1 ? " in the first stack" : "");
+}
+
+static void print_rate(const stack_results *r)
+{
+    cli_print(
+        "\nCollapse rate: ln r_{l+1} = slope ln r_l + c by least squares (3: doubly exponential, 1: exponential)\n");
+    print_fit(r, LEAST_DOUBLE, "r within a double's range");
+    print_fit(r, -INFINITY, "all finite ln r");
+}
+
+/* The largest excess of a head's residual over its own bound. */
+static void print_heads(const stack_results *r)
+{
+    double paper = -INFINITY, safe = -INFINITY;
+    for (int i = 0; i < r->repeats; i++)
+        for (int l = 1; l <= r->options.depth; l++) {
+            paper = fmax(paper, stack_layer(r, i, l)->head_paper);
+            safe = fmax(safe, stack_layer(r, i, l)->head_safe);
+        }
+    cli_print("\nOne head, one layer: largest ln(residual / bound) over heads and layers: paper %.3f, safe %.3f%s\n",
+              paper, safe, paper > 0 ? " (the paper's bound fails)" : "");
+}
+
+/* Whether the residual exceeds its bound by more than rounding. */
+static bool fails(att_stack_log residual, att_stack_log bound)
+{
+    return !isnan(bound.log_log) && att_stack_compare(residual, bound) > 0 &&
+           !(residual.log - bound.log < 1e-12 * fmax(1, fabs(residual.log)));
+}
+
+/* Counts the layers of all repeats whose bounds fail. */
+static void print_failures(const stack_results *r)
+{
+    int branch_paper = 0, branch_safe = 0, paper = 0, safe = 0;
+    for (int i = 0; i < r->repeats; i++)
+        for (int l = 1; l <= r->options.depth; l++) {
+            const att_stack_layer *layer = stack_layer(r, i, l);
+            branch_paper += fails(layer->branch, layer->branch_bound.paper);
+            branch_safe += fails(layer->branch, layer->branch_bound.safe);
+            paper += fails(layer->residual, layer->bound.paper);
+            safe += fails(layer->residual, layer->bound.safe);
+        }
+    cli_print("Bounds that fail, of %d: branch paper %d, branch safe %d, from X_0 paper %d, from X_0 safe %d\n",
+              r->repeats * r->options.depth, branch_paper, branch_safe, paper, safe);
+}
+
+static void print_absorption(const stack_results *r)
+{
+    int depth = r->options.depth, grown = 0;
+    double layer = 0;
+    for (int l = 0; l < depth; l++)
+        layer = fmax(layer, r->absorption[l].layer);
+    while (grown < depth && r->absorption[grown].stack < 1e-3)
+        grown++;
+    cli_print("\nColumn-wise norm absorbed into W_O and a bias: |X - X'| / |X|\n");
+    cli_print("  one layer from the same tokens: at most %.2g\n", layer);
+    cli_print("  the stack from X_0: %.2g after layer 1, %.2g after layer %d", r->absorption[0].stack,
+              r->absorption[depth - 1].stack, depth);
+    if (grown < depth)
+        cli_print("; above 1e-3 from layer %d", grown + 1);
+    cli_print("\n  (without norm each layer cubes a relative change of the residual, so rounding errors triple)\n");
+}
+
+static void print_prices(const stack_results *r)
+{
+    char cells[4][CELL];
+    cli_print(
+        "\nPrice of the MLP's Lipschitz constant: %d samples of X_0, X_0 perturbed by 1e-3 of its norm; g: gradient\n"
+        "of <G, X_L>, |G| = 1 random, with respect to all weights; variance: mean of |g - mean g|^2\n"
+        "%10s  %12s  %24s  %14s  %14s\n",
+        r->samples, "gain", "lambda", "ln |X_L' - X_L| / |D|", "|g|", "variance");
+    for (int p = 0; p < r->price_count; p++) {
+        double values[4][STACK_REPEATS];
+        for (int i = 0; i < r->repeats; i++) {
+            const att_stack_price *price = &r->prices[p * r->repeats + i];
+            values[0][i] = price->lambda;
+            values[1][i] = price->sensitivity;
+            values[2][i] = price->gradient_norm;
+            values[3][i] = price->gradient_variance;
+        }
+        for (int k = 0; k < 4; k++) {
+            spread s = spread_of(values[k], r->repeats);
+            if (r->repeats > 1)
+                snprintf(cells[k], CELL, "%.4g +- %.2g", s.mean, s.deviation);
+            else
+                snprintf(cells[k], CELL, "%.4g", s.mean);
+        }
+        cli_print("%10g  %12s  %24s  %14s  %14s\n", r->gains[p], cells[0], cells[1], cells[2], cells[3]);
+    }
+}
+
+static void print_title(const stack_results *r)
+{
+    const att_stack_options *o = &r->options;
+    cli_print("%d layers, %d tokens of width %d, %d head%s, %s, norm %s%s, seed %llu", o->depth, o->tokens, o->width,
+              o->heads, o->heads > 1 ? "s" : "",
+              o->skip && o->mlp ? "with skips and MLPs"
+              : o->skip         ? "with skips"
+              : o->mlp          ? "with MLPs"
+                                : "attention only",
+              norms[o->norm],
+              o->norm == ATT_STACK_NORM_NONE ? ""
+              : o->pre_norm                  ? " before branches"
+                                             : " after branches",
+              (unsigned long long)o->seed);
+    if (r->repeats > 1)
+        cli_print(" to %llu, mean +- deviation (n = %d)",
+                  (unsigned long long)o->seed + (unsigned long long)r->repeats - 1, r->repeats);
+    cli_print("\n");
+}
+
+void stack_print(const stack_results *r)
+{
+    print_title(r);
+    cli_print("\nResidual r = |res(X)|_{1,inf}, means as x; rank: participation ratio; natural logarithms\n");
+    print_table(r, residual_columns, sizeof residual_columns / sizeof *residual_columns, 0);
+    print_rate(r);
+    cli_print("\nBounds (Dong et al. 2021), v: vacuous, forces no decrease. branch: attention alone, from its input\n");
+    print_table(r, bound_columns, sizeof bound_columns / sizeof *bound_columns, 1);
+    print_heads(r);
+    print_failures(r);
+    if (r->absorption)
+        print_absorption(r);
+    if (r->price_count > 0)
+        print_prices(r);
+    cli_print("\n`attscope stack --help` has the formulas.\n");
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
+
+/* An infinite logarithm becomes null; its own logarithm tells more. */
+static void write_log(att_json_writer *w, const char *key, att_stack_log v)
+{
+    if (isnan(v.log_log))
+        return;
+    att_json_key(w, key);
+    att_json_begin_object(w);
+    cli_json_number(w, "ln", v.log);
+    cli_json_number(w, "ln_abs_ln", v.log_log);
+    if (v.log_log == INFINITY)
+        cli_json_text(w, "value", "0");
+    att_json_end_object(w);
+}
+
+static void write_layer(att_json_writer *w, const stack_results *r, int i, int l)
+{
+    const att_stack_layer *layer = stack_layer(r, i, l), *first = stack_layer(r, i, 0);
+    att_json_begin_object(w);
+    cli_json_integer(w, "layer", l);
+    write_log(w, "residual", layer->residual);
+    write_log(w, "residual_median", layer->median);
+    write_log(w, "residual_relative", layer->relative);
+    cli_json_number(w, "ln_norm", layer->norm);
+    cli_json_number(w, "rank", layer->rank);
+    if (l > 0) {
+        cli_json_number(w, "beta", layer->beta);
+        cli_json_number(w, "gamma", layer->gamma);
+        cli_json_number(w, "lambda", layer->lambda);
+        cli_json_number(w, "mild_rows", layer->condition);
+        write_log(w, "input", layer->input);
+        write_log(w, "branch", layer->branch);
+        write_log(w, "branch_paper", layer->branch_bound.paper);
+        write_log(w, "branch_safe", layer->branch_bound.safe);
+        cli_json_number(w, "ln_head_over_paper", layer->head_paper);
+        cli_json_number(w, "ln_head_over_safe", layer->head_safe);
+        write_log(w, "paper", layer->bound.paper);
+        write_log(w, "safe", layer->bound.safe);
+        att_json_key(w, "safe_is_vacuous");
+        att_json_bool(w, att_stack_is_vacuous(layer->bound.safe, first->residual));
+        att_json_key(w, "paper_is_vacuous");
+        att_json_bool(w, att_stack_is_vacuous(layer->bound.paper, first->residual));
+    }
+    att_json_end_object(w);
+}
+
+static void write_fit(att_json_writer *w, const char *key, att_stack_fit fit)
+{
+    att_json_key(w, key);
+    att_json_begin_object(w);
+    cli_json_integer(w, "pairs", fit.pairs);
+    cli_json_integer(w, "first_layer", fit.first);
+    cli_json_integer(w, "last_layer", fit.last + 1);
+    cli_json_number(w, "slope", fit.slope);
+    cli_json_number(w, "intercept", fit.intercept);
+    att_json_end_object(w);
+}
+
+static void write_run(att_json_writer *w, const stack_results *r, int i)
+{
+    att_json_begin_object(w);
+    cli_json_integer(w, "seed", (int64_t)(r->options.seed + (uint64_t)i));
+    write_fit(w, "rate", att_stack_fit_rate(stack_layer(r, i, 0), r->options.depth, LEAST_DOUBLE));
+    write_fit(w, "rate_of_all", att_stack_fit_rate(stack_layer(r, i, 0), r->options.depth, -INFINITY));
+    att_json_key(w, "layers");
+    att_json_begin_array(w);
+    for (int l = 0; l <= r->options.depth; l++)
+        write_layer(w, r, i, l);
+    att_json_end_array(w);
+    att_json_end_object(w);
+}
+
+static void write_options(att_json_writer *w, const stack_results *r)
+{
+    const att_stack_options *o = &r->options;
+    cli_json_integer(w, "depth", o->depth);
+    cli_json_integer(w, "num_heads", o->heads);
+    cli_json_integer(w, "embed_dim", o->width);
+    cli_json_integer(w, "tokens", o->tokens);
+    cli_json_integer(w, "hidden", o->mlp ? o->hidden : 0);
+    att_json_key(w, "skip");
+    att_json_bool(w, o->skip);
+    att_json_key(w, "mlp");
+    att_json_bool(w, o->mlp);
+    cli_json_text(w, "norm", norms[o->norm]);
+    att_json_key(w, "pre_norm");
+    att_json_bool(w, o->pre_norm);
+    att_json_key(w, "shared");
+    att_json_bool(w, o->shared);
+    cli_json_number(w, "norm_eps", o->norm_eps);
+    cli_json_number(w, "init_std", o->init_std);
+    cli_json_number(w, "input_std", o->input_std);
+    cli_json_number(w, "mlp_gain", o->mlp_gain);
+}
+
+static void write_absorption(att_json_writer *w, const stack_results *r)
+{
+    att_json_key(w, "absorption");
+    att_json_begin_array(w);
+    for (int l = 0; l < r->options.depth; l++) {
+        att_json_begin_object(w);
+        cli_json_integer(w, "layer", l + 1);
+        cli_json_number(w, "difference_of_layer", r->absorption[l].layer);
+        cli_json_number(w, "difference_of_stack", r->absorption[l].stack);
+        att_json_end_object(w);
+    }
+    att_json_end_array(w);
+}
+
+static void write_prices(att_json_writer *w, const stack_results *r)
+{
+    att_json_key(w, "mlp_prices");
+    att_json_begin_array(w);
+    for (int p = 0; p < r->price_count * r->repeats; p++) {
+        att_json_begin_object(w);
+        cli_json_number(w, "gain", r->gains[p / r->repeats]);
+        cli_json_integer(w, "seed", (int64_t)(r->options.seed + (uint64_t)(p % r->repeats)));
+        cli_json_integer(w, "samples", r->samples);
+        cli_json_number(w, "lambda", r->prices[p].lambda);
+        cli_json_number(w, "ln_sensitivity", r->prices[p].sensitivity);
+        cli_json_number(w, "gradient_norm", r->prices[p].gradient_norm);
+        cli_json_number(w, "gradient_variance", r->prices[p].gradient_variance);
+        att_json_end_object(w);
+    }
+    att_json_end_array(w);
+}
+
+int stack_write(cli_app *cli, const char *path, const stack_results *r)
+{
+    att_json_writer *w = NULL;
+    int code = cli_check(cli, att_json_writer_create(cli->context, true, &w));
+    if (code != CLI_OK)
+        return code;
+    att_json_begin_object(w);
+    write_options(w, r);
+    att_json_key(w, "stacks");
+    att_json_begin_array(w);
+    for (int i = 0; i < r->repeats; i++)
+        write_run(w, r, i);
+    att_json_end_array(w);
+    if (r->absorption)
+        write_absorption(w, r);
+    if (r->price_count > 0)
+        write_prices(w, r);
+    att_json_end_object(w);
+    return cli_json_write(cli, w, path);
+}
