@@ -234,7 +234,8 @@ static void print_table(const stack_results *r, const column *columns, int count
     }
 }
 
-static void print_fit(const stack_results *r, double least, const char *range)
+/* Returns whether there is a slope. */
+static bool print_fit(const stack_results *r, double least, const char *range)
 {
     double slopes[STACK_REPEATS];
     int found = 0;
@@ -246,21 +247,24 @@ static void print_fit(const stack_results *r, double least, const char *range)
             slopes[found++] = fit.slope;
     }
     if (found == 0)
-        return;
+        return false;
     spread s = spread_of(slopes, found);
     cli_print("  %-24s slope %.4f", range, s.mean);
     if (found > 1)
         cli_print(" +- %.2g (n = %d)", s.deviation, found);
     cli_print(", %d pairs, from layer %d to %d%s\n", first.pairs, first.first, first.last + 1,
               found > 1 ? " in the first stack" : "");
+    return true;
 }
 
 static void print_rate(const stack_results *r)
 {
     cli_print(
         "\nCollapse rate: ln r_{l+1} = slope ln r_l + c by least squares (3: doubly exponential, 1: exponential)\n");
-    print_fit(r, LEAST_DOUBLE, "r within a double's range");
-    print_fit(r, -INFINITY, "all finite ln r");
+    bool found = print_fit(r, LEAST_DOUBLE, "r within a double's range");
+    found = print_fit(r, -INFINITY, "all finite ln r") || found;
+    if (!found)
+        cli_print("  none: fewer than two layers have different, finite ln r\n");
 }
 
 /* The largest excess of a head's residual over its own bound. */
@@ -274,6 +278,16 @@ static void print_heads(const stack_results *r)
         }
     cli_print("\nOne head, one layer: largest ln(residual / bound) over heads and layers: paper %.3f, safe %.3f%s\n",
               paper, safe, paper > 0 ? " (the paper's bound fails)" : "");
+}
+
+/* Why there is no bound from X_0. */
+static void print_reason(const stack_results *r)
+{
+    const att_stack_options *o = &r->options;
+    if (o->norm != ATT_STACK_NORM_NONE && isnan(stack_layer(r, 0, 1)->bound.safe.log_log))
+        cli_print("No bound from X_0: weights absorb only a column-wise norm after attention without skip and MLP\n");
+    else if (isnan(stack_layer(r, 0, 1)->bound.paper.log_log))
+        cli_print("The paper has no bound for skips and MLPs together\n");
 }
 
 /* Whether the residual exceeds its bound by more than rounding. */
@@ -347,8 +361,8 @@ static void print_prices(const stack_results *r)
 static void print_title(const stack_results *r)
 {
     const att_stack_options *o = &r->options;
-    cli_print("%d layers, %d tokens of width %d, %d head%s, %s, norm %s%s, seed %llu", o->depth, o->tokens, o->width,
-              o->heads, o->heads > 1 ? "s" : "",
+    cli_print("%d layer%s, %d token%s of width %d, %d head%s, %s, norm %s%s, seed %llu", o->depth,
+              o->depth > 1 ? "s" : "", o->tokens, o->tokens > 1 ? "s" : "", o->width, o->heads, o->heads > 1 ? "s" : "",
               o->skip && o->mlp ? "with skips and MLPs"
               : o->skip         ? "with skips"
               : o->mlp          ? "with MLPs"
@@ -372,6 +386,7 @@ void stack_print(const stack_results *r)
     print_rate(r);
     cli_print("\nBounds (Dong et al. 2021), v: vacuous, forces no decrease. branch: attention alone, from its input\n");
     print_table(r, bound_columns, sizeof bound_columns / sizeof *bound_columns, 1);
+    print_reason(r);
     print_heads(r);
     print_failures(r);
     if (r->absorption)

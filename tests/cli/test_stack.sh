@@ -1,0 +1,51 @@
+#!/bin/bash
+# attscope stack: its tables, JSON, special stacks, wrong flags.
+. "$(dirname "$0")/lib.sh"
+
+small='stack --embed-dim 8 --num-heads 2 --tokens 6'
+
+run 0 $small --depth 3
+out_has '3 layers, 6 tokens of width 8, 2 heads, attention only, norm none, seed 42'
+out_has 'Bounds that fail, of 3: branch paper 0, branch safe 0, from X_0 paper 0, from X_0 safe 0'
+[ "$(grep -Ec '^ +3 ' stdout)" -eq 2 ] || fail "no row of layer 3 in both tables"
+
+# Far beyond the range of a double: ln r = -e^A.
+run 0 $small --depth 800
+grep -Eq '^ *800 +-e\^87[0-9]\.[0-9]+ ' stdout || fail "ln r of layer 800: $(grep '^ *800 ' stdout)"
+grep -Eq "r within a double's range slope (2\.9|3\.0)" stdout || fail "slope: $(grep slope stdout)"
+grep -Eq 'all finite ln r +slope 3\.0000' stdout || fail "slope: $(grep slope stdout)"
+
+# A single token equals the mean: its residual is 0.
+run 0 $small --depth 2 --tokens 1
+grep -Eq '^ *2 +-inf +-inf ' stdout || fail "the residual of one token: $(cat stdout)"
+out_has 'none: fewer than two layers'
+
+# A bound that forces a decrease is not marked.
+run 0 $small --depth 3 --num-heads 1 --input-std 1e-3
+grep -q ' v' <(grep -E '^ *[123] ' stdout) && fail "vacuous bounds of tiny tokens: $(cat stdout)"
+run 0 $small --depth 3 --num-heads 1 --input-std 10
+grep -Eq '^ *3 .* v$' stdout || fail "no vacuous bound of large tokens: $(cat stdout)"
+
+run 0 $small --depth 3 --norm column
+out_has 'one layer from the same tokens: at most'
+run 0 $small --depth 3 --norm token
+out_has 'No bound from X_0'
+run 0 $small --depth 3 --skip --mlp
+out_has 'The paper has no bound for skips and MLPs together'
+
+run 0 $small --depth 3 --mlp --repeats 3 --mlp-gains 0.5 1 --samples 2
+out_has 'seed 42 to 44, mean +- deviation (n = 3)'
+out_has "Price of the MLP's Lipschitz constant: 2 samples"
+run 0 $small --depth 3 --mlp --repeats 2 --mlp-gains 0.5 1 --samples 2 --json -
+[ "$(grep -c '"layer":' stdout)" -eq 8 ] || fail "layers of the JSON: $(cat stdout)"
+[ "$(grep -c '"gradient_variance":' stdout)" -eq 4 ] || fail "prices of the JSON: $(cat stdout)"
+run 0 $small --depth 3 --norm column --json column.json
+grep -q '"difference_of_layer":' column.json || fail "no absorption in the JSON: $(cat column.json)"
+
+usage '--num-heads 3 does not divide --embed-dim 8' $small --num-heads 3
+usage '--norm: there is no "colum"; did you mean column?' $small --norm colum
+usage '--mlp-gains needs --mlp and --norm none: it is the price of an MLP without norm' $small --mlp-gains 1
+usage '--mlp-gains needs a --depth of at most 200, not 201' $small --mlp --depth 201 --mlp-gains 1
+run 1 $small --json no/such/folder.json
+err_has 'no/such/folder.json'
+finish
