@@ -6,12 +6,13 @@
 #include "flags.h"
 #include "progress.h"
 #include "stack.h"
+#include "stack_network.h"
 #include "stop.h"
 
 typedef struct settings {
     int depth, heads, width, tokens, repeats, samples;
     bool skip, mlp, pre_norm, shared;
-    const char *norm;
+    const char *norm, *model;
     double mlp_ratio, norm_eps, init_std, input_std, mlp_gain;
     uint64_t seed;
     att_reals gains;
@@ -50,6 +51,8 @@ static const att_flag stack_rows[] = {
      .choice = choose_norm, ATT_FLAG_AT(settings, norm)},
     {"pre-norm", .kind = ATT_FLAG_SWITCH,
      .help = "norm in front of each branch, as in ViT; otherwise after the addition", ATT_FLAG_AT(settings, pre_norm)},
+    {"model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "name of CHECKPOINT's network, if its file does not tell",
+     ATT_FLAG_AT(settings, model)},
     {"norm-eps", .kind = ATT_FLAG_REAL, .value = "EPS", .help = "added to the variance of a token",
      ATT_FLAG_AT(settings, norm_eps), .low = 0, .high = 1e6},
 };
@@ -109,7 +112,8 @@ typedef struct job {
     cli_app *cli;
     const settings *settings;
     stack_results results;
-    int run; /* number of the stack that runs */
+    int run;               /* number of the stack that runs */
+    stack_network network; /* of CHECKPOINT */
 } job;
 
 /* Shows the layer on a terminal. Returns false after Ctrl-C. */
@@ -151,6 +155,39 @@ static att_stack_options options_of(job *j)
         if (strcmp(s->norm, norms[i]) == 0)
             o.norm = (att_stack_norm)i;
     return o;
+}
+
+static const att_stack_weights *network_layer(void *user, int index)
+{
+    return &((stack_network *)user)->layers[index];
+}
+
+/* Replaces sizes, weights and tokens by those of the network. */
+static int load(job *j, const char *checkpoint, const char *image)
+{
+    stack_network *n = &j->network;
+    att_stack_options *o = &j->results.options;
+    int code = stack_network_load(j->cli, checkpoint, j->settings->model, image, n);
+    if (code != CLI_OK)
+        return code;
+    o->depth = n->depth;
+    o->heads = n->heads;
+    o->width = n->width;
+    o->hidden = n->hidden;
+    o->tokens = n->tokens;
+    o->layer = network_layer;
+    o->user = n;
+    o->tokens_data = n->image_tokens;
+    return CLI_OK;
+}
+
+static int check_network(const settings *s, int operands)
+{
+    if (operands == 1)
+        return cli_usage("stack needs an image after CHECKPOINT, whose tokens are X_0");
+    if (operands == 2 && (s->repeats > 1 || s->gains.count > 0))
+        return cli_usage("--repeats and --mlp-gains need random weights, not those of CHECKPOINT");
+    return CLI_OK;
 }
 
 static int check(const settings *s)
@@ -209,10 +246,10 @@ static int price(job *j)
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     const settings *s = user;
-    (void)operands;
-    (void)count;
     job j = {.cli = cli, .settings = s};
     int code = check(s);
+    if (code == CLI_OK)
+        code = check_network(s, count);
     if (code == CLI_OK)
         code = cli_open(cli, 1);
     if (code == CLI_OK)
@@ -225,7 +262,12 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
                                 .price_count = s->gains.count,
                                 .samples = s->samples};
     stack_results *r = &j.results;
-    code = allocate(r) ? simulate(&j) : cli_failure("out of memory for %d stacks of %d layers", s->repeats, s->depth);
+    if (count == 2)
+        code = load(&j, operands[0], operands[1]);
+    if (code == CLI_OK && !allocate(r))
+        code = cli_failure("out of memory for %d stacks of %d layers", s->repeats, r->options.depth);
+    if (code == CLI_OK)
+        code = simulate(&j);
     if (code == CLI_OK)
         code = price(&j);
     cli_bar_clear(cli);
@@ -236,18 +278,25 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     free(r->layers);
     free(r->prices);
     free(r->absorption);
+    stack_network_free(&j.network);
     return code;
 }
 
 const cli_command cli_command_stack = {
     .name = "stack",
     .summary = "shows how deep self-attention collapses to rank one, and its bounds",
-    .operands = "",
+    .operands = "[CHECKPOINT IMAGE]",
+    .most_operands = 2,
     .about =
         "Runs a random stack of self-attention layers in f64 and prints the residual\n"
         "res(X) = X - 1 mean(X)' of the tokens after each layer, on a logarithmic scale,\n"
         "next to its bounds. The residual is computed without subtracting tokens, so that\n"
         "it is known at any depth: a stack of 10,000 layers takes about a minute.\n"
+        "\n"
+        "With CHECKPOINT and IMAGE, the layers are the blocks of a trained ViT and X_0 the\n"
+        "tokens of the image in front of the first block. Sizes are those of the network.\n"
+        "--skip, --mlp, --norm token --pre-norm switch on what the network has; with all\n"
+        "of them the stack is the network itself.\n"
         "\n"
         "Logarithms are natural. -e^A stands for a logarithm beyond -1e6: ln r = -e^A.\n"
         "-inf: the residual is 0. A bound that does not force a decrease is vacuous and\n"
@@ -257,7 +306,8 @@ const cli_command cli_command_stack = {
         "  attscope stack --depth 1000 --num-heads 1\n"
         "  attscope stack --depth 100 --skip --mlp --norm token --pre-norm --repeats 5\n"
         "  attscope stack --norm column --json layers.json\n"
-        "  attscope stack --mlp --mlp-gains 0.5 1 2 4",
+        "  attscope stack --mlp --mlp-gains 0.5 1 2 4\n"
+        "  attscope stack deit_tiny_patch16_224.safetensors cat.jpg --norm token --pre-norm",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),
