@@ -332,29 +332,33 @@ static void print_absorption(const stack_results *r)
 
 static void print_prices(const stack_results *r)
 {
-    char cells[4][CELL];
+    static const char *const titles[] = {"lambda", "ln r_L", "ln |X_L' - X_L| / |D|", "|g|", "variance of g"};
+    enum { FIGURES = sizeof titles / sizeof *titles };
     cli_print(
-        "\nPrice of the MLP's Lipschitz constant: %d samples of X_0, X_0 perturbed by 1e-3 of its norm; g: gradient\n"
-        "of <G, X_L>, |G| = 1 random, with respect to all weights; variance: mean of |g - mean g|^2\n"
-        "%10s  %12s  %24s  %14s  %14s\n",
-        r->samples, "gain", "lambda", "ln |X_L' - X_L| / |D|", "|g|", "variance");
+        "\nPrice of the MLP's Lipschitz constant: %d samples of X_0; X_0 perturbed by D, |D| = 1e-3 |X_0|; g: "
+        "gradient\n"
+        "of <G, X_L>, |G| = 1 random, with respect to all weights; variance: mean of |g - mean g|^2\n%8s",
+        r->samples, "gain");
+    for (int k = 0; k < FIGURES; k++)
+        cli_print("  %21s", titles[k]);
+    cli_print("\n");
     for (int p = 0; p < r->price_count; p++) {
-        double values[4][STACK_REPEATS];
+        double values[FIGURES][STACK_REPEATS];
         for (int i = 0; i < r->repeats; i++) {
             const att_stack_price *price = &r->prices[p * r->repeats + i];
-            values[0][i] = price->lambda;
-            values[1][i] = price->sensitivity;
-            values[2][i] = price->gradient_norm;
-            values[3][i] = price->gradient_variance;
+            const double figures[FIGURES] = {price->lambda, price->residual, price->sensitivity, price->gradient_norm,
+                                             price->gradient_variance};
+            for (int k = 0; k < FIGURES; k++)
+                values[k][i] = figures[k];
         }
-        for (int k = 0; k < 4; k++) {
+        cli_print("%8g", r->gains[p]);
+        for (int k = 0; k < FIGURES; k++) {
+            char cell[CELL];
             spread s = spread_of(values[k], r->repeats);
-            if (r->repeats > 1)
-                snprintf(cells[k], CELL, "%.4g +- %.2g", s.mean, s.deviation);
-            else
-                snprintf(cells[k], CELL, "%.4g", s.mean);
+            snprintf(cell, CELL, r->repeats > 1 ? "%.4g +- %.2g" : "%.4g", s.mean, s.deviation);
+            cli_print("  %21s", cell);
         }
-        cli_print("%10g  %12s  %24s  %14s  %14s\n", r->gains[p], cells[0], cells[1], cells[2], cells[3]);
+        cli_print("\n");
     }
 }
 
@@ -516,6 +520,7 @@ static void write_prices(att_json_writer *w, const stack_results *r)
         cli_json_integer(w, "seed", (int64_t)(r->options.seed + (uint64_t)(p % r->repeats)));
         cli_json_integer(w, "samples", r->samples);
         cli_json_number(w, "lambda", r->prices[p].lambda);
+        cli_json_number(w, "ln_residual", r->prices[p].residual);
         cli_json_number(w, "ln_sensitivity", r->prices[p].sensitivity);
         cli_json_number(w, "gradient_norm", r->prices[p].gradient_norm);
         cli_json_number(w, "gradient_variance", r->prices[p].gradient_variance);

@@ -15,7 +15,7 @@ typedef struct pricing {
     double *tokens, *moved, *direction; /* [tokens, width] */
     double *gradient, *mean;            /* of all layers' weights */
     size_t size;                        /* elements of a layer's gradient */
-    double squares, sensitivity, lambda;
+    double squares, sensitivity, residual, lambda;
 } pricing;
 
 static att_status check(att_context *context, const att_stack_options *o, int samples)
@@ -88,6 +88,7 @@ static att_status add_sensitivity(pricing *p, int sample)
     for (size_t i = 0; i < count; i++)
         p->moved[i] += p->tokens[i];
     ATT_TRY(simulate(p, p->tokens));
+    p->residual += att_tokens_residual(&p->stack.x).log;
     att_tokens_copy(&p->stack.x, &p->before);
     ATT_TRY(simulate(p, p->moved));
     p->sensitivity += att_tokens_distance(&p->before, &p->stack.x, p->stack.scratch) - log(step);
@@ -150,6 +151,7 @@ att_status att_stack_price_mlp(att_context *context, const att_stack_options *op
     if (status == ATT_OK) {
         double mean = norm_of(p.mean, (size_t)o.depth * p.size) / samples;
         *price = (att_stack_price){.lambda = p.lambda,
+                                   .residual = p.residual / samples,
                                    .sensitivity = p.sensitivity / samples,
                                    .gradient_norm = sqrt(p.squares / samples),
                                    .gradient_variance = fmax(p.squares / samples - mean * mean, 0)};

@@ -48,4 +48,30 @@ usage '--mlp-gains needs --mlp and --norm none: it is the price of an MLP withou
 usage '--mlp-gains needs a --depth of at most 200, not 201' $small --mlp --depth 201 --mlp-gains 1
 run 1 $small --json no/such/folder.json
 err_has 'no/such/folder.json'
+usage 'stack needs an image after CHECKPOINT, whose tokens are X_0' stack file.safetensors
+usage '--repeats and --mlp-gains need random weights, not those of CHECKPOINT' stack file.safetensors a.jpg --repeats 2
+run 1 stack no.safetensors a.jpg
+err_has 'no.safetensors'
+
+# DeiT-Tiny with its weights, with and without skips and MLPs, against timm in f64. The largest error of ln r is 5e-7:
+# attscope computes the tokens in front of the first block in f32.
+data=${ATT_SHARED:-}/data
+if [ ! -e "$data/weights/deit_tiny_patch16_224.safetensors" ] || [ ! -e "$data/imagenet200/val" ]; then
+    echo 'skipped in part: no DeiT-Tiny or photographs in ATT_SHARED'
+    finish
+fi
+while read -r photograph skip mlp expected; do
+    flags='--norm token --pre-norm'
+    [ "$skip" -eq 1 ] && flags="$flags --skip"
+    [ "$mlp" -eq 1 ] && flags="$flags --mlp"
+    run 0 stack "$data/weights/deit_tiny_patch16_224.safetensors" "$data/imagenet200/val/$photograph" $flags --json -
+    awk '/"residual": /{getline; gsub(/[^-+0-9.e]/, "", $2); print $2}' stdout >found
+    [ "$(wc -l <found)" -eq 13 ] || fail "$flags: $(wc -l <found) residuals"
+    tr ' ' '\n' <<<"$expected" | paste - found | awk -F'\t' '$1 != "" && !($2 != "" && ($1 - $2)^2 < 1e-10) { exit 1 }' ||
+        fail "$flags: residuals $(tr '\n' ' ' <found), expected $expected"
+done <"${ATT_GOLDENS:?}/stack_deit.txt"
+sanitized || {
+    run 1 stack "$data/weights/resnet20-12fca82f.th" "$data/imagenet200/val/$photograph" --model resnet20
+    err_has 'this network has no --num-heads'
+}
 finish

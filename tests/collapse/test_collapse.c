@@ -20,7 +20,7 @@ enum {
     OBLONG = WIDTH * HIDDEN
 };
 
-/* A stack of tools/goldens/collapse.py. */
+/* A stack of tools/goldens/stack.py. */
 typedef struct golden {
     char name[32];
     int biases;
@@ -527,6 +527,7 @@ static void a_larger_lipschitz_constant_costs_sensitivity_and_gradient_variance(
 {
     att_stack_price low = price_of(*state, 0.5, true), high = price_of(*state, 2, true);
     assert_true(fabs(high.lambda / low.lambda - 16) < 1e-12);
+    assert_true(high.residual > low.residual);
     assert_true(high.sensitivity > low.sensitivity);
     assert_true(high.gradient_variance > low.gradient_variance);
     assert_true(high.gradient_norm * high.gradient_norm >= high.gradient_variance);

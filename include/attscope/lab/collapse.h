@@ -176,6 +176,7 @@ ATT_API att_status att_stack_absorb(att_context *context, const att_stack_option
  * network sensitive to its input and the variance of gradients large). */
 typedef struct att_stack_price {
     double lambda;        /* the largest of all layers, as att_stack_layer.lambda */
+    double residual;      /* mean over samples of ln |res(X_L)|_{1,inf} */
     double sensitivity;   /* mean over samples of ln(|X_L(X_0 + D) - X_L(X_0)|_F / |D|_F), D random with |D|_F = 1e-3
                              |X_0|_F */
     double gradient_norm; /* root of the mean of |g|^2 over samples, where g is the gradient of <G, X_L> with respect
