@@ -285,13 +285,13 @@ static att_option_values find_differing(const att_option_table *table, const att
     return differing;
 }
 
-/* The variants whose tensors fit: exactly, or else with other values of some options. */
+/* The variants whose tensors fit: exactly, or for images of another size, or else with other values of some options. */
 typedef struct nearest {
     /* found: options from the tensors. differing: those of `found` in which the file's network may differ from the
      * named networks. */
     att_option_values found, differing;
     att_text names;
-    bool exact;
+    bool exact, resized; /* resized: exact but for the size of the images */
 } nearest;
 
 /* The caller frees n->names, also after a failure. */
@@ -300,6 +300,12 @@ static att_status find_nearest(const search *s, nearest *n)
     *n = (nearest){.names.context = s->context};
     ATT_TRY(recognise(s, &n->found));
     list_fitting(s, NULL, &n->found, &n->names);
+    if (n->names.length == 0) {
+        att_option_values any_size = n->found;
+        att_options_unset(&any_size, "img_size");
+        list_fitting(s, NULL, &any_size, &n->names);
+        n->resized = n->names.length > 0;
+    }
     n->exact = n->names.length > 0;
     if (n->exact)
         return ATT_OK;
@@ -325,11 +331,11 @@ static void list_equivalents(const char *names, att_text *equivalents)
     }
 }
 
-/* Appends the options that tensors do not show: " and the number of heads". */
-static void list_unseen(const att_option_table *table, att_text *words)
+/* Appends the options that tensors do not show, or did not: " and the number of heads". */
+static void list_unseen(const att_option_table *table, const att_option_values *found, att_text *words)
 {
     for (int i = 0; i < table->count; i++)
-        if (table->options[i].not_in_tensors)
+        if (table->options[i].not_in_tensors && !att_options_find(found, table->options[i].key))
             att_text_append(words, " and %s", table->options[i].not_in_tensors);
 }
 
@@ -338,9 +344,14 @@ static att_status fail_nearest(const search *s, const nearest *n, const char *wh
                                const char *equivalents, const char *unseen)
 {
     const char *names = n->names.data;
+    att_preprocess images = {0};
+    char size[64] = "";
+    att_options_size(&n->found, &images);
+    if (n->resized && images.height > 0)
+        snprintf(size, sizeof size, "for images of %d x %d pixels, ", images.height, images.width);
     if (n->exact)
         return att_fail(
-            s->context, ATT_ERR_NOT_FOUND, "%s: %s; its tensors fit %s%s%s", s->path, why, names,
+            s->context, ATT_ERR_NOT_FOUND, "%s: %s; %sits tensors fit %s%s%s", s->path, why, size, names,
             strchr(names, ',')
                 ? ", which may expect different images; name one of them"
                 : "; give that name, or the name of a network with the same tensors that expects other images",
@@ -368,7 +379,7 @@ static att_status fail_unnamed(const search *s)
         att_text_append(&why, "nothing says which network this is");
     if (status == ATT_OK)
         att_options_differences(&found_text, table, &n.found, &nothing);
-    list_unseen(table, &unseen);
+    list_unseen(table, &n.found, &unseen);
     if (status == ATT_OK && n.exact && !n.names.failed)
         list_equivalents(n.names.data, &equivalents);
     if (status == ATT_OK && (equivalents.failed || n.names.failed || found_text.failed || why.failed || unseen.failed))

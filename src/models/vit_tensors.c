@@ -275,7 +275,8 @@ static void read_tokens(const att_tensors *file, att_option_values *found)
 {
     bool has_class = att_checkpoint_has(file, "cls_token"), maps = att_checkpoint_has(file, "attn_pool.latent");
     att_options_set(found, "class_token", has_class);
-    att_options_set(found, "distilled", att_checkpoint_has(file, "dist_token"));
+    att_options_set(found, "distilled",
+                    att_checkpoint_has(file, "dist_token") || att_checkpoint_has(file, "head_dist.weight"));
     att_options_set(found, "reg_tokens", att_token_registers(file));
     att_options_set_text(found, "pos_embed", att_checkpoint_has(file, "pos_embed") ? "learn" : "none");
     if (maps || !has_class)

@@ -160,6 +160,48 @@ static void a_nameless_file_lists_what_fits(void **state)
     refused(p, "vit_tny_patch16_224", ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224");
 }
 
+/* Most files for images of another size are those of networks that were fine-tuned. */
+static void the_images_of_a_file_may_have_another_size(void **state)
+{
+    const place *p = *state;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", 96), att_options_set(&options, "num_classes", 7);
+    write_model(p, "deit_tiny_patch16_224", &options, false);
+    refused(p, NULL, ATT_ERR_NOT_FOUND,
+            "for images of 96 x 96 pixels, its tensors fit vit_tiny_patch16_224, vit_tiny_patch16_384, "
+            "deit_tiny_patch16_224, which may expect different images");
+    refused(p, "deit_tiny_distilled_patch16_224", ATT_ERR_MISMATCH, "they fit vit_tiny_patch16_224");
+    att_identity identity;
+    CHECK(p->context, identify(p, "deit_tiny_patch16_224", NULL, &identity));
+    assert_int_equal(att_options_number(&identity.options, "img_size", -1), 96);
+}
+
+/* The classifier of the distillation token shows a distilled network, even if the token is missing. */
+static void a_distilled_network_without_its_token_is_no_other_network(void **state)
+{
+    const place *p = *state;
+    att_model *model = make(p, "deit_tiny_distilled_patch16_224", NULL);
+    tensors all = tensors_of(model), some = {0};
+    for (int i = 0; i < all.count; i++)
+        if (strcmp(all.items[i].name, "dist_token") != 0)
+            some.items[some.count++] = all.items[i];
+    assert_int_equal(some.count, all.count - 1);
+    write_tensors(p, &some, NULL);
+    refused(p, NULL, ATT_ERR_NOT_FOUND, "its tensors fit deit_tiny_distilled_patch16_224; give that name");
+    refused(p, "deit_tiny_patch16_224", ATT_ERR_MISMATCH, "they fit deit_tiny_distilled_patch16_224");
+    att_model_destroy(&model);
+}
+
+/* The tables of BEiT show the number of heads. */
+static void only_what_tensors_do_not_show_is_asked_for(void **state)
+{
+    const place *p = *state;
+    att_option_values options = small();
+    write_model(p, "beit_base_patch16_224", &options, false);
+    refused(p, NULL, ATT_ERR_NOT_FOUND, "num_heads 2");
+    says(att_context_message(p->context), "name the nearest one and the activation");
+}
+
 /* As timm writes it for the hub. */
 static const char hub_config[] =
     "{\"architecture\": \"deit_tiny_patch16_224\", \"num_classes\": 7, \"num_features\": 192, \"global_pool\": "
@@ -574,6 +616,9 @@ int main(void)
         TEST(an_oblong_grid_does_not_make_another_network),
         TEST(the_number_of_heads_must_be_given),
         TEST(a_nameless_file_lists_what_fits),
+        TEST(the_images_of_a_file_may_have_another_size),
+        TEST(a_distilled_network_without_its_token_is_no_other_network),
+        TEST(only_what_tensors_do_not_show_is_asked_for),
         TEST(hub_config_is_read),
         TEST(the_run_folder_takes_precedence_over_config),
         TEST(each_image_setting_comes_from_the_first_file_with_it),
