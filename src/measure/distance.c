@@ -25,7 +25,7 @@ const att_instrument att_instrument_distance = {
              .reading =
                  "p is the centre of a token's patch, in units of the image's longer side; mean: attention to the "
                  "class token and to the query itself counts as distance 0; renormalised: a_ij is divided by "
-                 "the attention to other grid tokens"},
+                 "the attention to other grid tokens. The padding of windows counts as tokens"},
     .request = request,
     .observe = observe,
 };

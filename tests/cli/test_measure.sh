@@ -67,8 +67,9 @@ entropy: how evenly queries spread their attention [nats]
  formula H = mean over queries i of -sum_j a_ij ln a_ij; between 0 (one
  token) and ln N (all alike)
  source Hyeon-Woo et al., ICCV 2023
- reading over all queries, including the class token; N keys: all tokens, or
- those of the query's window; natural logarithm
+ reading over all queries, including the class token and the padding of
+ windows; N keys: all tokens, or those of the query's window; the
+ bound is that of the layer with the most keys; natural logarithm
  bound ln N = X, N = 5 tokens
 
  mean mean ± deviation n of each head
