@@ -30,6 +30,14 @@ static bool begins_a_name(const char *text)
     return false;
 }
 
+static bool is_in_a_name(const char *text)
+{
+    for (int i = 0; i < att_model_count(); i++)
+        if (*text && strstr(att_model_at(i).name, text))
+            return true;
+    return false;
+}
+
 static att_status fail_unknown(att_context *context, const char *network)
 {
     const char *meant = NULL;
@@ -45,6 +53,10 @@ static att_status fail_unknown(att_context *context, const char *network)
     if (begins_a_name(network))
         return att_fail(context, ATT_ERR_NOT_FOUND,
                         "there is no model \"%.64s\"; attscope models '%.64s*' lists those whose names begin with it",
+                        network, network);
+    if (is_in_a_name(network))
+        return att_fail(context, ATT_ERR_NOT_FOUND,
+                        "there is no model \"%.64s\"; attscope models '*%.64s*' lists those whose names contain it",
                         network, network);
     return att_fail(context, ATT_ERR_NOT_FOUND, "there is no model \"%.64s\"", network);
 }

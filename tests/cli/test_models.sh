@@ -32,6 +32,12 @@ run 1 models vit_small
 err_is <<'TEXT'
 attscope: there is no model "vit_small"; attscope models 'vit_small*' lists those whose names begin with it
 TEXT
+run 1 models dinov2
+err_is <<'TEXT'
+attscope: there is no model "dinov2"; attscope models '*dinov2*' lists those whose names contain it
+TEXT
+run 0 models '*dinov2*'
+out_has 'vit_small_patch14_reg4_dinov2'
 run 1 models resnetaa50
 err_is <<'TEXT'
 attscope: timm has resnetaa50 (anti-aliased downsampling); attscope does not support it
