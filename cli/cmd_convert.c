@@ -1,8 +1,9 @@
-/* attscope convert: writes a checkpoint's weights as safetensors. */
+/* attscope convert: writes a checkpoint's weights as safetensors, also those of a network made from it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+#include "convert_attention.h"
 #include "flags.h"
 #include "network.h"
 
@@ -16,6 +17,7 @@ typedef struct choice {
 
 typedef struct settings {
     choice choice;
+    cli_attention_flags attention;
     att_recipe_network network;
     cli_output output;
 } settings;
@@ -28,6 +30,7 @@ static const att_flag_group choice_group = {"Weights", .rows = choice_options,
 
 static const att_flag_use uses[] = {
     {&choice_group, offsetof(settings, choice)},
+    {&cli_attention_group, offsetof(settings, attention)},
     {&att_recipe_network_group, offsetof(settings, network)},
     {&cli_group_output, offsetof(settings, output)},
 };
@@ -41,6 +44,9 @@ typedef struct job {
     att_tensors *file;
     bool identified;
     att_identity identity;
+    att_model *model; /* the identified network */
+    att_weights *weights;
+    cli_attention_result attention; /* the network that is written in its place, if there are flags for one */
     att_safetensors_tensor *tensors;
     int *indices; /* index of each tensor in `file` */
     att_safetensors_pair *metadata;
@@ -125,35 +131,74 @@ static int choose_metadata(job *j, const char *origin, const char *identity)
     return CLI_OK;
 }
 
-/* Loads the weights into the identified network, only to check that they fit. */
-static att_status try_network(job *j)
+/* Loads the weights into the identified network, which checks that they fit. */
+static att_status load_network(job *j)
 {
-    att_model *model = NULL;
-    att_weights *weights = NULL;
-    att_status status = att_model_create(j->cli->context, j->identity.name, &j->identity.options, ATT_F32, &model);
+    att_status status = att_model_create(j->cli->context, j->identity.name, &j->identity.options, ATT_F32, &j->model);
     if (status == ATT_OK)
-        status = att_weights_create(att_model_graph(model), "cpu", &weights);
+        status = att_weights_create(att_model_graph(j->model), "cpu", &j->weights);
     if (status == ATT_OK)
-        status = j->settings->choice.use_ema ? att_checkpoint_load_ema(model, j->file, weights)
-                                             : att_model_load(model, j->file, weights);
-    att_weights_destroy(&weights);
-    att_model_destroy(&model);
+        status = j->settings->choice.use_ema ? att_checkpoint_load_ema(j->model, j->file, j->weights)
+                                             : att_model_load(j->model, j->file, j->weights);
+    if (status == ATT_OK)
+        att_model_set_preprocess(j->model, &j->identity.preprocess);
     return status;
 }
 
-/* Identifies the network. It may remain unknown, unless --model is given. */
+/* Identifies the network. It may remain unknown, unless --model is given or another network is made from it. */
 static int identify(job *j)
 {
     const att_recipe_network *network = &j->settings->network;
     att_status status =
         att_model_identify(j->cli->context, j->file, j->path, network->model, &network->options, &j->identity);
     if (status == ATT_OK)
-        status = try_network(j);
+        status = load_network(j);
     j->identified = status == ATT_OK;
-    if (network->model || j->identified)
+    if (network->model || j->identified || j->settings->attention.layers)
         return cli_identity_check(j->cli, network->model, status);
     cli_note(j->cli, "%s will not contain the name of its network: %s", j->out, att_context_message(j->cli->context));
     return CLI_OK;
+}
+
+/* --- another network ---------------------------------------------------------------------------------------------- */
+
+static att_status fill_from_weights(void *user, int index, void *out, size_t bytes)
+{
+    const job *j = user;
+    return att_weights_get(j->attention.made.weights, -1, j->indices[index], out, (int64_t)(bytes / sizeof(float)));
+}
+
+/* Replaces the list of tensors by the parameters of the converted network. */
+static int list_parameters(job *j)
+{
+    const att_weights *weights = j->attention.made.weights;
+    int count = att_weights_count(weights);
+    free(j->tensors);
+    free(j->indices);
+    j->tensors = calloc((size_t)count + 1, sizeof *j->tensors);
+    j->indices = calloc((size_t)count + 1, sizeof *j->indices);
+    if (!j->tensors || !j->indices)
+        return cli_failure("no memory for the list of tensors");
+    j->elements = 0;
+    for (int i = 0; i < count; i++) {
+        att_parameter_info info = att_weights_at(weights, i);
+        j->tensors[i] = (att_safetensors_tensor){.name = info.name, .dtype = ATT_SAFETENSORS_F32, .shape = info.shape};
+        j->indices[i] = i;
+        j->elements += att_shape_count(info.shape);
+    }
+    j->count = count;
+    j->bytes = j->elements * (int64_t)sizeof(float);
+    return CLI_OK;
+}
+
+static int convert_network(job *j)
+{
+    if (!j->settings->attention.layers)
+        return CLI_OK;
+    int code = cli_attention_convert(j->cli, &j->settings->attention, j->model, j->weights, &j->attention);
+    if (code == CLI_OK)
+        j->identity = att_model_identity(j->attention.made.model);
+    return code == CLI_OK ? list_parameters(j) : code;
 }
 
 /* --- output ------------------------------------------------------------------------------------------------------- */
@@ -165,6 +210,8 @@ static void print_result(const job *j, const char *origin)
     cli_print("elements     %lld\n", (long long)j->elements);
     cli_print("bytes        %lld\n", (long long)j->bytes);
     cli_print("network      %s\n", j->identified ? j->identity.name : "unknown");
+    if (j->attention.made.model)
+        cli_attention_print(&j->attention);
     cli_print("written      %s\n", j->out);
 }
 
@@ -183,6 +230,8 @@ static int write_json(const job *j, const char *origin)
     cli_json_integer(w, "bytes", j->bytes);
     if (j->identified)
         cli_json_text(w, "model", j->identity.name);
+    if (j->attention.made.model)
+        cli_attention_write(&j->attention, w);
     att_json_end_object(w);
     return cli_json_write(j->cli, w, j->settings->output.json);
 }
@@ -202,7 +251,7 @@ static int write_file(job *j)
                                        .tensor_count = j->count,
                                        .metadata = j->metadata,
                                        .metadata_count = j->metadata_count,
-                                       .fill = fill,
+                                       .fill = j->attention.made.model ? fill_from_weights : fill,
                                        .fill_user = j};
     char target[CLI_PATH];
     if (code == CLI_OK)
@@ -222,7 +271,12 @@ static int convert(job *j)
     if (code == CLI_OK)
         code = identify(j);
     if (code == CLI_OK)
+        code = convert_network(j);
+    if (code == CLI_OK)
         code = write_file(j);
+    att_attention_conversion_free(&j->attention.made);
+    att_weights_destroy(&j->weights);
+    att_model_destroy(&j->model);
     att_tensors_close(&j->file);
     free(j->tensors);
     free(j->indices);
@@ -236,6 +290,9 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     size_t length = strlen(operands[1]), end = strlen(suffix);
     if (length <= end || strcmp(operands[1] + length - end, suffix) != 0)
         return cli_usage("convert writes safetensors: \"%s\" should end in %s", operands[1], suffix);
+    const settings *set = user;
+    if (set->attention.alpha != 0 && !set->attention.layers)
+        return cli_usage("--alpha belongs to --to-attention");
     job j = {.cli = cli, .settings = user, .checkpoint = operands[0], .out = operands[1]};
     int code = cli_open(cli, 1);
     return code == CLI_OK ? convert(&j) : code;
@@ -252,10 +309,16 @@ const cli_command cli_command_convert = {
     "Reads files of torch.save() (.pth, .pt, .pth.tar, .th, .bin) without running any\n"
     "code, or safetensors. Of a training, only the weights are written, without the\n"
     "optimiser's state; --use-ema writes the averaged weights instead. Prefixes that\n"
-    "all names share, such as module., are removed.",
+    "all names share, such as module., are removed.\n\n"
+    "--to-attention LAYERS makes another network first: attention heads take the place of\n"
+    "convolutions, with the same outputs. A K x K kernel becomes K K heads; each selects\n"
+    "one pixel by the score -alpha |shift - center|^2 and projects it with the kernel's\n"
+    "matrix (Cordonnier et al., ICLR 2020). Both networks are run on random images; the\n"
+    "file is written if their outputs differ by at most 1e-5 of the largest output.",
     .example =
         "  attscope convert deit_tiny_patch16_224-a1311bcf.pth deit_tiny.safetensors \\\n"
-        "      --model deit_tiny_patch16_224",
+        "      --model deit_tiny_patch16_224\n"
+        "  attscope convert resnet20-12fca82f.th resnet20_attention.safetensors --to-attention all",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

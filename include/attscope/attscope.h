@@ -8,6 +8,7 @@
 #include <attscope/checkpoint.h>
 #include <attscope/comm.h>
 #include <attscope/context.h>
+#include <attscope/convert.h>
 #include <attscope/data.h>
 #include <attscope/evaluate.h>
 #include <attscope/event.h>

@@ -47,6 +47,7 @@ typedef enum att_init_rule {
     ATT_INIT_UNIFORM,      /* U(-value, value) */
     /* N(0, value^2), plus 1 where the last two indices are equal; of a vector, plus 1 everywhere. */
     ATT_INIT_NEAR_IDENTITY,
+    ATT_INIT_CENTERED, /* element i of n = value (i - (n - 1) / 2) */
     /* Frequencies [2, depth, heads, d / 2] of att_rotary_mixed(), as timm's init_random_2d_freqs(). For each block and
      * head an angle a is drawn from U(0, 2 pi). With f_i = value^(-4i / d), i < d / 4, frequencies i and d / 4 + i of
      * the first axis are f_i cos a and f_i cos(a + pi / 2), those of the second f_i sin a and f_i sin(a + pi / 2). */

@@ -77,6 +77,23 @@ typedef struct att_nn_conv_options {
 } att_nn_conv_options;
 ATT_API att_value att_nn_conv(const att_scope *scope, att_value x, int64_t outputs, const att_nn_conv_options *options);
 
+/* Attention of kernel x kernel heads in place of a convolution, with the same shapes: att_pair_attention() with a ring
+ * of dilation (kernel - 1) / 2 tokens and with centers at the kernel's shifts, then the projections of the heads.
+ * row_centers, column_centers [kernel]: initialised to dilation (i - (kernel - 1) / 2), no decay. row_sharpness,
+ * column_sharpness [kernel]: initialised to sqrt(2 ATT_ATTENTION_ALPHA), no decay; a head's score is -alpha |shift -
+ * center|^2 with alpha = sharpness^2 / 2. weight, bias: as those of att_nn_conv(); weight[:, :, i, j] is the projection
+ * of the head of row i and column j. The larger alpha, the closer is the result to that of the convolution: a head
+ * gives less than 4 exp(-alpha) of its weight to pixels around its center. (Cordonnier et al., ICLR 2020) */
+#define ATT_ATTENTION_ALPHA 20.0
+typedef struct att_nn_attention_conv_options {
+    int kernel;                   /* odd */
+    int stride, dilation, groups; /* 0: 1 */
+    bool bias;
+    double step_h, step_w; /* distances between rows and between columns of x; 0: 1 */
+} att_nn_attention_conv_options;
+ATT_API att_value att_nn_attention_conv(const att_scope *scope, att_value x, int64_t outputs,
+                                        const att_nn_attention_conv_options *options);
+
 /* Batch norm with weight (initialised to `start`) and bias (zeros) [C], no decay; buffers running_mean (zeros) and
  * running_var (ones) [C]; default eps and momentum of att_batch_norm(). x [.., C] -> [.., C]. */
 ATT_API att_value att_nn_batch_norm(const att_scope *scope, att_value x, double start);

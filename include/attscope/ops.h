@@ -184,6 +184,31 @@ ATT_API void att_isotropic_shifts(att_graph *graph, int height, int width, att_v
                                   att_attention_terms *terms);
 ATT_API att_value att_quadratic_shifts(att_graph *graph, int height, int width, att_value centers, att_value factors);
 
+/* Attention without content on a map x [h, w, C], whose scores are sums of a score of the row and one of the column.
+ * Each pair of one of R row scores and one of S column scores is a head, H = R S. The keys are the pixels of the map
+ * and `ring` tokens that are zero on each side of both axes. The queries are a grid of h' x w' pixels, of which (y, x)
+ * lies on the pixel (stride y, stride x). row_scores [R, h', h + 2 ring] and column_scores [S, w', w + 2 ring] are
+ * shared; the softmax of each row gives the factors of the map. y [h' w', H C]: all heads read all channels as values.
+ * A token has its channels in the order (group, row score, column score, channel of the group), as a convolution of 1 x
+ * 1 with `groups` groups reads them. Keys whose factors are 0 before the first and after the last other one of a query
+ * are not read.
+ *
+ * A convolution of K x K is such an attention with K row and K column scores, a center for each row and column of the
+ * kernel, and with the kernel's C x O matrices as projections of the heads. (Cordonnier et al., ICLR 2020) */
+typedef struct att_pair_attention_options {
+    int ring;
+    int stride, groups;    /* 0: 1 */
+    double step_h, step_w; /* distances between rows and between columns of the map; 0: 1 */
+} att_pair_attention_options;
+ATT_API att_value att_pair_attention(att_graph *graph, att_value x, att_value row_scores, att_value column_scores,
+                                     const att_pair_attention_options *options);
+
+/* Scores of a quadratic encoding on one axis, for att_pair_attention(): y [K, queries, keys + 2 ring] = -1/2 (s_k (d -
+ * c_k))^2, where d = j - ring - stride i is the shift from query i to key j, with centers c [K] and sharpness s [K],
+ * shared. With alpha = s^2 / 2 this is -alpha (d - c)^2. */
+ATT_API att_value att_axis_scores(att_graph *graph, int queries, int keys, int ring, int stride, att_value centers,
+                                  att_value sharpness);
+
 /* y [H, N, N]: a score for each pair of tokens, y[m, i, j] = the number in `table` [S, H] or [S + 3, H] of query i, key
  * j and head m, as att_attention_terms.relative has it, with the same tokens and grid; 0 for prefix tokens if the table
  * has none of their numbers. N = prefix + height width. */
@@ -193,7 +218,8 @@ ATT_API att_value att_shift_scores(att_graph *graph, att_value table, int prefix
  * "<scope>.stats" [H, N, ATT_ATTENTION_STATS], "<scope>.map" [H, N, M] or "<scope>.summary" [H, ATT_ATTENTION_SUMMARY],
  * in the graph's type. With windows a map is [H, N, window_h window_w]: the keys of the query's window, row by row. A
  * probe that exists already is not added again. Scores without content have the same probes, computed once for all
- * samples. Errors: ERR_NOT_FOUND if no node matches.
+ * samples. The keys of att_pair_attention(), M = (h + 2 ring) (w + 2 ring), include the ring; the query's own key is
+ * the pixel on which it lies. Errors: ERR_NOT_FOUND if no node matches.
  * Statistics of a query i with the row a = a_i of the map, in this order: entropy -sum a ln a (nats); sum a^2; sum a^3;
  * expected distance sum_{j != i} a_j |p_i - p_j| over the tokens of the grid, in the unit of step_h and step_w (0 if
  * the query is a prefix token); sum of a over the prefix tokens; a_ii (0 if N differs from M); the largest a_j; the

@@ -90,6 +90,9 @@ typedef struct att_family {
      * for all others. */
     int (*layer)(const char *name);
     att_alias *alias;
+    /* Writes the scope of convolution `index` of the network, as "layer1.0.conv2"; returns false past the last. The
+     * option "attention_layers" chooses among them. NULL: the family has no such option. */
+    bool (*convolution)(att_context *context, const void *options, int index, char *name, size_t size);
 } att_family;
 enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
 

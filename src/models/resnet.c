@@ -174,6 +174,7 @@ static void resnet_defaults(int index, const att_option_values *given, att_optio
     snprintf(o.shortcut, sizeof o.shortcut, "%s", style->shortcut);
     snprintf(o.layers, sizeof o.layers, "%s", variant->layers ? variant->layers : "");
     snprintf(o.modules, sizeof o.modules, "%s", variant->modules);
+    snprintf(o.attention_layers, sizeof o.attention_layers, "none");
     att_options_write(&att_resnet_table, &o, options);
 }
 
@@ -225,4 +226,5 @@ const att_family att_family_resnet = {
     .is_added = att_resnet_is_added,
     .layer = att_resnet_layer,
     .alias = att_resnet_alias,
+    .convolution = att_resnet_convolution,
 };

@@ -21,6 +21,7 @@ typedef struct att_resnet_options {
     /* Value of the module's option "hidden" for each block that has the first module, in order: "3x2,5x2,10" is 3, 3,
      * 5, 5, 10. "": all have the value in `modules`. */
     char modules_hidden[128];
+    char attention_layers[ATT_OPTION_TEXT_BYTES];
 } att_resnet_options;
 extern const att_option_table att_resnet_table;
 
@@ -41,6 +42,16 @@ typedef struct att_resnet {
 /* Parses the options; *net points to them. Errors: ERR_ARGUMENT if they are not compatible. */
 att_status att_resnet_read(att_context *context, const att_resnet_options *options, att_resnet *net);
 
+/* Writes the name of convolution `index` of the network, as "layer1.0.conv2"; false past the last. */
+bool att_resnet_conv(const att_resnet *net, int index, char *name, size_t size);
+/* Whether the convolution of this name is attention (option "attention_layers"). */
+bool att_resnet_attends(const att_resnet *net, const char *conv);
+/* Refuses names in "attention_layers" that no convolution has (ERR_ARGUMENT). */
+att_status att_resnet_check_attention(att_context *context, const att_resnet *net);
+/* Writes the value of "attention_layers" for the convolutions for which `attends` is true; false if it is too long. */
+bool att_resnet_describe_attention(const att_resnet *net, bool (*attends)(const void *user, const char *conv),
+                                   const void *user, char *text, size_t size);
+
 /* Returns the number of layers with weights, without shortcuts. */
 int att_resnet_depth(att_resnet_block block, const att_stages *stages);
 /* Writes the blocks of each stage: "3,4,6,3". */
@@ -51,7 +62,7 @@ int att_resnet_expansion(att_resnet_block block);
 /* Channels of a bottleneck's 3 x 3 convolution in a stage of `planes` channels. */
 int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width);
 
-/* att_family.complete, build, foreign, recognise, fit, is_added, layer, alias */
+/* att_family.complete, build, foreign, recognise, fit, is_added, layer, alias, convolution */
 att_foreign att_resnet_foreign(const att_context *context, const att_tensors *file);
 att_status att_resnet_complete(att_context *context, void *options);
 void att_resnet_build(att_graph *graph, const void *options, att_features *features);
@@ -59,6 +70,7 @@ att_status att_resnet_recognise(att_context *context, const att_tensors *file, a
 att_status att_resnet_fit(att_context *context, const att_tensors *file, void *options);
 bool att_resnet_is_added(const att_context *context, const char *name);
 int att_resnet_layer(const char *name);
+bool att_resnet_convolution(att_context *context, const void *options, int index, char *name, size_t size);
 bool att_resnet_alias(const att_context *context, const char *name, int index, char *other, size_t size);
 
 #endif

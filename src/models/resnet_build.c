@@ -24,10 +24,27 @@ static att_value relu_in(const att_scope *scope, const char *name, int number, a
     return att_relu(scope->graph, x);
 }
 
-static att_value conv_in(const att_scope *scope, const char *name, att_value x, int64_t outputs, int kernel, int stride)
+/* A convolution, or attention in its place. */
+static att_value convolve(const resnet_build *build, const att_scope *scope, att_value x, int64_t outputs,
+                          const att_nn_conv_options *conv)
+{
+    const att_resnet_options *options = build->net->options;
+    const att_shape shape = att_value_shape(build->graph, x);
+    if (!att_resnet_attends(build->net, scope->path))
+        return att_nn_conv(scope, x, outputs, conv);
+    const att_nn_attention_conv_options attention = {.kernel = conv->kernel,
+                                                     .stride = conv->stride,
+                                                     .groups = conv->groups,
+                                                     .step_h = (double)options->img_size[0] / (double)shape.dims[0],
+                                                     .step_w = (double)options->img_size[1] / (double)shape.dims[1]};
+    return att_nn_attention_conv(scope, x, outputs, &attention);
+}
+
+static att_value conv_in(const resnet_build *build, const att_scope *scope, const char *name, att_value x,
+                         int64_t outputs, int kernel, int stride)
 {
     att_scope own = att_scope_in(scope, "%s", name);
-    return att_nn_conv(&own, x, outputs, &(att_nn_conv_options){.kernel = kernel, .stride = stride});
+    return convolve(build, &own, x, outputs, &(att_nn_conv_options){.kernel = kernel, .stride = stride});
 }
 
 static att_value norm_in(const att_scope *scope, const char *name, att_value x)
@@ -70,7 +87,7 @@ static att_value build_branch(const resnet_build *build, const place *at, att_va
         att_scope conv = att_scope_in(&at->scope, "conv%d", i + 1), norm = att_scope_in(&at->scope, "bn%d", i + 1);
         if (before)
             x = relu_in(&at->scope, "act", i + 1, att_nn_batch_norm(&norm, x, 1));
-        x = att_nn_conv(&conv, x, layers[i].outputs, &layers[i].conv);
+        x = convolve(build, &conv, x, layers[i].outputs, &layers[i].conv);
         if (!before)
             x = att_nn_batch_norm(&norm, x, last && net->options->zero_init_last ? 0 : 1);
         if (!before && !last)
@@ -101,7 +118,7 @@ static att_value build_shortcut(const resnet_build *build, const place *at, att_
     att_scope pool = att_scope_in(&scope, "0");
     if (pools && at->stride == 2)
         x = pool_halves(&pool, x);
-    x = conv_in(&scope, pools ? "1" : "0", x, outputs, 1, pools ? 1 : at->stride);
+    x = conv_in(build, &scope, pools ? "1" : "0", x, outputs, 1, pools ? 1 : at->stride);
     return net->block == ATT_PREACT ? x : norm_in(&scope, pools ? "2" : "1", x);
 }
 
@@ -138,7 +155,7 @@ static att_value build_deep_stem(const resnet_build *build, att_value x)
     const int64_t outputs[] = {tier, width / 2, width};
     att_scope scope = att_scope_in(&build->root, "conv1");
     for (int i = 0; i < 3; i++) {
-        x = conv_in(&scope, convs[i], x, outputs[i], 3, i == 0 ? 2 : 1);
+        x = conv_in(build, &scope, convs[i], x, outputs[i], 3, i == 0 ? 2 : 1);
         if (i < 2)
             x = relu_in(&scope, "", 3 * i + 2, norm_in(&scope, norms[i], x));
     }
@@ -152,9 +169,9 @@ static att_value build_stem(const resnet_build *build, att_value x)
     if (net->stem == ATT_DEEP || net->stem == ATT_DEEP_TIERED)
         x = build_deep_stem(build, x);
     else if (net->stem == ATT_CONV7)
-        x = conv_in(&build->root, "conv1", x, width, 7, 2);
+        x = conv_in(build, &build->root, "conv1", x, width, 7, 2);
     else
-        x = conv_in(&build->root, "conv1", x, width, 3, 1);
+        x = conv_in(build, &build->root, "conv1", x, width, 3, 1);
     if (net->block != ATT_PREACT)
         x = relu_in(&build->root, "act", 1, norm_in(&build->root, "bn1", x));
     if (net->stem == ATT_CONV3)

@@ -62,6 +62,10 @@ static const att_option resnet_options[] = {
      RESNET(base_width)},
     {"zero_init_last", .kind = ATT_OPTION_SWITCH, .help = "the last norm of a residual branch starts at 0",
      .not_compared = true, RESNET(zero_init_last)},
+    {"attention_layers", .kind = ATT_OPTION_TEXT, .value = "LIST",
+     .help = "of residual networks: convolutions that are attention instead: none, all, or a list of names, which may "
+             "contain * and ?, as conv1,layer1.*.conv2",
+     .not_compared = true, RESNET(attention_layers)},
     {"modules_hidden", .kind = ATT_OPTION_TEXT, .not_compared = true, .internal = true, RESNET(modules_hidden)},
 };
 
@@ -215,6 +219,7 @@ att_status att_resnet_read(att_context *context, const att_resnet_options *optio
     if (net->block == ATT_PREACT && options->zero_init_last)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "zero_init_last: the branches of pre-activation blocks do not end in a norm");
+    ATT_TRY(att_resnet_check_attention(context, net));
     ATT_TRY(att_modules_parse(context, &att_resnet_hooks, &net->stages, options->modules, &net->modules));
     return read_hidden(context, options, net);
 }

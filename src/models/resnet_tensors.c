@@ -60,6 +60,19 @@ static bool is_inner(const char *name)
     return false;
 }
 
+/* Parameters of attention in place of a convolution, beside the weight that both have. */
+static const char *const attention_names[] = {"row_centers", "column_centers", "row_sharpness", "column_sharpness"};
+
+/* Returns the length of the scope of such a parameter; 0 for other names. */
+static size_t attention_scope(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    for (int i = 0; dot && i < COUNT(attention_names); i++)
+        if (strcmp(dot + 1, attention_names[i]) == 0)
+            return (size_t)(dot - name);
+    return 0;
+}
+
 /* Parses at most 3 digits without leading zeros before a dot and moves *at past the dot; returns false
  * otherwise. */
 static bool read_number(const char **at, int *number)
@@ -95,6 +108,31 @@ int att_resnet_layer(const char *name)
     if (strncmp(name, "bn.", 3) == 0)
         return ATT_LAYER_LAST_BLOCK;
     return read_place(name, &stage, &block, &rest) ? 1 + ATT_BLOCKS * stage + block : ATT_LAYER_HEAD;
+}
+
+/* Whether the first `length` bytes are the scope of a convolution. */
+static bool is_conv(const char *scope, size_t length)
+{
+    static const char *const outer[] = {"conv1", "conv1.0", "conv1.3", "conv1.6"};
+    static const char *const inner[] = {"conv1", "conv2", "conv3", "downsample.0", "downsample.1"};
+    char own[NAME_BYTES];
+    int stage, block;
+    const char *rest;
+    if (snprintf(own, sizeof own, "%.*s", (int)length, scope) >= NAME_BYTES)
+        return false;
+    bool in_block = read_place(own, &stage, &block, &rest), found = false;
+    for (int i = 0; !in_block && i < COUNT(outer); i++)
+        found = found || strcmp(own, outer[i]) == 0;
+    for (int i = 0; in_block && i < COUNT(inner); i++)
+        found = found || strcmp(rest, inner[i]) == 0;
+    return found;
+}
+
+/* Whether the parameter belongs to attention in place of a convolution. */
+static bool is_of_attention(const char *name)
+{
+    size_t length = attention_scope(name);
+    return length > 0 && is_conv(name, length);
 }
 
 /* Returns what follows "<scope>." in `name`; NULL for other names. */
@@ -189,7 +227,7 @@ bool att_resnet_is_added(const att_context *context, const char *name)
 {
     int stage, block;
     const char *rest;
-    return read_place(name, &stage, &block, &rest) && is_in_module(context, rest);
+    return is_of_attention(name) || (read_place(name, &stage, &block, &rest) && is_in_module(context, rest));
 }
 
 /* Writes alternative name *index of the parameter `own` of a module in `block`. The alternative names are all
@@ -237,7 +275,8 @@ static bool knows(const void *user, const char *name)
 {
     int stage, block;
     const char *rest;
-    return is_outer(name) || (read_place(name, &stage, &block, &rest) && (is_inner(rest) || is_in_module(user, rest)));
+    return is_outer(name) || is_of_attention(name) ||
+           (read_place(name, &stage, &block, &rest) && (is_inner(rest) || is_in_module(user, rest)));
 }
 
 att_foreign att_resnet_foreign(const att_context *context, const att_tensors *file)
@@ -339,6 +378,50 @@ static att_status read_stages(const recognition *s, att_option_values *found, at
     att_options_set(found, "depth", att_resnet_depth(basic ? ATT_BASIC : ATT_BOTTLENECK, stages));
     att_stages_format(stages, layers, sizeof layers);
     att_options_set_text(found, "layers", layers);
+    return ATT_OK;
+}
+
+/* --- attention in place of convolutions ----------------------------------------------------------------------------
+ */
+
+/* user: the recognition */
+static bool is_attention(const void *user, const char *conv)
+{
+    char name[NAME_BYTES];
+    return snprintf(name, sizeof name, "%s.%s", conv, attention_names[0]) < NAME_BYTES && has(user, name);
+}
+
+static bool has_attention(const recognition *s)
+{
+    bool has_any = false;
+    for (int i = 0; i < att_tensors_count(s->file) && !has_any; i++)
+        has_any = is_of_attention(att_tensors_at(s->file, i).name);
+    return has_any;
+}
+
+/* The other options are known already. */
+static att_status describe_attention(const recognition *s, const att_option_values *found,
+                                     char text[ATT_OPTION_TEXT_BYTES])
+{
+    att_resnet_options options;
+    att_resnet net;
+    att_options_clear(&att_resnet_table, &options);
+    ATT_TRY(att_options_read(s->context, &att_resnet_table, found, &options));
+    options.img_size[0] = options.img_size[1] = 1 << 10; /* enough for every network */
+    options.zero_init_last = 0;
+    ATT_TRY(att_resnet_read(s->context, &options, &net));
+    if (att_resnet_describe_attention(&net, is_attention, s, text, ATT_OPTION_TEXT_BYTES))
+        return ATT_OK;
+    return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: the names of its layers of attention take more than %d bytes",
+                    att_tensors_path(s->file), ATT_OPTION_TEXT_BYTES - 1);
+}
+
+static att_status read_attention(const recognition *s, att_option_values *found)
+{
+    char text[ATT_OPTION_TEXT_BYTES] = "none";
+    if (has_attention(s))
+        ATT_TRY(describe_attention(s, found, text));
+    att_options_set_text(found, "attention_layers", text);
     return ATT_OK;
 }
 
@@ -456,6 +539,7 @@ att_status att_resnet_recognise(att_context *context, const att_tensors *file, a
     ATT_TRY(read_network(&s, found, &stages));
     note_modules(&s, &stages, &modules);
     att_options_set_text(found, "modules", "none");
+    ATT_TRY(read_attention(&s, found));
     att_block_layout places = places_of(&s, &stages);
     return att_detected_write(context, &places, &modules, found);
 }

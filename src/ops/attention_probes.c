@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "ops/attention.h"
 #include "ops/list.h"
+#include "ops/mix_pairs.h"
 #include "ops/mixing.h"
 
 enum { STATS = 2, MAP = 3 }; /* outputs of attention */
@@ -28,7 +29,8 @@ typedef struct attention_probe {
 bool att_is_attention(const att_node *node)
 {
     bool with_content = node->op == &att_op_attention && node->stage == ATT_BODY;
-    return !node->copy && (with_content || node->op == &att_op_mix_tokens || node->op == &att_op_mix_axes);
+    return !node->copy && (with_content || node->op == &att_op_mix_tokens || node->op == &att_op_mix_axes ||
+                           node->op == &att_op_mix_pairs);
 }
 
 /* --- scores without content --------------------------------------------------------------------------------------- */
@@ -48,11 +50,22 @@ static att_value derived_attention(att_graph *graph, const att_node *node, int o
     return outs[out];
 }
 
-/* A copy of a shared value for each sample, as probes must be: put before one token of the sample, which is cut off. */
+/* Statistics or map of a node of mix_pairs, a derived value. */
+static att_value derived_pairs(att_graph *graph, const att_node *node, int out)
+{
+    enum { ROW_MAP = 1, COLUMN_MAP };
+    att_value in[] = {node->in[ROW_MAP], node->in[COLUMN_MAP]}, outs[2];
+    att_emit(graph, "pair_maps", node->attrs, in, 2, outs);
+    return outs[out == STATS ? ATT_PAIR_MAPS_STATS : ATT_PAIR_MAPS_MAP];
+}
+
+/* A copy of a shared value for each sample, as probes must be: put before one row of the sample, which is cut off. */
 static att_value for_each_sample(att_graph *graph, att_value shared, att_value sample)
 {
-    att_shape shape = att_value_shape(graph, shared);
-    int64_t count = att_shape_count(shape), columns = att_value_shape(graph, sample).dims[1];
+    att_shape shape = att_value_shape(graph, shared), of_sample = att_value_shape(graph, sample);
+    int64_t count = att_shape_count(shape), columns = of_sample.dims[of_sample.rank - 1];
+    if (of_sample.rank > 2)
+        sample = att_reshape(graph, sample, att_shape_of(att_shape_count(of_sample) / columns, columns));
     att_value token = att_reshape(graph, att_slice_tokens(graph, sample, 0, 1), att_shape_of(columns, 1));
     att_value joined = att_prepend_tokens(graph, shared, token);
     return att_reshape(graph, att_slice_tokens(graph, joined, 0, (int)count), shape);
@@ -64,7 +77,9 @@ static att_value for_each_sample(att_graph *graph, att_value shared, att_value s
 static att_value output_of(att_graph *graph, const att_node *node, int out)
 {
     att_graph_scope(graph, node->scope);
-    return node->op == &att_op_attention ? node->out[out] : derived_attention(graph, node, out);
+    if (node->op == &att_op_attention)
+        return node->out[out];
+    return node->op == &att_op_mix_pairs ? derived_pairs(graph, node, out) : derived_attention(graph, node, out);
 }
 
 static att_value observed(att_graph *graph, const att_node *node, att_value value)

@@ -53,6 +53,9 @@
     X(mix_tokens_map_grad)          \
     X(mix_axes)                     \
     X(mix_axes_grad)                \
+    X(mix_pairs)                    \
+    X(mix_pairs_grad)               \
+    X(pair_maps)                    \
     X(context_broadcast)            \
     X(context_broadcast_scale_grad) \
     X(dropout)                      \

@@ -323,3 +323,41 @@ att_value att_quadratic_shifts(att_graph *graph, int height, int width, att_valu
     att_value table = att_reshape(graph, minus_half_square(graph, scaled), att_shape_of(heads, shifts));
     return att_transpose(graph, table, shifts_first, 2);
 }
+
+/* Constant [queries keys, heads]: the shift from query to key, the same for all heads. keys: with the ring. */
+static att_value shifts_on_axis(att_graph *graph, int64_t queries, int64_t keys, int ring, int stride, int64_t heads)
+{
+    att_shape shape = att_shape_of(queries * keys, heads);
+    void *all = allocate_numbers(graph, shape);
+    if (!all)
+        return ATT_NONE;
+    for (int64_t i = 0; i < queries * keys * heads; i++)
+        set_number(graph, all, i, (double)(i / heads % keys - ring - stride * (i / heads / keys)));
+    return constant_of(graph, shape, all);
+}
+
+att_value att_axis_scores(att_graph *graph, int queries, int keys, int ring, int stride, att_value centers,
+                          att_value sharpness)
+{
+    static const int swap[] = {1, 0};
+    if (att_graph_status(graph) != ATT_OK)
+        return ATT_NONE;
+    att_shape shape = att_value_shape(graph, centers);
+    int64_t with_ring = keys + 2 * (int64_t)ring, heads = shape.dims[0];
+    if (queries < 1 || keys < 1 || ring < 0 || stride < 1 || shape.rank != 1 || heads < 1 ||
+        att_shape_count(att_shape_of(heads, queries, with_ring)) < 0)
+        return att_graph_fail(
+            graph,
+            att_fail(att_graph_context(graph), ATT_ERR_ARGUMENT,
+                     "axis scores: centers %s, %d queries, %d keys, ring %d, stride %d; must be [heads], at least "
+                     "1, 1, 0 and 1, and not too many",
+                     att_shape_format(shape, (char[96]){0}, 96), queries, keys, ring, stride));
+    att_value shifts = shifts_on_axis(graph, queries, with_ring, ring, stride, heads);
+    att_value from_center = att_add(graph, shifts, att_combine(graph, -1, centers, 0, ATT_NONE));
+    int64_t count = queries * with_ring * heads;
+    att_value scaled = att_reshape(graph, att_scale(graph, from_center, sharpness), att_shape_of(count));
+    att_value squares = att_scale(graph, att_reshape(graph, scaled, att_shape_of(1, count)), scaled);
+    att_value scores =
+        att_reshape(graph, att_combine(graph, -0.5, squares, 0, ATT_NONE), att_shape_of(queries * with_ring, heads));
+    return att_reshape(graph, att_transpose(graph, scores, swap, 2), att_shape_of(heads, queries, with_ring));
+}

@@ -12,6 +12,8 @@
 #include "io/json.h"
 #include "models/family.h"
 #include "ops/attention.h"
+#include "ops/list.h"
+#include "ops/mix_pairs.h"
 #include "tasks/caption.h"
 #include "train/inference.h"
 
@@ -30,6 +32,7 @@ typedef struct map_node {
     const att_attention_attrs *attrs; /* owned by the graph */
     int64_t heads, tokens, prefix_tokens;
     int64_t keys;           /* of a query: tokens of its window, or all tokens */
+    int64_t ring;           /* tokens around the grid on each side, which are keys, too; they are left out */
     int32_t *window, *self; /* [tokens]: the query's window, and its own number among the keys */
     uint16_t *patches;      /* [count][heads][tokens][keys - prefix_tokens] */
     float *prefix;          /* [count][heads][tokens][prefix_tokens] */
@@ -87,10 +90,20 @@ static bool is_requested(const mapper *m, const att_node *node)
     return att_is_attention(node) && att_text_matches(m->options->nodes, node->scope);
 }
 
-/* Whether the node's queries and keys are the same tokens, on a grid. */
+/* Whether the queries are all pixels of the map. */
+static bool has_all_queries(const mapper *m, const att_node *node)
+{
+    const att_mix_pairs_attrs *attrs = ATT_ATTRS(node, mix_pairs);
+    const att_shape map = att_value_shape(m->graph, node->in[0]);
+    return attrs->stride == 1 && map.dims[0] == attrs->attention.grid_h && map.dims[1] == attrs->attention.grid_w;
+}
+
+/* Whether the node's queries and keys are the same tokens, on a grid; the keys may have a ring around it. */
 static bool is_on_a_grid(const mapper *m, const att_node *node)
 {
     const att_attention_attrs *attrs = ATT_ATTRS(node, attention);
+    if (node->op == &att_op_mix_pairs && !has_all_queries(m, node))
+        return false;
     return att_value_shape(m->graph, node->out[0]).dims[0] == attrs->prefix + attrs->grid_h * attrs->grid_w &&
            attrs->grid_h > 0;
 }
@@ -120,6 +133,7 @@ static att_status add_node(mapper *m, const att_node *node)
     added->tokens = att_value_shape(m->graph, node->out[0]).dims[0];
     added->prefix_tokens = added->attrs->prefix;
     added->keys = added->tokens / att_attention_windows(added->attrs);
+    added->ring = node->op == &att_op_mix_pairs ? ATT_ATTRS(node, mix_pairs)->ring : 0;
     snprintf(added->patches_name, NAME_SIZE, "%s.patches", node->scope);
     snprintf(added->prefix_name, NAME_SIZE, "%s.prefix", node->scope);
     snprintf(added->figures_name, NAME_SIZE, "%s.figures", node->scope);
@@ -141,6 +155,13 @@ static att_status add_node(mapper *m, const att_node *node)
     return ATT_OK;
 }
 
+/* Weights of a query in the map that the network computes, with those of the ring. */
+static int64_t computed_keys(const map_node *node)
+{
+    const att_attention_attrs *attrs = node->attrs;
+    return node->ring > 0 ? (attrs->grid_h + 2 * node->ring) * (attrs->grid_w + 2 * node->ring) : node->keys;
+}
+
 static att_status find_nodes(mapper *m)
 {
     const att_graph *graph = m->graph;
@@ -159,7 +180,7 @@ static att_status find_nodes(mapper *m)
         }
         ATT_TRY(add_node(m, node));
         const map_node *added = &m->nodes[m->node_count - 1];
-        int64_t weights = added->heads * added->tokens * added->keys;
+        int64_t weights = added->heads * added->tokens * computed_keys(added);
         largest = weights > largest ? weights : largest;
         keys = added->keys > keys ? added->keys : keys;
     }
@@ -329,6 +350,17 @@ static bool mean_row(const map_node *node, const float *maps, int64_t count, int
     return ok;
 }
 
+/* Removes the weights of the ring from maps [heads][tokens][computed keys]. */
+static void remove_ring(const map_node *node, float *maps)
+{
+    const int64_t height = node->attrs->grid_h, width = node->attrs->grid_w, ring = node->ring;
+    float *to = maps;
+    for (int64_t row = 0; ring > 0 && row < node->heads * node->tokens; row++)
+        for (int64_t y = 0; y < height; y++, to += width)
+            memmove(to, maps + row * computed_keys(node) + (y + ring) * (width + 2 * ring) + ring,
+                    (size_t)width * sizeof *to);
+}
+
 /* Stores the maps of the current image, [heads][tokens][keys]. Returns false if they are not valid weights. */
 static bool store_maps(const mapper *m, const map_node *node, const float *maps)
 {
@@ -390,6 +422,7 @@ static att_status add_image(mapper *m, int64_t index)
         char probe[NAME_SIZE];
         snprintf(probe, sizeof probe, "%s.map", node->scope);
         ATT_TRY(att_session_output(m->inference.session, probe, 0, 1, m->rows));
+        remove_ring(node, m->rows);
         if (!store_maps(m, node, m->rows))
             return att_fail(m->context, ATT_ERR_NONFINITE,
                             "%s: NaN or infinity in the attention map; the weights are damaged", node->scope);

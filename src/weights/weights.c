@@ -386,6 +386,8 @@ static double draw(const att_parameter_info *parameter, int64_t e, uint64_t seed
         return init.value * att_random_normal(random);
     case ATT_INIT_NEAR_IDENTITY:
         return init.value * att_random_normal(random) + identity(parameter->shape, e);
+    case ATT_INIT_CENTERED:
+        return init.value * ((double)e - 0.5 * (double)(att_shape_count(parameter->shape) - 1));
     case ATT_INIT_TRUNC_NORMAL:
         return truncated_normal(random, init.value);
     case ATT_INIT_UNIFORM:

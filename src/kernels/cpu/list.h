@@ -37,6 +37,7 @@
     X(embed_grad)                 \
     X(shift_scores)               \
     X(shift_scores_grad)          \
+    X(pair_maps)                  \
     X(concat)                     \
     X(concat_grad)                \
     X(shortcut_pad)               \

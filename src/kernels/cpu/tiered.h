@@ -44,6 +44,8 @@
     X(mix_tokens_map_grad)          \
     X(mix_axes)                     \
     X(mix_axes_grad)                \
+    X(mix_pairs)                    \
+    X(mix_pairs_grad)               \
     X(context_broadcast)            \
     X(context_broadcast_scale_grad) \
     X(cross_entropy)                \

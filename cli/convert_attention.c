@@ -1,0 +1,57 @@
+#include "convert_attention.h"
+
+static const char formula[] = "score = -alpha |shift - center|^2, a center for each pixel of the kernel",
+                  source[] = "Cordonnier et al., ICLR 2020";
+
+/* Random images on which both networks are run. */
+enum { IMAGES = 4, SEED = 1 };
+
+static const att_flag options[] = {
+    {"to-attention", .kind = ATT_FLAG_TEXT, .value = "LAYERS",
+     .help = "make these convolutions attention: names, which may contain * and ?, or all",
+     ATT_FLAG_AT(cli_attention_flags, layers)},
+    {"alpha", .kind = ATT_FLAG_REAL, .value = "X", .help = "sharpness of the heads, 13 to 1e6 (default: 20)",
+     ATT_FLAG_AT(cli_attention_flags, alpha)},
+};
+const att_flag_group cli_attention_group = {"Attention in place of convolutions", .rows = options,
+                                            .row_count = sizeof options / sizeof *options};
+
+int cli_attention_convert(cli_app *cli, const cli_attention_flags *flags, const att_model *model, att_weights *weights,
+                          cli_attention_result *result)
+{
+    int code = cli_check(cli, att_model_to_attention(model, weights, flags->layers, flags->alpha, &result->made));
+    if (code == CLI_OK)
+        code = cli_check(cli, att_models_compare(model, weights, result->made.model, result->made.weights, IMAGES, SEED,
+                                                 &result->error));
+    if (code == CLI_OK && !(result->error <= ATT_CONVERSION_ERROR))
+        code = cli_failure(
+            "the outputs of the converted network differ by %.2g of the largest output; %g is promised, "
+            "so nothing was written%s",
+            result->error, ATT_CONVERSION_ERROR,
+            result->made.alpha < ATT_ATTENTION_ALPHA ? "; a larger --alpha gives a smaller error" : "");
+    return code;
+}
+
+void cli_attention_print(const cli_attention_result *result)
+{
+    cli_print("attention    %d convolutions as %d heads\n", result->made.layers, result->made.heads);
+    cli_print("alpha        %g, a head gives less than %.2g of its weight to other pixels\n", result->made.alpha,
+              result->made.leak);
+    cli_print("formula      %s (%s)\n", formula, source);
+    cli_print("error        %.2g of the largest output, on %d random images\n", result->error, IMAGES);
+}
+
+void cli_attention_write(const cli_attention_result *result, att_json_writer *writer)
+{
+    att_json_key(writer, "to_attention");
+    att_json_begin_object(writer);
+    cli_json_integer(writer, "layers", result->made.layers);
+    cli_json_integer(writer, "heads", result->made.heads);
+    cli_json_number(writer, "alpha", result->made.alpha);
+    cli_json_number(writer, "leak", result->made.leak);
+    cli_json_number(writer, "error", result->error);
+    cli_json_integer(writer, "images", IMAGES);
+    cli_json_text(writer, "formula", formula);
+    cli_json_text(writer, "source", source);
+    att_json_end_object(writer);
+}

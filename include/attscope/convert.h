@@ -1,0 +1,52 @@
+/* attscope/convert.h - makes networks whose convolutions are attention. */
+#ifndef ATTSCOPE_CONVERT_H
+#define ATTSCOPE_CONVERT_H
+
+#include <attscope/models.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The largest error that conversions promise, relative to the largest output. */
+#define ATT_CONVERSION_ERROR 1e-5
+
+/* A conversion. */
+typedef struct att_attention_conversion {
+    att_model *model;     /* the converted network; its option "attention_layers" names the converted layers */
+    att_weights *weights; /* its weights */
+    int layers, heads;    /* converted layers, and their heads */
+    double alpha;
+    double leak; /* 4 exp(-alpha), a bound of the weight that a head gives to pixels around its center */
+} att_attention_conversion;
+
+/* Makes the network in which attention takes the place of convolutions, with the same outputs but for an error that
+ * falls with alpha. A layer with a kernel of K x K becomes K K heads (att_nn_attention_conv()). Head (i, j) has its
+ * center Delta at the shift of the kernel's row i and column j, the score -alpha |delta - Delta|^2 for the shift delta
+ * from query to key, and the kernel's matrix weight[:, :, i, j] as projection. For alpha to infinity it selects one
+ * pixel. Zeros around the map are keys, a stride leaves out queries, and bias and groups are those of the convolution.
+ * (Cordonnier et al., ICLR 2020, theorem 1)
+ *
+ * layers: a list of names of convolutions separated by commas, which may contain '*' and '?', or "all". A layer that is
+ * attention already may only be meant by a pattern, and stays as it is. alpha: 13 to 1e6; 0 means ATT_ATTENTION_ALPHA.
+ * On success the caller owns the model and the weights of *conversion, and frees them with
+ * att_attention_conversion_free(). After a failure *conversion is unchanged. Errors: ERR_NOT_FOUND (a name that no layer
+ * has; the message has the nearest name), ERR_UNSUPPORTED (a network without convolutions; a layer that is no
+ * convolution of the network itself; no layer is left to convert), ERR_ARGUMENT (alpha; no names), ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_model_to_attention(const att_model *model, const att_weights *weights,
+                                                         const char *layers, double alpha,
+                                                         att_attention_conversion *conversion);
+ATT_API void att_attention_conversion_free(att_attention_conversion *conversion);
+
+/* Runs two networks with the same inputs and outputs on `count` images of normally distributed numbers, drawn from
+ * `seed`. Sets *error to the largest absolute difference of their outputs, divided by the largest absolute output of
+ * the first network. Errors: ERR_MISMATCH (other inputs or outputs), ERR_NONFINITE (an output is not finite), those of
+ * sessions. */
+ATT_API ATT_MUST_CHECK att_status att_models_compare(const att_model *first, att_weights *first_weights,
+                                                     const att_model *second, att_weights *second_weights, int count,
+                                                     uint64_t seed, double *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

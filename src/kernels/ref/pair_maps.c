@@ -1,0 +1,66 @@
+#include <math.h>
+
+#include "kernels/ref/call.h"
+#include "kernels/ref/list.h"
+#include "ops/mix_pairs.h"
+
+/* A query of a pair of maps, by their indices in the inputs. */
+typedef struct query {
+    int64_t head, row, column; /* head and query: index of a row of the result; rows of the maps */
+    int64_t y, x;
+} query;
+
+static query query_of(const att_call *call, int64_t i)
+{
+    int64_t row_maps = ref_dim(call, 0, 0), h = ref_dim(call, 0, 1);
+    int64_t column_maps = ref_dim(call, 1, 0), w = ref_dim(call, 1, 1);
+    int64_t x = i % w, y = i / w % h, map = i / w / h, sample = map / (row_maps * column_maps);
+    int64_t row_map = sample * row_maps + map / column_maps % row_maps;
+    int64_t column_map = sample * column_maps + map % column_maps;
+    return (query){.head = i, .row = row_map * h + y, .column = column_map * w + x, .y = y, .x = x};
+}
+
+/* Distance between the query and the key in row y and column x of all keys. */
+static double distance_of(const att_mix_pairs_attrs *attrs, const query *q, int64_t y, int64_t x)
+{
+    double dy = (double)(y - attrs->ring) / attrs->stride - (double)q->y;
+    double dx = (double)(x - attrs->ring) / attrs->stride - (double)q->x;
+    return hypot(dy * attrs->attention.step_h, dx * attrs->attention.step_w);
+}
+
+static void put_query(const att_call *call, const query *q)
+{
+    const att_mix_pairs_attrs *attrs = call->problem->attrs;
+    int64_t rows = ref_dim(call, 0, 2), columns = ref_dim(call, 1, 2);
+    double stat[ATT_STAT_COUNT] = {0};
+    for (int64_t j = 0; j < rows * columns; j++) {
+        int64_t y = j / columns, x = j % columns;
+        double a = ref_in(call, 0, q->row * rows + y) * ref_in(call, 1, q->column * columns + x);
+        ref_out(call, ATT_PAIR_MAPS_MAP, q->head * rows * columns + j, a);
+        stat[ATT_STAT_ENTROPY] -= a > 0 ? a * log(a) : 0;
+        stat[ATT_STAT_SUM2] += a * a;
+        stat[ATT_STAT_SUM3] += a * a * a;
+        stat[ATT_STAT_DISTANCE] += a * distance_of(attrs, q, y, x);
+        if (y == attrs->stride * q->y + attrs->ring && x == attrs->stride * q->x + attrs->ring)
+            stat[ATT_STAT_SELF] = a;
+        if (a > stat[ATT_STAT_MAX]) {
+            stat[ATT_STAT_MAX] = a;
+            stat[ATT_STAT_ARGMAX] = (double)j;
+        }
+    }
+    for (int s = 0; s < ATT_STAT_COUNT; s++)
+        ref_out(call, ATT_PAIR_MAPS_STATS, q->head * ATT_STAT_COUNT + s, stat[s]);
+}
+
+static att_status run_maps(const att_call *call)
+{
+    int64_t heads = ref_dim(call, 0, 0) * ref_dim(call, 1, 0), queries = ref_dim(call, 0, 1) * ref_dim(call, 1, 1);
+    ref_range share = ref_share(call, call->problem->group * heads * queries);
+    for (int64_t i = share.begin; i < share.end; i++) {
+        query q = query_of(call, i);
+        put_query(call, &q);
+    }
+    return ATT_OK;
+}
+
+const att_kernel att_ref_pair_maps = {.op = "pair_maps", .name = "ref", .run = run_maps};
