@@ -188,7 +188,7 @@ ATT_API att_value att_quadratic_shifts(att_graph *graph, int height, int width, 
  * Each pair of one of R row scores and one of S column scores is a head, H = R S. The keys are the pixels of the map
  * and `ring` tokens that are zero on each side of both axes. The queries are a grid of h' x w' pixels, of which (y, x)
  * lies on the pixel (stride y, stride x). row_scores [R, h', h + 2 ring] and column_scores [S, w', w + 2 ring] are
- * shared; the softmax of each row gives the factors of the map. y [h' w', H C]: all heads read all channels as values.
+ * shared; the softmax of each row gives the factors of the map. y [h', w', H C]: all heads read all channels as values.
  * A token has its channels in the order (group, row score, column score, channel of the group), as a convolution of 1 x
  * 1 with `groups` groups reads them. Keys whose factors are 0 before the first and after the last other one of a query
  * are not read.

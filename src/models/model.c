@@ -448,8 +448,9 @@ int64_t att_model_tokens(const att_model *model)
         const att_node *node = &model->graph->nodes.items[i];
         if (!att_is_attention(node))
             continue;
+        att_shape shape = att_value_shape(model->graph, node->out[0]);
         int64_t tokens =
-            att_value_shape(model->graph, node->out[0]).dims[0] / att_attention_windows(ATT_ATTRS(node, attention));
+            att_shape_count(shape) / shape.dims[shape.rank - 1] / att_attention_windows(ATT_ATTRS(node, attention));
         most = tokens > most ? tokens : most;
     }
     return most;

@@ -79,9 +79,7 @@ att_value att_nn_attention_conv(const att_scope *scope, att_value x, int64_t out
     att_value column_scores = axis_scores(scope, &columns, options, ring);
     att_value heads = att_pair_attention(scope->graph, x, row_scores, column_scores, &attention);
     att_value weight = conv_weight(scope, x, outputs, kernel, groups);
-    const int64_t read = (int64_t)kernel * kernel * shape.dims[2];
-    return att_conv2d(scope->graph, att_reshape(scope->graph, heads, att_shape_of(rows.queries, columns.queries, read)),
-                      projections(scope, weight), conv_bias(scope, outputs, options->bias),
+    return att_conv2d(scope->graph, heads, projections(scope, weight), conv_bias(scope, outputs, options->bias),
                       &(att_conv_options){.groups = groups});
 }
 

@@ -98,14 +98,19 @@ static bool has_all_queries(const mapper *m, const att_node *node)
     return attrs->stride == 1 && map.dims[0] == attrs->attention.grid_h && map.dims[1] == attrs->attention.grid_w;
 }
 
+static int64_t tokens_of(const mapper *m, const att_node *node)
+{
+    const att_shape shape = att_value_shape(m->graph, node->out[0]);
+    return att_shape_count(shape) / shape.dims[shape.rank - 1];
+}
+
 /* Whether the node's queries and keys are the same tokens, on a grid; the keys may have a ring around it. */
 static bool is_on_a_grid(const mapper *m, const att_node *node)
 {
     const att_attention_attrs *attrs = ATT_ATTRS(node, attention);
     if (node->op == &att_op_mix_pairs && !has_all_queries(m, node))
         return false;
-    return att_value_shape(m->graph, node->out[0]).dims[0] == attrs->prefix + attrs->grid_h * attrs->grid_w &&
-           attrs->grid_h > 0;
+    return tokens_of(m, node) == attrs->prefix + attrs->grid_h * attrs->grid_w && attrs->grid_h > 0;
 }
 
 static void *allocate(mapper *m, size_t count, size_t size)
@@ -130,7 +135,7 @@ static att_status add_node(mapper *m, const att_node *node)
     added->scope = node->scope;
     added->attrs = ATT_ATTRS(node, attention);
     added->heads = added->attrs->heads;
-    added->tokens = att_value_shape(m->graph, node->out[0]).dims[0];
+    added->tokens = tokens_of(m, node);
     added->prefix_tokens = added->attrs->prefix;
     added->keys = added->tokens / att_attention_windows(added->attrs);
     added->ring = node->op == &att_op_mix_pairs ? ATT_ATTRS(node, mix_pairs)->ring : 0;

@@ -73,8 +73,7 @@ static att_value attend(att_graph *graph, const convolution *c, att_value x, att
     att_value heads = att_pair_attention(graph, x, rows, columns, &options);
     att_value projections = att_reshape(graph, att_transpose(graph, weight, channels_last, 4),
                                         att_shape_of(c->outputs, taps * c->channels / c->groups, 1, 1));
-    return att_conv2d(graph, att_reshape(graph, heads, att_shape_of(h, w, taps * c->channels)), projections, bias,
-                      &(att_conv_options){.groups = c->groups});
+    return att_conv2d(graph, heads, projections, bias, &(att_conv_options){.groups = c->groups});
 }
 
 static double compare_convolution(const convolution *c)

@@ -102,34 +102,46 @@ static int64_t padded(const pairs *p)
     return p->elements + BLOCK * VW;
 }
 
-/* to[e] = sum over the keys y' of r_yy' v_y'[e], for the elements e of a row. */
-static void mix_row(const pairs *p, int v, int64_t sample, int64_t map, int64_t y, float *to)
+/* Elements [e, e + BLOCK VW) of a row of the product of a row map; elements that the row lacks are 0. whole: it has
+ * them all. first: of key row 0 */
+ATT_INLINE void mix_block(const pairs *p, const void *v, int64_t first, const float *weight, keys k, int64_t e,
+                          bool whole, bool is_bf16, float *to)
 {
-    bool is_bf16 = att_is_bf16(&p->call->problem->in[v]);
-    const float *weight = row_weights(p, map, y);
-    const keys k = row_keys(p, map, y);
-    for (int64_t e = 0; e < p->elements; e += BLOCK * VW) {
-        vf sum[BLOCK] = {{0}};
-        bool whole = e + BLOCK * VW <= p->elements;
-        for (int64_t key = k.begin; key < k.end; key++) {
-            int64_t at = (sample * p->h + key) * p->elements + e, end = at + p->elements - e;
-            vf factor = v_set(weight[key]);
-            for (int i = 0; i < BLOCK && (whole || at + i * VW < end); i++) {
-                vf value = whole ? v_get(p->call->in[v], at + i * VW, is_bf16)
-                                 : v_get_until(p->call->in[v], at + i * VW, end, is_bf16);
-                sum[i] = v_fma(factor, value, sum[i]);
-            }
-        }
+    vf sum[BLOCK] = {{0}};
+    for (int64_t key = k.begin; key < k.end; key++) {
+        int64_t at = first + key * p->elements, end = at + p->elements;
+        vf factor = v_set(weight[key]);
         for (int i = 0; i < BLOCK; i++)
-            v_store(to + e + i * VW, sum[i]);
+            if (whole)
+                sum[i] = v_fma(factor, v_get(v, at + e + i * VW, is_bf16), sum[i]);
+            else if (at + e + i * VW < end)
+                sum[i] = v_fma(factor, v_get_until(v, at + e + i * VW, end, is_bf16), sum[i]);
     }
+    for (int i = 0; i < BLOCK; i++)
+        v_store(to + e + i * VW, sum[i]);
+}
+
+/* to[e] = sum over the keys y' of r_yy' v_y'[e], for the elements e of a row. */
+ATT_INLINE void mix_row(const pairs *p, const void *v, int64_t first, const float *weight, keys k, bool is_bf16,
+                        float *to)
+{
+    int64_t e = 0;
+    for (; e + BLOCK * VW <= p->elements; e += BLOCK * VW)
+        mix_block(p, v, first, weight, k, e, true, is_bf16, to);
+    if (e < p->elements)
+        mix_block(p, v, first, weight, k, e, false, is_bf16, to);
 }
 
 /* All row maps; to: [row maps, padded]. */
 static void mix_rows(const pairs *p, int v, int64_t sample, int64_t y, float *to)
 {
-    for (int64_t map = 0; map < p->row_maps; map++)
-        mix_row(p, v, sample, map, y, to + map * padded(p));
+    const void *values = p->call->in[v];
+    int64_t first = sample * p->h * p->elements;
+    for (int64_t map = 0; map < p->row_maps; map++, to += padded(p))
+        if (att_is_bf16(&p->call->problem->in[v]))
+            mix_row(p, values, first, row_weights(p, map, y), row_keys(p, map, y), true, to);
+        else
+            mix_row(p, values, first, row_weights(p, map, y), row_keys(p, map, y), false, to);
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
@@ -143,29 +155,51 @@ static int64_t result_at(const pairs *p, int64_t sample, int64_t y, int64_t x, i
     return (block * p->column_maps + column_map) * p->width;
 }
 
-/* The result of a head for a group of channels. row: the row map's product, from the group's first channel on. */
-ATT_INLINE void mix_columns(const pairs *p, const float *row, int64_t map, int64_t x, int64_t at, bool is_bf16)
+/* Row maps, and vectors of channels of each, whose sums stay in registers. */
+enum { HEADS = 3, VECTORS = 2 };
+
+/* The sums of up to HEADS row maps for one column map and a few vectors of channels. rows: the products of the first
+ * row map, from the first channel on. */
+ATT_INLINE void mix_columns(const pairs *p, const float *rows, int64_t heads, const float *weight, keys k, int64_t at,
+                            int64_t rest, bool is_bf16)
 {
-    const float *weight = column_weights(p, map, x);
-    const keys k = column_keys(p, map, x);
-    int64_t end = at + p->width;
-    for (int64_t i = 0; i < p->width; i += VW) {
-        vf sum = {0};
-        for (int64_t key = k.begin; key < k.end; key++)
-            sum = v_fma(v_set(weight[key]), v_load(row + key * p->channels + i), sum);
-        v_put_until(p->call->out[0], at + i, end, sum, is_bf16);
+    const int64_t next = padded(p), step = p->column_maps * p->width, channels = p->channels;
+    void *y = p->call->out[0];
+    vf sum[HEADS][VECTORS] = {{{0}}};
+    for (int64_t key = k.begin; key < k.end; key++) {
+        vf factor = v_set(weight[key]);
+        for (int h = 0; h < HEADS && h < heads; h++)
+            for (int v = 0; v < VECTORS; v++)
+                sum[h][v] = v_fma(factor, v_load(rows + h * next + key * channels + v * VW), sum[h][v]);
     }
+    for (int h = 0; h < HEADS && h < heads; h++)
+        for (int v = 0; v < VECTORS && v * VW < rest; v++)
+            v_put_until(y, at + h * step + v * VW, at + h * step + rest, sum[h][v], is_bf16);
 }
 
-static void put_row(const pairs *p, int64_t sample, int64_t y, const float *rows)
+/* All heads of a query, for a group of channels. */
+ATT_INLINE void put_query(const pairs *p, int64_t sample, int64_t y, int64_t x, int64_t group, const float *rows,
+                          bool is_bf16)
 {
-    bool is_bf16 = att_is_bf16(&p->call->problem->out[0]);
+    for (int64_t row_map = 0; row_map < p->row_maps; row_map += HEADS)
+        for (int64_t map = 0; map < p->column_maps; map++) {
+            const float *weight = column_weights(p, map, x), *from = rows + row_map * padded(p) + group * p->width;
+            const keys k = column_keys(p, map, x);
+            const int64_t heads = p->row_maps - row_map, at = result_at(p, sample, y, x, group, row_map, map);
+            for (int64_t i = 0; i < p->width; i += VECTORS * VW)
+                if (heads >= HEADS) /* compiled without checks */
+                    mix_columns(p, from + i, HEADS, weight, k, at + i, p->width - i, is_bf16);
+                else
+                    mix_columns(p, from + i, heads, weight, k, at + i, p->width - i, is_bf16);
+        }
+}
+
+/* rows: the products of all row maps */
+ATT_INLINE void put_row(const pairs *p, int64_t sample, int64_t y, const float *rows, bool is_bf16)
+{
     for (int64_t x = 0; x < p->queries_w; x++)
         for (int64_t group = 0; group < p->attrs->groups; group++)
-            for (int64_t row_map = 0; row_map < p->row_maps; row_map++)
-                for (int64_t map = 0; map < p->column_maps; map++)
-                    mix_columns(p, rows + row_map * padded(p) + group * p->width, map, x,
-                                result_at(p, sample, y, x, group, row_map, map), is_bf16);
+            put_query(p, sample, y, x, group, rows, is_bf16);
 }
 
 /* Parts share the rows of queries of all samples. */
@@ -174,8 +208,12 @@ static att_status pairs_run(const att_call *call)
     pairs p = pairs_at(call, 0);
     att_range part = att_part_of(call, call->problem->group * p.queries_h, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
-        mix_rows(&p, 0, i / p.queries_h, i % p.queries_h, call->scratch);
-        put_row(&p, i / p.queries_h, i % p.queries_h, call->scratch);
+        int64_t sample = i / p.queries_h, y = i % p.queries_h;
+        mix_rows(&p, 0, sample, y, call->scratch);
+        if (att_is_bf16(&call->problem->out[0]))
+            put_row(&p, sample, y, call->scratch, true);
+        else
+            put_row(&p, sample, y, call->scratch, false);
     }
     return ATT_OK;
 }
