@@ -9,7 +9,7 @@ plain=output/plain/last.safetensors
 
 figures() { grep -E '"(top1|top5)"' "$1"; }
 run 0 convert "$plain" all.safetensors --to-attention all --json converted.json
-out_has 'attention    12 convolutions as 36 heads'
+out_has 'attention    13 convolutions as 45 heads'
 out_has 'alpha        20, a head gives less than 8.2e-09 of its weight to other pixels'
 out_has 'formula      score = -alpha |shift - center|^2, a center for each pixel of the kernel (Cordonnier et al., ICLR 2020)'
 out_has 'of the largest output, on 4 random images'
@@ -19,9 +19,9 @@ run 0 validate data --checkpoint all.safetensors --threads 1 --json all.json
 [ -n "$(figures plain.json)" ] && [ "$(figures plain.json)" = "$(figures all.json)" ] ||
     fail 'the converted network has another accuracy'
 run 0 inspect all.safetensors
-out_has 'attention_layers  all'
+out_has 'attention_layers all'
 out_has 'layer1.0.conv2.row_centers '
-run 0 measure all.safetensors data --threads 1 --with entropy distance --json measured.json
+run 0 measure all.safetensors data --threads 1 --with entropy,distance --json measured.json
 grep -q '"layer1.0.conv2"' measured.json || fail 'a layer of attention was not measured'
 run 0 predict all.safetensors data --threads 1
 
@@ -30,20 +30,20 @@ run 0 convert "$plain" some.safetensors --to-attention 'conv1,layer?.0.conv2' --
 out_has 'attention    4 convolutions as 36 heads'
 out_has 'alpha        30,'
 run 0 convert some.safetensors rest.safetensors --to-attention all
-out_has 'attention    8 convolutions as 8 heads'
+out_has 'attention    9 convolutions as 9 heads'
 run 0 train data --initial-checkpoint some.safetensors $recipe --epochs 1 --output output --experiment attending
 run 0 inspect output/attending/last.safetensors
-out_has 'attention_layers  conv1,layer?.0.conv2'
+out_has 'attention_layers conv1,layer?.0.conv2'
 
 # Refused in one sentence; nothing is written.
-refused() { # MESSAGE ARGUMENT...
-    run 1 convert "$plain" no.safetensors "${@:2}"
-    err_has "$1"
+refused() { # CODE MESSAGE ARGUMENT...
+    run $1 convert "$plain" no.safetensors "${@:3}"
+    err_has "$2"
     [ ! -e no.safetensors ] || fail "$command_line: a file was written"
 }
-refused 'the network resnet29 has no convolution "layer1.0.convl"; did you mean "layer1.0.conv1"?' --to-attention layer1.0.convl
-refused '"fc" cannot become attention: it is a linear layer' --to-attention fc
-refused 'alpha is 2, must be 13 to 1e+06' --to-attention all --alpha 2
+refused 1 'the network resnet29 has no convolution "layer1.0.convl"; did you mean "layer1.0.conv1"?' --to-attention layer1.0.convl
+refused 1 '"fc" cannot become attention: it is a linear layer' --to-attention fc
+refused 2 'alpha is 2, must be 13 to 1e+06' --to-attention all --alpha 2
 run 1 convert all.safetensors no.safetensors --to-attention conv1
 err_has '"conv1" is attention already'
 usage '--alpha belongs to --to-attention' convert "$plain" no.safetensors --alpha 20
