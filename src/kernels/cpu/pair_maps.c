@@ -43,13 +43,17 @@ static query query_of(const maps *m, int64_t i)
                    .x = x};
 }
 
-static double distance_of(const maps *m, const query *q, int64_t y, int64_t x)
+static void add_shift(const att_mix_pairs_attrs *attrs, const query *q, int64_t y, int64_t x, double a, double *stat)
 {
-    const att_mix_pairs_attrs *attrs = m->attrs;
     double dy = (double)(y - attrs->ring) / attrs->stride - (double)q->y;
     double dx = (double)(x - attrs->ring) / attrs->stride - (double)q->x;
-    return sqrt(dy * dy * attrs->attention.step_h * attrs->attention.step_h +
-                dx * dx * attrs->attention.step_w * attrs->attention.step_w);
+    double step_y = dy * attrs->attention.step_h, step_x = dx * attrs->attention.step_w;
+    stat[ATT_STAT_DISTANCE] += a * sqrt(step_y * step_y + step_x * step_x);
+    stat[ATT_STAT_Y] += a * dy;
+    stat[ATT_STAT_X] += a * dx;
+    stat[ATT_STAT_YY] += a * dy * dy;
+    stat[ATT_STAT_XX] += a * dx * dx;
+    stat[ATT_STAT_YX] += a * dy * dx;
 }
 
 static void add_weight(const maps *m, const query *q, int64_t y, int64_t x, double *stat)
@@ -61,7 +65,7 @@ static void add_weight(const maps *m, const query *q, int64_t y, int64_t x, doub
     stat[ATT_STAT_ENTROPY] -= a > 0 ? a * log(a) : 0;
     stat[ATT_STAT_SUM2] += a * a;
     stat[ATT_STAT_SUM3] += a * a * a;
-    stat[ATT_STAT_DISTANCE] += a * distance_of(m, q, y, x);
+    add_shift(attrs, q, y, x, a, stat);
     if (y == attrs->stride * q->y + attrs->ring && x == attrs->stride * q->x + attrs->ring)
         stat[ATT_STAT_SELF] = a;
     if (a > stat[ATT_STAT_MAX]) {

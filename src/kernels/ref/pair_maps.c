@@ -20,12 +20,18 @@ static query query_of(const att_call *call, int64_t i)
     return (query){.head = i, .row = row_map * h + y, .column = column_map * w + x, .y = y, .x = x};
 }
 
-/* Distance between the query and the key in row y and column x of all keys. */
-static double distance_of(const att_mix_pairs_attrs *attrs, const query *q, int64_t y, int64_t x)
+/* Adds the key in row y and column x of all keys, which has the weight a: moments of the shift from the query, counted in
+ * rows and columns of the queries, and the distance. */
+static void add_shift(const att_mix_pairs_attrs *attrs, const query *q, int64_t y, int64_t x, double a, double *stat)
 {
     double dy = (double)(y - attrs->ring) / attrs->stride - (double)q->y;
     double dx = (double)(x - attrs->ring) / attrs->stride - (double)q->x;
-    return hypot(dy * attrs->attention.step_h, dx * attrs->attention.step_w);
+    stat[ATT_STAT_DISTANCE] += a * hypot(dy * attrs->attention.step_h, dx * attrs->attention.step_w);
+    stat[ATT_STAT_Y] += a * dy;
+    stat[ATT_STAT_X] += a * dx;
+    stat[ATT_STAT_YY] += a * dy * dy;
+    stat[ATT_STAT_XX] += a * dx * dx;
+    stat[ATT_STAT_YX] += a * dy * dx;
 }
 
 static void put_query(const att_call *call, const query *q)
@@ -40,7 +46,7 @@ static void put_query(const att_call *call, const query *q)
         stat[ATT_STAT_ENTROPY] -= a > 0 ? a * log(a) : 0;
         stat[ATT_STAT_SUM2] += a * a;
         stat[ATT_STAT_SUM3] += a * a * a;
-        stat[ATT_STAT_DISTANCE] += a * distance_of(attrs, q, y, x);
+        add_shift(attrs, q, y, x, a, stat);
         if (y == attrs->stride * q->y + attrs->ring && x == attrs->stride * q->x + attrs->ring)
             stat[ATT_STAT_SELF] = a;
         if (a > stat[ATT_STAT_MAX]) {
