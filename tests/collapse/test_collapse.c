@@ -415,6 +415,49 @@ static void bounds_of_one_head_have_their_closed_form(void **state)
     assert_true(layers[1].condition == 1);
 }
 
+/* The largest term, found by trying all. */
+static void the_papers_bound_with_skips_is_its_largest_term(void **state)
+{
+    for (int variant = 0; variant < 12; variant++) {
+        att_stack_options o = small(6);
+        o.skip = true;
+        o.input_std = pow(10, -variant);
+        att_stack_layer layers[7];
+        run(*state, &o, layers, NULL);
+        double beta = 0, gamma = 0;
+        for (int l = 1; l <= 6; l++) {
+            beta = fmax(beta, layers[l].beta);
+            gamma = fmax(gamma, layers[l].gamma);
+            double constant = log(8 * gamma * beta * 2 / sqrt(4)), most = -INFINITY;
+            for (int k = 0; k <= l; k++) {
+                double power = pow(3, k);
+                most = fmax(most, constant * (power - 1) / 2 + power * ((l - k) * log(4) + layers[0].residual.log));
+            }
+            if (!(fabs(layers[l].bound.paper.log - most) < 1e-12 * fmax(1, fabs(most))))
+                fail_msg("input_std %g, layer %d: %.17g, expected %.17g", o.input_std, l, layers[l].bound.paper.log,
+                         most);
+        }
+    }
+}
+
+/* With a skip the paper's bound alone has no MLP; the safe one multiplies by 1 + 2 lambda. */
+static void the_safe_bound_with_skip_and_mlp_has_its_closed_form(void **state)
+{
+    att_stack_options o = small(1);
+    o.skip = true;
+    att_stack_layer alone[2], with[2];
+    run(*state, &o, alone, NULL);
+    o.mlp = true;
+    o.mlp_gain = 0;
+    run(*state, &o, with, NULL);
+    assert_true(fabs(with[1].bound.safe.log - alone[1].bound.safe.log) < 1e-12);
+    assert_true(isnan(with[1].bound.paper.log_log));
+    o.mlp_gain = 1e3;
+    run(*state, &o, with, NULL);
+    /* 1 + 2 lambda is 2 lambda here, for |.|_1 and |.|_inf alike. */
+    assert_true(fabs(with[1].bound.safe.log - alone[1].bound.safe.log - log(2 * with[1].lambda)) < 1e-6);
+}
+
 static void a_larger_mlp_loosens_the_bound_by_its_lipschitz_constant(void **state)
 {
     att_stack_options o = small(2);
@@ -646,6 +689,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_papers_bound_with_skips_fails_where_the_safe_one_holds, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(bounds_of_one_head_have_their_closed_form, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(the_papers_bound_with_skips_is_its_largest_term, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(the_safe_bound_with_skip_and_mlp_has_its_closed_form, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(a_larger_mlp_loosens_the_bound_by_its_lipschitz_constant, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(weights_absorb_a_column_wise_norm, scratch_setup, scratch_teardown),
