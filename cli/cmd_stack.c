@@ -141,7 +141,7 @@ static att_stack_options options_of(job *j)
     o.tokens = s->tokens;
     o.skip = s->skip;
     o.mlp = s->mlp;
-    o.hidden = (int)(s->mlp_ratio * s->width + 0.5);
+    o.hidden = s->mlp_ratio * s->width < 1 ? 1 : (int)(s->mlp_ratio * s->width + 0.5);
     o.pre_norm = s->pre_norm;
     o.norm_eps = s->norm_eps;
     o.init_std = s->init_std;
@@ -178,15 +178,30 @@ static int load(job *j, const char *checkpoint, const char *image)
     o->layer = network_layer;
     o->user = n;
     o->tokens_data = n->image_tokens;
+    j->results.checkpoint = checkpoint;
+    j->results.image = image;
     return CLI_OK;
 }
 
-static int check_network(const settings *s, int operands)
+/* Whether a flag differs from its default that has no effect on the stack of CHECKPOINT. */
+static bool has_random_flags(const settings *s, const settings *d)
+{
+    bool sizes = s->depth != d->depth || s->heads != d->heads || s->width != d->width || s->tokens != d->tokens;
+    bool weights = s->init_std != d->init_std || s->mlp_gain != d->mlp_gain || s->shared != d->shared ||
+                   s->mlp_ratio != d->mlp_ratio || s->seed != d->seed;
+    return sizes || weights || s->input_std != d->input_std || s->repeats > 1 || s->gains.count > 0;
+}
+
+static int check_network(const cli_app *cli, const settings *s, int operands)
 {
     if (operands == 1)
         return cli_usage("stack needs an image after CHECKPOINT, whose tokens are X_0");
-    if (operands == 2 && (s->repeats > 1 || s->gains.count > 0))
-        return cli_usage("--repeats and --mlp-gains need random weights, not those of CHECKPOINT");
+    if (operands == 2 && has_random_flags(s, att_flags_defaults(cli->flags)))
+        return cli_usage(
+            "sizes, weights and tokens are those of CHECKPOINT: leave out the flags for random stacks "
+            "(--depth, --num-heads, --embed-dim, --tokens, --mlp-ratio, \"Random weights\")");
+    if (operands == 0 && s->model)
+        return cli_usage("--model names the network of CHECKPOINT, which is missing");
     return CLI_OK;
 }
 
@@ -249,7 +264,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     job j = {.cli = cli, .settings = s};
     int code = check(s);
     if (code == CLI_OK)
-        code = check_network(s, count);
+        code = check_network(cli, s, count);
     if (code == CLI_OK)
         code = cli_open(cli, 1);
     if (code == CLI_OK)

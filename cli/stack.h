@@ -10,6 +10,7 @@ enum { STACK_REPEATS = 256 }; /* most repeats */
 typedef struct stack_results {
     att_stack_options options; /* of the first repeat; repeat i has seed + i */
     int repeats;
+    const char *checkpoint, *image;   /* the source of weights and X_0; NULL: random */
     att_stack_layer *layers;          /* [repeats, depth + 1] */
     att_stack_absorption *absorption; /* [depth], of the first repeat; NULL: not computed */
     att_stack_price *prices;          /* [price_count, repeats] */

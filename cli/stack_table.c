@@ -365,8 +365,8 @@ static void print_prices(const stack_results *r)
 static void print_title(const stack_results *r)
 {
     const att_stack_options *o = &r->options;
-    cli_print("%d layer%s, %d token%s of width %d, %d head%s, %s, norm %s%s, seed %llu", o->depth,
-              o->depth > 1 ? "s" : "", o->tokens, o->tokens > 1 ? "s" : "", o->width, o->heads, o->heads > 1 ? "s" : "",
+    cli_print("%d layer%s, %d token%s of width %d, %d head%s, %s, norm %s%s, ", o->depth, o->depth > 1 ? "s" : "",
+              o->tokens, o->tokens > 1 ? "s" : "", o->width, o->heads, o->heads > 1 ? "s" : "",
               o->skip && o->mlp ? "with skips and MLPs"
               : o->skip         ? "with skips"
               : o->mlp          ? "with MLPs"
@@ -374,21 +374,34 @@ static void print_title(const stack_results *r)
               norms[o->norm],
               o->norm == ATT_STACK_NORM_NONE ? ""
               : o->pre_norm                  ? " before branches"
-                                             : " after branches",
-              (unsigned long long)o->seed);
-    if (r->repeats > 1)
-        cli_print(" to %llu, mean +- deviation (n = %d)",
-                  (unsigned long long)o->seed + (unsigned long long)r->repeats - 1, r->repeats);
-    cli_print("\n");
+                                             : " after branches");
+    unsigned long long seed = o->seed, repeats = (unsigned long long)r->repeats;
+    if (r->checkpoint)
+        cli_print("weights of %s, X_0 of %s\n", r->checkpoint, r->image);
+    else if (repeats > 1)
+        cli_print("seed %llu to %llu, mean +- deviation (n = %llu)\n", seed, seed + repeats - 1, repeats);
+    else
+        cli_print("seed %llu\n", seed);
 }
 
 void stack_print(const stack_results *r)
 {
     print_title(r);
-    cli_print("\nResidual r = |res(X)|_{1,inf}, means as x; rank: participation ratio; natural logarithms\n");
+    cli_print(
+        "\nresidual r: how far the tokens are from being all the same\n"
+        "  formula    |res(X)|_{1,inf} = sqrt(|res(X)|_1 |res(X)|_inf), res(X) = X - 1 x'\n"
+        "  source     Dong et al., ICML 2021\n"
+        "  reading    x is the mean of the tokens; rank is the participation ratio of res(X)'s\n"
+        "             singular values; natural logarithms\n\n");
     print_table(r, residual_columns, sizeof residual_columns / sizeof *residual_columns, 0);
     print_rate(r);
-    cli_print("\nBounds (Dong et al. 2021), v: vacuous, forces no decrease. branch: attention alone, from its input\n");
+    cli_print(
+        "\nbounds of the attention branch, from its input, and of r from X_0\n"
+        "  formula    C gamma beta H r^3 / sqrt(d_qk);\n"
+        "             (C gamma beta H / sqrt(d_qk))^((3^l - 1) / 2) r_0^(3^l); more in --help\n"
+        "  source     Dong et al., ICML 2021, lemmas A.1 to A.5, corollaries A.1 and A.2\n"
+        "  reading    paper: C = 4, with skips 8, which its proof gives for mild rows; safe: C = 2,\n"
+        "             sums in |.|_1 and |.|_inf, holds always; v: vacuous, forces no decrease\n\n");
     print_table(r, bound_columns, sizeof bound_columns / sizeof *bound_columns, 1);
     print_reason(r);
     print_heads(r);
@@ -462,7 +475,8 @@ static void write_fit(att_json_writer *w, const char *key, att_stack_fit fit)
 static void write_run(att_json_writer *w, const stack_results *r, int i)
 {
     att_json_begin_object(w);
-    cli_json_integer(w, "seed", (int64_t)(r->options.seed + (uint64_t)i));
+    if (!r->checkpoint)
+        cli_json_integer(w, "seed", (int64_t)(r->options.seed + (uint64_t)i));
     write_fit(w, "rate", att_stack_fit_rate(stack_layer(r, i, 0), r->options.depth, LEAST_DOUBLE));
     write_fit(w, "rate_of_all", att_stack_fit_rate(stack_layer(r, i, 0), r->options.depth, -INFINITY));
     att_json_key(w, "layers");
@@ -537,6 +551,10 @@ int stack_write(cli_app *cli, const char *path, const stack_results *r)
         return code;
     att_json_begin_object(w);
     write_options(w, r);
+    if (r->checkpoint) {
+        cli_json_text(w, "checkpoint", r->checkpoint);
+        cli_json_text(w, "image", r->image);
+    }
     att_json_key(w, "stacks");
     att_json_begin_array(w);
     for (int i = 0; i < r->repeats; i++)

@@ -63,6 +63,13 @@ static void softmax(double *x, int count)
         x[j] /= sum;
 }
 
+/* The attention of query i of head h. */
+static double *map_of(const att_stack_options *o, const att_plain_layer *l, int h, int i)
+{
+    size_t n = (size_t)o->tokens;
+    return l->maps + ((size_t)h * n + (size_t)i) * n;
+}
+
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
 static void attend(const att_stack_options *o, att_plain_layer *l)
@@ -71,7 +78,7 @@ static void attend(const att_stack_options *o, att_plain_layer *l)
     memset(l->mixed, 0, (size_t)n * (size_t)d * sizeof *l->mixed);
     for (int h = 0; h < o->heads; h++)
         for (int i = 0; i < n; i++) {
-            double *map = l->maps + (h * n + i) * n;
+            double *map = map_of(o, l, h, i);
             for (int j = 0; j < n; j++)
                 map[j] = dot(l->q + i * d + h * width, l->k + j * d + h * width, width) / sqrt(width);
             softmax(map, n);
@@ -135,7 +142,7 @@ static void attend_backward(att_plain *p, const att_plain_layer *l)
     memset(p->d_v, 0, size);
     for (int h = 0; h < o->heads; h++)
         for (int i = 0; i < n; i++) {
-            const double *map = l->maps + (h * n + i) * n, *dy = p->d_x + i * d + h * width;
+            const double *map = map_of(o, l, h, i), *dy = p->d_x + i * d + h * width;
             double mean = 0;
             for (int j = 0; j < n; j++) {
                 p->d_map[j] = dot(dy, l->v + j * d + h * width, width);

@@ -49,7 +49,11 @@ usage '--mlp-gains needs a --depth of at most 200, not 201' $small --mlp --depth
 run 1 $small --json no/such/folder.json
 err_has 'no/such/folder.json'
 usage 'stack needs an image after CHECKPOINT, whose tokens are X_0' stack file.safetensors
-usage '--repeats and --mlp-gains need random weights, not those of CHECKPOINT' stack file.safetensors a.jpg --repeats 2
+run 2 stack file.safetensors a.jpg --repeats 2
+err_has 'sizes, weights and tokens are those of CHECKPOINT'
+run 2 stack file.safetensors a.jpg --depth 3
+err_has 'leave out the flags for random stacks'
+usage '--model names the network of CHECKPOINT, which is missing' stack --model deit_tiny_patch16_224
 run 1 stack no.safetensors a.jpg
 err_has 'no.safetensors'
 
