@@ -553,7 +553,7 @@ int stack_write(cli_app *cli, const char *path, const stack_results *r)
     write_options(w, r);
     if (r->checkpoint) {
         cli_json_text(w, "checkpoint", r->checkpoint);
-        cli_json_text(w, "image", r->image);
+        cli_json_text(w, ATT_ANSWER_IMAGE, r->image);
     }
     att_json_key(w, "stacks");
     att_json_begin_array(w);
