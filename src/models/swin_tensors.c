@@ -168,11 +168,13 @@ static bool is_outer_name(const swin_names *names, const char *name)
            (names->version->last_norm && att_checkpoint_lists(last_names, name));
 }
 
+/* timm merges patches at the start of a stage, but not of the first. The authors merge at the end, but not of the last.
+ */
 static bool is_placed(const swin_names *names, const char *name, int *stage, int *block)
 {
     const char *rest;
     return read_place_in(names->version->stages, name, stage, block, &rest) &&
-           (*block < 0 ? att_checkpoint_lists(stage_names, rest) : is_block_name(names, rest));
+           (*block < 0 ? *stage > 0 && att_checkpoint_lists(stage_names, rest) : is_block_name(names, rest));
 }
 
 static bool knows(const void *user, const char *name)
@@ -205,11 +207,6 @@ static att_status read_names(recognition *r)
         read_name(r, att_tensors_at(r->file, i).name);
     const att_foreign foreign = att_swin_foreign(r->context, r->file);
     ATT_TRY(att_foreign_refuse(r->context, r->file, &foreign, "Swin Transformer here"));
-    if (att_checkpoint_has(r->file, "layers.0.downsample.reduction.weight"))
-        return att_fail(r->context, ATT_ERR_UNSUPPORTED,
-                        "%s: \"layers.0.downsample.reduction.weight\" is a name of the authors' Swin, which merges "
-                        "patches at the end of a stage; only timm's names are read",
-                        path);
     for (int s = 0; s < r->depths.count; s++)
         if (r->depths.blocks[s] == 0)
             return att_fail(r->context, ATT_ERR_UNSUPPORTED, "%s: there is no block \"%s.%d.blocks.0\"", path,

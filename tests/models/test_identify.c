@@ -375,7 +375,7 @@ static void tensors_of_other_networks_are_named(void **state)
     static const struct {
         const char *tensor, *sign;
     } strangers[] = {
-        {"register_tokens", "register"},
+        {"register_tokens", "DINOv2 under its authors' names"},
         {"neck.0.weight", "Segment Anything's ViT"},
         {"blocks.0.mlp.w12.weight", "a gated MLP"},
         {"blocks.1.attns.0.qkv.weight", "parallel"}, /* beside blocks in sequence */

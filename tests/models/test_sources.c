@@ -51,7 +51,7 @@ static void a_name_that_attscope_lacks_and_the_tensors_are_explained(void **stat
         att_status status = i < 2 ? ATT_ERR_UNSUPPORTED : ATT_ERR_NOT_FOUND;
         refused(p, names[i], status, names[i]);
         refused(p, names[i], status, "the nearest family, vit, lacks 1 of 33, such as \"register_tokens\"");
-        refused(p, names[i], status, "register tokens");
+        refused(p, names[i], status, "a sign of DINOv2 under its authors' names");
     }
 }
 

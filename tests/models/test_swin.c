@@ -476,7 +476,7 @@ static void refuse_stranger(const place *p, const char *name, const char *strang
 static void relatives_are_refused(void **state)
 {
     static const char none[] = "belongs to no Swin Transformer here", nearest[] = "family, swin, lacks 1 of ";
-    static const char authors[] = "a name of the authors' Swin", empty[] = "no block \"layers.2.blocks.0\"";
+    static const char authors[] = "a sign of Swin under its authors' names", empty[] = "no block \"layers.2.blocks.0\"";
     const struct {
         const char *name, *tensor, *words, *nameless;
     } strangers[] = {
@@ -495,12 +495,51 @@ static void relatives_are_refused(void **state)
         refuse_stranger(*state, strangers[i].name, strangers[i].tensor, strangers[i].words, strangers[i].nameless);
 }
 
+/* A token of a later stage stands for twice as many pixels on each side, so that distances of all stages are in pixels.
+ */
+static void distances_are_in_pixels_of_the_image(void **state)
+{
+    att_option_values options = square();
+    att_model *model = make(*state, SWIN, &options);
+    for (int stage = 0; stage < 2; stage++) {
+        const att_attention_attrs *attrs =
+            attention_of(model, stage ? "layers.1.blocks.0.attn" : "layers.0.blocks.0.attn");
+        assert_true(attrs->step_h == 4 << stage && attrs->step_w == 4 << stage);
+    }
+    att_model_destroy(&model);
+}
+
+/* In a file of the authors, the mergings and the classifier have other names. */
+static void files_of_the_authors_are_refused(void **state)
+{
+    const place *p = *state;
+    att_option_values options = square();
+    att_model *model = make(p, SWIN, &options);
+    tensors t = tensors_of(model);
+    for (int i = 0; i < t.count; i++) {
+        const char *name = t.items[i].name;
+        t.items[i].name = strcmp(name, "head.fc.weight") == 0                    ? "head.weight"
+                          : strcmp(name, "head.fc.bias") == 0                    ? "head.bias"
+                          : strcmp(name, "layers.1.downsample.norm.weight") == 0 ? "layers.0.downsample.norm.weight"
+                          : strcmp(name, "layers.1.downsample.norm.bias") == 0   ? "layers.0.downsample.norm.bias"
+                          : strcmp(name, "layers.1.downsample.reduction.weight") == 0
+                              ? "layers.0.downsample.reduction.weight"
+                              : name;
+    }
+    write_tensors(p, &t, NULL);
+    refused(p, SWIN, ATT_ERR_UNSUPPORTED, "a sign of Swin under its authors' names; only timm's are read");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "the nearest family, swin, lacks 5 of ");
+    says(att_context_message(p->context), "a sign of Swin under its authors' names");
+    att_model_destroy(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(windows_are_timms),
         TEST(windows_of_v2_are_those_of_the_names),
         TEST(windows_can_be_a_fraction_of_the_grid),
+        TEST(distances_are_in_pixels_of_the_image),
         TEST(numbers_for_shifts_are_derived),
         TEST(weights_start_as_timms),
         TEST(options_that_cannot_be_built_are_refused),
@@ -512,6 +551,7 @@ int main(void)
         TEST(tables_fit_other_windows),
         TEST(weights_of_v2_fit_any_image),
         TEST(relatives_are_refused),
+        TEST(files_of_the_authors_are_refused),
         TEST(windows_that_are_not_known_are_refused),
     };
     return cmocka_run_group_tests_name("models/swin", tests, NULL, NULL);
