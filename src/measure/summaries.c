@@ -7,14 +7,26 @@
 
 #include "core/text.h"
 #include "measure/instrument.h"
+#include "models/family.h"
 #include "ops/attention.h"
 #include "ops/attention_summary.h"
 
-/* 1 / the longer side of the area that the node's grid covers; 0 if it has no grid. */
-static double inverse_side(const att_node *node)
+/* The length of an axis of the image (0: height, 1: width); infinite if the graph has no image. */
+static double image_length(const att_graph *graph, int axis)
+{
+    for (int i = 0; i < graph->inputs.count; i++)
+        if (strcmp(graph->inputs.items[i].name, ATT_IMAGE) == 0)
+            return (double)att_value_shape(graph, graph->inputs.items[i].value).dims[axis];
+    return INFINITY;
+}
+
+/* 1 / the longer side of the part of the image that the node's grid covers; 0 if it has no grid. Grids that are padded
+ * or rounded up extend beyond the image. */
+static double inverse_side(const att_graph *graph, const att_node *node)
 {
     const att_attention_attrs *attrs = node->attrs;
-    double side = fmax(attrs->grid_h * attrs->step_h, attrs->grid_w * attrs->step_w);
+    double height = fmin(attrs->grid_h * attrs->step_h, image_length(graph, 0));
+    double side = fmax(height, fmin(attrs->grid_w * attrs->step_w, image_length(graph, 1)));
     return side > 0 ? 1.0 / side : 0;
 }
 
@@ -25,9 +37,9 @@ static void add_series(att_requests *requests, const char *scope, int heads, con
     att_requests_series(requests, scope, -1, statistic);
 }
 
-static bool is_usable(const att_node *node, bool side)
+static bool is_usable(const att_graph *graph, const att_node *node, bool side)
 {
-    return !side || inverse_side(node) > 0;
+    return !side || inverse_side(graph, node) > 0;
 }
 
 /* --- networks without attention between tokens -------------------------------------------------------------------- */
@@ -108,17 +120,17 @@ att_status att_summaries_request(att_requests *requests, const att_summary_colum
     for (int i = att_requests_node(requests, "attention", -1); i >= 0;
          i = att_requests_node(requests, "attention", i)) {
         att_node node = graph->nodes.items[i];
-        if (!is_usable(&node, side))
+        if (!is_usable(graph, &node, side))
             continue;
         found = true;
         ATT_TRY(att_graph_probe_attention_summary(graph, node.scope));
         snprintf(name, sizeof name, "%s.summary", node.scope);
-        att_requests_row(requests, name, side ? inverse_side(&node) : 1);
+        att_requests_row(requests, name, side ? inverse_side(graph, &node) : 1);
     }
     for (int c = 0; c < count; c++)
         for (int i = att_requests_node(requests, "attention", -1); i >= 0;
              i = att_requests_node(requests, "attention", i))
-            if (is_usable(&graph->nodes.items[i], side))
+            if (is_usable(graph, &graph->nodes.items[i], side))
                 add_series(requests, graph->nodes.items[i].scope, ATT_ATTRS(&graph->nodes.items[i], attention)->heads,
                            columns[c].statistic);
     if (found)
