@@ -495,6 +495,18 @@ static void relatives_are_refused(void **state)
         refuse_stranger(*state, strangers[i].name, strangers[i].tensor, strangers[i].words, strangers[i].nameless);
 }
 
+/* Every second block of a stage has shifted windows, however many blocks the stages before it have. */
+static void shifts_are_counted_in_each_stage(void **state)
+{
+    att_option_values options = wide();
+    att_options_set(&options, "img_size", 112);
+    att_options_set_text(&options, "depths", "1,2");
+    att_model *model = make(*state, SWIN, &options);
+    has_windows(model, "layers.1.blocks.0.attn", (const int[]){7, 7}, (const int[]){0, 0});
+    has_windows(model, "layers.1.blocks.1.attn", (const int[]){7, 7}, (const int[]){3, 3});
+    att_model_destroy(&model);
+}
+
 /* A token of a later stage stands for twice as many pixels on each side, so that distances of all stages are in pixels.
  */
 static void distances_are_in_pixels_of_the_image(void **state)
@@ -539,6 +551,7 @@ int main(void)
         TEST(windows_are_timms),
         TEST(windows_of_v2_are_those_of_the_names),
         TEST(windows_can_be_a_fraction_of_the_grid),
+        TEST(shifts_are_counted_in_each_stage),
         TEST(distances_are_in_pixels_of_the_image),
         TEST(numbers_for_shifts_are_derived),
         TEST(weights_start_as_timms),
