@@ -20,8 +20,8 @@ static query query_of(const att_call *call, int64_t i)
     return (query){.head = i, .row = row_map * h + y, .column = column_map * w + x, .y = y, .x = x};
 }
 
-/* Adds the key in row y and column x of all keys, which has the weight a: moments of the shift from the query, counted in
- * rows and columns of the queries, and the distance. */
+/* Adds the key in row y and column x of all keys, which has the weight a: moments of the shift from the query, counted
+ * in rows and columns of the queries, and the distance. */
 static void add_shift(const att_mix_pairs_attrs *attrs, const query *q, int64_t y, int64_t x, double a, double *stat)
 {
     double dy = (double)(y - attrs->ring) / attrs->stride - (double)q->y;
