@@ -48,7 +48,7 @@ static void take_option(const char *text, att_option_values *options)
 static net net_open(att_context *context, const char *name, att_dtype dtype, const char *with)
 {
     net n = {.context = context, .backend = dtype == ATT_F64 ? "f64" : "cpu"};
-    char text[512], *words[MOST_WORDS];
+    char text[512], *words[MOST_WORDS] = {NULL};
     int count = 0;
     att_option_values options = att_options_none();
     snprintf(text, sizeof text, "%s", name);
@@ -152,7 +152,7 @@ static void read_line(char *text, line *l)
         equals++;
     assert_true(equals >= 4 && equals < count);
     *l = (line){.count = count - equals - 1};
-    snprintf(l->label, sizeof l->label, "%s", words[0]);
+    snprintf(l->label, sizeof l->label, "%s", count > 0 ? words[0] : "");
     for (int i = 1; i < equals - 2; i++)
         snprintf(l->network + strlen(l->network), sizeof l->network - strlen(l->network), "%s%s", i > 1 ? " " : "",
                  words[i]);
