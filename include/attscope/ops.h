@@ -31,6 +31,13 @@ ATT_API att_value att_layer_norm(att_graph *graph, att_value x, att_value gamma,
  */
 ATT_API att_value att_rms_norm(att_graph *graph, att_value x, att_value gamma, double eps);
 
+/* A norm whose statistics are those of another pass, a linear map of x: y = (x - mean(x)) s gamma, where gamma and s, 1
+ * / sqrt(var + eps) of each row, are those of `norm`, the result of att_layer_norm(). If `norm` is that of
+ * att_rms_norm(), s = 1 / sqrt(mean(x^2) + eps) and mean(x) is not subtracted. x [.., C] has as many rows as the input
+ * of `norm`. shift: adds the beta of `norm`, if it has one. For probes: it has no gradient. Errors: ERR_ARGUMENT for
+ * another `norm`. */
+ATT_API att_value att_frozen_norm(att_graph *graph, att_value x, att_value norm, bool shift);
+
 /* y = (x - mean) / sqrt(var + eps) * gamma + beta. Mean and (biased) variance are taken of each sample and group, over
  * all rows of x [.., C] and the C / groups channels of the group; channel c belongs to group floor(c groups / C).
  * gamma, beta [C] shared, or ATT_NONE for 1 and 0. As torch.nn.GroupNorm, but channels last. One group gives
@@ -417,6 +424,8 @@ ATT_API att_value att_channel_conv(att_graph *graph, att_value x, att_value weig
 ATT_API att_value att_channel_linear(att_graph *graph, att_value x, att_value weight);
 /* Concatenates a [.., A] and b [.., B] along the last axis: y [.., A + B]. */
 ATT_API att_value att_concat(att_graph *graph, att_value a, att_value b);
+/* Channels [first, first + count) of x [.., C]: y [.., count]. */
+ATT_API att_value att_slice_channels(att_graph *graph, att_value x, int64_t first, int64_t count);
 
 /* --- axes, rows and positions: x has any shape unless stated otherwise ------------------------------------------- */
 

@@ -36,6 +36,8 @@
     X(shortcut_pad_grad)            \
     X(concat)                       \
     X(concat_grad)                  \
+    X(slice_channels)               \
+    X(slice_channels_grad)          \
     X(attention)                    \
     X(attention_grad)               \
     X(rotary)                       \
@@ -104,6 +106,7 @@
     X(exp_grad)                     \
     X(rms_norm)                     \
     X(rms_norm_grad)                \
+    X(frozen_norm)                  \
     X(group_norm)                   \
     X(group_norm_sums)              \
     X(group_norm_grad)              \

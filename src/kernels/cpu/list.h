@@ -40,6 +40,8 @@
     X(pair_maps)                  \
     X(concat)                     \
     X(concat_grad)                \
+    X(slice_channels)             \
+    X(slice_channels_grad)        \
     X(shortcut_pad)               \
     X(shortcut_pad_grad)          \
     X(cos_sin)                    \

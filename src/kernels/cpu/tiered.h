@@ -86,6 +86,7 @@
     X(swiglu_grad)                  \
     X(rms_norm)                     \
     X(rms_norm_grad)                \
+    X(frozen_norm)                  \
     X(group_norm)                   \
     X(group_norm_sums)              \
     X(group_norm_grad)              \
