@@ -55,8 +55,8 @@ typedef struct att_instrument_info {
     const char *readings_agree; /* meaning of equal figures in all readings: "no gates here" */
     /* Statistics that the report follows through a training for each head. NULL-terminated; NULL: none. */
     const char *const *by_head;
-    const char *brief;          /* the statistic shown in tables of sweeps; NULL: all */
-    const char *score;          /* the statistic that rates a network, larger is better; NULL: none */
+    const char *brief; /* the statistic shown in tables of sweeps; NULL: all */
+    const char *score; /* the statistic that rates a network, larger is better; NULL: none */
     /* The statistic whose rank correlation with scores sweeps report by default, in each reading. NULL: none. */
     const char *predictor;
     /* Why another instrument ignores figures marked by att_requests_exclude(). NULL: none is marked. */

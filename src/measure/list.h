@@ -16,7 +16,10 @@
     X(tns)                     \
     X(gate)                    \
     X(residual)                \
-    X(collapse)
+    X(collapse)                \
+    X(skip_weight)             \
+    X(paths)                   \
+    X(path_samples)
 
 #define ATT_INSTRUMENT_DECLARE(name) extern const att_instrument att_instrument_##name;
 ATT_INSTRUMENT_LIST(ATT_INSTRUMENT_DECLARE)
