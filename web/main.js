@@ -58,6 +58,7 @@ function sections() {
     runs.some((run) => run.steps.step.length || run.epochs.length) ? trainingSection() : null,
     ...networkInstruments().filter((name) => infoOf(name).score).map(networkSection),
     ...depthSpecs().map(depthSection),
+    hasPaths() ? pathsSection() : null,
     ...networkInstruments().filter((name) => !infoOf(name).score).map(networkSection),
     ...sampledInstruments().map(trajectorySection),
     correlationsOf().length ? correlationSection() : null,
