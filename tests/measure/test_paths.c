@@ -244,6 +244,66 @@ static void single_paths_add_up_to_their_length(void **state)
     close_network(&n);
 }
 
+/* --- PyTorch ------------------------------------------------------------------------------------------------------ */
+
+enum { WIDTH = 8 * HEADS, TOKENS = 10 };
+
+/* Compares Frobenius norm and residual of the first image's tokens. */
+static double compare(const double *tokens, double norm, double residual)
+{
+    double squares = 0, centred = 0;
+    for (int c = 0; c < WIDTH; c++) {
+        double mean = 0;
+        for (int i = 0; i < TOKENS; i++)
+            mean += tokens[i * WIDTH + c] / TOKENS;
+        for (int i = 0; i < TOKENS; i++) {
+            squares += tokens[i * WIDTH + c] * tokens[i * WIDTH + c];
+            centred += (tokens[i * WIDTH + c] - mean) * (tokens[i * WIDTH + c] - mean);
+        }
+    }
+    return fmax(fabs(sqrt(squares) / norm - 1), fabs(sqrt(centred / squares) / residual - 1));
+}
+
+/* paths.py follows each path on its own. */
+static void contributions_are_pytorchs(void **state)
+{
+    (void)state;
+    static const int choices[3][LAYERS] = {{0, 2, 0}, {1, 0, 2}, {2, 1, 1}};
+    static const char *const names[] = {"0-2-0", "1-0-2", "2-1-1"};
+    static double tokens[MOST];
+    network n;
+    att_paths paths;
+    att_path_sums sums;
+    char probe[32], key[32];
+    double norm, residual, worst = 0;
+    int compared = 0;
+    const att_option_values options = small(LAYERS, HEADS);
+    open_model(&n, "vit_tiny_patch16_224", &options);
+    find(n.graph, &paths);
+    att_paths_split(n.graph, &paths, &sums);
+    for (int k = 0; k <= LAYERS; k++) {
+        snprintf(probe, sizeof probe, "length %d", k);
+        add_probe(n.graph, probe, sums.of_length[k]);
+    }
+    for (int i = 0; i < 3; i++) {
+        snprintf(probe, sizeof probe, "path %s", names[i]);
+        add_probe(n.graph, probe, att_paths_follow(n.graph, &paths, choices[i]));
+    }
+    run(&n);
+    FILE *file = golden_open("paths.txt");
+    assert_int_equal(fscanf(file, "output %lf ", &norm), 1);
+    for (char kind[16]; fscanf(file, "%15s %31s %lf %lf", kind, key, &norm, &residual) == 4; compared++) {
+        snprintf(probe, sizeof probe, "%.10s %.16s", kind, key);
+        assert_true(read_probe(&n, probe, paths.end, tokens) == SAMPLES * TOKENS * WIDTH);
+        worst = fmax(worst, compare(tokens, norm, residual));
+    }
+    fclose(file);
+    print_message("largest relative error %.2g\n", worst);
+    assert_int_equal(compared, LAYERS + 1 + 3);
+    assert_true(worst < 1e-11); /* measured: 5e-14 */
+    close_network(&n);
+}
+
 /* --- other networks ----------------------------------------------------------------------------------------------- */
 
 /* Two attentions side by side: a path takes one of them or the skip. */
@@ -356,6 +416,7 @@ int main(void)
         cmocka_unit_test(all_paths_add_up_to_the_network),
         cmocka_unit_test(norms_on_the_stream_are_part_of_the_paths),
         cmocka_unit_test(single_paths_add_up_to_their_length),
+        cmocka_unit_test(contributions_are_pytorchs),
         cmocka_unit_test(layers_side_by_side_are_alternatives),
         cmocka_unit_test(other_networks_are_refused_with_the_reason),
         cmocka_unit_test(figures_in_f32_explain_the_output),
