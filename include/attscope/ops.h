@@ -277,6 +277,14 @@ ATT_API att_value att_drop_path(att_graph *graph, att_value x, double rate);
  * class outside [0, C) makes the loss NaN. */
 ATT_API att_value att_cross_entropy(att_graph *graph, att_value logits, att_value target, double smoothing);
 
+/* loss = -sum over the tokens n of ln softmax(logits_n)_target_n, a scalar per sample. logits [N, C]; target [N]: the
+ * class of each token, I32. A token of class ATT_NO_CLASS, such as one that pads a sample, adds nothing to the loss and
+ * has gradient 0. Any other class outside [0, C) makes the loss NaN. The loss is a sum, so that
+ * att_session_accumulate() can be given 1 / (number of tokens of the update) as its scale: the mean over tokens, as
+ * PyTorch's cross_entropy() with ignore_index computes it. */
+enum { ATT_NO_CLASS = -1 };
+ATT_API att_value att_token_cross_entropy(att_graph *graph, att_value logits, att_value target);
+
 /* Binary cross entropy: every class is a yes-or-no question of its own. loss = mean_c of -(w t_c ln s_c + (1 - t_c)
  * ln(1 - s_c)), with s = 1 / (1 + exp(-logits)), a scalar per sample. logits, target and smoothing: as for
  * att_cross_entropy(); a smoothed class gives the same t. options NULL: 0 and false, w 1. (Wightman et al. 2021; timm's

@@ -13,17 +13,35 @@ att_value att_cross_entropy(att_graph *graph, att_value logits, att_value target
     return att_emit(graph, "cross_entropy", &attrs, in, 2, NULL);
 }
 
-static double smoothing_of(const att_infer *infer)
+att_value att_token_cross_entropy(att_graph *graph, att_value logits, att_value target)
 {
-    return ((const att_cross_entropy_attrs *)infer->attrs)->smoothing;
+    att_cross_entropy_attrs attrs = {.rows = true};
+    att_value in[2] = {logits, target};
+    return att_emit(graph, "cross_entropy", &attrs, in, 2, NULL);
+}
+
+/* The logits are input `logits`; the target is the next input. */
+static att_status require_operands(const att_infer *infer, const char *op, int logits)
+{
+    const att_cross_entropy_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_require_rank(infer, op, logits, "logits", ATT_SAMPLE, attrs->rows ? 2 : 1));
+    if (!attrs->rows)
+        return att_rule_require_target(infer, op, logits, attrs->smoothing);
+    const att_desc *target = &infer->in[logits + 1];
+    if (!att_desc_present(target) || target->dtype != ATT_I32 || target->kind != ATT_SAMPLE ||
+        target->shape.rank != 1 || target->shape.dims[0] != infer->in[logits].shape.dims[0])
+        return att_fail(infer->context, ATT_ERR_MISMATCH,
+                        "%s: target %s of type %s must be one number of type %s for each of the %lld tokens", op,
+                        ATT_SHOWN(target), att_dtype_name(target->dtype), att_dtype_name(ATT_I32),
+                        (long long)infer->in[logits].shape.dims[0]);
+    return ATT_OK;
 }
 
 static att_status loss_infer(att_infer *infer)
 {
     static const char op[] = "cross_entropy";
     ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "logits", ATT_SAMPLE, 1));
-    ATT_TRY(att_rule_require_target(infer, op, 0, smoothing_of(infer)));
+    ATT_TRY(require_operands(infer, op, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, (att_shape){.rank = 0});
     return ATT_OK;
 }
@@ -49,6 +67,7 @@ static void loss_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 #define SMOOTHING(s) ATT_CASE_ATTRS(cross_entropy, .smoothing = (s))
+#define ROWS ATT_CASE_ATTRS(cross_entropy, .rows = true)
 static const att_op_case loss_cases[] = {
     {.name = "classes", SMOOTHING(0), .in = {ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7)}, .in_count = 2, .gradient = true},
     {.name = "smoothed",
@@ -69,12 +88,14 @@ static const att_op_case loss_cases[] = {
      .in = {ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)},
      .in_count = 2,
      .bench = true},
+    {.name = "tokens", ROWS, .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_INDICES(7, 5)}, .in_count = 2, .gradient = true},
+    {.name = "one_token", ROWS, .in = {ATT_CASE_SAMPLE(1, 33), ATT_CASE_INDICES(33, 1)}, .in_count = 2},
 };
 
 const att_op att_op_cross_entropy = {
     .name = "cross_entropy",
     .attrs_size = sizeof(att_cross_entropy_attrs),
-    .help = "loss = -sum_c t_c ln softmax(logits)_c",
+    .help = "loss = -sum_c t_c ln softmax(logits)_c, summed over the rows",
     .infer = loss_infer,
     .backward = loss_backward,
     .cost = loss_cost,
@@ -86,8 +107,7 @@ static att_status grad_infer(att_infer *infer)
     static const char op[] = "cross_entropy_grad";
     ATT_TRY(att_rule_count(infer, op, 3));
     ATT_TRY(att_rule_require_rank(infer, op, 0, "dloss", ATT_SAMPLE, 0));
-    ATT_TRY(att_rule_require_rank(infer, op, 1, "logits", ATT_SAMPLE, 1));
-    ATT_TRY(att_rule_require_target(infer, op, 1, smoothing_of(infer)));
+    ATT_TRY(require_operands(infer, op, 1));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }
@@ -113,6 +133,11 @@ static const att_op_case grad_cases[] = {
      .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)},
      .in_count = 3,
      .bench = true},
+    {.name = "tokens", ROWS, .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(5, 7), ATT_CASE_INDICES(7, 5)}, .in_count = 3},
+    {.name = "one_token",
+     ROWS,
+     .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(1, 33), ATT_CASE_INDICES(33, 1)},
+     .in_count = 3},
 };
 
 const att_op att_op_cross_entropy_grad = {

@@ -1,5 +1,6 @@
 /* The reference kernels of losses, masks and updates against values from PyTorch 2.15 in f64
  * (torch.nn.functional.cross_entropy, torch.optim.AdamW and SGD) and against statistics. */
+#include <attscope/ops.h>
 #include <attscope/update.h>
 
 #include <inttypes.h>
@@ -40,6 +41,25 @@ static void the_loss_gradient_is_softmax_minus_target(void **state)
     CLOSE(d, tight, 6, -6, -0.75, 0.75);
     DIRECT("cross_entropy_grad", NULL, 2, OUTPUTS(d), SCALARS(dloss), SAMPLE(x, 2), SAMPLE(soft, 2));
     CLOSE(d, tight, 8 * (0.375 - 0.5), 1, 0.25, -0.25);
+}
+
+/* torch.nn.functional.cross_entropy with reduction="sum" and ignore_index=-1. */
+static void tokens_without_a_class_are_left_out(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2, -1, 0, 0.5, 3, 0.25, -2, 0, 4, 1, 1}, dloss[] = {8, 1};
+    const int32_t classes[] = {2, ATT_NO_CLASS, ATT_NO_CLASS, 1}, wrong[] = {2, -2, ATT_NO_CLASS, 1};
+    const att_cross_entropy_attrs rows = {.rows = true};
+    const direct_input of_tokens = {{ATT_I32, ATT_SAMPLE, DIRECT_SHAPE(2)}, classes};
+    const direct_input of_wrong = {{ATT_I32, ATT_SAMPLE, DIRECT_SHAPE(2)}, wrong};
+    double loss[2], d[12];
+    DIRECT("cross_entropy", &rows, 2, OUTPUTS(loss), SAMPLE(x, 2, 3), of_tokens);
+    CLOSE(loss, tight, 3.349012216768186, 3.0949229564209606);
+    DIRECT("cross_entropy_grad", &rows, 2, OUTPUTS(d), SCALARS(dloss), SAMPLE(x, 2, 3), of_tokens);
+    CLOSE(d, 3e-15, 2.075971682739353, 5.64307610158593, -7.719047784325282, 0, 0, 0, 0, 0, 0, 0.909442998512742,
+          -0.954721499256371, 0.04527850074362908);
+    DIRECT("cross_entropy", &rows, 2, OUTPUTS(loss), SAMPLE(x, 2, 3), of_wrong);
+    assert_true(isnan(loss[0]) && !isnan(loss[1]));
 }
 
 /* A line of tests/goldens/losses.txt. */
@@ -301,6 +321,7 @@ int main(void)
         cmocka_unit_test(losses_are_those_of_pytorch),
         cmocka_unit_test(the_loss_gradient_is_softmax_minus_target),
         cmocka_unit_test(a_class_that_does_not_exist_makes_the_loss_nan),
+        cmocka_unit_test(tokens_without_a_class_are_left_out),
         cmocka_unit_test(binary_cross_entropy_is_timms),
         cmocka_unit_test(a_target_at_the_threshold_is_not_above_it),
         cmocka_unit_test(a_class_that_does_not_exist_makes_binary_cross_entropy_nan),

@@ -72,6 +72,8 @@ static void builders_yield_the_stated_shapes(void **state)
     assert_shape(g, att_drop_path(g, x, 0.1), att_shape_of(5, 6));
     assert_shape(g, att_cross_entropy(g, sample(g, att_shape_of(9)), target, 0.1), (att_shape){.rank = 0});
     assert_shape(g, att_binary_cross_entropy(g, sample(g, att_shape_of(9)), target, NULL), (att_shape){.rank = 0});
+    att_value classes = att_graph_input(g, "classes", ATT_I32, att_shape_of(5));
+    assert_shape(g, att_token_cross_entropy(g, sample(g, att_shape_of(5, 9)), classes), (att_shape){.rank = 0});
     att_graph_destroy(&g);
 }
 
@@ -422,6 +424,10 @@ static void training_ops_refuse_what_does_not_fit(void **state)
            att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(6)), 0));
     MISFIT("cross_entropy: integer target [7] must be one number per sample",
            att_cross_entropy(g, sample(g, att_shape_of(7)), att_graph_input(g, "t", ATT_I32, att_shape_of(7)), 0));
+    MISFIT("cross_entropy: logits [7] must have 2 axes",
+           att_token_cross_entropy(g, sample(g, att_shape_of(7)), att_graph_input(g, "t", ATT_I32, att_shape_of(7))));
+    MISFIT("cross_entropy: target [6] of type I32 must be one number of type I32 for each of the 5 tokens",
+           att_token_cross_entropy(g, x, att_graph_input(g, "t", ATT_I32, att_shape_of(6))));
     WRONG("cross_entropy: smoothing is 0.1, must be 0 with a target for each class",
           att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(7)), 0.1));
     WRONG("cross_entropy: smoothing is 1, must be in [0, 1)",

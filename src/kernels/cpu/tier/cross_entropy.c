@@ -1,25 +1,39 @@
 #include <math.h>
+#include <string.h>
+
+#include <attscope/ops.h>
 
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/vmath.h"
 #include "kernels/cpu/tiered.h"
 #include "ops/cross_entropy.h"
 
-/* One sample's target: a distribution, or a class with smoothing. class is -1 if the class index is out of range. */
+/* The target of one row of logits: a distribution, or a class with smoothing. class is -1 if the class index is out of
+ * range. */
 typedef struct target {
     const float *soft;
     int32_t class;
     float low, high;
+    bool left_out;
 } target;
 
-static target target_of(const att_call *call, int input, int64_t sample, int64_t classes)
+static target target_of(const att_call *call, int input, int64_t row, int64_t classes)
 {
-    double smoothing = ATT_ATTRS(call->problem, cross_entropy)->smoothing, low = smoothing / (double)classes;
+    const att_cross_entropy_attrs *attrs = ATT_ATTRS(call->problem, cross_entropy);
+    double low = attrs->smoothing / (double)classes;
     if (call->problem->in[input].dtype != ATT_I32)
-        return (target){.soft = (const float *)call->in[input] + sample * classes};
-    int32_t class = ((const int32_t *)call->in[input])[sample];
+        return (target){.soft = (const float *)call->in[input] + row * classes};
+    int32_t class = ((const int32_t *)call->in[input])[row];
+    bool left_out = attrs->rows && class == ATT_NO_CLASS;
     class = class >= 0 && class < classes ? class : -1;
-    return (target){.class = class, .low = (float)low, .high = (float)(1 - smoothing + low)};
+    return (target){
+        .class = class, .low = (float)low, .high = (float)(1 - attrs->smoothing + low), .left_out = left_out};
+}
+
+/* Rows of logits of a sample. */
+static int64_t rows_of(const att_call *call, const att_desc *logits)
+{
+    return ATT_ATTRS(call->problem, cross_entropy)->rows ? logits->shape.dims[0] : 1;
 }
 
 static float largest_of(const float *x, int64_t count)
@@ -53,8 +67,10 @@ ATT_INLINE float sum_exp(const float *x, float largest, int64_t count, float *ou
 }
 
 /* sum_c t_c (lse - x_c). The maximum is subtracted from x, which avoids cancellation. */
-static float loss_of(const float *x, const target *t, int64_t count)
+static double loss_of(const float *x, const target *t, int64_t count)
 {
+    if (t->left_out)
+        return 0;
     if (!t->soft && t->class < 0)
         return NAN;
     float largest = largest_of(x, count);
@@ -65,16 +81,20 @@ static float loss_of(const float *x, const target *t, int64_t count)
     }
     if (!t->soft)
         loss += (double)(t->high - t->low) * (log_sum - ((double)x[t->class] - largest));
-    return (float)loss;
+    return loss;
 }
 
 static att_status cross_entropy_run(const att_call *call)
 {
-    int64_t classes = att_columns(&call->problem->in[0]);
+    int64_t classes = att_columns(&call->problem->in[0]), rows = rows_of(call, &call->problem->in[0]);
     att_range part = att_part_of(call, call->problem->group, 1);
     for (int64_t sample = part.begin; sample < part.end; sample++) {
-        target t = target_of(call, 1, sample, classes);
-        ((float *)call->out[0])[sample] = loss_of((const float *)call->in[0] + sample * classes, &t, classes);
+        double loss = 0;
+        for (int64_t row = sample * rows; row < (sample + 1) * rows; row++) {
+            target t = target_of(call, 1, row, classes);
+            loss += loss_of((const float *)call->in[0] + row * classes, &t, classes);
+        }
+        ((float *)call->out[0])[sample] = (float)loss;
     }
     return ATT_OK;
 }
@@ -88,6 +108,10 @@ const att_kernel ATT_TIERED(att_cpu_cross_entropy) = {.op = "cross_entropy",
 /* dlogits = dloss (softmax sum_c t_c - t). */
 static void gradient_of(float dloss, const float *x, const target *t, int64_t count, float *dx)
 {
+    if (t->left_out) {
+        memset(dx, 0, (size_t)count * sizeof *dx);
+        return;
+    }
     if (!t->soft && t->class < 0)
         dloss = NAN;
     float total = 0;
@@ -110,12 +134,12 @@ static void gradient_of(float dloss, const float *x, const target *t, int64_t co
 
 static att_status cross_entropy_grad_run(const att_call *call)
 {
-    int64_t classes = att_columns(&call->problem->in[1]);
-    att_range part = att_part_of(call, call->problem->group, 1);
-    for (int64_t sample = part.begin; sample < part.end; sample++) {
-        target t = target_of(call, 2, sample, classes);
-        gradient_of(((const float *)call->in[0])[sample], (const float *)call->in[1] + sample * classes, &t, classes,
-                    (float *)call->out[0] + sample * classes);
+    int64_t classes = att_columns(&call->problem->in[1]), rows = rows_of(call, &call->problem->in[1]);
+    att_range part = att_part_of(call, call->problem->group * rows, 1);
+    for (int64_t row = part.begin; row < part.end; row++) {
+        target t = target_of(call, 2, row, classes);
+        gradient_of(((const float *)call->in[0])[row / rows], (const float *)call->in[1] + row * classes, &t, classes,
+                    (float *)call->out[0] + row * classes);
     }
     return ATT_OK;
 }
