@@ -31,7 +31,7 @@ ATT_API att_parameter_rates att_parameter_rates_defaults(const att_parameter_inf
 
 typedef struct att_update_options {
     const char *backend;              /* name of the backend of the plans that compute the gradient */
-    const char *optimizer;            /* "adamw" or "sgd" */
+    const char *optimizer;            /* "adamw", "adam" or "sgd" */
     const att_parameter_rates *rates; /* one for each parameter, in the order of att_weights_at(); those of buffers are
                                          ignored. NULL: those of the declarations */
     bool ema; /* keep an exponential moving average of the weights in the slot "ema". The slot begins at zero: pass
@@ -56,7 +56,7 @@ typedef struct att_hyper {
     double lr, weight_decay;
     double momentum;          /* sgd */
     bool nesterov;            /* sgd */
-    double beta1, beta2, eps; /* adamw */
+    double beta1, beta2, eps; /* adamw, adam */
     double ema_decay;         /* ema = ema_decay ema + (1 - ema_decay) weights, with the updated weights */
     double clip_norm;         /* 0: no clipping; else the gradient is multiplied by min(1, clip_norm / (norm + 1e-6)) */
     int64_t update;           /* 1-based number of this update, for bias correction */

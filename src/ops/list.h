@@ -150,6 +150,7 @@
     X(gradient_norm)                \
     X(clip_factor)                  \
     X(adamw)                        \
+    X(adam)                         \
     X(sgd)                          \
     X(ema)
 

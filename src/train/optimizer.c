@@ -9,6 +9,8 @@ static const att_optimizer optimizers[] = {
     {"momentum", "stochastic gradient descent with plain --momentum", "sgd", false, false},
     {"adamw", "Adam with decoupled weight decay (Loshchilov, Hutter 2019); --opt-betas, --opt-eps", "adamw", false,
      true},
+    {"adam", "Adam with weight decay as part of the gradient (Kingma, Ba 2015); --opt-betas, --opt-eps", "adam", false,
+     true},
 };
 enum { OPTIMIZER_COUNT = sizeof optimizers / sizeof *optimizers };
 

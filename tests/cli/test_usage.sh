@@ -143,7 +143,7 @@ usage '-b: "99999999999999999999" is not a whole number from 1 to 65536' train d
 usage '--lr: "nan" is not a number from 0 to 1000' train data --lr nan
 usage '--mean: "4" is one too many or out of range: a number from 0 to 1, up to 3 of them' train data --mean 1 1 1 4
 usage '--model-ema: "maybe" is not true or false' train data --model-ema=maybe
-usage '--opt: there is no "adam"; did you mean adamw?' train data --opt adam
+usage '--opt: there is no "adm"; did you mean adam?' train data --opt adm
 usage '--broadcast: there is no "cbs"; did you mean cb?' train data --broadcast cbs
 usage '--crop-mode: there is no "middle", only center, squash, border' train data --crop-mode middle
 usage '--interpolation: there is no "lanczos", only bicubic, bilinear' train data --interpolation lanczos
@@ -246,7 +246,7 @@ err_has "only timm's RandAugment is supported"
 printf 'grayscale_prob: 0.8\n' >c.yaml
 usage "c.yaml, line 1: grayscale_prob is timm's, but attscope does not have it yet" train data -c c.yaml
 printf 'bce_loss: false\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml
-usage 'c.yaml, line 4: opt: there is no "adamx"; did you mean adamw?' train data -c c.yaml
+usage 'c.yaml, line 4: opt: there is no "adamx"; did you mean adam?' train data -c c.yaml
 
 # If output cannot be written, the command fails; closed streams are not used for other files.
 run_to() { # FILE or &-: attscope models, to there

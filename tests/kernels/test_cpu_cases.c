@@ -72,7 +72,7 @@ static double limit_of(const case_setup *setup, int out)
 static bool works_on_groups(const char *op)
 {
     return strcmp(op, "sum_lanes") && strcmp(op, "sum_squares") && strcmp(op, "adamw") && strcmp(op, "sgd") &&
-           strcmp(op, "ema");
+           strcmp(op, "adam") && strcmp(op, "ema");
 }
 
 static bool is_statistics(const att_op *op, int out)

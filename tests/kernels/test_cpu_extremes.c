@@ -15,7 +15,7 @@ static const double TINY = 0x1p-122;
 static bool works_on_groups(const char *op)
 {
     return strcmp(op, "sum_lanes") && strcmp(op, "sum_squares") && strcmp(op, "adamw") && strcmp(op, "sgd") &&
-           strcmp(op, "ema");
+           strcmp(op, "adam") && strcmp(op, "ema");
 }
 
 static void multiply_inputs(const case_drawn *drawn, double factor)

@@ -5,7 +5,7 @@
 static bool couples_no_samples(const att_op *op)
 {
     return strcmp(op->name, "sum_lanes") && strcmp(op->name, "sum_squares") && strcmp(op->name, "adamw") &&
-           strcmp(op->name, "sgd") && strcmp(op->name, "ema");
+           strcmp(op->name, "adam") && strcmp(op->name, "sgd") && strcmp(op->name, "ema");
 }
 
 static void assert_same_bits(const case_result *a, const case_result *b, const case_setup *setup)

@@ -1,5 +1,5 @@
 /* The reference kernels of losses, masks and updates against values from PyTorch 2.15 in f64
- * (torch.nn.functional.cross_entropy, torch.optim.AdamW and SGD) and against statistics. */
+ * (torch.nn.functional.cross_entropy, torch.optim.AdamW, Adam and SGD) and against statistics. */
 #include <attscope/ops.h>
 #include <attscope/update.h>
 
@@ -287,6 +287,21 @@ static void adamw_is_that_of_pytorch(void **state)
     CLOSE(v, tight, 0.025569, 0.098901, 0.0493586875);
 }
 
+static void adam_is_that_of_pytorch(void **state)
+{
+    (void)state;
+    const att_hyper hyper = {.lr = 0.03, .weight_decay = 0.2, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3};
+    double p[3], m[3] = {0}, v[3] = {0};
+    three_updates("adam", &hyper, true, (double *const[]){p, m, v});
+    CLOSE(p, tight, 0.945379293343041, -1.9854029059337273, 0.4277744392347768);
+    CLOSE(m, tight, -0.03451663102699671, 0.08153636510470504, 0.2763145140505987);
+    CLOSE(v, tight, 0.02396172227265121, 0.08801139278780987, 0.055113850197892354);
+    memset(m, 0, sizeof m);
+    memset(v, 0, sizeof v);
+    three_updates("adam", &hyper, false, (double *const[]){p, m, v});
+    CLOSE(p, tight, 0.952496096704973, -1.9962816901309453, 0.4298009027690675);
+}
+
 static void sgd_is_that_of_pytorch(void **state)
 {
     (void)state;
@@ -334,6 +349,7 @@ int main(void)
         cmocka_unit_test(lanes_are_added_to_the_total),
         cmocka_unit_test(squares_are_summed_by_blocks),
         cmocka_unit_test(adamw_is_that_of_pytorch),
+        cmocka_unit_test(adam_is_that_of_pytorch),
         cmocka_unit_test(sgd_is_that_of_pytorch),
         cmocka_unit_test(ema_moves_towards_the_weights),
     };

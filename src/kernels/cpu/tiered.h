@@ -115,6 +115,7 @@
     X(sum_lanes)                    \
     X(sum_squares)                  \
     X(adamw)                        \
+    X(adam)                         \
     X(sgd)                          \
     X(ema)
 

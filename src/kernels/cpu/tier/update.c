@@ -64,9 +64,9 @@ static float decay_of(const att_call *call)
     return (float)(call->run->hyper->weight_decay * ATT_ATTRS(call->problem, update)->weight_decay);
 }
 
-/* torch.optim.AdamW: p -= lr wd p; m += (1 - b1)(g - m); v = b2 v + (1 - b2) g^2;
- * p -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps). */
-static att_status adamw_run(const att_call *call)
+/* torch.optim.AdamW and, without `decoupled`, torch.optim.Adam: p -= lr wd p, or g += wd p; m += (1 - b1)(g - m);
+ * v = b2 v + (1 - b2) g^2; p -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps). */
+ATT_INLINE att_status run_adam(const att_call *call, bool decoupled)
 {
     const att_hyper *hyper = call->run->hyper;
     const float *restrict g = call->in[0];
@@ -74,12 +74,13 @@ static att_status adamw_run(const att_call *call)
     att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), GRAIN);
     double correction1 = 1 - pow(hyper->beta1, (double)hyper->update);
     double correction2 = 1 - pow(hyper->beta2, (double)hyper->update);
-    float keep = (float)(1 - lr_of(call) * (double)decay_of(call)), step = (float)(lr_of(call) / correction1);
+    float decay = decay_of(call), keep = decoupled ? (float)(1 - lr_of(call) * (double)decay) : 1;
+    float step = (float)(lr_of(call) / correction1);
     float share1 = (float)(1 - hyper->beta1), beta2 = (float)hyper->beta2, share2 = (float)(1 - hyper->beta2);
     float root = (float)(1 / sqrt(correction2)), eps = (float)hyper->eps, scale = *(const float *)call->in[1];
 #pragma omp simd
     for (int64_t i = part.begin; i < part.end; i++) {
-        float gradient = g[i] * scale;
+        float gradient = decoupled ? g[i] * scale : g[i] * scale + decay * p[i];
         m[i] += share1 * (gradient - m[i]);
         v[i] = beta2 * v[i] + share2 * gradient * gradient;
         p[i] = p[i] * keep - step * m[i] / (sqrtf(v[i]) * root + eps);
@@ -87,6 +88,18 @@ static att_status adamw_run(const att_call *call)
     return ATT_OK;
 }
 
+static att_status adamw_run(const att_call *call)
+{
+    return run_adam(call, true);
+}
+
+static att_status adam_run(const att_call *call)
+{
+    return run_adam(call, false);
+}
+
+const att_kernel ATT_TIERED(att_cpu_adam) = {
+    .op = "adam", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = adam_run};
 const att_kernel ATT_TIERED(att_cpu_adamw) = {
     .op = "adamw", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = adamw_run};
 
