@@ -1,11 +1,12 @@
 /* attscope/lab.h - all that libattscope-lab adds to libattscope, for experiments: recipes, trainings in folders of
- * runs, sweeps, rank correlations, reports, benchmarks, and the files around them (JSON, YAML). */
+ * runs, sweeps, rank correlations, reports, benchmarks, published tasks, and the files around them (JSON, YAML). */
 #ifndef ATTSCOPE_LAB_H
 #define ATTSCOPE_LAB_H
 
 #include <attscope/lab/bench.h>
 #include <attscope/lab/collapse.h>
 #include <attscope/lab/correlation.h>
+#include <attscope/lab/experiments.h>
 #include <attscope/lab/flags.h>
 #include <attscope/lab/json.h>
 #include <attscope/lab/measuring.h>

@@ -43,6 +43,6 @@ ATT_FOR_LAB double att_random_uniform(att_random *random);               /* [0, 
 ATT_FOR_LAB double att_random_normal(att_random *random);                /* N(0, 1), Box-Muller */
 ATT_FOR_LAB int64_t att_random_below(att_random *random, int64_t bound); /* 0..bound-1, unbiased; bound >= 1 */
 /* Fills order[0..count-1] with a permutation of 0..count-1. */
-void att_random_permutation(att_random *random, int64_t *order, int64_t count);
+ATT_FOR_LAB void att_random_permutation(att_random *random, int64_t *order, int64_t count);
 
 #endif

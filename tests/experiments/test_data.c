@@ -1,0 +1,343 @@
+/* The data of the experiments: convex hulls, texts, samples; and small runs. */
+#include "experiments/fixture.h"
+
+#include <attscope/ops.h>
+#include <unistd.h>
+
+#include "experiments/hull_vertices.h"
+#include "experiments/list.h"
+#include "experiments/texts.h"
+
+/* --- convex hulls ------------------------------------------------------------------------------------------------- */
+
+static void check_hull(const double (*points)[2], int count, const char *expected)
+{
+    bool vertex[ATT_HULL_MOST];
+    char found[ATT_HULL_MOST + 1] = "";
+    att_hull_vertices(points, count, vertex);
+    for (int i = 0; i < count; i++)
+        found[i] = vertex[i] ? '1' : '0';
+    assert_string_equal(found, expected);
+}
+
+static void vertices_of_simple_hulls_are_found(void **state)
+{
+    (void)state;
+    check_hull((const double[][2]){{0, 0}}, 1, "1");
+    check_hull((const double[][2]){{0, 0}, {1, 2}}, 2, "11");
+    check_hull((const double[][2]){{0, 0}, {2, 0}, {1, 1}, {2, 2}, {0, 2}}, 5, "11011");
+}
+
+static void points_on_an_edge_are_no_vertices(void **state)
+{
+    (void)state;
+    check_hull((const double[][2]){{0, 0}, {1, 0}, {2, 0}, {2, 2}, {1, 2}, {0, 2}, {0, 1}, {2, 1}}, 8, "10110100");
+    check_hull((const double[][2]){{3, 3}, {1, 1}, {2, 2}, {0, 0}}, 4, "1001");          /* all on one line */
+    check_hull((const double[][2]){{0.1, 5}, {0.1, 7}, {0.1, 6}}, 3, "110");             /* a vertical line */
+    check_hull((const double[][2]){{0, 0}, {0, 0}, {1, 0}, {0, 1}, {1, 0}}, 5, "11111"); /* equal points */
+    check_hull((const double[][2]){{4, 4}, {4, 4}, {4, 4}}, 3, "111");
+}
+
+/* A whole number in [-2^44, 2^44). */
+static int64_t draw_whole(uint32_t index)
+{
+    return (int64_t)floor(uniform("high", index) * 0x1p32) * 4096 + (int64_t)(uniform("low", index) * 4096);
+}
+
+/* Points that are on one line, or beside it by 1: their areas differ by far less than the rounding errors of products.
+ * With c = 2 b - a + (0, shift), twice the area is shift (b_x - a_x). */
+static void the_side_of_a_line_is_exact(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 3000; i++) {
+        const int64_t ax = draw_whole(4 * i), ay = draw_whole(4 * i + 1), bx = draw_whole(4 * i + 2);
+        const int64_t by = draw_whole(4 * i + 3), shift = (int64_t)(i % 3) - 1;
+        const double a[] = {(double)ax, (double)ay}, b[] = {(double)bx, (double)by};
+        const double c[] = {(double)(2 * bx - ax), (double)(2 * by - ay + shift)};
+        int expected = (int)shift * ((bx > ax) - (bx < ax));
+        assert_int_equal(att_hull_side(a, b, c), expected);
+        assert_int_equal(att_hull_side(b, c, a), expected);
+        assert_int_equal(att_hull_side(c, b, a), -expected);
+    }
+}
+
+/* Point i is a vertex if some line through it has all other points strictly on one side. */
+static bool is_extreme(const double (*points)[2], int count, int i)
+{
+    for (int direction = 0; direction < 3600; direction++) {
+        double x = cos(direction * 6.283185307179586 / 3600), y = sin(direction * 6.283185307179586 / 3600);
+        bool first = true;
+        for (int k = 0; k < count; k++)
+            first = first && (k == i || x * points[k][0] + y * points[k][1] < x * points[i][0] + y * points[i][1]);
+        if (first)
+            return true;
+    }
+    return false;
+}
+
+static void hulls_of_random_points_are_right(void **state)
+{
+    (void)state;
+    enum { HULLS = 100, POINTS = 10 };
+    int missed = 0;
+    for (uint32_t hull = 0; hull < HULLS; hull++) {
+        double points[POINTS][2];
+        bool vertex[POINTS];
+        for (uint32_t i = 0; i < POINTS * 2; i++)
+            points[i / 2][i % 2] = uniform("hull", hull * POINTS * 2 + i);
+        att_hull_vertices((const double(*)[2])points, POINTS, vertex);
+        for (int i = 0; i < POINTS; i++) {
+            bool extreme = is_extreme((const double(*)[2])points, POINTS, i);
+            assert_true(vertex[i] || !extreme);
+            missed += vertex[i] && !extreme; /* an angle of less than 0.1 degrees outside */
+        }
+    }
+    assert_true(missed <= 3); /* measured: 0 */
+}
+
+/* --- samples ------------------------------------------------------------------------------------------------------ */
+
+typedef struct made {
+    att_arena arena;
+    att_san_spec spec;
+    att_samples training, evaluation;
+} made;
+
+static void make(const att_experiment *experiment, uint64_t seed, const char *texts, made *m)
+{
+    const att_experiment_options options = {.repeats = 1, .seed = seed, .texts = texts};
+    *m = (made){.arena = {.context = context}};
+    const att_experiment_job job = {
+        .context = context, .experiment = experiment, .options = &options, .arena = &m->arena};
+    m->spec = att_experiment_spec(&job);
+    OK(experiment->make(&job, &m->spec, &m->training, &m->evaluation));
+}
+
+static void samples_depend_on_the_seed_alone(void **state)
+{
+    (void)state;
+    const att_experiment *const all[] = {&att_experiment_sort, &att_experiment_hull, &att_experiment_memorize};
+    for (int i = 0; i < 3; i++) {
+        made a, b, other;
+        make(all[i], 5, NULL, &a);
+        make(all[i], 5, NULL, &b);
+        make(all[i], 6, NULL, &other);
+        size_t x = (size_t)a.training.count * a.training.x_bytes;
+        size_t target = (size_t)a.training.count * a.training.target_bytes;
+        assert_memory_equal(a.training.x, b.training.x, x);
+        assert_memory_equal(a.training.target, b.training.target, target);
+        assert_memory_not_equal(a.training.x, other.training.x, x);
+        if (a.evaluation.count > 0)
+            assert_memory_not_equal(a.training.x, a.evaluation.x, a.evaluation.x_bytes);
+        att_arena_free(&a.arena);
+        att_arena_free(&b.arena);
+        att_arena_free(&other.arena);
+    }
+}
+
+static void digits_are_uniform_and_their_classes_sorted(void **state)
+{
+    (void)state;
+    made m;
+    int counts[10] = {0};
+    make(&att_experiment_sort, 1, NULL, &m);
+    assert_int_equal(m.training.count, 1000);
+    assert_int_equal(m.evaluation.count, 200);
+    for (int i = 0; i < 1000; i++) {
+        const int32_t *x = (const int32_t *)m.training.x + i * 8, *target = (const int32_t *)m.training.target + i * 8;
+        int difference[10] = {0};
+        for (int n = 0; n < 8; n++) {
+            assert_in_range(x[n], 0, 9);
+            counts[x[n]]++;
+            difference[x[n]]++;
+            difference[target[n]]--;
+            assert_true(n == 0 || target[n - 1] <= target[n]);
+        }
+        for (int digit = 0; digit < 10; digit++)
+            assert_int_equal(difference[digit], 0);
+    }
+    for (int digit = 0; digit < 10; digit++)
+        assert_true(abs(counts[digit] - 800) < 5 * 27); /* sqrt(8000 * 0.1 * 0.9) = 26.8 */
+    att_arena_free(&m.arena);
+}
+
+static void points_lie_in_shifted_squares(void **state)
+{
+    (void)state;
+    made m;
+    double sum = 0, squares = 0, vertices = 0;
+    make(&att_experiment_hull, 1, NULL, &m);
+    assert_int_equal(m.training.count, 10000);
+    assert_int_equal(m.evaluation.count, 300);
+    for (int i = 0; i < m.training.count; i++) {
+        const float *points = (const float *)m.training.x + i * 20;
+        const int32_t *classes = (const int32_t *)m.training.target + i * 10;
+        double mean = 0, low = INFINITY, high = -INFINITY;
+        int own = 0;
+        for (int n = 0; n < 10; n++) {
+            mean += (double)points[2 * n] / 10;
+            low = fmin(low, (double)points[2 * n]), high = fmax(high, (double)points[2 * n]);
+            own += classes[n];
+        }
+        assert_true(high - low <= 10 && own >= 3);
+        sum += mean, squares += mean * mean, vertices += own;
+    }
+    /* A mean of ten is 5 + N(0, 3.3^2), with 100 / 12 / 10 more variance: standard errors 0.034 and 0.16. Ten
+     * points in a square have 5.96 vertices on average, measured with SciPy's ConvexHull for 10,000 squares. */
+    assert_float_equal(sum / 10000, 5, 0.17);
+    assert_float_equal(squares / 10000 - sum / 10000 * (sum / 10000), 3.3 * 3.3 + 10.0 / 12, 0.8);
+    assert_float_equal(vertices / 10000, 5.96, 0.1);
+    att_arena_free(&m.arena);
+}
+
+/* --- texts -------------------------------------------------------------------------------------------------------- */
+
+static void write_file(const char *path, const char *text, size_t size)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void texts_are_words_and_single_characters(void **state)
+{
+    (void)state;
+    static const char text[] = "The cat, the DOG.\n\n  \t\r\nthe\0cat 9x\n\xc3\xa4h; too long a line";
+    char path[64];
+    att_arena arena = {.context = context};
+    att_texts_table texts;
+    snprintf(path, sizeof path, "/tmp/att_texts_%ld", (long)getpid());
+    write_file(path, text, sizeof text - 1);
+    OK(att_texts_read(&arena, path, 500, 6, &texts));
+    assert_int_equal(texts.count, 3);
+    assert_int_equal(texts.lengths[0], 6);
+    assert_int_equal(texts.lengths[1], 3);
+    assert_int_equal(texts.lengths[2], 6);
+    assert_int_equal(texts.vocabulary, 12);
+    const int32_t *ids = texts.ids;
+    assert_int_equal(ids[0], ids[3]); /* the */
+    assert_int_equal(ids[0], ids[6]);
+    assert_int_equal(ids[1], ids[7]); /* cat */
+    assert_true(ids[1] != ids[4] && ids[2] != ids[5]);
+    assert_int_equal(ids[9], 0);
+    OK(att_texts_read(&arena, path, 1, 2, &texts));
+    assert_int_equal(texts.count, 1);
+    assert_int_equal(texts.vocabulary, 2);
+    write_file(path, " \n\n", 3);
+    assert_int_equal(att_texts_read(&arena, path, 500, 6, &texts), ATT_ERR_FORMAT);
+    remove(path);
+    assert_int_equal(att_texts_read(&arena, path, 500, 6, &texts), ATT_ERR_NOT_FOUND);
+    att_arena_free(&arena);
+}
+
+static void made_texts_follow_zipfs_law(void **state)
+{
+    (void)state;
+    made m;
+    int64_t tokens = 0, first = 0, second = 0, ones = 0;
+    make(&att_experiment_memorize, 2, NULL, &m);
+    assert_int_equal(m.training.count, 500);
+    assert_int_equal(m.spec.vocabulary, ATT_TEXTS_WORDS);
+    for (int64_t i = 0; i < 500 * 128; i++) {
+        int32_t id = ((const int32_t *)m.training.x)[i], class = ((const int32_t *)m.training.target)[i];
+        bool pads = m.training.keys[i] < 0;
+        assert_in_range(id, 0, ATT_TEXTS_WORDS - 1);
+        assert_int_equal(class == ATT_NO_CLASS, pads);
+        assert_true(i % 128 >= 20 || !pads);
+        assert_true(i % 128 == 0 || pads || m.training.keys[i - 1] == 0);
+        tokens += !pads, first += !pads && id == 0, second += !pads && id == 1, ones += class == 1;
+    }
+    /* 37,000 tokens; 1 / H(5000) = 0.110 of them are word 0, half as many word 1: standard errors 0.0016 and 0.0012. */
+    assert_float_equal((double)tokens / 500, 74, 8); /* standard error 1.4 */
+    assert_float_equal((double)first / (double)tokens, 0.110, 0.008);
+    assert_float_equal((double)second / (double)tokens, 0.055, 0.006);
+    assert_float_equal((double)ones / (double)tokens, 0.5, 0.014); /* 0.0026 */
+    att_arena_free(&m.arena);
+}
+
+/* --- runs --------------------------------------------------------------------------------------------------------- */
+
+static bool stop_at_once(void *user, const att_progress *progress)
+{
+    (void)user, (void)progress;
+    return false;
+}
+
+static void wrong_options_are_refused(void **state)
+{
+    (void)state;
+    static att_experiment_result result;
+    const att_experiment_options good = att_experiment_options_defaults();
+    att_experiment_options bad = good;
+    assert_int_equal(att_experiment_run(context, "sorting", &good, &result), ATT_ERR_NOT_FOUND);
+    bad.lr = NAN;
+    assert_int_equal(att_experiment_run(context, "sort", &bad, &result), ATT_ERR_ARGUMENT);
+    bad = good, bad.repeats = 0;
+    assert_int_equal(att_experiment_run(context, "sort", &bad, &result), ATT_ERR_ARGUMENT);
+    bad = good, bad.texts = "texts.txt";
+    assert_int_equal(att_experiment_run(context, "hull", &bad, &result), ATT_ERR_ARGUMENT);
+    bad = good, bad.mlp = true;
+    assert_int_equal(att_experiment_run(context, "circle", &bad, &result), ATT_ERR_ARGUMENT);
+    bad = good, bad.progress = stop_at_once;
+    assert_int_equal(att_experiment_run(context, "circle", &bad, &result), ATT_ERR_STOPPED);
+    bad = good, bad.lr = 1e30, bad.epochs = 1;
+    assert_int_equal(att_experiment_run(context, "sort", &bad, &result), ATT_ERR_NONFINITE);
+}
+
+static void a_run_does_not_depend_on_threads(void **state)
+{
+    (void)state;
+    static att_experiment_result results[2];
+    const att_experiment_options options = {.epochs = 2, .lr = 1e-3, .repeats = 2, .seed = 4};
+    att_context *const two = context;
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1;
+    OK(att_experiment_run(context, "sort", &options, &results[0]));
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
+    OK(att_experiment_run(context, "sort", &options, &results[1]));
+    att_context_destroy(&context);
+    context = two;
+    assert_memory_equal(&results[0], &results[1], sizeof results[0]);
+    assert_int_equal(results[0].lengths, 7);
+    assert_int_equal(results[0].updates, 68);
+    assert_int_equal(results[0].tokens, 1600);
+    assert_true(results[0].loss < 2.2); /* ln 10 = 2.30 at the start; measured 1.93 */
+    assert_true(results[0].paths[0][0].deviation == 0);
+}
+
+static void circle_learns_its_step(void **state)
+{
+    (void)state;
+    static att_experiment_result result;
+    const att_experiment_options options = {.epochs = 4, .lr = 3e-3, .repeats = 1};
+    OK(att_experiment_run(context, "circle", &options, &result));
+    assert_int_equal(result.circle_count, ATT_CIRCLE_VARIANTS);
+    for (int i = 0; i < result.circle_count; i++) {
+        const att_circle_result *c = &result.circle[i];
+        assert_float_equal(c->points[0][0][0], 0.3, 1e-7);
+        assert_float_equal(c->points[0][1][0], -0.3, 1e-7);
+        assert_float_equal(c->distance[0], 0.6, 1e-6);
+        assert_true(isfinite(c->distance[1]) && isfinite(c->radius_error));
+        assert_true(c->loss < 0.09); /* 0.18 for an output of 0 */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vertices_of_simple_hulls_are_found),
+        cmocka_unit_test(points_on_an_edge_are_no_vertices),
+        cmocka_unit_test(the_side_of_a_line_is_exact),
+        cmocka_unit_test(hulls_of_random_points_are_right),
+        cmocka_unit_test(samples_depend_on_the_seed_alone),
+        cmocka_unit_test(digits_are_uniform_and_their_classes_sorted),
+        cmocka_unit_test(points_lie_in_shifted_squares),
+        cmocka_unit_test(texts_are_words_and_single_characters),
+        cmocka_unit_test(made_texts_follow_zipfs_law),
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(a_run_does_not_depend_on_threads),
+        cmocka_unit_test(circle_learns_its_step),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
