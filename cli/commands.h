@@ -16,6 +16,7 @@
     X(inspect)              \
     X(convert)              \
     X(report)               \
+    X(experiment)           \
     X(bench)
 
 #define CLI_COMMAND_DECLARE(name) extern const cli_command cli_command_##name;

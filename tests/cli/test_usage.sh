@@ -206,7 +206,7 @@ err_has 'missing.safetensors'
 [ "$(wc -l <stderr)" -eq 1 ] || fail 'a failure is more than one sentence'
 
 # Every command's help has an example and fits 80 columns.
-for command in train validate measure predict models modules inspect report bench; do
+for command in train validate measure predict models modules inspect report experiment bench; do
     run 0 "$command" --help
     out_has "Usage: attscope $command"
     out_has 'Example:'
