@@ -246,7 +246,7 @@ err_has "only timm's RandAugment is supported"
 printf 'grayscale_prob: 0.8\n' >c.yaml
 usage "c.yaml, line 1: grayscale_prob is timm's, but attscope does not have it yet" train data -c c.yaml
 printf 'bce_loss: false\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml
-usage 'c.yaml, line 4: opt: there is no "adamx"; did you mean adam?' train data -c c.yaml
+usage 'c.yaml, line 4: opt: there is no "adamx"; did you mean adamw?' train data -c c.yaml
 
 # If output cannot be written, the command fails; closed streams are not used for other files.
 run_to() { # FILE or &-: attscope models, to there
