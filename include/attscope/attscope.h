@@ -25,6 +25,7 @@
 #include <attscope/ops.h>
 #include <attscope/options.h>
 #include <attscope/plan.h>
+#include <attscope/position_heads.h>
 #include <attscope/printable.h>
 #include <attscope/progress.h>
 #include <attscope/safetensors.h>

@@ -3,6 +3,8 @@
  * head attends to the whole grid by positions, or by positions and content, and reads all channels of the tokens as
  * values.
  */
+#include "models/attention_cnn.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +12,8 @@
 #include <attscope/ops.h>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "models/checkpoint.h"
-#include "models/family.h"
 #include "models/foreign_tensors.h"
 #include "models/patches.h"
 
@@ -19,11 +21,10 @@ static const double NORM_EPS = 1e-12;
 
 /* --- encodings --------------------------------------------------------------------------------------------------- */
 
-/* Names of the option `encoding`. */
-#define ISOTROPIC "isotropic"
-#define QUADRATIC "quadratic"
-#define LEARNED "learned"
-#define LEARNED_CONTENT "learned_content"
+#define ISOTROPIC ATT_ENCODING_ISOTROPIC
+#define QUADRATIC ATT_ENCODING_QUADRATIC
+#define LEARNED ATT_ENCODING_LEARNED
+#define LEARNED_CONTENT ATT_ENCODING_CONTENT
 
 static const char *encoding_name(int index)
 {
@@ -35,11 +36,11 @@ static const char *encoding_name(int index)
 
 static const struct attention_cnn_variant {
     const char *name, *encoding;
+    int heads;
 } variants[] = {
-    {"attention_cnn_isotropic", ISOTROPIC},
-    {"attention_cnn_quadratic", QUADRATIC},
-    {"attention_cnn_learned", LEARNED},
-    {"attention_cnn_content", LEARNED_CONTENT},
+    {"attention_cnn_isotropic", ISOTROPIC, 9},     {"attention_cnn_isotropic_many", ISOTROPIC, 16},
+    {"attention_cnn_quadratic", QUADRATIC, 9},     {"attention_cnn_learned", LEARNED, 9},
+    {"attention_cnn_content", LEARNED_CONTENT, 9},
 };
 enum { IMG_SIZE = 32 };
 
@@ -53,18 +54,14 @@ static att_model_info attention_cnn_info(int index)
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
-typedef struct attention_cnn_options {
-    ATT_SHARED_MEMBERS;
-    int patch_size[2], embed_dim, depth, num_heads;
-    double mlp_ratio, proj_drop_rate;
-    char encoding[24], global_pool[8];
-} attention_cnn_options;
+typedef att_attention_cnn_options attention_cnn_options;
 
 static const char *pool_name(int index)
 {
     return index == 0 ? "avg" : NULL;
 }
 
+enum { MOST_HEADS = 65536 };
 #define MEMBER(member) ATT_OPTION_AT(attention_cnn_options, member)
 static const att_option option_rows[] = {
     ATT_SHARED_OPTIONS(attention_cnn_options),
@@ -73,8 +70,12 @@ static const att_option option_rows[] = {
     {"embed_dim", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "width of a token", .low = 1, .high = 65536,
      MEMBER(embed_dim)},
     {"depth", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "blocks", .low = 1, .high = 1024, MEMBER(depth)},
-    {"num_heads", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "attention heads of a block", .low = 1, .high = 65536,
-     MEMBER(num_heads)},
+    {"num_heads", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "attention heads of a block", .low = 1,
+     .high = MOST_HEADS, MEMBER(num_heads)},
+    {"layer_heads", .kind = ATT_OPTION_TEXT, .value = "LIST",
+     .help = "of attention_cnn: heads of each block if they differ, as after pruning: 9,9,8,7,9,6; num_heads is then "
+             "the largest of them",
+     .differs_as = "the heads of its blocks", MEMBER(layer_heads)},
     {"mlp_ratio", .kind = ATT_OPTION_REAL, .value = "X", .help = "width of the MLP over that of a token", .low = 1e-3,
      .high = 64, MEMBER(mlp_ratio)},
     {"encoding", .kind = ATT_OPTION_TEXT, .value = "NAME",
@@ -86,8 +87,8 @@ static const att_option option_rows[] = {
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "what the head reads: avg, the mean over tokens", .choice = pool_name, MEMBER(global_pool)},
     {"proj_drop_rate", .flag = "proj-drop", .kind = ATT_OPTION_REAL, .value = "X",
-     .help = "of attention_cnn: dropout at the end of each branch", .high = 0.999999, .not_compared = true,
-     MEMBER(proj_drop_rate)},
+     .help = "of attention_cnn: dropout at the end of each branch; the maps of attention have none", .high = 0.999999,
+     .not_compared = true, MEMBER(proj_drop_rate)},
 };
 ATT_ASSERT_SETTINGS_FIT(attention_cnn_options);
 static const att_option_table table = {option_rows, sizeof option_rows / sizeof *option_rows,
@@ -107,7 +108,7 @@ static void attention_cnn_defaults(int index, const att_option_values *given, at
     o.patch_size[0] = o.patch_size[1] = 2;
     o.embed_dim = 400;
     o.depth = 6;
-    o.num_heads = 9;
+    o.num_heads = variants[index].heads;
     o.mlp_ratio = 512.0 / 400;
     snprintf(o.modules, sizeof o.modules, "none");
     snprintf(o.encoding, sizeof o.encoding, "%s", variants[index].encoding);
@@ -128,14 +129,56 @@ static bool is(const attention_cnn_options *o, const char *encoding)
     return strcmp(o->encoding, encoding) == 0;
 }
 
+/* Parses the next number of a list; *at goes behind it, to NULL at the end. Returns 0 if there is no such number. */
+static int next_heads(const char **at)
+{
+    char copy[16];
+    int64_t number;
+    size_t length = strcspn(*at, ",");
+    bool fits = length < sizeof copy;
+    snprintf(copy, sizeof copy, "%.*s", (int)length, *at);
+    *at = (*at)[length] ? *at + length + 1 : NULL;
+    return fits && att_text_to_i64(copy, &number) && number >= 1 && number <= MOST_HEADS ? (int)number : 0;
+}
+
+int att_attention_cnn_heads(const att_attention_cnn_options *o, int block)
+{
+    int heads = o->num_heads;
+    const char *at = *o->layer_heads ? o->layer_heads : NULL;
+    for (int i = 0; at && i <= block; i++)
+        heads = next_heads(&at);
+    return heads;
+}
+
+/* Checks layer_heads. num_heads becomes the largest number. */
+static att_status complete_heads(att_context *context, attention_cnn_options *o)
+{
+    int count = 0, least = MOST_HEADS, most = 0;
+    for (const char *at = *o->layer_heads ? o->layer_heads : NULL; at; count++) {
+        const int heads = next_heads(&at);
+        least = heads < least ? heads : least;
+        most = heads > most ? heads : most;
+    }
+    if (count == 0)
+        return ATT_OK;
+    if (count != o->depth || least < 1)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "layer_heads must be the numbers of heads of the %d blocks, from 1 to %d and joined by commas, "
+                        "not \"%s\"",
+                        o->depth, MOST_HEADS, o->layer_heads);
+    o->num_heads = most;
+    return ATT_OK;
+}
+
 static att_status attention_cnn_complete(att_context *context, void *options)
 {
     static const att_hooks no_places;
-    const attention_cnn_options *o = options;
+    attention_cnn_options *o = options;
     const att_stages stages = {.count = 1, .blocks = {o->depth}};
     att_modules modules;
     ATT_TRY(att_modules_parse(context, &no_places, &stages, o->modules, &modules));
     ATT_TRY(att_patches_check(context, o->img_size, o->patch_size));
+    ATT_TRY(complete_heads(context, o));
     if (is(o, LEARNED_CONTENT) && o->embed_dim % 2)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "embed_dim is %d; with encoding " LEARNED_CONTENT
@@ -172,11 +215,11 @@ static int grid_side(const attention_cnn_options *o, int axis)
 }
 
 /* Scores of quadratic encodings: learned centers, rows first, and sharpness. Both start as published. */
-static void add_quadratic(const att_scope *scope, const attention_cnn_options *o, att_attention_terms *terms)
+static void add_quadratic(const att_scope *scope, const attention_cnn_options *o, int64_t heads,
+                          att_attention_terms *terms)
 {
     enum { CENTER = 2 };
     const att_init near_one = {.rule = ATT_INIT_NEAR_IDENTITY, .value = 0.01};
-    const int64_t heads = o->num_heads;
     const int height = grid_side(o, 0), width = grid_side(o, 1);
     att_value centers = position_parameter(scope, "centers", att_shape_of(heads, 2), CENTER, false);
     if (is(o, ISOTROPIC)) {
@@ -194,20 +237,20 @@ static att_value axis_embedding(const att_scope *scope, const char *name, int si
     return position_parameter(scope, name, att_shape_of(2 * side - 1, width), 1, true);
 }
 
-static void add_learned(const att_scope *scope, const attention_cnn_options *o, att_attention_terms *terms)
+static void add_learned(const att_scope *scope, const attention_cnn_options *o, int heads, att_attention_terms *terms)
 {
     att_scope row_key = att_scope_in(scope, "row_key"), column_key = att_scope_in(scope, "column_key");
     att_value rows = axis_embedding(scope, "row_embed", grid_side(o, 0), o->embed_dim);
     att_value columns = axis_embedding(scope, "column_embed", grid_side(o, 1), o->embed_dim);
-    terms->row_shifts = build_linear(&row_key, rows, o->embed_dim, o->num_heads, false);
-    terms->column_shifts = build_linear(&column_key, columns, o->embed_dim, o->num_heads, false);
+    terms->row_shifts = build_linear(&row_key, rows, o->embed_dim, heads, false);
+    terms->column_shifts = build_linear(&column_key, columns, o->embed_dim, heads, false);
 }
 
 /* Scores of queries q [N, H C]: the first half of a head's channels belongs to the rows, the other to the columns. */
-static void add_axis_terms(const att_scope *scope, const attention_cnn_options *o, att_value q,
+static void add_axis_terms(const att_scope *scope, const attention_cnn_options *o, int heads, att_value q,
                            att_attention_terms *terms)
 {
-    const att_axis_terms_options options = {.heads = o->num_heads,
+    const att_axis_terms_options options = {.heads = heads,
                                             .width = o->embed_dim,
                                             .grid_h = grid_side(o, 0),
                                             .grid_w = grid_side(o, 1),
@@ -219,22 +262,22 @@ static void add_axis_terms(const att_scope *scope, const attention_cnn_options *
 }
 
 /* Every head reads all channels of x as values: [N, C] -> [N, H C]. */
-static att_value build_heads(const att_scope *scope, const attention_cnn_options *o, att_value x)
+static att_value build_heads(const att_scope *scope, const attention_cnn_options *o, int heads, att_value x)
 {
-    const int64_t width = (int64_t)o->embed_dim * o->num_heads;
+    const int64_t width = (int64_t)o->embed_dim * heads;
     att_attention_terms terms = att_attention_no_terms();
     att_scope query = att_scope_in(scope, "query"), key = att_scope_in(scope, "key");
     att_value q = ATT_NONE, k = ATT_NONE;
     if (is(o, LEARNED_CONTENT)) {
         q = build_linear(&query, x, o->embed_dim, width, true);
         k = build_linear(&key, x, o->embed_dim, width, true);
-        add_axis_terms(scope, o, q, &terms);
+        add_axis_terms(scope, o, heads, q, &terms);
     } else if (is(o, LEARNED)) {
-        add_learned(scope, o, &terms);
+        add_learned(scope, o, heads, &terms);
     } else {
-        add_quadratic(scope, o, &terms);
+        add_quadratic(scope, o, heads, &terms);
     }
-    const att_attention_options options = {.heads = o->num_heads,
+    const att_attention_options options = {.heads = heads,
                                            .value_heads = 1,
                                            .grid_h = grid_side(o, 0),
                                            .grid_w = grid_side(o, 1),
@@ -265,14 +308,14 @@ static att_value add_branch(const att_scope *block, const attention_cnn_options 
     return att_nn_layer_norm(&norm, att_add(block->graph, identity, branch), NORM_EPS);
 }
 
-static att_value build_block(const att_scope *block, const attention_cnn_options *o, att_value x)
+static att_value build_block(const att_scope *block, const attention_cnn_options *o, int heads, att_value x)
 {
     const int64_t width = o->embed_dim, hidden = att_mlp_hidden(o->embed_dim, o->mlp_ratio);
     att_scope attention = att_scope_in(block, "attn"), value = att_scope_in(&attention, "value");
     att_scope proj = att_scope_in(&attention, "proj");
     att_scope first = att_scope_in(block, "mlp.fc1"), second = att_scope_in(block, "mlp.fc2");
-    att_value branch = build_heads(&attention, o, x);
-    branch = build_linear(&value, branch, width * o->num_heads, width, true);
+    att_value branch = build_heads(&attention, o, heads, x);
+    branch = build_linear(&value, branch, width * heads, width, true);
     x = add_branch(block, o, 1, x, build_linear(&proj, branch, width, width, true));
     branch = att_gelu(block->graph, build_linear(&first, x, width, hidden, true));
     return add_branch(block, o, 2, x, build_linear(&second, branch, hidden, width, true));
@@ -300,7 +343,7 @@ static void attention_cnn_build(att_graph *graph, const void *options, att_featu
     att_value x = build_stem(&stem, o);
     for (int i = 0; i < o->depth; i++) {
         att_scope block = att_scope_in(&root, "blocks.%d", i);
-        x = build_block(&block, o, x);
+        x = build_block(&block, o, att_attention_cnn_heads(o, i), x);
     }
     features->tokens = x;
     att_scope_enter(&pool);
@@ -379,6 +422,32 @@ static void read_depth(const att_tensors *file, att_option_values *found)
     }
 }
 
+static int heads_in_block(const att_tensors *file, int width, int block)
+{
+    char name[64];
+    att_shape shape;
+    snprintf(name, sizeof name, "blocks.%d.attn.value.weight", block);
+    const int64_t *dims = att_checkpoint_dims(file, name, 2, &shape);
+    return dims && dims[1] % width == 0 && dims[1] / width <= MOST_HEADS ? (int)(dims[1] / width) : 0;
+}
+
+static void read_heads(const att_tensors *file, int width, att_option_values *found)
+{
+    char list[sizeof((attention_cnn_options *)0)->layer_heads] = "";
+    int most = 0, least = MOST_HEADS, depth = (int)att_options_number(found, "depth", 0);
+    size_t length = 0;
+    for (int i = 0; i < depth && length < sizeof list; i++) {
+        const int heads = heads_in_block(file, width, i);
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%d", i ? "," : "", heads);
+        most = heads > most ? heads : most;
+        least = heads < least ? heads : least;
+    }
+    if (most > 0)
+        att_options_set(found, "num_heads", most);
+    if (least != most && length < sizeof list)
+        att_options_set_text(found, "layer_heads", list);
+}
+
 /* The grid of learned encodings, from the number of shifts along each axis. */
 static void read_grid(const att_tensors *file, att_option_values *found)
 {
@@ -408,10 +477,8 @@ static att_status attention_cnn_recognise(att_context *context, const att_tensor
     ATT_TRY(att_patches_read(context, file, STEM, found));
     att_options_set_text(found, "encoding", encoding->encoding);
     const int width = (int)att_options_number(found, "embed_dim", 1);
-    const int64_t *dims = att_checkpoint_dims(file, SIGNATURE, 2, &shape);
-    if (dims && dims[1] % width == 0)
-        att_options_set(found, "num_heads", (double)(dims[1] / width));
-    dims = att_checkpoint_dims(file, "blocks.0.mlp.fc1.weight", 2, &shape);
+    read_heads(file, width, found);
+    const int64_t *dims = att_checkpoint_dims(file, "blocks.0.mlp.fc1.weight", 2, &shape);
     if (dims)
         att_options_set(found, "mlp_ratio", att_mlp_ratio(width, dims[0]));
     dims = att_checkpoint_dims(file, "head.weight", 2, &shape);
@@ -442,4 +509,5 @@ const att_family att_family_attention_cnn = {
     .foreign = attention_cnn_foreign,
     .recognise = attention_cnn_recognise,
     .layer = attention_cnn_layer,
+    .positions = &att_attention_cnn_positions,
 };

@@ -13,6 +13,7 @@
 #include "models/foreign_tensors.h"
 #include "models/module_options.h"
 #include "models/placement.h"
+#include "models/position_heads.h"
 #include "models/regrid.h"
 #include "tasks/task.h"
 
@@ -89,6 +90,8 @@ typedef struct att_family {
      * stem, a number that rises from block to block, ATT_LAYER_LAST_BLOCK for a norm after the blocks, ATT_LAYER_HEAD
      * for all others. */
     int (*layer)(const char *name);
+    /* Heads that attend by position only; NULL: the family has none. */
+    const att_position_family *positions;
     att_alias *alias;
     /* Writes the scope of convolution `index` of the network, as "layer1.0.conv2"; returns false past the last. The
      * option "attention_layers" chooses among them. NULL: the family has no such option. */

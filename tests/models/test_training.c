@@ -488,6 +488,10 @@ static void train_encodings(att_context *context, const numbers *how)
         snprintf(name, sizeof name, "attention_cnn_%s", encodings[i]);
         train(context, "attention_cnn_isotropic", name, &options, 0, "sgd", how);
     }
+    att_option_values pruned = small();
+    att_options_set_sides(&pruned, "patch_size", 7, 4), att_options_set(&pruned, "proj_drop_rate", 0);
+    att_options_unset(&pruned, "num_heads"), att_options_set_text(&pruned, "layer_heads", "1,3");
+    train(context, "attention_cnn_quadratic", "attention_cnn_pruned", &pruned, 0, "sgd", how);
 }
 
 static void encodings_train_as_in_pytorch_in_f64(void **state)

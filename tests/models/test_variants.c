@@ -81,6 +81,7 @@ static const struct {
     {"preresnet29", 312218},
     {"preresnet164", 1703258},
     {"attention_cnn_isotropic", 12086844},
+    {"attention_cnn_isotropic_many", 18806970},
     {"attention_cnn_quadratic", 12087006},
     {"attention_cnn_learned", 12278682},
     {"attention_cnn_content", 29484282},

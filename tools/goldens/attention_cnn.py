@@ -72,13 +72,15 @@ class Block(nn.Module):
 
 
 class AttentionCnn(nn.Module):
+    """num_heads: of every block, or a list of numbers, one for each block."""
+
     def __init__(self, img_size, patch_size, in_chans, num_classes, embed_dim, depth, num_heads, encoding, mlp_ratio=1.28):
         super().__init__()
+        heads = [num_heads] * depth if isinstance(num_heads, int) else num_heads
         grid = [img_size // side for side in patch_size]
         self.patch_embed = nn.Module()
         self.patch_embed.proj = nn.Conv2d(in_chans, embed_dim, patch_size, patch_size)
-        self.blocks = nn.ModuleList(Block(encoding, grid, embed_dim, num_heads, int(embed_dim * mlp_ratio))
-                                    for _ in range(depth))
+        self.blocks = nn.ModuleList(Block(encoding, grid, embed_dim, count, int(embed_dim * mlp_ratio)) for count in heads)
         self.head = nn.Linear(embed_dim, num_classes)
 
     def no_weight_decay(self):

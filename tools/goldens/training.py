@@ -260,6 +260,8 @@ ENCODINGS = ("isotropic", "quadratic", "learned", "learned_content")
 ATTENTION_CNN = {"kind": AttentionCnn, "patch_size": (7, 4), "num_heads": 3}
 SETTINGS |= {f"attention_cnn_{encoding}": ((ATTENTION_CNN | {"encoding": encoding}, "sgd", 0.0), {"steps": 3})
              for encoding in ENCODINGS}
+PRUNED = {"encoding": "quadratic", "num_heads": (1, 3)}
+SETTINGS |= {"attention_cnn_pruned": ((ATTENTION_CNN | PRUNED, "sgd", 0.0), {"steps": 3})}
 for case, (settings, more) in SETTINGS.items():
     if len(sys.argv) < 3 or case in sys.argv[2:]:
         run(f"{sys.argv[1]}/training_{case}.txt", *settings, **more)
