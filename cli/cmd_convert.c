@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "convert_attention.h"
+#include "convert_heads.h"
 #include "flags.h"
 #include "network.h"
 
@@ -18,6 +19,7 @@ typedef struct choice {
 typedef struct settings {
     choice choice;
     cli_attention_flags attention;
+    cli_heads_flags heads;
     att_recipe_network network;
     cli_output output;
 } settings;
@@ -29,9 +31,8 @@ static const att_flag_group choice_group = {"Weights", .rows = choice_options,
                                             .row_count = sizeof choice_options / sizeof *choice_options};
 
 static const att_flag_use uses[] = {
-    {&choice_group, offsetof(settings, choice)},
-    {&cli_attention_group, offsetof(settings, attention)},
-    {&att_recipe_network_group, offsetof(settings, network)},
+    {&choice_group, offsetof(settings, choice)},     {&cli_attention_group, offsetof(settings, attention)},
+    {&cli_heads_group, offsetof(settings, heads)},   {&att_recipe_network_group, offsetof(settings, network)},
     {&cli_group_output, offsetof(settings, output)},
 };
 
@@ -39,14 +40,16 @@ static const att_flag_use uses[] = {
 typedef struct job {
     cli_app *cli;
     const settings *settings;
-    const char *checkpoint, *out;
-    char path[CLI_PATH]; /* path of the input file; `checkpoint` may be its folder */
+    const char *checkpoint, *out; /* out may be NULL with --to-convolution */
+    char path[CLI_PATH];          /* path of the input file; `checkpoint` may be its folder */
     att_tensors *file;
     bool identified;
     att_identity identity;
     att_model *model; /* the identified network */
     att_weights *weights;
-    cli_attention_result attention; /* the network that is written in its place, if there are flags for one */
+    /* The network that is written in its place, if there are flags for one. */
+    cli_attention_result attention;
+    cli_pruned pruned;
     att_safetensors_tensor *tensors;
     int *indices; /* index of each tensor in `file` */
     att_safetensors_pair *metadata;
@@ -145,6 +148,11 @@ static att_status load_network(job *j)
     return status;
 }
 
+static bool needs_network(const settings *s)
+{
+    return s->attention.layers || s->heads.prune || s->heads.to_convolution;
+}
+
 /* Identifies the network. It may remain unknown, unless --model is given or another network is made from it. */
 static int identify(job *j)
 {
@@ -154,7 +162,7 @@ static int identify(job *j)
     if (status == ATT_OK)
         status = load_network(j);
     j->identified = status == ATT_OK;
-    if (network->model || j->identified || j->settings->attention.layers)
+    if (network->model || j->identified || needs_network(j->settings))
         return cli_identity_check(j->cli, network->model, status);
     cli_note(j->cli, "%s will not contain the name of its network: %s", j->out, att_context_message(j->cli->context));
     return CLI_OK;
@@ -162,16 +170,22 @@ static int identify(job *j)
 
 /* --- another network ---------------------------------------------------------------------------------------------- */
 
+/* NULL if the file's own tensors are written. */
+static const att_weights *made_weights(const job *j)
+{
+    return j->pruned.weights ? j->pruned.weights : j->attention.made.weights;
+}
+
 static att_status fill_from_weights(void *user, int index, void *out, size_t bytes)
 {
     const job *j = user;
-    return att_weights_get(j->attention.made.weights, -1, j->indices[index], out, (int64_t)(bytes / sizeof(float)));
+    return att_weights_get(made_weights(j), -1, j->indices[index], out, (int64_t)(bytes / sizeof(float)));
 }
 
 /* Replaces the list of tensors by the parameters of the converted network. */
 static int list_parameters(job *j)
 {
-    const att_weights *weights = j->attention.made.weights;
+    const att_weights *weights = made_weights(j);
     int count = att_weights_count(weights);
     free(j->tensors);
     free(j->indices);
@@ -193,11 +207,15 @@ static int list_parameters(job *j)
 
 static int convert_network(job *j)
 {
-    if (!j->settings->attention.layers)
+    int code = CLI_OK;
+    if (j->settings->attention.layers)
+        code = cli_attention_convert(j->cli, &j->settings->attention, j->model, j->weights, &j->attention);
+    else if (j->settings->heads.prune)
+        code = cli_heads_prune(j->cli, j->model, j->weights, &j->pruned);
+    else
         return CLI_OK;
-    int code = cli_attention_convert(j->cli, &j->settings->attention, j->model, j->weights, &j->attention);
     if (code == CLI_OK)
-        j->identity = att_model_identity(j->attention.made.model);
+        j->identity = att_model_identity(j->pruned.model ? j->pruned.model : j->attention.made.model);
     return code == CLI_OK ? list_parameters(j) : code;
 }
 
@@ -212,6 +230,8 @@ static void print_result(const job *j, const char *origin)
     cli_print("network      %s\n", j->identified ? j->identity.name : "unknown");
     if (j->attention.made.model)
         cli_attention_print(&j->attention);
+    if (j->pruned.model)
+        cli_degenerate_print("removed", &j->pruned.removed);
     cli_print("written      %s\n", j->out);
 }
 
@@ -232,6 +252,8 @@ static int write_json(const job *j, const char *origin)
         cli_json_text(w, "model", j->identity.name);
     if (j->attention.made.model)
         cli_attention_write(&j->attention, w);
+    if (j->pruned.model)
+        cli_degenerate_write(&j->pruned.removed, w);
     att_json_end_object(w);
     return cli_json_write(j->cli, w, j->settings->output.json);
 }
@@ -251,7 +273,7 @@ static int write_file(job *j)
                                        .tensor_count = j->count,
                                        .metadata = j->metadata,
                                        .metadata_count = j->metadata_count,
-                                       .fill = j->attention.made.model ? fill_from_weights : fill,
+                                       .fill = made_weights(j) ? fill_from_weights : fill,
                                        .fill_user = j};
     char target[CLI_PATH];
     if (code == CLI_OK)
@@ -270,10 +292,17 @@ static int convert(job *j)
         code = choose_tensors(j);
     if (code == CLI_OK)
         code = identify(j);
+    if (code == CLI_OK && j->settings->heads.to_convolution)
+        return cli_heads_to_convolution(j->cli, &j->settings->heads, j->model, j->weights, j->out,
+                                        j->settings->output.json);
     if (code == CLI_OK)
         code = convert_network(j);
-    if (code == CLI_OK)
-        code = write_file(j);
+    return code == CLI_OK ? write_file(j) : code;
+}
+
+static void free_job(job *j)
+{
+    cli_pruned_free(&j->pruned);
     att_attention_conversion_free(&j->attention.made);
     att_weights_destroy(&j->weights);
     att_model_destroy(&j->model);
@@ -281,28 +310,41 @@ static int convert(job *j)
     free(j->tensors);
     free(j->indices);
     free(j->metadata);
-    return code;
+}
+
+static int check_settings(const settings *s, const char *out)
+{
+    size_t length = out ? strlen(out) : 0, end = strlen(suffix);
+    if (!out && !s->heads.to_convolution)
+        return cli_usage("convert writes a file: name it after the checkpoint, as OUT.safetensors");
+    if (out && (length <= end || strcmp(out + length - end, suffix) != 0))
+        return cli_usage("convert writes safetensors: \"%s\" should end in %s", out, suffix);
+    if (s->attention.alpha != 0 && !s->attention.layers)
+        return cli_usage("--alpha belongs to --to-attention");
+    if (s->heads.kernel && (!s->heads.to_convolution || s->heads.kernel % 2 == 0))
+        return cli_usage("--kernel-size belongs to --to-convolution and is an odd number");
+    if ((s->attention.layers != NULL) + s->heads.prune + (s->heads.to_convolution != NULL) > 1)
+        return cli_usage("--to-attention, --to-convolution and --prune-heads: give only one of them");
+    return CLI_OK;
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
-    (void)count;
-    size_t length = strlen(operands[1]), end = strlen(suffix);
-    if (length <= end || strcmp(operands[1] + length - end, suffix) != 0)
-        return cli_usage("convert writes safetensors: \"%s\" should end in %s", operands[1], suffix);
-    const settings *set = user;
-    if (set->attention.alpha != 0 && !set->attention.layers)
-        return cli_usage("--alpha belongs to --to-attention");
-    job j = {.cli = cli, .settings = user, .checkpoint = operands[0], .out = operands[1]};
-    int code = cli_open(cli, 1);
-    return code == CLI_OK ? convert(&j) : code;
+    job j = {.cli = cli, .settings = user, .checkpoint = operands[0], .out = count > 1 ? operands[1] : NULL};
+    int code = check_settings(user, j.out);
+    if (code == CLI_OK)
+        code = cli_open(cli, 1);
+    if (code == CLI_OK)
+        code = convert(&j);
+    free_job(&j);
+    return code;
 }
 
 const cli_command cli_command_convert = {
     .name = "convert",
     .summary = "writes a checkpoint's weights as safetensors",
-    .operands = "CHECKPOINT OUT.safetensors",
-    .least_operands = 2,
+    .operands = "CHECKPOINT [OUT.safetensors]",
+    .least_operands = 1,
     .most_operands = 2,
     .about = CLI_CHECKPOINT_HELP
     "\n\n"
@@ -314,11 +356,17 @@ const cli_command cli_command_convert = {
     "convolutions, with the same outputs. A K x K kernel becomes K K heads; each selects\n"
     "one pixel by the score -alpha |shift - center|^2 and projects it with the kernel's\n"
     "matrix (Cordonnier et al., ICLR 2020). Both networks are run on random images; the\n"
-    "file is written if their outputs differ by at most 1e-5 of the largest output.",
+    "file is written if their outputs differ by at most 1e-5 of the largest output.\n\n"
+    "--to-convolution LAYERS reads heads that attend by position (attention_cnn_*) as a\n"
+    "convolution: the shift and spread of each head, and the nearest convolutions of 1 x 1\n"
+    "to 7 x 7 with their errors. OUT, which may be left out, gets their weights.\n"
+    "--prune-heads leaves out degenerate heads of attention_cnn_isotropic and _quadratic.",
     .example =
         "  attscope convert deit_tiny_patch16_224-a1311bcf.pth deit_tiny.safetensors \\\n"
         "      --model deit_tiny_patch16_224\n"
-        "  attscope convert resnet20-12fca82f.th resnet20_attention.safetensors --to-attention all",
+        "  attscope convert resnet20-12fca82f.th resnet20_attention.safetensors --to-attention all\n"
+        "  attscope convert run/best.safetensors --to-convolution all\n"
+        "  attscope convert run/best.safetensors pruned.safetensors --prune-heads",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

@@ -1,8 +1,10 @@
 /* attscope inspect: shows the contents of a checkpoint. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+#include "convert_heads.h"
 #include "network.h"
 
 enum { SHOWN = 256 };
@@ -24,6 +26,8 @@ typedef struct facts {
     att_identity identity;
     att_checkpoint_info training;
     int64_t parameters; /* number of elements in weights */
+    int position_heads; /* number of heads that attend by position with a quadratic form */
+    cli_degenerate degenerate;
 } facts;
 
 /* Copies text from the file, truncated to fit and without control characters. Returns `shown`. */
@@ -45,6 +49,44 @@ static bool is_parameter(const att_tensors *file, const char *name)
     return !att_checkpoint_owns(file, name);
 }
 
+static att_status count_position_heads(const att_model *model, const att_weights *weights, int *count)
+{
+    for (int layer = 0; layer < att_position_layers(model); layer++) {
+        att_position_heads *heads;
+        att_position_head first;
+        att_status status = att_position_heads_read(model, weights, layer, &heads);
+        if (status != ATT_OK)
+            return status;
+        status = att_position_heads_at(heads, 0, &first);
+        *count += status == ATT_OK && first.quadratic ? att_position_heads_describe(heads).count : 0;
+        att_position_heads_destroy(&heads);
+        if (status != ATT_OK)
+            return status;
+    }
+    return ATT_OK;
+}
+
+/* Finds the degenerate heads of the network. */
+static int collect_heads(cli_app *cli, facts *f)
+{
+    att_model *model = NULL;
+    att_weights *weights = NULL;
+    int code = cli_check(cli, att_model_create(cli->context, f->identity.name, &f->identity.options, ATT_F32, &model));
+    if (code == CLI_OK && att_position_layers(model) > 0)
+        code = cli_check(cli, att_weights_create(att_model_graph(model), "cpu", &weights));
+    if (code == CLI_OK && weights && att_model_load(model, f->file, weights) != ATT_OK) {
+        cli_note(cli, "%s", att_context_message(cli->context));
+        att_weights_destroy(&weights);
+    }
+    if (code == CLI_OK && weights)
+        code = cli_check(cli, count_position_heads(model, weights, &f->position_heads));
+    if (code == CLI_OK && f->position_heads > 0)
+        code = cli_degenerate_find(cli, model, weights, &f->degenerate);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+    return code;
+}
+
 static int collect(cli_app *cli, const settings *s, const char *path, facts *f)
 {
     for (int i = 0; i < att_tensors_count(f->file); i++)
@@ -57,6 +99,9 @@ static int collect(cli_app *cli, const settings *s, const char *path, facts *f)
         return cli_identity_check(cli, s->network.model, status);
     if (!f->identified)
         cli_note(cli, "%s", att_context_message(cli->context));
+    int code = f->identified ? collect_heads(cli, f) : CLI_OK;
+    if (code != CLI_OK)
+        return code;
     return cli_check(cli, att_checkpoint_describe(cli->context, f->file, &f->training));
 }
 
@@ -211,6 +256,8 @@ static int write_json(cli_app *cli, const char *path, const facts *f)
     if (f->identified)
         write_network(w, f);
     cli_json_integer(w, "param_count", f->parameters);
+    if (f->position_heads > 0)
+        cli_degenerate_write(&f->degenerate, w);
     if (f->training.training)
         write_training(w, f);
     write_tensors(w, f);
@@ -228,6 +275,8 @@ static int show(cli_app *cli, const settings *s, const facts *f)
         if (f->identified)
             print_network(f);
         cli_print("parameters   %lld\n", (long long)f->parameters);
+        if (f->position_heads > 0)
+            cli_degenerate_print("degenerate", &f->degenerate);
         if (f->training.training)
             print_training(f);
         print_tensors(f);
@@ -251,6 +300,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = collect(cli, s, path, &f);
     if (code == CLI_OK)
         code = show(cli, s, &f);
+    free(f.degenerate.heads);
     att_tensors_close(&file);
     return code;
 }

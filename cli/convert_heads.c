@@ -1,0 +1,339 @@
+#include "convert_heads.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char rule[] =
+    "largest eigenvalue of P below 1e-05, or condition number of P above 1000; "
+    "score = -1/2 (d - Delta)' P (d - Delta); isotropic: P = s^2",
+                  rule_source[] = "the published program of Cordonnier et al., ICLR 2020";
+static const char formula[] = "Y = sum_h A_h X W_h with W_h = W_V,h W_O; M(q, k) = sum_h A_h(q, k) W_h",
+                  formula_source[] = "Cordonnier et al., ICLR 2020",
+                  reading[] =
+                      "q is the query in the middle of the grid; shift and spread are mean and standard deviation "
+                      "of k - q under A_h(q, .), in tokens, rows first";
+static const char error_reading[] =
+    "error = |M(q, .) - T(q, .)| / |M(q, .)| of the K x K convolution T that makes it "
+    "smallest; all queries: with those at the border, where T reads zeros";
+
+enum { DEFAULT_KERNEL = 3, SIZES = 5 };
+
+static const att_flag options[] = {
+    {"prune-heads", .kind = ATT_FLAG_SWITCH, .help = "leave out degenerate heads, which attscope inspect lists",
+     ATT_FLAG_AT(cli_heads_flags, prune)},
+    {"to-convolution", .kind = ATT_FLAG_TEXT, .value = "LAYERS",
+     .help = "show what these layers of heads are as convolutions: names, which may contain * and ?, or all; OUT gets "
+             "the weights of the convolutions",
+     ATT_FLAG_AT(cli_heads_flags, to_convolution)},
+    {"kernel-size", .kind = ATT_FLAG_INT, .value = "K", .help = "side of the convolutions in OUT, odd (default: 3)",
+     ATT_FLAG_AT(cli_heads_flags, kernel), .low = 1, .high = 255, .open = true},
+};
+const att_flag_group cli_heads_group = {"Heads that attend by position", .rows = options,
+                                        .row_count = sizeof options / sizeof *options};
+
+/* --- degenerate heads --------------------------------------------------------------------------------------------- */
+
+int cli_degenerate_find(cli_app *cli, const att_model *model, const att_weights *weights, cli_degenerate *found)
+{
+    int code = cli_check(cli, att_model_degenerate_heads(model, weights, NULL, 0, &found->count));
+    if (code != CLI_OK || found->count == 0)
+        return code;
+    found->heads = calloc((size_t)found->count, sizeof *found->heads);
+    if (!found->heads)
+        return cli_failure("no memory for a list of heads");
+    return cli_check(cli, att_model_degenerate_heads(model, weights, found->heads, found->count, &found->count));
+}
+
+void cli_degenerate_print(const char *title, const cli_degenerate *found)
+{
+    int layer = -1;
+    cli_print("%-12s %d heads\n             rule: %s\n             (%s)", title, found->count, rule, rule_source);
+    for (int i = 0; i < found->count; i++) {
+        if (found->heads[i].layer != layer)
+            cli_print("\n             layer %d, heads %d", found->heads[i].layer, found->heads[i].head);
+        else
+            cli_print(", %d", found->heads[i].head);
+        layer = found->heads[i].layer;
+    }
+    cli_print("\n");
+}
+
+void cli_degenerate_write(const cli_degenerate *found, att_json_writer *writer)
+{
+    att_json_key(writer, "degenerate_heads");
+    att_json_begin_array(writer);
+    for (int i = 0; i < found->count; i++) {
+        att_json_begin_object(writer);
+        cli_json_integer(writer, "layer", found->heads[i].layer);
+        cli_json_integer(writer, "head", found->heads[i].head);
+        att_json_end_object(writer);
+    }
+    att_json_end_array(writer);
+    cli_json_text(writer, "degenerate_rule", rule);
+}
+
+int cli_heads_prune(cli_app *cli, const att_model *model, const att_weights *weights, cli_pruned *result)
+{
+    int code = cli_degenerate_find(cli, model, weights, &result->removed);
+    return code == CLI_OK
+               ? cli_check(cli, att_model_prune_heads(model, weights, result->removed.heads, result->removed.count,
+                                                      &result->model, &result->weights))
+               : code;
+}
+
+void cli_pruned_free(cli_pruned *pruned)
+{
+    att_weights_destroy(&pruned->weights);
+    att_model_destroy(&pruned->model);
+    free(pruned->removed.heads);
+}
+
+/* --- to convolutions ---------------------------------------------------------------------------------------------- */
+
+/* One conversion. The tensors are the convolutions of the chosen layers: weight, bias. */
+typedef struct job {
+    cli_app *cli;
+    const cli_heads_flags *flags;
+    int kernel; /* of the convolutions that are written */
+    bool prints;
+    att_json_writer *writer; /* NULL: no JSON */
+    att_safetensors_tensor *tensors;
+    char (*names)[96];
+    float **data;
+    int count;
+} job;
+
+/* Whether the name is in the list, whose items may be patterns. */
+static bool is_chosen(const char *list, const char *name)
+{
+    char item[128];
+    if (strcmp(list, "all") == 0)
+        return true;
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+        snprintf(item, sizeof item, "%.*s", (int)strcspn(at, ","), at);
+        if (fnmatch(item, name, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void show_head(const job *j, int index, const att_position_head *head)
+{
+    if (j->prints) {
+        cli_print("  %4d  %+7.3f %+7.3f  %6.3f  %6.4f at %+d %+d", index, head->shift[0], head->shift[1], head->spread,
+                  head->most, head->most_at[0], head->most_at[1]);
+        if (head->quadratic)
+            cli_print("  center %+.3f %+.3f, eigenvalues %.4g %.4g%s", head->center[0], head->center[1],
+                      head->precision[0], head->precision[1], head->degenerate ? ", degenerate" : "");
+        cli_print("\n");
+    }
+    if (!j->writer)
+        return;
+    att_json_begin_object(j->writer);
+    cli_json_number(j->writer, "shift_y", head->shift[0]);
+    cli_json_number(j->writer, "shift_x", head->shift[1]);
+    cli_json_number(j->writer, "spread", head->spread);
+    cli_json_number(j->writer, "most", head->most);
+    if (head->quadratic) {
+        cli_json_number(j->writer, "center_y", head->center[0]);
+        cli_json_number(j->writer, "center_x", head->center[1]);
+        cli_json_number(j->writer, "precision_least", head->precision[0]);
+        cli_json_number(j->writer, "precision_most", head->precision[1]);
+        att_json_key(j->writer, "degenerate");
+        att_json_bool(j->writer, head->degenerate);
+    }
+    att_json_end_object(j->writer);
+}
+
+static int show_heads(const job *j, const att_position_heads *heads)
+{
+    const att_position_heads_info info = att_position_heads_describe(heads);
+    int code = CLI_OK;
+    if (j->prints) {
+        cli_print("\n%s, %d heads on a grid of %d x %d\n", info.scope, info.count, info.grid_h, info.grid_w);
+        cli_print("  head  shift            spread  largest weight\n");
+    }
+    if (j->writer) {
+        cli_json_text(j->writer, "layer", info.scope);
+        att_json_key(j->writer, "heads");
+        att_json_begin_array(j->writer);
+    }
+    for (int h = 0; h < info.count && code == CLI_OK; h++) {
+        att_position_head head;
+        code = cli_check(j->cli, att_position_heads_at(heads, h, &head));
+        if (code == CLI_OK)
+            show_head(j, h, &head);
+    }
+    if (j->writer)
+        att_json_end_array(j->writer);
+    return code;
+}
+
+/* The sizes that are shown: 1, 3, 5, 7, and that of the written convolutions. */
+static int list_sizes(const job *j, int sizes[SIZES])
+{
+    int count = 0;
+    for (int kernel = 1; kernel <= 7; kernel += 2)
+        sizes[count++] = kernel;
+    if (j->kernel > 7)
+        sizes[count++] = j->kernel;
+    return count;
+}
+
+static void show_error(const job *j, int kernel, const att_nearest_convolution *found)
+{
+    if (j->prints)
+        cli_print("  %d x %d: error %.4g; all queries %.4g\n", kernel, kernel, found->error, found->grid_error);
+    if (!j->writer)
+        return;
+    att_json_begin_object(j->writer);
+    cli_json_integer(j->writer, "kernel", kernel);
+    cli_json_number(j->writer, "error", found->error);
+    cli_json_number(j->writer, "grid_error", found->grid_error);
+    att_json_end_object(j->writer);
+}
+
+/* Adds the two tensors of a layer's convolution; their data is NULL if there is no memory. */
+static void add_tensors(job *j, const att_position_heads_info *info)
+{
+    const int64_t kernel = j->kernel;
+    const att_shape shapes[] = {att_shape_of(info->outputs, info->inputs, kernel, kernel), att_shape_of(info->outputs)};
+    for (int i = 0; i < 2; i++) {
+        snprintf(j->names[j->count], sizeof *j->names, "%s.conv.%s", info->scope, i ? "bias" : "weight");
+        j->data[j->count] = malloc((size_t)att_shape_count(shapes[i]) * sizeof(float));
+        j->tensors[j->count] = (att_safetensors_tensor){
+            .name = j->names[j->count], .dtype = ATT_SAFETENSORS_F32, .shape = shapes[i], .data = j->data[j->count]};
+        j->count++;
+    }
+}
+
+static int show_errors(job *j, att_position_heads *heads)
+{
+    const att_position_heads_info info = att_position_heads_describe(heads);
+    int sizes[SIZES], count = list_sizes(j, sizes), code = CLI_OK;
+    add_tensors(j, &info);
+    float *weight = j->data[j->count - 2], *bias = j->data[j->count - 1];
+    if (!weight || !bias)
+        return cli_failure("no memory for a convolution");
+    if (j->writer) {
+        att_json_key(j->writer, "convolutions");
+        att_json_begin_array(j->writer);
+    }
+    for (int i = 0; i < count && code == CLI_OK; i++) {
+        const bool written = sizes[i] == j->kernel;
+        att_nearest_convolution found;
+        code = cli_check(j->cli, att_position_heads_convolution(heads, sizes[i], written ? weight : NULL,
+                                                                written ? bias : NULL, &found));
+        if (code == CLI_OK)
+            show_error(j, sizes[i], &found);
+    }
+    if (j->writer)
+        att_json_end_array(j->writer);
+    return code;
+}
+
+static int show_layer(job *j, att_position_heads *heads)
+{
+    if (j->writer)
+        att_json_begin_object(j->writer);
+    int code = show_heads(j, heads);
+    if (code == CLI_OK)
+        code = show_errors(j, heads);
+    if (j->writer)
+        att_json_end_object(j->writer);
+    return code;
+}
+
+static int show_layers(job *j, const att_model *model, const att_weights *weights)
+{
+    const int layers = att_position_layers(model);
+    int code = CLI_OK;
+    for (int layer = 0; layer < layers && code == CLI_OK; layer++) {
+        att_position_heads *heads = NULL;
+        code = cli_check(j->cli, att_position_heads_read(model, weights, layer, &heads));
+        if (code == CLI_OK && is_chosen(j->flags->to_convolution, att_position_heads_describe(heads).scope))
+            code = show_layer(j, heads);
+        att_position_heads_destroy(&heads);
+    }
+    if (code == CLI_OK && j->count == 0)
+        code = cli_usage("--to-convolution: no layer is called \"%s\"; the %d layers of %s are blocks.0.attn and so on",
+                         j->flags->to_convolution, layers, att_model_name(model));
+    return code;
+}
+
+static int write_convolutions(const job *j, const char *out)
+{
+    char target[CLI_PATH];
+    const att_safetensors_pair metadata[] = {{"format", "pt"}, {"attscope.formula", formula}};
+    const att_safetensors_content content = {
+        .tensors = j->tensors, .tensor_count = j->count, .metadata = metadata, .metadata_count = 2};
+    int code = cli_check(j->cli, att_safetensors_write(j->cli->context, cli_file_target(out, target), &content));
+    if (code == CLI_OK && j->prints)
+        cli_print("\nwritten      %s: convolutions of %d x %d, stride 1, padding %d\n", out, j->kernel, j->kernel,
+                  j->kernel / 2);
+    return code;
+}
+
+static int start(job *j, const att_model *model, const char *json)
+{
+    const size_t count = 2 * (size_t)att_position_layers(model);
+    j->tensors = calloc(count, sizeof *j->tensors);
+    j->names = calloc(count, sizeof *j->names);
+    j->data = calloc(count, sizeof *j->data);
+    if (!j->tensors || !j->names || !j->data)
+        return cli_failure("no memory for the list of layers");
+    int code = json ? cli_check(j->cli, att_json_writer_create(j->cli->context, true, &j->writer)) : CLI_OK;
+    if (j->prints)
+        cli_print(
+            "formula      %s (%s); the residual branch is not included\n"
+            "reading      %s\n             %s\n",
+            formula, formula_source, reading, error_reading);
+    return code;
+}
+
+static int show_all(job *j, const att_model *model, const att_weights *weights, const char *json)
+{
+    if (j->writer) {
+        att_json_begin_object(j->writer);
+        cli_json_text(j->writer, "formula", formula);
+        cli_json_text(j->writer, "source", formula_source);
+        cli_json_text(j->writer, "reading", reading);
+        cli_json_text(j->writer, "error_reading", error_reading);
+        att_json_key(j->writer, "layers");
+        att_json_begin_array(j->writer);
+    }
+    int code = show_layers(j, model, weights);
+    if (!j->writer)
+        return code;
+    if (code != CLI_OK) {
+        att_json_writer_destroy(&j->writer);
+        return code;
+    }
+    att_json_end_array(j->writer);
+    att_json_end_object(j->writer);
+    return cli_json_write(j->cli, j->writer, json);
+}
+
+int cli_heads_to_convolution(cli_app *cli, const cli_heads_flags *flags, const att_model *model,
+                             const att_weights *weights, const char *out, const char *json)
+{
+    job j = {.cli = cli,
+             .flags = flags,
+             .kernel = flags->kernel ? flags->kernel : DEFAULT_KERNEL,
+             .prints = cli_prints(json)};
+    if (att_position_layers(model) == 0)
+        return cli_failure("%s has no heads that attend by position only, so that they are no convolutions",
+                           att_model_name(model));
+    int code = start(&j, model, json);
+    if (code == CLI_OK)
+        code = show_all(&j, model, weights, json);
+    if (code == CLI_OK && out)
+        code = write_convolutions(&j, out);
+    for (int i = 0; i < j.count; i++)
+        free(j.data[i]);
+    free(j.data);
+    free(j.names);
+    free(j.tensors);
+    return code;
+}

@@ -1,0 +1,53 @@
+#!/bin/bash
+# Heads that attend by position: convert --to-convolution and --prune-heads, and the degenerate heads that inspect lists.
+. "$(dirname "$0")/lib.sh"
+idx data
+net='--model attention_cnn_quadratic --img-size 8 --patch-size 2 --in-chans 1 --num-classes 4 --embed-dim 8 --depth 2'
+# shellcheck disable=SC2086
+run 0 train data $net --num-heads 3 --mean 0.5 --std 0.5 $recipe --epochs 1 --output out --experiment a
+cp out/a/last.safetensors alone.safetensors
+run 0 inspect alone.safetensors
+out_has 'degenerate   0 heads'
+out_has 'rule: largest eigenvalue of P below 1e-05, or condition number of P above 1000'
+run 0 convert alone.safetensors same.safetensors --prune-heads
+out_has 'removed      0 heads'
+run 0 convert alone.safetensors --to-convolution all
+out_has 'blocks.1.attn, 3 heads on a grid of 4 x 4'
+out_has '  7 x 7: error '
+run 0 convert alone.safetensors conv.safetensors --to-convolution 'blocks.0.*' --kernel-size 5 --json -
+out_has '"grid_error"'
+run 0 inspect conv.safetensors
+out_has 'blocks.0.attn.conv.weight                        F32   [8, 8, 5, 5]'
+
+# Factors of 0 in the second block: all of its heads are degenerate, and one of them stays.
+python=${PYTHON:-python3}
+"$python" - alone.safetensors flat.safetensors <<'END' || { echo 'skipped: no python3'; exit 77; }
+import json, struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+length = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + length])
+begin, end = header["blocks.1.attn.factors"]["data_offsets"]
+data[8 + length + begin:8 + length + end] = bytes(end - begin)
+open(sys.argv[2], "wb").write(data)
+END
+run 0 inspect flat.safetensors
+out_has 'layer 1, heads 0, 1, 2'
+run 0 convert flat.safetensors pruned.safetensors --prune-heads
+out_has 'removed      3 heads'
+run 0 inspect pruned.safetensors
+out_has 'layer_heads    3,1'
+run 0 validate data --checkpoint pruned.safetensors
+# shellcheck disable=SC2086
+run 0 train data $net --layer-heads 3,1 --initial-checkpoint pruned.safetensors --mean 0.5 --std 0.5 $recipe --epochs 1 \
+    --output out --experiment b
+
+run 2 convert alone.safetensors --to-convolution nosuch
+err_has 'no layer is called "nosuch"'
+run 2 convert alone.safetensors
+err_has 'convert writes a file'
+run 2 convert alone.safetensors x.safetensors --to-convolution all --kernel-size 4
+err_has '--kernel-size belongs to --to-convolution and is an odd number'
+run 2 convert alone.safetensors x.safetensors --to-convolution all --prune-heads
+err_has 'give only one of them'
+[ ! -e x.safetensors ] || fail 'a file was written'
+finish
