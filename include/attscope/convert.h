@@ -30,8 +30,8 @@ typedef struct att_attention_conversion {
  * layers: a list of names of convolutions separated by commas, which may contain '*' and '?', or "all". A layer that is
  * attention already may only be meant by a pattern, and stays as it is. alpha: 13 to 1e6; 0 means ATT_ATTENTION_ALPHA.
  * On success the caller owns the model and the weights of *conversion, and frees them with
- * att_attention_conversion_free(). After a failure *conversion is unchanged. Errors: ERR_NOT_FOUND (a name that no layer
- * has; the message has the nearest name), ERR_UNSUPPORTED (a network without convolutions; a layer that is no
+ * att_attention_conversion_free(). After a failure *conversion is unchanged. Errors: ERR_NOT_FOUND (a name that no
+ * layer has; the message has the nearest name), ERR_UNSUPPORTED (a network without convolutions; a layer that is no
  * convolution of the network itself; no layer is left to convert), ERR_ARGUMENT (alpha; no names), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_model_to_attention(const att_model *model, const att_weights *weights,
                                                          const char *layers, double alpha,

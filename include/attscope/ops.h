@@ -230,8 +230,8 @@ ATT_API att_value att_shift_scores(att_graph *graph, att_value table, int prefix
  * Statistics of a query i with the row a = a_i of the map, in this order: entropy -sum a ln a (nats); sum a^2; sum a^3;
  * expected distance sum_{j != i} a_j |p_i - p_j| over the tokens of the grid, in the unit of step_h and step_w (0 if
  * the query is a prefix token); sum of a over the prefix tokens; a_ii (0 if N differs from M); the largest a_j; the
- * first j that has it; sums over the grid's tokens j of a_j y, a_j x, a_j y^2, a_j x^2 and a_j y x with the shift (y, x)
- * from i to j in rows and columns of the grid, or of the window (0 if the query is a prefix token). */
+ * first j that has it; sums over the grid's tokens j of a_j y, a_j x, a_j y^2, a_j x^2 and a_j y x with the shift (y,
+ * x) from i to j in rows and columns of the grid, or of the window (0 if the query is a prefix token). */
 enum { ATT_ATTENTION_STATS = 13 };
 ATT_API att_status att_graph_probe_attention_stats(att_graph *graph, const char *pattern);
 ATT_API att_status att_graph_probe_attention_map(att_graph *graph, const char *pattern);

@@ -11,7 +11,8 @@
 /* Whether the value can be split. */
 bool att_has_positions(const att_graph *graph, att_value value);
 
-/* The part of a value that comes from the positions: a sample value of its shape. ATT_NONE after a failure of the graph.
+/* The part of a value that comes from the positions: a sample value of its shape. ATT_NONE after a failure of the
+ * graph.
  */
 att_value att_part_of_positions(att_graph *graph, att_value value);
 
