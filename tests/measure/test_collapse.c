@@ -161,7 +161,8 @@ static void read_line(char *text, line *l)
         l->values[i] = strtod(words[equals + 1 + i], NULL);
 }
 
-/* Relative to the residual, while it exceeds FLOOR. Measured: see the message of the test. */
+/* Relative to the residual, while it exceeds FLOOR; the goldens have 0 below. Measured: 8.9e-8, the rounding of rows to
+ * F32 and of the goldens. */
 static const double TOLERANCE = 1e-5, FLOOR = 1e-10;
 
 static double compare(const net *n, const line *l)

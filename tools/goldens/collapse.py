@@ -5,6 +5,7 @@ collapse.txt has two lines for each network, set of switches, and norms on or of
 image follow from formulas as in logits.py; DeiT-Tiny has its published weights, if ATT_SHARED has them. The switched
 forward passes are written out here, block by block; only the parts of a block come from timm.
 """
+import itertools
 import os
 import sys
 import warnings
@@ -16,7 +17,6 @@ from attention_cnn import AttentionCnn
 from formula import uniform
 
 warnings.filterwarnings("ignore")
-FILLED = ("register", "layerscale")
 SWITCHES = {"attention": (False, False), "skip": (True, False), "mlp": (False, True), "both": (True, True)}
 
 
@@ -40,6 +40,12 @@ def residuals(x):
     one, infinite = (lambda y: y.abs().sum(0).max()), (lambda y: y.abs().sum(1).max())
     composite = ((one(rest) / one(x)) * (infinite(rest) / infinite(x))).sqrt()
     return composite.item(), (rest.norm() / x.norm()).item()
+
+
+def told(values):
+    """Texts; 0 from the first value on that is at most 1e-10, because rounding decides what follows."""
+    known = list(itertools.takewhile(lambda value: value > 1e-10, values))
+    return [f"{value:.8g}" for value in known] + ["0"] * (len(values) - len(known))
 
 
 class Step:
@@ -157,11 +163,10 @@ weights = os.environ.get("ATT_SHARED", "") + "/data/weights/deit_tiny_patch16_22
 old = {}
 if os.path.exists(weights):
     from safetensors.torch import load_file
-    deit = vit("deit_tiny_patch16_224", vit_steps)
-    deit = (timm.create_model("deit_tiny_patch16_224").double().eval(),)
-    deit[0].load_state_dict({name: value.double() for name, value in load_file(weights).items()})
-    start = lambda image: deit[0]._pos_embed(deit[0].patch_embed(image))
-    networks["deit_tiny"] = ((deit[0], start, lambda: [(identity, deit[0].blocks)], vit_steps), 224,
+    deit = timm.create_model("deit_tiny_patch16_224").double().eval()
+    deit.load_state_dict({name: value.double() for name, value in load_file(weights).items()})
+    start = lambda image: deit._pos_embed(deit.patch_embed(image))
+    networks["deit_tiny"] = ((deit, start, lambda: [(identity, deit.blocks)], vit_steps), 224,
                              "deit_tiny_patch16_224")
 elif os.path.exists(sys.argv[1] + "/collapse.txt"):
     old = [line for line in open(sys.argv[1] + "/collapse.txt") if line.startswith("deit_tiny ")]
@@ -174,5 +179,5 @@ with open(sys.argv[1] + "/collapse.txt", "w") as out, torch.no_grad():
                 found = trace(stages(), steps_of, tokens, skip, mlp, norms)
                 for kind, values in zip(("composite", "frobenius"), zip(*found)):
                     print(label, options, kind, name + ("" if norms else "_no_norm"), "=",
-                          *(f"{value:.9g}" for value in values), file=out)
+                          *told(values), file=out)
     out.writelines(old)
