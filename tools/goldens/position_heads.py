@@ -3,8 +3,8 @@
 The networks are those of training.py (attention_cnn.py), with one block; parameters of positions are ten times larger,
 so that heads differ. Of block 0 there is a line for each head, "head <encoding> <head> <shift y> <shift x> <spread>
 <largest weight>" of the query in the middle, and one for each size of a kernel, "conv <encoding> <kernel> <error of the
-middle query> <error of all queries> <sum |weight|> <sum |bias|>". The convolution is found by least squares from the
-linear map of the middle query, with a row of the design for each key.
+middle query> <error of all queries> <checksum of the weight> <of the bias>". The convolution is found by least squares from
+the linear map of the middle query, with a row of the design for each key.
 """
 import sys
 import torch
@@ -23,6 +23,11 @@ def fill(model):
         parameter.data = torch.tensor(values).view(parameter.shape)
 
 
+def checksum(values):
+    """Depends on the order of the values."""
+    return values.flatten() @ torch.arange(values.numel()).double().sin()
+
+
 def nearest(layer, kernel):
     """M [N, N, O, I] by its definition, then least squares for the taps."""
     maps = layer.scores(torch.zeros(1)).softmax(-1)[0]
@@ -39,7 +44,7 @@ def nearest(layer, kernel):
     taps = torch.linalg.lstsq(design[rows], whole[rows], driver="gelsd").solution
     missed = whole - design @ taps
     bias = layer.proj.weight @ layer.value.bias + layer.proj.bias
-    return (missed[rows].norm() / whole[rows].norm(), missed.norm() / whole.norm(), taps.abs().sum(), bias.abs().sum())
+    return (missed[rows].norm() / whole[rows].norm(), missed.norm() / whole.norm(), checksum(taps.T), checksum(bias))
 
 
 def heads(layer):
