@@ -14,6 +14,8 @@ att_value att_score_terms(att_graph *graph, const att_score_terms_attrs *attrs,
     return att_emit(graph, "score_terms", attrs, in, att_score_relative(attrs) + ATT_SCORE_EXTRA, NULL);
 }
 
+/* Parts of queries and keys are as wide as the first part, which may hold queries and keys side by side, or end with
+ * the last head. */
 static att_status check_parts(const att_infer *infer, const char *op)
 {
     const att_score_terms_attrs *attrs = infer->attrs;
@@ -23,7 +25,9 @@ static att_status check_parts(const att_infer *infer, const char *op)
         ATT_TRY(att_rule_require_rank(infer, op, i, is_key ? "k" : "q", ATT_SAMPLE, 2));
         int64_t begin = is_key ? attrs->k_offset : attrs->q_offset, heads = is_key ? a->key_heads : a->heads;
         const int64_t *dims = infer->in[i].shape.dims, tokens = infer->in[0].shape.dims[0];
-        if (begin < 0 || begin + heads * attrs->width > dims[1] || dims[0] != tokens)
+        int64_t end = begin + heads * attrs->width;
+        bool fits = i == 0 ? end <= dims[1] : dims[1] == infer->in[0].shape.dims[1] || dims[1] == end;
+        if (begin < 0 || end > dims[1] || !fits || dims[0] != tokens)
             return att_fail(infer->context, ATT_ERR_MISMATCH,
                             "%s: %s %s must have %lld rows, and %lld heads of %lld columns from column %lld", op,
                             is_key ? "k" : "q", ATT_SHOWN(&infer->in[i]), (long long)tokens, (long long)heads,

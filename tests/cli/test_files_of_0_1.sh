@@ -85,12 +85,12 @@ for file in vit.safetensors runs/vit/last.safetensors; do
         'training     4 epochs and 0 batches, 8 updates, seed 42, with averaged weights' 'in epoch 4'
 done
 for file in residual.safetensors runs/residual/model_best.safetensors; do
-    inspected $file 'network      resnet20' 'images       16 x 16 x 3' 'width          2' 'depth          14' \
-        'num_classes    4' 'modules        se:ratio=2@after_branch:every:2' 'training     4 epochs'
+    inspected $file 'network      resnet20' 'images       16 x 16 x 3' 'width            2' 'depth            14' \
+        'num_classes      4' 'modules          se:ratio=2@after_branch:every:2' 'training     4 epochs'
 done
 for file in step.safetensors runs/step/last.safetensors; do
-    inspected $file 'network      resnet29' 'images       16 x 16 x 3' 'width          2' 'depth          11' \
-        'num_classes    4' 'modules        step:adaptor=affine,input=x_t' 'training     4 epochs'
+    inspected $file 'network      resnet29' 'images       16 x 16 x 3' 'width            2' 'depth            11' \
+        'num_classes      4' 'modules          step:adaptor=affine,input=x_t' 'training     4 epochs'
 done
 inspected converted.safetensors 'network      vit_tiny_patch16_224' 'modules             cb_s'
 

@@ -24,9 +24,9 @@ done
 # The network is recognised from its file alone.
 cp out/some/last.safetensors alone.safetensors
 run 0 inspect alone.safetensors
-for option in 'img_size       8' 'in_chans       1' 'num_classes    4' 'depth          20' 'width          4' 'layers         2,2,2' \
-    'block          bottleneck' 'stem_type      conv3' 'shortcut       conv' \
-    'modules        se:ratio=4@after_branch:layer2:all,layer3:0'; do
+for option in 'img_size         8' 'in_chans         1' 'num_classes      4' 'depth            20' 'width            4' 'layers           2,2,2' \
+    'block            bottleneck' 'stem_type        conv3' 'shortcut         conv' \
+    'modules          se:ratio=4@after_branch:layer2:all,layer3:0'; do
     out_has " $option"
 done
 run 0 validate data --checkpoint alone.safetensors
@@ -72,7 +72,7 @@ err_has ', eca@after_branch:every:2'
 train 0 two --epochs 1 --modules se:ratio=4+srm@after_branch:0-1
 run 0 validate data --checkpoint out/two/last.safetensors
 run 0 inspect out/two/last.safetensors
-out_has ' modules        se:ratio=4+srm@after_branch:0-1'
+out_has ' modules          se:ratio=4+srm@after_branch:0-1'
 
 # StepNet's flags complete the module's text, and files record that text.
 recorded() { # NAME TEXT
@@ -86,7 +86,7 @@ for line in 'adaptor: null' 'adaptor_input: null'; do
 done
 cmp out/text/last.safetensors out/flags/last.safetensors || fail 'the flags and the text of --modules give different weights'
 run 0 inspect out/flags/last.safetensors
-out_has ' modules        step:adaptor=dct,input=x_t'
+out_has ' modules          step:adaptor=dct,input=x_t'
 run 0 train data -c out/flags/args.yaml --experiment again
 cmp out/text/last.safetensors out/again/last.safetensors || fail 'args.yaml does not give the same run'
 run 0 train data --resume out/flags/last.safetensors

@@ -171,7 +171,11 @@ static void assert_reopens(const char *path, const char *name, const att_attenti
     att_network *opened = NULL;
     double error;
     att_network_options options = att_network_options_defaults();
+    att_option_values size = att_options_none();
+    const att_preprocess images = att_model_preprocess(made->model);
+    att_options_set_sides(&size, "img_size", images.height, images.width);
     options.model = name;
+    options.options = name ? &size : NULL;
     CHECK(context, att_network_open(context, path, &options, &opened));
     assert_string_equal(layers_of(att_network_model(opened)), layers);
     CHECK(context, att_models_compare(made->model, made->weights, att_network_model(opened),

@@ -147,7 +147,7 @@ static void maps_are_those_of_attention_with_isotropic_shifts(void **state)
     enum { H = 3, W = 4, N = H * W };
     static const double rows[] = {-1, 0.5}, columns[] = {0, 1, 2}, row_sharpness[] = {1.1, 1.1},
                         column_sharpness[] = {1.1, 1.1, 1.1};
-    double centers[6][2], sharpness[6], of[2][2 * 6 * N * N];
+    double centers[6][2], sharpness[6], of[2][2 * 6 * N * ATT_STAT_COUNT];
     static const char *const suffixes[] = {"map", "stats", "summary"};
     for (int m = 0; m < 6; m++)
         centers[m][0] = rows[m / 3], centers[m][1] = columns[m % 3], sharpness[m] = 1.1;

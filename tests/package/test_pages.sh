@@ -27,7 +27,7 @@ if command -v man >/dev/null; then
     # Every option that --help names.
     for command in "${commands[@]}"; do
         MANWIDTH=200 LC_ALL=C.UTF-8 man -l "$pages/man/man1/attscope-$command.1" 2>/dev/null >"$work/page"
-        "$ATTSCOPE" "$command" --help | grep -oE '^ +(-., )?--[][a-z-]+' | grep -oE -- '--[][a-z-]+' >"$work/options"
+        "$ATTSCOPE" "$command" --help | grep -oE '^ +(-., )?--[][a-z0-9-]+' | grep -oE -- '--[][a-z0-9-]+' >"$work/options"
         while read -r option; do
             grep -qF -- "$option" "$work/page" || fail "attscope-$command(1) has no $option"
         done <"$work/options"
@@ -78,7 +78,7 @@ offers_no 'attscope train --output ' picture.jpg
 offers_no 'attscope train --epochs ' picture.jpg
 offers_no 'attscope inspect --' --epochs
 for command in "${commands[@]}"; do
-    mapfile -t options < <("$ATTSCOPE" "$command" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
+    mapfile -t options < <("$ATTSCOPE" "$command" --help | grep -oE '^ +(-., )?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+')
     offers "attscope $command --" "${options[@]}"
 done
 
