@@ -295,7 +295,7 @@ static void work(void *user, int thread)
 {
     att_gemm *gemm = user;
     const shape *s = gemm->current;
-    void *scratch = gemm->scratch + (size_t)thread * gemm->scratch_bytes;
+    void *scratch = gemm->scratch ? gemm->scratch + (size_t)thread * gemm->scratch_bytes : NULL;
     att_status status = s->is_linear ? run_rows(gemm, s, thread, scratch) : run_items(gemm, s, thread, scratch);
     if (status != ATT_OK)
         atomic_store(&gemm->status, status);
