@@ -163,7 +163,6 @@ static int write_json(const job *j)
     cli_json_integer(writer, "images", found->evaluation.count);
     cli_json_integer(writer, "corrupt", found->evaluation.corrupt);
     cli_json_number(writer, "images_per_second", found->evaluation.images_per_second);
-    cli_json_number(writer, "entropy_bound", cli_entropy_bound(j->loaded.model));
     cli_figures_json(writer, found->measure);
     att_json_end_object(writer);
     return cli_json_write(j->cli, writer, j->settings->output.json);
@@ -176,7 +175,7 @@ static int show(const job *j, int code)
     cli_evaluation_say(j->cli, &j->found.evaluation);
     int written = json && (code == CLI_OK || code == CLI_STOPPED) ? write_json(j) : CLI_OK;
     if (cli_prints(json)) {
-        cli_figures_print(j->loaded.model, j->found.measure);
+        cli_figures_print(j->found.measure);
         if (*j->found.folder && code == CLI_OK)
             cli_print("\n%s\n", j->found.folder);
     }

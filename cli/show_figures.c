@@ -32,15 +32,9 @@ int cli_instruments_check(cli_app *cli, const char *with)
     return status == ATT_ERR_NOT_FOUND ? CLI_USAGE : code;
 }
 
-double cli_entropy_bound(const att_model *model)
-{
-    int64_t tokens = att_model_tokens(model);
-    return tokens > 0 ? log((double)tokens) : NAN;
-}
-
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-static void print_instrument(const att_model *model, const att_instrument_info *info, bool first)
+static void print_instrument(const att_instrument_info *info, bool first)
 {
     cli_print("%s%s: %s", first ? "" : "\n", info->name, info->summary);
     if (strcmp(info->unit, "1") != 0)
@@ -49,9 +43,6 @@ static void print_instrument(const att_model *model, const att_instrument_info *
     explain_line(stdout, "formula", info->formula);
     explain_line(stdout, "source", info->source);
     explain_line(stdout, "reading", info->reading);
-    if (strcmp(info->name, "entropy") == 0)
-        cli_print("  %-11sln N = %.4f, N = %lld tokens\n", "bound", cli_entropy_bound(model),
-                  (long long)att_model_tokens(model));
 }
 
 enum { LABEL = 256 };
@@ -124,6 +115,8 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
     else
         cli_print("± %-9s", digits_of(spread_of(info, &m), text));
     cli_print(" %6lld", (long long)m.count);
+    if (m.bound > 0)
+        cli_print("  %8s", digits_of(m.bound, text));
     for (int i = first; i < index; i++)
         cli_print("%s%s", i == first ? "  " : " ", digits_of(att_measure_at(measure, i).mean, text));
     putchar('\n');
@@ -146,7 +139,7 @@ static void print_note(const att_measure *measure, const att_instrument_info *in
     }
 }
 
-void cli_figures_print(const att_model *model, const att_measure *measure)
+void cli_figures_print(const att_measure *measure)
 {
     att_measurement before = {.instrument = "", .node = "", .statistic = ""};
     att_instrument_info info = {.name = ""};
@@ -157,12 +150,13 @@ void cli_figures_print(const att_model *model, const att_measure *measure)
         if (new_instrument) {
             print_note(measure, &info);
             info = att_measure_instrument_at(measure, instruments);
-            print_instrument(model, &info, instruments++ == 0);
+            print_instrument(&info, instruments++ == 0);
             width = label_width(measure, m.instrument);
         }
         if (new_instrument || (*m.node && !in_one_table(&m, &before)))
-            cli_print("\n  %-*s  %10s ± %-9s %6s%s\n", width, *m.node ? m.statistic : "statistic", "mean",
-                      info.scores ? "std error" : "deviation", "n", m.head >= 0 ? "  of each head" : "");
+            cli_print("\n  %-*s  %10s ± %-9s %6s%s%s\n", width, *m.node ? m.statistic : "statistic", "mean",
+                      info.scores ? "std error" : "deviation", "n", m.bound > 0 ? "     bound" : "",
+                      m.head >= 0 ? "  of each head" : "");
         if (m.head < 0)
             print_line(measure, &info, i, width);
         before = m;
@@ -183,6 +177,8 @@ static void write_measurement(att_json_writer *writer, const att_measurement *m)
     cli_json_number(writer, "mean", m->mean);
     cli_json_number(writer, "deviation", m->deviation);
     cli_json_integer(writer, "n", m->count);
+    if (m->bound > 0)
+        cli_json_number(writer, "bound", m->bound);
     if (m->excluded) {
         att_json_key(writer, ATT_EXCLUDED_KEY);
         att_json_bool(writer, true);

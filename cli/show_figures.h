@@ -10,12 +10,9 @@ void cli_figures_explain(FILE *out);
 /* Checks the instruments of --with or --measure. Returns CLI_OK or an exit code, CLI_USAGE for unknown instruments. */
 int cli_instruments_check(cli_app *cli, const char *with);
 
-/* Maximum entropy of attention in this network: ln of its tokens; NaN without attention. */
-double cli_entropy_bound(const att_model *model);
-
 /* Prints each instrument with formula, source and reading, then one line per node: mean and deviation over images, n,
- * heads. */
-void cli_figures_print(const att_model *model, const att_measure *measure);
+ * the largest possible value if it is known, heads. */
+void cli_figures_print(const att_measure *measure);
 
 /* Mark after the name of a figure that another instrument excludes, and the line that explains it. */
 #define CLI_EXCLUDED_MARK " *"

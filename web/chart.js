@@ -71,10 +71,12 @@ function drawAxes(svg, spec, { x, y }, width) {
     .attr("text-anchor", "end").text(spec.xLabel);
 }
 
-function drawReference(svg, reference, { y }, width) {
+function drawReference(svg, reference, { x, y }, width) {
   const g = svg.append("g").attr("class", "reference").attr("transform", `translate(0,${y(reference.y)})`);
-  g.append("line").attr("x1", MARGIN.left).attr("x2", width - MARGIN.right);
-  g.append("text").attr("x", width - MARGIN.right).attr("y", -5).attr("text-anchor", "end").text(reference.label);
+  const left = reference.from === undefined ? MARGIN.left : Math.max(MARGIN.left, x(reference.from));
+  const right = reference.to === undefined ? width - MARGIN.right : Math.min(width - MARGIN.right, x(reference.to));
+  g.append("line").attr("x1", left).attr("x2", right);
+  g.append("text").attr("x", right).attr("y", -5).attr("text-anchor", "end").text(reference.label);
 }
 
 function drawSeries(svg, series, { x, y }, log) {
@@ -178,7 +180,7 @@ function watchCursor(svg, stops) {
  *   log          the y axis is logarithmic
  *   max          largest possible y
  *   measured     x is a measured value, not a count
- *   references   horizontal lines [{y, label}]
+ *   references   horizontal lines [{y, label, from, to}]; from and to, if given, are places on the x axis
  *   beside       series of other charts that share the y axis
  *   caption, key
  * All but title, xLabel and series are optional. A series has also, optionally: heads (points are values of single

@@ -70,7 +70,8 @@ function measuredFacts(run) {
   return flat(run.measured_begin);
 }
 
-const FIGURE = ["instrument", "node", "head", "statistic", "mean", "deviation", "n", "excluded", "samples"];
+const FIGURE = ["instrument", "node", "head", "statistic", "mean", "deviation", "n", "excluded", "bound",
+  "samples"];
 function figureOf(row) {
   return Object.fromEntries(FIGURE.map((name, i) => [name, row[i]]));
 }

@@ -2,13 +2,13 @@
 /* Charts of measurements by depth: one chart per statistic, with all runs on an axis of blocks. */
 
 /* Appearance of the charts of some instruments. OTHERS applies to all others. heads: also draw values of single heads.
-   labels: titles of statistics. references: function that returns reference lines. max: largest possible value. charts: function that draws all
-   charts of an instrument, in place of one for each statistic. */
+   labels: titles of statistics. references: function of lines and axis that returns reference lines. max: largest
+   possible value. charts: function that draws all charts of an instrument, in place of one for each statistic. */
 
 const DEPTHS = [
   { instrument: "entropy", heads: true,
     labels: { mean: "Entropy by layer" },
-    references: entropyLimits },
+    references: boundLines },
   { instrument: "distance", heads: true,
     labels: { mean: "Mean distance", renormalised: "Renormalised over other grid tokens" } },
   { instrument: "jacobian", heads: true,
@@ -38,10 +38,26 @@ function depthSpecs() {
     ...others.filter((name) => !isOfNetworks(name)).map((name) => ({ ...OTHERS, instrument: name }))];
 }
 
-/* The largest possible entropy, ln N, for each number of keys N. */
-function entropyLimits(among) {
-  const sizes = [...new Set(among.map(keysOf))].filter((keys) => keys > 0);
-  return sizes.map((keys) => ({ y: Math.log(keys), label: `ln ${count(keys)}, uniform attention` }));
+/* The largest possible value of a figure, or 0 if unknown. Records of version 0.1 have none for entropy. */
+function boundOf(run, figure) {
+  return figure.bound || (figure.instrument === "entropy" && keysOf(run) > 0 ? Math.log(keysOf(run)) : 0);
+}
+
+/* "ln 49" of the logarithm of a whole number; else the number. */
+function boundText(bound) {
+  const keys = Math.round(Math.exp(bound));
+  return Math.abs(Math.log(keys) - bound) < 1e-9 ? `ln ${count(keys)}` : number(bound);
+}
+
+/* Lines at the largest possible values: each as long as the layers that it holds for, with a label at the end. */
+function boundLines(lines, axis) {
+  const found = lines.flatMap(({ run, means }) => {
+    const place = placesOn(axis, means.map((f) => f.node));
+    return means.map((f) => ({ y: boundOf(run, f), x: place.get(f.node) })).filter(({ y }) => y > 0);
+  });
+  const groups = d3.groups(found, ({ y }) => y);
+  return groups.map(([y, of]) => ({ y, label: `${boundText(y)}, uniform attention`,
+    ...(groups.length > 1 ? { from: d3.min(of, ({ x }) => x) - 0.5, to: d3.max(of, ({ x }) => x) + 0.5 } : {}) }));
 }
 
 /* Horizontal offset of a run's marks in pixels, so that marks of several runs do not overlap. */
@@ -148,7 +164,7 @@ function depthChart(spec, statistic, title, among, lines, log) {
     pad: 0.5,
     max: spec.max,
     log,
-    references: spec.references?.(among),
+    references: spec.references?.(lines, axis),
     caption: [several ? "Nodes of one block are drawn side by side, in the order of execution." : null,
       infoOf(spec.instrument).excluded ? `Hollow: ${excludedNote(spec.instrument)}.` : null,
       spec.caption].filter(Boolean).join(" "),
@@ -159,15 +175,17 @@ function depthChart(spec, statistic, title, among, lines, log) {
 
 function depthTable(spec, statistics) {
   const marks = infoOf(spec.instrument).excluded;
+  const bounded = runs.some((run) => run.figures.some((f) => f.instrument === spec.instrument && boundOf(run, f) > 0));
   const rows = runs.flatMap((run) => statistics.flatMap((statistic) =>
     run.figures.filter((f) => f.instrument === spec.instrument && f.statistic === statistic).map((f) => [
       element("td", {}, run.name), element("td", { class: "text" }, statistic),
       element("td", { class: "text" }, f.node),
       element("td", {}, f.head < 0 ? "all" : String(f.head)), numberCell(f.mean), numberCell(f.deviation),
-      countCell(f.n), ...(marks ? [element("td", { class: "text" }, f.excluded ? "yes *" : "no")] : [])])));
+      countCell(f.n), ...(bounded ? [numberCell(boundOf(run, f) || null)] : []),
+      ...(marks ? [element("td", { class: "text" }, f.excluded ? "yes *" : "no")] : [])])));
   const unit = instruments.get(spec.instrument)?.unit;
   return table(["run", "statistic", "node", "head", withUnit("mean", unit), withUnit("deviation", unit), "n",
-    ...(marks ? ["excluded"] : [])], rows);
+    ...(bounded ? [withUnit("bound", unit)] : []), ...(marks ? ["excluded"] : [])], rows);
 }
 
 /* A table of measurements of whole networks, with one row per run. */

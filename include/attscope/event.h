@@ -35,6 +35,7 @@ typedef struct att_measurement {
     int sample_count;
     int64_t undefined; /* samples without a finite value (NSI with |x_t| = 0); the mean is then not finite */
     bool excluded;     /* another instrument ignores this figure; att_instrument_info.excluded says why */
+    double bound;      /* the largest possible mean; 0: not known */
 } att_measurement;
 
 typedef struct att_event {

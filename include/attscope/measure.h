@@ -235,13 +235,17 @@ ATT_API void att_requests_value(att_requests *requests, const char *name, att_va
 ATT_API void att_requests_series(att_requests *requests, const char *node, int head, const char *statistic);
 /* Marks the last declared series: another instrument ignores it, for the reason in info.excluded. */
 ATT_API void att_requests_exclude(att_requests *requests);
+/* Sets the largest possible value of the last declared series, which tables and charts show. */
+ATT_API void att_requests_bound(att_requests *requests, double bound);
 /* Returns ERR_NOT_FOUND: the network has no <what> that matches the user's pattern. */
 ATT_API att_status att_requests_found_nothing(const att_requests *requests, const char *what);
 /* Returns ERR_NOT_FOUND for an instrument that applies to no node of this network. The arguments give the reason,
  * formatted as by printf(). */
 ATT_API att_status att_requests_fail(const att_requests *requests, const char *format, ...) ATT_PRINTF(2, 3);
 
-/* A residual addition x + branch of sample values. StepNet's guess x + f(x) is not counted. */
+/* A residual addition x + branch of sample values: that of a block. Additions within a branch, such as those of a
+ * module there or StepNet's guess x + f(x), are not counted, nor is that of a row which a module adds to every token.
+ */
 typedef struct att_residual_step {
     int node;                /* index of its last node */
     att_value before, after; /* after: includes the ReLU that follows the sum, if there is one */

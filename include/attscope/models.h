@@ -110,7 +110,7 @@ ATT_API const att_option_values *att_model_options(const att_model *model);
 ATT_API int att_model_classes(const att_model *model);
 ATT_API att_task_info att_model_task(const att_model *model);
 /* Returns the number of keys of a query in the network's largest attention: its tokens, class tokens included, or those
- * of a window; 0 without attention. */
+ * of a window; zero tokens around the map of att_pair_attention() count. 0 without attention. */
 ATT_API int64_t att_model_tokens(const att_model *model);
 ATT_API att_preprocess att_model_preprocess(const att_model *model);
 /* Replaces the preprocessing that checkpoints record. Use it if images are prepared in another way. The sides and

@@ -44,6 +44,8 @@ typedef struct att_option {
     /* The key of another option. If that option is given, this one is computed from it, and the value of the named
      * variant or of a file is ignored. NULL: no such option. */
     const char *implied_by;
+    /* An option of other families with the same meaning, for messages. NULL: none. */
+    const char *instead_of;
     /* A file's network may differ from every named network in this option. If no named network has the file's tensors,
      * messages name the nearest one and say that it differs in this option. The text is the option's name in these
      * messages: "the stem". NULL: the option is not compared in this way. */

@@ -52,7 +52,6 @@ typedef struct step {
     att_residual_step at;
     att_value sum, branch; /* the output of the addition, and what it adds to the stream */
     unsigned *content;     /* of each value, up to the branch */
-    bool nested;           /* an addition within a branch */
     bool attends;
     bool selected;   /* by the user's pattern */
     bool ends_layer; /* the next step attends, or there is none */
@@ -111,36 +110,12 @@ static bool find_content(network *n, step *s)
     return true;
 }
 
-/* Marks the earlier steps that lie on the way from this step's stream to its branch. */
-static bool find_nested(network *n, int index)
-{
-    const att_graph *graph = n->graph;
-    const step *s = &n->steps[index];
-    bool *needed = att_arena_allocate(&n->arena, (size_t)graph->values.count);
-    if (!needed)
-        return false;
-    needed[s->branch] = true;
-    for (int i = s->at.node; i >= 0; i--) {
-        const att_node *node = &graph->nodes.items[i];
-        bool makes = false;
-        for (int j = 0; j < node->out_count; j++)
-            makes |= needed[node->out[j]] && s->content[node->out[j]] && node->out[j] != s->at.before;
-        for (int j = 0; makes && j < node->in_count; j++)
-            if (node->in[j] != ATT_NONE)
-                needed[node->in[j]] = true;
-    }
-    for (int k = 0; k < index; k++)
-        n->steps[k].nested |= needed[n->steps[k].sum] && s->content[n->steps[k].sum] &&
-                              n->steps[k].sum != s->at.before && s->content[n->steps[k].at.before];
-    return true;
-}
-
 static att_status fail_memory(const network *n)
 {
     return att_fail_memory(n->graph->context, sizeof *n->steps, "an instrument");
 }
 
-/* Lists the residual additions of tokens. Additions within branches are no steps of the stream. */
+/* Lists the residual additions of tokens. */
 static att_status find_steps(network *n)
 {
     att_graph *graph = n->graph;
@@ -157,13 +132,13 @@ static att_status find_steps(network *n)
                     .sum = graph->nodes.items[at.node].out[0],
                     .branch = graph->nodes.items[at.node].in[1],
                     .selected = att_requests_node(n->requests, "add", at.node - 1) == at.node};
-        if (!find_content(n, s) || !find_nested(n, n->count - 1))
+        if (!find_content(n, s))
             return fail_memory(n);
         attending += (s->content[s->branch] & ATTENTION) != 0;
     }
     int kept = 0;
     for (int i = 0; i < n->count; i++)
-        if (!n->steps[i].nested && att_value_shape(graph, n->steps[i].at.before).rank == 2)
+        if (att_value_shape(graph, n->steps[i].at.before).rank == 2)
             n->steps[kept++] = n->steps[i];
     n->count = kept;
     for (int i = 0; i < kept; i++)

@@ -21,8 +21,9 @@ const att_instrument att_instrument_entropy = {
              .formula = "H = mean over queries i of -sum_j a_ij ln a_ij; between 0 (one token) and ln N (all alike)",
              .source = "Hyeon-Woo et al., ICCV 2023",
              .reading =
-                 "over all queries, including the class token and the padding of windows; N keys: all tokens, or "
-                 "those of the query's window; the bound is that of the layer with the most keys; natural logarithm"},
+                 "over all queries, including the class token and the padding of windows; N keys: all tokens, or those "
+                 "of the query's window, or with the zero tokens around a map; the bound of a layer is its ln N, with "
+                 "causal attention the mean of ln 1, ..., ln N; natural logarithm"},
     .request = request,
     .observe = observe,
 };

@@ -20,6 +20,7 @@ typedef struct series {
     int64_t undefined;
     double *samples; /* values of the first `max_samples` samples; NULL if they are not recorded */
     bool excluded;
+    double bound; /* 0: not known */
 } series;
 
 typedef struct requested_row {
@@ -150,6 +151,12 @@ void att_requests_exclude(att_requests *requests)
 {
     if (requests->status == ATT_OK && requests->measure->series.count > 0)
         requests->measure->series.items[requests->measure->series.count - 1].excluded = true;
+}
+
+void att_requests_bound(att_requests *requests, double bound)
+{
+    if (requests->status == ATT_OK && requests->measure->series.count > 0)
+        requests->measure->series.items[requests->measure->series.count - 1].bound = bound;
 }
 
 att_status att_requests_found_nothing(const att_requests *requests, const char *what)
@@ -611,6 +618,7 @@ att_measurement att_measure_at(const att_measure *measure, int index)
                              .count = figure.count,
                              .undefined = figure.undefined,
                              .excluded = s->excluded,
+                             .bound = s->bound,
                              .samples = s->samples,
                              .sample_count = !s->samples                              ? 0
                                              : s->spread.count < measure->max_samples ? (int)s->spread.count

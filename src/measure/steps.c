@@ -42,22 +42,28 @@ static att_value before_gates(const att_graph *graph, att_value branch)
     return branch;
 }
 
+/* Whether the node adds one row to every token (att_repeat_tokens()), as modules do that broadcast a context. */
+static bool adds_one_row(const att_graph *graph, const att_node *node)
+{
+    const att_node *rows = att_graph_producer(graph, node->in[1]);
+    return rows && strcmp(rows->op->name, "token_mean_grad") == 0;
+}
+
 static bool is_step(const att_graph *graph, const att_node *node)
 {
-    if (!is_add(node) || node->copy || is_gate_plus_one(graph, node))
+    if (!is_add(node) || node->copy || is_gate_plus_one(graph, node) || adds_one_row(graph, node))
         return false;
     const att_desc *x = &graph->values.items[node->in[0]].desc, *branch = &graph->values.items[node->in[1]].desc;
     return x->kind == ATT_SAMPLE && branch->kind == ATT_SAMPLE && x->shape.rank >= 2;
 }
 
-/* Whether the same branch is also added to the same x through a gate. The sum of `node` is then StepNet's first guess
- * of the next state, which only the gate reads. */
-static bool is_prediction(const att_graph *graph, const att_node *node)
+/* Whether the node is part of the branch of a later step: the stream to which that step adds its branch was computed
+ * before the node. The branch of StepNet contains such a sum, its first guess of the next state. */
+static bool is_within_branch(const att_graph *graph, int index)
 {
-    for (int i = 0; i < graph->nodes.count; i++) {
-        const att_node *other = &graph->nodes.items[i];
-        if (is_step(graph, other) && other->in[0] == node->in[0] && other->in[1] != node->in[1] &&
-            before_gates(graph, other->in[1]) == node->in[1])
+    for (int i = index + 1; i < graph->nodes.count; i++) {
+        const att_node *later = &graph->nodes.items[i];
+        if (is_step(graph, later) && graph->values.items[later->in[0]].node < index)
             return true;
     }
     return false;
@@ -85,7 +91,7 @@ bool att_residual_step_next(const att_graph *graph, int after, att_residual_step
 {
     for (int i = after + 1; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
-        if (!is_step(graph, node) || is_prediction(graph, node))
+        if (!is_step(graph, node) || is_within_branch(graph, i))
             continue;
         att_value branch = before_gates(graph, node->in[1]), end = after_activation(graph, node->out[0]);
         bool differs = branch != node->in[1] || end != node->out[0];

@@ -30,11 +30,16 @@ static double inverse_side(const att_graph *graph, const att_node *node)
     return side > 0 ? 1.0 / side : 0;
 }
 
-static void add_series(att_requests *requests, const char *scope, int heads, const char *statistic)
+/* Declares the series of a node's heads, and of all heads together. */
+static void add_series(att_requests *requests, const att_node *node, const att_summary_column *column)
 {
-    for (int head = 0; head < heads; head++)
-        att_requests_series(requests, scope, head, statistic);
-    att_requests_series(requests, scope, -1, statistic);
+    int heads = ATT_ATTRS(node, attention)->heads;
+    double bound =
+        column->column == ATT_SUMMARY_ENTROPY ? att_attention_entropy_bound(att_requests_graph(requests), node) : 0;
+    for (int i = 0; i <= heads; i++) {
+        att_requests_series(requests, node->scope, i < heads ? i : -1, column->statistic);
+        att_requests_bound(requests, bound);
+    }
 }
 
 static bool is_usable(const att_graph *graph, const att_node *node, bool side)
@@ -131,8 +136,7 @@ att_status att_summaries_request(att_requests *requests, const att_summary_colum
         for (int i = att_requests_node(requests, "attention", -1); i >= 0;
              i = att_requests_node(requests, "attention", i))
             if (is_usable(graph, &graph->nodes.items[i], side))
-                add_series(requests, graph->nodes.items[i].scope, ATT_ATTRS(&graph->nodes.items[i], attention)->heads,
-                           columns[c].statistic);
+                add_series(requests, &graph->nodes.items[i], &columns[c]);
     if (found)
         return ATT_OK;
     return has_attention(graph) ? att_requests_found_nothing(requests, side ? "attention over a grid" : "attention")

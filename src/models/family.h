@@ -208,6 +208,9 @@ const att_family *att_family_nearest(const att_context *context, const att_tenso
 att_status att_family_check_tensors(att_context *context, const att_tensors *file);
 /* Checks keys and values. Errors: ERR_ARGUMENT if the family lacks a key, or a value is out of range. */
 att_status att_family_check(att_context *context, const att_family *family, const att_option_values *options);
+/* Logs a note for each number that was given and that the complete options replace. */
+void att_family_note_ignored(att_context *context, const att_family *family, const att_option_values *given,
+                             const att_option_values *options);
 /* Sets the options that follow from others, in place. */
 att_status att_family_complete(att_context *context, const att_family *family, att_option_values *options);
 

@@ -152,6 +152,17 @@ static const char *key_at(const void *family, int index)
     return ((const att_family *)family)->options->options[index].key;
 }
 
+/* The family's option with the meaning of another family's option `key`; NULL if there is none. */
+static const char *option_instead(const att_family *family, const char *key)
+{
+    for (int i = 0; i < family->options->count; i++) {
+        const att_option *option = &family->options->options[i];
+        if (option->instead_of && strcmp(option->instead_of, key) == 0)
+            return option->key;
+    }
+    return NULL;
+}
+
 /* Reports a key that the family lacks. */
 static att_status fail_key(att_context *context, const att_family *family, const char *key)
 {
@@ -166,9 +177,11 @@ static att_status fail_key(att_context *context, const att_family *family, const
             length += (size_t)snprintf(having + length, sizeof having - length, "%s\"%s\"", before, families[f]->name);
             named++;
         }
+    const char *instead = option_instead(family, key);
     if (count > 0)
-        return att_fail(context, ATT_ERR_ARGUMENT, "%s is an option of the %s %s, not of \"%s\"", key,
-                        count > 1 ? "families" : "family", having, family->name);
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s is an option of the %s %s, not of \"%s\"%s%s%s", key,
+                        count > 1 ? "families" : "family", having, family->name, instead ? ", which has " : "",
+                        instead ? instead : "", instead ? " instead" : "");
     const char *nearest = att_text_nearest(key, key_at, family, family->options->count);
     return att_fail(context, ATT_ERR_ARGUMENT, "networks have no option \"%s\"%s%s%s", key,
                     nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
@@ -185,6 +198,21 @@ att_status att_family_check(att_context *context, const att_family *family, cons
     }
     att_settings_buffer settings;
     return att_options_read(context, family->options, options, &settings);
+}
+
+void att_family_note_ignored(att_context *context, const att_family *family, const att_option_values *given,
+                             const att_option_values *options)
+{
+    for (int i = 0; i < family->options->count; i++) {
+        const att_option *option = &family->options->options[i];
+        char from[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], to[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
+        if (option->kind == ATT_OPTION_TEXT || option->implied_by || !(att_options_number(given, option->key, 0) > 0) ||
+            att_option_same(option, given, options) || !att_option_format(option, given, from) ||
+            !att_option_format(option, options, to))
+            continue;
+        att_log(context, ATT_LOG_INFO, "%s %.32s has no effect: with the other options of this network it is %.32s",
+                option->key, from[0], to[0]);
+    }
 }
 
 static att_status complete(att_context *context, const att_family *family, att_option_values *options,
@@ -344,6 +372,8 @@ static att_status resolve_options(att_model *model, const att_variant *variant, 
         ATT_TRY(att_placed_complete(model->context, att_options_text(&own, "modules"), &model->options));
     att_options_fill(&model->options, &own);
     ATT_TRY(complete(model->context, model->family, &model->options, &model->settings));
+    if (options)
+        att_family_note_ignored(model->context, model->family, options, &model->options);
     ATT_TRY(att_task_choose(model->context, att_options_text(&model->options, "task"), &model->task));
     ATT_TRY(check_task_keys(model));
     att_options_size(&model->options, &model->preprocess);
@@ -448,10 +478,8 @@ int64_t att_model_tokens(const att_model *model)
         const att_node *node = &model->graph->nodes.items[i];
         if (!att_is_attention(node))
             continue;
-        att_shape shape = att_value_shape(model->graph, node->out[0]);
-        int64_t tokens =
-            att_shape_count(shape) / shape.dims[shape.rank - 1] / att_attention_windows(ATT_ATTRS(node, attention));
-        most = tokens > most ? tokens : most;
+        int64_t keys = att_attention_keys(model->graph, node);
+        most = keys > most ? keys : most;
     }
     return most;
 }

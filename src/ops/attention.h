@@ -44,6 +44,13 @@ typedef struct att_attention_attrs {
  * (att_node.copy). */
 bool att_is_attention(const struct att_node *node);
 
+/* For att_is_attention(): how many keys a query has, all tokens or those of its window; zero tokens around a map
+ * (att_pair_attention()) count. */
+int64_t att_attention_keys(const struct att_graph *graph, const struct att_node *node);
+
+/* The largest possible entropy, as a mean over queries: ln N for N keys; with causality a query has 1, 2, ... keys. */
+double att_attention_entropy_bound(const struct att_graph *graph, const struct att_node *node);
+
 /* As many heads of keys and values as of queries. */
 #define ATT_ATTENTION_HEADS(count) .heads = (count), .key_heads = (count), .value_heads = (count)
 

@@ -1,5 +1,6 @@
 #include <attscope/ops.h>
 
+#include <math.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -33,6 +34,26 @@ bool att_is_attention(const att_node *node)
                            node->op == &att_op_mix_pairs);
 }
 
+int64_t att_attention_keys(const att_graph *graph, const att_node *node)
+{
+    enum { ROW_MAP = 1, COLUMN_MAP };
+    if (node->op == &att_op_mix_pairs) {
+        att_shape rows = att_value_shape(graph, node->in[ROW_MAP]);
+        att_shape columns = att_value_shape(graph, node->in[COLUMN_MAP]);
+        return rows.dims[rows.rank - 1] * columns.dims[columns.rank - 1];
+    }
+    bool apart = node->op == &att_op_attention && node->in[ATT_ATTENTION_K] != ATT_NONE;
+    att_shape shape = att_value_shape(graph, node->in[apart ? ATT_ATTENTION_K : ATT_ATTENTION_Q]);
+    int64_t tokens = att_shape_count(shape) / shape.dims[shape.rank - 1];
+    return tokens / att_attention_windows(ATT_ATTRS(node, attention));
+}
+
+double att_attention_entropy_bound(const att_graph *graph, const att_node *node)
+{
+    double keys = (double)att_attention_keys(graph, node);
+    return ATT_ATTRS(node, attention)->causal ? lgamma(keys + 1) / keys : log(keys);
+}
+
 /* --- scores without content --------------------------------------------------------------------------------------- */
 
 /* Attention with the scores of the node, a derived value: all its queries and keys are 0. Returns output `out`. */
@@ -42,7 +63,7 @@ static att_value derived_attention(att_graph *graph, const att_node *node, int o
     att_attention_terms terms = att_mixing_terms(graph, node);
     if (terms.relative == ATT_NONE)
         terms.relative = att_join_shifts(graph, &attrs, &terms);
-    attrs.key_heads = attrs.value_heads = 1, attrs.scale = 1;
+    attrs.key_heads = attrs.value_heads = 1;
     att_shape tokens = att_value_shape(graph, node->out[0]);
     att_value zeros = att_zeros(graph, att_shape_of(tokens.dims[0], attrs.heads + 2));
     att_value in[ATT_ATTENTION_INPUTS] = {zeros, ATT_NONE, ATT_NONE, terms.relative, ATT_NONE, ATT_NONE}, outs[4];

@@ -1,5 +1,4 @@
 /* Writes the records of a measurement. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +30,7 @@ static att_status emit(const att_measuring *m, att_event_kind kind, const att_ev
     return m->records.emit(m->records.user, &event);
 }
 
-enum { NETWORK_FIELDS = ATT_MOST_OPTIONS + 2 };
+enum { NETWORK_FIELDS = ATT_MOST_OPTIONS + 1 };
 typedef char option_texts[ATT_MOST_OPTIONS][ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
 
 /* Returns false if the option does not belong to the network or has no value. *field points into `texts`. */
@@ -50,8 +49,8 @@ static bool make_option_field(const att_option *option, const att_option_values 
     return true;
 }
 
-/* Fills `fields` with the network's options, under the names that a training's records use, and with the number of
- * tokens of its attention and the bound of their entropy. Returns the number of fields. */
+/* Fills `fields` with the network's options, under the names that a training's records use, and with the number of keys
+ * of its largest attention. Returns the number of fields. */
 static int make_network_fields(const att_measuring *m, att_event_field fields[NETWORK_FIELDS], option_texts texts)
 {
     const att_identity *identity = att_network_identity(m->network);
@@ -60,10 +59,8 @@ static int make_network_fields(const att_measuring *m, att_event_field fields[NE
     int count = 0;
     for (int i = 0; i < family.option_count; i++)
         count += make_option_field(&family.options[i], &identity->options, texts[i], &fields[count]);
-    if (tokens > 0) {
+    if (tokens > 0)
         fields[count++] = (att_event_field){.name = "tokens", .number = (double)tokens};
-        fields[count++] = (att_event_field){.name = "entropy_bound", .number = log((double)tokens)};
-    }
     return count;
 }
 

@@ -66,6 +66,10 @@ static void write_measurement(att_json_writer *json, const att_measurement *m)
         att_json_key(json, ATT_EXCLUDED_KEY);
         att_json_bool(json, true);
     }
+    if (m->bound > 0) {
+        att_json_key(json, "bound");
+        att_json_number(json, m->bound);
+    }
     write_samples(json, m);
     att_json_end_object(json);
 }

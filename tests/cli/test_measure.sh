@@ -68,12 +68,13 @@ entropy: how evenly queries spread their attention [nats]
  token) and ln N (all alike)
  source Hyeon-Woo et al., ICCV 2023
  reading over all queries, including the class token and the padding of
- windows; N keys: all tokens, or those of the query's window; the
- bound is that of the layer with the most keys; natural logarithm
- bound ln N = X, N = 5 tokens
+ windows; N keys: all tokens, or those of the query's window, or
+ with the zero tokens around a map; the bound of a layer is its ln
+ N, with causal attention the mean of ln 1, ..., ln N; natural
+ logarithm
 
- mean mean ± deviation n of each head
- blocks.0.attn X ± X 32 X X
+ mean mean ± deviation n bound of each head
+ blocks.0.attn X ± X 32 X X X
 
 tns: total neural stiffness of the whole network, and its components
  formula TNS = zeta* (zeta* / mu - 1), zeta* = max_t zeta, mu = mean_t zeta:
@@ -100,7 +101,7 @@ tns: total neural stiffness of the whole network, and its components
 out/plain
 TEXT
 tr -d ' \n' <found.json >stdout
-for figure in '"model":"vit_tiny_patch16_224"' '"split":"t10k"' '"images":32' '"entropy_bound":1.609437' '"formula":"H=mean' \
+for figure in '"model":"vit_tiny_patch16_224"' '"split":"t10k"' '"images":32' '"n":32,"bound":1.609437' '"formula":"H=mean' \
     '{"instrument":"entropy","node":"blocks.0.attn","head":1,"statistic":"mean","mean":1.'; do out_has "$figure"; done
 [ "$(sed -E 's/.*"event":"([a-z_]*)".*/\1/' out/plain/measure.jsonl | tr '\n' ' ')" = 'run_begin measure run_end ' ] ||
     fail 'measure.jsonl differs'

@@ -47,7 +47,7 @@ for fact in '"depth":20' '"layers":"2,2,2"' '"stem_type":"conv3"' '"width":4' \
     '"modules":"se:ratio=4@after_branch:layer2:all,layer3:0"'; do
     head -n 1 measured/alone/measure.jsonl | grep -qF "$fact" || fail "measure.jsonl begins without $fact"
 done
-for fact in patch_size embed_dim num_heads broadcast tokens entropy_bound; do
+for fact in patch_size embed_dim num_heads broadcast tokens; do
     ! head -n 1 measured/alone/measure.jsonl | grep -qF "\"$fact\"" || fail "measure.jsonl has $fact of a residual network"
 done
 for maps in '--maps 1' '--map-images 0'; do

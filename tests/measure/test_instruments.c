@@ -410,6 +410,66 @@ static void a_deviating_token_moves_the_mean_and_not_the_median(void **state)
     steps_free(&s);
 }
 
+/* --- bounds of entropy ------------------------------------------------------------------------------------------- */
+
+/* The bound of an attention layer's entropy, which all heads have. */
+static double bound_of(att_graph *graph, const char *node)
+{
+    att_measure *measure;
+    must(att_measure_create(graph, "entropy", node, &measure));
+    assert_true(att_measure_count(measure) > 1);
+    double bound = att_measure_at(measure, 0).bound;
+    for (int i = 0; i < att_measure_count(measure); i++)
+        assert_true(att_measure_at(measure, i).bound == bound);
+    att_measure_destroy(&measure);
+    return bound;
+}
+
+/* text: the value of the option `key` beside the sides of images, "img_size". */
+static att_model *model_of(const char *name, int img_size, const char *key, const char *text)
+{
+    att_option_values options = att_options_none();
+    att_model *model;
+    att_options_set(&options, "img_size", img_size);
+    att_options_set_text(&options, key, text);
+    must(att_model_create(context, name, &options, ATT_F32, &model));
+    return model;
+}
+
+static void entropy_is_bounded_by_the_keys_of_each_layer(void **state)
+{
+    (void)state;
+    att_model *model = model_of("swin_tiny_patch4_window7_224", 64, "window_size", "8,4,4,2");
+    att_graph *graph = att_model_graph(model);
+    assert_true(bound_of(graph, "layers.0.blocks.0.attn") == log(64));
+    assert_true(bound_of(graph, "layers.1.blocks.1.attn") == log(16));
+    assert_true(bound_of(graph, "layers.3.blocks.1.attn") == log(4));
+    att_model_destroy(&model);
+    model = model_of("vit_tiny_patch16_224", 48, "global_pool", "map");
+    graph = att_model_graph(model);
+    assert_true(bound_of(graph, "blocks.3.attn") == log(10));
+    assert_true(bound_of(graph, "attn_pool") == log(9)); /* one query, without the class token */
+    att_model_destroy(&model);
+    model = model_of("resnet18", 32, "attention_layers", "layer1.0.conv1"); /* 8 x 8 pixels and a ring of zeros */
+    assert_true(bound_of(att_model_graph(model), "layer1.0.conv1*") == log(100));
+    assert_int_equal(att_model_tokens(model), 100);
+    att_model_destroy(&model);
+}
+
+/* Query i of a causal attention has i + 1 keys. */
+static void causal_entropy_is_bounded_by_the_keys_before(void **state)
+{
+    (void)state;
+    att_graph *graph;
+    must(att_graph_create(context, ATT_F32, &graph));
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(5, 6));
+    att_graph_scope(graph, "attn");
+    att_graph_output(graph, "y",
+                     att_attention(graph, x, ATT_NONE, ATT_NONE, &(att_attention_options){.heads = 1, .causal = true}));
+    assert_true(fabs(bound_of(graph, "attn") - log(1 * 2 * 3 * 4 * 5) / 5) < 1e-12);
+    att_graph_destroy(&graph);
+}
+
 /* --- networks ------------------------------------------------------------------------------------------------------
  */
 
@@ -692,6 +752,8 @@ int main(void)
         cmocka_unit_test(blocks_tell_their_stiffness),
         cmocka_unit_test(equal_tokens_have_no_residual),
         cmocka_unit_test(a_deviating_token_moves_the_mean_and_not_the_median),
+        cmocka_unit_test(entropy_is_bounded_by_the_keys_of_each_layer),
+        cmocka_unit_test(causal_entropy_is_bounded_by_the_keys_before),
         cmocka_unit_test(observing_leaves_training_as_it_is),
         cmocka_unit_test(observing_leaves_logits_as_they_are),
         cmocka_unit_test(accuracy_counts_ranks),
