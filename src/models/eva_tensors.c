@@ -256,7 +256,8 @@ att_status att_eva_check_undetermined(att_context *context, const att_tensors *f
     ATT_TRY(att_token_check_map(context, file, sources));
     ATT_TRY(check_pool(context, sources));
     ATT_TRY(att_token_check_heads(context, sources));
-    return att_positions_check(context, file, sources);
+    ATT_TRY(att_positions_check(context, file, sources));
+    return att_token_check_tokens(context, sources);
 }
 
 bool att_eva_regrids(const void *options, const att_option_values *file_options, const char *name, att_shape file,

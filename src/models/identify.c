@@ -17,13 +17,22 @@ static const char DESCRIPTION[] = "the checkpoint's description of its training"
 static const char CALLER[] = "as given";
 static const char ARGUMENTS[] = "args.yaml", CONFIG[] = "config.json";
 static const char VARIANT[] = "the model's defaults";
+static const char TENSORS[] = "the tensors", IMPLIED[] = "following from these";
+
+/* Which source gave an option first. */
+typedef struct provider {
+    char key[ATT_OPTION_KEY];
+    const char *from;
+} provider;
 
 typedef struct search {
     att_context *context;
     const att_tensors *file;
     const char *path;
-    att_config config;                                  /* config.name has no tag */
-    att_option_values from_file;                        /* options of all sources except the caller */
+    att_config config;                    /* config.name has no tag */
+    att_option_values from_file;          /* options of all sources except the caller */
+    provider providers[ATT_MOST_OPTIONS]; /* of config.options */
+    int provider_count;
     const char *name_from, *tag_from, *preprocess_from; /* sources of name, tag and preprocessing; NULL: not given */
     att_network_name named;                             /* the name, as name_from gives it */
     att_variant variant;                                /* variant of that name */
@@ -155,6 +164,26 @@ static void drop_preprocess(search *s, const char *from, att_config *given)
     *given = kept;
 }
 
+static const char *provider_of(const search *s, const char *key)
+{
+    for (int i = 0; i < s->provider_count; i++)
+        if (strcmp(s->providers[i].key, key) == 0)
+            return s->providers[i].from;
+    return NULL;
+}
+
+static void note_providers(search *s, const char *from, const att_option_values *given)
+{
+    for (int i = 0; i < given->count && s->provider_count < ATT_MOST_OPTIONS; i++) {
+        provider *added = &s->providers[s->provider_count];
+        if (provider_of(s, given->items[i].key))
+            continue;
+        memcpy(added->key, given->items[i].key, sizeof added->key);
+        added->from = from;
+        s->provider_count++;
+    }
+}
+
 /* Merges the values of a source. Its preprocessing comes from `preprocess_from`, a part of the source. */
 static att_status merge_parts(search *s, const char *from, const char *preprocess_from, att_config *given)
 {
@@ -177,6 +206,7 @@ static att_status merge_parts(search *s, const char *from, const char *preproces
         drop_preprocess(s, preprocess_from, given);
     if (!s->preprocess_from && has_preprocess(given))
         s->preprocess_from = preprocess_from;
+    note_providers(s, from, &given->options);
     att_config_fill(&s->config, given);
     if (strcmp(from, CALLER) != 0)
         att_options_fill(&s->from_file, &given->options);
@@ -536,14 +566,57 @@ static void resolve_preprocess(const search *s, att_preprocess *preprocess, cons
     att_config_apply(&s->config, preprocess);
 }
 
-static att_status describe(const search *s, const att_option_values *own, att_identity *identity)
+/* The source of an option's value. found: from the tensors, which decide about num_classes even if it is given. */
+static const char *source_of(const search *s, const att_option *option, const att_option_values *options,
+                             const att_option_values *found)
 {
-    att_text text = {.context = s->context}, other = {.context = s->context}, brief = {.context = s->context};
+    const char *from = provider_of(s, option->key);
+    bool is_found = att_option_same(option, options, found);
+    if (from && (!is_found || att_option_same(option, options, &s->config.options)))
+        return from;
+    return is_found ? TENSORS : IMPLIED;
+}
+
+/* Appends `before` and the options of a source that differ from the variant's; nothing if there are none. */
+static void append_source(const search *s, const char *from, const char *before, const att_option_values *options,
+                          const att_option_values *found, const att_option_values *own, att_text *text)
+{
+    const att_option_table *table = s->variant.family->options;
+    att_option_values part = att_options_none();
+    att_text values = {.context = s->context};
+    for (int i = 0; i < table->count; i++)
+        if (att_options_find(options, table->options[i].key) &&
+            source_of(s, &table->options[i], options, found) == from)
+            att_option_copy(table->options[i].key, options, &part);
+    if (att_options_differences(&values, table, &part, own))
+        att_text_append(text, "%s%s", before, values.data ? values.data : "");
+    text->failed = text->failed || values.failed;
+    att_text_free(&values);
+}
+
+/* Appends the options that differ from the variant's, by their source; that of the name is first. */
+static void append_sources(const search *s, const att_option_values *options, const att_option_values *found,
+                           const att_option_values *own, att_text *text)
+{
+    static const char *const sources[] = {CALLER,       ARGUMENTS,   CONFIG,  METADATA,
+                                          ARCHITECTURE, DESCRIPTION, TENSORS, IMPLIED};
+    char before[96];
+    append_source(s, s->name_from, " with ", options, found, own, text);
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        snprintf(before, sizeof before, "; %s: ", sources[i]);
+        if (sources[i] != s->name_from)
+            append_source(s, sources[i], before, options, found, own, text);
+    }
+}
+
+static att_status describe(const search *s, const att_option_values *own, const att_option_values *found,
+                           att_identity *identity)
+{
+    att_text text = {.context = s->context}, brief = {.context = s->context};
     const char *preprocess_from = s->preprocess_from ? s->preprocess_from : VARIANT;
     const char *notes = s->notes.data ? s->notes.data : "", *tag = s->named.tag;
     att_text_append(&text, "architecture: %s (%s%s%s)", s->name_from, identity->name, *tag ? "." : "", tag);
-    if (att_options_differences(&other, s->variant.family->options, &identity->options, own))
-        att_text_append(&text, " with %s", other.data ? other.data : "");
+    append_sources(s, &identity->options, found, own, &text);
     att_text_append(&text, "; preprocessing: %s%s", preprocess_from, notes);
     if (*att_tensors_origin(s->file))
         att_text_append(&text, "; weights: %s", att_tensors_origin(s->file));
@@ -553,13 +626,12 @@ static att_status describe(const search *s, const att_option_values *own, att_id
     if (*att_tensors_origin(s->file))
         att_text_append(&brief, "; weights: %s", att_tensors_origin(s->file));
     att_text_append(&brief, "%s", notes);
-    bool failed = text.failed || other.failed || brief.failed || s->notes.failed;
+    bool failed = text.failed || brief.failed || s->notes.failed;
     if (!failed) {
         snprintf(identity->origin, sizeof identity->origin, "%s", text.data);
         snprintf(identity->brief, sizeof identity->brief, "%s", brief.data);
     }
     att_text_free(&text);
-    att_text_free(&other);
     att_text_free(&brief);
     return failed ? att_fail_memory(s->context, sizeof identity->origin, "a message") : ATT_OK;
 }
@@ -607,7 +679,9 @@ static att_status identify(search *s, const char *name, const att_option_values 
     made.test_width = s->config.test_width;
     made.test_crop_pct = s->config.test_crop_pct;
     ATT_TRY(att_family_complete(s->context, variant.family, &own));
-    ATT_TRY(describe(s, &own, &made));
+    ATT_TRY(describe(s, &own, &found, &made));
+    if (flags)
+        att_family_note_ignored(s->context, variant.family, flags, &made.options);
     *identity = made;
     return ATT_OK;
 }

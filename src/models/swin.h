@@ -67,10 +67,12 @@ void att_swin_format_list(const int *numbers, int count, char *text, size_t size
 /* Writes the windows of all stages in the shortest form: "7", "8,16" (height, width), "7,7,14,7" (one per stage). */
 void att_swin_format_windows(int (*windows)[2], int stages, char *text, size_t size);
 
-/* att_family.foreign, build, recognise, regrids, is_added, layer */
+/* att_family.foreign, build, recognise, check_undetermined, regrids, is_added, layer */
 att_foreign att_swin_foreign(const att_context *context, const att_tensors *file);
 void att_swin_build(att_graph *graph, const void *options, att_features *features);
 att_status att_swin_recognise(att_context *context, const att_tensors *file, att_option_values *found);
+att_status att_swin_check_undetermined(att_context *context, const att_tensors *file,
+                                       const att_option_sources *sources);
 bool att_swin_regrids(const void *options, const att_option_values *file_options, const char *name, att_shape file,
                       att_shape own, att_regrid *grid);
 bool att_swin_is_added(const att_context *context, const char *name);

@@ -250,12 +250,13 @@ static void read_stages(recognition *r, att_option_values *found)
 {
     char text[ATT_OPTION_TEXT_BYTES];
     int windows[ATT_STAGES][2] = {{0}};
-    bool all_heads = true, all_windows = true;
+    bool all_heads = true, all_windows = true, same = true;
     for (int s = 0; s < r->depths.count; s++) {
         read_attention(r, s, &r->heads[s], &windows[s][0]);
         windows[s][1] = windows[s][0];
         all_heads = all_heads && r->heads[s] > 0;
         all_windows = all_windows && windows[s][0] > 0;
+        same = same && windows[s][0] == windows[0][0];
     }
     att_swin_format_list(r->depths.blocks, r->depths.count, text, sizeof text);
     att_options_set_text(found, "depths", text);
@@ -263,7 +264,7 @@ static void read_stages(recognition *r, att_option_values *found)
     if (all_heads)
         att_options_set_text(found, "stage_heads", text);
     att_swin_format_windows(windows, r->depths.count, text, sizeof text);
-    if (all_windows)
+    if (all_windows && (same || r->depths.count != 2)) /* a list of two is height and width */
         att_options_set_text(found, "window_size", text);
 }
 
@@ -330,6 +331,55 @@ bool att_swin_regrids(const void *options, const att_option_values *file_options
         grid->to[i] = 2 * net.stages[stage].window[i] - 1;
     }
     return true;
+}
+
+/* --- options that the tensors contradict -------------------------------------------------------------------------- */
+
+/* Sets the windows of all stages for these options and `window_size`. Returns false if they do not fit together. */
+static bool windows_of(const att_option_values *options, const char *window_size, int (*windows)[2], int *stages)
+{
+    att_option_values changed = *options;
+    att_swin_options o;
+    att_swin net;
+    att_options_set_text(&changed, "window_size", window_size);
+    if (att_options_read(NULL, &att_swin_table, &changed, &o) != ATT_OK || att_swin_measure(NULL, &o, &net) != ATT_OK)
+        return false;
+    *stages = net.depths.count;
+    for (int s = 0; s < net.depths.count; s++)
+        memcpy(windows[s], net.stages[s].window, sizeof windows[s]);
+    return true;
+}
+
+/* A file of Swin V1 that was made for small images has small windows, which stay at every image size; in timm the
+ * windows are those of the model's name. Says so if the two differ. */
+static void note_windows(att_context *context, const att_option_sources *u)
+{
+    int kept[ATT_STAGES][2] = {{0}}, named[ATT_STAGES][2] = {{0}}, stages;
+    const char *found = att_options_text(u->found, "window_size"), *own = att_options_text(u->own, "window_size");
+    char shown[ATT_OPTION_TEXT_BYTES];
+    att_option_values options = *u->given;
+    if (!*found || *att_options_text(u->given, "window_size"))
+        return;
+    att_options_fill(&options, u->found);
+    att_options_fill(&options, u->own);
+    if (!windows_of(&options, found, kept, &stages) || !windows_of(&options, own, named, &stages) ||
+        memcmp(kept, named, sizeof kept) == 0)
+        return;
+    att_swin_format_windows(kept, stages, shown, sizeof shown);
+    att_log(
+        context, ATT_LOG_INFO,
+        "%s: windows of %s tokens, as its tables have; timm would resample the tables for the windows of %s, and so "
+        "does window_size %s",
+        u->path, shown, u->name, own);
+}
+
+att_status att_swin_check_undetermined(att_context *context, const att_tensors *file, const att_option_sources *sources)
+{
+    static const char *const shown[] = {"swin_version", NULL};
+    (void)file;
+    ATT_TRY(att_token_check_shown(context, shown, sources));
+    note_windows(context, sources);
+    return ATT_OK;
 }
 
 /* --- modules ------------------------------------------------------------------------------------------------------ */

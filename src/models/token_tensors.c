@@ -174,6 +174,31 @@ att_status att_token_check_shown(att_context *context, const char *const *keys, 
     return ATT_OK;
 }
 
+/* Whether the options have the tensor of this key, "class_token" or "pos_embed". */
+static bool has_tensor(const att_option_values *options, const char *key)
+{
+    const char *text = att_options_text(options, key);
+    return *text ? strcmp(text, "none") != 0 : att_options_number(options, key, 0) > 0;
+}
+
+att_status att_token_check_tokens(att_context *context, const att_option_sources *u)
+{
+    static const struct {
+        const char *key, *tensor, *off;
+    } parts[] = {{"class_token", "cls_token", "false"},
+                 {"distilled", "dist_token", "false"},
+                 {"reg_tokens", "reg_token", "0"},
+                 {"pos_embed", "pos_embed", "none"}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (has_tensor(u->own, parts[i].key) && !has_tensor(u->found, parts[i].key) &&
+            !att_options_find(u->given, parts[i].key))
+            return att_fail(context, ATT_ERR_MISMATCH,
+                            "%s: there is no tensor \"%s\", which %s has; if the file's network was made without it, "
+                            "give %s %s",
+                            u->path, parts[i].tensor, u->name, parts[i].key, parts[i].off);
+    return ATT_OK;
+}
+
 att_status att_token_check_map(att_context *context, const att_tensors *file, const att_option_sources *u)
 {
     if (strcmp(att_options_text(u->given, "global_pool"), "map") != 0 || att_checkpoint_has(file, "attn_pool.latent"))

@@ -67,6 +67,9 @@ int att_token_layer(const char *name);
 /* Parts of att_family.check_undetermined. Refuse options of side files and flags that the tensors contradict (keys:
  * NULL-terminated); pooling by attention that has no tensors; an unknown number of heads. */
 att_status att_token_check_shown(att_context *context, const char *const *keys, const att_option_sources *sources);
+/* Refuses a file without the class token, distillation token, registers or position embedding of the named network
+ * unless an option says that its network has none. */
+att_status att_token_check_tokens(att_context *context, const att_option_sources *sources);
 att_status att_token_check_map(att_context *context, const att_tensors *file, const att_option_sources *sources);
 att_status att_token_check_heads(att_context *context, const att_option_sources *sources);
 

@@ -344,5 +344,6 @@ att_status att_vit_check_undetermined(att_context *context, const att_tensors *f
     ATT_TRY(att_token_check_map(context, file, sources));
     ATT_TRY(check_pool(context, sources));
     ATT_TRY(att_token_check_heads(context, sources));
-    return att_vit_check_grid(context, file, sources);
+    ATT_TRY(att_vit_check_grid(context, file, sources));
+    return att_token_check_tokens(context, sources);
 }

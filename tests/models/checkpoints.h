@@ -180,6 +180,30 @@ static inline int teardown(void **state)
     return 0;
 }
 
+/* The messages of a context. */
+typedef struct logged {
+    char text[4096];
+} logged;
+
+static inline void keep_message(void *user, att_log_level level, const char *line)
+{
+    logged *log = user;
+    size_t length = strlen(log->text);
+    (void)level;
+    snprintf(log->text + length, sizeof log->text - length, "%s\n", line);
+}
+
+/* Gives the place a context that keeps its messages in *log. */
+static inline void keep_messages(place *p, logged *log)
+{
+    att_settings settings = att_settings_defaults();
+    memset(log, 0, sizeof *log);
+    settings.log = keep_message;
+    settings.log_user = log;
+    att_context_destroy(&p->context);
+    CHECK(NULL, att_context_create(&settings, &p->context));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 #endif

@@ -66,7 +66,10 @@ static void dimensions_come_from_tensors(void **state)
         att_model *model = make(p, "vit_tiny_patch16_224", &kinds[i]);
         att_option_values expected = *att_model_options(model);
         att_identity identity;
-        CHECK(p->context, identify(p, "vit_tiny_patch16_224.augreg_in21k", NULL, &identity));
+        att_option_values flags = att_options_none();
+        if (att_options_find(&kinds[i], "class_token"))
+            att_options_set(&flags, "class_token", 0);
+        CHECK(p->context, identify(p, "vit_tiny_patch16_224.augreg_in21k", &flags, &identity));
         assert_true((int)(192 * att_options_number(&identity.options, "mlp_ratio", -1)) ==
                     (int)(192 * att_options_number(&expected, "mlp_ratio", -1)));
         att_options_set(&identity.options, "mlp_ratio", att_options_number(&expected, "mlp_ratio", -1));
@@ -232,6 +235,30 @@ static void hub_config_is_read(void **state)
     says(identity.origin, "architecture: config.json (deit_tiny_patch16_224.fb_in1k)");
     assert_string_equal(identity.brief, "config.json, pretrained tag fb_in1k");
     says(identity.origin, "preprocessing: config.json");
+}
+
+/* Each option is credited to the source that gave it. */
+static void options_are_credited_to_their_sources(void **state)
+{
+    const place *p = *state;
+    att_option_values options = small(), flags = att_options_none();
+    att_identity identity;
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    write_beside(
+        p, "config.json",
+        "{\"architecture\": \"vit_tiny_patch16_224\", \"num_classes\": 7, \"model_args\": {\"img_size\": 32}}");
+    att_options_set(&flags, "num_heads", 4);
+    CHECK(p->context, identify(p, NULL, &flags, &identity));
+    says(identity.origin,
+         "architecture: config.json (vit_tiny_patch16_224) with img_size 32, num_classes 7; as given: "
+         "num_heads 4; the tensors: patch_size 8, embed_dim 32, depth 2; preprocessing: ");
+    att_options_unset(&options, "num_classes");
+    write_model(p, "vit_tiny_patch16_224", &options, true);
+    write_beside(p, "config.json", "{}");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    says(identity.origin,
+         "architecture: the file's metadata (vit_tiny_patch16_224) with img_size 32, patch_size 8, "
+         "embed_dim 32, depth 2, num_heads 2; preprocessing: ");
 }
 
 static void the_run_folder_takes_precedence_over_config(void **state)
@@ -452,6 +479,7 @@ static void odd_shapes_are_refused(void **state)
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "15 positions");
     t.count = 0;
     add_tensor(&t, "patch_embed.proj.weight", att_shape_of(192, 5, 8, 8));
+    add_tensor(&t, "cls_token", att_shape_of(1, 1, 192)), add_tensor(&t, "pos_embed", att_shape_of(1, 17, 192));
     write_tensors(p, &t, NULL);
     refused(p, "vit_tiny_patch16_224", ATT_ERR_FORMAT, "dimensions");
 }
@@ -620,6 +648,7 @@ int main(void)
         TEST(a_distilled_network_without_its_token_is_no_other_network),
         TEST(only_what_tensors_do_not_show_is_asked_for),
         TEST(hub_config_is_read),
+        TEST(options_are_credited_to_their_sources),
         TEST(the_run_folder_takes_precedence_over_config),
         TEST(each_image_setting_comes_from_the_first_file_with_it),
         TEST(the_first_place_in_a_config_counts),

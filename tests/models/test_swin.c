@@ -6,6 +6,7 @@
 #include "models/checkpoints.h"
 #include "models/family.h"
 #include "ops/attention.h"
+#include "ops/drop.h"
 
 static const char SWIN[] = "swin_tiny_patch4_window7_224", V2[] = "swinv2_tiny_window8_256",
                   TUNED[] = "swinv2_base_window12to16_192to256", CR[] = "swinv2_cr_tiny_224";
@@ -163,6 +164,26 @@ static void numbers_for_shifts_are_derived(void **state)
     }
 }
 
+/* As in timm, the rates rise linearly, from 0 in the first block to that of the option in the last. */
+static void drop_paths_rise_to_the_last_block(void **state)
+{
+    const place *p = *state;
+    att_option_values options = square();
+    att_options_set(&options, "drop_path_rate", 0.3);
+    att_model *model = make(p, SWIN, &options);
+    const att_graph *graph = att_model_graph(model);
+    int count = 0;
+    for (int i = 0; i < graph->nodes.count; i++) {
+        const att_node *node = &graph->nodes.items[i];
+        if (strcmp(node->op->name, "drop_path") != 0)
+            continue;
+        int block = 1 + count++ / 2; /* the first block has none; two branches each */
+        assert_true(fabs(ATT_ATTRS(node, drop)->rate - 0.1 * block) < 1e-12);
+    }
+    assert_int_equal(count, 6);
+    att_model_destroy(&model);
+}
+
 static void starts(const att_model *model, const char *name, att_init_rule rule, double value)
 {
     const att_init init = parameter_of(model, name).init;
@@ -238,7 +259,10 @@ static void options_that_cannot_be_built_are_refused(void **state)
     cannot_be(p, TUNED, &options, ATT_ERR_ARGUMENT, "for each of 2 stages, not \"12,12,12,6\"");
     options = square(), att_options_set(&options, "num_heads", 2);
     cannot_be(p, SWIN, &options, ATT_ERR_ARGUMENT,
-              "num_heads is an option of the families \"vit\", \"eva\" and \"attention_cnn\", not of \"swin\"");
+              "num_heads is an option of the families \"vit\", \"eva\" and \"attention_cnn\", not of \"swin\", which "
+              "has stage_heads instead");
+    options = square(), att_options_set(&options, "depth", 2);
+    cannot_be(p, SWIN, &options, ATT_ERR_ARGUMENT, "not of \"swin\", which has depths instead");
 }
 
 static void find_modules(const place *p, const char *name, const char *modules, bool ours)
@@ -275,6 +299,50 @@ static void modules_are_found_again(void **state)
         assert_string_equal(att_options_text(&found.options, "modules"), "cb_s@attn");
         assert_string_equal(att_options_text(&found.options, "swin_version"), v == 0 ? "v1" : v == 1 ? "v2" : "v2_cr");
     }
+}
+
+/* A file of 28 x 28 pixels has windows of 7, 4 and 2 tokens, which stay for other images; timm takes 7 from the name.
+ */
+static void a_small_file_keeps_its_windows_and_says_so(void **state)
+{
+    place *p = *state;
+    logged log;
+    att_option_values options = square(), flags = att_options_none();
+    att_identity found;
+    keep_messages(p, &log);
+    att_options_set(&options, "img_size", 28);
+    att_options_set_text(&options, "depths", "1,1,1"), att_options_set_text(&options, "stage_heads", "2,3,4");
+    write_model(p, SWIN, &options, false);
+    att_options_set(&flags, "img_size", 28);
+    CHECK(p->context, identify(p, SWIN, &flags, &found));
+    assert_string_equal(log.text, "");
+    att_options_set(&flags, "img_size", 56);
+    CHECK(p->context, identify(p, SWIN, &flags, &found));
+    assert_string_equal(att_options_text(&found.options, "window_size"), "7,4,2");
+    says(log.text,
+         "windows of 7,4,2 tokens, as its tables have; timm would resample the tables for the windows of "
+         "swin_tiny_patch4_window7_224, and so does window_size 7\n");
+    log.text[0] = '\0';
+    att_options_set_text(&flags, "window_size", "7");
+    CHECK(p->context, identify(p, SWIN, &flags, &found));
+    assert_string_equal(log.text, "");
+    /* Of two stages "7,4" would be height and width of all windows. */
+    att_options_set_text(&options, "depths", "1,1"), att_options_set_text(&options, "stage_heads", "2,3");
+    write_model(p, SWIN, &options, false);
+    att_options_unset(&flags, "window_size");
+    CHECK(p->context, identify(p, SWIN, &flags, &found));
+    assert_string_equal(att_options_text(&found.options, "window_size"), "7");
+}
+
+static void another_version_than_the_file_s_is_refused(void **state)
+{
+    const place *p = *state;
+    att_option_values options = square(), flags = att_options_none();
+    att_identity found;
+    write_model(p, SWIN, &options, false);
+    att_options_set_text(&flags, "swin_version", "v2");
+    assert_int_equal(identify(p, SWIN, &flags, &found), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context), "swin_version is given as v2, but the tensors show v1");
 }
 
 static void has_text(const att_identity *found, const char *key, const char *text)
@@ -554,6 +622,9 @@ int main(void)
         TEST(shifts_are_counted_in_each_stage),
         TEST(distances_are_in_pixels_of_the_image),
         TEST(numbers_for_shifts_are_derived),
+        TEST(drop_paths_rise_to_the_last_block),
+        TEST(a_small_file_keeps_its_windows_and_says_so),
+        TEST(another_version_than_the_file_s_is_refused),
         TEST(weights_start_as_timms),
         TEST(options_that_cannot_be_built_are_refused),
         TEST(modules_are_found_again),

@@ -24,8 +24,8 @@ static void set_all(const setting *settings, att_option_values *options)
 static const struct {
     setting shown[MOST_SETTINGS], told[MOST_SETTINGS];
 } networks[] = {
-    {{{"class_token", NULL, 0}, {"global_pool", "avg", 0}, {"reg_tokens", NULL, 3}, {"embed_class", NULL, 0}}, {{0}}},
-    {{{"class_token", NULL, 0}, {"global_pool", "avg", 0}, {"reg_tokens", NULL, 3}, {"embed_class", NULL, 1}}, {{0}}},
+    {{{"global_pool", "avg", 0}, {"reg_tokens", NULL, 3}, {"embed_class", NULL, 0}}, {{"class_token", NULL, 0}}},
+    {{{"global_pool", "avg", 0}, {"reg_tokens", NULL, 3}, {"embed_class", NULL, 1}}, {{"class_token", NULL, 0}}},
     {{{"reg_tokens", NULL, 2}, {"embed_class", NULL, 1}}, {{0}}},
     {{{"pre_norm", NULL, 1}}, {{"norm_eps", NULL, 1e-3}, {"act_layer", "quick_gelu", 0}}},
     {{{"norm_layer", "rmsnorm", 0},
@@ -37,8 +37,8 @@ static const struct {
      {{"act_layer", "silu", 0}}},
     {{{"mlp_layer", "swiglu_packed", 0}, {"mlp_ratio", NULL, 3}}, {{"act_layer", "silu", 0}}},
     {{{"scale_attn_norm", NULL, 1}, {"scale_mlp_norm", NULL, 1}, {"qk_norm", NULL, 1}}, {{0}}},
-    {{{"class_token", NULL, 0}, {"global_pool", "map", 0}}, {{"pool_include_prefix", NULL, 1}}},
-    {{{"class_token", NULL, 0}, {"fc_norm", NULL, 1}}, {{"global_pool", "avgmax", 0}}},
+    {{{"global_pool", "map", 0}}, {{"class_token", NULL, 0}, {"pool_include_prefix", NULL, 1}}},
+    {{{"fc_norm", NULL, 1}}, {{"class_token", NULL, 0}, {"global_pool", "avgmax", 0}}},
     {{{"qkv_bias", NULL, 0}}, {{"block_fn", "ResPostBlock", 0}}},
     {{{"block_fn", "ParallelThingsBlock", 0}, {"init_values", NULL, 1e-5}, {"mlp_ratio", NULL, 3}}, {{0}}},
     {{{"block_fn", "ParallelScalingBlock", 0}, {"qk_norm", NULL, 1}, {"norm_layer", "rmsnorm", 0}}, {{0}}},
@@ -49,15 +49,14 @@ static const struct {
     {{{"block_fn", "BeitBlock", 0},
       {"rel_pos_type", "bias", 0},
       {"shared_rel_pos", NULL, 0},
-      {"pos_embed", "none", 0},
       {"init_values", NULL, 1e-5}},
-     {{0}}},
+     {{"pos_embed", "none", 0}}},
     {{{"block_fn", "BeitBlock", 0}, {"rel_pos_type", "bias", 0}, {"shared_rel_pos", NULL, 1}, {"qkv_bias", NULL, 0}},
      {{0}}},
     {{{"block_fn", "BeitBlock", 0}, {"rel_pos_type", "none", 0}, {"qkv_bias", NULL, 1}}, {{0}}},
     {{{"rel_pos_type", "bias", 0}, {"shared_rel_pos", NULL, 0}, {"block_fn", "Block", 0}}, {{0}}},
-    {{{"rel_pos_type", "mlp", 0}, {"rel_pos_dim", NULL, 8}, {"pos_embed", "none", 0}},
-     {{"block_fn", "ResPostBlock", 0}}},
+    {{{"rel_pos_type", "mlp", 0}, {"rel_pos_dim", NULL, 8}},
+     {{"block_fn", "ResPostBlock", 0}, {"pos_embed", "none", 0}}},
     {{{"rel_pos_type", "mlp", 0}, {"rel_pos_dim", NULL, 128}, {"shared_rel_pos", NULL, 1}}, {{0}}},
 };
 
@@ -79,6 +78,64 @@ static void tensors_show_options(void **state)
             else if (att_options_number(&found.options, s->key, -1) != s->number)
                 fail_msg("network %zu: %s is %g", i, s->key, att_options_number(&found.options, s->key, -1));
     }
+}
+
+/* timm's strict load refuses a file without a tensor of the named network, and so does attscope, unless an option says
+ * that the file's network has none. */
+static void a_missing_token_is_refused(void **state)
+{
+    static const struct {
+        const char *name, *tensor;
+        setting without[3];
+    } files[] = {
+        {"vit_tiny_patch16_224", "cls_token", {{"class_token", NULL, 0}, {"global_pool", "avg", 0}}},
+        {"vit_tiny_patch16_224", "pos_embed", {{"pos_embed", "none", 0}}},
+        {"deit_tiny_distilled_patch16_224", "dist_token", {{"distilled", NULL, 0}}},
+        {"vit_small_patch14_reg4_dinov2", "reg_token", {{"reg_tokens", NULL, 0}}},
+        {"eva02_tiny_patch14_224", "pos_embed", {{"pos_embed", "none", 0}}},
+    };
+    const place *p = *state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        att_option_values options = small(), flags = att_options_none();
+        att_identity found;
+        char words[160];
+        for (const setting *s = files[i].without; s->key; s++)
+            if (s->text)
+                att_options_set_text(&options, s->key, s->text);
+            else
+                att_options_set(&options, s->key, s->number);
+        write_model(p, files[i].name, &options, false);
+        att_options_set(&flags, "num_heads", 2), att_options_set(&flags, "img_size", 32);
+        assert_int_equal(identify(p, files[i].name, &flags, &found), ATT_ERR_MISMATCH);
+        snprintf(words, sizeof words,
+                 "there is no tensor \"%s\", which %s has; if the file's network was made without it", files[i].tensor,
+                 files[i].name);
+        says(att_context_message(p->context), words);
+        att_option_copy(files[i].without[0].key, &options, &flags);
+        CHECK(p->context, identify(p, files[i].name, &flags, &found));
+    }
+}
+
+/* Options that others rule out are named. */
+static void a_number_without_effect_is_noted(void **state)
+{
+    place *p = *state;
+    logged log;
+    att_option_values options = small(), flags = att_options_none();
+    att_identity found;
+    keep_messages(p, &log);
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    att_options_set(&flags, "num_heads", 2), att_options_set(&flags, "rel_pos_dim", 64);
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", &flags, &found));
+    assert_string_equal(log.text, "rel_pos_dim 64 has no effect: with the other options of this network it is 0\n");
+    att_options_set(&options, "shared_rel_pos", 1), log.text[0] = '\0';
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    says(log.text, "shared_rel_pos true has no effect");
+    att_model_destroy(&model);
+    log.text[0] = '\0';
+    model = make(p, "deit_tiny_distilled_patch16_224", NULL);
+    assert_string_equal(log.text, "");
+    att_model_destroy(&model);
 }
 
 static void options_must_fit_together(void **state)
@@ -121,14 +178,15 @@ static void relative_positions_show_heads_and_images(void **state)
     static const char *const modules[] = {"none", "uniform_head:how=replace@heads:0", "cb_s@attn:0"};
     for (int i = 0; i < 9; i++) {
         bool is_mlp = i / 3 == 2, is_beit = i / 3 == 0;
-        att_option_values options = small();
+        att_option_values options = small(), flags = att_options_none();
         att_identity found;
         att_options_set_text(&options, "pos_embed", "none");
+        att_options_set_text(&flags, "pos_embed", "none");
         att_options_set_text(&options, "rel_pos_type", is_mlp ? "mlp" : "bias");
         att_options_set_text(&options, "block_fn", is_beit ? "BeitBlock" : "Block");
         att_options_set_text(&options, "modules", modules[i % 3]);
         write_model(p, "vit_tiny_patch16_224", &options, false);
-        CHECK(p->context, identify(p, "vit_tiny_patch16_224", NULL, &found));
+        CHECK(p->context, identify(p, "vit_tiny_patch16_224", &flags, &found));
         assert_int_equal(att_options_number(&found.options, "num_heads", 0), 2);
         assert_int_equal(att_options_number(&found.options, "img_size", 0), is_mlp ? 224 : 32);
         assert_string_equal(att_options_text(&found.options, "modules"), modules[i % 3]);
@@ -203,6 +261,7 @@ static void sides_of_a_wide_window_must_be_given(void **state)
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED,
             "the 55 relative positions are not those of a square grid of patches; give the sides of the images");
     att_options_set_sides(&flags, "img_size", 48, 24);
+    att_options_set_text(&flags, "pos_embed", "none");
     CHECK(p->context, identify(p, "vit_tiny_patch16_224", &flags, &found));
     options = small_beit(32, 32);
     does_not_load(
@@ -278,6 +337,8 @@ static void a_distilled_network_has_two_classifiers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(tensors_show_options),
+                                       TEST(a_missing_token_is_refused),
+                                       TEST(a_number_without_effect_is_noted),
                                        TEST(options_must_fit_together),
                                        TEST(relative_positions_show_heads_and_images),
                                        TEST(tables_fit_other_images),

@@ -354,6 +354,16 @@ static att_value attend_terms(att_graph *g, att_value x, int tokens, att_value r
     return attend(g, x, (att_attention_options){.heads = 2, .grid_h = tokens > 0, .grid_w = tokens, .terms = &terms});
 }
 
+/* Terms of rows and columns are for the whole grid. */
+static att_value attend_terms_in_windows(att_graph *g, att_value x)
+{
+    att_attention_terms terms = att_attention_no_terms();
+    terms.rows = sample(g, att_shape_of(5, 2)), terms.columns = sample(g, att_shape_of(5, 10));
+    return attend(
+        g, x,
+        (att_attention_options){.heads = 2, .grid_h = 1, .grid_w = 5, .window_h = 1, .window_w = 5, .terms = &terms});
+}
+
 static void terms_of_attention_must_fit(void **state)
 {
     (void)state;
@@ -369,6 +379,7 @@ static void terms_of_attention_must_fit(void **state)
           attend_terms(g, x, 5, ATT_NONE, sample(g, att_shape_of(5, 2)), ATT_NONE));
     MISFIT("attention: columns [5, 2]",
            attend_terms(g, x, 5, ATT_NONE, sample(g, att_shape_of(5, 2)), sample(g, att_shape_of(5, 2))));
+    WRONG("attention: rows and columns cannot be given with windows", attend_terms_in_windows(g, x));
     WRONG("attention: terms need a grid", attend_terms(g, x, 0, p, ATT_NONE, ATT_NONE));
 }
 
@@ -412,6 +423,22 @@ static void windows_of_attention_must_fit(void **state)
     MISFIT("attention: causality needs as many queries as keys, not 5 and 7",
            att_attention(g, x, sample(g, att_shape_of(7, 6)), sample(g, att_shape_of(7, 6)),
                          &(att_attention_options){.heads = 2, .causal = true}));
+}
+
+/* Each of 6 x 4 queries meets the keys of its window: 24 queries, 4 keys, 2 heads, 3 channels for the scores and 3 for
+ * the values. */
+static void windows_divide_the_cost_of_attention(void **state)
+{
+    (void)state;
+    for (int windows = 0; windows < 2; windows++) {
+        att_graph *graph = new_graph();
+        att_attention_options options = {.heads = 2, .grid_h = 6, .grid_w = 4};
+        options.window_h = options.window_w = windows ? 2 : 0;
+        att_graph_output(graph, "y", attend(graph, sample(graph, att_shape_of(24, 18)), options));
+        FD_OK(att_graph_status(graph));
+        assert_true(att_graph_cost(graph).macs == 24.0 * (windows ? 4 : 24) * 2 * (3 + 3));
+        att_graph_destroy(&graph);
+    }
 }
 
 static void training_ops_refuse_what_does_not_fit(void **state)
@@ -604,6 +631,7 @@ int main(void)
         cmocka_unit_test(terms_of_attention_must_fit),
         cmocka_unit_test(terms_of_axes_must_fit),
         cmocka_unit_test(windows_of_attention_must_fit),
+        cmocka_unit_test(windows_divide_the_cost_of_attention),
         cmocka_unit_test(training_ops_refuse_what_does_not_fit),
         cmocka_unit_test(binary_cross_entropy_refuses_what_does_not_fit),
         cmocka_unit_test(builders_on_maps_yield_the_stated_shapes),
