@@ -147,6 +147,7 @@ static const att_accepted_argument vit_arguments[] = {
     {"act_layer", "gelu"},
     {"pool_include_prefix", "false"},
     {"norm_layer", "layernorm"},
+    {"swiglu_mlp", ATT_ANY_VALUE}, /* of BEiT; tensors show the kind of the MLP */
     {NULL, NULL},
 };
 
@@ -163,6 +164,15 @@ static const struct switch_argument {
     {"scale_mlp", "scale_mlp_norm", {NULL}, {0, 1}},
 };
 
+/* BEiT's tables: one for all blocks, or none if use_rel_pos_bias is false, too. */
+static void take_shared_table(bool shared, att_option_values *options)
+{
+    if (shared)
+        att_options_set_text(options, "rel_pos_type", ATT_VIT_BIAS);
+    if (!att_options_find(options, "shared_rel_pos"))
+        att_options_set(options, "shared_rel_pos", shared);
+}
+
 /* A norm named by an argument has timm's default eps, whatever the variant's norm has. */
 static bool take_argument(const char *key, const att_fact *fact, att_option_values *options)
 {
@@ -170,6 +180,10 @@ static bool take_argument(const char *key, const att_fact *fact, att_option_valu
         att_options_set(options, "norm_eps", 1e-6);
     if (fact->kind != ATT_FACT_NUMBERS || fact->count != 1 || (fact->numbers[0] != 0 && fact->numbers[0] != 1))
         return false;
+    if (strcmp(key, "use_shared_rel_pos_bias") == 0) {
+        take_shared_table(fact->numbers[0] != 0, options);
+        return true;
+    }
     for (size_t i = 0; i < sizeof switch_arguments / sizeof *switch_arguments; i++) {
         const struct switch_argument *argument = &switch_arguments[i];
         int value = fact->numbers[0] != 0;

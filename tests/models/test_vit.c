@@ -295,6 +295,17 @@ static void arguments_of_beit_are_read(void **state)
     write_beside(p, "config.json",
                  "{\"architecture\": \"beit_base_patch16_224\", \"model_args\": {\"use_rel_pos_bias\": false}}");
     refused(p, NULL, ATT_ERR_MISMATCH, "rel_pos_type is given as none, but the tensors show bias");
+    att_options_set(&options, "shared_rel_pos", 1);
+    att_options_set_text(&options, "mlp_layer", "swiglu"), att_options_set_text(&options, "act_layer", "silu");
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"beit_base_patch16_224\", \"model_args\": {\"use_rel_pos_bias\": false, "
+                 "\"use_shared_rel_pos_bias\": true, \"swiglu_mlp\": true, \"img_size\": 32, \"num_heads\": 2, "
+                 "\"use_fc_norm\": false}}");
+    CHECK(p->context, identify(p, NULL, NULL, &found));
+    assert_int_equal(att_options_number(&found.options, "shared_rel_pos", -1), 1);
+    assert_string_equal(att_options_text(&found.options, "rel_pos_type"), "bias");
+    assert_string_equal(att_options_text(&found.options, "mlp_layer"), "swiglu");
 }
 
 /* As the group matchers of timm's VisionTransformer, VisionTransformerDistilled, Beit and VisionTransformerRelPos. */
