@@ -3,8 +3,9 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/attention.h"
 
-/* Rows of y that are computed together: their rows of the map stay in cache for all columns of the values. */
-enum { ROWS = 64 };
+/* Rows of y that are computed together: their rows of the map stay in cache for all columns of the values. The gradient
+ * packs a head of x again for each block of rows, so that its blocks are as large as the second-level cache allows. */
+enum { ROWS = 64, GRADIENT_BLOCK = 1 << 16 /* elements of the map */ };
 
 /* y_s = sum over t of A_(s maps + t) x_(s maps + t), for each head s of y, where A_i is a matrix of the map [heads, N,
  * N] and neighbouring matrices share a head of x. Forward, y are the outputs, and each has one matrix; in the gradient
@@ -14,8 +15,15 @@ typedef struct product {
     const float *map;
     int64_t tokens, slots, maps, sources; /* slots: heads of y; sources: heads of x */
     int64_t width, padded;                /* of a head; as whole vectors */
-    float *packed, *sums;                 /* panels of one head of x; [ROWS, padded] */
+    int64_t rows;                         /* computed together */
+    float *packed, *sums;                 /* panels of one head of x; [rows, padded] */
 } product;
+
+static int64_t rows_of_block(int64_t tokens, bool gradient)
+{
+    int64_t rows = gradient && GRADIENT_BLOCK / tokens > ROWS ? GRADIENT_BLOCK / tokens : ROWS;
+    return rows < tokens ? rows : tokens;
+}
 
 static product product_of(const att_problem *problem, bool gradient)
 {
@@ -27,6 +35,7 @@ static product product_of(const att_problem *problem, bool gradient)
         p.slots = values, p.maps = heads / values, p.sources = heads;
     p.width = dims[1] / p.sources;
     p.padded = whole_vectors(p.width);
+    p.rows = rows_of_block(p.tokens, gradient);
     return p;
 }
 
@@ -69,11 +78,11 @@ static att_status run(const att_call *call, bool gradient)
     p.call = call;
     p.map = gradient ? call->packed : call->in[1];
     p.packed = call->scratch, p.sums = p.packed + packed_count(&p);
-    int64_t blocks = (p.tokens + ROWS - 1) / ROWS, heads = p.slots * p.maps, in_packed = -1;
+    int64_t blocks = (p.tokens + p.rows - 1) / p.rows, heads = p.slots * p.maps, in_packed = -1;
     att_range part = att_part_of(call, call->problem->group * p.slots * blocks, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
-        int64_t first = i % blocks * ROWS, slot = i / blocks % p.slots, sample = i / blocks / p.slots;
-        int64_t rows = p.tokens - first < ROWS ? p.tokens - first : ROWS;
+        int64_t first = i % blocks * p.rows, slot = i / blocks % p.slots, sample = i / blocks / p.slots;
+        int64_t rows = p.tokens - first < p.rows ? p.tokens - first : p.rows;
         for (int64_t map = slot * p.maps; map < (slot + 1) * p.maps; map++) {
             int64_t source = map / (heads / p.sources);
             if (in_packed != sample * p.sources + source)
@@ -90,7 +99,7 @@ static att_status run(const att_call *call, bool gradient)
 static size_t scratch_bytes(const att_problem *problem, bool gradient)
 {
     product p = product_of(problem, gradient);
-    return (size_t)(packed_count(&p) + ROWS * p.padded) * sizeof(float);
+    return (size_t)(packed_count(&p) + p.rows * p.padded) * sizeof(float);
 }
 
 static att_status mix_prepare(const att_problem *problem, att_prepared *prepared)
