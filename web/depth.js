@@ -14,7 +14,7 @@ const DEPTHS = [
   { instrument: "jacobian", heads: true,
     labels: { nuclear: "Nuclear norm", frobenius: "Frobenius norm" } },
   { instrument: "nsi",
-    labels: { attention: "NSI, reading attention", unit: "NSI, reading unit", block: "NSI of whole blocks" } },
+    labels: { attention: "NSI, reading attention", gated: "NSI, reading gated", unit: "NSI, reading unit", block: "NSI of whole blocks" } },
   { instrument: "gate", max: 1, labels: { mean: "Mean gate", deviation: "Deviation over channels",
     minimum: "Minimum", maximum: "Maximum", median: "Median", "quantile 0.1": "Quantile 0.1",
     "quantile 0.9": "Quantile 0.9", "share < 0.5": "Share < 0.5", "share < 1": "Share < 1",

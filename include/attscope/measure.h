@@ -252,6 +252,8 @@ typedef struct att_residual_step {
     /* The branch before gates (LayerScale, drop path, attention). ATT_NONE if it equals after - before except for
      * rounding, and for blocks. */
     att_value branch;
+    /* What is added to `before`, the branch after its gates. ATT_NONE if it is the branch, and for blocks. */
+    att_value added;
     char scope[192];
     bool begins; /* first addition of the network, or first after a change of shapes */
 } att_residual_step;

@@ -250,11 +250,12 @@ ATT_API att_status att_graph_probe_attention_summary(att_graph *graph, const cha
 enum { ATT_ATTENTION_SUMMARY = 14 };
 ATT_API att_value att_attention_summary(att_graph *graph, att_value stats, int prefix);
 
-/* Norms of a residual step: |before|, |after - before|, |branch|, Euclidean over all elements of a sample: y
- * [ATT_STEP_NORMS]. If branch is ATT_NONE, after - before takes its place; use this where both are equal except for
- * rounding. */
-enum { ATT_STEP_NORMS = 3 };
-ATT_API att_value att_step_norms(att_graph *graph, att_value before, att_value after, att_value branch);
+/* Norms of a residual step: |before|, |after - before|, |branch|, |added|, Euclidean over all elements of a sample: y
+ * [ATT_STEP_NORMS]. added is what is added to `before`: the branch after its gates. If branch is ATT_NONE, after -
+ * before takes its place; use this where both are equal except for rounding. If added is ATT_NONE, it is the branch. */
+enum { ATT_STEP_NORMS = 4 };
+ATT_API att_value att_step_norms(att_graph *graph, att_value before, att_value after, att_value branch,
+                                 att_value added);
 
 /* Norms of tokens X [N, C]: |X|_1 (largest absolute column sum), |X|_inf (largest absolute row sum), |X|_F, and the
  * same three norms of X - 1 m': y [ATT_RESIDUAL_NORMS]. m is the mean token or, with `median`, the median of each

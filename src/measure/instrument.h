@@ -26,11 +26,13 @@ void att_summaries_observe(const att_observed *observed, const att_summary_colum
 /* Adds a probe of the step's norms, unless the graph has it already, and requests the probe's rows. The constant of the
  * rows is 0 if the step begins a stage, else 1. */
 void att_requests_step_norms(att_requests *requests, const att_residual_step *step);
-/* Names of the two readings of dt in NSI, and therefore in TNS. Without gates on branches they are equal. */
+/* Names of the three readings of NSI, and therefore of TNS. Without gates on branches and ReLUs after sums they are
+ * equal. */
 extern const char *const att_nsi_readings[];
 #define ATT_NSI_READINGS_AGREE "no gates here"
-/* Compute from a row of step norms: |branch| / |before|, and |after - before| / |before|. */
+/* Compute from a row of step norms: |branch|, |added| and |after - before|, each over |before|. */
 double att_nsi_attention(const float *row);
+double att_nsi_gated(const float *row);
 double att_nsi_unit(const float *row);
 
 /* residual.c: |res(X)| / |X| from a row of att_residual_norms(), in the composite norm, whose products do not overflow,

@@ -37,17 +37,23 @@ static att_status request(att_requests *requests)
         found = true;
     }
     add_series(requests, block ? "block" : "attention");
-    if (!block)
+    if (!block) {
+        add_series(requests, "gated");
         add_series(requests, "unit");
+    }
     return found ? ATT_OK : att_requests_found_nothing(requests, "residual addition");
 }
 
 static void observe(const att_observed *observed, double *values)
 {
-    for (int i = 0; i < observed->count; i++) {
-        values[i] = observed->choice == BLOCK ? att_nsi_unit(observed->rows[i]) : att_nsi_attention(observed->rows[i]);
-        if (observed->choice != BLOCK)
-            values[observed->count + i] = att_nsi_unit(observed->rows[i]);
+    int count = observed->count;
+    for (int i = 0; i < count; i++) {
+        const float *row = observed->rows[i];
+        values[i] = observed->choice == BLOCK ? att_nsi_unit(row) : att_nsi_attention(row);
+        if (observed->choice != BLOCK) {
+            values[count + i] = att_nsi_gated(row);
+            values[2 * count + i] = att_nsi_unit(row);
+        }
     }
 }
 
@@ -60,8 +66,11 @@ const att_instrument att_instrument_nsi = {
              .source = "Huang et al., ICCV 2023",
              .reading =
                  "attention: dt is the gate on the branch (of an attention module, LayerScale or drop path), so the "
-                 "quotient is the branch before its gate; unit: dt = 1, and x_{t+1} is taken after the ReLU if one "
-                 "follows; the two agree without gates and ReLUs. Norms are over all tokens and channels. A ViT has "
+                 "quotient is the branch before its gate, |f| / |x_t|; gated: |gate (.) f| / |x_t|, before a ReLU "
+                 "after the "
+                 "addition, so that beside attention it shows the gate alone; unit: dt = 1, and x_{t+1} is taken after "
+                 "the ReLU if one follows; the three agree without gates and ReLUs. Norms are over all tokens and "
+                 "channels. A ViT has "
                  "two steps per block; with nsi:per=block, a block is one step, from before its first addition to "
                  "after its last, with dt = 1. Not defined if |x_t| = 0",
              .options = "per=addition or block",

@@ -94,9 +94,13 @@ bool att_residual_step_next(const att_graph *graph, int after, att_residual_step
         if (!is_step(graph, node) || is_within_branch(graph, i))
             continue;
         att_value branch = before_gates(graph, node->in[1]), end = after_activation(graph, node->out[0]);
-        bool differs = branch != node->in[1] || end != node->out[0];
-        *step = (att_residual_step){
-            i, node->in[0], end, differs ? branch : ATT_NONE, "", begins_stage(graph, after, node->in[0])};
+        bool has_gate = branch != node->in[1], has_activation = end != node->out[0];
+        *step = (att_residual_step){.node = i,
+                                    .before = node->in[0],
+                                    .after = end,
+                                    .branch = has_gate || has_activation ? branch : ATT_NONE,
+                                    .added = has_gate ? node->in[1] : ATT_NONE,
+                                    .begins = begins_stage(graph, after, node->in[0])};
         snprintf(step->scope, sizeof step->scope, "%s", node->scope);
         return true;
     }
@@ -117,7 +121,7 @@ bool att_residual_block_next(const att_graph *graph, int after, att_residual_ste
     if (!att_residual_step_next(graph, after, block))
         return false;
     truncate_scope(block->scope);
-    block->branch = ATT_NONE;
+    block->branch = block->added = ATT_NONE;
     while (att_residual_step_next(graph, block->node, &next)) {
         truncate_scope(next.scope);
         if (strcmp(next.scope, block->scope) != 0)
@@ -150,16 +154,21 @@ void att_requests_step_norms(att_requests *requests, const att_residual_step *st
     snprintf(name, sizeof name, "%s.step_norms", step->scope);
     if (!has_output(graph, name)) {
         att_graph_scope(graph, step->scope);
-        att_graph_probe(graph, name, att_step_norms(graph, step->before, step->after, step->branch));
+        att_graph_probe(graph, name, att_step_norms(graph, step->before, step->after, step->branch, step->added));
     }
     att_requests_row(requests, name, !step->begins);
 }
 
-const char *const att_nsi_readings[] = {"attention", "unit", NULL};
+const char *const att_nsi_readings[] = {"attention", "gated", "unit", NULL};
 
 double att_nsi_attention(const float *row)
 {
     return (double)row[2] / (double)row[0];
+}
+
+double att_nsi_gated(const float *row)
+{
+    return (double)row[3] / (double)row[0];
 }
 
 double att_nsi_unit(const float *row)

@@ -10,6 +10,7 @@ typedef struct stiffness {
 static att_status request(att_requests *requests)
 {
     static const char *const statistics[] = {"tns attention", "zeta* attention", "mu attention", "zeta*/mu attention",
+                                             "tns gated",     "zeta* gated",     "mu gated",     "zeta*/mu gated",
                                              "tns unit",      "zeta* unit",      "mu unit",      "zeta*/mu unit"};
     att_residual_step step = {.node = -1};
     int steps = 0;
@@ -50,28 +51,30 @@ static void store(stiffness s, double *values)
 static void observe(const att_observed *observed, double *values)
 {
     store(stiffness_of(observed, att_nsi_attention), values);
-    store(stiffness_of(observed, att_nsi_unit), values + 4);
+    store(stiffness_of(observed, att_nsi_gated), values + 4);
+    store(stiffness_of(observed, att_nsi_unit), values + 8);
 }
 
 static const att_statistic_info statistics[] = {
     {"tns", "TNS", NULL}, {"zeta*", "ζ*", NULL}, {"mu", "μ", NULL}, {"zeta*/mu", "ζ*/μ", NULL}, {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_tns = {
-    .info = {.name = "tns",
-             .title = "Total neural stiffness",
-             .summary = "total neural stiffness of the whole network, and its components",
-             .unit = "1",
-             .formula = "TNS = zeta* (zeta* / mu - 1), zeta* = max_t zeta, mu = mean_t zeta: the integral of "
-                        "1[exists t: zeta >= max(mu (1 + M1), M2)] over M1, M2 > 0",
-             .source = "definition: Huang et al., ICCV 2023; the closed form follows from it",
-             .reading =
-                 "computed from nsi in its readings attention and unit; the first step of each stage is excluded (a "
-                 "stage ends where shapes change; a ViT is one stage); mu is per sample; TNS grows with the square of "
-                 "zeta, so compare the scale of zeta as well; not defined if zeta of a step is not",
-             .statistics = statistics,
-             .readings = att_nsi_readings,
-             .readings_agree = ATT_NSI_READINGS_AGREE,
-             .predictor = "tns"},
+    .info =
+        {.name = "tns",
+         .title = "Total neural stiffness",
+         .summary = "total neural stiffness of the whole network, and its components",
+         .unit = "1",
+         .formula = "TNS = zeta* (zeta* / mu - 1), zeta* = max_t zeta, mu = mean_t zeta: the integral of "
+                    "1[exists t: zeta >= max(mu (1 + M1), M2)] over M1, M2 > 0",
+         .source = "definition: Huang et al., ICCV 2023; the closed form follows from it",
+         .reading =
+             "computed from nsi in its readings attention, gated and unit; the first step of each stage is excluded (a "
+             "stage ends where shapes change; a ViT is one stage); mu is per sample; TNS grows with the square of "
+             "zeta, so compare the scale of zeta as well; not defined if zeta of a step is not",
+         .statistics = statistics,
+         .readings = att_nsi_readings,
+         .readings_agree = ATT_NSI_READINGS_AGREE,
+         .predictor = "tns"},
     .request = request,
     .observe = observe,
 };

@@ -82,17 +82,21 @@ tns: total neural stiffness of the whole network, and its components
  M2 > 0
  source definition: Huang et al., ICCV 2023; the closed form follows from
  it
- reading computed from nsi in its readings attention and unit; the first
- step of each stage is excluded (a stage ends where shapes change; a
- ViT is one stage); mu is per sample; TNS grows with the square of
- zeta, so compare the scale of zeta as well; not defined if zeta of
- a step is not
+ reading computed from nsi in its readings attention, gated and unit;
+ the first step of each stage is excluded (a stage ends where shapes
+ change; a ViT is one stage); mu is per sample; TNS grows with the
+ square of zeta, so compare the scale of zeta as well; not defined if
+ zeta of a step is not
 
  statistic mean ± deviation n
  tns attention X ± X 32
  zeta* attention X ± X 32
  mu attention X ± X 32
  zeta*/mu attention X ± X 32
+ tns gated X ± X 32
+ zeta* gated X ± X 32
+ mu gated X ± X 32
+ zeta*/mu gated X ± X 32
  tns unit X ± X 32
  zeta* unit X ± X 32
  mu unit X ± X 32

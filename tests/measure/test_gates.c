@@ -180,6 +180,7 @@ static void steps_end_behind_the_activation(void **state)
     run(*state, b, "nsi");
     has_figure(b->measure, "nsi", "blocks.0.add", "unit", 1, 1e-6); /* exactly x_0 = 1 is subtracted */
     has_figure(b->measure, "nsi", "blocks.0.add", "attention", 100, 1e-4);
+    has_figure(b->measure, "nsi", "blocks.0.add", "gated", 100 * sqrt(16 * 17 * 33 / 6.0 / 16) / 32, 1e-4);
     release(b);
 }
 

@@ -323,6 +323,7 @@ static void steps_tell_their_stiffness(void **state)
         const float *f = &s.rows[i][0][0][0];
         double gate = i == 3 ? 4 : 1, zeta = norm(f) / norm(x);
         assert_true(fabs(steps_figure(&s, "nsi", node, "attention") - zeta) < 1e-6 * zeta);
+        assert_true(fabs(steps_figure(&s, "nsi", node, "gated") - gate * zeta) < 1e-6 * gate * zeta);
         assert_true(fabs(steps_figure(&s, "nsi", node, "unit") - gate * zeta) < 1e-6 * gate * zeta);
         if (i > 1) {
             largest = fmax(largest, zeta);

@@ -116,8 +116,8 @@ typedef struct block {
     int64_t count; /* elements of x */
 } block;
 
-/* Adds x_{t+1} and f of every block as outputs, and x_t of the blocks that begin a stage; for the others, x_t is the
- * previous block's x_{t+1}. */
+/* Adds x_{t+1}, f and gate (.) f of every block as outputs, and x_t of the blocks that begin a stage; for the others,
+ * x_t is the previous block's x_{t+1}. */
 static void take_out(att_graph *graph, bool has_relu, block blocks[STAGES * BLOCKS])
 {
     for (int b = 0; b < STAGES * BLOCKS; b++) {
@@ -130,8 +130,8 @@ static void take_out(att_graph *graph, bool has_relu, block blocks[STAGES * BLOC
         snprintf(scope, sizeof scope, "%.31s.se.gate", blocks[b].name);
         const att_node *gate = node_at(graph, "gate", scope);
         blocks[b].count = att_shape_count(att_value_shape(graph, add.in[0]));
-        const att_value values[] = {add.in[0], after, gate ? gate->in[0] : add.in[1]};
-        for (int i = b % BLOCKS ? 1 : 0; i < 3; i++) {
+        const att_value values[] = {add.in[0], after, gate ? gate->in[0] : add.in[1], add.in[1]};
+        for (int i = b % BLOCKS ? 1 : 0; i < 4; i++) {
             snprintf(name, sizeof name, "%.31s %d", blocks[b].name, i);
             att_graph_output(graph, name, values[i]);
         }
@@ -139,30 +139,31 @@ static void take_out(att_graph *graph, bool has_relu, block blocks[STAGES * BLOC
 }
 
 typedef struct zeta {
-    double attention, unit;
+    double attention, gated, unit;
 } zeta;
 
 static zeta zeta_of(att_session *session, const block *blocks, int number, int image)
 {
     const block *b = &blocks[number];
     bool begins = number % BLOCKS == 0;
-    float *rows[3];
+    float *rows[4];
     char name[96];
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         rows[i] = malloc((size_t)b->count * sizeof(float));
         bool carried = i == 0 && !begins;
         snprintf(name, sizeof name, "%.31s %d", carried ? b[-1].name : b->name, carried ? 1 : i);
         must(att_session_output(session, name, image, 1, rows[i]));
     }
-    double before = 0, step = 0, branch = 0;
+    double before = 0, step = 0, branch = 0, added = 0;
     for (int64_t e = 0; e < b->count; e++) {
         before += pow(rows[0][e], 2);
         step += pow((double)rows[1][e] - rows[0][e], 2);
         branch += pow(rows[2][e], 2);
+        added += pow(rows[3][e], 2);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         free(rows[i]);
-    return (zeta){sqrt(branch / before), sqrt(step / before)};
+    return (zeta){sqrt(branch / before), sqrt(added / before), sqrt(step / before)};
 }
 
 static void same(const char *what, double value, double expected)
@@ -174,18 +175,21 @@ static void same(const char *what, double value, double expected)
 /* Returns the mean over images of TNS, by its closed form over the blocks that do not begin a stage. */
 static zeta tns_of(att_session *session, const block *blocks)
 {
-    zeta sum = {0, 0};
+    zeta sum = {0};
     for (int i = 0; i < BATCH; i++) {
-        zeta largest = {0, 0}, mean = {0, 0};
+        zeta largest = {0}, mean = {0};
         for (int b = 0; b < STAGES * BLOCKS; b++) {
             if (b % BLOCKS == 0)
                 continue;
             zeta z = zeta_of(session, blocks, b, i);
-            largest = (zeta){fmax(largest.attention, z.attention), fmax(largest.unit, z.unit)};
+            largest =
+                (zeta){fmax(largest.attention, z.attention), fmax(largest.gated, z.gated), fmax(largest.unit, z.unit)};
             mean.attention += z.attention / (STAGES * (BLOCKS - 1));
+            mean.gated += z.gated / (STAGES * (BLOCKS - 1));
             mean.unit += z.unit / (STAGES * (BLOCKS - 1));
         }
         sum.attention += largest.attention * (largest.attention / mean.attention - 1) / BATCH;
+        sum.gated += largest.gated * (largest.gated / mean.gated - 1) / BATCH;
         sum.unit += largest.unit * (largest.unit / mean.unit - 1) / BATCH;
     }
     return sum;
@@ -193,14 +197,15 @@ static zeta tns_of(att_session *session, const block *blocks)
 
 static void check_nsi(network *observed, att_session *session, const block *blocks, int b)
 {
-    zeta mean = {0, 0};
+    zeta mean = {0};
     char node[64];
     snprintf(node, sizeof node, "%.31s.add", blocks[b].name);
     for (int i = 0; i < BATCH; i++) {
         zeta z = zeta_of(session, blocks, b, i);
-        mean.attention += z.attention / BATCH, mean.unit += z.unit / BATCH;
+        mean.attention += z.attention / BATCH, mean.gated += z.gated / BATCH, mean.unit += z.unit / BATCH;
     }
     same(node, figure(observed->measure, "nsi", node, "attention"), mean.attention);
+    same(node, figure(observed->measure, "nsi", node, "gated"), mean.gated);
     same(node, figure(observed->measure, "nsi", node, "unit"), mean.unit);
 }
 
@@ -215,6 +220,7 @@ static void check(const char *name, const char *attn, bool has_relu)
         check_nsi(&observed, plain.session, blocks, b);
     zeta tns = tns_of(plain.session, blocks);
     same("tns attention", figure(observed.measure, "tns", "", "tns attention"), tns.attention);
+    same("tns gated", figure(observed.measure, "tns", "", "tns gated"), tns.gated);
     same("tns unit", figure(observed.measure, "tns", "", "tns unit"), tns.unit);
     end(&plain);
     end(&observed);
@@ -245,7 +251,7 @@ static void steps_that_tns_leaves_out_are_marked(void **state)
                 fail_msg("%s %s %s is%s marked", m.instrument, m.node, m.statistic, m.excluded ? "" : " not");
             excluded += m.excluded;
         }
-        assert_int_equal(excluded, i == 0 ? 2 * STAGES : i == 1 ? STAGES : 2);
+        assert_int_equal(excluded, i == 0 ? 3 * STAGES : i == 1 ? STAGES : 3);
         att_measure_destroy(&measure);
         att_model_destroy(&model);
     }

@@ -107,7 +107,7 @@ def read_whole_network(page):
         check(row[0] == name, f"accuracy's row {index} is of {row[0]}")
         for cell, statistic in zip(row[1:], ("top1", "top5", "loss")):
             check(near(float(cell), figures["accuracy", statistic], 0), f"{name}: {statistic} {cell}")
-        for row, reading in zip(tables["tns"][2 * index : 2 * index + 2], ("attention", "unit")):
+        for row, reading in zip(tables["tns"][3 * index : 3 * index + 3], ("attention", "gated", "unit")):
             for cell, statistic in zip(row[2:], ("tns", "zeta*", "mu", "zeta*/mu")):
                 check(near(float(cell), figures["tns", f"{statistic} {reading}"], 0), f"{name}: {statistic} {cell}")
 
@@ -131,7 +131,7 @@ DEPTHS = {
     "entropy": ["mean"],
     "distance": ["mean", "renormalised"],
     "jacobian": ["nuclear", "frobenius"],
-    "nsi": ["attention", "unit"],
+    "nsi": ["attention", "gated", "unit"],
     "residual": ["composite", "frobenius"],
 }
 
@@ -1349,7 +1349,7 @@ def read_old_records(browser):
         file.write(text.replace('"excluded_from_tns":true,', ""))
     page = browser.open(report(["old"], "old.html"))
     found = page.evaluate("runs[0].figures.filter(f => f.excluded).map(f => [f.statistic, f.node])")
-    check(found == [["attention", "blocks.0.add1"], ["unit", "blocks.0.add1"]], f"marked in old records: {found}")
+    check(found == [[reading, "blocks.0.add1"] for reading in ("attention", "gated", "unit")], f"marked in old records: {found}")
 
 
 def fits(page, width):
@@ -1537,7 +1537,7 @@ def read_sweep(browser):
             Number(mark.dataset.x)]))""")
     check(hollow == 2 * [2 * [[True, -0.25]]], f"marks of steps that TNS leaves out: {hollow}")
     check("Hollow: the first step of its stage" in found["charts"][0][3], found["charts"][0][3])
-    for reading, marks in zip(("attention", "unit"), found["scatter"]):
+    for reading, marks in zip(("attention", "gated", "unit"), found["scatter"]):
         pairs = [(figure_of(name, "tns", f"tns {reading}"), score) for name, score in zip(names, scores)]
         check(sorted(map(tuple, marks)) == sorted(pairs), f"scatter, {reading}: {marks}")
         row = next(row for row in found["ranks"] if row[:4] == ["all settings", f"TNS, {reading}", "top-1", "3"])
