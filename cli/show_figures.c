@@ -104,7 +104,7 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
             break;
     }
     char text[24], label[LABEL];
-    if (m.undefined > 0) {
+    if (m.undefined > 0 && !isfinite(m.mean)) {
         cli_print("  %-*s  not defined in %lld of %lld images\n", width, label_of(&m, label), (long long)m.undefined,
                   (long long)m.count);
         return;
@@ -114,11 +114,13 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
         cli_print("%11s", "");
     else
         cli_print("± %-9s", digits_of(spread_of(info, &m), text));
-    cli_print(" %6lld", (long long)m.count);
+    cli_print(" %6lld", (long long)(m.count - m.undefined));
     if (m.bound > 0)
         cli_print("  %8s", digits_of(m.bound, text));
     for (int i = first; i < index; i++)
         cli_print("%s%s", i == first ? "  " : " ", digits_of(att_measure_at(measure, i).mean, text));
+    if (m.undefined > 0)
+        cli_print("  (not defined in %lld more)", (long long)m.undefined);
     putchar('\n');
 }
 

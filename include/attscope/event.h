@@ -30,10 +30,12 @@ typedef struct att_measurement {
     const char *instrument, *node, *statistic, *unit; /* "entropy", "blocks.3.attn", "mean", "nats" */
     int head;                                         /* -1: all heads together, or something without heads */
     double mean, deviation;
-    int64_t count;         /* number of samples */
+    int64_t count;         /* number of samples, with those that are undefined */
     const double *samples; /* values of the first sample_count samples; NULL: none were kept */
     int sample_count;
-    int64_t undefined; /* samples without a finite value (NSI with |x_t| = 0); the mean is then not finite */
+    /* Samples without a finite value (NSI with |x_t| = 0). Mean and deviation are over the others; the mean is NaN if
+     * there are none, and for a loss that is not finite. */
+    int64_t undefined;
     bool excluded;     /* another instrument ignores this figure; att_instrument_info.excluded says why */
     double bound;      /* the largest possible mean; 0: not known */
 } att_measurement;

@@ -16,7 +16,7 @@
 typedef struct series {
     const char *node, *statistic;
     int head;
-    att_spread spread; /* statistics over the samples' values */
+    att_spread spread; /* statistics over the samples' finite values */
     int64_t undefined;
     double *samples; /* values of the first `max_samples` samples; NULL if they are not recorded */
     bool excluded;
@@ -480,12 +480,26 @@ static att_status collect(att_measure *measure, att_session *session, int count)
     return ATT_OK;
 }
 
+static int64_t samples_of(const series *s)
+{
+    return s->spread.count + s->undefined;
+}
+
+static int kept_samples(const series *s, int max_samples)
+{
+    if (!s->samples)
+        return 0;
+    return samples_of(s) < max_samples ? (int)samples_of(s) : max_samples;
+}
+
 static void add_value(series *s, double value, int max_samples)
 {
-    if (s->samples && s->spread.count < max_samples)
-        s->samples[s->spread.count] = value;
-    s->undefined += !isfinite(value);
-    att_spread_add(&s->spread, value);
+    if (s->samples && samples_of(s) < max_samples)
+        s->samples[samples_of(s)] = value;
+    if (isfinite(value))
+        att_spread_add(&s->spread, value);
+    else
+        s->undefined++;
 }
 
 static void rows_of_sample(const att_measure *measure, const active_instrument *active, int sample, const float **rows)
@@ -598,7 +612,7 @@ static att_figure figure_of(const att_measure *measure, const active_instrument 
     const series *s = &measure->series.items[index];
     if (keeps_state(active))
         return measure->figures[index];
-    return (att_figure){att_spread_mean(&s->spread), att_spread_deviation(&s->spread), s->spread.count, s->undefined};
+    return (att_figure){att_spread_mean(&s->spread), att_spread_deviation(&s->spread), samples_of(s), s->undefined};
 }
 
 att_measurement att_measure_at(const att_measure *measure, int index)
@@ -620,9 +634,7 @@ att_measurement att_measure_at(const att_measure *measure, int index)
                              .excluded = s->excluded,
                              .bound = s->bound,
                              .samples = s->samples,
-                             .sample_count = !s->samples                              ? 0
-                                             : s->spread.count < measure->max_samples ? (int)s->spread.count
-                                                                                      : measure->max_samples};
+                             .sample_count = kept_samples(s, measure->max_samples)};
 }
 
 const att_measurement *att_measure_all(att_measure *measure)

@@ -62,6 +62,10 @@ static void write_measurement(att_json_writer *json, const att_measurement *m)
     att_json_number(json, m->deviation);
     att_json_key(json, "n");
     att_json_integer(json, m->count);
+    if (m->undefined > 0) {
+        att_json_key(json, "undefined");
+        att_json_integer(json, m->undefined);
+    }
     if (m->excluded) {
         att_json_key(json, ATT_EXCLUDED_KEY);
         att_json_bool(json, true);

@@ -75,6 +75,7 @@ static att_status read_figure(const att_line_event *event, const json_t *object,
                               .mean = number_or_nan(json_object_get(object, "mean")),
                               .deviation = number_or_nan(json_object_get(object, "deviation")),
                               .count = json_integer_value(json_object_get(object, "n")),
+                              .undefined = json_integer_value(json_object_get(object, "undefined")),
                               .excluded = json_is_true(json_object_get(object, ATT_EXCLUDED_KEY)),
                               .bound = json_number_value(json_object_get(object, "bound"))};
     if (item->instrument == NULL || item->node == NULL || item->statistic == NULL)

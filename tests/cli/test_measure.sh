@@ -82,11 +82,11 @@ tns: total neural stiffness of the whole network, and its components
  M2 > 0
  source definition: Huang et al., ICCV 2023; the closed form follows from
  it
- reading computed from nsi in its readings attention, gated and unit;
- the first step of each stage is excluded (a stage ends where shapes
+ reading computed from nsi in its readings attention, gated and unit; the
+ first step of each stage is excluded (a stage ends where shapes
  change; a ViT is one stage); mu is per sample; TNS grows with the
- square of zeta, so compare the scale of zeta as well; not defined if
- zeta of a step is not
+ square of zeta, so compare the scale of zeta as well; not defined
+ if zeta of a step is not
 
  statistic mean ± deviation n
  tns attention X ± X 32

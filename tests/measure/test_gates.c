@@ -184,6 +184,25 @@ static void steps_end_behind_the_activation(void **state)
     release(b);
 }
 
+/* |x_0| = 0 in the second of two samples. */
+static void samples_without_a_value_are_counted(void **state)
+{
+    blocks *b = given_gates(*state);
+    run(*state, b, "nsi,tns");
+    for (int i = 0; i < MAP; i++)
+        b->x[i] = 0;
+    must(*state, att_session_run(b->session, 1));
+    must(*state, att_measure_observe(b->measure, b->session, 1, NULL));
+    const att_measurement *first = find(b->measure, "nsi", "blocks.0.add", "attention"),
+                          *second = find(b->measure, "nsi", "blocks.1.add", "attention");
+    assert_int_equal(first->count, 2);
+    assert_int_equal(first->undefined, 1);
+    assert_int_equal(second->count, 2);
+    assert_int_equal(second->undefined, 0);
+    has_figure(b->measure, "nsi", "blocks.0.add", "attention", 1, 1e-6);
+    release(b);
+}
+
 /* x + f, which only StepNet's gate reads, is not a step of the network. */
 static void a_guess_is_no_step(void **state)
 {
@@ -305,6 +324,7 @@ int main(void)
         cmocka_unit_test(gates_may_exceed_one),
         cmocka_unit_test(gates_are_ranked_against_stiffness),
         cmocka_unit_test(steps_end_behind_the_activation),
+        cmocka_unit_test(samples_without_a_value_are_counted),
         cmocka_unit_test(a_guess_is_no_step),
         cmocka_unit_test(a_gate_plus_one_is_no_step),
         cmocka_unit_test(stages_begin_where_shapes_change),
