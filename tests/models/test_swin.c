@@ -184,6 +184,28 @@ static void drop_paths_rise_to_the_last_block(void **state)
     att_model_destroy(&model);
 }
 
+/* As timm's group_matcher(): the merging before a stage belongs to its first block. */
+static void parameters_have_timms_layers(void **state)
+{
+    const place *p = *state;
+    static const struct {
+        const char *name;
+        int layer;
+    } layers[] = {{"patch_embed.norm.weight", 0},
+                  {"layers.0.blocks.0.norm1.weight", 1},
+                  {"layers.0.blocks.1.attn.qkv.weight", 2},
+                  {"layers.1.downsample.norm.weight", 1 + ATT_BLOCKS},
+                  {"layers.1.blocks.0.norm1.weight", 1 + ATT_BLOCKS},
+                  {"layers.1.blocks.1.mlp.fc1.bias", 2 + ATT_BLOCKS},
+                  {"norm.weight", ATT_LAYER_LAST_BLOCK},
+                  {"head.fc.weight", ATT_LAYER_HEAD}};
+    const att_option_values options = square();
+    att_model *model = make(p, SWIN, &options);
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        assert_int_equal(att_model_layer(model, layers[i].name), layers[i].layer);
+    att_model_destroy(&model);
+}
+
 static void starts(const att_model *model, const char *name, att_init_rule rule, double value)
 {
     const att_init init = parameter_of(model, name).init;
@@ -623,6 +645,7 @@ int main(void)
         TEST(distances_are_in_pixels_of_the_image),
         TEST(numbers_for_shifts_are_derived),
         TEST(drop_paths_rise_to_the_last_block),
+        TEST(parameters_have_timms_layers),
         TEST(a_small_file_keeps_its_windows_and_says_so),
         TEST(another_version_than_the_file_s_is_refused),
         TEST(weights_start_as_timms),

@@ -80,6 +80,8 @@ def read_tables(page):
                 mean, deviation, n, *tns = rows[0]
                 left_out = m["instrument"] == "nsi" and m["node"] == "blocks.0.add1"
                 wanted = [] if m["instrument"] != "nsi" else ["yes *"] if left_out else ["no"]
+                if m["instrument"] == "entropy":
+                    check(tns and float(tns.pop(0)) == m["bound"], f"{key}: bound {rows[0]}, {m}")
                 check(tns == wanted and m.get("excluded_from_tns", False) == left_out, f"{key}: {tns}, {m}")
                 check(
                     float(mean) == m["mean"] and float(deviation) == m["deviation"] and n == str(m["n"]),
@@ -175,6 +177,14 @@ def read_charts(page):
             if instrument == "entropy":
                 ((text, y),) = chart["references"]
                 check("ln 5" in text and near(on_axis(chart, y), math.log(5), 2e-3), f"reference {text} at {y}")
+    lines = page.evaluate("""(() => {
+        const means = [[0, 49], [1, 49], [2, 16]].map(([block, keys]) =>
+            ({ instrument: "entropy", node: `blocks.${block}.attn`, bound: Math.log(keys) }));
+        return boundLines([{ run: runs[0], means }], axisOf(means.map((f) => f.node)))
+            .map((line) => [line.label, line.from, line.to]);
+    })()""")
+    wanted = [["ln 49, uniform attention", -0.5, 1.5], ["ln 16, uniform attention", 1.5, 2.5]]
+    check(lines == wanted, f"bounds of layers {lines}, wanted {wanted}")
     loss = next(c for c in charts if c["section"] == "training" and c["title"].startswith("Training loss"))
     check(loss["lines"][0].count("M") == 2, "a loss of NaN must be a gap in the line")
     check(len(loss["ticks"]) > 2, "the loss has no axis")
@@ -1206,7 +1216,7 @@ def check_values(files):
     """Checks that the CSV files have the exact values of an instrument, with names and units."""
     for instrument, unit in (("entropy", ", nats"), ("distance", ", image sides"), ("nsi", "")):
         rows = read_csv(files[f"4-runs-{instrument}-table.csv"])
-        mark = ["excluded"] if instrument == "nsi" else []
+        mark = {"nsi": ["excluded"], "entropy": [f"bound{unit}"]}.get(instrument, [])
         wanted = ["run", "statistic", "node", "head", f"mean{unit}", f"deviation{unit}", "n", *mark]
         check(rows[0] == wanted, f"{instrument}: columns {rows[0]}, wanted {wanted}")
         found = {tuple(row[:4]): row[4:] for row in rows[1:]}
@@ -1219,7 +1229,8 @@ def check_values(files):
                     row and float(row[0]) == m["mean"] and float(row[1]) == m["deviation"] and row[2] == str(m["n"]),
                     f"{instrument} in the CSV: {row}, in the file: {m}",
                 )
-                check(not mark or row[3] == ("yes *" if m["node"] == "blocks.0.add1" else "no"), f"{row}")
+                last = {"nsi": "yes *" if m["node"] == "blocks.0.add1" else "no", "entropy": str(m.get("bound"))}
+                check(not mark or row[3] == last.get(instrument), f"{row}, wanted {last}")
         check(not found, f"{instrument}: rows of nothing: {found}")
 
 
