@@ -22,19 +22,17 @@ static void fill(const att_experiment_job *job, const att_texts_table *texts, at
     }
 }
 
-static att_status make(const att_experiment_job *job, att_san_spec *spec, att_samples *training,
-                       att_samples *evaluation)
+static att_status make(const att_experiment_job *job, att_san_spec *spec, att_samples *samples)
 {
     att_texts_table texts;
     size_t bytes = TOKENS * sizeof(int32_t);
-    evaluation->count = 0;
     if (job->options->texts)
         ATT_TRY(att_texts_read(job->arena, job->options->texts, TEXTS, TOKENS, &texts));
     else
-        ATT_TRY(att_texts_make(job->arena, job->options->seed, TEXTS, TOKENS, &texts));
-    ATT_TRY(att_samples_create(job->arena, texts.count, TOKENS, bytes, bytes, true, training));
+        ATT_TRY(att_texts_make(job->arena, att_experiment_seed(job), TEXTS, TOKENS, &texts));
+    ATT_TRY(att_samples_create(job->arena, texts.count, TOKENS, bytes, bytes, true, samples));
     spec->vocabulary = texts.vocabulary;
-    fill(job, &texts, training);
+    fill(job, &texts, samples);
     return ATT_OK;
 }
 
