@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "experiment.h"
 #include "flags.h"
+#include "help.h"
 #include "progress.h"
 
 typedef struct experiment_settings {
@@ -113,8 +114,10 @@ static void explain(FILE *out)
     fprintf(out, "\nQuirks of the public code, by NAME; \"all\" turns all of them on:\n");
     for (int i = 0; i < att_experiment_count(); i++) {
         const att_experiment_info *info = att_experiment_at(i);
-        for (const att_experiment_quirk *quirk = info->quirks; quirk && quirk->name; quirk++)
-            fprintf(out, "  %-8s  %-10s  %s\n", quirk == info->quirks ? info->name : "", quirk->name, quirk->summary);
+        for (const att_experiment_quirk *quirk = info->quirks; quirk && quirk->name; quirk++) {
+            int indent = fprintf(out, "  %-8s  %-10s  ", quirk == info->quirks ? info->name : "", quirk->name);
+            cli_print_wrapped(out, quirk->summary, indent);
+        }
     }
 }
 

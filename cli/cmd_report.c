@@ -59,8 +59,8 @@ const cli_command cli_command_report = {
     .least_operands = 1,
     .most_operands = ATT_REPORT_MAX_RUNS,
     .about =
-        "RUN: the folder of a training, a measurement or an experiment, or of a sweep with\n"
-        "all its runs.\n"
+        "RUN: the folder of a training, a measurement, an experiment, or a sweep with all\n"
+        "its runs.\n"
         "The page is a single file that opens from disk and needs no network. It shows\n"
         "the files of each folder:\n"
         "  metrics.jsonl      training curves, and figures measured during training\n"

@@ -96,7 +96,9 @@ def check_circle(found, figures):
                   f"the trajectory of {figure['variant']}, {point}")
         check(abs(figure["starts"][0][0] - 0.3) < 1e-3 and abs(figure["starts"][1][0] + 0.3) < 1e-3,
               f"starts: {figure['starts']}")
-        check(figure["caption"].startswith("Mean error of the radius 0.") or "e-" in figure["caption"], figure["caption"])
+        mean = figures[figure["variant"], "radius error"]["mean"]
+        shown = float(figure["caption"].split("radius ")[1].split(";")[0])
+        check(abs(shown / mean - 1) < 1e-3, f"error of the radius {mean}: {figure['caption']}")
 
 
 sort, circle = run("sort", "--repeats", "3"), run("circle")
