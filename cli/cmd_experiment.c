@@ -40,7 +40,7 @@ static const att_flag options[] = {
     {"mlp", .kind = ATT_FLAG_SWITCH,
      .help = "an MLP in every layer, as in the public code's memorisation (circle trains both)", EXPERIMENT(mlp)},
     {"quirk", .kind = ATT_FLAG_TEXTS, .value = "NAME",
-     .help = "do as the public code where it differs, see below; may be given several times", EXPERIMENT(quirks)},
+     .help = "do as the public code where it differs, see above; may be given several times", EXPERIMENT(quirks)},
     {"threads", .kind = ATT_FLAG_INT, .value = "N", .help = "threads (default: all)", EXPERIMENT(threads), .low = 1,
      .high = 4096, .open = true},
     {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .help = "parent folder of records, for attscope report",

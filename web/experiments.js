@@ -47,7 +47,7 @@ function accuracyChart(run) {
     return f ? [{ y: f.mean, label: `${label} ${plusMinus(f.mean, f.deviation)}` }] : [];
   };
   return chart({ title: titled(run, "accuracy of sums of paths"), xLabel: "path length", zero: true, max: 1, pad: 0.2,
-    series, key: lineKey(series),
+    series, key: keyOfLines(series),
     references: [...reference("whole", "whole network"), ...reference("baseline", "most frequent class")],
     caption: `Share of tokens that are right. Bands: ± standard deviation (n − 1) over ${deviationWords(run)}. ` +
       (isNumber(whole) ? `Public code: whole network ${number(whole)}, baseline ${number(baseline)}.` : "") });

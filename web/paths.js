@@ -90,9 +90,11 @@ function drawPath(svg, path, i, paths, heads) {
 
 function pathPicture(run, paths) {
   const layers = paths[0].heads.length, heads = d3.max(paths, (path) => d3.max(path.heads)) || 1;
+  const width = CELL.left + layers * CELL.width;
   const svg = d3.create("svg").attr("class", "path-picture").attr("role", "img")
     .attr("aria-label", `${paths.length} sampled paths through ${layers} layers`)
-    .attr("viewBox", `0 0 ${CELL.left + layers * CELL.width} ${CELL.top + (heads + 1) * CELL.height + 12}`);
+    .attr("viewBox", `0 0 ${width} ${CELL.top + (heads + 1) * CELL.height + 12}`)
+    .style("max-width", `${1.5 * width}px`);
   drawNodes(svg, layers, heads);
   paths.forEach((path, i) => drawPath(svg, path, i, paths, heads));
   return element("figure", { class: "paths-figure" }, element("h3", {}, `${run.name}: sampled paths`), svg.node(),

@@ -433,6 +433,20 @@ static void circle_learns_its_step(void **state)
     }
 }
 
+/* tests/cli/test_experiment.sh compares the figures of a record with the result. */
+static void a_run_leaves_a_record(void **state)
+{
+    (void)state;
+    static att_experiment_result result;
+    char folder[64], path[96];
+    att_experiment_options options = {.epochs = 1, .lr = 1e-4, .repeats = 1, .seeds = 1, .folder = folder};
+    snprintf(folder, sizeof folder, "/tmp/att_experiment_%ld", (long)getpid());
+    snprintf(path, sizeof path, "%s/measure.jsonl", folder);
+    OK(att_experiment_run(context, "circle", &options, &result));
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(remove(folder), 0);
+}
+
 static void quirks_make_the_circle_that_of_the_public_code(void **state)
 {
     (void)state;
@@ -472,6 +486,7 @@ int main(void)
         cmocka_unit_test(padding_is_not_trained),
         cmocka_unit_test(scores_of_several_seeds_are_those_of_their_networks),
         cmocka_unit_test(circle_learns_its_step),
+        cmocka_unit_test(a_run_leaves_a_record),
         cmocka_unit_test(quirks_make_the_circle_that_of_the_public_code),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -40,6 +40,7 @@ READ = """
         })),
         references: [...svg.querySelectorAll(".reference text")].map(text => text.textContent),
     })),
+    key: [...document.querySelectorAll("#path_accuracy .key span")].map(span => span.textContent),
     caption: document.querySelector("#path_accuracy figcaption")?.textContent,
     paths: [...document.querySelectorAll("#path_accuracy .path-line")].map(l => [l.dataset.path, l.textContent]),
     circle: [...document.querySelectorAll("#circle figure")].map(figure => ({
@@ -75,6 +76,7 @@ def check_accuracy(found, figures):
             check(abs(height - 2 * f["deviation"]) < 0.002, f"band of length {k}: {height}, deviation {f['deviation']}")
     check([text.rsplit(" ", 1)[0] for text in sums["references"]] == ["whole network", "most frequent class"],
           f"lines of whole network and baseline: {sums['references']}")
+    check(found["key"] == ["5 paths", "20 paths"], f"key: {found['key']}")
     paths = {node: f["mean"] for (node, statistic), f in figures.items() if ".path." in node}
     check(sorted(single["series"][0]["dots"]) == sorted(paths.values()), f"single paths: {single['series']}")
     check("over 3 draws of paths through one network" in found["caption"], found["caption"])
