@@ -8,7 +8,7 @@ out_has 'path length   5 paths       20 paths'
 out_has 'public code: 0.98'
 out_has 'Mean ± standard deviation over 2 draws of paths through one trained network.'
 out_has 'output/experiment/sort'
-python3 - sort.json output/experiment/sort/measure.jsonl <<'EOF' || fail 'sort.json or the record does not hold the result'
+python3 - sort.json output/experiment/sort/measure.jsonl <<'EOF' || fail 'the JSON or the record does not hold the result'
 import json, sys
 result = json.load(open(sys.argv[1]))
 assert result["experiment"] == "sort" and result["updates"] == 34 and result["tokens"] == 1600
@@ -34,7 +34,7 @@ out_has 'quirks of the public code: unshuffled, pairs'
 out_has 'Mean ± standard deviation over 2 networks, trained with the seeds 3 to 4.'
 out_has 'runs/odd'
 cp stdout first
-python3 - circle.json runs/odd/measure.jsonl <<'EOF' || fail 'circle.json or the record does not hold the trajectories'
+python3 - circle.json runs/odd/measure.jsonl <<'EOF' || fail 'the JSON or the record lacks the trajectories'
 import json, math, sys
 result = json.load(open(sys.argv[1]))
 variants = result["circle"]

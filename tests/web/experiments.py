@@ -1,4 +1,4 @@
-"""experiments.py ATTSCOPE FOLDER: runs two short experiments, opens their report, and checks charts and trajectories."""
+"""experiments.py ATTSCOPE FOLDER: runs two short experiments, opens their report, checks charts and trajectories."""
 
 import json
 import os
@@ -47,7 +47,8 @@ READ = """
         variant: figure.dataset.variant,
         box: figure.querySelector("svg").getAttribute("viewBox").split(" ").map(Number),
         lines: [...figure.querySelectorAll("g path")].map(path => path.getAttribute("d")),
-        starts: [...figure.querySelectorAll("g circle")].map(c => [c.getAttribute("cx"), c.getAttribute("cy")].map(Number)),
+        starts: [...figure.querySelectorAll("g circle")]
+            .map(c => [c.getAttribute("cx"), c.getAttribute("cy")].map(Number)),
         caption: figure.querySelector("figcaption").textContent,
     })),
     notes: [...document.querySelectorAll("#path_accuracy .note, #circle .note")].map(note => note.textContent),
