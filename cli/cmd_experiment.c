@@ -1,18 +1,19 @@
 /* attscope experiment: the four tasks of Dong et al. (ICML 2021) on self-attention networks. */
-#include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "cli.h"
+#include "experiment.h"
 #include "flags.h"
 #include "help.h"
 #include "progress.h"
 
 typedef struct experiment_settings {
-    int epochs, repeats, threads;
+    int epochs, repeats, seeds, threads;
     double lr;
     uint64_t seed;
-    const char *texts;
-    bool mlp, shuffle;
+    const char *texts, *output, *experiment;
+    att_texts quirks;
+    bool mlp;
 } experiment_settings;
 
 typedef struct settings {
@@ -26,19 +27,26 @@ static const att_flag options[] = {
      EXPERIMENT(epochs), .low = 1, .high = 1000000, .open = true},
     {"lr", .kind = ATT_FLAG_REAL, .value = "RATE", .help = "learning rate (default: the experiment's)", EXPERIMENT(lr),
      .low = 1e-12, .high = 1000, .open = true},
-    {"repeats", .kind = ATT_FLAG_INT, .value = "N", .help = "draws of paths for each length", EXPERIMENT(repeats),
-     .low = 1, .high = 1000},
+    {"repeats", .kind = ATT_FLAG_INT, .value = "N", .help = "draws of paths for each length, for each network",
+     EXPERIMENT(repeats), .low = 1, .high = 1000},
     {"seed", .kind = ATT_FLAG_SEED, .value = "N", .help = "seed of data, weights, training and paths",
      EXPERIMENT(seed)},
+    {"seeds", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "networks to train, with the seeds --seed, --seed + 1 and so on; with more than one, deviations are over "
+             "networks",
+     EXPERIMENT(seeds), .low = 1, .high = 1000},
     {"texts", .kind = ATT_FLAG_TEXT, .value = "FILE",
      .help = "memorize: a file with one text per line (default: texts are made)", EXPERIMENT(texts)},
     {"mlp", .kind = ATT_FLAG_SWITCH,
      .help = "an MLP in every layer, as in the public code's memorisation (circle trains both)", EXPERIMENT(mlp)},
-    {"shuffle", .kind = ATT_FLAG_SWITCH,
-     .help = "train in a new order in every epoch; --no-shuffle is the public code's way except in memorisation",
-     EXPERIMENT(shuffle)},
+    {"quirk", .kind = ATT_FLAG_TEXTS, .value = "NAME",
+     .help = "do as the public code where it differs, see above; may be given several times", EXPERIMENT(quirks)},
     {"threads", .kind = ATT_FLAG_INT, .value = "N", .help = "threads (default: all)", EXPERIMENT(threads), .low = 1,
      .high = 4096, .open = true},
+    {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .help = "parent folder of records, for attscope report",
+     EXPERIMENT(output)},
+    {"experiment", .kind = ATT_FLAG_TEXT, .value = "RECORD", .help = "folder within --output; without it, NAME",
+     EXPERIMENT(experiment)},
 };
 
 static void defaults(att_context *context, void *values)
@@ -46,170 +54,13 @@ static void defaults(att_context *context, void *values)
     (void)context;
     const att_experiment_options o = att_experiment_options_defaults();
     *(experiment_settings *)values =
-        (experiment_settings){.repeats = o.repeats, .seed = o.seed, .shuffle = !o.in_order, .mlp = o.mlp};
+        (experiment_settings){.repeats = o.repeats, .seeds = o.seeds, .output = "output/experiment"};
 }
 
 static const att_flag_group group = {"Experiment", options, sizeof options / sizeof *options, .defaults = defaults};
 
 static const att_flag_use uses[] = {{&group, offsetof(settings, experiment)},
                                     {&cli_group_output, offsetof(settings, output)}};
-
-/* --- tables ------------------------------------------------------------------------------------------------------- */
-
-static void print_score(const att_experiment_score *score)
-{
-    if (isnan(score->deviation))
-        cli_print("  %.3f        ", score->mean);
-    else
-        cli_print("  %.3f ± %.3f", score->mean, score->deviation);
-}
-
-static void print_paths(const att_experiment_info *info, const att_experiment_result *r)
-{
-    cli_print("\nShare of the %lld tokens of %d samples that are classified correctly:\n\n", (long long)r->tokens,
-              r->evaluation_samples);
-    cli_print("path length");
-    for (int sum = 0; sum < ATT_EXPERIMENT_SUMS; sum++)
-        cli_print("  %2d paths     ", r->sums[sum]);
-    cli_print("\n");
-    for (int length = 0; length < r->lengths; length++) {
-        cli_print("%11d", length);
-        for (int sum = 0; sum < ATT_EXPERIMENT_SUMS; sum++)
-            print_score(&r->paths[sum][length]);
-        cli_print("\n");
-    }
-    cli_print("\nwhole network         %.3f  (public code: %.2f)\n", r->whole, info->published_whole);
-    cli_print("most frequent class   %.3f  (public code: %.2f)\n", r->baseline, info->published_baseline);
-}
-
-static void print_circle(const att_experiment_result *r)
-{
-    cli_print("\n%d steps, each from the output of the last:\n\n", ATT_CIRCLE_STEPS);
-    cli_print("variant  loss of a sample  mean error of the radius  distance of the points: start     end\n");
-    for (int i = 0; i < r->circle_count; i++) {
-        const att_circle_result *c = &r->circle[i];
-        cli_print("%-7s  %16.3g  %24.3g  %30.3f  %6.3g\n", c->name, c->loss, c->radius_error, c->distance[0],
-                  c->distance[1]);
-    }
-}
-
-static void print_result(const att_experiment_info *info, const att_experiment_options *o,
-                         const att_experiment_result *r)
-{
-    cli_print("%s: %s\n", info->name, info->summary);
-    cli_print_wrapped(stdout, info->reading, 0);
-    cli_print("\n");
-    cli_print(
-        "%d layers, %d heads, width %d, dropout 0.1%s; %s, learning rate %g, batches of %d, %d epochs, %lld updates, "
-        "%s; seed %llu\n",
-        info->depth, info->heads, info->width, o->mlp ? ", MLP in every layer" : "", info->optimizer, r->lr,
-        info->batch_size, r->epochs, (long long)r->updates, o->in_order ? "not shuffled" : "shuffled",
-        (unsigned long long)o->seed);
-    if (!info->paths) {
-        print_circle(r);
-        return;
-    }
-    cli_print("loss of the last epoch, with dropout: %.4f per token\n", r->loss);
-    print_paths(info, r);
-    cli_print(
-        "\nA path of length k uses k of the %d layers and one head in each, without skip connections; the states\n"
-        "of several random paths are added, normed and classified. Mean ± standard deviation over %d draws of\n"
-        "paths through one trained network (Dong et al. 2021, as in their public code).\n",
-        info->depth, o->repeats);
-}
-
-/* --- JSON --------------------------------------------------------------------------------------------------------- */
-
-static void write_score(att_json_writer *writer, const att_experiment_score *score)
-{
-    att_json_begin_object(writer);
-    cli_json_number(writer, "mean", score->mean);
-    cli_json_number(writer, "deviation", score->deviation);
-    att_json_end_object(writer);
-}
-
-static void write_paths(att_json_writer *writer, const att_experiment_result *r)
-{
-    cli_json_integer(writer, "tokens", r->tokens);
-    cli_json_number(writer, "loss", r->loss);
-    cli_json_number(writer, "whole", r->whole);
-    cli_json_number(writer, "baseline", r->baseline);
-    att_json_key(writer, "paths");
-    att_json_begin_array(writer);
-    for (int sum = 0; sum < ATT_EXPERIMENT_SUMS; sum++) {
-        att_json_begin_object(writer);
-        cli_json_integer(writer, "summed", r->sums[sum]);
-        att_json_key(writer, "by_length");
-        att_json_begin_array(writer);
-        for (int length = 0; length < r->lengths; length++)
-            write_score(writer, &r->paths[sum][length]);
-        att_json_end_array(writer);
-        att_json_end_object(writer);
-    }
-    att_json_end_array(writer);
-}
-
-static void write_point(att_json_writer *writer, const double point[2])
-{
-    att_json_begin_array(writer);
-    att_json_number(writer, point[0]);
-    att_json_number(writer, point[1]);
-    att_json_end_array(writer);
-}
-
-static void write_variant(att_json_writer *writer, const att_circle_result *c)
-{
-    static const char *const keys[] = {"first", "second"};
-    att_json_begin_object(writer);
-    cli_json_text(writer, "variant", c->name);
-    cli_json_number(writer, "loss", c->loss);
-    cli_json_number(writer, "radius_error", c->radius_error);
-    cli_json_number(writer, "distance_start", c->distance[0]);
-    cli_json_number(writer, "distance_end", c->distance[1]);
-    for (int n = 0; n < 2; n++) {
-        att_json_key(writer, keys[n]);
-        att_json_begin_array(writer);
-        for (int i = 0; i < ATT_CIRCLE_STEPS; i++)
-            write_point(writer, c->points[i][n]);
-        att_json_end_array(writer);
-    }
-    att_json_end_object(writer);
-}
-
-static void write_circle(att_json_writer *writer, const att_experiment_result *r)
-{
-    att_json_key(writer, "circle");
-    att_json_begin_array(writer);
-    for (int i = 0; i < r->circle_count; i++)
-        write_variant(writer, &r->circle[i]);
-    att_json_end_array(writer);
-}
-
-static int write_result(cli_app *cli, const char *path, const att_experiment_info *info,
-                        const att_experiment_options *o, const att_experiment_result *r)
-{
-    att_json_writer *writer = NULL;
-    int code = cli_check(cli, att_json_writer_create(cli->context, true, &writer));
-    if (code != CLI_OK)
-        return code;
-    att_json_begin_object(writer);
-    cli_json_text(writer, "experiment", info->name);
-    cli_json_text(writer, "reading", info->reading);
-    cli_json_integer(writer, "seed", (int64_t)o->seed);
-    cli_json_integer(writer, "epochs", r->epochs);
-    cli_json_integer(writer, "updates", r->updates);
-    cli_json_number(writer, "lr", r->lr);
-    cli_json_integer(writer, "training_samples", r->training_samples);
-    if (info->paths) {
-        cli_json_integer(writer, "evaluation_samples", r->evaluation_samples);
-        cli_json_integer(writer, "repeats", o->repeats);
-        write_paths(writer, r);
-    } else {
-        write_circle(writer, r);
-    }
-    att_json_end_object(writer);
-    return cli_json_write(cli, writer, path);
-}
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
@@ -218,24 +69,32 @@ static int run_experiment(cli_app *cli, const settings *s, const char *name)
     const experiment_settings *e = &s->experiment;
     const att_experiment_info *info = NULL;
     att_experiment_result result;
+    char folder[CLI_PATH];
     cli_progress progress = cli_progress_to(cli, 1, 1000);
     const att_experiment_options o = {.epochs = e->epochs,
                                       .lr = e->lr,
                                       .repeats = e->repeats,
+                                      .seeds = e->seeds,
                                       .seed = e->seed,
                                       .texts = e->texts,
                                       .mlp = e->mlp,
-                                      .in_order = !e->shuffle,
+                                      .quirks = e->quirks.values,
+                                      .quirk_count = e->quirks.count,
+                                      .folder = folder,
                                       .progress = cli_progress_show,
                                       .user = &progress};
     int code = cli_check(cli, att_experiment_find(cli->context, name, &info));
     if (code != CLI_OK)
         return CLI_USAGE;
+    int length = snprintf(folder, sizeof folder, "%s/%s", e->output, e->experiment ? e->experiment : name);
+    if (length >= (int)sizeof folder)
+        return cli_usage("--output and --experiment: the path has %d letters, expected at most %d", length,
+                         CLI_PATH - 1);
     code = cli_check(cli, att_experiment_run(cli->context, name, &o, &result));
     cli_bar_clear(cli);
     if (code == CLI_OK && cli_prints(s->output.json))
-        print_result(info, &o, &result);
-    return code == CLI_OK && s->output.json ? write_result(cli, s->output.json, info, &o, &result) : code;
+        experiment_print(info, &o, &result);
+    return code == CLI_OK && s->output.json ? experiment_write(cli, s->output.json, info, &o, &result) : code;
 }
 
 static int run(cli_app *cli, void *user, const char *const *names, int count)
@@ -248,6 +107,18 @@ static int run(cli_app *cli, void *user, const char *const *names, int count)
     if (code == CLI_OK)
         code = cli_open(cli, s->experiment.threads);
     return code == CLI_OK ? run_experiment(cli, s, names[0]) : code;
+}
+
+static void explain(FILE *out)
+{
+    fprintf(out, "\nQuirks of the public code, by NAME; \"all\" turns all of them on:\n");
+    for (int i = 0; i < att_experiment_count(); i++) {
+        const att_experiment_info *info = att_experiment_at(i);
+        for (const att_experiment_quirk *quirk = info->quirks; quirk && quirk->name; quirk++) {
+            int indent = fprintf(out, "  %-8s  %-10s  ", quirk == info->quirks ? info->name : "", quirk->name);
+            cli_print_wrapped(out, quirk->summary, indent);
+        }
+    }
 }
 
 const cli_command cli_command_experiment = {
@@ -266,12 +137,16 @@ const cli_command cli_command_experiment = {
         "The first three train a self-attention network of 6 layers without MLPs, and\n"
         "show how well single paths through it do: a path of length k uses k of the\n"
         "layers and one head in each, without skip connections. circle trains one layer\n"
-        "with and without a skip connection and an MLP.",
+        "with and without a skip connection and an MLP.\n"
+        "The record in output/experiment/NAME is for attscope report, which draws\n"
+        "accuracy by path length, sampled paths, and the trajectories of circle.",
+    .explain = explain,
     .example =
         "  attscope experiment sort\n"
-        "  attscope experiment sort --lr 1e-5 --no-shuffle\n"
+        "  attscope report output/experiment/sort\n"
+        "  attscope experiment sort --lr 1e-5 --quirk unshuffled --quirk padding\n"
         "  attscope experiment memorize --texts sentences.txt --epochs 10\n"
-        "  attscope experiment circle --json circle.json",
+        "  attscope experiment circle --quirk all --seeds 5 --json circle.json",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

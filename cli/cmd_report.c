@@ -59,12 +59,14 @@ const cli_command cli_command_report = {
     .least_operands = 1,
     .most_operands = ATT_REPORT_MAX_RUNS,
     .about =
-        "RUN: the folder of a training or a measurement, or of a sweep with all its runs.\n"
+        "RUN: the folder of a training, a measurement, an experiment, or a sweep with all\n"
+        "its runs.\n"
         "The page is a single file that opens from disk and needs no network. It shows\n"
         "the files of each folder:\n"
         "  metrics.jsonl      training curves, and figures measured during training\n"
         "                     (attscope train --measure)\n"
-        "  measure.jsonl      figures by depth (attscope measure)\n"
+        "  measure.jsonl      figures by depth (attscope measure), or an experiment's\n"
+        "                     (attscope experiment)\n"
         "  maps.safetensors   interactive attention maps (attscope measure --maps)\n"
         "Several runs share the charts. Runs that differ only in the seed count as one\n"
         "configuration: the page gives mean and deviation over its seeds.",

@@ -74,8 +74,8 @@ static void format_figures(const att_progress *p, char *text, size_t size)
         snprintf(others, sizeof others, "  %.0f %% waiting for rank %d", 100 * p->others_share, p->slowest_rank);
     if (isfinite(p->loss))
         snprintf(loss, sizeof loss, "  loss %.4f", p->loss);
-    snprintf(text, size, "%s  %.*f images/s  ETA %s%s", loss, p->images_per_second < 10 ? 1 : 0, p->images_per_second,
-             cli_format_seconds(p->seconds_left, left, sizeof left), others);
+    snprintf(text, size, "%s  %.*f %s/s  ETA %s%s", loss, p->images_per_second < 10 ? 1 : 0, p->images_per_second,
+             p->unit ? p->unit : "images", cli_format_seconds(p->seconds_left, left, sizeof left), others);
 }
 
 static void draw(cli_progress *progress, const att_progress *p)

@@ -95,8 +95,11 @@ function drawSeries(svg, series, { x, y }, log) {
     .attr("d", d3.line().defined(usable).x(at).y((p) => y(p.y))(series.points));
   if (series.faint) return;
   const clamp = (v) => y(Math.max(y.domain()[0], Math.min(v, y.domain()[1])));
+  if (series.band) g.insert("path", ":first-child").attr("class", "band").attr("d", d3.area()
+    .defined((p) => usable(p) && isNumber(p.deviation)).x(at)
+    .y0((p) => clamp(p.y - p.deviation)).y1((p) => clamp(p.y + p.deviation))(series.points));
   const marked = series.bare ? seen.filter((p) => p.hollow) : seen;
-  g.selectAll(".whisker").data(marked.filter((p) => isNumber(p.deviation))).join("line").attr("class", "whisker")
+  g.selectAll(".whisker").data(series.band ? [] : marked.filter((p) => isNumber(p.deviation))).join("line").attr("class", "whisker")
     .attr("x1", at).attr("x2", at)
     .attr("y1", (p) => clamp(p.y - p.deviation)).attr("y2", (p) => clamp(p.y + p.deviation));
   g.selectAll(".mark").data(marked).join("path").attr("class", (p) => `mark${p.hollow ? " hollow" : ""}`)
@@ -185,7 +188,7 @@ function watchCursor(svg, stops) {
  *   caption, key
  * All but title, xLabel and series are optional. A series has also, optionally: heads (points are values of single
  * heads), faint (thin line without marks), bare (marks only for hollow points), solid (not dashed, even if the run is),
- * dash (replaces the run's dashes), apart (no line between the points), shift (in pixels, to the right), colour. */
+ * band (deviations are a band), dash (replaces the run's dashes), apart (no line between the points), shift (in pixels, to the right), colour. */
 function chart(spec) {
   const svg = d3.create("svg").attr("class", "chart").attr("tabindex", 0).attr("role", "img")
     .attr("aria-label", `${spec.title}: chart. The left and right arrow keys move between points.`);

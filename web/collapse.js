@@ -23,7 +23,8 @@ function switchLines(run, spec, name, axis) {
     });
 }
 
-function switchKey(lines) {
+/* The key of lines: {colour, dash, text} each. */
+function keyOfLines(lines) {
   return element("div", { class: "key", "aria-hidden": "true" }, ...lines.map(({ colour, dash, text }) => {
     const svg = d3.create("svg").attr("viewBox", "0 0 22 10").attr("class", "any").style("--c", colour);
     svg.append("line").attr("class", "line").attr("x1", 0).attr("x2", 22).attr("y1", 5).attr("y2", 5)
@@ -41,7 +42,7 @@ function switchCharts(spec, among, log) {
     const axis = axisOf([...new Set(nodes)]), series = switchLines(run, spec, name, axis);
     return chart({
       title: runs.length > 1 ? `${run.name}: ${spec.labels[name]}` : spec.labels[name],
-      xLabel: "block", xTicks: ticksOf(axis), pad: 0.5, log, caption: spec.caption, key: switchKey(series), series,
+      xLabel: "block", xTicks: ticksOf(axis), pad: 0.5, log, caption: spec.caption, key: keyOfLines(series), series,
     });
   }));
 }

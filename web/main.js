@@ -59,6 +59,8 @@ function sections() {
     ...networkInstruments().filter((name) => infoOf(name).score).map(networkSection),
     ...depthSpecs().map(depthSection),
     hasPaths() ? pathsSection() : null,
+    hasInstrument("path_accuracy") ? accuracySection() : null,
+    hasInstrument("circle") ? circleSection() : null,
     ...networkInstruments().filter((name) => !infoOf(name).score).map(networkSection),
     ...sampledInstruments().map(trajectorySection),
     correlationsOf().length ? correlationSection() : null,

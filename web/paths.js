@@ -53,9 +53,10 @@ function pathChart(kind) {
 
 /* --- the picture -------------------------------------------------------------------------------------------------- */
 
-/* The single paths of a run: {length, heads, figure} each. */
-function sampledPaths(run) {
-  return meansOf(run, "path_samples", "composite").map((figure) => ({ ...pathAt(figure.node), figure }))
+/* The single paths of a run: {length, heads, words} each. kind: [instrument, statistic, its name]. */
+function sampledPaths(run, [instrument, statistic, name]) {
+  return meansOf(run, instrument, statistic)
+    .map((f) => ({ ...pathAt(f.node), words: `${name} ${plusMinus(f.mean, f.deviation)}` }))
     .filter(({ heads }) => heads);
 }
 
@@ -84,15 +85,16 @@ function drawPath(svg, path, i, paths, heads) {
   svg.append("path").attr("class", "path-line").attr("data-path", path.heads.join("-")).attr("data-length", path.length)
     .style("stroke", `color-mix(in oklab, var(--deep) ${Math.round((100 * path.length) / longest)}%, var(--shallow))`)
     .attr("d", d3.line()(path.heads.map(at)))
-    .append("title").text(`${path.heads.join("–")}: length ${path.length}, rank residual ` +
-      plusMinus(path.figure.mean, path.figure.deviation));
+    .append("title").text(`${path.heads.join("–")}: length ${path.length}, ${path.words}`);
 }
 
 function pathPicture(run, paths) {
   const layers = paths[0].heads.length, heads = d3.max(paths, (path) => d3.max(path.heads)) || 1;
+  const width = CELL.left + layers * CELL.width;
   const svg = d3.create("svg").attr("class", "path-picture").attr("role", "img")
     .attr("aria-label", `${paths.length} sampled paths through ${layers} layers`)
-    .attr("viewBox", `0 0 ${CELL.left + layers * CELL.width} ${CELL.top + (heads + 1) * CELL.height + 12}`);
+    .attr("viewBox", `0 0 ${width} ${CELL.top + (heads + 1) * CELL.height + 12}`)
+    .style("max-width", `${1.5 * width}px`);
   drawNodes(svg, layers, heads);
   paths.forEach((path, i) => drawPath(svg, path, i, paths, heads));
   return element("figure", { class: "paths-figure" }, element("h3", {}, `${run.name}: sampled paths`), svg.node(),
@@ -102,14 +104,22 @@ function pathPicture(run, paths) {
 }
 
 /* The first path drawn of each length, or all. */
-function chosenPaths(run, every) {
-  const paths = sampledPaths(run);
+function chosenPaths(run, kind, every) {
+  const paths = sampledPaths(run, kind);
   return every ? paths : [...d3.group(paths, ({ length }) => length).values()].map(([first]) => first);
 }
 
-function pathPictures(every) {
-  return runs.map((run) => [run, chosenPaths(run, every)]).filter(([, paths]) => paths.length)
+function pathPictures(kind, every) {
+  return runs.map((run) => [run, chosenPaths(run, kind, every)]).filter(([, paths]) => paths.length)
     .map(([run, paths]) => pathPicture(run, paths));
+}
+
+/* The pictures, and the choice between one path of each length and all: a list of elements, empty without paths. */
+function picturesWithChoice(kind) {
+  const pictures = element("div", { class: "charts" }, ...pathPictures(kind, false));
+  const tools = element("div", { class: "tools" }, choice("Picture", [[false, "one path of each length"],
+    [true, "all sampled paths"]], false, (every) => pictures.replaceChildren(...pathPictures(kind, every))));
+  return pictures.childElementCount ? [tools, pictures] : [];
 }
 
 /* --- the section -------------------------------------------------------------------------------------------------- */
@@ -127,20 +137,18 @@ function restTable() {
     })]), "headline"), "whole");
 }
 
-function pathsTable() {
+/* All figures of some instruments. */
+function figuresTable(instruments) {
   return table(["run", "instrument", "statistic", "node", "mean", "deviation", "n"], runs.flatMap((run) =>
-    run.figures.filter((f) => PATHS.includes(f.instrument)).map((f) => [element("td", {}, run.name),
+    run.figures.filter((f) => instruments.includes(f.instrument)).map((f) => [element("td", {}, run.name),
       element("td", { class: "text" }, f.instrument), element("td", { class: "text" }, f.statistic),
       element("td", { class: "text" }, f.node), numberCell(f.mean), numberCell(f.deviation), countCell(f.n)])));
 }
 
 function pathsSection() {
   const part = section("paths", "Paths", "contributions of paths through heads and skips, by their length");
-  const pictures = element("div", { class: "charts" }, ...pathPictures(false));
-  const tools = element("div", { class: "tools" }, choice("Picture", [[false, "one path of each length"],
-    [true, "all sampled paths"]], false, (every) => pictures.replaceChildren(...pathPictures(every))));
   part.append(...[element("div", { class: "charts" }, ...PATH_CHARTS.map(pathChart).filter(Boolean)), restTable(),
-    ...(pictures.childElementCount ? [tools, pictures] : []), ...PATHS.filter(hasInstrument).map(method),
-    valueTable(pathsTable)].filter(Boolean));
+    ...picturesWithChoice(["path_samples", "composite", "rank residual"]), ...PATHS.filter(hasInstrument).map(method),
+    valueTable(() => figuresTable(PATHS))].filter(Boolean));
   return part;
 }

@@ -27,6 +27,8 @@ function meanAndDeviation(values) {
 
 /* A sentence about which conclusions the number of seeds allows. */
 function seedSentence() {
+  if (runs.length === 1 && EXPERIMENTS.some(hasInstrument))
+    return "One experiment: the charts say over what their deviations are.";
   if (runs.length === 1)
     return "One run: the measurements describe this network only, not its architecture. n is the number of images.";
   const what = `${plural(runs.length, "run")} of ${plural(configurations.length, "configuration")}`;

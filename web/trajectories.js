@@ -118,7 +118,7 @@ function sampledRuns(instrument) {
 }
 /* Instruments for which values of single images were recorded. */
 function sampledInstruments() {
-  return measuredInstruments().filter((name) => sampledRuns(name).length);
+  return measuredInstruments().filter((name) => !EXPERIMENTS.includes(name) && sampledRuns(name).length);
 }
 
 const ENVELOPE_DASH = "5 4";

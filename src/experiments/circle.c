@@ -6,7 +6,7 @@
 
 #include "experiments/list.h"
 
-enum { POINTS = 1000, PAIRS = POINTS / 2, TOKENS = 2 };
+enum { POINTS = 1000, TOKENS = 2, BATCH = 30 };
 static const double RADIUS = 0.3, TWO_PI = 6.283185307179586;
 
 typedef struct circle_variant {
@@ -18,29 +18,52 @@ static const circle_variant variants[ATT_CIRCLE_VARIANTS] = {
 
 typedef float pair[TOKENS][ATT_SAN_POINT];
 
-/* Points number i and i + PAIRS of the circle, which lie opposite each other. */
-static void set_pair(int i, pair points)
+/* The number of pairs, and of points from the first point of a pair to its second. */
+static int pair_count(const att_experiment_job *job)
+{
+    return att_experiment_has(job, "pairs") ? POINTS / 2 - 1 : POINTS / 2;
+}
+
+/* Whether this is the variant `skip` of the public code. */
+static bool adds_up(const att_experiment_job *job, const circle_variant *variant)
+{
+    return variant->skip && att_experiment_has(job, "sums");
+}
+
+/* Points number i and i + apart of the circle. */
+static void set_pair(int i, int apart, pair points)
 {
     for (int n = 0; n < TOKENS; n++) {
-        double angle = TWO_PI * (i + n * PAIRS) / POINTS;
+        double angle = TWO_PI * (i + n * apart) / POINTS;
         points[n][0] = (float)(RADIUS * cos(angle));
         points[n][1] = (float)(RADIUS * sin(angle));
     }
 }
 
-/* With `skip` the network learns the step from a point to the next one. */
-static att_status make_samples(const att_experiment_job *job, bool skip, att_samples *samples)
+/* to += factor times from */
+static void add_pair(pair to, float factor, pair from)
 {
-    ATT_TRY(att_samples_create(job->arena, PAIRS, TOKENS, sizeof(pair), sizeof(pair), false, samples));
-    for (int i = 0; i < PAIRS; i++) {
-        float *x = (float *)samples->x + (size_t)i * TOKENS * ATT_SAN_POINT;
-        float *target = (float *)samples->target + (size_t)i * TOKENS * ATT_SAN_POINT;
-        pair now, next;
-        set_pair(i, now);
-        set_pair(i + 1, next);
-        memcpy(x, now, sizeof now);
-        for (int e = 0; e < TOKENS * ATT_SAN_POINT; e++)
-            target[e] = (&next[0][0])[e] - (skip ? (&now[0][0])[e] : 0);
+    for (int n = 0; n < TOKENS; n++)
+        for (int axis = 0; axis < ATT_SAN_POINT; axis++)
+            to[n][axis] += factor * from[n][axis];
+}
+
+/* With `skip` the network learns the step from a point to the next one. With the quirk "sums" it learns the next point
+ * from the sum of the sample and the one in the same place of the batch before. */
+static att_status make_samples(const att_experiment_job *job, const circle_variant *variant, att_samples *samples)
+{
+    int count = pair_count(job);
+    ATT_TRY(att_samples_create(job->arena, count, TOKENS, sizeof(pair), sizeof(pair), false, samples));
+    for (int i = 0; i < count; i++) {
+        pair *x = (pair *)samples->x + i, *target = (pair *)samples->target + i, other;
+        set_pair(i, count, *x);
+        set_pair(i + 1, count, *target);
+        if (variant->skip && !adds_up(job, variant))
+            add_pair(*target, -1, *x);
+        if (adds_up(job, variant) && i >= BATCH) {
+            set_pair(i - BATCH, count, other);
+            add_pair(*x, 1, other);
+        }
     }
     return ATT_OK;
 }
@@ -59,27 +82,40 @@ static double distance(const double a[2], const double b[2])
     return hypot(a[0] - b[0], a[1] - b[1]);
 }
 
-static att_status roll_out(const att_predictor *network, bool skip, att_circle_result *result)
+/* Records a step; returns the sum of both points' errors of the radius. */
+static double record_step(att_circle_result *result, int step, pair shown)
 {
     static const double center[2] = {0, 0};
+    double error = 0;
+    for (int n = 0; n < TOKENS; n++) {
+        double *point = result->points[step][n];
+        point[0] = (double)shown[n][0], point[1] = (double)shown[n][1];
+        error += fabs(distance(point, center) - RADIUS);
+    }
+    return error;
+}
+
+/* With the quirk "sums" the points are the outputs, and the state is the sum of all of them. */
+static att_status roll_out(const att_experiment_job *job, const circle_variant *variant, const att_predictor *network,
+                           att_circle_result *result)
+{
     pair x, y;
     double error = 0;
-    set_pair(0, x);
+    set_pair(0, pair_count(job), x);
+    memcpy(y, x, sizeof y);
     ATT_TRY(att_session_bind(network->session, "x", x));
     for (int i = 0; i < ATT_CIRCLE_STEPS; i++) {
-        for (int n = 0; n < TOKENS; n++) {
-            double *point = result->points[i][n];
-            point[0] = (double)x[n][0], point[1] = (double)x[n][1];
-            error += fabs(distance(point, center) - RADIUS);
-        }
+        error += record_step(result, i, adds_up(job, variant) ? y : x);
         ATT_TRY(att_session_run(network->session, 1));
         ATT_TRY(att_session_output(network->session, "logits", 0, 1, y));
-        for (int e = 0; e < TOKENS * ATT_SAN_POINT; e++)
-            (&x[0][0])[e] = (&y[0][0])[e] + (skip ? (&x[0][0])[e] : 0);
+        if (variant->skip)
+            add_pair(x, 1, y);
+        else
+            memcpy(x, y, sizeof x);
     }
-    result->radius_error = error / (ATT_CIRCLE_STEPS * TOKENS);
-    result->distance[0] = distance(result->points[0][0], result->points[0][1]);
-    result->distance[1] = distance(result->points[ATT_CIRCLE_STEPS - 1][0], result->points[ATT_CIRCLE_STEPS - 1][1]);
+    const double(*last)[2] = (const double(*)[2])result->points[ATT_CIRCLE_STEPS - 1];
+    result->radius_error = att_experiment_value(error / (ATT_CIRCLE_STEPS * TOKENS));
+    result->distance = att_experiment_value(distance(last[0], last[1]));
     return ATT_OK;
 }
 
@@ -91,18 +127,18 @@ static att_status train_variant(const att_experiment_job *job, const circle_vari
     att_learning learning = att_experiment_learning(job, variant->name);
     att_circle_result *circle = &result->circle[result->circle_count];
     learning.mean = false;
-    ATT_TRY(att_weights_initialise(weights, job->options->seed));
-    ATT_TRY(make_samples(job, variant->skip, &samples));
+    ATT_TRY(att_weights_initialise(weights, learning.seed));
+    ATT_TRY(make_samples(job, variant, &samples));
     ATT_TRY(att_learn(job->context, graph, weights, &samples, &learning, &learned));
     result->training_samples = samples.count;
     result->updates = learned.updates;
     att_predictor network = {NULL, NULL};
     att_status status = att_predictor_open(graph, weights, "logits", &network);
     if (status == ATT_OK)
-        status = roll_out(&network, variant->skip, circle);
+        status = roll_out(job, variant, &network, circle);
     att_predictor_close(&network);
     circle->name = variant->name;
-    circle->loss = learned.loss;
+    circle->loss = att_experiment_value(learned.loss);
     result->circle_count++;
     return status;
 }
@@ -126,11 +162,17 @@ static att_status run_variant(const att_experiment_job *job, const circle_varian
 
 static att_status run(const att_experiment_job *job, att_experiment_result *result)
 {
-    result->whole = result->baseline = NAN;
+    result->loss = result->whole = result->baseline = att_experiment_value(NAN);
     for (int i = 0; i < ATT_CIRCLE_VARIANTS; i++)
         ATT_TRY(run_variant(job, &variants[i], result));
     return ATT_OK;
 }
+
+static const att_experiment_quirk quirks[] = {
+    ATT_QUIRK_UNSHUFFLED,
+    {"pairs", "499 pairs of points that are 499 points apart, not 500 pairs of opposite points"},
+    {"sums", "skip trains on the sum of each batch and the one before it, and sums its outputs up"},
+    {NULL, NULL}};
 
 const att_experiment att_experiment_circle = {
     .info = {.name = "circle",
@@ -145,8 +187,9 @@ const att_experiment att_experiment_circle = {
              .width = 32,
              .optimizer = "adam",
              .lr = 1e-5,
-             .batch_size = 30,
+             .batch_size = BATCH,
              .epochs = 70,
+             .quirks = quirks,
              .published_whole = NAN,
              .published_baseline = NAN},
     .spec = {.tokens = TOKENS, .outputs = ATT_SAN_POINT},

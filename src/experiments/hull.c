@@ -2,12 +2,14 @@
 #include "experiments/hull_vertices.h"
 #include "experiments/list.h"
 
-enum { POINTS = 10, CLASSES = 2, TRAINING = 10000, EVALUATION = 300 };
+enum { POINTS = 10, CLASSES = 2 };
 static const double SIDE = 10, SHIFT = 3.3;
 
 /* Coordinates are rounded to f32 first, so that the classes are those of the points that the network sees. */
-static void make_sample(att_random *random, float (*points)[ATT_SAN_POINT], int32_t *classes)
+static void draw(att_random *random, void *x, void *target)
 {
+    float(*points)[ATT_SAN_POINT] = x;
+    int32_t *classes = target;
     double shift[ATT_SAN_POINT], exact[POINTS][ATT_SAN_POINT];
     bool vertex[POINTS];
     for (int axis = 0; axis < ATT_SAN_POINT; axis++)
@@ -22,25 +24,7 @@ static void make_sample(att_random *random, float (*points)[ATT_SAN_POINT], int3
         classes[n] = vertex[n];
 }
 
-static att_status make_set(const att_experiment_job *job, const char *set, int count, att_samples *samples)
-{
-    size_t points = POINTS * ATT_SAN_POINT * sizeof(float), classes = POINTS * sizeof(int32_t);
-    ATT_TRY(att_samples_create(job->arena, count, POINTS, points, classes, false, samples));
-    for (int i = 0; i < count; i++) {
-        att_random random = att_experiment_random(job, set, i);
-        make_sample(&random, (float(*)[ATT_SAN_POINT])(samples->x + (size_t)i * points),
-                    (int32_t *)(samples->target + (size_t)i * classes));
-    }
-    return ATT_OK;
-}
-
-static att_status make(const att_experiment_job *job, att_san_spec *spec, att_samples *training,
-                       att_samples *evaluation)
-{
-    (void)spec;
-    ATT_TRY(make_set(job, "training", TRAINING, training));
-    return make_set(job, "evaluation", EVALUATION, evaluation);
-}
+static const att_experiment_quirk quirks[] = {ATT_QUIRK_UNSHUFFLED, {NULL, NULL}};
 
 const att_experiment att_experiment_hull = {
     .info = {.name = "hull",
@@ -58,10 +42,15 @@ const att_experiment att_experiment_hull = {
              .batch_size = 30,
              .epochs = 70,
              .paths = true,
+             .quirks = quirks,
              .published_whole = 0.9,
              .published_baseline = 0.54},
     .spec = {.tokens = POINTS, .outputs = CLASSES, .deep_embedding = true},
     .weight_decay = 1e-3,
     .schedule = ATT_RATE_STEPS,
-    .make = make,
+    .training = 10000,
+    .evaluation = 300,
+    .x_bytes = POINTS * ATT_SAN_POINT * sizeof(float),
+    .target_bytes = POINTS * sizeof(int32_t),
+    .draw = draw,
 };

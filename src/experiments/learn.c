@@ -2,13 +2,14 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include <attscope/ops.h>
 #include <attscope/update.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/random.h"
+#include "experiments/san.h"
 
 /* Lanes of the gradient: fixed, so that the result does not depend on the number of threads. */
 enum { LANES = 4 };
@@ -79,13 +80,6 @@ typedef struct trainer {
     double started;
 } trainer;
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* PyTorch's Adam and AdamW decay every parameter. */
 static att_status create_update(trainer *t, att_arena *arena)
 {
@@ -94,7 +88,8 @@ static att_status create_update(trainer *t, att_arena *arena)
     if (!rates)
         return att_fail_memory(t->context, (size_t)count * sizeof *rates, "a training");
     for (int i = 0; i < count; i++)
-        rates[i] = (att_parameter_rates){.lr = 1, .weight_decay = 1};
+        rates[i] = (att_parameter_rates){
+            .lr = 1, .weight_decay = 1, .frozen = strcmp(att_weights_at(t->weights, i).name, ATT_SAN_PADDING) == 0};
     att_update_options options = {.backend = "cpu", .optimizer = t->learning->optimizer, .rates = rates};
     ATT_TRY(att_gradient_create(t->weights, &t->gradient));
     return att_update_create(t->gradient, &options, &t->update);
@@ -212,7 +207,7 @@ static att_status report(const trainer *t, int epoch, int done)
 {
     const att_learning *learning = t->learning;
     int64_t batch = learning->batch_size, all = t->samples->count;
-    double seconds = now() - t->started, samples = (double)epoch * (double)all + done;
+    double seconds = att_seconds_now() - t->started, samples = (double)epoch * (double)all + done;
     double left = (double)learning->epochs * (double)all - samples;
     const att_progress progress = {.stage = learning->stage,
                                    .epoch = epoch,
@@ -223,7 +218,8 @@ static att_status report(const trainer *t, int epoch, int done)
                                    .seconds_left = seconds / samples * left,
                                    .loss = t->loss / (double)(t->terms > 0 ? t->terms : 1),
                                    .lr = rate(t, epoch),
-                                   .slowest_rank = -1};
+                                   .slowest_rank = -1,
+                                   .unit = "samples"};
     const att_experiment_options *options = learning->options;
     if (att_stop_asked(t->context) || (options->progress && !options->progress(options->user, &progress)))
         return att_fail(t->context, ATT_ERR_STOPPED, "stopped in epoch %d of the training", epoch);
@@ -245,7 +241,8 @@ static att_status train_epoch(trainer *t, int epoch)
 att_status att_learn(att_context *context, const att_graph *graph, att_weights *weights, const att_samples *samples,
                      const att_learning *learning, att_learned *learned)
 {
-    trainer t = {.context = context, .samples = samples, .learning = learning, .weights = weights, .started = now()};
+    trainer t = {
+        .context = context, .samples = samples, .learning = learning, .weights = weights, .started = att_seconds_now()};
     att_arena arena = {.context = context};
     att_status status = open_trainer(&t, &arena, graph);
     for (int epoch = 0; status == ATT_OK && epoch < learning->epochs; epoch++)

@@ -25,6 +25,7 @@ typedef enum att_rate_schedule {
     ATT_RATE_STEPS   /* times 0.91 at the begin of epochs 15, 30, 40, 50 and 60, counted from 0 */
 } att_rate_schedule;
 
+enum { ATT_LEARNING_STAGE = 64 };
 typedef struct att_learning {
     const char *optimizer;   /* "adam", "adamw"; beta 0.9 and 0.999, eps 1e-8 */
     double lr, weight_decay; /* decay of all parameters, biases included, as in PyTorch */
@@ -34,7 +35,7 @@ typedef struct att_learning {
     bool shuffle;
     bool mean; /* the targets are classes; the loss is the mean over the tokens of the batch that have one. false: the
                   loss is the sum over the samples */
-    const char *stage; /* for progress */
+    char stage[ATT_LEARNING_STAGE]; /* for progress */
     uint64_t seed;
     const att_experiment_options *options; /* progress */
 } att_learning;

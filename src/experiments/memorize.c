@@ -12,29 +12,36 @@ static void fill(const att_experiment_job *job, const att_texts_table *texts, at
 {
     for (int i = 0; i < texts->count; i++) {
         att_random random = att_experiment_random(job, "classes", i);
-        for (int n = 0; n < TOKENS; n++) {
-            int64_t at = (int64_t)i * TOKENS + n;
+        for (int n = 0; n < samples->tokens; n++) {
+            int64_t at = (int64_t)i * samples->tokens + n;
             bool pads = n >= texts->lengths[i];
-            ((int32_t *)samples->x)[at] = texts->ids[at];
+            ((int32_t *)samples->x)[at] = texts->ids[(int64_t)i * texts->tokens + n];
             ((int32_t *)samples->target)[at] = pads ? ATT_NO_CLASS : (int32_t)att_random_below(&random, CLASSES);
             samples->keys[at] = pads ? -INFINITY : 0;
         }
     }
 }
 
-static att_status make(const att_experiment_job *job, att_san_spec *spec, att_samples *training,
-                       att_samples *evaluation)
+static int longest(const att_texts_table *texts)
+{
+    int most = 0;
+    for (int i = 0; i < texts->count; i++)
+        most = texts->lengths[i] > most ? texts->lengths[i] : most;
+    return most;
+}
+
+static att_status make(const att_experiment_job *job, att_san_spec *spec, att_samples *samples)
 {
     att_texts_table texts;
-    size_t bytes = TOKENS * sizeof(int32_t);
-    evaluation->count = 0;
     if (job->options->texts)
         ATT_TRY(att_texts_read(job->arena, job->options->texts, TEXTS, TOKENS, &texts));
     else
-        ATT_TRY(att_texts_make(job->arena, job->options->seed, TEXTS, TOKENS, &texts));
-    ATT_TRY(att_samples_create(job->arena, texts.count, TOKENS, bytes, bytes, true, training));
+        ATT_TRY(att_texts_make(job->arena, att_experiment_seed(job), TEXTS, TOKENS, &texts));
+    spec->tokens = longest(&texts);
     spec->vocabulary = texts.vocabulary;
-    fill(job, &texts, training);
+    size_t bytes = (size_t)spec->tokens * sizeof(int32_t);
+    ATT_TRY(att_samples_create(job->arena, texts.count, spec->tokens, bytes, bytes, true, samples));
+    fill(job, &texts, samples);
     return ATT_OK;
 }
 
@@ -58,7 +65,7 @@ const att_experiment att_experiment_memorize = {
              .texts = true,
              .published_whole = 0.85,
              .published_baseline = 0.5},
-    .spec = {.tokens = TOKENS, .outputs = CLASSES, .padded = true},
+    .spec = {.outputs = CLASSES, .padded = true},
     .clip_norm = 1,
     .schedule = ATT_RATE_LINEAR,
     .make = make,

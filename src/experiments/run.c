@@ -1,13 +1,12 @@
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <attscope/lab/names.h>
-#include <attscope/ops.h>
 
 #include "core/spread.h"
 #include "experiments/list.h"
-#include "experiments/paths.h"
+#include "experiments/record.h"
 
 static const att_experiment *const experiments[] = {
 #define EXPERIMENT_ENTRY(name) &att_experiment_##name,
@@ -17,8 +16,7 @@ static const att_experiment *const experiments[] = {
 enum { EXPERIMENT_COUNT = sizeof experiments / sizeof *experiments };
 
 static const double DROPOUT = 0.1;
-static const int sums[ATT_EXPERIMENT_SUMS] = {5, 20};
-enum { MOST_PATHS = 20 };
+static const char ALL[] = "all";
 
 int att_experiment_count(void)
 {
@@ -59,12 +57,56 @@ att_status att_experiment_find(att_context *context, const char *name, const att
 
 att_experiment_options att_experiment_options_defaults(void)
 {
-    return (att_experiment_options){.repeats = 5};
+    return (att_experiment_options){.repeats = 5, .seeds = 1};
+}
+
+/* --- what experiments ask for ------------------------------------------------------------------------------------- */
+
+uint64_t att_experiment_seed(const att_experiment_job *job)
+{
+    return job->options->seed + (uint64_t)job->network;
 }
 
 att_random att_experiment_random(const att_experiment_job *job, const char *set, int sample)
 {
-    return att_random_from(att_random_key(job->options->seed, att_random_hash(set), (uint64_t)sample));
+    return att_random_from(att_random_key(att_experiment_seed(job), att_random_hash(set), (uint64_t)sample));
+}
+
+att_experiment_score att_experiment_value(double value)
+{
+    return (att_experiment_score){value, NAN, 1};
+}
+
+static int count_quirks(const att_experiment_info *info)
+{
+    int count = 0;
+    while (info->quirks && info->quirks[count].name)
+        count++;
+    return count;
+}
+
+/* The names that --quirk takes: those of the quirks, then "all". */
+static const char *quirk_at(const void *user, int index)
+{
+    const att_experiment_info *info = user;
+    return index < count_quirks(info) ? info->quirks[index].name : ALL;
+}
+
+static bool is_named(const att_experiment_options *options, const char *quirk)
+{
+    for (int i = 0; i < options->quirk_count; i++)
+        if (strcmp(options->quirks[i], quirk) == 0)
+            return true;
+    return false;
+}
+
+bool att_experiment_has(const att_experiment_job *job, const char *quirk)
+{
+    const att_experiment_info *info = &job->experiment->info;
+    for (int i = 0; i < count_quirks(info); i++)
+        if (strcmp(info->quirks[i].name, quirk) == 0)
+            return is_named(job->options, quirk) || is_named(job->options, ALL);
+    return false;
 }
 
 att_san_spec att_experiment_spec(const att_experiment_job *job)
@@ -76,192 +118,140 @@ att_san_spec att_experiment_spec(const att_experiment_job *job)
     spec.width = experiment->info.width;
     spec.dropout = DROPOUT;
     spec.mlp = job->options->mlp;
+    spec.padding = att_experiment_has(job, "padding");
     return spec;
 }
 
 att_learning att_experiment_learning(const att_experiment_job *job, const char *stage)
 {
     const att_experiment *experiment = job->experiment;
-    return (att_learning){.optimizer = experiment->info.optimizer,
-                          .lr = job->lr,
-                          .weight_decay = experiment->weight_decay,
-                          .clip_norm = experiment->clip_norm,
-                          .schedule = experiment->schedule,
-                          .batch_size = experiment->info.batch_size,
-                          .epochs = job->epochs,
-                          .shuffle = !job->options->in_order,
-                          .mean = true,
-                          .stage = stage,
-                          .seed = job->options->seed,
-                          .options = job->options};
+    att_learning learning = {.optimizer = experiment->info.optimizer,
+                             .lr = job->lr,
+                             .weight_decay = experiment->weight_decay,
+                             .clip_norm = experiment->clip_norm,
+                             .schedule = experiment->schedule,
+                             .batch_size = experiment->info.batch_size,
+                             .epochs = job->epochs,
+                             .shuffle = !att_experiment_has(job, "unshuffled"),
+                             .mean = true,
+                             .seed = att_experiment_seed(job),
+                             .options = job->options};
+    att_experiment_stage(job, stage, learning.stage);
+    return learning;
 }
 
-/* --- tasks with paths --------------------------------------------------------------------------------------------- */
-
-/* The share of the most frequent class. */
-static double majority(const att_samples *samples, int64_t classes, int64_t *tokens)
+void att_experiment_stage(const att_experiment_job *job, const char *what, char stage[ATT_LEARNING_STAGE])
 {
-    int64_t counts[64] = {0}, most = 0;
-    const int32_t *targets = (const int32_t *)samples->target;
-    *tokens = 0;
-    for (int64_t i = 0; i < (int64_t)samples->count * samples->tokens; i++) {
-        if (targets[i] == ATT_NO_CLASS)
-            continue;
-        counts[targets[i]]++;
-        ++*tokens;
-    }
-    for (int64_t c = 0; c < classes; c++)
-        most = counts[c] > most ? counts[c] : most;
-    return (double)most / (double)*tokens;
+    if (job->options->seeds > 1)
+        snprintf(stage, ATT_LEARNING_STAGE, "network %d/%d, %s", job->network + 1, job->options->seeds, what);
+    else
+        snprintf(stage, ATT_LEARNING_STAGE, "%s", what);
 }
 
-/* The score of one length and one number of paths, over the repeats. */
-static att_status score_paths(const att_experiment_job *job, att_walker *walker, const att_samples *samples, int sum,
-                              int length, att_experiment_score *score)
+/* --- checks ------------------------------------------------------------------------------------------------------- */
+
+static att_status check_quirk(att_context *context, const att_experiment_info *info, const char *name)
 {
-    att_spread spread = {.count = 0};
-    for (int repeat = 0; repeat < job->options->repeats; repeat++) {
-        uint64_t stream = att_random_key((uint64_t)sum, (uint64_t)length, (uint64_t)repeat);
-        att_random random = att_random_from(att_random_key(job->options->seed, att_random_hash("paths"), stream));
-        att_path paths[MOST_PATHS];
-        double share;
-        for (int p = 0; p < sums[sum]; p++)
-            paths[p] = att_path_draw(&random, walker->spec->depth, walker->spec->heads, length);
-        ATT_TRY(att_walker_score(walker, samples, paths, sums[sum], &share));
-        att_spread_add(&spread, share);
-    }
-    *score = (att_experiment_score){att_spread_mean(&spread), att_spread_deviation(&spread)};
+    int count = count_quirks(info) + 1;
+    ATT_TRY(att_require(context, name, "the name of a quirk"));
+    if (count == 1)
+        return att_fail(context, ATT_ERR_ARGUMENT, "experiment %s has no quirks", info->name);
+    for (int i = 0; i < count; i++)
+        if (strcmp(name, quirk_at(info, i)) == 0)
+            return ATT_OK;
+    const char *nearest = att_text_nearest(name, quirk_at, info, count);
+    return att_fail(context, ATT_ERR_ARGUMENT, "experiment %s has no quirk \"%s\"%s%s%s", info->name, name,
+                    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+static att_status check(att_context *context, const att_experiment_info *info, const att_experiment_options *options)
+{
+    if (options->epochs < 0 || options->repeats < 1 || options->seeds < 1 || !(options->lr >= 0) ||
+        !isfinite(options->lr))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "experiment %s: %d epochs, learning rate %g, %d repeats and %d seeds are not possible",
+                        info->name, options->epochs, options->lr, options->repeats, options->seeds);
+    if (options->mlp && !info->paths)
+        return att_fail(context, ATT_ERR_ARGUMENT, "experiment %s trains with and without an MLP in any case",
+                        info->name);
+    if (options->texts && !info->texts)
+        return att_fail(context, ATT_ERR_ARGUMENT, "experiment %s reads no texts", info->name);
+    for (int i = 0; i < options->quirk_count; i++)
+        ATT_TRY(check_quirk(context, info, options->quirks[i]));
     return ATT_OK;
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-/* Reports after `done` of `all` combinations of length and number of paths. Returns ERR_STOPPED if the caller wants to
- * stop. */
-static att_status report_paths(const att_experiment_job *job, const att_samples *samples, int done, int all,
-                               double started)
-{
-    double seconds = now() - started, scored = (double)done * job->options->repeats * samples->count;
-    const att_progress progress = {.stage = "paths",
-                                   .batch = done,
-                                   .batches = all,
-                                   .images_per_second = scored / seconds,
-                                   .seconds_left = seconds / done * (all - done),
-                                   .loss = NAN,
-                                   .lr = NAN,
-                                   .slowest_rank = -1};
-    if (job->options->progress && !job->options->progress(job->options->user, &progress))
-        return att_fail(job->context, ATT_ERR_STOPPED, "stopped while paths were evaluated");
-    return ATT_OK;
-}
-
-static att_status evaluate(const att_experiment_job *job, att_walker *walker, const att_samples *samples,
-                           att_experiment_result *result)
-{
-    double started = now();
-    result->lengths = walker->spec->depth + 1;
-    ATT_TRY(att_walker_score(walker, samples, NULL, 0, &result->whole));
-    for (int sum = 0; sum < ATT_EXPERIMENT_SUMS; sum++) {
-        result->sums[sum] = sums[sum];
-        for (int length = 0; length < result->lengths; length++) {
-            ATT_TRY(score_paths(job, walker, samples, sum, length, &result->paths[sum][length]));
-            ATT_TRY(report_paths(job, samples, sum * result->lengths + length + 1,
-                                 ATT_EXPERIMENT_SUMS * result->lengths, started));
-        }
-    }
-    return ATT_OK;
-}
-
-/* A network that is trained and evaluated. */
-typedef struct path_task {
-    att_san_spec spec;
-    att_samples training, evaluation;
-    att_graph *graph;
-    att_weights *weights;
-} path_task;
-
-static att_status train_task(const att_experiment_job *job, path_task *task, att_experiment_result *result)
-{
-    att_learned learned;
-    const att_learning learning = att_experiment_learning(job, "train");
-    ATT_TRY(att_graph_create(job->context, ATT_F32, &task->graph));
-    att_value logits = att_san_build(task->graph, &task->spec);
-    att_value target = att_graph_input(task->graph, "target", ATT_I32, att_shape_of(task->spec.tokens));
-    att_graph_output(task->graph, "loss", att_token_cross_entropy(task->graph, logits, target));
-    ATT_TRY(att_weights_create(task->graph, "cpu", &task->weights));
-    ATT_TRY(att_weights_initialise(task->weights, job->options->seed));
-    ATT_TRY(att_learn(job->context, task->graph, task->weights, &task->training, &learning, &learned));
-    result->loss = learned.loss;
-    result->updates = learned.updates;
-    return ATT_OK;
-}
-
-static att_status run_task(const att_experiment_job *job, path_task *task, att_experiment_result *result)
-{
-    ATT_TRY(job->experiment->make(job, &task->spec, &task->training, &task->evaluation));
-    const att_samples *evaluation = task->evaluation.count > 0 ? &task->evaluation : &task->training;
-    ATT_TRY(train_task(job, task, result));
-    result->training_samples = task->training.count;
-    result->evaluation_samples = evaluation->count;
-    result->vocabulary = task->spec.vocabulary;
-    result->baseline = majority(evaluation, task->spec.outputs, &result->tokens);
-    att_walker walker = {.context = NULL};
-    att_status status = att_walker_open(job->context, task->graph, &task->spec, task->weights, &walker);
-    if (status == ATT_OK)
-        status = evaluate(job, &walker, evaluation, result);
-    att_walker_close(&walker);
-    return status;
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-static att_status check(att_context *context, const att_experiment *experiment, const att_experiment_options *options)
+enum { MOST_SCORES = ATT_EXPERIMENT_SUMS * ATT_EXPERIMENT_LENGTHS + 3 + 3 * ATT_CIRCLE_VARIANTS };
+
+/* Lists all scores of a result and returns their number. */
+static int list_scores(att_experiment_result *result, att_experiment_score *scores[MOST_SCORES])
 {
-    if (options->epochs < 0 || options->repeats < 1 || !(options->lr >= 0) || !isfinite(options->lr))
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "experiment %s: %d epochs, learning rate %g and %d repeats are not possible",
-                        experiment->info.name, options->epochs, options->lr, options->repeats);
-    if (options->mlp && !experiment->info.paths)
-        return att_fail(context, ATT_ERR_ARGUMENT, "experiment %s trains with and without an MLP in any case",
-                        experiment->info.name);
-    if (options->texts && !experiment->info.texts)
-        return att_fail(context, ATT_ERR_ARGUMENT, "experiment %s reads no texts", experiment->info.name);
-    return ATT_OK;
+    int count = 0;
+    for (int sum = 0; sum < ATT_EXPERIMENT_SUMS; sum++)
+        for (int length = 0; length < ATT_EXPERIMENT_LENGTHS; length++)
+            scores[count++] = &result->paths[sum][length];
+    scores[count++] = &result->loss;
+    scores[count++] = &result->whole;
+    scores[count++] = &result->baseline;
+    for (int i = 0; i < ATT_CIRCLE_VARIANTS; i++) {
+        scores[count++] = &result->circle[i].loss;
+        scores[count++] = &result->circle[i].radius_error;
+        scores[count++] = &result->circle[i].distance;
+    }
+    return count;
 }
 
-static att_status run_with(const att_experiment_job *job, att_experiment_result *result)
+static att_status run_network(att_experiment_job *job, att_experiment_result *result)
 {
+    att_arena arena = {.context = job->context};
+    memset(result, 0, sizeof *result);
     result->epochs = job->epochs;
     result->lr = job->lr;
-    if (job->experiment->run)
-        return job->experiment->run(job, result);
-    path_task task = {.spec = att_experiment_spec(job)};
-    att_status status = run_task(job, &task, result);
-    att_weights_destroy(&task.weights);
-    att_graph_destroy(&task.graph);
+    job->arena = &arena;
+    att_status status =
+        job->experiment->run ? job->experiment->run(job, result) : att_experiment_run_paths(job, result);
+    att_arena_free(&arena);
     return status;
+}
+
+/* Runs every network. The scores of several are those of the first with mean and deviation over the networks. */
+static att_status run_networks(att_experiment_job *job, att_experiment_result *result)
+{
+    att_spread spreads[MOST_SCORES] = {{.count = 0}};
+    att_experiment_score *scores[MOST_SCORES];
+    att_experiment_result later;
+    for (job->network = 0; job->network < job->options->seeds; job->network++) {
+        att_experiment_result *own = job->network == 0 ? result : &later;
+        ATT_TRY(run_network(job, own));
+        int count = list_scores(own, scores);
+        for (int i = 0; i < count; i++)
+            att_spread_add(&spreads[i], scores[i]->mean);
+    }
+    int count = job->options->seeds > 1 ? list_scores(result, scores) : 0;
+    for (int i = 0; i < count; i++)
+        *scores[i] =
+            (att_experiment_score){att_spread_mean(&spreads[i]), att_spread_deviation(&spreads[i]), spreads[i].count};
+    return ATT_OK;
 }
 
 att_status att_experiment_run(att_context *context, const char *name, const att_experiment_options *options,
                               att_experiment_result *result)
 {
     const att_experiment *found = NULL;
-    att_arena arena = {.context = context};
-    memset(result, 0, sizeof *result);
+    att_experiment_record record = {.context = NULL};
     ATT_TRY(find(context, name, &found));
-    ATT_TRY(check(context, found, options));
-    const att_experiment_job job = {.context = context,
-                                    .experiment = found,
-                                    .options = options,
-                                    .arena = &arena,
-                                    .epochs = options->epochs > 0 ? options->epochs : found->info.epochs,
-                                    .lr = options->lr > 0 ? options->lr : found->info.lr};
-    att_status status = run_with(&job, result);
-    att_arena_free(&arena);
+    ATT_TRY(check(context, &found->info, options));
+    att_experiment_job job = {.context = context,
+                              .experiment = found,
+                              .options = options,
+                              .epochs = options->epochs > 0 ? options->epochs : found->info.epochs,
+                              .lr = options->lr > 0 ? options->lr : found->info.lr};
+    ATT_TRY(att_experiment_record_open(&record, context, options->folder));
+    att_status status = run_networks(&job, result);
+    if (status == ATT_OK)
+        status = att_experiment_record_write(&record, &found->info, options, result);
+    att_experiment_record_close(&record);
     return status;
 }

@@ -47,6 +47,18 @@ static att_value norm(const att_scope *scope, const char *name, att_value x)
     return y;
 }
 
+/* The vectors of the numbers, [vocabulary, C]. */
+static att_value token_table(const att_scope *scope, const att_san_spec *spec)
+{
+    int64_t padding = spec->padding ? 1 : 0;
+    att_shape shape = att_shape_of(spec->vocabulary - padding, spec->width);
+    att_value table = att_scope_parameter(scope, "token", shape, normal, true);
+    if (!spec->padding)
+        return table;
+    att_value row = att_graph_parameter(scope->graph, ATT_SAN_PADDING, att_shape_of(1, spec->width), normal, true);
+    return att_prepend_tokens(scope->graph, row, table);
+}
+
 static att_value embed(att_graph *graph, const att_san_spec *spec)
 {
     att_scope root = att_scope_root(graph), scope = att_scope_in(&root, "embed");
@@ -54,8 +66,7 @@ static att_value embed(att_graph *graph, const att_san_spec *spec)
     att_value x;
     if (spec->vocabulary > 0) {
         att_value ids = att_graph_input(graph, "x", ATT_I32, att_shape_of(spec->tokens));
-        att_shape table = att_shape_of(spec->vocabulary, spec->width);
-        x = att_embed(graph, att_scope_parameter(&scope, "token", table, normal, true), ids);
+        x = att_embed(graph, token_table(&scope, spec), ids);
         att_shape positions = att_shape_of(spec->tokens, spec->width);
         if (spec->positions)
             x = att_add(graph, x, att_scope_parameter(&scope, "position", positions, normal, true));

@@ -5,6 +5,9 @@
 
 #include <attscope/graph.h>
 
+/* The parameter that training leaves unchanged. */
+#define ATT_SAN_PADDING "embed.padding"
+
 enum {
     ATT_SAN_POINT = 2,        /* coordinates of a token that is a point */
     ATT_SAN_MOST_WIDTH = 1024 /* of att_san_spec.width */
@@ -15,6 +18,7 @@ typedef struct att_san_spec {
     int64_t width, outputs;   /* C; outputs of each token */
     int vocabulary;           /* tokens are numbers in [0, vocabulary); 0: points in the plane */
     bool positions;           /* of the numbers: adds a learned vector for each position */
+    bool padding;             /* of the numbers: the vector of number 0 is not trained, as of PyTorch's padding_idx 0 */
     bool deep_embedding;      /* of the points: linear layer, GELU, linear layer, instead of one linear layer */
     bool padded;              /* samples have keys that are left out, see below */
     bool mlp;                 /* linear layer to C channels, GELU, linear layer, residual, norm after each attention */
@@ -25,9 +29,10 @@ typedef struct att_san_spec {
  * scores of a key: 0, or minus infinity for a token that only pads the sample. Outputs: "embedded" [N, C], the input of
  * the first layer, and "logits" [N, outputs], which the function returns.
  *
- * Parameters: embed.token, embed.position, embed.fc1, embed.fc2, embed.norm; layers.<l>.query, key, value, output,
- * norm, fc1, fc2, mlp_norm; head. Value and output weights are drawn from U(-1/sqrt(C), 1/sqrt(C)), all others from
- * N(0, 0.02^2), biases are 0. Layer norms have eps 1e-12. */
+ * Parameters: embed.padding (with `padding` the row of number 0), embed.token (the other rows), embed.position,
+ * embed.fc1, embed.fc2, embed.norm; layers.<l>.query, key, value, output, norm, fc1, fc2, mlp_norm; head. Value and
+ * output weights are drawn from U(-1/sqrt(C), 1/sqrt(C)), all others from N(0, 0.02^2), biases are 0. Layer norms have
+ * eps 1e-12. */
 att_value att_san_build(att_graph *graph, const att_san_spec *spec);
 
 /* Adds one layer of a path (attscope/lab/experiments.h). Inputs: "state" [N, C]; "layer" and "head", I32 scalars: the

@@ -3,34 +3,23 @@
 
 #include "experiments/list.h"
 
-enum { DIGITS = 8, CLASSES = 10, TRAINING = 1000, EVALUATION = 200 };
+enum { DIGITS = 8, CLASSES = 10 };
 
 static int compare_digits(const void *a, const void *b)
 {
     return *(const int32_t *)a - *(const int32_t *)b;
 }
 
-static att_status make_set(const att_experiment_job *job, const char *set, int count, att_samples *samples)
+static void draw(att_random *random, void *x, void *target)
 {
-    size_t bytes = DIGITS * sizeof(int32_t);
-    ATT_TRY(att_samples_create(job->arena, count, DIGITS, bytes, bytes, false, samples));
-    for (int i = 0; i < count; i++) {
-        att_random random = att_experiment_random(job, set, i);
-        int32_t *digits = (int32_t *)samples->x + i * DIGITS, *sorted = (int32_t *)samples->target + i * DIGITS;
-        for (int n = 0; n < DIGITS; n++)
-            sorted[n] = digits[n] = (int32_t)att_random_below(&random, CLASSES);
-        qsort(sorted, DIGITS, sizeof *sorted, compare_digits);
-    }
-    return ATT_OK;
+    int32_t *digits = x, *sorted = target;
+    for (int n = 0; n < DIGITS; n++)
+        sorted[n] = digits[n] = (int32_t)att_random_below(random, CLASSES);
+    qsort(sorted, DIGITS, sizeof *sorted, compare_digits);
 }
 
-static att_status make(const att_experiment_job *job, att_san_spec *spec, att_samples *training,
-                       att_samples *evaluation)
-{
-    (void)spec;
-    ATT_TRY(make_set(job, "training", TRAINING, training));
-    return make_set(job, "evaluation", EVALUATION, evaluation);
-}
+static const att_experiment_quirk quirks[] = {
+    ATT_QUIRK_UNSHUFFLED, {"padding", "does not train the embedding of digit 0, the padding of text"}, {NULL, NULL}};
 
 const att_experiment att_experiment_sort = {
     .info = {.name = "sort",
@@ -47,8 +36,13 @@ const att_experiment att_experiment_sort = {
              .batch_size = 30,
              .epochs = 65,
              .paths = true,
+             .quirks = quirks,
              .published_whole = 0.98,
              .published_baseline = 0.1},
     .spec = {.tokens = DIGITS, .outputs = CLASSES, .vocabulary = CLASSES, .positions = true},
-    .make = make,
+    .training = 1000,
+    .evaluation = 200,
+    .x_bytes = DIGITS * sizeof(int32_t),
+    .target_bytes = DIGITS * sizeof(int32_t),
+    .draw = draw,
 };

@@ -14,12 +14,14 @@ from formula import uniform
 SAMPLES = 3
 CASES = {
     "numbers": dict(tokens=5, depth=3, heads=2, width=8, outputs=4, vocabulary=7, positions=True),
+    "padding": dict(tokens=5, depth=1, heads=2, width=8, outputs=4, vocabulary=4, padding=True),
     "points": dict(tokens=6, depth=2, heads=3, width=12, outputs=2, deep=True),
     "padded_mlp": dict(tokens=7, depth=2, heads=2, width=8, outputs=2, vocabulary=9, padded=True, mlp=True),
 }
 # Layers and heads of the paths that are added.
 PATHS = {
     "numbers": [[(0, 1), (2, 0)], [(1, 1)], []],
+    "padding": [[(0, 1)]],
     "points": [[(0, 2), (1, 0)], [(1, 1)]],
     "padded_mlp": [[(0, 1), (1, 1)], [(0, 0)]],
 }
@@ -63,11 +65,13 @@ class Layer(nn.Module):
 
 class Network(nn.Module):
     def __init__(self, tokens, depth, heads, width, outputs, vocabulary=0, positions=False, deep=False, padded=False,
-                 mlp=False):
+                 mlp=False, padding=False):
         super().__init__()
         self.embed = nn.Module()
         if vocabulary:
-            self.embed.token = nn.Parameter(torch.zeros(vocabulary, width, dtype=torch.float64))
+            self.embed.token = nn.Parameter(torch.zeros(vocabulary - padding, width, dtype=torch.float64))
+        if padding:
+            self.embed.padding = nn.Parameter(torch.zeros(1, width, dtype=torch.float64))
         if positions:
             self.embed.position = nn.Parameter(torch.zeros(tokens, width, dtype=torch.float64))
         self.embed.fc1 = linear(width if vocabulary else 2, width)
@@ -78,7 +82,10 @@ class Network(nn.Module):
         self.head = linear(width, outputs)
 
     def embedded(self, x):
-        if hasattr(self.embed, "token"):
+        if hasattr(self.embed, "padding"):
+            table = torch.cat((self.embed.padding, self.embed.token))
+            x = nn.functional.embedding(x, table, padding_idx=0)
+        elif hasattr(self.embed, "token"):
             x = self.embed.token[x]
         if hasattr(self.embed, "position"):
             x = x + self.embed.position
@@ -130,7 +137,8 @@ def write(out, name, case):
     loss.backward()
     out.write(f"case {name}\nlogits {' '.join('%.15g' % v for v in logits.flatten())}\nloss {loss.item():.15g}\n")
     for key, parameter in network.named_parameters():
-        if key.endswith("key.bias"):  # no influence: it adds the same number to all scores of a query
+        # key.bias has no influence: it adds the same number to all scores of a query. PyTorch does not train padding.
+        if key.endswith(("key.bias", "padding")):
             continue
         out.write(f"gradient {key} {parameter.grad.norm():.15g}\n")
     paths = network.paths(x, keys, PATHS[name]).flatten()

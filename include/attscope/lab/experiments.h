@@ -24,6 +24,12 @@
 extern "C" {
 #endif
 
+/* A way in which the public code differs from the experiment's description; off by default. */
+typedef struct att_experiment_quirk {
+    const char *name;    /* "padding" */
+    const char *summary; /* what it does */
+} att_experiment_quirk;
+
 typedef struct att_experiment_info {
     const char *name;    /* "sort" */
     const char *summary; /* one line */
@@ -32,10 +38,11 @@ typedef struct att_experiment_info {
     const char *optimizer; /* "adam", "adamw" */
     double lr;
     int batch_size, epochs;
-    bool paths;                /* measures paths; false: circle */
-    bool texts;                /* reads att_experiment_options.texts */
-    double published_whole;    /* accuracy of the whole network in the public code; NaN if there is none */
-    double published_baseline; /* and of its baseline */
+    bool paths;                         /* measures paths; false: circle */
+    bool texts;                         /* reads att_experiment_options.texts */
+    const att_experiment_quirk *quirks; /* the last has no name; NULL: none */
+    double published_whole;             /* accuracy of the whole network in the public code; NaN if there is none */
+    double published_baseline;          /* and of its baseline */
 } att_experiment_info;
 
 /* Returns the number of experiments, and experiment `index`; NULL if there is none. */
@@ -45,56 +52,82 @@ ATT_API const att_experiment_info *att_experiment_at(int index);
 ATT_API att_status att_experiment_find(att_context *context, const char *name, const att_experiment_info **info);
 
 typedef struct att_experiment_options {
-    int epochs;               /* 0: as the experiment says */
-    double lr;                /* 0: as the experiment says */
-    int repeats;              /* draws of paths for each length */
-    uint64_t seed;            /* of data, weights, order of samples, dropout and paths */
-    const char *texts;        /* memorize: file with one text per line; NULL: generated texts */
-    bool mlp;                 /* an MLP in every layer; refused for circle, which trains with and without */
-    bool in_order;            /* do not shuffle the training samples */
+    int epochs;                /* 0: as the experiment says */
+    double lr;                 /* 0: as the experiment says */
+    int repeats;               /* draws of paths for each length, for each network */
+    int seeds;                 /* networks that are trained, with the seeds seed, seed + 1, .. */
+    uint64_t seed;             /* of data, weights, order of samples, dropout and paths */
+    const char *texts;         /* memorize: file with one text per line; NULL: generated texts */
+    bool mlp;                  /* an MLP in every layer; refused for circle, which trains with and without */
+    const char *const *quirks; /* names of the experiment's quirks to turn on; "all": all of them */
+    int quirk_count;
+    const char *folder;       /* of the record, which is created if missing (att_experiment_run()); NULL: no record */
     att_progress_fn progress; /* NULL: none */
     void *user;
 } att_experiment_options;
-/* Five repeats, seed 0. */
+/* Five repeats, one network with seed 0. */
 ATT_API att_experiment_options att_experiment_options_defaults(void);
 
-enum { ATT_EXPERIMENT_LENGTHS = 7, ATT_EXPERIMENT_SUMS = 2, ATT_CIRCLE_VARIANTS = 3, ATT_CIRCLE_STEPS = 300 };
+enum {
+    ATT_EXPERIMENT_LENGTHS = 7,
+    ATT_EXPERIMENT_SUMS = 2,
+    ATT_EXPERIMENT_SAMPLED = 5 * ATT_EXPERIMENT_LENGTHS,
+    ATT_CIRCLE_VARIANTS = 3,
+    ATT_CIRCLE_STEPS = 300
+};
 
-/* Mean and sample standard deviation; the latter is NaN for a single repeat. */
+/* Mean and sample standard deviation (n - 1) of n values; the deviation is NaN for a single one. Values are those of
+ * the draws of paths through one network; with several seeds those of the networks, each the mean over its draws. */
 typedef struct att_experiment_score {
     double mean, deviation;
+    int64_t n;
 } att_experiment_score;
+
+/* A path, and how well it does alone. heads: for each layer 0 if the path bypasses it, else 1 + the head's number. */
+typedef struct att_experiment_path {
+    int length, heads[ATT_EXPERIMENT_LENGTHS - 1];
+    double accuracy;
+} att_experiment_path;
 
 /* A variant of circle, after training. */
 typedef struct att_circle_result {
     const char *name;                      /* "base", "skip", "mlp" */
-    double loss;                           /* mean over the last epoch of the summed squared error of a sample */
-    double points[ATT_CIRCLE_STEPS][2][2]; /* after step i: x and y of both points; step 0 is the start */
-    double radius_error;                   /* mean over steps and points of | |p| - 0.3 | */
-    double distance[2];                    /* between both points at the start and at the end */
+    att_experiment_score loss;             /* mean over the last epoch of the summed squared error of a sample */
+    double points[ATT_CIRCLE_STEPS][2][2]; /* first network, after step i: x and y of both points; step 0: the start */
+    att_experiment_score radius_error;     /* mean over steps and points of | |p| - 0.3 | */
+    att_experiment_score distance;         /* between both points at the end; 0.6 at the start */
 } att_circle_result;
 
 typedef struct att_experiment_result {
     int training_samples, evaluation_samples;
     int64_t tokens; /* evaluated tokens */
     int vocabulary; /* sort, memorize: number of different tokens; else 0 */
-    int epochs;     /* of the training */
+    int epochs;     /* of each training */
     double lr;
     int64_t updates;               /* of one training */
-    double loss;                   /* mean per token over the last epoch, with dropout */
+    att_experiment_score loss;     /* mean per token over the last epoch, with dropout */
     int lengths;                   /* path lengths 0 .. lengths - 1; 0 for circle */
     int sums[ATT_EXPERIMENT_SUMS]; /* number of paths that are added: 5, 20 */
     att_experiment_score paths[ATT_EXPERIMENT_SUMS][ATT_EXPERIMENT_LENGTHS]; /* share of tokens that are right */
-    double whole;                                                            /* the same for the whole network */
-    double baseline; /* share of the most frequent class among the evaluated tokens */
+    att_experiment_score whole;                                              /* the same for the whole network */
+    att_experiment_score baseline; /* share of the most frequent class among the evaluated tokens */
+    int sampled_count;             /* the different paths of the first network's first sum of 5 of each length */
+    att_experiment_path sampled[ATT_EXPERIMENT_SAMPLED];
     int circle_count;
     att_circle_result circle[ATT_CIRCLE_VARIANTS];
 } att_experiment_result;
 
 /* Makes the data, trains and measures. The result depends on the options and the processor, not on the number of
- * threads. Errors: ERR_NOT_FOUND (no such experiment; no such file); ERR_ARGUMENT (an option out of range, or not of
- * this experiment); ERR_FORMAT (no text in the file); ERR_NONFINITE (the training diverged); ERR_STOPPED;
- * ERR_IO, ERR_MEMORY. */
+ * threads.
+ *
+ * options->folder gets measure.jsonl, which att_report_write() shows (att_store_open_measured()): "path_accuracy" is
+ * the accuracy of sums of paths ("sum.5.length.2"), of the sampled paths alone ("length.1.path.0-2-0-0-0-0", as in
+ * att_experiment_path), and the figures "whole" and "baseline"; "circle" is the figures of its variants, whose samples
+ * are the trajectories ("base.first" and "base.second", x and y).
+ *
+ * Errors: ERR_NOT_FOUND (no such experiment; no such file); ERR_ARGUMENT (an option out of range, or not of this
+ * experiment); ERR_FORMAT (no text in the file); ERR_NONFINITE (the training diverged); ERR_STOPPED; ERR_MEMORY; those
+ * of the record. After a failure an earlier record is unchanged. */
 ATT_API ATT_MUST_CHECK att_status att_experiment_run(att_context *context, const char *name,
                                                      const att_experiment_options *options,
                                                      att_experiment_result *result);
