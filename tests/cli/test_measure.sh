@@ -380,7 +380,7 @@ err_has 'kept from the earlier measurements: nsi'
 [ "$(grep -o '"statistic":"[a-z]*"' out/plain/measure.jsonl | sort -u | cut -d'"' -f4 | tr '\n' ' ')" = 'attention block unit ' ] ||
     fail 'one reading of an instrument does not keep the others'
 run 2 measure absent.safetensors data --with nsi:block
-err_has 'attscope: instrument "nsi" has the option per=addition or block, not "block"'
+err_has 'attscope: instrument nsi: "block" is not option=value; did you mean "per=block"?'
 run 2 measure alone/some.safetensors data --nodes 'blocks.7.*'
 err_has 'matches "blocks.7.*"'
 run 1 measure absent.safetensors data --json nowhere/x.json
