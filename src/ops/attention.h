@@ -44,6 +44,10 @@ typedef struct att_attention_attrs {
  * (att_node.copy). */
 bool att_is_attention(const struct att_node *node);
 
+/* The map of an attention node, [H, N, M] as att_graph_probe_attention_map() describes it, a value of each sample. May
+ * add nodes. The scope of the graph becomes that of the node. */
+att_value att_attention_map(struct att_graph *graph, const struct att_node *node);
+
 /* As many heads of keys and values as of queries. */
 #define ATT_ATTENTION_HEADS(count) .heads = (count), .key_heads = (count), .value_heads = (count)
 

@@ -104,11 +104,13 @@ static att_status emit_begin(const att_measuring *m)
     const att_identity *identity = att_network_identity(m->network);
     const att_preprocess *p = &identity->preprocess;
     const att_graph *graph = att_model_graph(att_network_model(m->network));
-    char mean[CHANNELS_TEXT], std[CHANNELS_TEXT], data[ATT_RUN_PATH];
+    char mean[CHANNELS_TEXT], std[CHANNELS_TEXT], data[ATT_RUN_PATH], seed[16];
+    snprintf(seed, sizeof seed, "%d", m->options->init_seed);
     const att_event_field common[] = {
         {.name = "model", .text = identity->name},
         {.name = "checkpoint", .text = m->checkpoint},
         {.name = "weights", .text = m->weights},
+        {.name = "init_seed", .text = att_measuring_initialises(m->options) ? seed : "none"},
         {.name = "use_ema", .text = att_network_is_averaged(m->network) ? "true" : "false"},
         {.name = "data", .text = data_text(m, data, sizeof data)},
         {.name = "contents", .text = m->contents},
@@ -144,6 +146,10 @@ static att_status emit_figures(const att_measuring *m)
 att_status att_measuring_write_records(const att_measuring *m)
 {
     const att_event_field end[] = {{.name = "status", .text = att_status_name(ATT_OK)}};
+    if (!*m->found->folder && att_measuring_initialises(m->options)) {
+        att_log(m->context, ATT_LOG_INFO, "no record is kept of random weights, because no output folder is named");
+        return ATT_OK;
+    }
     if (!*m->found->folder) {
         att_log(m->context, ATT_LOG_INFO,
                 "no record is kept: %s does not lie in a run's folder, and no output folder is named", m->checkpoint);
