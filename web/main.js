@@ -59,6 +59,7 @@ function sections() {
     ...networkInstruments().filter((name) => infoOf(name).score).map(networkSection),
     ...depthSpecs().map(depthSection),
     hasPaths() ? pathsSection() : null,
+    hasInstrument(CHAINS) ? chainsSection() : null,
     ...networkInstruments().filter((name) => !infoOf(name).score).map(networkSection),
     ...sampledInstruments().map(trajectorySection),
     correlationsOf().length ? correlationSection() : null,
