@@ -110,7 +110,6 @@ static att_status emit_begin(const att_measuring *m)
         {.name = "model", .text = identity->name},
         {.name = "checkpoint", .text = m->checkpoint},
         {.name = "weights", .text = m->weights},
-        {.name = "init_seed", .text = att_measuring_initialises(m->options) ? seed : "none"},
         {.name = "use_ema", .text = att_network_is_averaged(m->network) ? "true" : "false"},
         {.name = "data", .text = data_text(m, data, sizeof data)},
         {.name = "contents", .text = m->contents},
@@ -124,12 +123,14 @@ static att_status emit_begin(const att_measuring *m)
         {.name = "crop_mode", .text = p->crop_mode},
         {.name = "interpolation", .text = p->interpolation},
         {.name = "parameters", .number = (double)att_graph_parameter_elements(graph)},
+        {.name = "init_seed", .text = seed}, /* the last, because only random weights have it */
     };
     enum { COMMON = sizeof common / sizeof *common };
+    const int count = COMMON - !att_measuring_initialises(m->options);
     att_event_field fields[COMMON + NETWORK_FIELDS];
     option_texts texts;
     memcpy(fields, common, sizeof common);
-    return emit(m, ATT_EVENT_RUN_BEGIN, fields, COMMON + make_network_fields(m, fields + COMMON, texts));
+    return emit(m, ATT_EVENT_RUN_BEGIN, fields, count + make_network_fields(m, fields + count, texts));
 }
 
 static att_status emit_figures(const att_measuring *m)
