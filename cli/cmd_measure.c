@@ -12,7 +12,7 @@
 
 typedef struct instruments {
     const char *with, *nodes, *map_images;
-    int maps, samples;
+    int maps, samples, init_seed;
     bool f64;
     const char *labels; /* NULL if not given */
 } instruments;
@@ -44,7 +44,8 @@ typedef struct job {
 static const att_flag instrument_options[] = {
     {"with", .kind = ATT_FLAG_TEXT, .value = "LIST",
      .help = "instruments, separated by commas, with options after a colon; all: all instruments except those that "
-             "multiply the cost of a run (paths, path_samples); -NAME: without this one; only -NAME: all others",
+             "multiply the cost of a run (collapse, paths, path_samples, head_chains); -NAME: without this one; only "
+             "-NAME: all others",
      .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(instruments, with)},
     {"nodes", .kind = ATT_FLAG_TEXT, .value = "PATTERN",
      .help = "only nodes whose name matches, such as 'blocks.*.attn' or 'blocks.1?*'", ATT_FLAG_AT(instruments, nodes)},
@@ -66,6 +67,10 @@ static const att_flag instrument_options[] = {
          "run the network in double precision, for figures below the rounding of single precision, such as those of "
          "collapse; many times slower, and without maps",
      ATT_FLAG_AT(instruments, f64)},
+    {"init-seed", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "measure the network at initialisation: its weights are drawn anew from this seed; the records go to "
+             "OUTPUT/NAME-init-N",
+     ATT_FLAG_AT(instruments, init_seed), .low = 1, .high = 1000000000, .open = true},
     {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "for maps: " CLI_LABELS_HELP,
      ATT_FLAG_AT(instruments, labels)},
 };
@@ -127,6 +132,7 @@ static att_measuring_options options_of(const settings *s)
     options.with = s->instruments.with;
     options.nodes = s->instruments.nodes;
     options.samples = s->instruments.samples;
+    options.init_seed = s->instruments.init_seed;
     options.maps = s->instruments.maps;
     options.map_images = s->instruments.map_images;
     options.split = d->split;

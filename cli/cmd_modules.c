@@ -3,6 +3,7 @@
 
 #include "cli.h"
 #include "flags.h"
+#include "help.h"
 
 typedef struct settings {
     cli_output output;
@@ -14,25 +15,15 @@ enum { MOST_NAMES = 64 };
 
 typedef char places_text[96];
 
-static void print_option(const att_module_option *option)
-{
-    if (option->choices) {
-        cli_print("    %s=%s (", option->name, option->choices[(int)option->start]);
-        for (int i = 0; option->choices[i]; i++)
-            cli_print("%s%s", i ? ", " : "", option->choices[i]);
-    } else {
-        cli_print("    %s=%g (%g..%g", option->name, option->start, option->low, option->high);
-    }
-    cli_print(")  %s\n", option->meaning);
-}
-
 static void print_module(const att_module *module)
 {
     places_text places;
     cli_print("%-12s  %s\n    on %s\n", module->name, module->meaning,
               att_module_places_text(module->places, places, sizeof places));
-    for (int i = 0; i < module->option_count; i++)
-        print_option(&module->options[i]);
+    for (int i = 0; i < module->option_count; i++) {
+        char text[CLI_ABOUT_TEXT];
+        cli_print("    %s\n", cli_detail_text(&module->options[i], text));
+    }
 }
 
 static void print_hook(const att_module_hook *hook)
@@ -78,26 +69,6 @@ static void write_places(att_json_writer *writer, const att_module *module)
     att_json_end_array(writer);
 }
 
-static void write_option(att_json_writer *writer, const att_module_option *option)
-{
-    att_json_begin_object(writer);
-    cli_json_text(writer, "option", option->name);
-    cli_json_text(writer, "summary", option->meaning);
-    if (option->choices) {
-        cli_json_text(writer, "default", option->choices[(int)option->start]);
-        att_json_key(writer, "choices");
-        att_json_begin_array(writer);
-        for (int i = 0; option->choices[i]; i++)
-            att_json_string(writer, option->choices[i]);
-        att_json_end_array(writer);
-    } else {
-        cli_json_number(writer, "default", option->start);
-        cli_json_number(writer, "low", option->low);
-        cli_json_number(writer, "high", option->high);
-    }
-    att_json_end_object(writer);
-}
-
 static void write_module(att_json_writer *writer, const att_module *module)
 {
     places_text places;
@@ -108,7 +79,7 @@ static void write_module(att_json_writer *writer, const att_module *module)
     att_json_key(writer, "options");
     att_json_begin_array(writer);
     for (int i = 0; i < module->option_count; i++)
-        write_option(writer, &module->options[i]);
+        att_detail_write_json(&module->options[i], writer);
     att_json_end_array(writer);
     write_places(writer, module);
     att_json_end_object(writer);

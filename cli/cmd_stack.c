@@ -53,7 +53,8 @@ static const att_flag stack_rows[] = {
      .help = "norm in front of each branch, as in ViT; otherwise after the addition", ATT_FLAG_AT(settings, pre_norm)},
     {"model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "name of CHECKPOINT's network, if its file does not tell",
      ATT_FLAG_AT(settings, model)},
-    {"norm-eps", .kind = ATT_FLAG_REAL, .value = "EPS", .help = "added to the variance of a token",
+    {"norm-eps", .kind = ATT_FLAG_REAL, .value = "EPS",
+     .help = "added to the variance of a token; with CHECKPOINT, the network's is used",
      ATT_FLAG_AT(settings, norm_eps), .low = 0, .high = 1e6},
 };
 
@@ -175,6 +176,7 @@ static int load(job *j, const char *checkpoint, const char *image)
     o->width = n->width;
     o->hidden = n->hidden;
     o->tokens = n->tokens;
+    o->norm_eps = n->norm_eps;
     o->layer = network_layer;
     o->user = n;
     o->tokens_data = n->image_tokens;
@@ -188,7 +190,7 @@ static bool has_random_flags(const settings *s, const settings *d)
 {
     bool sizes = s->depth != d->depth || s->heads != d->heads || s->width != d->width || s->tokens != d->tokens;
     bool weights = s->init_std != d->init_std || s->mlp_gain != d->mlp_gain || s->shared != d->shared ||
-                   s->mlp_ratio != d->mlp_ratio || s->seed != d->seed;
+                   s->mlp_ratio != d->mlp_ratio || s->norm_eps != d->norm_eps || s->seed != d->seed;
     return sizes || weights || s->input_std != d->input_std || s->repeats > 1 || s->gains.count > 0;
 }
 
@@ -199,7 +201,7 @@ static int check_network(const cli_app *cli, const settings *s, int operands)
     if (operands == 2 && has_random_flags(s, att_flags_defaults(cli->flags)))
         return cli_usage(
             "sizes, weights and tokens are those of CHECKPOINT: leave out the flags for random stacks "
-            "(--depth, --num-heads, --embed-dim, --tokens, --mlp-ratio, \"Random weights\")");
+            "(--depth, --num-heads, --embed-dim, --tokens, --mlp-ratio, --norm-eps, \"Random weights\")");
     if (operands == 0 && s->model)
         return cli_usage("--model names the network of CHECKPOINT, which is missing");
     return CLI_OK;

@@ -267,7 +267,7 @@ static int check_instruments(const char *list)
 {
     for (const char *at = list;; at++) {
         char name[64];
-        size_t length = strcspn(at, ",");
+        size_t length = att_instruments_item(at);
         snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ",:"), at);
         bool found = strcmp(name, "all") == 0;
         for (int i = 0; !found && i < att_instrument_count(NULL); i++)

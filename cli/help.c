@@ -89,3 +89,21 @@ void cli_flags_help(const att_flags *flags, FILE *out)
         help_row(flags, &place, out);
     }
 }
+
+char *cli_detail_text(const att_detail *option, char text[CLI_ABOUT_TEXT])
+{
+    int used = 0;
+#define ADD(...)               \
+    if (used < CLI_ABOUT_TEXT) \
+    used += snprintf(text + used, (size_t)(CLI_ABOUT_TEXT - used), __VA_ARGS__)
+    if (option->choices) {
+        ADD("%s=%s (", option->name, option->choices[(int)option->start]);
+        for (int i = 0; option->choices[i]; i++)
+            ADD("%s%s", i ? ", " : "", option->choices[i]);
+    } else {
+        ADD("%s=%g (%g..%.10g", option->name, option->start, option->low, option->high);
+    }
+    ADD(")  %s", option->meaning);
+#undef ADD
+    return text;
+}

@@ -16,6 +16,10 @@ void cli_flag_text(const att_flag *flag, char text[CLI_FLAG_TEXT]);
 /* Writes the help text of a flag: its meaning, its choices if they are few, its default. The flag must have help. */
 void cli_about_text(const att_flags *flags, const att_flag_place *place, char text[CLI_ABOUT_TEXT]);
 
+/* Writes an option of a module or an instrument with its default, its range and its meaning: "ratio=8 (1..64)  ...".
+ * Returns `text`. */
+char *cli_detail_text(const att_detail *option, char text[CLI_ABOUT_TEXT]);
+
 /* Prints all flags with their defaults, group by group. */
 void cli_flags_help(const att_flags *flags, FILE *out);
 

@@ -5,11 +5,12 @@
 
 #include "help.h"
 
-static void explain_line(FILE *out, const char *what, const char *text)
+enum { INDENT = 13, NAMES_INDENT = 16 }; /* the second leaves room for an instrument's name */
+
+static void explain_line(FILE *out, int indent, const char *what, const char *text)
 {
-    enum { INDENT = 13 };
-    fprintf(out, "  %-*s", INDENT - 2, what);
-    cli_print_wrapped(out, text, INDENT);
+    fprintf(out, "  %-*s", indent - 2, what);
+    cli_print_wrapped(out, text, indent);
 }
 
 void cli_figures_explain(FILE *out)
@@ -17,11 +18,13 @@ void cli_figures_explain(FILE *out)
     fputs("\nWhat the instruments measure:\n", out);
     for (int i = 0; i < att_instrument_count(NULL); i++) {
         att_instrument_info info = att_instrument_at(NULL, i);
-        explain_line(out, info.name, info.summary);
-        explain_line(out, "", info.formula);
-        explain_line(out, "", info.source);
-        if (info.options)
-            explain_line(out, "", info.options);
+        explain_line(out, NAMES_INDENT, info.name, info.summary);
+        explain_line(out, NAMES_INDENT, "", info.formula);
+        explain_line(out, NAMES_INDENT, "", info.source);
+        for (int o = 0; o < info.option_count; o++) {
+            char text[CLI_ABOUT_TEXT];
+            explain_line(out, NAMES_INDENT, "", cli_detail_text(&info.options[o], text));
+        }
     }
 }
 
@@ -29,7 +32,7 @@ int cli_instruments_check(cli_app *cli, const char *with)
 {
     att_status status = att_instruments_check(cli->context, with);
     int code = cli_check(cli, status);
-    return status == ATT_ERR_NOT_FOUND ? CLI_USAGE : code;
+    return status == ATT_ERR_NOT_FOUND || status == ATT_ERR_ARGUMENT ? CLI_USAGE : code;
 }
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
@@ -40,9 +43,9 @@ static void print_instrument(const att_instrument_info *info, bool first)
     if (strcmp(info->unit, "1") != 0)
         cli_print(" [%s]", info->unit);
     putchar('\n');
-    explain_line(stdout, "formula", info->formula);
-    explain_line(stdout, "source", info->source);
-    explain_line(stdout, "reading", info->reading);
+    explain_line(stdout, INDENT, "formula", info->formula);
+    explain_line(stdout, INDENT, "source", info->source);
+    explain_line(stdout, INDENT, "reading", info->reading);
 }
 
 enum { LABEL = 256 };

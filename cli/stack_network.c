@@ -59,21 +59,39 @@ static att_value input_of(const att_node_info *node, int index)
     return index < node->in_count ? node->in[index] : ATT_NONE;
 }
 
-/* The nodes of one block. scale1, scale2: of layer scale; without it, no_node. */
+/* The nodes of one block. projections: one linear layer for queries, keys and values, or one for each. scale1, scale2:
+ * of layer scale; without it, no_node. */
 typedef struct block {
-    att_node_info norm1, qkv, attention, proj, scale1, add1, norm2, fc1, gelu, fc2, scale2;
+    att_node_info norm1, projections[3], attention, proj, scale1, add1, norm2, fc1, gelu, fc2, scale2;
+    bool apart;
 } block;
+
+/* Finds the layers that make queries, keys and values. Returns the name of the first part that is missing. */
+static const char *follow_projections(const reading *r, block *b)
+{
+    const int first_term = 3;
+    for (int i = first_term; i < b->attention.in_count; i++)
+        if (b->attention.in[i] != ATT_NONE)
+            return "scores without terms of positions or masks";
+    b->apart = input_of(&b->attention, 1) != ATT_NONE;
+    for (int i = 0; i < (b->apart ? 3 : 1); i++) {
+        b->projections[i] = producer(r, input_of(&b->attention, i));
+        if (strcmp(b->projections[i].op, "linear") != 0)
+            return "a linear layer in front of the attention's queries, keys and values";
+        if (input_of(&b->projections[i], 0) != input_of(&b->projections[0], 0))
+            return "queries, keys and values of the same tokens";
+    }
+    b->norm1 = producer(r, input_of(&b->projections[0], 0));
+    return strcmp(b->norm1.op, "layer_norm") == 0 ? NULL : "layer norm in front of the attention";
+}
 
 /* Follows the graph from the attention node. Returns the name of the first part that is missing; NULL: none. */
 static const char *follow(const reading *r, att_node_info attention, block *b)
 {
     b->attention = attention;
-    b->qkv = producer(r, input_of(&attention, 0));
-    if (input_of(&attention, 1) != ATT_NONE || strcmp(b->qkv.op, "linear") != 0)
-        return "one linear layer for queries, keys and values";
-    b->norm1 = producer(r, input_of(&b->qkv, 0));
-    if (strcmp(b->norm1.op, "layer_norm") != 0)
-        return "layer norm in front of the attention";
+    const char *missing = follow_projections(r, b);
+    if (missing)
+        return missing;
     b->proj = consumer(r, attention.out[0], "linear");
     if (b->proj.out_count == 0)
         return "a linear layer after the attention";
@@ -121,7 +139,10 @@ static double *read_parameter(reading *r, att_value value, int64_t count)
     att_weights *weights = att_network_weights(r->opened);
     int index = name ? att_weights_find(weights, name) : -1;
     if (index < 0) {
-        r->failed = cli_failure("%s: a weight is no parameter of %lld elements", r->scope, (long long)count);
+        r->failed = cli_failure(
+            "%s: attscope stack expects a parameter of %lld elements, and the network has the result "
+            "of \"%s\" or another size",
+            r->scope, (long long)count, producer(r, value).op);
         return NULL;
     }
     float *narrow = malloc((size_t)count * sizeof *narrow);
@@ -156,11 +177,44 @@ static void fold_scale(reading *r, const att_node_info *scale, double *w, double
         bias[c] *= gamma[c];
 }
 
+/* One layer for queries, keys and values. Its bias is a parameter, or joins those of queries, keys and values, as in
+ * BEiT. That of the keys adds the same number to all scores of a query, so it has no effect. */
+static void read_joined(reading *r, const block *b, att_stack_weights *w)
+{
+    const att_node_info *linear = &b->projections[0];
+    int d = r->to->width;
+    double *qkv = read_parameter(r, input_of(linear, 1), (int64_t)3 * d * d);
+    const att_node_info outer = producer(r, input_of(linear, 2)), inner = producer(r, input_of(&outer, 0));
+    w->q = transpose(r, qkv, 0, d, d);
+    w->k = transpose(r, qkv, d, d, d);
+    w->v = transpose(r, qkv, 2 * d, d, d);
+    if (strcmp(outer.op, "concat") == 0 && strcmp(inner.op, "concat") == 0) {
+        w->q_bias = read_parameter(r, input_of(&inner, 0), d);
+        w->v_bias = read_parameter(r, input_of(&outer, 1), d);
+        return;
+    }
+    double *bias = read_parameter(r, input_of(linear, 2), (int64_t)3 * d);
+    w->q_bias = bias;
+    w->v_bias = bias ? bias + 2 * d : NULL;
+}
+
+/* A layer for each of queries, keys and values. */
+static void read_apart(reading *r, const block *b, att_stack_weights *w)
+{
+    int d = r->to->width;
+    const double *weights[3];
+    for (int i = 0; i < 3; i++)
+        weights[i] = transpose(r, read_parameter(r, input_of(&b->projections[i], 1), (int64_t)d * d), 0, d, d);
+    w->q = weights[0];
+    w->k = weights[1];
+    w->v = weights[2];
+    w->q_bias = read_parameter(r, input_of(&b->projections[0], 2), d);
+    w->v_bias = read_parameter(r, input_of(&b->projections[2], 2), d);
+}
+
 static void read_layer(reading *r, const block *b, att_stack_weights *w)
 {
     int d = r->to->width, f = r->to->hidden;
-    double *qkv = read_parameter(r, input_of(&b->qkv, 1), (int64_t)3 * d * d);
-    double *bias = read_parameter(r, input_of(&b->qkv, 2), (int64_t)3 * d);
     double *o = transpose(r, read_parameter(r, input_of(&b->proj, 1), (int64_t)d * d), 0, d, d);
     double *o_bias = read_parameter(r, input_of(&b->proj, 2), d);
     double *fc1 = transpose(r, read_parameter(r, input_of(&b->fc1, 1), (int64_t)f * d), 0, f, d);
@@ -168,12 +222,7 @@ static void read_layer(reading *r, const block *b, att_stack_weights *w)
     double *fc2_bias = read_parameter(r, input_of(&b->fc2, 2), d);
     fold_scale(r, &b->scale1, o, o_bias, d);
     fold_scale(r, &b->scale2, fc2, fc2_bias, f);
-    *w = (att_stack_weights){.q = transpose(r, qkv, 0, d, d),
-                             .k = transpose(r, qkv, d, d, d),
-                             .v = transpose(r, qkv, 2 * d, d, d),
-                             .o = o,
-                             .q_bias = bias,
-                             .v_bias = bias ? bias + 2 * d : NULL,
+    *w = (att_stack_weights){.o = o,
                              .o_bias = o_bias,
                              .norm1_weight = read_parameter(r, input_of(&b->norm1, 1), d),
                              .norm1_bias = read_parameter(r, input_of(&b->norm1, 2), d),
@@ -183,6 +232,7 @@ static void read_layer(reading *r, const block *b, att_stack_weights *w)
                              .fc1_bias = read_parameter(r, input_of(&b->fc1, 2), f),
                              .fc2 = fc2,
                              .fc2_bias = fc2_bias};
+    (b->apart ? read_apart : read_joined)(r, b, w);
 }
 
 /* --- tokens ------------------------------------------------------------------------------------------------------- */
@@ -283,6 +333,7 @@ int stack_network_load(cli_app *cli, const char *checkpoint, const char *model, 
         return code;
     const att_model *m = att_network_model(r.opened);
     r.graph = att_model_graph(m);
+    network->norm_eps = att_options_number(att_model_options(m), "norm_eps", 0);
     network->heads = (int)att_options_number(att_model_options(m), "num_heads", 0);
     code = network->heads > 0
                ? read_blocks(&r, image)

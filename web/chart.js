@@ -5,8 +5,8 @@ const MARGIN = { top: 14, right: 14, bottom: 36, left: 50 };
 const HEIGHT = 270;
 
 function extentOf(spec) {
-  const values = [...spec.series, ...(spec.beside ?? [])].flatMap((s) => s.points.flatMap((p) =>
-    isNumber(p.deviation) && !s.heads ? [p.y, p.y - p.deviation, p.y + p.deviation] : [p.y]));
+  const values = [...spec.series, ...(spec.beside ?? [])].flatMap((s) => s.points.flatMap((p) => p.box ??
+    (isNumber(p.deviation) && !s.heads ? [p.y, p.y - p.deviation, p.y + p.deviation] : [p.y])));
   const references = (spec.references ?? []).map((r) => r.y);
   const usable = [...values, ...references].filter((v) => isNumber(v) && (!spec.log || v > 0));
   const [low, high] = usable.length ? d3.extent(usable) : [spec.log ? 0.1 : 0, 1];
@@ -107,6 +107,20 @@ function drawSeries(svg, series, { x, y }, log) {
     .attr("data-x", (p) => p.x).attr("data-value", (p) => p.y);
 }
 
+/* Boxes between the quartiles with the median, and lines to the extremes. */
+function drawBoxes(svg, series, { x, y }) {
+  const WIDTH = 9, g = svg.append("g").attr("class", `series ${classOf(series.run)}`).attr("data-run", series.run.index);
+  const place = (v) => y(Math.max(y.domain()[0], Math.min(v, y.domain()[1])));
+  for (const { x: at, box } of series.points) {
+    const [low, lower, median, upper, high] = box.map(place), middle = x(at) + (series.shift ?? 0);
+    g.append("line").attr("class", "whisker").attr("x1", middle).attr("x2", middle).attr("y1", low).attr("y2", high);
+    g.append("rect").attr("class", "box").attr("x", middle - WIDTH / 2).attr("width", WIDTH).attr("y", upper)
+      .attr("height", Math.max(1, lower - upper)).attr("data-x", at).attr("data-box", box.join(" "));
+    g.append("line").attr("class", "median").attr("x1", middle - WIDTH / 2).attr("x2", middle + WIDTH / 2)
+      .attr("y1", median).attr("y2", median);
+  }
+}
+
 /* All points that the cursor can select, from left to right. */
 function stopsOf(spec, { x, y }) {
   return spec.series.flatMap((s) => s.points
@@ -188,7 +202,9 @@ function watchCursor(svg, stops) {
  *   caption, key
  * All but title, xLabel and series are optional. A series has also, optionally: heads (points are values of single
  * heads), faint (thin line without marks), bare (marks only for hollow points), solid (not dashed, even if the run is),
- * band (deviations are a band), dash (replaces the run's dashes), apart (no line between the points), shift (in pixels, to the right), colour. */
+ * band (deviations are a band), dash (replaces the run's dashes), apart (no line between the points), shift (in pixels,
+ * to the right), colour, boxes (box plots: each point has box, [minimum, lower quartile, median, upper quartile,
+ * maximum], and y is the median). */
 function chart(spec) {
   const svg = d3.create("svg").attr("class", "chart").attr("tabindex", 0).attr("role", "img")
     .attr("aria-label", `${spec.title}: chart. The left and right arrow keys move between points.`);
@@ -205,7 +221,9 @@ function chart(spec) {
     svg.attr("viewBox", `0 0 ${width} ${HEIGHT}`);
     drawAxes(svg, spec, scales, width);
     for (const reference of spec.references ?? []) drawReference(svg, reference, scales, width);
-    for (const series of spec.series) drawSeries(svg, series, scales, spec.log);
+    for (const series of spec.series)
+      if (series.boxes) drawBoxes(svg, series, scales);
+      else drawSeries(svg, series, scales, spec.log);
     stops = stopsOf(spec, scales);
     applyHidden(svg.node());
   }

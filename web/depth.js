@@ -33,7 +33,7 @@ const OTHERS = { heads: true, labels: {} };
 /* The appearance of each instrument that has measurements of nodes. */
 function depthSpecs() {
   const others = measuredInstruments().filter((name) =>
-    !DEPTHS.some((spec) => spec.instrument === name) && ![...PATHS, ...EXPERIMENTS].includes(name));
+    !DEPTHS.some((spec) => spec.instrument === name) && ![...PATHS, ...EXPERIMENTS, CHAINS].includes(name));
   return [...DEPTHS.filter((spec) => hasInstrument(spec.instrument)),
     ...others.filter((name) => !isOfNetworks(name)).map((name) => ({ ...OTHERS, instrument: name }))];
 }

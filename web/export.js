@@ -1,5 +1,5 @@
 "use strict";
-/* Exports tables as CSV and charts as SVG. scrolling() and chart() add the buttons. */
+/* Exports tables as CSV, charts and pictures as SVG. scrolling(), chart() and picture() add the buttons. */
 
 /* Makes a file name such as "4-runs-entropy-table" from untrusted texts. It contains only letters, digits, dots, dashes
    and underscores, at most 48 from each text. */
@@ -107,6 +107,7 @@ function inlineStyle(node, copy, inherited) {
     copy.setAttribute(name, isColour ? plainColour(value) : value);
   }
   if (style.opacity !== "1") copy.setAttribute("opacity", style.opacity);
+  if (style.vectorEffect !== "none") copy.setAttribute("vector-effect", style.vectorEffect);
   return style;
 }
 
@@ -126,10 +127,24 @@ function standalone(node, inherited = null) {
   return copy;
 }
 
+/* The marks of an entry of a key. A coloured square becomes an SVG. */
+function marksOf(item) {
+  const squares = [...item.querySelectorAll(".swatch")].map((swatch) => {
+    const square = svgElement("rect", { width: 10, height: 10, rx: 2 });
+    square.style.fill = swatch.style.background;
+    return svgElement("svg", { viewBox: "0 0 10 10" }, square);
+  });
+  return [...item.querySelectorAll("svg"), ...squares];
+}
+function keyEntries(figure) {
+  return [...figure.querySelectorAll(".key > span")].map((item) =>
+    ({ marks: marksOf(item), text: item.textContent.trim() }));
+}
+
 /* The entries of the exported legend, from the page's legend and the chart's key: [{marks: [svg], text}]. */
 function legendOf(figure, spec) {
-  const key = [...figure.querySelectorAll(".key > span")].map((item) =>
-    ({ marks: [...item.querySelectorAll("svg")], text: item.textContent.trim() }));
+  const key = keyEntries(figure);
+  if (!spec.series) return key;
   const shown = [...new Set(visibleIn(spec).series.map((series) => series.run))];
   const unnamed = runs.length < 2 || spec.series.some((series) => series.colour || series.apart);
   return [...(unnamed ? [] : shown.map((run) => ({ marks: [lineSampleOf(run)], text: run.name }))), ...key];
@@ -167,11 +182,22 @@ function xmlText(text) {
   return text.replace(/[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, "\u{FFFD}");
 }
 
-/* Returns the chart as currently shown, with title, legend and key, as the text of an SVG file. */
+/* The size of a drawing in pixels, and how far it extends to the left and to the right. */
+function extentOfDrawing(drawn) {
+  if (!drawn.classList.contains("chart")) {
+    const { width, height } = drawn.getBoundingClientRect();
+    return { width, height, left: 0, right: width };
+  }
+  const { width, height } = drawn.viewBox.baseVal;
+  const box = drawn.getBBox(); /* labels of an axis may extend beyond the view box */
+  return { width, height, left: Math.min(0, box.x), right: Math.max(width, box.x + box.width) };
+}
+
+/* Returns the chart or picture as currently shown, with title, legend and key, as the text of an SVG file. spec: that
+   of a chart, or {title, caption} of a picture. */
 function svgOf(figure, spec) {
-  const drawn = figure.querySelector("svg.chart"), { width, height } = drawn.viewBox.baseVal, head = 30;
-  const box = drawn.getBBox(), left = Math.min(0, box.x) - 4; /* labels of an axis may extend beyond the view box */
-  const wide = Math.ceil(Math.max(width, box.x + box.width) + 4 - left);
+  const drawn = figure.querySelector(":scope > svg"), { width, height, ...extent } = extentOfDrawing(drawn), head = 30;
+  const left = extent.left - 4, wide = Math.ceil(extent.right + 4 - left);
   const style = getComputedStyle(figure), place = element("div", { class: "exporting" });
   const entries = legendOf(figure, spec);
   figure.append(place);
@@ -179,9 +205,10 @@ function svgOf(figure, spec) {
   const legend = drawLegend(entries, width, head + height + 18, style.fontFamily);
   const total = head + height + 8 + legend.height, chart = standalone(drawn);
   place.remove();
-  for (const [name, value] of Object.entries({ y: head, width, height, overflow: "visible" }))
-    chart.setAttribute(name, value);
-  const soft = plainColour(getComputedStyle(figure.querySelector("svg.chart .label")).fill);
+  const overflow = drawn.classList.contains("chart") ? "visible" : "hidden";
+  for (const [name, value] of Object.entries({ y: head, width, height, overflow })) chart.setAttribute(name, value);
+  const label = figure.querySelector("svg .label"), below = figure.querySelector(".key, figcaption") ?? figure;
+  const soft = plainColour(label ? getComputedStyle(label).fill : getComputedStyle(below).color);
   const whole = svgElement("svg", { viewBox: `${left} 0 ${wide} ${total}`, width: wide, height: total,
     "font-family": style.fontFamily },
   svgElement("title", {}, spec.title), svgElement("desc", {}, [spec.caption, document.title].filter(Boolean).join(" ")),
@@ -189,4 +216,12 @@ function svgOf(figure, spec) {
   svgElement("text", { x: 12, y: 20, "font-size": 14, "font-weight": 600, fill: plainColour(style.color) }, spec.title),
   chart, svgElement("g", { "font-size": 12, fill: soft }, ...legend.nodes));
   return `<?xml version="1.0" encoding="UTF-8"?>\n${xmlText(new XMLSerializer().serializeToString(whole))}\n`;
+}
+
+/* A figure with a title, an export button and a picture; key and caption may be null. */
+function picture(title, svg, key, caption, className) {
+  const figure = element("figure", { class: className }, element("div", { class: "figure-head" },
+    element("h3", {}, title), exportButton("SVG", title, () => svgOf(figure, { title, caption }))), svg, key,
+  caption ? element("figcaption", {}, caption) : null);
+  return figure;
 }

@@ -82,57 +82,100 @@ function contourFigure(node) {
         .attr("d", outlineOf(smallestSet(weights, share), window_w));
     group.append("title").text(`head ${head}: centre ${shiftWords(centre)}`);
   }
-  return element("figure", {}, element("h3", {}, node.node), svg.node(),
-    headKey(heads, ({ head, centre }) => `head ${head}: ${shiftWords(centre)}`));
+  return picture(node.node, svg.node(), headKey(heads, ({ head, centre }) => `head ${head}: ${shiftWords(centre)}`), null);
 }
 
 function contourPlace(run) {
   return element("div", { class: "charts close" }, ...run.maps.nodes.map(contourFigure));
 }
 
-/* --- centres over a training -------------------------------------------------------------------------------------- */
+/* --- centres and spreads over a training --------------------------------------------------------------------------- */
 
-/* The paths of heads of one node, {head, path: [[row, column] at each measured update]}. */
-function centrePaths(run, node) {
-  const of = (statistic) => run.development.series.filter((s) =>
-    s.instrument === "head_shape" && s.node === node && s.statistic === statistic && s.head >= 0);
-  const columns = new Map(of("column").map((s) => [s.head, s.mean]));
-  return of("row").filter((s) => columns.has(s.head)).map((s) => ({ head: s.head,
-    path: s.mean.map((row, k) => [row, columns.get(s.head)[k]]).filter((point) => point.every(isNumber)) }))
-    .filter(({ path }) => path.length)
-    .sort((a, b) => Math.round(a.path[a.path.length - 1][0]) - Math.round(b.path[b.path.length - 1][0]) ||
-      a.path[a.path.length - 1][1] - b.path[b.path.length - 1][1]);
+const MOMENTS = ["row", "column", "row spread", "column spread", "correlation"];
+
+/* The heads of one node, {head, moments}, sorted by their last centre. moments[k] is null or has the figures of
+   MOMENTS at the k-th measured update; records of earlier versions have centres only. */
+function movingHeads(run, node) {
+  const own = run.development.series.filter((s) => s.instrument === "head_shape" && s.node === node && s.head >= 0);
+  const found = d3.groups(own, (s) => s.head).map(([head, series]) => {
+    const means = MOMENTS.map((name) => series.find((s) => s.statistic === name)?.mean);
+    const moments = run.development.step.map((_, k) => means.map((mean) => mean?.[k]));
+    return { head, moments: moments.map((at) => (at.slice(0, 2).every(isNumber) ? at : null)) };
+  });
+  const last = ({ moments }) => moments.filter(Boolean).at(-1);
+  return found.filter(last).sort((a, b) => Math.round(last(a)[0]) - Math.round(last(b)[0]) || last(a)[1] - last(b)[1]);
 }
 
-/* One layer: the centre of each head, from its first measurement to its last, marked by a dot. */
-function pathFigure(run, node) {
-  const heads = centrePaths(run, node), points = heads.flatMap(({ path }) => path.flat());
-  const reach = Math.max(1, Math.ceil(d3.max(points, Math.abs)));
+/* The ellipse that holds a share of a normal distribution with these moments, as an SVG path: the points centre + L u
+   with the Cholesky factor L of the covariance and |u|^2 = -2 ln(1 - share). */
+function ellipseOf([row, column, rows, columns, correlation], share) {
+  const radius = Math.sqrt(-2 * Math.log(1 - share)), r = isNumber(correlation) ? correlation : 0;
+  const point = (angle) => {
+    const [a, b] = [radius * Math.cos(angle), radius * Math.sin(angle)];
+    const at = [column + columns * (r * a + Math.sqrt(Math.max(0, 1 - r * r)) * b), row + rows * a];
+    return at.map((value) => Number(value.toFixed(4)));
+  };
+  return `${d3.line()(d3.range(64).map((i) => point((2 * Math.PI * i) / 64)))}Z`;
+}
+function hasSpread(moments) {
+  return moments.slice(2, 4).every(isNumber);
+}
+
+/* How far the figure reaches from the query, the same at all updates: to all centres and half of the weight. */
+function reachOf(heads) {
+  const half = Math.sqrt(-2 * Math.log(1 - 0.5));
+  const reaches = heads.flatMap(({ moments }) => moments.filter(Boolean).flatMap(([row, column, rows, columns]) =>
+    [Math.abs(row) + half * (rows || 0), Math.abs(column) + half * (columns || 0)]));
+  return Math.max(1, Math.ceil(d3.max(reaches)));
+}
+
+/* One head: the path of its centre up to update k, its centre there, and its ellipses. */
+function drawMovingHead(svg, { head, moments }, k, colour, reach) {
+  const path = moments.slice(0, k + 1).filter(Boolean);
+  if (!path.length) return;
+  const group = svg.append("g").attr("data-head", head).attr("stroke", colour);
+  const now = path.at(-1), [y, x] = now;
+  group.append("path").attr("class", "track").attr("d", d3.line().x(([, at]) => at).y(([at]) => at)(path));
+  for (const share of hasSpread(now) ? HELD : [])
+    group.append("path").attr("class", `held-${Math.round(100 * share)}`).attr("d", ellipseOf(now, share));
+  group.append("circle").attr("r", reach / 40).attr("cx", x).attr("cy", y).attr("stroke", "none").attr("fill", colour);
+  group.append("title").text(`head ${head}: from ${shiftWords(path[0])} to ${shiftWords(now)}`);
+}
+
+/* One layer at the k-th measured update. */
+function movingFigure(run, node, k) {
+  const heads = movingHeads(run, node), reach = reachOf(heads);
   const svg = d3.create("svg").attr("class", "shifts").attr("role", "img")
     .attr("viewBox", `${-reach} ${-reach} ${2 * reach} ${2 * reach}`)
-    .attr("aria-label", `${node}: centres of ${plural(heads.length, "head")} over the training`);
+    .attr("aria-label", `${node}: centres and contours of ${plural(heads.length, "head")}`);
   svg.append("rect").attr("class", "frame").attr("x", -reach).attr("y", -reach).attr("width", 2 * reach)
     .attr("height", 2 * reach);
   svg.append("path").attr("class", "cross").attr("d", `M${-reach} 0H${reach}M0 ${-reach}V${reach}`);
-  for (const [place, { head, path }] of heads.entries()) {
-    const group = svg.append("g").attr("data-head", head).attr("stroke", colourOfHead(place, heads.length));
-    group.append("path").attr("class", "held-50").attr("d", d3.line().x(([, x]) => x).y(([y]) => y)(path));
-    const [y, x] = path[path.length - 1];
-    group.append("circle").attr("r", reach / 40).attr("cx", x).attr("cy", y).attr("stroke", "none")
-      .attr("fill", colourOfHead(place, heads.length));
-    group.append("title").text(`head ${head}: from ${shiftWords(path[0])} to ${shiftWords([y, x])}`);
-  }
-  return element("figure", {}, element("h3", {}, node), svg.node(),
-    headKey(heads, ({ head, path }) => `head ${head}: ${shiftWords(path[path.length - 1])}`),
-    element("figcaption", {}, `From ${-reach} to ${reach} tokens on both axes.`));
+  for (const [place, head] of heads.entries()) drawMovingHead(svg, head, k, colourOfHead(place, heads.length), reach);
+  const words = ({ head, moments }) => {
+    const now = moments.slice(0, k + 1).filter(Boolean).at(-1);
+    return `head ${head}: ${now ? shiftWords(now) : "–"}`;
+  };
+  return picture(node, svg.node(), headKey(heads, words), `From ${-reach} to ${reach} tokens on both axes.`);
 }
 
 function nodesOfPaths(run) {
   return [...new Set(run.development.series.filter((s) => s.instrument === "head_shape" && s.head >= 0)
     .map((s) => s.node))];
 }
-function pathPlace(run) {
-  return element("div", { class: "charts close" }, ...nodesOfPaths(run).map((node) => pathFigure(run, node)));
+
+/* A slider over the measured updates, and one figure per layer at the chosen one; at first the last. */
+function movingPlace(run) {
+  const { step, epoch } = run.development, last = step.length - 1;
+  const figures = element("div", { class: "charts close" }), at = element("output");
+  const show = (k) => {
+    at.textContent = `update ${count(step[k])}, epoch ${count(epoch[k])}`;
+    figures.replaceChildren(...nodesOfPaths(run).map((node) => movingFigure(run, node, k)));
+  };
+  const slider = element("input", { type: "range", min: 0, max: last, value: last, "aria-label": "measured update",
+    oninput: () => show(Number(slider.value)) });
+  show(last);
+  return element("div", {}, element("label", { class: "slider" }, slider, at), figures);
 }
 
 /* --- sections ----------------------------------------------------------------------------------------------------- */
@@ -163,8 +206,13 @@ function runsWithPaths() {
   return runs.filter((run) => nodesOfPaths(run).length);
 }
 function pathSection() {
-  return headSection("centres", "Centres of heads over the training",
+  const part = headSection("centres", "Centres and contours of heads over the training",
     "The mean shift from query to key of each head, over all queries of the images of single updates: rows " +
-      "downwards, columns to the right. A line begins at the first measured update; the dot is the last.",
-    runsWithPaths(), pathPlace);
+      "downwards, columns to the right. The faint line is the path of the centre up to the chosen update, where its dot " +
+      "is. The ellipses hold 90 % (thin), 50 % and 10 % (thick) of a normal distribution with the centre, the spreads " +
+      "and the correlation of the head: they are its contours if its scores are quadratic in the shift, else an " +
+      "approximation. Heads are sorted by their last centre. (Cordonnier et al., ICLR 2020)",
+    runsWithPaths(), movingPlace);
+  part.append(...[method("head_shape")].filter(Boolean));
+  return part;
 }

@@ -59,6 +59,7 @@ function sections() {
     ...networkInstruments().filter((name) => infoOf(name).score).map(networkSection),
     ...depthSpecs().map(depthSection),
     hasPaths() ? pathsSection() : null,
+    hasInstrument(CHAINS) ? chainsSection() : null,
     hasInstrument("path_accuracy") ? accuracySection() : null,
     hasInstrument("circle") ? circleSection() : null,
     ...networkInstruments().filter((name) => !infoOf(name).score).map(networkSection),

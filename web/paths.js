@@ -31,6 +31,7 @@ const PATH_CHARTS = [
   ["paths", "composite", "Rank residual of the contribution, composite norm", true],
   ["path_samples", "composite", "Rank residual of single paths, composite norm", true],
   ["paths", "paths", "Number of paths", true],
+  ["paths", "path share", "Share of all paths", false],
 ];
 
 function pathSeries([instrument, statistic], among) {
@@ -97,10 +98,9 @@ function pathPicture(run, paths) {
     .style("max-width", `${1.5 * width}px`);
   drawNodes(svg, layers, heads);
   paths.forEach((path, i) => drawPath(svg, path, i, paths, heads));
-  return element("figure", { class: "paths-figure" }, element("h3", {}, `${run.name}: sampled paths`), svg.node(),
-    element("figcaption", {}, "Columns are attention layers, from the input to the output; a line takes one head or " +
-      "the skip in each. Faint: short paths; strong: long paths. Only heads up to the highest that a path takes are " +
-      "drawn."));
+  return picture(`${run.name}: sampled paths`, svg.node(), null, "Columns are attention layers, from the input to the " +
+    "output; a line takes one head or the skip in each. Faint: short paths; strong: long paths. Only heads up to the " +
+    "highest that a path takes are drawn.", "paths-figure");
 }
 
 /* The first path drawn of each length, or all. */

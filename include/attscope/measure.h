@@ -14,6 +14,7 @@
 #define ATTSCOPE_MEASURE_H
 
 #include <attscope/event.h>
+#include <attscope/options.h>
 #include <attscope/plan.h>
 
 #ifdef __cplusplus
@@ -29,19 +30,22 @@ typedef struct att_statistic_info {
     const char *unit;  /* NULL: the instrument's unit */
 } att_statistic_info;
 
+enum { ATT_INSTRUMENT_OPTIONS = 4 };
+
 /* Description of an instrument. Every text is one line. Tables, sweeps and pages use it, so that a new instrument needs
  * no change there. */
 typedef struct att_instrument_info {
     const char *name, *summary;
     const char *title; /* heading: "Attention entropy"; NULL: the name */
     const char *unit;
-    const char *formula; /* formula of one sample's number */
-    const char *source;  /* source of the formula */
-    const char *reading; /* how the instrument decides what the source leaves open */
-    const char *options; /* its option, "per=addition or block", used as in "nsi:per=block"; the first value is the
-                            default. NULL: none */
-    bool needs_labels;   /* it needs the classes of the samples */
-    bool costly;         /* it computes parts of the network again; "all" does not include it, so it must be named */
+    const char *formula;       /* formula of one sample's number */
+    const char *source;        /* source of the formula */
+    const char *reading;       /* how the instrument decides what the source leaves open */
+    const att_detail *options; /* option_count options, 0 to ATT_INSTRUMENT_OPTIONS, which users set as in
+                                  "nsi:per=block"; NULL: none */
+    int option_count;
+    bool needs_labels; /* it needs the classes of the samples */
+    bool costly;       /* it computes parts of the network again; "all" does not include it, so it must be named */
     bool scores;    /* a sample is right or wrong: the standard error, deviation / sqrt(n), is shown beside the mean */
     bool by_sample; /* values of single samples are of interest: att_measure_keep_samples() */
     bool by_block;  /* nodes are shown by the name of their block, because networks name the same place of a block
@@ -69,31 +73,36 @@ ATT_API att_instrument_info att_instrument_at(const att_context *context, int in
 /* Finds an instrument by name. Returns false if there is none. */
 ATT_API bool att_instrument_find(const att_context *context, const char *name, att_instrument_info *info);
 /* Writes the description as a JSON object, for records: texts under their member names if not NULL, flags if true,
- * "statistics" as an array of {statistic, title, unit}, "readings" and "by_head" as arrays of texts.
- */
+ * "options" as an array of what att_detail_write_json() writes, "statistics" as an array of {statistic, title, unit},
+ * "readings" and "by_head" as arrays of texts. */
 ATT_API void att_instrument_write_json(const att_instrument_info *info, att_json_writer *writer);
 
 /* Returns whether `name` is the name of the figure: "tns/tns unit" for the whole network, "entropy/blocks.3.attn/mean"
  * for all heads of a node together. */
 ATT_API bool att_measurement_is_called(const att_measurement *measurement, const char *name);
 
-/* Checks that all instruments and options in `with` (see att_measure_create()) exist. Errors: ERR_NOT_FOUND and
- * ERR_ARGUMENT as there; ERR_MEMORY. */
+/* Checks the instruments and options in `with` (see att_measure_create()). Errors: ERR_NOT_FOUND and ERR_ARGUMENT as
+ * there; ERR_MEMORY. */
 ATT_API att_status att_instruments_check(att_context *context, const char *with);
+
+/* Returns the length of the first item of a list of instruments. Commas between options belong to the item:
+ * "path_samples:count=2,seed=3" is the first item of "path_samples:count=2,seed=3,entropy". */
+ATT_API size_t att_instruments_item(const char *list);
 
 /* Instruments on one graph. A measure accumulates: its figures are over all samples observed, in one evaluation or in
  * several, until att_measure_clear(). */
 typedef struct att_measure att_measure;
 
 /* Adds the probes of instruments to the graph. with: names of instruments, separated by commas, with options
- * ("entropy,nsi:per=block"); "all" (also for NULL) means all instruments that apply to this network and are
+ * ("entropy,path_samples:count=8,seed=3,nsi:per=block": an item with a '=' before any ':' is one more option of the
+ * instrument before it); "all" (also for NULL) means all instruments that apply to this network and are
  * not costly, and "all,-accuracy", or "-accuracy" alone, all but accuracy. nodes: pattern for the scopes of nodes, '*'
  * and '?' allowed; NULL means "*". Results of plans compiled from the graph keep all their bits, with one exception: if
  * a probed branch of a residual network would have been fused with its addition, results may differ by rounding. On
  * success the caller owns *measure; the graph may be freed before it. Errors: ERR_NOT_FOUND for an unknown instrument
- * (with the nearest name) or option, and if an instrument finds no node; ERR_ARGUMENT for a name given twice, and if no
- * instrument is left; ERR_UNSUPPORTED for a part of the network that cannot be copied; ERR_MEMORY. After a failure the
- * graph may have some of the probes; it still compiles. */
+ * (with the nearest name), and if an instrument finds no node; ERR_ARGUMENT for a name given twice, an unknown option
+ * or an invalid value, and if no instrument is left; ERR_UNSUPPORTED for a part of the network that cannot be copied;
+ * ERR_MEMORY. After a failure the graph may have some of the probes; it still compiles. */
 ATT_API ATT_MUST_CHECK att_status att_measure_create(att_graph *graph, const char *with, const char *nodes,
                                                      att_measure **measure);
 ATT_API void att_measure_destroy(att_measure **measure);
@@ -152,17 +161,9 @@ typedef struct att_observed {
     const int64_t *lengths;   /* lengths[r]: elements of row r, the same for every sample */
     int count;                /* number of rows */
     const double *constants;  /* constants[r]: the constant that request() gave with row r */
-    int choice;               /* index of the chosen value of the instrument's option */
+    const double *options;    /* options[i]: the value of the instrument's option i, see att_detail */
     int32_t label;            /* the sample's class; -1: none */
 } att_observed;
-
-/* An option that users can choose: "nsi:per=block". */
-enum { ATT_INSTRUMENT_VALUES = 7 };
-typedef struct att_instrument_option {
-    const char *name; /* NULL: no option */
-    /* The possible values, without ":,=" and blanks, NULL after the last. The first is the default. */
-    const char *values[ATT_INSTRUMENT_VALUES + 1];
-} att_instrument_option;
 
 /* A figure reported by an instrument with state. */
 typedef struct att_figure {
@@ -192,10 +193,9 @@ typedef struct att_instrument_state {
 typedef struct att_requests att_requests;
 
 typedef struct att_instrument {
-    /* Required are name (1 to 23 letters, digits and underscores, the first a letter, not "all"), summary, unit,
-     * formula, and `options` if there is an option. Others may be NULL. */
+    /* Required are name (1 to 23 letters, digits and underscores, the first a letter, not "all"), summary, unit and
+     * formula. Others may be NULL. */
     att_instrument_info info;
-    att_instrument_option option;
     /* Requests rows and declares series by calling the att_asking_...() functions below. The library may call it twice
      * for one measure. The probes that it adds stay in the graph; it must not change the graph in another way. If the
      * network has nothing that the instrument can observe, return the result of att_requests_found_nothing() or
@@ -216,8 +216,8 @@ ATT_API ATT_MUST_CHECK att_status att_instrument_register(att_context *context, 
 /* Functions for request(). Failures to record a request (ERR_MEMORY; ERR_ARGUMENT for a row that the graph does not
  * output) are remembered; request() need not check for them. */
 
-/* Returns the index of the chosen value of the instrument's option. */
-ATT_API int att_requests_choice(const att_requests *requests);
+/* Returns the value of the instrument's option `index`: the number, or the index of the choice. */
+ATT_API double att_requests_option(const att_requests *requests, int index);
 ATT_API att_graph *att_requests_graph(const att_requests *requests);
 /* Returns the index (att_graph_node_at()) of the next node with the operation `op` after node `after` whose scope
  * matches the user's pattern; -1: none. Begin with -1. "attention" also finds attention without content, whose nodes

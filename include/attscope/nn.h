@@ -9,6 +9,7 @@
 #define ATTSCOPE_NN_H
 
 #include <attscope/graph.h>
+#include <attscope/options.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -119,17 +120,6 @@ ATT_API att_value att_nn_classifier(const att_scope *scope, att_value x, int64_t
 
 enum { ATT_MODULE_OPTIONS = 4, ATT_MODULE_OTHER_NAMES = 2 };
 
-/* An option of a module, "se:ratio=8". apply() gets its value: the number, or the index of the choice. */
-typedef struct att_module_option {
-    const char *name;        /* 1 to 23 letters, digits and underscores, the first a letter */
-    const char *meaning;     /* one line */
-    double start, low, high; /* default and range, bounds included; for choices these are indices, and low is 0 */
-    /* Names of the choices, NULL-terminated, without the characters ":,=@+" and blanks. NULL: the option is a number.
-     */
-    const char *const *choices;
-    bool whole; /* the number must be an integer */
-} att_module_option;
-
 /* What a module changes: tokens, a feature map, or the output of an attention, beside whose heads it works. Bits, so
  * that a module can fit several. X(name, bit, rank, text) */
 #define ATT_MODULE_PLACE_LIST(X)            \
@@ -165,7 +155,7 @@ typedef struct att_module {
     const char *name;
     const char *meaning; /* one line, with the source */
     unsigned places;     /* the bits of att_module_place that it fits: it can be used at every hook of these places */
-    att_module_option options[ATT_MODULE_OPTIONS];
+    att_detail options[ATT_MODULE_OPTIONS]; /* apply() gets their values (attscope/options.h) */
     int option_count;
     /* Name of the module's scope below the branch's scope: "cb"; 1 to 23 letters, digits and underscores, the first a
      * letter; not the name of a layer of a network. Two modules with the same scope cannot be at one place. */

@@ -263,6 +263,10 @@ ATT_API att_value att_step_norms(att_graph *graph, att_value before, att_value a
 enum { ATT_RESIDUAL_NORMS = 6 };
 ATT_API att_value att_residual_norms(att_graph *graph, att_value x, bool median);
 
+/* Distance of a matrix X [M, N] from the nearest matrix of rank 1, in the Frobenius norm: y [1] = |X - s u v'|_F /
+ * |X|_F, where s is the largest singular value and u and v are its vectors. NaN if X is 0. */
+ATT_API att_value att_rank_one_residual(att_graph *graph, att_value x);
+
 /* Context broadcasting: y = keep x + share mean(x), with the mean over the tokens of x [N, C]. CB has keep = share =
  * 1/2. If `scale` [C] (shared) is not ATT_NONE it replaces share, by channel: CB_S has keep = 1. (Hyeon-Woo et al.,
  * ICCV 2023) */

@@ -54,7 +54,7 @@ typedef struct att_option {
      * messages: "the number of heads". NULL: the tensors show the value, or the named network's value is used. */
     const char *not_in_tensors;
     att_option_kind kind;
-    bool detailed;     /* for texts: a choice may be followed by a colon and details: "se:ratio=8" */
+    bool detailed;     /* for texts: a choice may be followed by a colon and options (att_detail): "se:ratio=8" */
     bool not_compared; /* not compared when a network is matched with the named ones: networks of one name may differ in
                           it */
     bool compare_presence; /* for numbers: networks are compared only by whether the value is above 0 */
@@ -66,6 +66,18 @@ typedef struct att_option {
 /* Places an option in a struct, by designated initialisers (C, or C++20). The member is int for WHOLE and SWITCH,
  * int[2] for SIDES, double for REAL, char[] for TEXT. Without a value, numbers are -1 and texts "". */
 #define ATT_OPTION_AT(type, member) .offset = offsetof(type, member), .size = sizeof((type *)0)->member
+
+/* An option of a module or an instrument, written after its name: "se:ratio=8", "name:key=value,key=value". Its value
+ * is the number, or the index of the choice. */
+typedef struct att_detail {
+    const char *name;        /* 1 to 23 letters, digits and underscores, the first a letter */
+    const char *meaning;     /* one line */
+    double start, low, high; /* default and range, bounds included; for choices these are indices, and low is 0 */
+    /* Names of the choices, NULL-terminated, without the characters ":,=@+" and blanks. NULL: the option is a number.
+     */
+    const char *const *choices;
+    bool whole; /* the number must be an integer */
+} att_detail;
 
 /* A buffer that is large enough for the struct of any owner of options. */
 typedef union att_settings_buffer {

@@ -11,7 +11,13 @@
 #include "ops/attention.h"
 #include "ops/combine.h"
 
-enum { ON, OFF, ALL }; /* of the option `norms` */
+enum { NORMS };        /* options */
+enum { ON, OFF, ALL }; /* of NORMS */
+static const char *const norms_choices[] = {"on", "off", "all", NULL};
+static const att_detail options[] = {{.name = "norms",
+                                      .meaning = "the norms in the blocks: as they are, switched off, or both",
+                                      .high = ALL,
+                                      .choices = norms_choices}};
 
 typedef struct variant {
     bool skip, mlp, norms;
@@ -39,7 +45,7 @@ enum { VARIANTS = sizeof variants / sizeof *variants };
 
 static bool is_chosen(const att_requests *requests, const variant *v)
 {
-    int choice = att_requests_choice(requests);
+    const double choice = att_requests_option(requests, NORMS);
     return choice == ALL || v->norms == (choice == ON);
 }
 
@@ -392,11 +398,11 @@ const att_instrument att_instrument_collapse = {
              "residual below 8e-6 (with --f64: 1e-14) are left out; rounding alone leaves a residual of about 1e-6 "
              "in f32, and of 3e-15 with --f64: values near it are noise, not collapse; a stream that underflows is "
              "undefined",
-         .options = "norms=on, off or all",
+         .options = options,
+         .option_count = sizeof options / sizeof *options,
          .costly = true,
          .statistics = statistics,
          .readings = readings},
-    .option = {"norms", {"on", "off", "all"}},
     .request = request,
     .observe = observe,
 };

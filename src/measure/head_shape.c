@@ -18,7 +18,7 @@ static const att_statistic_info statistics[] = {
     {0},
 };
 
-static const char *const by_head[] = {"row", "column", NULL};
+static const char *const by_head[] = {"row", "column", "row spread", "column spread", "correlation", NULL};
 
 static att_status request(att_requests *requests)
 {

@@ -49,6 +49,17 @@ static void write_texts(att_json_writer *writer, const char *key, const char *co
     att_json_end_array(writer);
 }
 
+static void write_options(att_json_writer *writer, const att_instrument_info *info)
+{
+    if (info->option_count == 0)
+        return;
+    att_json_key(writer, "options");
+    att_json_begin_array(writer);
+    for (int i = 0; i < info->option_count; i++)
+        att_detail_write_json(&info->options[i], writer);
+    att_json_end_array(writer);
+}
+
 void att_instrument_write_json(const att_instrument_info *info, att_json_writer *writer)
 {
     att_json_begin_object(writer);
@@ -59,7 +70,7 @@ void att_instrument_write_json(const att_instrument_info *info, att_json_writer 
     write_text(writer, "formula", info->formula);
     write_text(writer, "source", info->source);
     write_text(writer, "reading", info->reading);
-    write_text(writer, "options", info->options);
+    write_options(writer, info);
     write_flag(writer, "needs_labels", info->needs_labels);
     write_flag(writer, "costly", info->costly);
     write_flag(writer, "scores", info->scores);

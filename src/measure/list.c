@@ -1,7 +1,6 @@
 #include "measure/list.h"
 
-#include <string.h>
-
+#include "core/details.h"
 #include "core/error.h"
 
 #define ATT_INSTRUMENT_ADDRESS(name) &att_instrument_##name,
@@ -47,25 +46,6 @@ static att_status refuse(att_context *context, const att_instrument *instrument,
     return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\": %s", instrument->info.name, what);
 }
 
-static att_status check_option(att_context *context, const att_instrument *instrument)
-{
-    const att_instrument_option *option = &instrument->option;
-    int count = 0;
-    if (!option->name)
-        return ATT_OK;
-    if (!att_name_is_valid(option->name))
-        return refuse(context, instrument,
-                      "its option needs a name of 1 to 23 letters, digits and underscores, the first a letter");
-    for (; count < ATT_INSTRUMENT_VALUES && option->values[count]; count++)
-        if (!option->values[count][0] || option->values[count][strcspn(option->values[count], ":,= \t\n")])
-            return refuse(context, instrument, "its option's values must be texts without blanks and \":,=\"");
-    if (count == 0 || option->values[count])
-        return refuse(context, instrument, "its option needs 1 to 7 values, and NULL after the last");
-    return instrument->info.options
-               ? ATT_OK
-               : refuse(context, instrument, "it has an option, but no `info.options` that describes it");
-}
-
 /* An instrument has either `observe`, or all functions of `state`. */
 static att_status check_functions(att_context *context, const att_instrument *instrument)
 {
@@ -84,7 +64,8 @@ att_status att_instrument_check(att_context *context, const att_instrument *inst
     const att_instrument_info *info = &instrument->info;
     if (!info->summary || !info->unit || !info->formula)
         return refuse(context, instrument, "it needs `summary`, `unit` and `formula` in `info`");
-    ATT_TRY(check_option(context, instrument));
+    const att_detail_owner owner = {"instrument", info->name, info->options, info->option_count};
+    ATT_TRY(att_details_check(context, &owner, ATT_INSTRUMENT_OPTIONS));
     return check_functions(context, instrument);
 }
 

@@ -19,7 +19,8 @@
     X(collapse)                \
     X(skip_weight)             \
     X(paths)                   \
-    X(path_samples)
+    X(path_samples)            \
+    X(head_chains)
 
 #define ATT_INSTRUMENT_DECLARE(name) extern const att_instrument att_instrument_##name;
 ATT_INSTRUMENT_LIST(ATT_INSTRUMENT_DECLARE)

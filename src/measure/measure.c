@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/details.h"
 #include "core/error.h"
 #include "core/spread.h"
 #include "core/text.h"
@@ -32,7 +33,7 @@ typedef struct requested_row {
 /* An instrument in use. Its rows and series are ranges of the measure's lists. */
 typedef struct active_instrument {
     const att_instrument *instrument;
-    int choice; /* index of its option's value */
+    double options[ATT_INSTRUMENT_OPTIONS];
     int first_row, row_count, first_series, series_count;
     att_states states; /* if the instrument keeps state */
 } active_instrument;
@@ -60,7 +61,7 @@ struct att_requests {
     att_graph *graph;
     const att_instrument *instrument; /* the instrument whose function `request` is running */
     const char *nodes;
-    int choice;
+    const double *options;
     att_status status; /* first failure of an att_requests_...() call */
 };
 
@@ -71,9 +72,9 @@ att_graph *att_requests_graph(const att_requests *requests)
     return requests->graph;
 }
 
-int att_requests_choice(const att_requests *requests)
+double att_requests_option(const att_requests *requests, int index)
 {
-    return requests->choice;
+    return requests->options[index];
 }
 
 static bool is_node_of(const att_node *node, const char *op)
@@ -203,10 +204,9 @@ static att_status add_instrument(att_requests *requests, const att_instrument *i
     if (!GROW(requests, active))
         return att_fail_memory(measure->context, sizeof(active_instrument), "a measure");
     requests->instrument = instrument;
-    active_instrument active = {.instrument = instrument,
-                                .choice = requests->choice,
-                                .first_row = measure->rows.count,
-                                .first_series = measure->series.count};
+    active_instrument active = {
+        .instrument = instrument, .first_row = measure->rows.count, .first_series = measure->series.count};
+    memcpy(active.options, requests->options, sizeof active.options);
     ATT_TRY(request(requests, instrument));
     ATT_TRY(requests->status);
     ATT_TRY(requests->graph->status);
@@ -248,31 +248,11 @@ static att_status unknown_instrument(att_context *context, const char *name)
     return status;
 }
 
-/* Parses an option such as "per=block". *choice: index of the value; 0 if `detail` is NULL. */
-static att_status find_choice(att_context *context, const att_instrument *instrument, const char *detail, int *choice)
-{
-    const att_instrument_option *option = &instrument->option;
-    const char *name = instrument->info.name, *value = detail ? strchr(detail, '=') : NULL;
-    *choice = 0;
-    if (!detail)
-        return ATT_OK;
-    if (!option->name)
-        return att_fail(context, ATT_ERR_NOT_FOUND, "instrument \"%s\" has no options; it was given \"%s\"", name,
-                        detail);
-    if (value && (size_t)(value - detail) == strlen(option->name) &&
-        strncmp(detail, option->name, strlen(option->name)) == 0)
-        for (; option->values[*choice]; (*choice)++)
-            if (strcmp(value + 1, option->values[*choice]) == 0)
-                return ATT_OK;
-    return att_fail(context, ATT_ERR_NOT_FOUND, "instrument \"%s\" has the option %s, not \"%s\"", name,
-                    instrument->info.options, detail);
-}
-
 /* Whether and how an instrument is selected. */
 typedef struct selection {
     bool selected;
     bool by_all; /* selected by "all": skipped if it finds nothing to observe */
-    int choice;  /* index of its option's value */
+    double options[ATT_INSTRUMENT_OPTIONS];
 } selection;
 
 static att_status deselect(att_context *context, const char *name, selection *selections)
@@ -286,14 +266,34 @@ static att_status deselect(att_context *context, const char *name, selection *se
     return unknown_instrument(context, name);
 }
 
-/* Selects the instrument `name`, or all. `name` may have an option after a colon, which is removed from it. */
+/* Sets the options of an instrument from "key=value,key=value", which is changed; NULL: the defaults. */
+static att_status set_options(att_context *context, const att_instrument *instrument, char *options, double *values)
+{
+    const att_detail_owner owner = {"instrument", instrument->info.name, instrument->info.options,
+                                    instrument->info.option_count};
+    bool given[ATT_INSTRUMENT_OPTIONS] = {false};
+    att_details_start(&owner, values);
+    while (options) {
+        char *next = strchr(options, ',');
+        if (next)
+            *next++ = '\0';
+        ATT_TRY(att_detail_set(context, &owner, options, given, values));
+        options = next;
+    }
+    return ATT_OK;
+}
+
+/* Selects the instrument `name`, or all. `name` may have options after a colon, which are removed from it. */
 static att_status select_instrument(att_context *context, char *name, selection *selections)
 {
     const att_instrument *instrument;
-    char *detail = strchr(name, ':');
-    if (detail)
-        *detail++ = '\0';
+    char *options = strchr(name, ':');
+    if (options)
+        *options++ = '\0';
     bool found = false, all = strcmp(name, "all") == 0;
+    if (all && options)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "\"all\" has no options; they are written after an instrument's name");
     for (int i = 0; (instrument = att_catalog_at(&att_instruments, context, i)); i++) {
         if (all ? instrument->info.costly : strcmp(name, instrument->info.name) != 0)
             continue;
@@ -301,7 +301,7 @@ static att_status select_instrument(att_context *context, char *name, selection 
             return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice", instrument->info.name);
         selections[i].selected = found = true;
         selections[i].by_all = all;
-        ATT_TRY(find_choice(context, instrument, detail, &selections[i].choice));
+        ATT_TRY(set_options(context, instrument, options, selections[i].options));
     }
     return found ? ATT_OK : unknown_instrument(context, name);
 }
@@ -324,18 +324,33 @@ static att_status check_choice(att_context *context, const char *with, const sel
     return att_fail(context, ATT_ERR_ARGUMENT, "\"%s\" selects no instrument", with);
 }
 
+size_t att_instruments_item(const char *list)
+{
+    size_t length = strcspn(list, ",");
+    while (list[length] && list[length + 1 + strcspn(list + length + 1, ",:=")] == '=')
+        length += 1 + strcspn(list + length + 1, ",");
+    return length;
+}
+
+static att_status parse_item(att_context *context, const char *item, size_t length, selection *selections)
+{
+    char text[256];
+    if (length >= sizeof text)
+        return att_fail(context, ATT_ERR_ARGUMENT, "an instrument with its options has at most %zu bytes, not %zu",
+                        sizeof text - 1, length);
+    snprintf(text, sizeof text, "%.*s", (int)length, item);
+    return text[0] == '-' ? deselect(context, text + 1, selections) : select_instrument(context, text, selections);
+}
+
 /* Parses `with` and marks the selected instruments. They are added in the order of the catalog. */
 static att_status parse_selection(att_context *context, const char *with, selection *selections)
 {
-    char name[64] = "all";
     with = with ? with : "all";
     if (only_excludes(with))
-        ATT_TRY(select_instrument(context, name, selections));
+        ATT_TRY(parse_item(context, "all", strlen("all"), selections));
     for (const char *at = with;; at++) {
-        size_t length = strcspn(at, ",");
-        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
-        ATT_TRY(name[0] == '-' ? deselect(context, name + 1, selections)
-                               : select_instrument(context, name, selections));
+        size_t length = att_instruments_item(at);
+        ATT_TRY(parse_item(context, at, length, selections));
         at += length;
         if (!*at)
             return check_choice(context, with, selections);
@@ -361,7 +376,7 @@ static att_observed shape_of(const att_measure *measure, const active_instrument
     return (att_observed){.lengths = measure->lengths + active->first_row,
                           .constants = measure->constants + active->first_row,
                           .count = active->row_count,
-                          .choice = active->choice,
+                          .options = active->options,
                           .label = -1};
 }
 
@@ -416,7 +431,7 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
     const att_instrument *instrument;
     for (int i = 0; status == ATT_OK && (instrument = att_catalog_at(&att_instruments, context, i)); i++)
         if (selections[i].selected) {
-            requests.choice = selections[i].choice;
+            requests.options = selections[i].options;
             status = (selections[i].by_all ? add_if_applicable : add_instrument)(&requests, instrument);
         }
     if (status == ATT_OK)

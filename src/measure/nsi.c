@@ -1,13 +1,17 @@
 #include "core/text.h"
 #include "measure/list.h"
 
-enum { ADDITION, BLOCK };
+enum { PER };             /* options */
+enum { ADDITION, BLOCK }; /* of PER */
+static const char *const places[] = {"addition", "block", NULL};
+static const att_detail options[] = {
+    {.name = "per", .meaning = "what is one step: a residual addition or a block", .high = BLOCK, .choices = places}};
 
 static bool next_step(const att_requests *requests, att_residual_step *step)
 {
     const att_graph *graph = att_requests_graph(requests);
-    return att_requests_choice(requests) == BLOCK ? att_residual_block_next(graph, step->node, step)
-                                                  : att_residual_step_next(graph, step->node, step);
+    return att_requests_option(requests, PER) == BLOCK ? att_residual_block_next(graph, step->node, step)
+                                                       : att_residual_step_next(graph, step->node, step);
 }
 
 static bool is_selected(const att_requests *requests, const att_residual_step *step)
@@ -29,7 +33,7 @@ static void add_series(att_requests *requests, const char *statistic)
 
 static att_status request(att_requests *requests)
 {
-    bool block = att_requests_choice(requests) == BLOCK, found = false;
+    bool block = att_requests_option(requests, PER) == BLOCK, found = false;
     for (att_residual_step step = {.node = -1}; next_step(requests, &step);) {
         if (!is_selected(requests, &step))
             continue;
@@ -46,11 +50,12 @@ static att_status request(att_requests *requests)
 
 static void observe(const att_observed *observed, double *values)
 {
+    const bool block = observed->options[PER] == BLOCK;
     int count = observed->count;
     for (int i = 0; i < count; i++) {
         const float *row = observed->rows[i];
-        values[i] = observed->choice == BLOCK ? att_nsi_unit(row) : att_nsi_attention(row);
-        if (observed->choice != BLOCK) {
+        values[i] = block ? att_nsi_unit(row) : att_nsi_attention(row);
+        if (!block) {
             values[count + i] = att_nsi_gated(row);
             values[2 * count + i] = att_nsi_unit(row);
         }
@@ -66,19 +71,18 @@ const att_instrument att_instrument_nsi = {
              .source = "Huang et al., ICCV 2023",
              .reading =
                  "attention: dt is the gate on the branch (of an attention module, LayerScale or drop path), so the "
-                 "quotient is the branch before its gate, |f| / |x_t|; gated: |gate (.) f| / |x_t|, before a ReLU "
-                 "after the "
-                 "addition, so that beside attention it shows the gate alone; unit: dt = 1, and x_{t+1} is taken after "
-                 "the ReLU if one follows; the three agree without gates and ReLUs. Norms are over all tokens and "
-                 "channels. A ViT has "
+                 "quotient is the branch before its gate, |f| / |x_t|; gated: |gate (.) f| / |x_t|, before a ReLU after "
+                 "the addition, so that beside attention it shows the gate alone; unit: dt = 1, and x_{t+1} is taken "
+                 "after the ReLU if one follows; the three agree without gates and ReLUs. Norms are over all tokens "
+                 "and channels. A ViT has "
                  "two steps per block; with nsi:per=block, a block is one step, from before its first addition to "
                  "after its last, with dt = 1. Not defined if |x_t| = 0",
-             .options = "per=addition or block",
+             .options = options,
+             .option_count = sizeof options / sizeof *options,
              .by_sample = true,
              .readings = att_nsi_readings,
              .readings_agree = ATT_NSI_READINGS_AGREE,
              .excluded = "the first step of its stage, which TNS leaves out"},
-    .option = {"per", {"addition", "block"}},
     .request = request,
     .observe = observe,
 };

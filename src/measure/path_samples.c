@@ -10,9 +10,16 @@
 #include "measure/list.h"
 #include "measure/paths.h"
 
-/* Paths of each length, by the option. */
-static const int samples[] = {4, 1, 2, 8, 16, 32, 64};
 enum { MOST_SAMPLES = 64 };
+enum { COUNT, LONGEST, SEED }; /* options */
+static const att_detail options[] = {
+    {.name = "count", .meaning = "paths of each length", .start = 4, .low = 1, .high = MOST_SAMPLES, .whole = true},
+    {.name = "longest",
+     .meaning = "the largest length to draw",
+     .start = ATT_PATHS_MOST_LAYERS,
+     .high = ATT_PATHS_MOST_LAYERS,
+     .whole = true},
+    {.name = "seed", .meaning = "of the draw", .high = 1e9, .whole = true}};
 
 /* --- drawing ------------------------------------------------------------------------------------------------------ */
 
@@ -43,9 +50,11 @@ static bool is_among(const path *drawn, const path *paths, int count)
 }
 
 /* Draws different paths of one length; returns their number. */
-static int draw_all(const att_paths *paths, int length, int wanted, path drawn[MOST_SAMPLES])
+static int draw_all(const att_requests *requests, const att_paths *paths, int length, path drawn[MOST_SAMPLES])
 {
-    att_random random = att_random_from(att_random_key(0, att_random_hash("paths"), (uint64_t)length));
+    const uint64_t seed = (uint64_t)att_requests_option(requests, SEED);
+    const int wanted = (int)att_requests_option(requests, COUNT);
+    att_random random = att_random_from(att_random_key(seed, att_random_hash("paths"), (uint64_t)length));
     int count = 0;
     while (count < wanted && count < paths->count[length]) {
         drawn[count] = draw(paths, length, &random);
@@ -95,7 +104,7 @@ static void request_all(att_requests *requests, const att_paths *paths, path (*d
 {
     int counts[ATT_PATHS_MOST_LAYERS + 1];
     for (int length = 0; length <= paths->longest; length++) {
-        counts[length] = draw_all(paths, length, samples[att_requests_choice(requests)], drawn[length]);
+        counts[length] = draw_all(requests, paths, length, drawn[length]);
         for (int i = 0; i < counts[length]; i++)
             request_path(requests, paths, length, &drawn[length][i]);
     }
@@ -113,6 +122,8 @@ static att_status request(att_requests *requests)
     if (paths.longest < paths.layers)
         return att_requests_fail(requests,
                                  "attention layers stand side by side, so that a path takes only one of them");
+    if (att_requests_option(requests, LONGEST) < paths.longest)
+        paths.longest = (int)att_requests_option(requests, LONGEST);
     path(*drawn)[MOST_SAMPLES] = att_allocate_array(graph->context, (size_t)paths.longest + 1, sizeof *drawn);
     if (!drawn)
         return att_fail_memory(graph->context, ((size_t)paths.longest + 1) * sizeof *drawn, "paths");
@@ -203,12 +214,12 @@ const att_instrument att_instrument_path_samples = {
              .source = "Dong et al., ICML 2021",
              .reading =
                  "as for paths. Of each length, different paths are drawn: k of the L layers, then a head in "
-                 "each, all equally likely; the draw is the same in every run. length.k: mean and deviation over "
+                 "each, all equally likely; the draw depends on the seed alone. length.k: mean and deviation over "
                  "paths and images; length.k.path.0-2-1: one path, with the head taken in each layer, counted "
                  "from 1, or 0 for the skip",
-             .options = "count=4, 1, 2, 8, 16, 32 or 64 paths of each length",
+             .options = options,
+             .option_count = sizeof options / sizeof *options,
              .costly = true},
-    .option = {"count", {"4", "1", "2", "8", "16", "32", "64"}},
     .request = request,
     .state = {size, observe, merge, report},
 };

@@ -78,22 +78,29 @@ static void add_series(att_requests *requests, const att_paths *paths, const cha
         att_requests_series(requests, "others", -1, statistic);
 }
 
+static void add_counts(att_requests *requests, const att_paths *paths, const char *statistic)
+{
+    char node[32];
+    for (int k = 0; k <= paths->longest; k++) {
+        snprintf(node, sizeof node, "length.%d", k);
+        att_requests_series(requests, node, -1, statistic);
+    }
+}
+
 static const char *const per_part[] = {"norm", "share", "composite", "frobenius"};
 enum { PER_PART = sizeof per_part / sizeof *per_part };
 
 static att_status request(att_requests *requests)
 {
     att_paths paths;
-    char reason[ATT_PATHS_REASON], node[32];
+    char reason[ATT_PATHS_REASON];
     if (!att_paths_find(att_requests_graph(requests), &paths, reason))
         return att_requests_fail(requests, "%s", reason);
     request_rows(requests, &paths);
     for (int i = 0; i < PER_PART; i++)
         add_series(requests, &paths, per_part[i]);
-    for (int k = 0; k <= paths.longest; k++) {
-        snprintf(node, sizeof node, "length.%d", k);
-        att_requests_series(requests, node, -1, "paths");
-    }
+    add_counts(requests, &paths, "paths");
+    add_counts(requests, &paths, "path share");
     att_requests_series(requests, "", -1, "unexplained");
     return ATT_OK;
 }
@@ -107,20 +114,30 @@ static void observe_part(const float *part, const float *output, double values[P
     values[3] = att_residual_frobenius(part);
 }
 
+/* The number of paths of each length, then their shares of all paths. Returns the place after the last. */
+static double *put_counts(const att_observed *observed, double *values)
+{
+    double all = 0, *next = values;
+    for (int i = 1; i < observed->count - 1; i++)
+        if (observed->constants[i] > 0)
+            all += *next++ = observed->constants[i];
+    for (double *end = next; values < end; values++)
+        *next++ = *values / all;
+    return next;
+}
+
 static void observe(const att_observed *observed, double *values)
 {
     const float *output = observed->rows[0], *rest = observed->rows[observed->count - 1];
     const int parts = observed->count - 2;
-    double *next = values + PER_PART * parts;
     for (int p = 0; p < parts; p++) {
         double found[PER_PART];
         observe_part(observed->rows[1 + p], output, found);
         for (int i = 0; i < PER_PART; i++)
             values[i * parts + p] = found[i];
-        if (observed->constants[1 + p] > 0)
-            *next++ = observed->constants[1 + p];
     }
-    *next = (double)rest[FROBENIUS] / (double)output[FROBENIUS];
+    values = put_counts(observed, values + PER_PART * parts);
+    *values = (double)rest[FROBENIUS] / (double)output[FROBENIUS];
 }
 
 static const att_statistic_info statistics[] = {{"norm", "norm of the contribution", "of the output"},
@@ -128,6 +145,7 @@ static const att_statistic_info statistics[] = {{"norm", "norm of the contributi
                                                 {"composite", "rank residual, composite", "1"},
                                                 {"frobenius", "rank residual, Frobenius", "1"},
                                                 {"paths", "number of paths", "paths"},
+                                                {"path share", "share of all paths", "of all paths"},
                                                 {"unexplained", "unexplained", "of the output"},
                                                 {NULL, NULL, NULL}};
 
@@ -139,7 +157,8 @@ const att_instrument att_instrument_paths = {
              .formula =
                  "S_k = sum of P_hk .. P_h1 X W_h1 .. W_hk over all paths with k heads, W_h = W_V,h W_O,h; of the "
                  "output Y after the last residual addition: norm |S_k|_F / |Y|_F, share <S_k, Y> / |Y|_F^2, "
-                 "rank residual |res(S_k)| / |S_k|, number of paths C(L, k) H^k; unexplained |Y - sum|_F / |Y|_F",
+                 "rank residual |res(S_k)| / |S_k|, number of paths C(L, k) H^k and its share of all (1 + H)^L; "
+                 "unexplained |Y - sum|_F / |Y|_F",
              .source = "Dong et al., ICML 2021",
              .reading = "X are the tokens before the first residual addition. Attention maps P and the statistics of "
                         "norms are those of the full pass. biases: what all biases contribute; others: what branches "

@@ -6,7 +6,13 @@
 #include "measure/list.h"
 
 enum { ONE, INFINITE, FROBENIUS, KINDS };
-enum { MEAN, MEDIAN };
+enum { CENTRE };       /* options */
+enum { MEAN, MEDIAN }; /* of CENTRE */
+static const char *const centres[] = {"mean", "median", NULL};
+static const att_detail options[] = {{.name = "centre",
+                                      .meaning = "what is subtracted: the mean of the tokens, or their median",
+                                      .high = MEDIAN,
+                                      .choices = centres}};
 
 static void request_norms(att_requests *requests, att_value x, const char *scope, const char *label)
 {
@@ -14,7 +20,7 @@ static void request_norms(att_requests *requests, att_value x, const char *scope
     char name[256];
     snprintf(name, sizeof name, "%s.%s", scope, label);
     att_graph_scope(graph, scope);
-    att_graph_probe(graph, name, att_residual_norms(graph, x, att_requests_choice(requests) == MEDIAN));
+    att_graph_probe(graph, name, att_residual_norms(graph, x, att_requests_option(requests, CENTRE) == MEDIAN));
     att_requests_row(requests, name, 1);
 }
 
@@ -52,7 +58,7 @@ static att_status request(att_requests *requests)
         request_norms(requests, step.after, scope, "residual");
         found = true;
     }
-    bool median = att_requests_choice(requests) == MEDIAN;
+    bool median = att_requests_option(requests, CENTRE) == MEDIAN;
     add_series(requests, median ? "composite median" : "composite");
     add_series(requests, median ? "frobenius median" : "frobenius");
     return found ? ATT_OK : att_requests_found_nothing(requests, "residual addition of tokens");
@@ -88,8 +94,8 @@ const att_instrument att_instrument_residual = {
              .reading =
                  "m is the mean token: it minimises the Frobenius norm, and the composite norm to within a factor "
                  "of two; with residual:centre=median, m is the median of each channel, which minimises |X|_1",
-             .options = "centre=mean or median"},
-    .option = {"centre", {"mean", "median"}},
+             .options = options,
+             .option_count = sizeof options / sizeof *options},
     .request = request,
     .observe = observe,
 };

@@ -180,13 +180,13 @@ static void collect_ratios(search *s)
 
 /* Returns how many values of an option are tried: the default first, then others. Hidden widths are not tried in turn,
  * since the tensors show them. */
-static int value_count(const search *s, const att_module_option *option)
+static int value_count(const search *s, const att_detail *option)
 {
     bool is_ratio = !option->choices && !option->whole && !s->widths_are_free;
     return 1 + (option->choices ? (int)option->high + 1 : is_ratio ? s->ratio_count : 0);
 }
 
-static double value_at(const search *s, const att_module_option *option, int index)
+static double value_at(const search *s, const att_detail *option, int index)
 {
     return index == 0 ? option->start : option->choices ? index - 1 : s->ratios[index - 1];
 }
@@ -197,7 +197,7 @@ static bool choose(search *s, const int index[ATT_MODULE_OPTIONS])
     const att_module *module = s->choice.module;
     bool fine = true;
     for (int i = 0; i < ATT_MODULE_OPTIONS && i < module->option_count; i++) {
-        const att_module_option *option = &module->options[i];
+        const att_detail *option = &module->options[i];
         double value = value_at(s, option, index[i]);
         fine = fine && value >= option->low && value <= option->high && (index[i] == 0 || value != option->start);
         s->choice.values[i] = value;
@@ -236,7 +236,7 @@ static void write_choice(const att_module_choice *choice, char *text, size_t siz
     int length = snprintf(text, size, "%s", module->name);
     char comma = ':';
     for (int i = 0; i < module->option_count && length < (int)size; i++) {
-        const att_module_option *option = &module->options[i];
+        const att_detail *option = &module->options[i];
         char number[ATT_NUMBER_TEXT];
         if (choice->values[i] == option->start)
             continue;

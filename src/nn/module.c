@@ -1,11 +1,11 @@
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <attscope/nn.h>
 
 #include "core/catalog.h"
+#include "core/details.h"
 #include "core/error.h"
 #include "core/names.h"
 #include "core/text.h"
@@ -69,11 +69,6 @@ att_status att_module_register(att_context *context, const att_module *module)
 
 /* --- from text ---------------------------------------------------------------------------------------------------- */
 
-static const char *option_name(const void *user, int index)
-{
-    return ((const att_module *)user)->options[index].name;
-}
-
 /* Refuses "cb,se", and writes how the list is written. */
 static att_status fail_list(att_context *context, const char *names)
 {
@@ -97,112 +92,31 @@ static att_status find_module(att_context *context, const char *name, const att_
     return att_fail(context, ATT_ERR_NOT_FOUND, "there is no module \"%s\"", name);
 }
 
-static const char *choice_name(const void *user, int index)
-{
-    return ((const att_module_option *)user)->choices[index];
-}
-
-static att_status read_choice(att_context *context, const char *module, const att_module_option *option,
-                              const char *text, double *value)
-{
-    int count = 0;
-    for (; option->choices[count]; count++)
-        if (strcmp(option->choices[count], text) == 0) {
-            *value = count;
-            return ATT_OK;
-        }
-    const char *nearest = att_text_nearest(text, choice_name, option, count);
-    if (nearest)
-        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s cannot be \"%s\"; did you mean \"%s\"?", module,
-                        option->name, text, nearest);
-    char names[128] = "";
-    for (int i = 0; i < count; i++)
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", option->choices[i]);
-    return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s cannot be \"%s\", only %s", module, option->name, text,
-                    names);
-}
-
-static att_status read_number(att_context *context, const char *module, const att_module_option *option,
-                              const char *text, double *value)
-{
-    double number;
-    if (!att_text_to_f64(text, &number))
-        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s must be a number, not \"%s\"", module, option->name,
-                        text);
-    if (number < option->low || number > option->high)
-        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s must be in %g..%g, not %g", module, option->name,
-                        option->low, option->high, number);
-    if (option->whole && number != floor(number))
-        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s must be a whole number, not %g", module, option->name,
-                        number);
-    *value = number;
-    return ATT_OK;
-}
-
-static att_status fail_option(att_context *context, const att_module *module, const char *name)
-{
-    const char *nearest = att_text_nearest(name, option_name, module, module->option_count);
-    if (module->option_count == 0)
-        return att_fail(context, ATT_ERR_ARGUMENT, "module %s has no options, and so no \"%s\"", module->name, name);
-    if (nearest)
-        return att_fail(context, ATT_ERR_ARGUMENT, "module %s has no option \"%s\"; did you mean \"%s\"?", module->name,
-                        name, nearest);
-    char names[128] = "";
-    for (int i = 0; i < module->option_count; i++)
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", module->options[i].name);
-    return att_fail(context, ATT_ERR_ARGUMENT, "module %s has no option \"%s\", only %s", module->name, name, names);
-}
-
 /* Whether the text looks like blocks, as in "cb:0-5". */
 static bool names_blocks(const char *text)
 {
     return isdigit((unsigned char)*text) || strcmp(text, "all") == 0 || strncmp(text, "every", 5) == 0;
 }
 
-/* Returns the option that has this choice; NULL if none has. */
-static const att_module_option *option_with_choice(const att_module *module, const char *text)
+static att_detail_owner owner_of(const att_module *module)
 {
-    for (int i = 0; i < module->option_count; i++)
-        for (const char *const *choice = module->options[i].choices; choice && *choice; choice++)
-            if (strcmp(*choice, text) == 0)
-                return &module->options[i];
-    return NULL;
-}
-
-static att_status fail_assignment(att_context *context, const att_module *module, const char *text)
-{
-    const att_module_option *option = option_with_choice(module, text);
-    if (names_blocks(text))
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "module %s: \"%s\" is not option=value; blocks are written after a place: %s@PLACE:%s",
-                        module->name, text, module->name, text);
-    if (option)
-        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: \"%s\" is not option=value; did you mean \"%s=%s\"?",
-                        module->name, text, option->name, text);
-    return att_fail(context, ATT_ERR_ARGUMENT, "module %s: \"%s\" is not option=value%s", module->name, text,
-                    att_module_find(context, text) ? "; several modules are joined with +" : "");
+    return (att_detail_owner){"module", module->name, module->options, module->option_count};
 }
 
 /* given: options that the text has set already */
 static att_status set_option(att_context *context, att_module_choice *choice, bool given[ATT_MODULE_OPTIONS],
                              char *text)
 {
-    const att_module *module = choice->module;
-    char *equals = strchr(text, '=');
-    if (!equals)
-        return fail_assignment(context, module, text);
-    *equals = '\0';
-    for (int i = 0; i < module->option_count; i++) {
-        const att_module_option *option = &module->options[i];
-        if (strcmp(option->name, text) != 0)
-            continue;
-        if (given[i])
-            return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s is given twice", module->name, text);
-        given[i] = true;
-        return (option->choices ? read_choice : read_number)(context, module->name, option, equals + 1,
-                                                             &choice->values[i]);
-    }
-    return fail_option(context, module, text);
+    const char *name = choice->module->name;
+    if (!strchr(text, '=') && names_blocks(text))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "module %s: \"%s\" is not option=value; blocks are written after a place: %s@PLACE:%s", name,
+                        text, name, text);
+    if (!strchr(text, '=') && att_module_find(context, text))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "module %s: \"%s\" is not option=value; several modules are joined with +", name, text);
+    const att_detail_owner owner = owner_of(choice->module);
+    return att_detail_set(context, &owner, text, given, choice->values);
 }
 
 att_status att_module_parse(att_context *context, const char *text, att_module_choice *choice)
@@ -217,8 +131,8 @@ att_status att_module_parse(att_context *context, const char *text, att_module_c
         *options++ = '\0';
     if (strcmp(copy, "none") != 0) {
         ATT_TRY(find_module(context, copy, &made.module));
-        for (int i = 0; i < made.module->option_count; i++)
-            made.values[i] = made.module->options[i].start;
+        const att_detail_owner owner = owner_of(made.module);
+        att_details_start(&owner, made.values);
     } else if (options) {
         return att_fail(context, ATT_ERR_ARGUMENT, "module \"none\" has no options");
     }

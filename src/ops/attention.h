@@ -51,6 +51,10 @@ int64_t att_attention_keys(const struct att_graph *graph, const struct att_node 
 /* The largest possible entropy, as a mean over queries: ln N for N keys; with causality a query has 1, 2, ... keys. */
 double att_attention_entropy_bound(const struct att_graph *graph, const struct att_node *node);
 
+/* The map of an attention node, [H, N, M] as att_graph_probe_attention_map() describes it, a value of each sample. May
+ * add nodes. The scope of the graph becomes that of the node. */
+att_value att_attention_map(struct att_graph *graph, const struct att_node *node);
+
 /* As many heads of keys and values as of queries. */
 #define ATT_ATTENTION_HEADS(count) .heads = (count), .key_heads = (count), .value_heads = (count)
 

@@ -113,7 +113,7 @@ static att_value stats_of(att_graph *graph, const att_node *node)
     return observed(graph, node, output_of(graph, node, STATS));
 }
 
-static att_value map_of(att_graph *graph, const att_node *node)
+att_value att_attention_map(att_graph *graph, const att_node *node)
 {
     return observed(graph, node, output_of(graph, node, MAP));
 }
@@ -124,7 +124,8 @@ static att_value summary_of(att_graph *graph, const att_node *node)
     return observed(graph, node, att_attention_summary(graph, stats, ATT_ATTRS(node, attention)->prefix));
 }
 
-static const attention_probe stats = {"stats", stats_of}, map = {"map", map_of}, summary = {"summary", summary_of};
+static const attention_probe stats = {"stats", stats_of}, map = {"map", att_attention_map},
+                             summary = {"summary", summary_of};
 
 static void add_probe(att_graph *graph, att_node node, const attention_probe *probe)
 {

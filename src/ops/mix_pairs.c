@@ -6,9 +6,7 @@
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
-
-enum { V, ROW_MAP, COLUMN_MAP, IN_COUNT };
-enum { GRAD_DY, GRAD_V, GRAD_ROW_MAP, GRAD_COLUMN_MAP, GRAD_IN_COUNT };
+#include "ops/two_maps_rule.h"
 
 att_value att_pair_attention(att_graph *graph, att_value x, att_value row_scores, att_value column_scores,
                              const att_pair_attention_options *options)
@@ -82,18 +80,9 @@ static att_status pairs_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* The gradients of the maps are values of each sample, because they are small. */
 static void pairs_backward(att_backward *backward)
 {
-    att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0)}, out[IN_COUNT];
-    for (int i = 0; i < IN_COUNT; i++)
-        in[GRAD_V + i] = att_backward_in(backward, i);
-    att_emit(att_backward_graph(backward), "mix_pairs_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
-    if (att_backward_needs_gradient(backward, V))
-        att_backward_add_gradient(backward, V, out[V]);
-    for (int i = ROW_MAP; i <= COLUMN_MAP; i++)
-        if (att_backward_needs_gradient(backward, i))
-            att_rule_add_sum(backward, i, out[i], 3);
+    att_two_maps_backward(backward, "mix_pairs_grad");
 }
 
 /* Products along the rows, R h' h of w C numbers, then along the columns, R S h' w' w of C numbers. in: from v on */
@@ -170,14 +159,8 @@ const att_op att_op_mix_pairs = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "mix_pairs_grad";
-    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_require(infer, op, GRAD_DY, "dy", ATT_SAMPLE));
-    ATT_TRY(check_inputs(infer, op, GRAD_V));
-    ATT_TRY(att_rule_require_shape(infer, op, GRAD_DY, "dy", ATT_SAMPLE, out_shape(infer, GRAD_V)));
-    for (int i = GRAD_V; i < GRAD_IN_COUNT; i++)
-        att_rule_out(infer, infer->in[i].dtype, ATT_SAMPLE, infer->in[i].shape);
-    return ATT_OK;
+    static const att_two_maps_rule rule = {check_inputs, out_shape};
+    return att_two_maps_infer_grad(infer, "mix_pairs_grad", &rule);
 }
 
 /* The forward product along the rows, and the gradients of values and of maps along each axis. */

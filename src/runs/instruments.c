@@ -2,13 +2,15 @@
 
 #include <string.h>
 
+#include <attscope/measure.h>
+
 bool att_instruments_name(const char *with, const char *item)
 {
     size_t length = strlen(item);
     for (const char *at = with;; at++) {
         if (strncmp(at, item, length) == 0 && (at[length] == '\0' || at[length] == ',' || at[length] == ':'))
             return true;
-        at += strcspn(at, ",");
+        at += att_instruments_item(at);
         if (!*at)
             return false;
     }

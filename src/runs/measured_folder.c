@@ -56,6 +56,9 @@ static att_status folder_in_output(att_context *context, const char *checkpoint,
 {
     char name[256];
     ATT_TRY(name_after(context, checkpoint, name, sizeof name));
+    const size_t length = strlen(name);
+    if (att_measuring_initialises(options))
+        snprintf(name + length, sizeof name - length, "-init-%d", options->init_seed);
     return att_path_join(context, options->output, options->experiment ? options->experiment : name, folder,
                          ATT_RUN_PATH);
 }
@@ -70,12 +73,12 @@ att_status att_measuring_folder(att_context *context, const char *checkpoint, co
     if (options->experiment)
         return att_fail(context, ATT_ERR_ARGUMENT, "experiment names a folder in output, which is missing");
     ATT_TRY(att_path_folder(context, checkpoint, folder, ATT_RUN_PATH));
-    if (att_run_is_folder(folder))
+    if (att_run_is_folder(folder) && !att_measuring_initialises(options))
         return ATT_OK;
     *folder = '\0';
     if (att_measuring_wants_maps(options))
-        return att_fail(context, ATT_ERR_ARGUMENT, "maps need an output folder: %s does not lie in a run's folder",
-                        checkpoint);
+        return att_fail(context, ATT_ERR_ARGUMENT, "maps need an output folder: %s does not lie in a run's folder%s",
+                        checkpoint, att_measuring_initialises(options) ? ", or has random weights" : "");
     return ATT_OK;
 }
 
@@ -83,6 +86,11 @@ static att_status check_owner(const att_measuring *m)
 {
     const char *folder = m->found->folder;
     bool belongs = true;
+    if (att_run_is_folder(folder) && att_measuring_initialises(m->options))
+        return att_fail(m->context, ATT_ERR_ARGUMENT,
+                        "%s holds a training, and the figures of random weights need a folder of their own; choose "
+                        "another experiment",
+                        folder);
     if (att_run_is_folder(folder))
         ATT_TRY(att_run_owns(m->context, folder, m->checkpoint, &belongs));
     if (belongs)

@@ -101,7 +101,8 @@ static att_status emit_begin(const att_measuring *m)
     const att_identity *identity = att_network_identity(m->network);
     const att_preprocess *p = &identity->preprocess;
     const att_graph *graph = att_model_graph(att_network_model(m->network));
-    char mean[CHANNELS_TEXT], std[CHANNELS_TEXT], data[ATT_RUN_PATH];
+    char mean[CHANNELS_TEXT], std[CHANNELS_TEXT], data[ATT_RUN_PATH], seed[16];
+    snprintf(seed, sizeof seed, "%d", m->options->init_seed);
     const att_event_field common[] = {
         {.name = "model", .text = identity->name},
         {.name = "checkpoint", .text = m->checkpoint},
@@ -119,12 +120,14 @@ static att_status emit_begin(const att_measuring *m)
         {.name = "crop_mode", .text = p->crop_mode},
         {.name = "interpolation", .text = p->interpolation},
         {.name = "parameters", .number = (double)att_graph_parameter_elements(graph)},
+        {.name = "init_seed", .text = seed}, /* the last, because only random weights have it */
     };
     enum { COMMON = sizeof common / sizeof *common };
+    const int count = COMMON - !att_measuring_initialises(m->options);
     att_event_field fields[COMMON + NETWORK_FIELDS];
     option_texts texts;
     memcpy(fields, common, sizeof common);
-    return emit(m, ATT_EVENT_RUN_BEGIN, fields, COMMON + make_network_fields(m, fields + COMMON, texts));
+    return emit(m, ATT_EVENT_RUN_BEGIN, fields, count + make_network_fields(m, fields + count, texts));
 }
 
 static att_status emit_figures(const att_measuring *m)
@@ -141,6 +144,10 @@ static att_status emit_figures(const att_measuring *m)
 att_status att_measuring_write_records(const att_measuring *m)
 {
     const att_event_field end[] = {{.name = "status", .text = att_status_name(ATT_OK)}};
+    if (!*m->found->folder && att_measuring_initialises(m->options)) {
+        att_log(m->context, ATT_LOG_INFO, "no record is kept of random weights, because no output folder is named");
+        return ATT_OK;
+    }
     if (!*m->found->folder) {
         att_log(m->context, ATT_LOG_INFO,
                 "no record is kept: %s does not lie in a run's folder, and no output folder is named", m->checkpoint);

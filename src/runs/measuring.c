@@ -163,7 +163,10 @@ static att_status prepare(att_measuring *m)
     ATT_TRY(att_require_texts(m->context, m->data, m->data_count, "the path of the images to measure"));
     ATT_TRY(check_network(m));
     ATT_TRY(att_measuring_folder(m->context, m->checkpoint, o, m->found->folder));
-    ATT_TRY(att_checkpoint_describe(m->context, att_network_file(m->network), &m->stood));
+    if (att_measuring_initialises(o))
+        ATT_TRY(att_weights_initialise(att_network_weights(m->network), (uint64_t)o->init_seed));
+    else
+        ATT_TRY(att_checkpoint_describe(m->context, att_network_file(m->network), &m->stood));
     ATT_TRY(open_data(m));
     ATT_TRY(make_instruments(m));
     if (o->map_images)

@@ -32,6 +32,11 @@ typedef struct att_measuring {
 } att_measuring;
 
 bool att_measuring_wants_maps(const att_measuring_options *options);
+/* Whether the weights are drawn anew. */
+static inline bool att_measuring_initialises(const att_measuring_options *options)
+{
+    return options->init_seed > 0;
+}
 
 /* measured_folder.c: writes the folder of the records of the checkpoint at this path; "" if nothing is recorded. */
 att_status att_measuring_folder(att_context *context, const char *checkpoint, const att_measuring_options *options,

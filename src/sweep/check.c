@@ -137,9 +137,9 @@ static att_status split_list(att_sweep_plan *plan, instrument_list *list)
     list->takes_all = att_instruments_take_all(plan->measure);
     while (at) {
         list->items[list->count++] = at;
-        at = list->takes_all ? NULL : strchr(at, ',');
-        if (at)
-            *at++ = '\0';
+        char *end = at + (list->takes_all ? strlen(at) : att_instruments_item(at));
+        at = *end ? end + 1 : NULL;
+        *end = '\0';
     }
     return ATT_OK;
 }

@@ -41,5 +41,5 @@ usage 'measure: --f64 and --amp exclude each other' measure out/plain data --wit
 usage 'measure: maps are recorded in single precision; leave out --f64, or measure maps on their own' \
     measure out/plain data --with collapse --f64 --maps 1
 run 2 measure out/plain data --with collapse:norms=of
-err_has 'instrument "collapse" has the option norms=on, off or all, not "norms=of"'
+err_has 'instrument collapse: norms cannot be "of"; did you mean "o'
 finish

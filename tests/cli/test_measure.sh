@@ -384,8 +384,19 @@ run 0 measure out/plain/last.safetensors data --with nsi:per=block
 err_has 'kept from the earlier measurements: nsi'
 [ "$(grep -o '"statistic":"[a-z]*"' out/plain/measure.jsonl | sort -u | cut -d'"' -f4 | tr '\n' ' ')" = 'attention block unit ' ] ||
     fail 'one reading of an instrument does not keep the others'
+# A network with weights drawn anew: the seed alone decides, and the records have a folder of their own.
+run 0 measure out/plain/last.safetensors data --with residual,head_chains:count=2,seed=3 --init-seed 5 --json random.json
+err_has 'no record is kept of random weights'
+run 0 measure out/plain/last.safetensors data --with residual,head_chains:count=2,seed=3 --init-seed 5 --output random
+[ -s random/last-init-5/measure.jsonl ] || fail "no records of random weights: $(find random)"
+grep -q '"init_seed":"5"' random/last-init-5/measure.jsonl || fail 'the records lack the seed of the weights'
+first=$(grep -c . random.json)
+run 0 measure out/plain/last.safetensors data --with residual,head_chains:count=2,seed=3 --init-seed 6 --json other.json
+[ "$first" -eq "$(grep -c . other.json)" ] && ! cmp -s random.json other.json || fail 'another seed has the same weights'
+run 2 measure out/plain/last.safetensors data --with residual --init-seed 5 --output out --experiment plain
+err_has 'out/plain holds a training, and the figures of random weights need a folder of their own'
 run 2 measure absent.safetensors data --with nsi:block
-err_has 'attscope: instrument "nsi" has the option per=addition or block, not "block"'
+err_has 'attscope: instrument nsi: "block" is not option=value; did you mean "per=block"?'
 run 2 measure alone/some.safetensors data --nodes 'blocks.7.*'
 err_has 'matches "blocks.7.*"'
 run 1 measure absent.safetensors data --json nowhere/x.json

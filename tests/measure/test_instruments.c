@@ -702,10 +702,15 @@ static void wrong_names_are_refused(void **state)
     refused("nsi,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
     refused("all,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
     refused("accuracy,-accuracy", "*", ATT_ERR_ARGUMENT, "\"accuracy,-accuracy\" selects no instrument");
-    refused("nsi:per=blocks", "*", ATT_ERR_NOT_FOUND,
-            "instrument \"nsi\" has the option per=addition or block, not \"per=blocks\"");
-    refused("nsi:block", "*", ATT_ERR_NOT_FOUND, "has the option per=addition or block");
-    refused("entropy:per=block", "*", ATT_ERR_NOT_FOUND, "instrument \"entropy\" has no options");
+    refused("nsi:per=blocks", "*", ATT_ERR_ARGUMENT,
+            "instrument nsi: per cannot be \"blocks\"; did you mean \"block\"?");
+    refused("nsi:block", "*", ATT_ERR_ARGUMENT, "\"block\" is not option=value; did you mean \"per=block\"?");
+    refused("entropy:per=block", "*", ATT_ERR_ARGUMENT, "instrument entropy has no options, and so no \"per\"");
+    refused("nsi:per=block,per=block", "*", ATT_ERR_ARGUMENT, "instrument nsi: per is given twice");
+    refused("path_samples:count=65", "*", ATT_ERR_ARGUMENT, "path_samples: count must be in 1..64, not 65");
+    refused("path_samples:count=2,sead=1", "*", ATT_ERR_ARGUMENT, "has no option \"sead\"; did you mean \"seed\"?");
+    refused("path_samples:count=2,seed=x,nsi", "*", ATT_ERR_ARGUMENT, "path_samples: seed must be a number");
+    refused("all:count=2", "*", ATT_ERR_ARGUMENT, "\"all\" has no options");
     refused("nsi:per=block,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
     refused("entropy", "layers.*", ATT_ERR_NOT_FOUND, "no attention that matches \"layers.*\"");
     refused("nsi", "blocks.9.*", ATT_ERR_NOT_FOUND, "no residual addition that matches");

@@ -368,6 +368,7 @@ static void check_figures(const att_measure *measure)
     print_message("f32: unexplained %.2g, shares %.7f\n", unexplained, shares);
     assert_true(unexplained < 2e-6 && fabs(shares - 1) < 2e-6); /* measured: 1e-7, 1e-7 */
     assert_true(figure(measure, "paths/length.2/paths") == 12);
+    assert_true(figure(measure, "paths/length.2/path share") == 12.0 / 27);
     /* The only path of length 0 is all paths of that length. */
     assert_true(fabs(figure(measure, "path_samples/length.0.path.0-0-0/composite") -
                      figure(measure, "paths/length.0/composite")) < 1e-6); /* measured: 0 */
@@ -410,6 +411,36 @@ static void figures_in_f32_explain_the_output(void **state)
     att_context_destroy(&context);
 }
 
+/* Appends the names of all nodes. */
+static int list_nodes(const char *with, char *names, size_t size)
+{
+    network n;
+    att_measure *measure;
+    const att_option_values options = small(LAYERS, HEADS);
+    open_model(&n, "vit_tiny_patch16_224", &options);
+    FD_OK(att_measure_create(n.graph, with, "*", &measure));
+    const int count = att_measure_count(measure);
+    *names = '\0';
+    for (int i = 0; i < count; i++)
+        snprintf(names + strlen(names), size - strlen(names), "%s ", att_measure_at(measure, i).node);
+    att_measure_destroy(&measure);
+    close_network(&n);
+    return count;
+}
+
+static void samples_follow_the_options(void **state)
+{
+    (void)state;
+    char first[2048], again[2048], other[2048];
+    /* Two statistics of two lengths and of one and two paths. */
+    assert_int_equal(list_nodes("path_samples:longest=1,count=2", first, sizeof first), 2 * (2 + 1 + 2));
+    list_nodes("path_samples:count=3,seed=4", first, sizeof first);
+    list_nodes("path_samples:seed=4,count=3", again, sizeof again);
+    list_nodes("path_samples:count=3,seed=5", other, sizeof other);
+    assert_string_equal(first, again);
+    assert_string_not_equal(first, other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,6 +451,7 @@ int main(void)
         cmocka_unit_test(layers_side_by_side_are_alternatives),
         cmocka_unit_test(other_networks_are_refused_with_the_reason),
         cmocka_unit_test(figures_in_f32_explain_the_output),
+        cmocka_unit_test(samples_follow_the_options),
     };
     return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <attscope/plan.h>
-
-#include "models/fixture.h"
+#include "models/net.h"
 
 enum { SIDE = 28, PATCH = 4, GRID = SIDE / PATCH, PIXELS = SIDE * SIDE, CLASSES = 10 };
 
@@ -22,11 +20,11 @@ static att_option_values small(void)
 
 /* A network whose parameters follow from the formula. sharpness: of isotropic heads around the pixels of a 3 x 3
  * kernel; 0: as it is. */
-typedef struct net {
+typedef struct variant {
     const char *name;
     const att_option_values *options;
     double sharpness;
-} net;
+} variant;
 
 static void set_heads(att_context *context, att_weights *weights, double sharpness)
 {
@@ -42,36 +40,22 @@ static void set_heads(att_context *context, att_weights *weights, double sharpne
     }
 }
 
-static void run(att_context *context, const net *n, const double *image, double logits[CLASSES])
+static void run(att_context *context, const variant *v, const double *image, double logits[CLASSES])
 {
-    att_plan_options options = att_plan_options_defaults();
-    att_model *model;
-    att_weights *weights;
-    att_plan *plan;
-    att_session *session;
-    options.backend = "ref";
-    CHECK(context, att_model_create(context, n->name, n->options, ATT_F64, &model));
-    CHECK(context, att_weights_create(att_model_graph(model), "cpu", &weights));
-    formula_fill(context, att_model_graph(model), weights);
-    if (n->sharpness > 0)
-        set_heads(context, weights, n->sharpness);
-    CHECK(context, att_plan_compile(att_model_graph(model), &options, &plan));
-    CHECK(context, att_session_create(plan, weights, 1, &session));
-    CHECK(context, att_session_bind(session, "image", image));
-    CHECK(context, att_session_run(session, 1));
-    CHECK(context, att_session_output(session, "logits", 0, 1, logits));
-    att_session_destroy(&session);
-    att_plan_destroy(&plan);
-    att_weights_destroy(&weights);
-    att_model_destroy(&model);
+    net n = net_create(context, v->name, v->options);
+    formula_fill(context, att_model_graph(n.model), n.weights);
+    if (v->sharpness > 0)
+        set_heads(context, n.weights, v->sharpness);
+    net_run(&n, image, logits);
+    net_destroy(&n);
 }
 
 /* The largest difference of the logits for two images, relative to the largest logit. */
-static double difference(att_context *context, const net *n, const double *first, const double *second)
+static double difference(att_context *context, const variant *v, const double *first, const double *second)
 {
     double a[CLASSES], b[CLASSES], most = 0, away = 0;
-    run(context, n, first, a);
-    run(context, n, second, b);
+    run(context, v, first, a);
+    run(context, v, second, b);
     for (int i = 0; i < CLASSES; i++) {
         most = fmax(most, fabs(a[i]));
         away = fmax(away, fabs(a[i] - b[i]));
@@ -94,7 +78,7 @@ static void without_positions_the_order_of_patches_does_not_matter(void **state)
     double image[PIXELS], permuted[PIXELS];
     att_options_set(&options, "num_heads", 3);
     att_options_set(&options, "class_token", 0), att_options_set_text(&options, "global_pool", "avg");
-    const net with = {"vit_tiny_patch16_224", &options, 0};
+    const variant with = {"vit_tiny_patch16_224", &options, 0};
     for (uint32_t i = 0; i < PIXELS; i++)
         image[i] = 4 * formula("image", i);
     permute(image, permuted);
@@ -116,7 +100,7 @@ static void draw(int y, int x, double *image)
 static void heads_by_shift_follow_a_shift_by_patches(void **state)
 {
     const att_option_values options = small();
-    const net sharp = {"attention_cnn_isotropic", &options, 10}, soft = {"attention_cnn_isotropic", &options, 0.3};
+    const variant sharp = {"attention_cnn_isotropic", &options, 10}, soft = {"attention_cnn_isotropic", &options, 0.3};
     double image[PIXELS], moved[PIXELS], between[PIXELS];
     draw(8, 8, image);
     draw(8 + PATCH, 8 + PATCH, moved);

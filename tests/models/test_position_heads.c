@@ -5,32 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <attscope/plan.h>
 #include <attscope/position_heads.h>
 
-#include "models/fixture.h"
+#include "models/net.h"
 
 enum { WIDTH = 32, MOST_HEADS = 9 };
-
-typedef struct net {
-    att_context *context;
-    att_model *model;
-    att_weights *weights;
-} net;
-
-static net net_create(att_context *context, const att_option_values *options)
-{
-    net n = {.context = context};
-    CHECK(context, att_model_create(context, "attention_cnn_isotropic", options, ATT_F64, &n.model));
-    CHECK(context, att_weights_create(att_model_graph(n.model), "cpu", &n.weights));
-    return n;
-}
-
-static void net_destroy(net *n)
-{
-    att_weights_destroy(&n->weights);
-    att_model_destroy(&n->model);
-}
 
 static att_option_values small(const char *encoding, int depth)
 {
@@ -120,7 +99,7 @@ static void check_line(att_context *context, const char *what, const char *encod
 {
     att_option_values options = small(encoding, 1);
     att_position_heads *heads;
-    net n = net_create(context, &options);
+    net n = net_create(context, "attention_cnn_isotropic", &options);
     fill(&n);
     CHECK(context, att_position_heads_read(n.model, n.weights, 0, &heads));
     net_destroy(&n);
@@ -154,7 +133,7 @@ static void sharp_heads_are_a_convolution(void **state)
 {
     att_option_values options = small("isotropic", 1);
     att_options_set_sides(&options, "patch_size", 4, 4), att_options_set(&options, "num_heads", MOST_HEADS);
-    net n = net_create(*state, &options);
+    net n = net_create(*state, "attention_cnn_isotropic", &options);
     double centers[2 * MOST_HEADS], sharpness[MOST_HEADS];
     att_position_heads *heads;
     att_nearest_convolution three, one;
@@ -201,7 +180,7 @@ static void degenerate_heads_follow_the_rule(void **state)
 {
     att_option_values options = small("quadratic", 1);
     att_options_set(&options, "num_heads", FORMS);
-    net n = net_create(*state, &options);
+    net n = net_create(*state, "attention_cnn_isotropic", &options);
     double factors[4 * FORMS];
     att_position_heads *heads;
     for (int h = 0; h < FORMS; h++)
@@ -228,19 +207,9 @@ static void degenerate_heads_follow_the_rule(void **state)
 static void run(const net *n, double logits[10])
 {
     static double image[28 * 28];
-    att_plan_options options = att_plan_options_defaults();
-    att_plan *plan;
-    att_session *session;
     for (uint32_t i = 0; i < 28 * 28; i++)
         image[i] = 4 * formula("image", i);
-    options.backend = "ref";
-    CHECK(n->context, att_plan_compile(att_model_graph(n->model), &options, &plan));
-    CHECK(n->context, att_session_create(plan, n->weights, 1, &session));
-    CHECK(n->context, att_session_bind(session, "image", image));
-    CHECK(n->context, att_session_run(session, 1));
-    CHECK(n->context, att_session_output(session, "logits", 0, 1, logits));
-    att_session_destroy(&session);
-    att_plan_destroy(&plan);
+    net_run(n, image, logits);
 }
 
 /* Sets the columns of a head in value.weight to 0. */
@@ -260,7 +229,7 @@ static void check_pruning(att_context *context, const char *encoding)
     static const att_head_place removed[] = {{0, 1}, {0, 2}, {2, 0}};
     att_option_values options = small(encoding, 3);
     double before[10], after[10];
-    net n = net_create(context, &options), pruned = {.context = context};
+    net n = net_create(context, "attention_cnn_isotropic", &options), pruned = {.context = context};
     fill(&n);
     for (int i = 0; i < 3; i++)
         silence(&n, removed[i].layer, removed[i].head);
@@ -287,7 +256,7 @@ static void one_head_of_a_layer_stays(void **state)
     static const att_head_place all[] = {{0, 0}, {0, 1}, {0, 2}, {1, 2}, {1, 0}}, twice[] = {{0, 0}, {0, 0}},
                                 none[] = {{0, 3}};
     att_option_values options = small("quadratic", 2);
-    net n = net_create(*state, &options), pruned = {.context = *state};
+    net n = net_create(*state, "attention_cnn_isotropic", &options), pruned = {.context = *state};
     CHECK(*state, att_model_prune_heads(n.model, n.weights, all, 4, &pruned.model, &pruned.weights));
     assert_string_equal(att_options_text(att_model_options(pruned.model), "layer_heads"), "1,2");
     net_destroy(&pruned);
@@ -302,7 +271,7 @@ static void one_head_of_a_layer_stays(void **state)
     assert_non_null(strstr(att_context_message(*state), "there is no head 3 in layer 0"));
     net_destroy(&n);
     options = small("learned_content", 1);
-    n = net_create(*state, &options);
+    n = net_create(*state, "attention_cnn_isotropic", &options);
     assert_int_equal(att_position_layers(n.model), 0);
     assert_int_equal(att_model_prune_heads(n.model, n.weights, none, 1, &pruned.model, &pruned.weights),
                      ATT_ERR_UNSUPPORTED);

@@ -31,12 +31,18 @@ static double mean_of(const att_observed *observed)
 
 static void observe_features(const att_observed *observed, double *values)
 {
-    values[0] = mean_of(observed) * (observed->choice == 1 ? observed->constants[0] : 1);
+    values[0] = mean_of(observed) * (observed->options[0] == 1 ? observed->constants[0] : 1);
 }
 
+static const char *const units[] = {"one", "per_cent", NULL};
+static const att_detail feature_options[] = {{.name = "in", .meaning = "unit", .high = 1, .choices = units}};
 static const att_instrument features = {
-    .info = {.name = "features", .summary = "s", .unit = "1", .formula = "f", .options = "in=one or per_cent"},
-    .option = {.name = "in", .values = {"one", "per_cent"}},
+    .info = {.name = "features",
+             .summary = "s",
+             .unit = "1",
+             .formula = "f",
+             .options = feature_options,
+             .option_count = 1},
     .request = request_features,
     .observe = observe_features,
 };
@@ -96,6 +102,9 @@ static void descriptors_of_instruments_are_checked(void **state)
     fixture *f = *state;
     att_context *context = f->context;
 #define INFO .summary = "s", .unit = "1", .formula = "f"
+    static const char *const commas[] = {"a,b", NULL};
+    static const att_detail unnamed = {.name = "p:r", .meaning = "m"},
+                            with_comma = {.name = "per", .meaning = "m", .choices = commas};
     const struct {
         att_instrument instrument;
         const char *message;
@@ -120,31 +129,18 @@ static void descriptors_of_instruments_are_checked(void **state)
           .observe = observe_features,
           .state = {largest_size, largest_observe, largest_merge, largest_report}},
          "either `observe` or all four"},
-        {{.info = {.name = "mine", INFO},
-          .option = {.name = "per"},
+        {{.info = {.name = "mine", INFO, .options = &unnamed, .option_count = 1},
           .request = request_features,
           .observe = observe_features},
-         "1 to 7 values"},
-        {{.info = {.name = "mine", INFO},
-          .option = {.name = "p:r"},
+         "each option needs a name"},
+        {{.info = {.name = "mine", INFO, .options = &with_comma, .option_count = 1},
           .request = request_features,
           .observe = observe_features},
-         "its option needs a name"},
-        {{.info = {.name = "mine", INFO},
-          .option = {.name = "per", .values = {"a,b"}},
+         "option \"per\": its choices must be"},
+        {{.info = {.name = "mine", INFO, .options = &unnamed, .option_count = ATT_INSTRUMENT_OPTIONS + 1},
           .request = request_features,
           .observe = observe_features},
-         "its option's values"},
-        {{.info = {.name = "mine", INFO},
-          .option = {.name = "per", .values = {"a", "b", "c", "d", "e", "f", "g", "h"}},
-          .request = request_features,
-          .observe = observe_features},
-         "1 to 7 values"},
-        {{.info = {.name = "mine", INFO},
-          .option = {.name = "per", .values = {"a"}},
-          .request = request_features,
-          .observe = observe_features},
-         "no `info.options`"},
+         "`option_count` must be in 0..4"},
     };
 #undef INFO
     const int count = att_instrument_count(context);
@@ -209,8 +205,8 @@ static void registered_instruments_measure(void **state)
     att_measure_destroy(&per_cent);
     att_measure_destroy(&all);
     att_network_close(&network);
-    assert_refused(f->context, att_instruments_check(f->context, "features:in=miles"), ATT_ERR_NOT_FOUND,
-                   "has the option in=one or per_cent");
+    assert_refused(f->context, att_instruments_check(f->context, "features:in=miles"), ATT_ERR_ARGUMENT,
+                   "in cannot be \"miles\", only one, per_cent");
     assert_refused(other, att_instruments_check(other, "most"), ATT_ERR_NOT_FOUND, "no instrument \"most\"");
     att_context_destroy(&other);
 }

@@ -171,7 +171,7 @@ static void every_module_explains_itself(void **state)
         const att_module *module = att_module_at(NULL, i);
         assert_true(module->name[0] && module->meaning[0] && module->scope[0] && module->apply);
         for (int o = 0; o < module->option_count; o++) {
-            const att_module_option *option = &module->options[o];
+            const att_detail *option = &module->options[o];
             assert_true(option->name[0] && option->meaning[0]);
             assert_true(option->low <= option->start && option->start <= option->high);
         }

@@ -846,6 +846,44 @@ READ_CENTRES = """
 """
 
 
+READ_ELLIPSES = """
+Object.fromEntries([...document.querySelectorAll("#centres g[data-head='0'] path")].map(path =>
+    [path.getAttribute("class"), path.getAttribute("d")]))
+"""
+
+
+def check_moving_contours(page, paths):
+    """Head 0 has all moments, so that it has ellipses; at the chosen update their points have the distance of their
+    share, in the metric of the covariance, from the centre."""
+    for k in (2, 0):
+        page.evaluate("(() => { const slider = document.querySelector('#centres input[type=range]');"
+                      f" slider.value = {k}; slider.dispatchEvent(new Event('input')); }})()")
+        drawn = page.evaluate(READ_ELLIPSES)
+        check(sorted(drawn) == ["held-10", "held-50", "held-90", "track"], f"contours at update {k}: {sorted(drawn)}")
+        row, column = paths[0][k]
+        for share in (10, 50, 90):
+            distances = []
+            for point in re.split("[ML]", drawn[f"held-{share}"].rstrip("Z"))[1:]:
+                x, y = map(float, point.split(","))
+                a, b = (y - row) / (3 - k), (x - column) / 2
+                distances.append((a * a - 2 * 0.6 * a * b + b * b) / (1 - 0.6 ** 2))
+            wanted = -2 * math.log(1 - share / 100)
+            check(len(distances) == 64 and all(abs(d / wanted - 1) < 1e-2 for d in distances),
+                  f"held-{share} at update {k}: {min(distances)} to {max(distances)}, expected {wanted}")
+    check(page.evaluate("document.querySelector('#centres output').textContent") == "update 10, epoch 0", "the slider's label")
+    check(page.evaluate("document.querySelectorAll('#centres g[data-head=\"1\"] path').length") == 1,
+          "a head without spreads has contours")
+    check(page.evaluate("document.querySelectorAll('#centres figure .export').length") == 1, "a picture without a button")
+    saved = xml.etree.ElementTree.fromstring(page.evaluate("svgOf(document.querySelector('#centres figure'), {title: 't'})"))
+    tag = "{http://www.w3.org/2000/svg}"
+    lines = [path for path in saved.iter(f"{tag}path") if path.get("vector-effect") == "non-scaling-stroke"]
+    colours = {group.get("stroke") for group in saved.iter(f"{tag}g") if group.get("stroke", "none").startswith("rgb(")}
+    check(len(lines) == 6 and len(colours) == 2,
+          f"the saved picture has a cross, two paths and three ellipses, found {len(lines)} lines, colours {colours}")
+    texts = [text.text for text in saved.iter(f"{tag}text")]
+    check(texts[0] == "t" and sum(text.startswith("head ") for text in texts) == 2, f"texts of the saved picture: {texts}")
+
+
 def read_centres(browser):
     """The centres of single heads over a training; the charts of the development stay those of all heads."""
     paths = {0: [(1, -2), (0.5, -1), (0, 0.5)], 1: [(-3, 0), (-2, 1), (-2, 2)]}
@@ -855,7 +893,8 @@ def read_centres(browser):
         for k in range(3):
             figures = [("row", head, path[k][0]) for head, path in paths.items()]
             figures += [("column", head, path[k][1]) for head, path in paths.items()]
-            figures += [("row", None, 0.125 * k), ("row spread", 0, 3), ("row spread", None, 3)]
+            figures += [("row", None, 0.125 * k), ("row spread", None, 3)]
+            figures += [("row spread", 0, 3 - k), ("column spread", 0, 2), ("correlation", 0, 0.6)]
             keys = {"instrument": "head_shape", "node": "blocks.0.attn", "deviation": 0.1, "n": 8}
             found = [keys | {"statistic": s, "mean": mean} | ({} if head is None else {"head": head})
                      for s, head, mean in figures]
@@ -868,8 +907,10 @@ def read_centres(browser):
         points = [tuple(map(float, point.split(","))) for point in re.split("[ML]", path)[1:]]
         check(points == [(x, y) for y, x in paths[head]], f"head {head}: {path}")
         check(last == [paths[head][2][1], paths[head][2][0]], f"head {head} ends at {last}")
+    check_moving_contours(page, paths)
     kept = page.evaluate("runs[0].development.series.map(s => [s.statistic, s.head])")
     wanted = [["row", 0], ["row", 1], ["column", 0], ["column", 1], ["row", -1], ["row spread", -1]]
+    wanted += [["row spread", 0], ["column spread", 0], ["correlation", 0]]
     check(kept == wanted, f"series of a training: {kept}")
     check(not page.complaints(), f"console, centres: {page.complaints()}")
 
@@ -1305,7 +1346,7 @@ READ_DRAWN = """
 
 
 def save_files(browser):
-    """Every table has its CSV and every chart its SVG."""
+    """Every table has its CSV, and every chart and picture its SVG."""
     where = os.path.join(folder, "saved")
     os.makedirs(where)
     page = browser.open(os.path.join(folder, "page.html"))
@@ -1314,7 +1355,7 @@ def save_files(browser):
     tables, buttons = page.evaluate("""[[...document.querySelectorAll("table")].map(t => t.closest(".scrolling") &&
         t.closest(".scrolling").querySelectorAll(".export").length), document.querySelectorAll(".scrolling .export").length]""")
     check(tables and all(n == 1 for n in tables) and len(tables) == buttons, f"{len(tables)} tables, {buttons} buttons")
-    charts = page.evaluate("[...document.querySelectorAll('svg.chart')].map(c => "
+    charts = page.evaluate("[...document.querySelectorAll('svg.chart, svg.shifts')].map(c => "
                            "c.closest('figure').querySelectorAll('.export').length)")
     check(len(charts) > 15 and all(n == 1 for n in charts), f"buttons of charts: {charts}")
     sheets = saved(page, where, ".scrolling .export")

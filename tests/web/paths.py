@@ -1,9 +1,11 @@
 """paths.py ATTSCOPE FOLDER: writes a run with figures of paths, opens its report, and checks charts and picture."""
 
 import json
+import math
 import os
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 from browser import Browser
 
@@ -23,7 +25,15 @@ def figure(instrument, node, statistic, mean):
     return {"instrument": instrument, "node": node, "statistic": statistic, "mean": mean, "deviation": 0.001, "n": 4}
 
 
+CHAINS = {1: [0.5, 0.6, 0.7, 0.8, 0.9], 2: [1e-4, 1e-3, 1e-2, 0.1, 0.2]}
+QUANTILES = ["minimum", "quantile 0.25", "median", "quantile 0.75", "maximum"]
+
+
 def figures():
+    for order, factor in {"formula": 1, "code": 0.5}.items():
+        for k, values in CHAINS.items():
+            for quantile, value in zip(QUANTILES, values):
+                yield figure("head_chains", f"length.{k}", f"{quantile} {order}", factor * value)
     for statistic, values in {"norm": [0.5, 0.05, 0.0005], "share": [0.4, 0.1, -0.02], "composite": [0.9, 0.3, 0.001]}.items():
         for length, value in enumerate(values):
             yield figure("paths", f"length.{length}", statistic, value)
@@ -60,6 +70,11 @@ READ = """
     })),
     lines: [...document.querySelectorAll("#paths .path-line")].map(l => [l.dataset.path, l.getAttribute("d")]),
     nodes: document.querySelectorAll("#paths .path-node").length,
+    boxes: [...document.querySelectorAll("#head_chains figure")].map(figure => [...figure.querySelectorAll(".box")].map(
+        box => [Number(box.dataset.x), box.dataset.box.split(" ").map(Number),
+            ["y", "height"].map(name => Number(box.getAttribute(name)))])),
+    chains: [...document.querySelectorAll("#head_chains tbody tr")].map(row => [...row.cells].map(cell =>
+        cell.dataset.value ?? cell.textContent)),
     rest: [...document.querySelectorAll("#paths .headline td")].map(cell => cell.dataset.value),
     sections: [...document.querySelectorAll("main > section")].map(section => section.id),
 })
@@ -99,6 +114,24 @@ def check_picture(found, paths):
     check(all(min(heights[a]) > max(heights[b]) for a, b in zip(order, order[1:])), f"higher heads lie higher: {heights}")
 
 
+def check_chains(found):
+    boxes = found["boxes"]
+    check(len(boxes) == 2 and [box[:2] for box in boxes[0]] == [list(item) for item in CHAINS.items()], f"boxes: {boxes}")
+    check([box[1][2] for box in boxes[1]] == [0.35, 0.005], f"medians in the code's order: {boxes[1]}")
+    # On a logarithmic axis the box from 1e-3 to 0.1 is 2 / lg(8 / 6) times as high as that from 0.6 to 0.8.
+    heights = [box[2][1] for box in boxes[0]]
+    check(abs(heights[1] / heights[0] / (2 / math.log10(8 / 6)) - 1) < 1e-2, f"the axis is not logarithmic: {heights}")
+    check(len(found["chains"]) == 4 and found["chains"][3][1:5] == ["code", "2", "0.00005", "0.0005"],
+          f"table of chains: {found['chains']}")
+
+
+def check_export(page):
+    saved = xml.etree.ElementTree.fromstring(page.evaluate("svgOf(document.querySelector('.paths-figure'), {title: 't'})"))
+    lines = [path for path in saved.iter("{http://www.w3.org/2000/svg}path") if path.get("stroke-width") == "2px"]
+    check(len(lines) == 3, f"the saved picture has three paths, found {len(lines)}")
+    check(page.evaluate("document.querySelectorAll('.paths-figure .export').length") == 1, "a picture without a button")
+
+
 write_run()
 path = os.path.join(folder, "report.html")
 subprocess.run([attscope, "report", os.path.join(folder, "run"), "-o", path], check=True, stdout=subprocess.DEVNULL)
@@ -108,6 +141,8 @@ with Browser() as browser:
     check(found["sections"].count("paths") == 1 and "path_samples" not in found["sections"], str(found["sections"]))
     check_charts(found["charts"])
     check_picture(found, ["0-0", "2-0", "1-3"])
+    check_chains(found)
+    check_export(page)
     check(found["rest"][1:] == ["0.25", "0.25", "0.75", "0.75", "1.5e-7"], f"the rest: {found['rest']}")
     page.evaluate("document.querySelectorAll('#paths .tools input')[1].click()")
     check_picture(page.evaluate(READ), ["0-0", "2-0", "0-1", "1-3"])

@@ -7,7 +7,12 @@ for the first image; norms are those of Frobenius, and a residual is |X - 1 mean
 output <norm>                      the tokens after the last residual addition
 length <k> <norm> <residual>       the sum over all paths with k heads
 path <h1-h2-h3> <norm> <residual>  a single path; 0: the skip
+
+chains.txt has the smallest and the largest distance from rank 1, sqrt(1 - s_1^2 / sum s_i^2) with the singular values of
+NumPy, of products of maps of one head in each of k layers: "<order> <k> <smallest> <largest>". In the order "formula"
+the map of the first layer stands on the right, in "code" on the left.
 """
+import functools
 import itertools
 import os
 import sys
@@ -59,12 +64,34 @@ def figures(x):
     return f"{x.norm():.14g} {(x - x.mean(0)).norm() / x.norm():.14g}"
 
 
+def distance(matrix):
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return (np.sum(values[1:] ** 2) / np.sum(values ** 2)) ** 0.5
+
+
+def chains(known):
+    """Yields all chains of k maps as lists from the first layer on, for k = 1..DEPTH."""
+    for k in range(1, DEPTH + 1):
+        yield k, [[known[layer][0][head].numpy() for layer, head in zip(layers, heads)]
+                  for layers in itertools.combinations(range(DEPTH), k)
+                  for heads in itertools.product(range(HEADS), repeat=k)]
+
+
+def write_chains(known, folder):
+    with open(os.path.join(folder, "chains.txt"), "w", encoding="utf-8") as file:
+        for k, maps in chains(known):
+            for order, step in (("formula", -1), ("code", 1)):
+                found = [distance(functools.reduce(np.matmul, chain[::step])) for chain in maps]
+                print(order, k, f"{min(found):.14g} {max(found):.14g}", file=file)
+
+
 def main(folder):
     model = build()
     pixels = 4 * uniform("image", SIDE * SIDE * 3)
     image = torch.from_numpy(pixels).reshape(1, SIDE, SIDE, 3).permute(0, 3, 1, 2)
     with torch.no_grad():
         begin, end, known = full_pass(model, image)
+        write_chains(known, folder)
         paths = {c: follow(model, known, c, begin) for c in itertools.product(range(HEADS + 1), repeat=DEPTH)}
     lines = [f"output {end.norm():.14g}"]
     for k in range(DEPTH + 1):

@@ -7,6 +7,7 @@
 #define ATTSCOPE_LAB_JSON_H
 
 #include <attscope/context.h>
+#include <attscope/options.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +35,10 @@ ATT_API void att_json_string(att_json_writer *writer, const char *text);
 ATT_API void att_json_number(att_json_writer *writer, double value);
 ATT_API void att_json_integer(att_json_writer *writer, int64_t value);
 ATT_API void att_json_bool(att_json_writer *writer, bool value);
+
+/* Writes an object that describes an option of a module or an instrument: option, summary, default, and either choices
+ * or low and high. */
+ATT_API void att_detail_write_json(const att_detail *option, att_json_writer *writer);
 
 /* Ends the document. *text is the document without a final newline, owned by the writer and valid until the next call
  * for this writer. The next call starts another document, also after a failure. Errors: ERR_MEMORY; ERR_ARGUMENT if the

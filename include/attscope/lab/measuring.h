@@ -39,6 +39,10 @@ typedef struct att_measuring_options {
                                numbers from 0 and of names (att_dataset_short_name(), or its part after a '/'). In names
                                '*' and '?' match any characters, and a comma is written "\," */
 
+    int init_seed; /* measure the network at initialisation: its weights are drawn anew from this seed, and the network
+                      keeps them; 0: measure its own weights. The records need a folder of their own, by default
+                      `output`/NAME-init-SEED; without `output` nothing is recorded */
+
     const char *split;     /* as in att_dataset_options; NULL: "validation" */
     const char *class_map; /* as in att_dataset_options */
     bool coarse_labels;    /* as att_dataset_options.coarse */
@@ -58,7 +62,7 @@ typedef struct att_measuring_options {
     void *progress_user;
 } att_measuring_options;
 /* All instruments on all nodes, no samples, no maps, split "validation", batch size and workers of
- * att_evaluate_options_defaults(), corrupt images fail the call, no output, no progress. */
+ * att_evaluate_options_defaults(), corrupt images fail the call, own weights, no output, no progress. */
 ATT_API att_measuring_options att_measuring_options_defaults(void);
 
 typedef struct att_measured {

@@ -38,6 +38,7 @@
     X(shift_scores)               \
     X(shift_scores_grad)          \
     X(pair_maps)                  \
+    X(rank_one_residual)          \
     X(concat)                     \
     X(concat_grad)                \
     X(slice_channels)             \
