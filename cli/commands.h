@@ -17,6 +17,7 @@
     X(convert)              \
     X(report)               \
     X(experiment)           \
+    X(ode)                  \
     X(bench)
 
 #define CLI_COMMAND_DECLARE(name) extern const cli_command cli_command_##name;

@@ -2,6 +2,8 @@
 # tools/check-layers reads these lines too, and checks every #include against them. Folders marked LAB make
 # libattscope-lab, all others libattscope.
 att_folder(core)
+# Eigenvalues. ARPACK's pkg-config file names LAPACK only for static linking.
+att_folder(spectrum USES att_core PkgConfig::ARPACK PkgConfig::LAPACK)
 att_folder(comm USES att_core ${CMAKE_DL_LIBS})
 att_folder(io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
            PkgConfig::WEBP ZLIB::ZLIB)
@@ -33,6 +35,7 @@ att_folder(network USES att_train)
 att_folder(store USES att_network ${ATT_SQLITE_LIBRARY})
 att_folder(collapse LAB USES att_core)
 att_folder(report LAB USES att_store PkgConfig::JANSSON)
+att_folder(ode LAB USES att_report att_spectrum ${ATT_ODE_LIBRARIES})
 att_folder(runs LAB USES att_report)
 att_folder(flags LAB USES att_runs)
 att_folder(recipe LAB USES att_flags)

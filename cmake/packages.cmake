@@ -32,7 +32,8 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library, pkg-config and CMake files of libattscope.")
 # The libraries that the static library needs.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION}), libdnnl-dev, ocl-icd-opencl-dev, \
-libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libjpeg-dev, libwebp-dev, zlib1g-dev${ATT_SQLITE_PACKAGE}")
+libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libjpeg-dev, libwebp-dev, zlib1g-dev, libarpack2-dev, \
+liblapack-dev${ATT_SQLITE_PACKAGE}")
 
 # libattscope-lab calls private functions of libattscope, so both must come from the same build.
 set(CPACK_DEBIAN_LAB_PACKAGE_NAME ${lab})
@@ -45,7 +46,7 @@ set(CPACK_DEBIAN_LAB_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_LAB_DEVELOPMENT_DESCRIPTION
     "Headers, static library, pkg-config and CMake files of libattscope-lab.")
 set(CPACK_DEBIAN_LAB_DEVELOPMENT_PACKAGE_DEPENDS
-    "${lab} (= ${PROJECT_VERSION}), libattscope-dev (= ${PROJECT_VERSION}), libjansson-dev")
+    "${lab} (= ${PROJECT_VERSION}), libattscope-dev (= ${PROJECT_VERSION}), libjansson-dev${ATT_ODE_PACKAGES}")
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME attscope)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "The command: train, validate, predict, measure, report, inspect, bench.")

@@ -25,8 +25,9 @@ function scalesOf(spec, width) {
   const [lowest, last] = xs.length ? d3.extent(xs) : [0, 1];
   const first = spec.fromZero ? 0 : lowest;
   const pad = spec.pad ?? 0;
-  const x = d3.scaleLinear([first - pad, (first === last && !pad ? last + 1 : last) + pad],
-    [MARGIN.left, width - MARGIN.right]);
+  const across = [MARGIN.left, width - MARGIN.right];
+  const x = spec.xLog ? d3.scaleLog([first * (first === last ? 0.5 : 0.9), last * (first === last ? 2 : 1.1)], across)
+    : d3.scaleLinear([first - pad, (first === last && !pad ? last + 1 : last) + pad], across);
   const y = (spec.log ? d3.scaleLog() : d3.scaleLinear()).domain(extentOf(spec))
     .range([HEIGHT - MARGIN.bottom, MARGIN.top]);
   return { x, y: spec.log ? y : y.nice(5) };
@@ -57,7 +58,8 @@ function drawAxes(svg, spec, { x, y }, width) {
     const every = Math.ceil(spec.xTicks.length / Math.max(2, Math.floor((width - 64) / Math.max(26, wide))));
     xAxis.tickValues(spec.xTicks.map((_, i) => i).filter((i) => i % every === 0)).tickFormat((i) => spec.xTicks[i]);
   } else {
-    const ticks = x.ticks(Math.min(room, 8));
+    const ticks = spec.xLog ? logTicks(x).filter((_, i, all) => i % Math.ceil(all.length / room) === 0)
+      : x.ticks(Math.min(room, 8));
     xAxis.tickValues(spec.measured ? ticks : ticks.filter(Number.isInteger))
       .tickFormat(spec.measured ? (v) => number(v) : d3.format("~s"));
   }
@@ -195,6 +197,7 @@ function watchCursor(svg, stops) {
  *   fromZero     the x axis begins at 0
  *   zero         the y axis includes 0
  *   log          the y axis is logarithmic
+ *   xLog         the x axis is logarithmic; all x are positive
  *   max          largest possible y
  *   measured     x is a measured value, not a count
  *   references   horizontal lines [{y, label, from, to}]; from and to, if given, are places on the x axis

@@ -46,7 +46,7 @@ const SCORE = (() => {
 /* Descriptions of the tasks and their metrics (att_task_info in attscope/task.h). Records of the first versions do not
    name a task; their task is the first one. */
 const tasks = new Map(report.tasks.map((task) => [task.name, task]));
-const FIRST_TASK = report.tasks[0].name;
+const FIRST_TASK = report.tasks[0]?.name;
 
 /* Merges objects, with dashes in keys replaced by underscores. */
 function flat(...sources) {

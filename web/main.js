@@ -8,6 +8,7 @@ function title() {
 }
 
 function subtitle() {
+  if (report.ode) return `${plural(report.ode.size, "equation")} · ${plural(runs.length, "method")}`;
   const models = [...new Set(runs.map((run) => run.facts.model).filter(Boolean))];
   const seeds = [...new Set(runs.map((run) => run.facts.seed).filter((seed) => seed !== undefined))];
   const seedWords = seeds.length ? `seed${seeds.length > 1 ? "s" : ""} ${seeds.join(", ")}` : "";
@@ -50,6 +51,7 @@ function watchBar() {
 }
 
 function sections() {
+  if (report.ode) return [odeSection()];
   return [
     overviewSection(),
     settingGroups().length ? settingsSection() : null,
@@ -79,7 +81,7 @@ function sections() {
   document.getElementById("sections").replaceChildren(...parts);
   document.getElementById("contents").append(...parts.map((part) =>
     element("a", { href: `#${part.id}` }, part.querySelector("h2").textContent)));
-  document.getElementById("made").textContent =
+  document.getElementById("made").textContent = report.ode ? `attscope ${report.attscope}.` :
     `attscope ${report.attscope}. Mean ± standard deviation (n − 1) over n images, unless stated otherwise.`;
   watchBar();
   document.documentElement.dataset.ready = "true";

@@ -29,6 +29,7 @@
 #include <attscope/printable.h>
 #include <attscope/progress.h>
 #include <attscope/safetensors.h>
+#include <attscope/spectrum.h>
 #include <attscope/status.h>
 #include <attscope/store.h>
 #include <attscope/task.h>

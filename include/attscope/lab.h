@@ -1,5 +1,6 @@
 /* attscope/lab.h - all that libattscope-lab adds to libattscope, for experiments: recipes, trainings in folders of
- * runs, sweeps, rank correlations, reports, benchmarks, published tasks, and the files around them (JSON, YAML). */
+ * runs, sweeps, rank correlations, reports, benchmarks, published tasks, stiff differential equations, and the files
+ * around them (JSON, YAML). */
 #ifndef ATTSCOPE_LAB_H
 #define ATTSCOPE_LAB_H
 
@@ -11,6 +12,7 @@
 #include <attscope/lab/json.h>
 #include <attscope/lab/measuring.h>
 #include <attscope/lab/names.h>
+#include <attscope/lab/ode.h>
 #include <attscope/lab/recipe.h>
 #include <attscope/lab/report.h>
 #include <attscope/lab/runs.h>

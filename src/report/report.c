@@ -414,43 +414,6 @@ static att_status write_data(att_json_writer *json, report *r, const att_report_
     return ATT_OK;
 }
 
-/* Writes JSON with '<' escaped, so that no text can close the HTML element that contains the data. In JSON, '<' occurs
- * in strings only. */
-static att_status write_escaped(att_file_writer *file, const char *text, size_t length, size_t *written)
-{
-    static const char escape[] = "\\u003c";
-    const char *end = text + length;
-    while (text < end) {
-        const char *found = memchr(text, '<', (size_t)(end - text));
-        const char *stop = found != NULL ? found : end;
-        ATT_TRY(att_file_writer_write(file, text, (size_t)(stop - text)));
-        *written += (size_t)(stop - text);
-        if (found != NULL) {
-            ATT_TRY(att_file_writer_write(file, escape, sizeof(escape) - 1));
-            *written += sizeof(escape) - 1;
-        }
-        text = stop + (found != NULL);
-    }
-    return ATT_OK;
-}
-
-static att_status write_page(report *r, const char *path, const char *text, size_t length)
-{
-    att_file_writer *file = NULL;
-    size_t data = 0;
-    ATT_TRY(att_file_writer_open(r->context, path, &file));
-    att_status status = att_file_writer_write(file, att_page_before, att_page_before_size);
-    if (status == ATT_OK)
-        status = write_escaped(file, text, length, &data);
-    if (status == ATT_OK)
-        status = att_file_writer_write(file, att_page_after, att_page_after_size);
-    r->result.bytes = att_page_before_size + data + att_page_after_size;
-    if (status == ATT_OK)
-        return att_file_writer_commit(&file);
-    att_file_writer_abort(&file);
-    return status;
-}
-
 static att_status write_report(report *r, const att_report_options *options, const char *path)
 {
     att_json_writer *json = NULL;
@@ -461,7 +424,7 @@ static att_status write_report(report *r, const att_report_options *options, con
     if (status == ATT_OK)
         status = att_json_writer_finish(json, &text, &length);
     if (status == ATT_OK)
-        status = write_page(r, path, text, length);
+        status = att_page_write(r->context, path, text, length, &r->result.bytes);
     att_json_writer_destroy(&json);
     return status;
 }
@@ -475,9 +438,7 @@ att_status att_report_write(att_context *context, const char *const *folders, in
                         (int)ATT_REPORT_MAX_RUNS);
     ATT_TRY(att_require_texts(context, folders, count, "the folder of a run"));
     ATT_TRY(att_require(context, path, "the path of the page"));
-    if (att_page_before_size == 0)
-        return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "%s is not written: this build of attscope has no page for reports (-DATT_REPORT=OFF)", path);
+    ATT_TRY(att_page_check(context, path));
     const char *distinct[ATT_REPORT_MAX_RUNS];
     report r = {.context = context, .arena = {.context = context}};
     count = att_report_distinct(context, folders, count, distinct);

@@ -1,0 +1,243 @@
+#include <attscope/spectrum.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include <arpack.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/random.h"
+
+enum { SCALE_STEPS = 10, LEAST_DENSE = 3, LEAST_BASIS = 4, MOST_BASIS = 256 };
+
+/* ARPACK's routines keep their state between calls in static variables. */
+static pthread_mutex_t arpack = PTHREAD_MUTEX_INITIALIZER;
+
+typedef struct search {
+    att_context *context;
+    const att_operator *op;
+    const att_spectrum_options *options;
+    int products;
+    double scale; /* estimate of |J| */
+} search;
+
+/* One end of the real axis: the operator is J - shift I, whose eigenvalue there is the largest in absolute value. */
+typedef struct end {
+    const char *which; /* ARPACK's name: SR or LR */
+    double shift;
+    att_eigenvalue value;
+    double residual; /* |J v - lambda v| */
+    bool converged;
+} end;
+
+att_spectrum_options att_spectrum_options_defaults(void)
+{
+    return (att_spectrum_options){.tolerance = 1e-6, .basis = 48, .dense = 64, .most_products = 20000, .seed = 42};
+}
+
+static att_status check(att_context *context, const att_operator *op, const att_spectrum_options *o)
+{
+    if (op->size < 1)
+        return att_fail(context, ATT_ERR_ARGUMENT, "the spectrum of an operator of size %d, expected at least 1",
+                        op->size);
+    if (!(o->tolerance > 0 && o->tolerance < 1))
+        return att_fail(context, ATT_ERR_ARGUMENT, "tolerance %g of a spectrum, expected a number between 0 and 1",
+                        o->tolerance);
+    if (o->basis < LEAST_BASIS || o->basis > MOST_BASIS || o->dense < LEAST_DENSE || o->most_products < 1)
+        return att_fail(
+            context, ATT_ERR_ARGUMENT,
+            "basis %d, dense %d, most_products %d of a spectrum, expected %d to %d, at least %d, at least 1", o->basis,
+            o->dense, o->most_products, (int)LEAST_BASIS, (int)MOST_BASIS, (int)LEAST_DENSE);
+    return ATT_OK;
+}
+
+static att_status multiply(search *s, const double *x, double *y)
+{
+    s->products++;
+    ATT_TRY(s->op->apply(s->op->user, x, y));
+    for (int i = 0; i < s->op->size; i++)
+        if (!isfinite(y[i]))
+            return att_fail(s->context, ATT_ERR_NONFINITE,
+                            "the spectrum of an operator of size %d: component %d of product %d is %g", s->op->size, i,
+                            s->products, y[i]);
+    return ATT_OK;
+}
+
+/* Scales by the largest component first, so that squares neither overflow nor vanish. */
+static double norm_of(const double *x, int count)
+{
+    double largest = 0, sum = 0;
+    for (int i = 0; i < count; i++)
+        largest = fmax(largest, fabs(x[i]));
+    for (int i = 0; i < count && largest > 0; i++)
+        sum += x[i] / largest * (x[i] / largest);
+    return largest * sqrt(sum);
+}
+
+static void draw(const search *s, double *x)
+{
+    att_random random = att_random_from(att_random_key(s->options->seed, att_random_hash("spectrum"), 0));
+    for (int i = 0; i < s->op->size; i++)
+        x[i] = att_random_normal(&random);
+}
+
+/* --- dense -------------------------------------------------------------------------------------------------------- */
+
+static att_status form(search *s, double *columns, double *unit)
+{
+    size_t n = (size_t)s->op->size;
+    for (size_t j = 0; j < n; j++) {
+        unit[j] = 1;
+        ATT_TRY(multiply(s, unit, columns + j * n));
+        unit[j] = 0;
+    }
+    return ATT_OK;
+}
+
+/* The products are the columns of J, so the matrix is transposed, which does not change the eigenvalues. */
+static att_status find_dense(search *s, end *left, end *right)
+{
+    size_t n = (size_t)s->op->size, bytes = (n * n + n) * sizeof(double) + n * sizeof(att_eigenvalue);
+    double *matrix = att_allocate(s->context, bytes);
+    if (!matrix)
+        return att_fail_memory(s->context, bytes, "the spectrum of an operator");
+    att_eigenvalue *values = (att_eigenvalue *)(matrix + n * n + n);
+    att_status status = form(s, matrix, matrix + n * n);
+    if (status == ATT_OK)
+        status = att_spectrum_eigenvalues(s->context, s->op->size, matrix, values);
+    for (size_t i = 0; i < n && status == ATT_OK; i++) {
+        if (i == 0 || values[i].re < left->value.re)
+            left->value = values[i];
+        if (i == 0 || values[i].re > right->value.re)
+            right->value = values[i];
+    }
+    left->converged = right->converged = true;
+    att_free(s->context, matrix);
+    return status;
+}
+
+/* --- Arnoldi ------------------------------------------------------------------------------------------------------ */
+
+typedef struct workspace {
+    int basis;
+    double *block, *start, *vectors, *work, *projected;
+    int projected_size;
+} workspace;
+
+static att_status allocate(search *s, workspace *w)
+{
+    size_t n = (size_t)s->op->size;
+    w->basis = s->options->basis < s->op->size ? s->options->basis : s->op->size;
+    size_t basis = (size_t)w->basis, projected = 3 * basis * basis + 6 * basis;
+    size_t count = att_size_sum(att_size_product(n, basis + 4), projected);
+    w->block = att_allocate_array(s->context, count, sizeof *w->block);
+    if (!w->block)
+        return att_fail_memory(s->context, att_size_product(count, sizeof *w->block), "the basis of a spectrum");
+    w->start = w->block;
+    w->work = w->start + n;
+    w->vectors = w->work + 3 * n;
+    w->projected = w->vectors + n * basis;
+    w->projected_size = (int)projected;
+    return ATT_OK;
+}
+
+/* Power iteration. The largest growth of a vector is at most |J|. */
+static att_status estimate_scale(search *s, double *x, double *y)
+{
+    int n = s->op->size;
+    draw(s, x);
+    for (int step = 0; step < SCALE_STEPS; step++) {
+        double before = norm_of(x, n);
+        ATT_TRY(multiply(s, x, y));
+        double after = norm_of(y, n);
+        s->scale = fmax(s->scale, after / before);
+        if (after == 0)
+            break;
+        for (int i = 0; i < n; i++)
+            x[i] = y[i] / after;
+    }
+    return ATT_OK;
+}
+
+/* Reads the Ritz value at the end and its residual. ARPACK leaves all Ritz values of the last basis in its workspace.
+ */
+static void take_ritz(const workspace *w, const int pointers[14], end *e)
+{
+    const double *re = w->projected + pointers[5] - 1, *im = w->projected + pointers[6] - 1;
+    const double *bounds = w->projected + pointers[7] - 1;
+    int best = 0;
+    for (int i = 1; i < w->basis; i++)
+        if (e->which[0] == 'S' ? re[i] < re[best] : re[i] > re[best])
+            best = i;
+    e->value = (att_eigenvalue){re[best] + e->shift, im[best]};
+    e->residual = fabs(bounds[best]);
+}
+
+static att_status iterate(search *s, workspace *w, end *e)
+{
+    int n = s->op->size, task = 0, info = 1, pointers[14] = {0}, limit = s->products + s->options->most_products / 2;
+    bool stopped = false;
+    int settings[11] = {1, 0, s->options->most_products, 1, 0, 0, 1};
+    draw(s, w->start);
+    memset(w->projected, 0, (size_t)w->projected_size * sizeof *w->projected);
+    while (!stopped) {
+        dnaupd_c(&task, "I", n, e->which, 1, s->options->tolerance / 2, w->start, w->basis, w->vectors, n, settings,
+                 pointers, w->work, w->projected, w->projected_size, &info);
+        if (task != 1 && task != -1)
+            break;
+        stopped = s->products >= limit;
+        const double *x = w->work + pointers[0] - 1;
+        double *y = w->work + pointers[1] - 1;
+        ATT_TRY(multiply(s, x, y));
+        for (int i = 0; i < n; i++)
+            y[i] -= e->shift * x[i];
+    }
+    if (info < 0 && info != -9999)
+        return att_fail(s->context, ATT_ERR_INTERNAL, "ARPACK's dnaupd failed for an operator of size %d (info %d)", n,
+                        info);
+    take_ritz(w, pointers, e);
+    e->converged = !stopped && e->residual <= s->options->tolerance * s->scale;
+    return ATT_OK;
+}
+
+static att_status find_by_arnoldi(search *s, end *left, end *right)
+{
+    workspace w = {0};
+    ATT_TRY(allocate(s, &w));
+    att_status status = estimate_scale(s, w.start, w.work);
+    left->converged = right->converged = true;
+    if (status == ATT_OK && s->scale > 0) {
+        left->shift = s->scale;
+        right->shift = -s->scale;
+        pthread_mutex_lock(&arpack);
+        status = iterate(s, &w, left);
+        if (status == ATT_OK)
+            status = iterate(s, &w, right);
+        pthread_mutex_unlock(&arpack);
+    }
+    att_free(s->context, w.block);
+    return status;
+}
+
+att_status att_spectrum_ends_find(att_context *context, const att_operator *op, const att_spectrum_options *options,
+                                  att_spectrum_ends *ends)
+{
+    att_spectrum_options defaults = att_spectrum_options_defaults();
+    search s = {.context = context, .op = op, .options = options ? options : &defaults};
+    end left = {.which = "SR"}, right = {.which = "LR"};
+    ATT_TRY(check(context, op, s.options));
+    bool dense = op->size <= s.options->dense;
+    ATT_TRY(dense ? find_dense(&s, &left, &right) : find_by_arnoldi(&s, &left, &right));
+    left.value.im = fabs(left.value.im);
+    right.value.im = fabs(right.value.im);
+    *ends = (att_spectrum_ends){.left = left.value,
+                                .right = right.value,
+                                .stiffness_index = fmax(fabs(left.value.re), fabs(right.value.re)),
+                                .residual = s.scale > 0 ? fmax(left.residual, right.residual) / s.scale : 0,
+                                .converged = left.converged && right.converged,
+                                .dense = dense,
+                                .products = s.products};
+    return ATT_OK;
+}

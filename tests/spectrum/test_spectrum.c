@@ -1,0 +1,278 @@
+/* Eigenvalues against closed forms, and Arnoldi iteration against dense decompositions. */
+#include <attscope/spectrum.h>
+
+#include <math.h>
+#include <pthread.h>
+
+#include "formula.h"
+#include "io/scratch.h"
+
+enum { MOST = 400 };
+static const double pi = 3.14159265358979323846;
+
+static att_status second_difference(void *user, const double *x, double *y)
+{
+    int n = *(const int *)user;
+    for (int i = 0; i < n; i++)
+        y[i] = (i > 0 ? x[i - 1] : 0) - 2 * x[i] + (i + 1 < n ? x[i + 1] : 0);
+    return ATT_OK;
+}
+
+typedef struct matrix {
+    int size;
+    double a[MOST * MOST];
+} matrix;
+
+static att_status product(void *user, const double *x, double *y)
+{
+    const matrix *m = user;
+    for (int i = 0; i < m->size; i++) {
+        y[i] = 0;
+        for (int j = 0; j < m->size; j++)
+            y[i] += m->a[i * m->size + j] * x[j];
+    }
+    return ATT_OK;
+}
+
+/* Not symmetric, with complex eigenvalues. */
+static matrix *random_matrix(int size)
+{
+    matrix *m = malloc(sizeof *m);
+    m->size = size;
+    for (int i = 0; i < size * size; i++)
+        m->a[i] = formula("spectrum", (uint32_t)i);
+    for (int i = 0; i < size; i++)
+        m->a[i * size + i] -= 3;
+    return m;
+}
+
+static void a_rotation_has_a_complex_pair(void **state)
+{
+    scratch *s = *state;
+    const double a[] = {-1, -5, 5, -1};
+    att_eigenvalue values[2];
+    assert_int_equal(att_spectrum_eigenvalues(s->context, 2, a, values), ATT_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_true(fabs(values[i].re + 1) < 1e-14);
+        assert_true(fabs(fabs(values[i].im) - 5) < 1e-14);
+    }
+}
+
+static void symmetric_matrices_have_orthonormal_vectors(void **state)
+{
+    scratch *s = *state;
+    const double a[] = {2, -1, 0, -1, 2, -1, 0, -1, 2};
+    double values[3], vectors[9];
+    assert_int_equal(att_spectrum_symmetric(s->context, 3, a, values, vectors), ATT_OK);
+    for (int k = 0; k < 3; k++) {
+        assert_true(fabs(values[k] - (2 - 2 * cos((k + 1) * pi / 4))) < 1e-14);
+        for (int i = 0; i < 3; i++) {
+            double image = 0;
+            for (int j = 0; j < 3; j++)
+                image += a[i * 3 + j] * vectors[k * 3 + j];
+            assert_true(fabs(image - values[k] * vectors[k * 3 + i]) < 1e-14);
+        }
+    }
+}
+
+/* lambda_k = -4 sin^2(k pi / 2(n + 1)); the ends are k = n and k = 1. */
+static void arnoldi_finds_both_ends_of_a_known_spectrum(void **state)
+{
+    scratch *s = *state;
+    int n = MOST;
+    const att_operator op = {n, second_difference, &n};
+    att_spectrum_ends ends;
+    assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_OK);
+    assert_true(ends.converged && !ends.dense && ends.residual <= 1e-6);
+    double left = -4 * pow(sin(n * pi / 2 / (n + 1)), 2), right = -4 * pow(sin(pi / 2 / (n + 1)), 2);
+    /* The tolerance of the residual, 1e-6 |J|, bounds the error of a symmetric matrix. */
+    assert_true(fabs(ends.left.re - left) < 4e-6);
+    assert_true(fabs(ends.right.re - right) < 4e-6);
+    assert_true(fabs(ends.stiffness_index + left) < 4e-6);
+}
+
+/* On a ring, with the eigenvalues -4 sin^2(k pi / n), of which the largest is 0. */
+static att_status ring(void *user, const double *x, double *y)
+{
+    int n = *(const int *)user;
+    for (int i = 0; i < n; i++)
+        y[i] = x[(i + n - 1) % n] - 2 * x[i] + x[(i + 1) % n];
+    return ATT_OK;
+}
+
+/* Without a shift of the operator, ARPACK finds the next eigenvalue, -2.5e-4, instead of 0. */
+static void an_end_at_0_is_found(void **state)
+{
+    scratch *s = *state;
+    int n = MOST;
+    const att_operator op = {n, ring, &n};
+    att_spectrum_ends ends;
+    assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_OK);
+    assert_true(ends.converged && fabs(ends.right.re) < 1e-6 && fabs(ends.left.re + 4) < 4e-6);
+}
+
+static void arnoldi_agrees_with_the_dense_decomposition(void **state)
+{
+    scratch *s = *state;
+    matrix *m = random_matrix(100);
+    const att_operator op = {m->size, product, m};
+    att_spectrum_options options = att_spectrum_options_defaults();
+    att_spectrum_ends dense, arnoldi;
+    options.dense = 100;
+    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &dense), ATT_OK);
+    options.dense = 3;
+    options.tolerance = 1e-10;
+    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &arnoldi), ATT_OK);
+    assert_true(dense.dense && arnoldi.converged);
+    assert_true(fabs(dense.left.re - arnoldi.left.re) < 1e-8 && fabs(dense.right.re - arnoldi.right.re) < 1e-8);
+    assert_true(fabs(dense.left.im - arnoldi.left.im) < 1e-8 && fabs(dense.right.im - arnoldi.right.im) < 1e-8);
+    assert_int_equal(dense.products, 100);
+    free(m);
+}
+
+static att_status scale(void *user, const double *x, double *y)
+{
+    for (int i = 0; i < 80; i++)
+        y[i] = *(const double *)user * x[i];
+    return ATT_OK;
+}
+
+/* The Krylov space of a multiple of the identity has one dimension. */
+static void multiples_of_the_identity_are_found(void **state)
+{
+    scratch *s = *state;
+    for (double factor = -7; factor <= 7; factor += 7) {
+        const att_operator op = {80, scale, &factor};
+        att_spectrum_ends ends;
+        assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_OK);
+        assert_true(ends.converged);
+        assert_true(fabs(ends.left.re - factor) < 1e-5 && fabs(ends.right.re - factor) < 1e-5);
+    }
+}
+
+static void a_limit_of_products_ends_the_search(void **state)
+{
+    scratch *s = *state;
+    int n = MOST;
+    const att_operator op = {n, second_difference, &n};
+    att_spectrum_options options = att_spectrum_options_defaults();
+    att_spectrum_ends ends;
+    options.tolerance = 1e-13;
+    options.most_products = 200;
+    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &ends), ATT_OK);
+    assert_false(ends.converged);
+    assert_true(ends.products <= 220);
+    options.most_products = 30; /* fewer than the basis has vectors */
+    options.tolerance = 1e-6;
+    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &ends), ATT_OK);
+    assert_false(ends.converged);
+}
+
+static att_status turn_nan(void *user, const double *x, double *y)
+{
+    (void)x;
+    for (int i = 0; i < *(const int *)user; i++)
+        y[i] = i == 2 ? NAN : 0;
+    return ATT_OK;
+}
+
+static void wrong_input_is_refused(void **state)
+{
+    scratch *s = *state;
+    int n = 100;
+    const double infinite[] = {1, INFINITY, 0, 1};
+    att_operator op = {n, turn_nan, &n};
+    att_spectrum_options options = att_spectrum_options_defaults();
+    att_spectrum_ends ends;
+    att_eigenvalue values[2];
+    assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_ERR_NONFINITE);
+    assert_message_has(s, "component 2 of product 1 is nan");
+    assert_int_equal(att_spectrum_eigenvalues(s->context, 2, infinite, values), ATT_ERR_NONFINITE);
+    assert_message_has(s, "row 0, column 1 is inf");
+    assert_int_equal(att_spectrum_eigenvalues(s->context, 0, infinite, values), ATT_ERR_ARGUMENT);
+    options.tolerance = NAN;
+    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &ends), ATT_ERR_ARGUMENT);
+    op.size = 0;
+    assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_ERR_ARGUMENT);
+}
+
+static att_status find_small(scratch *s)
+{
+    int n = 70;
+    const att_operator op = {n, second_difference, &n};
+    att_spectrum_ends ends;
+    att_spectrum_options options = att_spectrum_options_defaults();
+    att_status status = att_spectrum_ends_find(s->context, &op, &options, &ends);
+    options.dense = n;
+    return status == ATT_OK ? att_spectrum_ends_find(s->context, &op, &options, &ends) : status;
+}
+
+static void lack_of_memory_leaves_nothing(void **state)
+{
+    assert_survives_lack_of_memory(*state, find_small);
+}
+
+typedef struct worker {
+    int size;
+    att_spectrum_ends ends;
+    att_status status;
+} worker;
+
+/* Waits, so that threads take turns within an iteration. */
+static att_status slow_second_difference(void *user, const double *x, double *y)
+{
+    usleep(20);
+    return second_difference(user, x, y);
+}
+
+static void *work(void *user)
+{
+    worker *w = user;
+    att_context *context = NULL;
+    const att_operator op = {w->size, slow_second_difference, &w->size};
+    w->status = att_context_create_with(NULL, NULL, &context);
+    if (w->status == ATT_OK)
+        w->status = att_spectrum_ends_find(context, &op, NULL, &w->ends);
+    att_context_destroy(&context);
+    return NULL;
+}
+
+/* ARPACK's state is static: without the lock, two iterations at once give wrong values. */
+static void threads_find_what_one_thread_finds(void **state)
+{
+    (void)state;
+    enum { WORKERS = 4 };
+    worker alone[WORKERS], together[WORKERS];
+    pthread_t threads[WORKERS];
+    for (int i = 0; i < WORKERS; i++) {
+        alone[i] = together[i] = (worker){.size = 100 + 50 * i};
+        work(&alone[i]);
+    }
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &together[i]), 0);
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < WORKERS; i++) {
+        assert_int_equal(alone[i].status, ATT_OK);
+        assert_int_equal(together[i].status, ATT_OK);
+        assert_true(alone[i].ends.left.re == together[i].ends.left.re);
+        assert_true(alone[i].ends.right.re == together[i].ends.right.re);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(a_rotation_has_a_complex_pair),
+        scratch_test(symmetric_matrices_have_orthonormal_vectors),
+        scratch_test(arnoldi_finds_both_ends_of_a_known_spectrum),
+        scratch_test(an_end_at_0_is_found),
+        scratch_test(arnoldi_agrees_with_the_dense_decomposition),
+        scratch_test(multiples_of_the_identity_are_found),
+        scratch_test(a_limit_of_products_ends_the_search),
+        scratch_test(wrong_input_is_refused),
+        scratch_test(lack_of_memory_leaves_nothing),
+        cmocka_unit_test(threads_find_what_one_thread_finds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
