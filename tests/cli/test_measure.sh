@@ -382,7 +382,7 @@ for figure in '{"instrument":"nsi","node":"blocks.0","statistic":"block"' '"stat
 run 0 measure out/plain/last.safetensors data --with nsi
 run 0 measure out/plain/last.safetensors data --with nsi:per=block
 err_has 'kept from the earlier measurements: nsi'
-[ "$(grep -o '"statistic":"[a-z]*"' out/plain/measure.jsonl | sort -u | cut -d'"' -f4 | tr '\n' ' ')" = 'attention block unit ' ] ||
+[ "$(grep -o '"statistic":"[a-z]*"' out/plain/measure.jsonl | sort -u | cut -d'"' -f4 | tr '\n' ' ')" = 'attention block gated unit ' ] ||
     fail 'one reading of an instrument does not keep the others'
 # A network with weights drawn anew: the seed alone decides, and the records have a folder of their own.
 run 0 measure out/plain/last.safetensors data --with residual,head_chains:count=2,seed=3 --init-seed 5 --json random.json

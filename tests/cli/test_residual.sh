@@ -32,15 +32,15 @@ done
 run 0 validate data --checkpoint alone.safetensors
 run 0 measure alone.safetensors data --with nsi,tns
 out_has 'layer3.1.add'
-# The first step of each stage is marked, in both readings: in the table, in the record and as JSON.
-[ "$(grep -cE '^  layer[123]\.0\.add \* +[0-9]' stdout)" = 6 ] || fail 'first steps of stages are not marked'
-[ "$(grep -cE '^  layer[123]\.1\.add   +[0-9]' stdout)" = 6 ] || fail 'other steps are marked'
+# The first step of each stage is marked, in every reading: in the table, in the record and as JSON.
+[ "$(grep -cE '^  layer[123]\.0\.add \* +[0-9]' stdout)" = 9 ] || fail 'first steps of stages are not marked'
+[ "$(grep -cE '^  layer[123]\.1\.add   +[0-9]' stdout)" = 9 ] || fail 'other steps are marked'
 [ "$(grep -cF '  * the first step of its stage, which TNS leaves out' stdout)" = 1 ] || fail 'the output does not explain the mark'
 run 0 measure alone.safetensors data --with nsi,tns --output measured --experiment marked --json marked.json
-[ "$(grep -c '"excluded_from_tns": true' marked.json)" = 6 ] || fail 'the JSON does not mark excluded figures'
-[ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 6 ] || fail 'the record has no marks of first steps'
+[ "$(grep -c '"excluded_from_tns": true' marked.json)" = 9 ] || fail 'the JSON does not mark excluded figures'
+[ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 9 ] || fail 'the record has no marks of first steps'
 run 0 measure alone.safetensors data --with tns --output measured --experiment marked
-[ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 6 ] || fail 'a figure that was kept lost its mark'
+[ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 9 ] || fail 'a figure that was kept lost its mark'
 # The record describes the measurement with the fields of a training's record, without options of another family.
 run 0 measure alone.safetensors data --with tns --output measured --experiment alone
 for fact in '"depth":20' '"layers":"2,2,2"' '"stem_type":"conv3"' '"width":4' \

@@ -129,7 +129,7 @@ grep -E ' ± ' stdout | grep -oE '[0-9.]+ ± [0-9.]+' | grep -v ' ± 0$' | awk '
     if (length(digits) != 2 || length(mean) != length(deviation)) { print; bad = 1 }
 } END { exit bad || NR < 10 }' >wrong || fail "wrong number of digits: $(cat wrong)"
 ! grep -q 'without' stderr || fail 'a note reports missing gates although no network has one'
-[ "$(grep -c '^  blocks.0.add1 \* ' stdout)" = 2 ] || fail 'no NSI in both readings, marked as the first step'
+[ "$(grep -c '^  blocks.0.add1 \* ' stdout)" = 3 ] || fail 'no NSI in all readings, marked as the first step'
 out_has '  * the first step of its stage, which TNS leaves out'
 for line in 'zeta*/mu attention' 'zeta* unit' 'mu unit' 'tns attention' 'TNS = zeta* (zeta* / mu - 1)' 'ICCV 2023' '(n - 1)' \
     'C are concordant, D discordant' 'n is small'; do out_has "$line"; done
@@ -138,7 +138,7 @@ grep -qE '^  broadcast=cb_s +tns/tns unit +2 ' stdout || fail 'no correlation wi
 [ "$(ls out/tiny | tr '\n' ' ')" = 'broadcast=cb_s-seed1 broadcast=cb_s-seed2 broadcast=none-seed1 broadcast=none-seed2 runs.sqlite sweep.json ' ] ||
     fail "files of a sweep: $(ls out/tiny | tr '\n' ' ')"
 cmp out/tiny/sweep.json result.json || fail '--json and sweep.json differ'
-[ "$(grep -c '"excluded_from_tns": true' result.json)" = 4 ] || fail 'first steps are not marked in JSON'
+[ "$(grep -c '"excluded_from_tns": true' result.json)" = 6 ] || fail 'first steps are not marked in JSON'
 [ "$(grep -c '"status": "measured"' result.json)" = 4 ] || fail 'result.json does not have four measured runs'
 grep -q '"samples":\[' out/tiny/broadcast=cb_s-seed2/measure.jsonl || fail 'no NSI of single samples'
 

@@ -148,7 +148,7 @@ static void samples_are_kept_up_to_the_number_asked_for(void **state)
             fail_msg("the samples of %s have another mean", m.node);
         figures += m.sample_count == FIXTURE_BATCH;
     }
-    assert_int_equal(figures, 2 * 2 * FIXTURE_DEPTH);
+    assert_int_equal(figures, 3 * 2 * FIXTURE_DEPTH);
     must(self, att_measure_keep_samples(f.measure, 0));
     must(self, fixture_observe(&f, 0));
     for (int i = 0; i < att_measure_count(f.measure); i++)
