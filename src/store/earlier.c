@@ -1,6 +1,7 @@
 #include "store/earlier.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <attscope/measure.h>
@@ -20,8 +21,8 @@ typedef struct att_earlier_event {
 typedef struct reading {
     att_earlier *earlier;
     const att_event *begin;
-    bool same;             /* whether the last run_begin in the file matches the new one */
-    const char *different; /* name of a field that does not match; NULL if all match */
+    bool same;          /* whether the last run_begin in the file matches the new one */
+    char different[64]; /* name of a field that does not match; "" if all match */
 } reading;
 
 /* --- comparing ---------------------------------------------------------------------------------------------------- */
@@ -84,6 +85,12 @@ static bool is_old_option(const char *name)
     return false;
 }
 
+/* Earlier versions wrote the bound of the entropy here; now each figure has its own. */
+static bool is_old_field(const char *name)
+{
+    return strcmp(name, "entropy_bound") == 0;
+}
+
 /* Returns the name of a field in which the file's run_begin and the new one differ, or NULL. Earlier versions wrote
  * fewer fields; if the new event has a digest of the weights, a field that the file lacks does not count. */
 static const char *difference(const att_line_event *event, const att_event *begin)
@@ -102,7 +109,7 @@ static const char *difference(const att_line_event *event, const att_event *begi
     json_object_foreach(event->object, key, value)
     {
         (void)value;
-        if (!att_line_is_own_member(key) && !has_field(begin, key) &&
+        if (!att_line_is_own_member(key) && !has_field(begin, key) && !is_old_field(key) &&
             !(is_old_option(key) && has_same_modules(event->object, begin)))
             return key;
     }
@@ -138,8 +145,9 @@ static att_status visit(void *user, const att_line_event *event)
     reading *r = user;
     if (strcmp(event->kind, "run_begin") == 0) {
         clear(r->earlier);
-        r->different = difference(event, r->begin);
-        r->same = !r->different;
+        const char *different = difference(event, r->begin);
+        snprintf(r->different, sizeof r->different, "%s", different ? different : "");
+        r->same = !different;
     }
     return r->same && strcmp(event->kind, "measure") == 0 ? add_event(r->earlier, event) : ATT_OK;
 }
@@ -157,7 +165,7 @@ att_status att_earlier_read(att_earlier *earlier, const char *path, const char *
                 att_context_message(earlier->context), previous);
         return att_file_copy(earlier->context, path, previous);
     }
-    if (status != ATT_OK || !r.different)
+    if (status != ATT_OK || !*r.different)
         return status;
     att_log(earlier->context, ATT_LOG_INFO,
             "%s: the earlier measurements are replaced, because their \"%s\" differs; they are kept in %s", path,
