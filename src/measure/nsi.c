@@ -63,27 +63,25 @@ static void observe(const att_observed *observed, double *values)
 }
 
 const att_instrument att_instrument_nsi = {
-    .info =
-        {.name = "nsi",
-         .title = "Neural stiffness index",
-         .summary = "neural stiffness index: size of a residual step relative to its input",
-         .unit = "1",
-         .formula = "zeta(x_t) = |(x_{t+1} - x_t) / dt|_2 / |x_t|_2, t over the network's residual additions",
-         .source = "Huang et al., ICCV 2023",
-         .reading =
-             "attention: dt is the gate on the branch (of an attention module, LayerScale or drop path), so the "
-             "quotient is the branch before its gate, |f| / |x_t|; gated: |gate (.) f| / |x_t|, before a ReLU after "
-             "the addition, so that beside attention it shows the gate alone; unit: dt = 1, and x_{t+1} is taken "
-             "after the ReLU if one follows; the three agree without gates and ReLUs. Norms are over all tokens "
-             "and channels. A ViT has "
-             "two steps per block; with nsi:per=block, a block is one step, from before its first addition to "
-             "after its last, with dt = 1. Not defined if |x_t| = 0",
-         .options = options,
-         .option_count = sizeof options / sizeof *options,
-         .by_sample = true,
-         .readings = att_nsi_readings,
-         .readings_agree = ATT_NSI_READINGS_AGREE,
-         .excluded = "the first step of its stage, which TNS leaves out"},
+    .info = {.name = "nsi",
+             .title = "Neural stiffness index",
+             .summary = "neural stiffness index: size of a residual step relative to its input",
+             .unit = "1",
+             .formula = "zeta(x_t) = |(x_{t+1} - x_t) / dt|_2 / |x_t|_2, t over the network's residual additions",
+             .source = "Huang et al., ICCV 2023",
+             .reading = "attention: dt is the gate on the branch (of an attention module, LayerScale or drop path), so "
+                        "the quotient is the branch before its gate, |f| / |x_t|; gated: |gate (.) f| / |x_t|, before a"
+                        " ReLU after the addition, so that beside attention it shows the gate alone; unit: dt = 1, and "
+                        "x_{t+1} is taken after the ReLU if one follows; the three agree without gates and ReLUs. Norms"
+                        " are over all tokens and channels. A ViT has two steps per block; with nsi:per=block, a block "
+                        "is one step, from before its first addition to after its last, with dt = 1. Not defined if "
+                        "|x_t| = 0",
+             .options = options,
+             .option_count = sizeof options / sizeof *options,
+             .by_sample = true,
+             .readings = att_nsi_readings,
+             .readings_agree = ATT_NSI_READINGS_AGREE,
+             .excluded = "the first step of its stage, which TNS leaves out"},
     .request = request,
     .observe = observe,
 };
