@@ -88,7 +88,7 @@ def read_tables(page):
                     f"{m['instrument']} {key}: the page has {rows[0]}, the file {m}",
                 )
                 compared += 1
-    check(compared == len(NAMES) * (5 * 3 * 3 + 2 * 6 + 2 * 7), f"{compared} figures compared")
+    check(compared == len(NAMES) * (5 * 3 * 3 + 3 * 6 + 2 * 7), f"{compared} figures compared")
 
 
 READ_WHOLE = """
@@ -827,7 +827,7 @@ def read_contours(page):
         order = sorted(maps, key=lambda head: (round(centres[head][0]), centres[head][1]))
         check([head for head, _ in heads] == order, f"{name}: heads {[h for h, _ in heads]} in place of {order}")
         for (head, paths), text in zip(heads, words):
-            found = re.fullmatch(rf"head {head}: {NUMBER}, {NUMBER}", text)
+            found = re.fullmatch(rf"head {head}: row {NUMBER}, column {NUMBER}", text)
             check(
                 found and all(near(float(found[i + 1].replace("−", "-")), centres[head][i], 1e-2) for i in (0, 1)),
                 f"{name}: {text}, the centre is {centres[head]}",
@@ -1574,7 +1574,7 @@ def read_sweep(browser):
     os.remove(os.path.join(folder, "sweep.json"))
     found = page.evaluate(READ_SWEEP)
     check(
-        [row[:3] for row in found["settings"]] == 2 * [["none", "1, 2", "2"]] + 2 * [["cb", "1", "1"]],
+        [row[:3] for row in found["settings"]] == 3 * [["none", "1, 2", "2"]] + 3 * [["cb", "1", "1"]],
         f"settings {found['settings']}",
     )
     scores = [figure_of(name, "accuracy", "top1") for name in names]
