@@ -19,7 +19,7 @@ function chainBoxes(run, order) {
 
 function chainTooltip(run, { x, figures }) {
   return [run.name, `length ${x}`, ...figures.map((f, i) => `${CHAIN_QUANTILES[i]}: ${plusMinus(f.mean, f.deviation)}`),
-    `n = ${count(figures[0].n)} images`].join("\n");
+    `n = ${plural(figures[0].n, "image")}`].join("\n");
 }
 
 function chainChart(order, log) {

@@ -97,13 +97,15 @@ function drawSeries(svg, series, { x, y }, log) {
     .attr("d", d3.line().defined(usable).x(at).y((p) => y(p.y))(series.points));
   if (series.faint) return;
   const clamp = (v) => y(Math.max(y.domain()[0], Math.min(v, y.domain()[1])));
+  /* On a logarithmic axis a bar whose lower end has no place ends at the mean. */
+  const lowest = (p) => (log && p.y - p.deviation <= 0 ? p.y : p.y - p.deviation);
   if (series.band) g.insert("path", ":first-child").attr("class", "band").attr("d", d3.area()
     .defined((p) => usable(p) && isNumber(p.deviation)).x(at)
-    .y0((p) => clamp(p.y - p.deviation)).y1((p) => clamp(p.y + p.deviation))(series.points));
+    .y0((p) => clamp(lowest(p))).y1((p) => clamp(p.y + p.deviation))(series.points));
   const marked = series.bare ? seen.filter((p) => p.hollow) : seen;
   g.selectAll(".whisker").data(series.band ? [] : marked.filter((p) => isNumber(p.deviation))).join("line").attr("class", "whisker")
     .attr("x1", at).attr("x2", at)
-    .attr("y1", (p) => clamp(p.y - p.deviation)).attr("y2", (p) => clamp(p.y + p.deviation));
+    .attr("y1", (p) => clamp(lowest(p))).attr("y2", (p) => clamp(p.y + p.deviation));
   g.selectAll(".mark").data(marked).join("path").attr("class", (p) => `mark${p.hollow ? " hollow" : ""}`)
     .attr("d", symbolOf(series.run)).attr("transform", (p) => `translate(${at(p)},${y(p.y)})`)
     .attr("data-x", (p) => p.x).attr("data-value", (p) => p.y);

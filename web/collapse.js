@@ -12,6 +12,12 @@ function switchLook(reading) {
     text: `${SWITCH_NAMES[name] ?? name}${bare ? ", without norms" : ""}` };
 }
 
+/* The title of a statistic of whole networks: "Rate, + MLP" of "rate mlp"; undefined for others. */
+function switchLabel(statistic) {
+  const { name, reading } = splitStatistic("collapse", statistic);
+  return name === "rate" && reading ? `Rate, ${switchLook(reading).text}` : undefined;
+}
+
 function switchLines(run, spec, name, axis) {
   const unit = infoOf(spec.instrument).unit;
   return infoOf(spec.instrument).readings.map((reading) => [reading, meansOf(run, spec.instrument, statisticIn(name, reading))])
@@ -33,6 +39,11 @@ function keyOfLines(lines) {
   }));
 }
 
+/* Figures of runs in f32 end in rounding noise, those of f64 do not get there. */
+function captionOf(run, spec) {
+  return run.facts.precision === "f64" ? spec.caption : `${spec.caption} Values near 1e-6 are rounding noise of f32.`;
+}
+
 /* One chart for each run and norm of the residual. */
 function switchCharts(spec, among, log) {
   const names = statisticNames(spec.instrument).filter((name) => spec.labels[name]);
@@ -42,7 +53,7 @@ function switchCharts(spec, among, log) {
     const axis = axisOf([...new Set(nodes)]), series = switchLines(run, spec, name, axis);
     return chart({
       title: runs.length > 1 ? `${run.name}: ${spec.labels[name]}` : spec.labels[name],
-      xLabel: "block", xTicks: ticksOf(axis), pad: 0.5, log, caption: spec.caption, key: keyOfLines(series), series,
+      xLabel: "block", xTicks: ticksOf(axis), pad: 0.5, log, caption: captionOf(run, spec), key: keyOfLines(series), series,
     });
   }));
 }

@@ -218,7 +218,7 @@ function stagesOf(figures) {
 function originOf(run) {
   if (!run.measured.length) return "";
   const { step, split, images } = run.measured[0];
-  const where = images === null ? split : `${count(images)} images${split ? ` (${split})` : ""}`;
+  const where = images === null ? split : `${plural(images, "image")}${split ? ` (${split})` : ""}`;
   return run.has_measure_file ? where : `${where}, during training, at update ${count(step)}`;
 }
 

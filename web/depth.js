@@ -19,21 +19,27 @@ const DEPTHS = [
     minimum: "Minimum", maximum: "Maximum", median: "Median", "quantile 0.1": "Quantile 0.1",
     "quantile 0.9": "Quantile 0.9", "share < 0.5": "Share < 0.5", "share < 1": "Share < 1",
     "rank correlation with zeta": "rank correlation with ζ" } },
+  { instrument: "skip_weight", heads: true, labels: { mean: "Skip weight" } },
   { instrument: "residual", log: true,
     labels: { composite: "Composite norm", frobenius: "Frobenius norm",
       "composite median": "Composite norm, from the median", "frobenius median": "Frobenius norm, from the median" },
     caption: "Smaller values: tokens are more alike." },
-  { instrument: "collapse", log: true, charts: switchCharts,
+  { instrument: "collapse", log: true, charts: switchCharts, labelOf: switchLabel,
     labels: { composite: "Residual, composite norm", frobenius: "Residual, Frobenius norm" },
-    caption: "Smaller values: tokens are more alike. Values near 1e-6 are rounding noise, unless measured with --f64." },
+    caption: "Smaller values: tokens are more alike." },
 ];
 
 const OTHERS = { heads: true, labels: {} };
 
+/* Whether an instrument has a section of its own, without charts by depth. */
+function hasOwnSection(instrument) {
+  return [...PATHS, ...EXPERIMENTS, CHAINS].includes(instrument);
+}
+
 /* The appearance of each instrument that has measurements of nodes. */
 function depthSpecs() {
   const others = measuredInstruments().filter((name) =>
-    !DEPTHS.some((spec) => spec.instrument === name) && ![...PATHS, ...EXPERIMENTS, CHAINS].includes(name));
+    !DEPTHS.some((spec) => spec.instrument === name) && !hasOwnSection(name));
   return [...DEPTHS.filter((spec) => hasInstrument(spec.instrument)),
     ...others.filter((name) => !isOfNetworks(name)).map((name) => ({ ...OTHERS, instrument: name }))];
 }
@@ -69,14 +75,16 @@ function shiftOf(run, among) {
 function tooltipOf(run, figure, unit) {
   const head = figure.head < 0 ? "" : `, head ${figure.head}`;
   const value = `${plusMinus(figure.mean, figure.deviation)}${unit === "1" ? "" : ` ${unit}`}`;
-  return `${run.name}\n${figure.node}${head}: ${value}\nn = ${count(figure.n)} images` +
+  return `${run.name}\n${figure.node}${head}: ${value}\nn = ${plural(figure.n, "image")}` +
     (figure.excluded ? `\n${capital(excludedNote(figure.instrument))}.` : "");
 }
 
 /* The axis of a chart: all blocks in which anything was measured, so that all charts of a network have the same axis,
-   and the nodes of this chart that are not in a block. */
+   and the nodes of this chart that are not in a block. Instruments with sections of their own do not count: the nodes of
+   some are lengths of paths, not blocks. */
 function depthAxis(spec, statistic, among) {
-  const blocks = among.flatMap((run) => run.figures.map((f) => f.node).filter((node) => stepAt(node).stage));
+  const blocks = among.flatMap((run) => run.figures.filter((f) => !hasOwnSection(f.instrument)).map((f) => f.node)
+    .filter((node) => stepAt(node).stage));
   return axisOf([...blocks, ...among.flatMap((run) => meansOf(run, spec.instrument, statistic).map((f) => f.node))]);
 }
 
@@ -92,7 +100,7 @@ function linesOfPart(spec, statistic, among, part) {
 }
 
 function depthSeries(spec, statistic, lines, axis) {
-  const unit = instruments.get(spec.instrument)?.unit ?? "";
+  const unit = unitOf(spec.instrument, statistic);
   const among = [...new Set(lines.map(({ run }) => run))];
   return lines.flatMap(({ run, means }) => {
     const place = placesOn(axis, means.map((f) => f.node));
@@ -124,8 +132,13 @@ function keyOf(heads, hollow) {
     }, "single heads") : null);
 }
 
+/* The unit of a statistic, with or without its reading. */
+function unitOf(instrument, statistic) {
+  return statisticInfo(instrument, splitStatistic(instrument, statistic).name).unit;
+}
+
 function labelOf(spec, statistic) {
-  return spec.labels[statistic] ?? statisticInfo(spec.instrument, statistic).title;
+  return spec.labelOf?.(statistic) ?? spec.labels[statistic] ?? statisticInfo(spec.instrument, statistic).title;
 }
 /* The charts to draw, [statistic, title] each. Readings that agree on all runs share a chart. */
 function drawnOf(spec, statistics, among) {
@@ -154,7 +167,7 @@ function depthChart(spec, statistic, title, among, lines, log) {
   const axis = depthAxis(spec, statistic, among);
   const series = depthSeries(spec, statistic, lines, axis);
   const several = series.some((s) => s.points.some((p) => !Number.isInteger(p.x)));
-  const unit = instruments.get(spec.instrument)?.unit;
+  const unit = unitOf(spec.instrument, statistic);
   const hollow = series.some((s) => s.points.some((p) => p.hollow)) ? excludedNote(spec.instrument) : null;
   const heads = spec.heads && among.some((run) => headsOf(run, spec.instrument, statistic).length);
   return chart({
@@ -176,14 +189,15 @@ function depthChart(spec, statistic, title, among, lines, log) {
 function depthTable(spec, statistics) {
   const marks = infoOf(spec.instrument).excluded;
   const bounded = runs.some((run) => run.figures.some((f) => f.instrument === spec.instrument && boundOf(run, f) > 0));
-  const rows = runs.flatMap((run) => statistics.flatMap((statistic) =>
+  const units = statistics.map((statistic) => unitOf(spec.instrument, statistic));
+  const several = new Set(units).size > 1, unit = several ? "" : units[0];
+  const rows = runs.flatMap((run) => statistics.flatMap((statistic, i) =>
     run.figures.filter((f) => f.instrument === spec.instrument && f.statistic === statistic).map((f) => [
-      element("td", {}, run.name), element("td", { class: "text" }, statistic),
+      element("td", {}, run.name), element("td", { class: "text" }, several ? withUnit(statistic, units[i]) : statistic),
       element("td", { class: "text" }, f.node),
       element("td", {}, f.head < 0 ? "all" : String(f.head)), numberCell(f.mean), numberCell(f.deviation),
       countCell(f.n), ...(bounded ? [numberCell(boundOf(run, f) || null)] : []),
       ...(marks ? [element("td", { class: "text" }, f.excluded ? "yes *" : "no")] : [])])));
-  const unit = instruments.get(spec.instrument)?.unit;
   return table(["run", "statistic", "node", "head", withUnit("mean", unit), withUnit("deviation", unit), "n",
     ...(bounded ? [withUnit("bound", unit)] : []), ...(marks ? ["excluded"] : [])], rows);
 }

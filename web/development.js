@@ -46,7 +46,7 @@ function linesOf(run, instrument, statistic) {
     colour: `color-mix(in oklab, var(--deep) ${share(i)}%, var(--shallow))`,
     points: run.development.step.map((step, k) => ({ x: step, y: s.mean[k], k })),
     tooltip: (p) => `${run.name}\n${s.node || "whole network"}: ${plusMinus(s.mean[p.k], s.deviation[p.k])}\n` +
-      `n = ${count(s.n[p.k])} images\nupdate ${count(p.x)}` +
+      `n = ${plural(s.n[p.k], "image")}\nupdate ${count(p.x)}` +
       (s.excluded ? `\n${capital(excludedNote(instrument))}.` : ""),
   }));
 }

@@ -34,8 +34,8 @@ function accuracyLines(run) {
     .map((figure) => ({ figure, place: figure.node.match(/^sum\.(\d+)\.length\.(\d+)$/) }))
     .filter(({ place }) => place);
   return [...d3.group(found, ({ place }) => place[1])].map(([sum, own], i) => ({
-    run, colour: `var(--run-${i})`, dash: "none", text: `${sum} paths`, band: true,
-    tooltip: (p) => `${sum} paths of length ${p.x}\n${plusMinus(p.y, p.deviation)}`,
+    run, colour: `var(--run-${i})`, dash: "none", text: plural(Number(sum), "path"), band: true,
+    tooltip: (p) => `${plural(Number(sum), "path")} of length ${p.x}\n${plusMinus(p.y, p.deviation)}`,
     points: own.map(({ figure: { mean, deviation }, place }) => ({ x: Number(place[2]), y: mean, deviation })),
   }));
 }
@@ -55,7 +55,7 @@ function accuracyChart(run) {
 
 function singleChart(run) {
   const points = pathPoints(run, "path_accuracy", "accuracy", true);
-  const tooltip = (p) => `path ${pathAt(p.figure.node).heads.join("–")}\n${number(p.y)}`;
+  const tooltip = (p) => `path ${pathWords(pathAt(p.figure.node).heads)}\n${number(p.y)}`;
   return points.length ? chart({ title: titled(run, "accuracy of single paths"), xLabel: "path length", zero: true,
     max: 1, pad: 0.2, series: [{ run, points, heads: true, tooltip }],
     caption: "Each dot is one of the sampled paths, alone, in the first network." }) : null;

@@ -56,7 +56,7 @@ function colourOfHead(place, heads) {
   return `hsl(${Math.round((360 * place) / heads)} 65% 48%)`;
 }
 function shiftWords([row, column]) {
-  return `${number(row, 3)}, ${number(column, 3)}`;
+  return `row ${number(row, 3)}, column ${number(column, 3)}`;
 }
 function headKey(heads, words) {
   return element("div", { class: "key" }, ...heads.map((head, place) => {
@@ -197,8 +197,8 @@ function runsWithContours() {
 function contourSection() {
   return headSection("contours", "Contours of heads",
     "The smallest sets of patches that hold 90 % (thin line), 50 % and 10 % (thick) of each head's attention on " +
-      "patches, for the query in the middle of the grid (dark), or of the first window. Of the mean over all images " +
-      "whose maps were written. Heads are sorted by their centre here, the mean shift from the query in rows and " +
+      "patches, for the query in the middle of the grid (dark), or of the first window. The attention is the " +
+      "mean over all images whose maps were written. Heads are sorted by their centre here, the mean shift from the query in rows and " +
       "columns. (Cordonnier et al., ICLR 2020)", runsWithContours(), contourPlace);
 }
 

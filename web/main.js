@@ -82,7 +82,7 @@ function sections() {
   document.getElementById("contents").append(...parts.map((part) =>
     element("a", { href: `#${part.id}` }, part.querySelector("h2").textContent)));
   document.getElementById("made").textContent = report.ode ? `attscope ${report.attscope}.` :
-    `attscope ${report.attscope}. Mean ± standard deviation (n − 1) over n images, unless stated otherwise.`;
+    `attscope ${report.attscope}. Mean ± standard deviation (n − 1) over n ${EXPERIMENTS.some(hasInstrument) ? "samples" : "images"}, unless stated otherwise.`;
   watchBar();
   document.documentElement.dataset.ready = "true";
 })();

@@ -15,6 +15,11 @@ function pathAt(node) {
   return found && { length: Number(found[1]), heads: found[2]?.split("-").map(Number) ?? null };
 }
 
+/* "head 2, skip, head 0" of [3, 0, 1]. */
+function pathWords(heads) {
+  return heads.map((head) => (head ? `head ${head - 1}` : "skip")).join(", ");
+}
+
 /* The points of a statistic: those of lengths (single false), or of single paths. */
 function pathPoints(run, instrument, statistic, single) {
   return meansOf(run, instrument, statistic).flatMap((f) => {
@@ -68,14 +73,14 @@ function drawNodes(svg, layers, heads) {
   for (let layer = 0; layer < layers; layer++) {
     const x = CELL.left + layer * CELL.width;
     svg.append("text").attr("class", "label").attr("x", x).attr("y", CELL.top + (heads + 1) * CELL.height + 6)
-      .attr("text-anchor", "middle").text(layer + 1);
+      .attr("text-anchor", "middle").text(layer);
     for (let head = 0; head <= heads; head++)
       svg.append("circle").attr("class", head ? "path-node" : "path-node path-skip").attr("r", head ? 7 : 4)
         .attr("cx", x).attr("cy", CELL.top + (heads - head) * CELL.height);
   }
   for (let head = 0; head <= heads; head++)
     svg.append("text").attr("class", "label").attr("x", 4).attr("y", CELL.top + (heads - head) * CELL.height + 4)
-      .text(head ? `head ${head}` : "skip");
+      .text(head ? `head ${head - 1}` : "skip");
 }
 
 /* Lines of several paths through one node lie beside each other. */
@@ -86,21 +91,21 @@ function drawPath(svg, path, i, paths, heads) {
   svg.append("path").attr("class", "path-line").attr("data-path", path.heads.join("-")).attr("data-length", path.length)
     .style("stroke", `color-mix(in oklab, var(--deep) ${Math.round((100 * path.length) / longest)}%, var(--shallow))`)
     .attr("d", d3.line()(path.heads.map(at)))
-    .append("title").text(`${path.heads.join("–")}: length ${path.length}, ${path.words}`);
+    .append("title").text(`${pathWords(path.heads)}: length ${path.length}, ${path.words}`);
 }
 
 function pathPicture(run, paths) {
   const layers = paths[0].heads.length, heads = d3.max(paths, (path) => d3.max(path.heads)) || 1;
   const width = CELL.left + layers * CELL.width;
   const svg = d3.create("svg").attr("class", "path-picture").attr("role", "img")
-    .attr("aria-label", `${paths.length} sampled paths through ${layers} layers`)
+    .attr("aria-label", `${plural(paths.length, "sampled path")} through ${plural(layers, "layer")}`)
     .attr("viewBox", `0 0 ${width} ${CELL.top + (heads + 1) * CELL.height + 12}`)
     .style("max-width", `${1.5 * width}px`);
   drawNodes(svg, layers, heads);
   paths.forEach((path, i) => drawPath(svg, path, i, paths, heads));
   return picture(`${run.name}: sampled paths`, svg.node(), null, "Columns are attention layers, from the input to the " +
     "output; a line takes one head or the skip in each. Faint: short paths; strong: long paths. Only heads up to the " +
-    "highest that a path takes are drawn.", "paths-figure");
+    "highest that a path takes are drawn. Names of nodes write the skip as 0 and head 0 as 1.", "paths-figure");
 }
 
 /* The first path drawn of each length, or all. */

@@ -4,7 +4,8 @@
 function runCard(run) {
   const { score, where } = scoreOf(run), metric = scoreMetric(run);
   const done = run.epochs.at(-1)?.epoch;
-  const facts = [["model", run.facts.model], ["parameters", millions(run.facts.parameters)],
+  const facts = [["model", run.facts.model],
+    ["parameters", run.facts.parameters > 0 ? millions(run.facts.parameters) : undefined],
     ["seed", run.facts.seed],
     ["epochs", run.begin ? `${isNumber(done) ? done + 1 : 0} of ${run.facts.epochs ?? "–"}` : undefined],
     ["measured on", originOf(run) || undefined],

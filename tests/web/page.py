@@ -827,7 +827,7 @@ def read_contours(page):
         order = sorted(maps, key=lambda head: (round(centres[head][0]), centres[head][1]))
         check([head for head, _ in heads] == order, f"{name}: heads {[h for h, _ in heads]} in place of {order}")
         for (head, paths), text in zip(heads, words):
-            found = re.fullmatch(rf"head {head}: {NUMBER}, {NUMBER}", text)
+            found = re.fullmatch(rf"head {head}: row {NUMBER}, column {NUMBER}", text)
             check(
                 found and all(near(float(found[i + 1].replace("−", "-")), centres[head][i], 1e-2) for i in (0, 1)),
                 f"{name}: {text}, the centre is {centres[head]}",

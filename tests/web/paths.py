@@ -34,6 +34,11 @@ def figures():
         for k, values in CHAINS.items():
             for quantile, value in zip(QUANTILES, values):
                 yield figure("head_chains", f"length.{k}", f"{quantile} {order}", factor * value)
+    for block in (0, 1):
+        for statistic, value in {"on grid": 0.9, "row": 0.5}.items():
+            yield figure("head_shape", f"blocks.{block}.attn", statistic, value)
+        yield {**figure("collapse", f"blocks.{block}.attn", "composite mlp", 0.01), "deviation": 0.002 + 0.1 * block}
+    yield figure("collapse", "", "rate mlp", 0.5)
     for statistic, values in {"norm": [0.5, 0.05, 0.0005], "share": [0.4, 0.1, -0.02], "composite": [0.9, 0.3, 0.001]}.items():
         for length, value in enumerate(values):
             yield figure("paths", f"length.{length}", statistic, value)
@@ -75,6 +80,15 @@ READ = """
             ["y", "height"].map(name => Number(box.getAttribute(name)))])),
     chains: [...document.querySelectorAll("#head_chains tbody tr")].map(row => [...row.cells].map(cell =>
         cell.dataset.value ?? cell.textContent)),
+    shape: [...document.querySelectorAll("#head_shape h3")].map(title => title.textContent),
+    blocks: [...document.querySelectorAll("#head_shape figure")].map(figure =>
+        [...figure.querySelectorAll(".axis.x .tick text")].map(tick => tick.textContent)),
+    bars: [...document.querySelectorAll("#collapse .whisker[y1]")].filter(bar => !bar.closest(".key")).map(bar => [
+        Number(bar.getAttribute("y1")), Number(bar.getAttribute("y2"))]),
+    means: [...document.querySelectorAll("#collapse .series .mark")].map(m => m.transform.baseVal.consolidate().matrix.f),
+    collapse: document.querySelector("#collapse").textContent,
+    layers: [...document.querySelectorAll(".path-picture .label")].map(label => label.textContent),
+    card: document.querySelector(".card").textContent,
     rest: [...document.querySelectorAll("#paths .headline td")].map(cell => cell.dataset.value),
     sections: [...document.querySelectorAll("main > section")].map(section => section.id),
 })
@@ -125,6 +139,18 @@ def check_chains(found):
           f"table of chains: {found['chains']}")
 
 
+def check_others(found):
+    check(sorted(found["shape"]) == ["Attention on the grid", "Centre, rows, tokens"], f"units: {found['shape']}")
+    check(all(ticks == ["0", "1"] for ticks in found["blocks"]), f"lengths are no blocks: {found['blocks']}")
+    (low, _), (end, _) = found["bars"]
+    check(low > found["means"][0] + 1, f"a bar with a place for its lower end: {found['bars']}, {found['means']}")
+    check(abs(end - found["means"][1]) < 1e-3, f"a bar to a value below 0: {found['bars']}, {found['means']}")
+    check("Rate, + MLP" in found["collapse"], "names of switches in the table")
+    check("rounding noise" in found["collapse"], "figures of f32 have a note")
+    check(found["layers"] == ["0", "1", "skip", "head 0", "head 1", "head 2"], f"counted from 0: {found['layers']}")
+    check("parameters" not in found["card"], f"a card without parameters: {found['card']}")
+
+
 def check_export(page):
     saved = xml.etree.ElementTree.fromstring(page.evaluate("svgOf(document.querySelector('.paths-figure'), {title: 't'})"))
     lines = [path for path in saved.iter("{http://www.w3.org/2000/svg}path") if path.get("stroke-width") == "2px"]
@@ -142,6 +168,7 @@ with Browser() as browser:
     check_charts(found["charts"])
     check_picture(found, ["0-0", "2-0", "1-3"])
     check_chains(found)
+    check_others(found)
     check_export(page)
     check(found["rest"][1:] == ["0.25", "0.25", "0.75", "0.75", "1.5e-7"], f"the rest: {found['rest']}")
     page.evaluate("document.querySelectorAll('#paths .tools input')[1].click()")
