@@ -1,5 +1,7 @@
 #include "convert_attention.h"
 
+#include <float.h>
+
 static const char formula[] = "score = -alpha |shift - center|^2, a center for each pixel of the kernel",
                   source[] = "Cordonnier et al., ICLR 2020";
 
@@ -8,10 +10,10 @@ enum { IMAGES = 4, SEED = 1 };
 
 static const att_flag options[] = {
     {"to-attention", .kind = ATT_FLAG_TEXT, .value = "LAYERS",
-     .help = "make these convolutions attention: names, which may contain * and ?, or all",
+     .help = "make these convolutions attention: names, which may contain * and ?, or all", .empty = true,
      ATT_FLAG_AT(cli_attention_flags, layers)},
     {"alpha", .kind = ATT_FLAG_REAL, .value = "X", .help = "sharpness of the heads, 13 to 1e6 (default: 20)",
-     ATT_FLAG_AT(cli_attention_flags, alpha)},
+     ATT_FLAG_AT(cli_attention_flags, alpha), .open = true},
 };
 const att_flag_group cli_attention_group = {"Attention in place of convolutions", .rows = options,
                                             .row_count = sizeof options / sizeof *options};
@@ -36,7 +38,7 @@ void cli_attention_print(const cli_attention_result *result)
 {
     cli_print("attention    %d convolutions as %d heads\n", result->made.layers, result->made.heads);
     cli_print("alpha        %g, a head gives less than %.2g of its weight to other pixels\n", result->made.alpha,
-              result->made.leak);
+              result->made.leak > 0 ? result->made.leak : DBL_MIN); /* exp() underflows */
     cli_print("formula      %s (%s)\n", formula, source);
     cli_print("error        %.2g of the largest output, on %d random images\n", result->error, IMAGES);
 }

@@ -46,6 +46,11 @@ refused 1 '"fc" cannot become attention: it is a linear layer' --to-attention fc
 refused 2 'alpha is 2, must be 13 to 1e+06' --to-attention all --alpha 2
 run 1 convert all.safetensors no.safetensors --to-attention conv1
 err_has '"conv1" is attention already'
+run 0 convert "$plain" sharp.safetensors --to-attention conv1 --alpha 1e6
+out_has 'less than 2.2e-308 of its weight'
+usage '--to-attention: no layers are named; expected names of convolutions, or all' convert "$plain" no.safetensors --to-attention ''
+run 1 convert all.safetensors no.safetensors --to-convolution all
+err_has '--to-convolution reads attention_cnn_* networks only'
 usage '--alpha belongs to --to-attention' convert "$plain" no.safetensors --alpha 20
 run 1 convert "$here/../goldens/checkpoints/vit_old.pth" no.safetensors --model vit_tiny_patch16_224 --num-heads 2 --to-attention all
 err_has 'vit_tiny_patch16_224 has no convolution that can become attention'

@@ -80,6 +80,7 @@ err_has 'file is a file, but must be a folder'
 
 usage 'there is no experiment "srot"; did you mean sort?' experiment srot
 usage 'experiment needs NAME; see attscope experiment --help' experiment
+usage 'experiment circle draws no paths, so that --repeats has no effect' experiment circle --repeats 3
 usage 'experiment sort reads no texts' experiment sort --texts texts.txt
 usage 'experiment circle trains with and without an MLP in any case' experiment circle --mlp
 usage 'experiment circle has no quirk "suns"; did you mean sums?' experiment circle --quirk suns
