@@ -1,6 +1,8 @@
 #include "convert_attention.h"
 
 #include <float.h>
+#include <math.h>
+#include <stdlib.h>
 
 static const char formula[] = "score = -alpha |shift - center|^2, a center for each pixel of the kernel",
                   source[] = "Cordonnier et al., ICLR 2020";
@@ -18,10 +20,34 @@ static const att_flag options[] = {
 const att_flag_group cli_attention_group = {"Attention in place of convolutions", .rows = options,
                                             .row_count = sizeof options / sizeof *options};
 
+/* Refuses weights with NaN or infinite values, and names the first such tensor. */
+static int check_finite(cli_app *cli, const att_weights *weights)
+{
+    int code = CLI_OK;
+    for (int i = 0; i < att_weights_count(weights) && code == CLI_OK; i++) {
+        const att_parameter_info info = att_weights_at(weights, i);
+        const int64_t count = att_shape_count(info.shape);
+        int64_t bad = 0;
+        float *values = malloc((size_t)count * sizeof *values);
+        if (!values)
+            return cli_failure("no memory for the values of \"%s\"", info.name);
+        code = cli_check(cli, att_weights_get(weights, -1, i, values, count));
+        for (int64_t e = 0; e < count && code == CLI_OK; e++)
+            bad += !isfinite(values[e]);
+        free(values);
+        if (bad > 0)
+            code = cli_failure("\"%s\" has %lld values that are NaN or infinite, of %lld", info.name, (long long)bad,
+                               (long long)count);
+    }
+    return code;
+}
+
 int cli_attention_convert(cli_app *cli, const cli_attention_flags *flags, const att_model *model, att_weights *weights,
                           cli_attention_result *result)
 {
-    int code = cli_check(cli, att_model_to_attention(model, weights, flags->layers, flags->alpha, &result->made));
+    int code = check_finite(cli, weights);
+    if (code == CLI_OK)
+        code = cli_check(cli, att_model_to_attention(model, weights, flags->layers, flags->alpha, &result->made));
     if (code == CLI_OK)
         code = cli_check(cli, att_models_compare(model, weights, result->made.model, result->made.weights, IMAGES, SEED,
                                                  &result->error));

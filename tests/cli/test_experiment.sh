@@ -71,6 +71,9 @@ cp output/experiment/memorize/measure.jsonl before
 printf '\n \n' >empty.txt
 run 1 experiment memorize --texts empty.txt --epochs 1
 err_is <<<'attscope: "empty.txt" has no text; expected one text per line'
+printf 'one two three\n' >single.txt
+run 1 experiment memorize --texts single.txt --epochs 1
+err_is <<<'attscope: "single.txt" has one text; expected at least 2, one per line'
 cmp -s before output/experiment/memorize/measure.jsonl || fail 'a failed experiment changed an earlier record'
 run 1 experiment memorize --texts none.txt
 err_has 'none.txt'
