@@ -224,7 +224,9 @@ static int convert_network(job *j)
 static void print_result(const job *j, const char *origin)
 {
     cli_print("from         %s\n", origin);
-    cli_print("tensors      %d, %d skipped\n", j->count, j->dropped);
+    const char *skipped = j->settings->choice.use_ema ? ": all but the averaged weights"
+                                                      : ": the state of the training, such as the optimiser's";
+    cli_print("tensors      %d, %d skipped%s\n", j->count, j->dropped, j->dropped > 0 ? skipped : "");
     cli_print("elements     %lld\n", (long long)j->elements);
     cli_print("bytes        %lld\n", (long long)j->bytes);
     cli_print("network      %s\n", j->identified ? j->identity.name : "unknown");
