@@ -224,14 +224,16 @@ static int convert_network(job *j)
 static void print_result(const job *j, const char *origin)
 {
     cli_print("from         %s\n", origin);
-    cli_print("tensors      %d, %d skipped\n", j->count, j->dropped);
+    const char *skipped = j->settings->choice.use_ema ? ": all but the averaged weights"
+                                                      : ": the state of the training, such as the optimiser's";
+    cli_print("tensors      %d, %d skipped%s\n", j->count, j->dropped, j->dropped > 0 ? skipped : "");
     cli_print("elements     %lld\n", (long long)j->elements);
     cli_print("bytes        %lld\n", (long long)j->bytes);
     cli_print("network      %s\n", j->identified ? j->identity.name : "unknown");
     if (j->attention.made.model)
         cli_attention_print(&j->attention);
     if (j->pruned.model)
-        cli_degenerate_print("removed", &j->pruned.removed);
+        cli_pruned_print(&j->pruned);
     cli_print("written      %s\n", j->out);
 }
 
@@ -253,7 +255,7 @@ static int write_json(const job *j, const char *origin)
     if (j->attention.made.model)
         cli_attention_write(&j->attention, w);
     if (j->pruned.model)
-        cli_degenerate_write(&j->pruned.removed, w);
+        cli_pruned_write(&j->pruned, w);
     att_json_end_object(w);
     return cli_json_write(j->cli, w, j->settings->output.json);
 }
@@ -321,8 +323,14 @@ static int check_settings(const settings *s, const char *out)
         return cli_usage("convert writes safetensors: \"%s\" should end in %s", out, suffix);
     if (s->attention.alpha != 0 && !s->attention.layers)
         return cli_usage("--alpha belongs to --to-attention");
-    if (s->heads.kernel && (!s->heads.to_convolution || s->heads.kernel % 2 == 0))
-        return cli_usage("--kernel-size belongs to --to-convolution and is an odd number");
+    if (s->attention.layers && !*s->attention.layers)
+        return cli_usage("--to-attention: no layers are named; expected names of convolutions, or all");
+    if (s->heads.to_convolution && !*s->heads.to_convolution)
+        return cli_usage("--to-convolution: no layers are named; expected names of layers, or all");
+    if (s->heads.kernel && !s->heads.to_convolution)
+        return cli_usage("--kernel-size belongs to --to-convolution");
+    if (s->heads.kernel && s->heads.kernel % 2 == 0)
+        return cli_usage("--kernel-size: expected an odd number, got %d", s->heads.kernel);
     if ((s->attention.layers != NULL) + s->heads.prune + (s->heads.to_convolution != NULL) > 1)
         return cli_usage("--to-attention, --to-convolution and --prune-heads: give only one of them");
     return CLI_OK;
@@ -364,7 +372,8 @@ const cli_command cli_command_convert = {
     .example =
         "  attscope convert deit_tiny_patch16_224-a1311bcf.pth deit_tiny.safetensors \\\n"
         "      --model deit_tiny_patch16_224\n"
-        "  attscope convert resnet20-12fca82f.th resnet20_attention.safetensors --to-attention all\n"
+        "  attscope convert resnet20-12fca82f.th resnet20_attention.safetensors \\\n"
+        "      --model resnet20 --to-attention all\n"
         "  attscope convert run/best.safetensors --to-convolution all\n"
         "  attscope convert run/best.safetensors pruned.safetensors --prune-heads",
     .uses = uses,

@@ -86,6 +86,8 @@ static int run_experiment(cli_app *cli, const settings *s, const char *name)
     int code = cli_check(cli, att_experiment_find(cli->context, name, &info));
     if (code != CLI_OK)
         return CLI_USAGE;
+    if (!info->paths && e->repeats != att_experiment_options_defaults().repeats)
+        return cli_usage("experiment %s draws no paths, so that --repeats has no effect", name);
     int length = snprintf(folder, sizeof folder, "%s/%s", e->output, e->experiment ? e->experiment : name);
     if (length >= (int)sizeof folder)
         return cli_usage("--output and --experiment: the path has %d letters, expected at most %d", length,

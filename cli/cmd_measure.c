@@ -46,7 +46,7 @@ static const att_flag instrument_options[] = {
      .help = "instruments, separated by commas, with options after a colon; all: all instruments except those that "
              "multiply the cost of a run (collapse, paths, path_samples, head_chains); -NAME: without this one; only "
              "-NAME: all others",
-     .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(instruments, with)},
+     .choice = att_choose_instrument, .advisory = true, .empty = true, ATT_FLAG_AT(instruments, with)},
     {"nodes", .kind = ATT_FLAG_TEXT, .value = "PATTERN",
      .help = "only nodes whose name matches, such as 'blocks.*.attn' or 'blocks.1?*'", ATT_FLAG_AT(instruments, nodes)},
     {"maps", .kind = ATT_FLAG_INT, .value = "K",
@@ -247,7 +247,8 @@ static int check(job *j)
     if (code == CLI_OK)
         code = cli_output_check(s->output.json);
     if (code == CLI_OK)
-        code = cli_instruments_check(j->cli, s->instruments.with);
+        code = *s->instruments.with ? cli_instruments_check(j->cli, s->instruments.with)
+                                    : cli_usage("--with: no instrument is named; expected names, or all");
     if (code == CLI_OK)
         code = cli_file_check("--class-map", s->on.data.class_map);
     if (code == CLI_OK)

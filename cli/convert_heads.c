@@ -25,7 +25,7 @@ static const att_flag options[] = {
     {"to-convolution", .kind = ATT_FLAG_TEXT, .value = "LAYERS",
      .help = "show what these layers of heads are as convolutions: names, which may contain * and ?, or all; OUT gets "
              "the weights of the convolutions",
-     ATT_FLAG_AT(cli_heads_flags, to_convolution)},
+     .empty = true, ATT_FLAG_AT(cli_heads_flags, to_convolution)},
     {"kernel-size", .kind = ATT_FLAG_INT, .value = "K", .help = "side of the convolutions in OUT, odd (default: 3)",
      ATT_FLAG_AT(cli_heads_flags, kernel), .low = 1, .high = 255, .open = true},
 };
@@ -59,9 +59,9 @@ void cli_degenerate_print(const char *title, const cli_degenerate *found)
     cli_print("\n");
 }
 
-void cli_degenerate_write(const cli_degenerate *found, att_json_writer *writer)
+static void write_heads(const char *key, const cli_degenerate *found, att_json_writer *writer)
 {
-    att_json_key(writer, "degenerate_heads");
+    att_json_key(writer, key);
     att_json_begin_array(writer);
     for (int i = 0; i < found->count; i++) {
         att_json_begin_object(writer);
@@ -70,16 +70,64 @@ void cli_degenerate_write(const cli_degenerate *found, att_json_writer *writer)
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
+}
+
+void cli_degenerate_write(const cli_degenerate *found, att_json_writer *writer)
+{
+    write_heads("degenerate_heads", found, writer);
     cli_json_text(writer, "degenerate_rule", rule);
+}
+
+void cli_pruned_write(const cli_pruned *pruned, att_json_writer *writer)
+{
+    write_heads("removed_heads", &pruned->removed, writer);
+    write_heads("kept_degenerate_heads", &pruned->kept, writer);
+    cli_json_text(writer, "degenerate_rule", rule);
+}
+
+/* In a layer whose heads are all degenerate, head 0 stays (att_model_prune_heads()): moves it from `removed` to `kept`.
+ */
+static int keep_one_head(cli_app *cli, const att_model *model, const att_weights *weights, cli_pruned *result)
+{
+    cli_degenerate *removed = &result->removed, *kept = &result->kept;
+    const int count = removed->count;
+    kept->heads = calloc((size_t)att_position_layers(model) + 1, sizeof *kept->heads);
+    if (!kept->heads)
+        return cli_failure("no memory for a list of heads");
+    removed->count = 0;
+    for (int first = 0, end; first < count; first = end) {
+        const int layer = removed->heads[first].layer;
+        for (end = first; end < count && removed->heads[end].layer == layer;)
+            end++;
+        att_position_heads *heads = NULL;
+        int code = cli_check(cli, att_position_heads_read(model, weights, layer, &heads));
+        if (code != CLI_OK)
+            return code;
+        const bool all = end - first == att_position_heads_describe(heads).count;
+        att_position_heads_destroy(&heads);
+        if (all)
+            kept->heads[kept->count++] = removed->heads[first];
+        for (int i = first + all; i < end; i++)
+            removed->heads[removed->count++] = removed->heads[i];
+    }
+    return CLI_OK;
+}
+
+void cli_pruned_print(const cli_pruned *pruned)
+{
+    cli_degenerate_print("removed", &pruned->removed);
+    for (int i = 0; i < pruned->kept.count; i++)
+        cli_print("kept         layer %d, head %d: all heads of this layer are degenerate, and a layer needs one\n",
+                  pruned->kept.heads[i].layer, pruned->kept.heads[i].head);
 }
 
 int cli_heads_prune(cli_app *cli, const att_model *model, const att_weights *weights, cli_pruned *result)
 {
     int code = cli_degenerate_find(cli, model, weights, &result->removed);
-    return code == CLI_OK
-               ? cli_check(cli, att_model_prune_heads(model, weights, result->removed.heads, result->removed.count,
-                                                      &result->model, &result->weights))
-               : code;
+    if (code == CLI_OK)
+        code = cli_check(cli, att_model_prune_heads(model, weights, result->removed.heads, result->removed.count,
+                                                    &result->model, &result->weights));
+    return code == CLI_OK ? keep_one_head(cli, model, weights, result) : code;
 }
 
 void cli_pruned_free(cli_pruned *pruned)
@@ -87,6 +135,7 @@ void cli_pruned_free(cli_pruned *pruned)
     att_weights_destroy(&pruned->weights);
     att_model_destroy(&pruned->model);
     free(pruned->removed.heads);
+    free(pruned->kept.heads);
 }
 
 /* --- to convolutions ---------------------------------------------------------------------------------------------- */
@@ -323,7 +372,7 @@ int cli_heads_to_convolution(cli_app *cli, const cli_heads_flags *flags, const a
              .kernel = flags->kernel ? flags->kernel : DEFAULT_KERNEL,
              .prints = cli_prints(json)};
     if (att_position_layers(model) == 0)
-        return cli_failure("%s has no heads that attend by position only, so that they are no convolutions",
+        return cli_failure("%s: --to-convolution reads attention_cnn_* networks only, whose heads attend by position",
                            att_model_name(model));
     int code = start(&j, model, json);
     if (code == CLI_OK)

@@ -31,8 +31,13 @@ typedef struct cli_pruned {
     att_model *model;
     att_weights *weights;
     cli_degenerate removed;
+    cli_degenerate kept; /* head 0 of each layer whose heads are all degenerate */
 } cli_pruned;
 int cli_heads_prune(cli_app *cli, const att_model *model, const att_weights *weights, cli_pruned *result);
+/* Prints the removed heads, and those that stay although they are degenerate; writes them as members of the current
+ * JSON object. */
+void cli_pruned_print(const cli_pruned *pruned);
+void cli_pruned_write(const cli_pruned *pruned, att_json_writer *writer);
 void cli_pruned_free(cli_pruned *pruned);
 
 /* Prints the shape of each head, and the errors of the nearest convolutions. Writes the convolutions to the file `out`

@@ -40,8 +40,8 @@ ATT_API void att_attention_conversion_free(att_attention_conversion *conversion)
 
 /* Runs two networks with the same inputs and outputs on `count` images of normally distributed numbers, drawn from
  * `seed`. Sets *error to the largest absolute difference of their outputs, divided by the largest absolute output of
- * the first network. Errors: ERR_MISMATCH (other inputs or outputs), ERR_NONFINITE (an output is not finite), those of
- * sessions. */
+ * the first network. Errors: ERR_MISMATCH (other inputs or outputs), ERR_NONFINITE (an output is not finite),
+ * ERR_UNSUPPORTED (all outputs of both are 0, which compares nothing), those of sessions. */
 ATT_API ATT_MUST_CHECK att_status att_models_compare(const att_model *first, att_weights *first_weights,
                                                      const att_model *second, att_weights *second_weights, int count,
                                                      uint64_t seed, double *error);

@@ -37,6 +37,9 @@ static att_status make(const att_experiment_job *job, att_san_spec *spec, att_sa
         ATT_TRY(att_texts_read(job->arena, job->options->texts, TEXTS, TOKENS, &texts));
     else
         ATT_TRY(att_texts_make(job->arena, att_experiment_seed(job), TEXTS, TOKENS, &texts));
+    if (texts.count < 2)
+        return att_fail(job->arena->context, ATT_ERR_FORMAT, "\"%s\" has one text; expected at least 2, one per line",
+                        job->options->texts);
     spec->tokens = longest(&texts);
     spec->vocabulary = texts.vocabulary;
     size_t bytes = (size_t)spec->tokens * sizeof(int32_t);

@@ -58,7 +58,11 @@ static att_status compare(comparison *c, double *error)
             difference = fmax(difference, fabs((double)first[e] - (double)second[e]));
         }
     }
-    *error = difference == 0 ? 0 : difference / largest;
+    if (largest == 0 && difference == 0)
+        return att_fail(c->context, ATT_ERR_UNSUPPORTED,
+                        "all outputs of the networks are 0 on %d random images, so that nothing was compared",
+                        c->count);
+    *error = difference / largest;
     return ATT_OK;
 }
 

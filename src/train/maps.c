@@ -180,7 +180,9 @@ static att_status find_nodes(mapper *m)
         if (!is_requested(m, node))
             continue;
         if (!is_on_a_grid(m, node)) {
-            att_log(m->context, ATT_LOG_INFO, "no maps of %s: its queries are not the tokens of a grid", node->scope);
+            att_log(m->context, ATT_LOG_INFO,
+                    "no maps of %s: its queries are not the tokens of the grid of its keys, as in layers with a stride",
+                    node->scope);
             continue;
         }
         ATT_TRY(add_node(m, node));

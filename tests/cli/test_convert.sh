@@ -6,7 +6,7 @@ goldens=$here/../goldens/checkpoints
 run 0 convert "$goldens/kinds_zip.pth" kinds.safetensors
 out_is <<'END'
 from         kinds_zip.pth: PyTorch's state_dict without the prefix module.; averaged weights: state_dict_ema without the prefix module.; left out: epoch, optimizer, args, metric, history, huge, names, blob, ...
-tensors      21, 1 skipped
+tensors      21, 1 skipped: the state of the training, such as the optimiser's
 elements     114
 bytes        412
 network      unknown

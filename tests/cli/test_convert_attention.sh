@@ -46,6 +46,31 @@ refused 1 '"fc" cannot become attention: it is a linear layer' --to-attention fc
 refused 2 'alpha is 2, must be 13 to 1e+06' --to-attention all --alpha 2
 run 1 convert all.safetensors no.safetensors --to-attention conv1
 err_has '"conv1" is attention already'
+run 0 convert "$plain" sharp.safetensors --to-attention conv1 --alpha 1e6
+out_has 'less than 2.2e-308 of its weight'
+# A classifier of zeros compares nothing; a NaN is named.
+for value in 0 nan; do
+    "${PYTHON:-python3}" - "$plain" "$value.safetensors" $value <<'END' || { echo 'skipped: no python3'; exit 77; }
+import json, struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+length = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + length])
+for name in ("fc.weight", "fc.bias"):
+    begin, end = header[name]["data_offsets"]
+    data[8 + length + begin:8 + length + end] = struct.pack("<f", float(sys.argv[3])) * ((end - begin) // 4)
+open(sys.argv[2], "wb").write(data)
+END
+done
+refused_file() { # FILE MESSAGE
+    run 1 convert "$1" no.safetensors --to-attention conv1
+    err_has "$2"
+    [ ! -e no.safetensors ] || fail "$command_line: a file was written"
+}
+refused_file 0.safetensors 'all outputs of the networks are 0 on 4 random images, so that nothing was compared'
+refused_file nan.safetensors '"fc.weight" has'
+usage '--to-attention: no layers are named; expected names of convolutions, or all' convert "$plain" no.safetensors --to-attention ''
+run 1 convert all.safetensors no.safetensors --to-convolution all
+err_has '--to-convolution reads attention_cnn_* networks only'
 usage '--alpha belongs to --to-attention' convert "$plain" no.safetensors --alpha 20
 run 1 convert "$here/../goldens/checkpoints/vit_old.pth" no.safetensors --model vit_tiny_patch16_224 --num-heads 2 --to-attention all
 err_has 'vit_tiny_patch16_224 has no convolution that can become attention'

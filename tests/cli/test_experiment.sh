@@ -71,6 +71,9 @@ cp output/experiment/memorize/measure.jsonl before
 printf '\n \n' >empty.txt
 run 1 experiment memorize --texts empty.txt --epochs 1
 err_is <<<'attscope: "empty.txt" has no text; expected one text per line'
+printf 'one two three\n' >single.txt
+run 1 experiment memorize --texts single.txt --epochs 1
+err_is <<<'attscope: "single.txt" has one text; expected at least 2, one per line'
 cmp -s before output/experiment/memorize/measure.jsonl || fail 'a failed experiment changed an earlier record'
 run 1 experiment memorize --texts none.txt
 err_has 'none.txt'
@@ -80,6 +83,7 @@ err_has 'file is a file, but must be a folder'
 
 usage 'there is no experiment "srot"; did you mean sort?' experiment srot
 usage 'experiment needs NAME; see attscope experiment --help' experiment
+usage 'experiment circle draws no paths, so that --repeats has no effect' experiment circle --repeats 3
 usage 'experiment sort reads no texts' experiment sort --texts texts.txt
 usage 'experiment circle trains with and without an MLP in any case' experiment circle --mlp
 usage 'experiment circle has no quirk "suns"; did you mean sums?' experiment circle --quirk suns

@@ -32,8 +32,11 @@ open(sys.argv[2], "wb").write(data)
 END
 run 0 inspect flat.safetensors
 out_has 'layer 1, heads 0, 1, 2'
-run 0 convert flat.safetensors pruned.safetensors --prune-heads
-out_has 'removed      3 heads'
+run 0 convert flat.safetensors pruned.safetensors --prune-heads --json pruned.json
+grep -q '"kept_degenerate_heads"' pruned.json || fail "no kept heads in the JSON: $(cat pruned.json)"
+out_has 'removed      2 heads'
+out_has 'layer 1, heads 1, 2'
+out_has 'kept         layer 1, head 0: all heads of this layer are degenerate, and a layer needs one'
 run 0 inspect pruned.safetensors
 out_has 'layer_heads    3,1'
 run 0 validate data --checkpoint pruned.safetensors
@@ -46,7 +49,8 @@ err_has 'no layer is called "nosuch"'
 run 2 convert alone.safetensors
 err_has 'convert writes a file'
 run 2 convert alone.safetensors x.safetensors --to-convolution all --kernel-size 4
-err_has '--kernel-size belongs to --to-convolution and is an odd number'
+err_has '--kernel-size: expected an odd number, got 4'
+usage '--to-convolution: no layers are named; expected names of layers, or all' convert alone.safetensors x.safetensors --to-convolution ''
 run 2 convert alone.safetensors x.safetensors --to-convolution all --prune-heads
 err_has 'give only one of them'
 [ ! -e x.safetensors ] || fail 'a file was written'

@@ -354,6 +354,7 @@ run 2 measure alone/some.safetensors data --with accuracy,-accuracy
 err_is <<<'attscope: "accuracy,-accuracy" selects no instrument'
 
 # Wrong arguments are refused with one message.
+usage '--with: no instrument is named; expected names, or all' measure alone/some.safetensors data --with ''
 usage 'measure needs CHECKPOINT and DATA; see attscope measure --help' measure alone/some.safetensors
 usage 'measure: "more" is one operand too many; see attscope measure --help' measure a --data-dir b more
 # Unusable class names are refused before anything is measured.

@@ -43,6 +43,7 @@ run 0 $small --depth 3 --norm column --json column.json
 grep -q '"difference_of_layer":' column.json || fail "no absorption in the JSON: $(cat column.json)"
 
 usage '--num-heads 3 does not divide --embed-dim 8' $small --num-heads 3
+usage '--pre-norm says where the norm is, and needs --norm token or --norm column' $small --pre-norm
 usage '--norm: there is no "colum"; did you mean column?' $small --norm colum
 usage '--mlp-gains needs --mlp and --norm none: it is the price of an MLP without norm' $small --mlp-gains 1
 usage '--mlp-gains needs a --depth of at most 200, not 201' $small --mlp --depth 201 --mlp-gains 1

@@ -404,7 +404,7 @@ run 0 inspect projection.safetensors
 err_has 'projection.safetensors: skipped, because only training uses them: head.mlp.*'
 run 0 convert projection.safetensors bare.safetensors
 err_has 'projection.safetensors: skipped, because only training uses them: head.mlp.*'
-grep -q '^tensors  *[0-9]*, [0-9]* skipped$' stdout || fail "$command_line: $(cat stdout)"
+grep -q '^tensors  *[0-9]*, [0-9]* skipped' stdout || fail "$command_line: $(cat stdout)"
 
 # Without --num-classes, a fine-tuned network gets as many classes as the data set or the class map has.
 # shellcheck disable=SC2086
