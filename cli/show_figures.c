@@ -182,6 +182,8 @@ static void write_measurement(att_json_writer *writer, const att_measurement *m)
     cli_json_number(writer, "mean", m->mean);
     cli_json_number(writer, "deviation", m->deviation);
     cli_json_integer(writer, "n", m->count);
+    if (m->undefined > 0)
+        cli_json_integer(writer, "undefined", m->undefined);
     if (m->bound > 0)
         cli_json_number(writer, "bound", m->bound);
     if (m->excluded) {

@@ -5,21 +5,10 @@
 
 #include "core/error.h"
 #include "ode/system.h"
+#include "report/json_members.h"
 #include "report/page.h"
 
 enum { MOST_POINTS = 2000 };
-
-static void write_text(att_json_writer *json, const char *key, const char *text)
-{
-    att_json_key(json, key);
-    att_json_string(json, text);
-}
-
-static void write_number(att_json_writer *json, const char *key, double value)
-{
-    att_json_key(json, key);
-    att_json_number(json, value);
-}
 
 static void write_empty_list(att_json_writer *json, const char *key)
 {

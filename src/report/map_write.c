@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "report/base64.h"
+#include "report/json_members.h"
 #include "report/map_file.h"
 
 enum { LEVELS = 65535 / 255 }; /* file levels per page level */
@@ -125,18 +126,6 @@ static att_status write_slices(att_json_writer *json, const selection *selected,
         status = write_bytes(json, maps, data, bytes);
     att_free(maps->context, data);
     return status;
-}
-
-static void write_text(att_json_writer *json, const char *key, const char *text)
-{
-    att_json_key(json, key);
-    att_json_string(json, text);
-}
-
-static void write_integer(att_json_writer *json, const char *key, int64_t value)
-{
-    att_json_key(json, key);
-    att_json_integer(json, value);
 }
 
 static void write_pictures(att_json_writer *json, const selection *selected)

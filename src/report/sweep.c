@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/spread.h"
 #include "core/text.h"
+#include "report/json_members.h"
 #include "report/sweep.h"
 
 typedef struct setting {
@@ -434,24 +435,6 @@ att_sweep_correlation att_sweep_correlation_at(const att_sweep *sweep, int index
 
 /* --- as JSON ------------------------------------------------------------------------------------------------------ */
 
-static void write_text(att_json_writer *json, const char *key, const char *text)
-{
-    att_json_key(json, key);
-    att_json_string(json, text);
-}
-
-static void write_number(att_json_writer *json, const char *key, double value)
-{
-    att_json_key(json, key);
-    att_json_number(json, value);
-}
-
-static void write_integer(att_json_writer *json, const char *key, int64_t value)
-{
-    att_json_key(json, key);
-    att_json_integer(json, value);
-}
-
 static void write_figure(att_json_writer *json, const att_measurement *figure)
 {
     att_json_begin_object(json);
@@ -462,6 +445,8 @@ static void write_figure(att_json_writer *json, const att_measurement *figure)
     write_number(json, "mean", figure->mean);
     write_number(json, "deviation", figure->deviation);
     write_integer(json, "n", figure->count);
+    if (figure->undefined > 0)
+        write_integer(json, "undefined", figure->undefined);
     if (figure->excluded) {
         att_json_key(json, ATT_EXCLUDED_KEY);
         att_json_bool(json, true);

@@ -180,7 +180,7 @@ static void a_measurement_replaces_the_earlier_one_whole(void **state)
         "{\"event\":\"measure\",\"epoch\":1,\"step\":9,\"seconds\":0.5,\"split\":\"val\",\"measurements\":["
         "{\"instrument\":\"entropy\",\"node\":\"blocks.3.attn\",\"head\":2,\"statistic\":\"mean\",\"mean\":1.5,"
         "\"deviation\":0.25,\"n\":3},{\"instrument\":\"tns\",\"node\":\"\",\"statistic\":\"mu unit\",\"mean\":null,"
-        "\"deviation\":null,\"n\":1}]}\n"
+        "\"deviation\":null,\"n\":1,\"undefined\":1}]}\n"
         "{\"event\":\"run_end\",\"epoch\":1,\"step\":9,\"seconds\":0.5,\"status\":\"OK\"}\n");
     free(metrics);
 }

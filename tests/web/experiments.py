@@ -6,16 +6,9 @@ import subprocess
 import sys
 
 from browser import Browser
+from checks import check, finish
 
 attscope, folder = sys.argv[1:3]
-failures = 0
-
-
-def check(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAILED:", what)
 
 
 def run(name, *options):
@@ -126,4 +119,4 @@ with Browser() as browser:
     check_circle(found, circle)
     complaints = page.complaints()
     check(not complaints, str(complaints))
-sys.exit(failures > 0)
+finish()

@@ -5,18 +5,9 @@ import subprocess
 import sys
 
 from browser import Browser
+from checks import check, finish
 
 attscope, folder = sys.argv[1:3]
-failures = 0
-
-
-def check(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAILED:", what)
-
-
 READ = """
 ({
     charts: [...document.querySelectorAll("#ode figure")].map(figure => ({
@@ -48,4 +39,4 @@ with Browser() as browser:
     check(found["cells"][:5] == ["euler (diverged)", "13", "0", "13", "13"], f"the table: {found['cells']}")
     complaints = page.complaints()
     check(not complaints, str(complaints))
-sys.exit(failures > 0)
+finish()

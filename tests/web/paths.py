@@ -8,17 +8,10 @@ import sys
 import xml.etree.ElementTree
 
 from browser import Browser
+from checks import check, finish
 
 attscope, folder = sys.argv[1:3]
 PATHS = {"0.path.0-0": 0.9, "1.path.2-0": 0.5, "1.path.0-1": 0.4, "2.path.1-3": 0.01}
-failures = 0
-
-
-def check(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAILED:", what)
 
 
 def figure(instrument, node, statistic, mean):
@@ -175,4 +168,4 @@ with Browser() as browser:
     check_picture(page.evaluate(READ), ["0-0", "2-0", "0-1", "1-3"])
     complaints = page.complaints()
     check(not complaints, str(complaints))
-sys.exit(failures > 0)
+finish()

@@ -1,23 +1,4 @@
 #!/bin/bash
 # Tests the report's sections on experiments in a headless Chromium, by experiments.py.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-if [ -z "${ATTSCOPE:-}" ]; then
-    echo 'skipped: ATTSCOPE does not name the command'
-    exit 77
-fi
-if ! command -v python3 >/dev/null; then
-    echo 'skipped: the test of the page needs python3'
-    exit 77
-fi
-if ! (cd "$here" && python3 -B -c 'import browser, sys; sys.exit(not browser.find())'); then
-    echo 'skipped: the test of the page needs Chromium'
-    exit 77
-fi
-if [ -n "${ATT_SANITIZE:-}" ]; then
-    echo 'skipped: the page is the same without sanitizers; report/ tests write it under sanitizers'
-    exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/lib.sh"
 python3 -B "$here/experiments.py" "$ATTSCOPE" "$work"

@@ -1,24 +1,9 @@
 #!/bin/bash
 # Tests the report of generated runs in a headless Chromium, by page.py.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-if [ -z "${ATTSCOPE:-}" ] || [ -z "${MAKE_RUNS:-}" ]; then
-    echo 'skipped: ATTSCOPE and MAKE_RUNS do not name the programs'
+. "$(dirname "$0")/lib.sh"
+if [ -z "${MAKE_RUNS:-}" ]; then
+    echo 'skipped: MAKE_RUNS does not name the program that generates runs'
     exit 77
 fi
-if ! command -v python3 >/dev/null; then
-    echo 'skipped: the test of the page needs python3'
-    exit 77
-fi
-if ! (cd "$here" && python3 -B -c 'import browser, sys; sys.exit(not browser.find())'); then
-    echo 'skipped: the test of the page needs Chromium'
-    exit 77
-fi
-if [ -n "${ATT_SANITIZE:-}" ]; then
-    echo 'skipped: the page is the same without sanitizers; report/ tests write it under sanitizers'
-    exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 "$MAKE_RUNS" "$work" || exit 1
 python3 -B "$here/page.py" "$ATTSCOPE" "$work"
