@@ -1144,12 +1144,20 @@ TOLD = "document.getElementById('tip').hidden ? '' : document.getElementById('ti
 
 
 def chart_box(page, section):
-    return page.evaluate(f"""(() => {{
-        const svg = document.querySelector("#{section} svg.chart");
-        svg.scrollIntoView({{block: "center", behavior: "instant"}});
-        const {{left, top, width, height}} = svg.getBoundingClientRect();
-        return [left, top, width, height];
-    }})()""")
+    """Scrolls the first chart of a section into the window and returns its box there, once the page above it has stopped
+    moving it."""
+    box = None
+    for _ in range(100):
+        before, box = box, page.evaluate(f"""(() => {{
+            const svg = document.querySelector("#{section} svg.chart");
+            svg.scrollIntoView({{block: "center", behavior: "instant"}});
+            const {{left, top, width, height}} = svg.getBoundingClientRect();
+            return [left, top, width, height];
+        }})()""")
+        if box == before:
+            return box
+        page.wait_for_layout()
+    raise TimeoutError(f"{section}: the chart does not stay where it is")
 
 
 def mark_at(page, section, node):
@@ -1168,16 +1176,16 @@ def use_touch(page):
     page.evaluate("document.activeElement.blur()")
     for section in ("entropy", "nsi", "training"):
         left, top, width, height = chart_box(page, section)
-        page.wait_for_layout()
-        page.tap(left + width / 2, top + height / 2)
+        middle = left + width / 2, top + height / 2
+        page.tap(*middle)
         told = page.evaluate(TOLD)
-        check(told, f"{section}: a tap on a chart shows no tip")
+        hit = page.evaluate("(document.elementFromPoint({}, {}) ?? document).nodeName".format(*middle))
+        check(told, f"{section}: a tap on a chart at {middle} shows no tip; the page has {hit} there")
         page.wait_for_layout()
         check(page.evaluate(TOLD) == told, f"{section}: the tip disappears with the finger")
         page.tap(5, 400)
         check(not page.evaluate(TOLD), f"{section}: a tap elsewhere leaves {page.evaluate(TOLD)}")
     chart_box(page, "entropy")
-    page.wait_for_layout()
     first, last = mark_at(page, "entropy", 0), mark_at(page, "entropy", 2)
     page.touch("touchStart", *first)
     check("blocks.0.attn" in page.evaluate(TOLD), f"the first block: {page.evaluate(TOLD)}")
