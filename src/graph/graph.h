@@ -45,7 +45,7 @@ struct att_graph {
     att_status status;
     const char *scope;
     int segment;  /* segment of the nodes that are added next */
-    bool copying; /* the nodes that are added next are copies (att_node.copy) */
+    bool copying; /* the nodes that are added next get att_node.copy */
     ATT_LIST(att_value_info) values;
     ATT_LIST(att_node) nodes; /* in topological order */
     ATT_LIST(att_named_value) inputs, outputs;

@@ -14,7 +14,8 @@ att_status att_clone_begin(att_graph *graph, att_clone_rule *rule, void *user, a
 {
     ATT_TRY(graph->status);
     size_t count = (size_t)graph->values.count + 1;
-    *clone = (att_clone){.graph = graph, .rule = rule, .user = user, .count = graph->values.count};
+    *clone = (att_clone){
+        .graph = graph, .rule = rule, .user = user, .count = graph->values.count, .was_copying = graph->copying};
     clone->values = att_allocate_array(graph->context, count, sizeof *clone->values);
     if (!clone->values)
         return att_fail_memory(graph->context, count * sizeof *clone->values, "a copy of a graph");
@@ -24,7 +25,7 @@ att_status att_clone_begin(att_graph *graph, att_clone_rule *rule, void *user, a
 
 void att_clone_end(att_clone *clone)
 {
-    clone->graph->copying = false;
+    clone->graph->copying = clone->was_copying;
     att_free(clone->graph->context, clone->values);
     clone->values = NULL;
 }

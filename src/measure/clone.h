@@ -34,6 +34,7 @@ typedef struct att_clone {
     void *user;
     struct att_cloned *values; /* of the graph's values when the cloning began */
     int count;
+    bool was_copying;
 } att_clone;
 
 /* Begins a set of copies; one at a time for a graph. rule: NULL for none. On success the caller ends it with

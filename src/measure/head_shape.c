@@ -24,7 +24,7 @@ static att_status request(att_requests *requests)
 {
     att_summary_column columns[STATISTICS];
     for (int s = 0; s < STATISTICS; s++)
-        columns[s] = (att_summary_column){0, statistics[s].name};
+        columns[s] = (att_summary_column){ATT_SUMMARY_Y, statistics[s].name}; /* any column without a bound */
     return att_summaries_request(requests, columns, STATISTICS, true);
 }
 

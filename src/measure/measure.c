@@ -180,13 +180,15 @@ att_status att_requests_fail(const att_requests *requests, const char *format, .
                     requests->instrument->info.name, reason);
 }
 
-/* Calls the instrument's function `request`. After a failure its rows and series are removed; probes stay in the graph.
- */
+/* Calls the instrument's function `request`. What it adds to the graph counts as a copy, so that other instruments do
+ * not measure it. After a failure its rows and series are removed; probes stay in the graph. */
 static att_status request(att_requests *requests, const att_instrument *instrument)
 {
     att_measure *measure = requests->measure;
     int row_count = measure->rows.count, series_count = measure->series.count;
+    requests->graph->copying = true;
     att_status status = instrument->request(requests);
+    requests->graph->copying = false;
     if (status != ATT_OK) {
         measure->rows.count = row_count;
         measure->series.count = series_count;

@@ -221,13 +221,14 @@ static const att_value *split_all(att_path_walk *w)
 {
     att_value *first = w->known[w->begin].parts;
     first[0] = w->begin;
+    bool was_copying = w->graph->copying;
     w->graph->copying = true;
     if (!w->choice)
         first[att_path_slot(w, ATT_PATH_BIASES)] = att_combine(w->graph, 0, w->begin, 0, ATT_NONE);
     for (int i = 0; i < w->nodes && w->graph->status == ATT_OK; i++)
         if (att_path_is_needed(w, &w->graph->nodes.items[i]))
             split_node(w, i);
-    w->graph->copying = false;
+    w->graph->copying = was_copying;
     return w->graph->status == ATT_OK ? parts_of(w, w->end) : NULL;
 }
 

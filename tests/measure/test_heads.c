@@ -293,6 +293,19 @@ static void compare(const char *line, att_measure *measure, const char *network)
     assert_int_equal(m.count, BATCH);
 }
 
+/* score_terms multiplies by a pixel gate to repeat a layer norm; that is no gate of the network. */
+static void instruments_ignore_each_others_operations(void **state)
+{
+    (void)state;
+    att_option_values options = options_of(&networks[0]);
+    att_model *model = NULL;
+    att_measure *measure = NULL;
+    must(att_model_create(context, networks[0].model, &options, ATT_F32, &model));
+    assert_int_equal(att_measure_create(att_model_graph(model), "score_terms,gate", "*", &measure), ATT_ERR_NOT_FOUND);
+    assert_non_null(strstr(att_context_message(context), "no gate"));
+    att_model_destroy(&model);
+}
+
 static void figures_are_those_of_pytorch(void **state)
 {
     (void)state;
@@ -362,6 +375,7 @@ int main(void)
         cmocka_unit_test(a_sharp_head_attends_at_its_shift),
         cmocka_unit_test(zero_queries_leave_the_variance_to_positions),
         cmocka_unit_test(scores_of_one_term_are_refused),
+        cmocka_unit_test(instruments_ignore_each_others_operations),
         cmocka_unit_test(figures_are_those_of_pytorch),
         cmocka_unit_test(measuring_changes_no_logit),
     };
