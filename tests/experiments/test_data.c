@@ -309,6 +309,19 @@ static void check_sampled_paths(const att_experiment_result *result)
     assert_float_equal(result->sampled[0].accuracy, result->paths[0][0].mean, 1e-12);
 }
 
+/* Sums of any number of paths of length 0 are the same, since a norm follows; accuracies of single paths differ. */
+static void check_lengths(const att_experiment_result *result)
+{
+    bool differ = false;
+    assert_true(result->paths[0][0].mean == result->paths[1][0].mean);
+    assert_int_equal(result->sampled[0].length, 0);
+    assert_true(result->paths[0][0].mean == result->sampled[0].accuracy);
+    assert_true(result->paths[0][1].mean != result->paths[1][1].mean);
+    for (int i = 1; i < result->sampled_count; i++)
+        differ |= result->sampled[i].accuracy != result->sampled[1].accuracy;
+    assert_true(differ);
+}
+
 static void a_run_does_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -333,6 +346,7 @@ static void a_run_does_not_depend_on_threads(void **state)
     assert_true(results[0].loss.mean < 2.2); /* ln 10 = 2.30 at the start; measured 1.93 */
     assert_true(results[0].paths[0][0].deviation == 0);
     check_sampled_paths(&results[0]);
+    check_lengths(&results[0]);
 }
 
 static void unknown_quirks_are_refused_with_a_suggestion(void **state)
@@ -434,6 +448,17 @@ static void circle_learns_its_step(void **state)
     }
 }
 
+/* The untrained networks: the loss is that of a sample, not of a token, and the last one has an MLP. */
+static void circle_adds_the_errors_of_a_sample(void **state)
+{
+    (void)state;
+    static att_experiment_result result;
+    const att_experiment_options options = {.epochs = 1, .lr = 1e-12, .repeats = 1, .seeds = 1};
+    OK(att_experiment_run(context, "circle", &options, &result));
+    assert_true(result.circle[0].loss.mean > 0.18 && result.circle[0].loss.mean < 0.36); /* 0.311 */
+    assert_true(result.circle[0].loss.mean != result.circle[2].loss.mean);
+}
+
 /* tests/cli/test_experiment.sh compares the figures of a record with the result. */
 static void a_run_leaves_a_record(void **state)
 {
@@ -467,6 +492,8 @@ static void quirks_make_the_circle_that_of_the_public_code(void **state)
     assert_true(plain.circle[1].loss.mean < quirky.circle[1].loss.mean);
     /* Its first shown output is that of the untouched start, as in base; its state then is the sum of both. */
     assert_memory_equal(quirky.circle[1].points[0], quirky.circle[0].points[0], sizeof quirky.circle[1].points[0]);
+    const double *last = quirky.circle[1].points[ATT_CIRCLE_STEPS - 1][0];
+    assert_true(hypot(last[0], last[1]) < 1);
 }
 
 /* --- training ----------------------------------------------------------------------------------------------------- */
@@ -609,6 +636,7 @@ int main(void)
         cmocka_unit_test(circle_learns_its_step),
         cmocka_unit_test(a_run_leaves_a_record),
         cmocka_unit_test(quirks_make_the_circle_that_of_the_public_code),
+        cmocka_unit_test(circle_adds_the_errors_of_a_sample),
         cmocka_unit_test(a_training_is_that_of_pytorchs_optimizer),
         cmocka_unit_test(logits_that_are_no_numbers_are_never_right),
     };
