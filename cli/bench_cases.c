@@ -148,7 +148,7 @@ typedef struct found {
 static void print_head(const bench_call *call, int threads)
 {
     const bench_measure *m = &call->settings->measure;
-    cli_print("%d threads, %s, median of %d\n\n", threads,
+    cli_print("%d thread%s, %s, median of %d\n\n", threads, cli_plural(threads),
               att_precision_name(att_recipe_precision(&call->settings->engine)), m->repeats);
     cli_print("%-28s %5s %9s %9s %7s %9s %9s\n", "case", "batch", "images/s", "GEMM", "share", "memory", "peak");
 }

@@ -106,9 +106,10 @@ static void show_observe(const bench_call *call, const bench_case *c, int index,
 
 static void print_head(const bench_call *call)
 {
+    const int threads = att_context_threads(call->cli->context);
     const bench_measure *m = &call->settings->measure;
-    cli_print("%d threads, %s, medians of %d turns\n", att_context_threads(call->cli->context),
-              att_precision_name(att_recipe_precision(&call->settings->engine)), m->repeats);
+    cli_print("%d thread%s, %s, medians of %d turn%s\n", threads, cli_plural(threads),
+              att_precision_name(att_recipe_precision(&call->settings->engine)), m->repeats, cli_plural(m->repeats));
     cli_print("attention: %s; additional time relative to alone, median over turns\n\n", observers[1].instruments);
     cli_print("  %-28s %5s %-10s %9s %10s\n", "case", "batch", "observed by", "images/s", "time");
 }

@@ -134,9 +134,10 @@ static int run_job(const bench_call *call, const char *job)
 
 static void print_head(const bench_call *call, const module_case *p)
 {
-    cli_print("%s, batch %d, %d threads, %s, medians of %d turns\n\n", p->with.model, p->with.batch_size,
-              att_context_threads(call->cli->context),
-              att_precision_name(att_recipe_precision(&call->settings->engine)), call->settings->measure.repeats);
+    const int threads = att_context_threads(call->cli->context), turns = call->settings->measure.repeats;
+    cli_print("%s, batch %d, %d thread%s, %s, medians of %d turn%s\n\n", p->with.model, p->with.batch_size, threads,
+              cli_plural(threads), att_precision_name(att_recipe_precision(&call->settings->engine)), turns,
+              cli_plural(turns));
     cli_print("%-22s %9s %9s %16s %12s %9s\n", "module", "images/s", "price", "of turns", "parameters", "peak");
 }
 

@@ -113,8 +113,9 @@ static void show(const bench_call *call, times *t)
     att_json_writer *w = call->writer;
     int threads = att_context_threads(call->cli->context);
     if (call->prints)
-        cli_print("%s, %d threads, %s, median of %d processes\n%8s\n", call->operands[0], threads,
-                  att_precision_name(att_recipe_precision(&s->engine)), s->measure.repeats, "ms");
+        cli_print("%s, %d thread%s, %s, median of %d process%s\n%8s\n", call->operands[0], threads, cli_plural(threads),
+                  att_precision_name(att_recipe_precision(&s->engine)), s->measure.repeats,
+                  s->measure.repeats == 1 ? "" : "es", "ms");
     if (w) {
         att_json_begin_object(w);
         cli_json_text(w, "case", "start");

@@ -146,11 +146,11 @@ static int show_batch(const bench_call *call, const bench_case *c, const bench_r
 {
     int sizes[BENCH_POINTS], count = batch_sizes(call, sizes);
     double rates[BENCH_POINTS];
+    const int threads = att_context_threads(call->cli->context);
     if (count != records->count)
         return cli_failure("%s gave %d results, expected %d", c->name, records->count, count);
     if (call->prints)
-        cli_print("%s, %d threads, %s, median of %d\n%8s %11s %11s  beside\n", c->name,
-                  att_context_threads(call->cli->context),
+        cli_print("%s, %d thread%s, %s, median of %d\n%8s %11s %11s  beside\n", c->name, threads, cli_plural(threads),
                   att_precision_name(att_recipe_precision(&call->settings->engine)), call->settings->measure.repeats,
                   "batch", "ms", "images/s");
     for (int i = 0; i < count; i++)

@@ -71,8 +71,9 @@ static int run_job(const bench_call *call, const char *job)
 static void print_head(const bench_call *call)
 {
     att_bench_attention_options options = options_of(call->settings);
-    cli_print("attention, %d heads of %d, %d threads, %s, median of %d\n\n", options.heads, options.width,
-              att_context_threads(call->cli->context), att_precision_name(options.precision), options.repeats);
+    const int threads = att_context_threads(call->cli->context);
+    cli_print("attention, %d head%s of %d, %d thread%s, %s, median of %d\n\n", options.heads, cli_plural(options.heads),
+              options.width, threads, cli_plural(threads), att_precision_name(options.precision), options.repeats);
 }
 
 static void print_formula(void)

@@ -76,6 +76,12 @@ int cli_flush(void);
 
 /* Like printf(). Prints to stdout and keeps newlines. */
 void cli_print(const char *format, ...) ATT_PRINTF(1, 2);
+
+/* The ending of a noun after a count: "" for 1, else "s". */
+static inline const char *cli_plural(long long count)
+{
+    return count == 1 ? "" : "s";
+}
 /* Prints a sentence on stderr, after "attscope: ". */
 void cli_say(const char *format, ...) ATT_PRINTF(1, 2);
 /* Prints an indented line on stderr, below a sentence that ends in a colon. */

@@ -27,8 +27,9 @@ static const att_flag options[] = {
      EXPERIMENT(epochs), .low = 1, .high = 1000000, .open = true},
     {"lr", .kind = ATT_FLAG_REAL, .value = "RATE", .help = "learning rate (default: the experiment's)", EXPERIMENT(lr),
      .low = 1e-12, .high = 1000, .open = true},
-    {"repeats", .kind = ATT_FLAG_INT, .value = "N", .help = "draws of paths for each length, for each network",
-     EXPERIMENT(repeats), .low = 1, .high = 1000},
+    {"repeats", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "draws of paths for each length, for each network (default: 5)", EXPERIMENT(repeats), .low = 1,
+     .high = 1000, .open = true},
     {"seed", .kind = ATT_FLAG_SEED, .value = "N", .help = "seed of data, weights, training and paths",
      EXPERIMENT(seed)},
     {"seeds", .kind = ATT_FLAG_INT, .value = "N",
@@ -53,8 +54,7 @@ static void defaults(att_context *context, void *values)
 {
     (void)context;
     const att_experiment_options o = att_experiment_options_defaults();
-    *(experiment_settings *)values =
-        (experiment_settings){.repeats = o.repeats, .seeds = o.seeds, .output = "output/experiment"};
+    *(experiment_settings *)values = (experiment_settings){.seeds = o.seeds, .output = "output/experiment"};
 }
 
 static const att_flag_group group = {"Experiment", options, sizeof options / sizeof *options, .defaults = defaults};
@@ -73,7 +73,8 @@ static int run_experiment(cli_app *cli, const settings *s, const char *name)
     cli_progress progress = cli_progress_to(cli, 1, 1000);
     const att_experiment_options o = {.epochs = e->epochs,
                                       .lr = e->lr,
-                                      .repeats = e->repeats,
+                                      .repeats =
+                                          e->repeats > 0 ? e->repeats : att_experiment_options_defaults().repeats,
                                       .seeds = e->seeds,
                                       .seed = e->seed,
                                       .texts = e->texts,
@@ -86,7 +87,7 @@ static int run_experiment(cli_app *cli, const settings *s, const char *name)
     int code = cli_check(cli, att_experiment_find(cli->context, name, &info));
     if (code != CLI_OK)
         return CLI_USAGE;
-    if (!info->paths && e->repeats != att_experiment_options_defaults().repeats)
+    if (!info->paths && e->repeats > 0)
         return cli_usage("experiment %s draws no paths, so that --repeats has no effect", name);
     int length = snprintf(folder, sizeof folder, "%s/%s", e->output, e->experiment ? e->experiment : name);
     if (length >= (int)sizeof folder)

@@ -167,9 +167,9 @@ static bool is_internal(const char *what)
 static void print_training(const facts *f)
 {
     const att_checkpoint_info *t = &f->training;
-    cli_print("training     %d epoch%s and %lld batches, %lld updates, seed %llu%s\n", t->epoch,
-              t->epoch == 1 ? "" : "s", (long long)t->batch, (long long)t->update, (unsigned long long)t->seed,
-              t->ema ? ", with averaged weights" : "");
+    cli_print("training     %d epoch%s and %lld batch%s, %lld update%s, seed %llu%s\n", t->epoch, cli_plural(t->epoch),
+              (long long)t->batch, t->batch == 1 ? "" : "es", (long long)t->update, cli_plural(t->update),
+              (unsigned long long)t->seed, t->ema ? ", with averaged weights" : "");
     if (isfinite(t->metric))
         cli_print("metric       %g, best %g in epoch %d\n", t->metric, t->best_metric, t->best_epoch + 1);
     for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {

@@ -225,7 +225,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         j.writer = NULL;
     }
     if (code == CLI_OK && j.failed > 0 && j.processed > 1)
-        code = cli_failure("%lld of %lld images could not be processed", (long long)j.failed, (long long)j.processed);
+        code = cli_failure("%lld of %lld image%s could not be processed", (long long)j.failed, (long long)j.processed,
+                           cli_plural(j.processed));
     else if (code == CLI_OK && j.failed > 0)
         code = CLI_FAILURE;
     att_json_writer_destroy(&j.writer);

@@ -47,8 +47,7 @@ static int run(cli_app *cli, void *user, const char *const *folders, int count)
     if (result.images < result.images_wanted)
         cli_note(cli, "attention maps of %lld of %lld images; a larger --map-bytes shows more",
                  (long long)result.images, (long long)result.images_wanted);
-    cli_print("%s: %d run%s, %.1f MB\n", s->output, result.runs, result.runs == 1 ? "" : "s",
-              1e-6 * (double)result.bytes);
+    cli_print("%s: %d run%s, %.1f MB\n", s->output, result.runs, cli_plural(result.runs), 1e-6 * (double)result.bytes);
     return CLI_OK;
 }
 

@@ -60,8 +60,8 @@ static const att_flag stack_rows[] = {
 
 static const att_flag random_rows[] = {
     {"init-std", .kind = ATT_FLAG_REAL, .value = "STD",
-     .help = "weights are drawn from N(0, STD^2); 0: from N(0, 1 / inputs)", ATT_FLAG_AT(settings, init_std), .low = 0,
-     .high = 1e6},
+     .help = "weights are drawn from N(0, STD^2), 1e-50 to 1e6; 0: from N(0, 1 / inputs)",
+     ATT_FLAG_AT(settings, init_std), .low = 0, .high = 1e6},
     {"mlp-gain", .kind = ATT_FLAG_REAL, .value = "G", .help = "factor of both matrices of the MLP",
      ATT_FLAG_AT(settings, mlp_gain), .low = 0, .high = 1e6},
     {"input-std", .kind = ATT_FLAG_REAL, .value = "STD", .help = "tokens X_0 are drawn from N(0, STD^2)",
@@ -319,8 +319,9 @@ const cli_command cli_command_stack = {
         "of them the stack is the network itself.\n"
         "\n"
         "Logarithms are natural. -e^A stands for a logarithm beyond -1e6: ln r = -e^A.\n"
-        "-inf: the residual is 0. A bound that does not force a decrease is vacuous and\n"
-        "marked by v.",
+        "-inf: the residual is 0, as of equal tokens, or no double can follow it, because\n"
+        "attention is so sharp that groups of tokens became equal. A bound that does not\n"
+        "force a decrease is vacuous and marked by v.",
     .explain = stack_explain,
     .example =
         "  attscope stack --depth 1000 --num-heads 1\n"

@@ -125,8 +125,8 @@ static att_status on_event(void *user, const att_event *event)
 
 static void print_result(const job *j, const att_train_result *r)
 {
-    cli_print("%s: %d epoch%s, %lld updates\n", j->recipe->network.model, r->epochs, r->epochs == 1 ? "" : "s",
-              (long long)r->updates);
+    cli_print("%s: %d epoch%s, %lld update%s\n", j->recipe->network.model, r->epochs, cli_plural(r->epochs),
+              (long long)r->updates, cli_plural(r->updates));
     if (isfinite(r->train_loss))
         cli_print("training loss %.4f\n", r->train_loss);
     const att_task_info task = att_model_task(att_training_model(j->training));
@@ -220,8 +220,8 @@ static int finish(const job *j, att_status status, const att_train_result *resul
     const train_settings *s = j->settings;
     cli_bar_clear(j->cli);
     if (status == ATT_ERR_STOPPED) {
-        cli_say("stopped after %lld updates; resume with: attscope train --resume %s/last.safetensors",
-                (long long)result->updates, j->run->folder);
+        cli_say("stopped after %lld update%s; resume with: attscope train --resume %s/last.safetensors",
+                (long long)result->updates, cli_plural(result->updates), j->run->folder);
         return CLI_STOPPED;
     }
     int code = cli_check(j->cli, status);

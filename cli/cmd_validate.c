@@ -124,7 +124,8 @@ static void print_robustness(const cli_robustness *robustness, const att_evaluat
     if (robustness->subset)
         cli_print("   classes of the data only");
     if (robustness->real_labels)
-        cli_print("   ReaL: %lld of %lld images judged", (long long)e->judged, (long long)e->count);
+        cli_print("   ReaL: %lld of %lld image%s judged", (long long)e->judged, (long long)e->count,
+                  cli_plural(e->count));
     cli_print("\n");
 }
 
@@ -137,7 +138,7 @@ static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     if (cli_prints(s->output.json)) {
         const att_task_info task = att_model_task(loaded->model);
         cli_metrics_print(&task, e.metrics);
-        cli_print("   %lld image%s", (long long)e.count, e.count == 1 ? "" : "s");
+        cli_print("   %lld image%s", (long long)e.count, cli_plural(e.count));
         print_robustness(&s->on.robustness, &e);
     }
     if (s->results_file)

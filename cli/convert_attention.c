@@ -62,8 +62,8 @@ int cli_attention_convert(cli_app *cli, const cli_attention_flags *flags, const 
 
 void cli_attention_print(const cli_attention_result *result)
 {
-    cli_print("attention    %d convolution%s as %d head%s\n", result->made.layers, result->made.layers == 1 ? "" : "s",
-              result->made.heads, result->made.heads == 1 ? "" : "s");
+    cli_print("attention    %d convolution%s as %d head%s\n", result->made.layers, cli_plural(result->made.layers),
+              result->made.heads, cli_plural(result->made.heads));
     cli_print("alpha        %g, a head gives less than %.2g of its weight to other pixels\n", result->made.alpha,
               result->made.leak > 0 ? result->made.leak : DBL_MIN); /* exp() underflows */
     cli_print("formula      %s (%s)\n", formula, source);

@@ -48,7 +48,8 @@ int cli_degenerate_find(cli_app *cli, const att_model *model, const att_weights 
 void cli_degenerate_print(const char *title, const cli_degenerate *found)
 {
     int layer = -1;
-    cli_print("%-12s %d heads\n             rule: %s\n             (%s)", title, found->count, rule, rule_source);
+    cli_print("%-12s %d head%s\n             rule: %s\n             (%s)", title, found->count,
+              cli_plural(found->count), rule, rule_source);
     for (int i = 0; i < found->count; i++) {
         if (found->heads[i].layer != layer)
             cli_print("\n             layer %d, heads %d", found->heads[i].layer, found->heads[i].head);
@@ -200,7 +201,8 @@ static int show_heads(const job *j, const att_position_heads *heads)
     const att_position_heads_info info = att_position_heads_describe(heads);
     int code = CLI_OK;
     if (j->prints) {
-        cli_print("\n%s, %d heads on a grid of %d x %d\n", info.scope, info.count, info.grid_h, info.grid_w);
+        cli_print("\n%s, %d head%s on a grid of %d x %d\n", info.scope, info.count, cli_plural(info.count), info.grid_h,
+                  info.grid_w);
         cli_print("  head  shift            spread  largest weight\n");
     }
     if (j->writer) {

@@ -88,7 +88,7 @@ void cli_evaluation_say(cli_app *cli, const att_evaluation *evaluation)
 {
     if (evaluation->corrupt > 0)
         cli_note(cli, "skipped because they cannot be decoded or resized: %lld image%s", (long long)evaluation->corrupt,
-                 evaluation->corrupt == 1 ? "" : "s");
+                 cli_plural(evaluation->corrupt));
     cli_note(cli, "%.1f images/s, %.0f %% of the time waiting for data", evaluation->images_per_second,
              100 * evaluation->wait_share);
 }

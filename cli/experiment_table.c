@@ -27,15 +27,16 @@ static void print_deviation(const att_experiment_options *o)
         cli_print("Mean ± standard deviation over %d networks, trained with the seeds %llu to %llu", o->seeds,
                   (unsigned long long)o->seed, (unsigned long long)(o->seed + (uint64_t)o->seeds - 1));
     else
-        cli_print("Mean ± standard deviation over %d draws of paths through one trained network", o->repeats);
+        cli_print("Mean ± standard deviation over %d draw%s of paths through one trained network", o->repeats,
+                  cli_plural(o->repeats));
 }
 
 static void print_paths(const att_experiment_info *info, const att_experiment_options *o,
                         const att_experiment_result *r)
 {
     cli_print("loss of the last epoch, with dropout: %.4f per token\n", r->loss.mean);
-    cli_print("\nShare of the %lld tokens of %d samples that are classified correctly:\n\n", (long long)r->tokens,
-              r->evaluation_samples);
+    cli_print("\nShare of the %lld token%s of %d sample%s that are classified correctly:\n\n", (long long)r->tokens,
+              cli_plural(r->tokens), r->evaluation_samples, cli_plural(r->evaluation_samples));
     cli_print("path length");
     for (int sum = 0; sum < ATT_EXPERIMENT_SUMS; sum++)
         cli_print("  %2d paths     ", r->sums[sum]);
@@ -55,7 +56,7 @@ static void print_paths(const att_experiment_info *info, const att_experiment_op
         info->depth);
     print_deviation(o);
     if (o->seeds > 1)
-        cli_print("; each network's value is the mean of\n%d draws of paths", o->repeats);
+        cli_print("; each network's value is the mean of\n%d draw%s of paths", o->repeats, cli_plural(o->repeats));
     cli_print(".\n");
 }
 
@@ -95,10 +96,11 @@ void experiment_print(const att_experiment_info *info, const att_experiment_opti
     cli_print_wrapped(stdout, info->reading, 0);
     cli_print("\n");
     cli_print(
-        "%d layers, %d heads, width %d, dropout 0.1%s; %s, learning rate %g, batches of %d, %d epochs, "
-        "%lld updates; seed %llu\n",
-        info->depth, info->heads, info->width, o->mlp ? ", MLP in every layer" : "", info->optimizer, r->lr,
-        info->batch_size, r->epochs, (long long)r->updates, (unsigned long long)o->seed);
+        "%d layer%s, %d head%s, width %d, dropout 0.1%s; %s, learning rate %g, batches of %d, %d epoch%s, "
+        "%lld update%s; seed %llu\n",
+        info->depth, cli_plural(info->depth), info->heads, cli_plural(info->heads), info->width,
+        o->mlp ? ", MLP in every layer" : "", info->optimizer, r->lr, info->batch_size, r->epochs,
+        cli_plural(r->epochs), (long long)r->updates, cli_plural(r->updates), (unsigned long long)o->seed);
     for (int i = 0; i < o->quirk_count; i++)
         cli_print("%s%s%s", i == 0 ? "quirks of the public code: " : ", ", o->quirks[i],
                   i + 1 == o->quirk_count ? "\n" : "");

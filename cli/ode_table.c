@@ -51,7 +51,7 @@ static void print_method(const ode_method *m)
 static void print_summary(const ode_results *r)
 {
     cli_print("%s: %d equation%s, t = %g .. %g%s\n  f: %s\n  source: %s\n\n", r->info.name, r->info.size,
-              r->info.size == 1 ? "" : "s", r->info.start, r->info.end, r->info.constant ? ", constant Jacobian" : "",
+              cli_plural(r->info.size), r->info.start, r->info.end, r->info.constant ? ", constant Jacobian" : "",
               r->info.formula, r->info.source);
     cli_print("  %-6s %8s %8s %9s %10s %10s %10s %16s %10s\n", "method", "steps", "rejected", "f calls", "least h",
               "largest h", "largest hSI", "steps over limit", "error");

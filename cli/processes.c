@@ -88,7 +88,7 @@ static void note_processes(cli_app *cli)
     }
     if (size > 1)
         cli_note(cli, "%d processes on %d machine%s, connected by %s; rank 0 has %d thread%s", size, machines,
-                 machines == 1 ? "" : "s", att_comm_library(cli->comm), threads, threads == 1 ? "" : "s");
+                 cli_plural(machines), att_comm_library(cli->comm), threads, cli_plural(threads));
 }
 
 int cli_processes_open(cli_app *cli, const cli_processes *options)

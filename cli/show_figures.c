@@ -108,8 +108,8 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
     }
     char text[24], label[LABEL];
     if (m.undefined > 0 && !isfinite(m.mean)) {
-        cli_print("  %-*s  not defined in %lld of %lld images\n", width, label_of(&m, label), (long long)m.undefined,
-                  (long long)m.count);
+        cli_print("  %-*s  not defined in %lld of %lld image%s\n", width, label_of(&m, label), (long long)m.undefined,
+                  (long long)m.count, cli_plural(m.count));
         return;
     }
     cli_print("  %-*s  %10s ", width, label_of(&m, label), digits_of(m.mean, text));

@@ -1,5 +1,6 @@
 #include "stack_network.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,11 +60,35 @@ static att_value input_of(const att_node_info *node, int index)
     return index < node->in_count ? node->in[index] : ATT_NONE;
 }
 
+static const char *parameter_name(const reading *r, att_value value)
+{
+    for (int i = 0; i < att_graph_parameter_count(r->graph); i++)
+        if (att_graph_parameter_at(r->graph, i).value == value)
+            return att_graph_parameter_at(r->graph, i).name;
+    return NULL;
+}
+
+enum { SOURCE = 256 };
+
+/* Writes where the value comes from: a parameter, possibly in another layout, or an operation. */
+static void describe_source(const reading *r, att_value value, char text[SOURCE])
+{
+    const char *name = parameter_name(r, value);
+    att_node_info node = producer(r, value);
+    const char *op = node.op;
+    while (!name && node.in_count == 1) {
+        name = parameter_name(r, node.in[0]);
+        node = producer(r, node.in[0]);
+    }
+    snprintf(text, SOURCE, "%s \"%s\"", name ? "the tensor" : "the result of", name ? name : op);
+}
+
 /* The nodes of one block. projections: one linear layer for queries, keys and values, or one for each. scale1, scale2:
  * of layer scale; without it, no_node. */
 typedef struct block {
     att_node_info norm1, projections[3], attention, proj, scale1, add1, norm2, fc1, gelu, fc2, scale2;
     bool apart;
+    att_value instead; /* of the part that is missing; ATT_NONE: unknown */
 } block;
 
 /* Finds the layers that make queries, keys and values. Returns the name of the first part that is missing. */
@@ -71,24 +96,30 @@ static const char *follow_projections(const reading *r, block *b)
 {
     const int first_term = 3;
     for (int i = first_term; i < b->attention.in_count; i++)
-        if (b->attention.in[i] != ATT_NONE)
+        if ((b->instead = b->attention.in[i]) != ATT_NONE)
             return "scores without terms of positions or masks";
     b->apart = input_of(&b->attention, 1) != ATT_NONE;
     for (int i = 0; i < (b->apart ? 3 : 1); i++) {
-        b->projections[i] = producer(r, input_of(&b->attention, i));
+        b->instead = input_of(&b->attention, i);
+        b->projections[i] = producer(r, b->instead);
         if (strcmp(b->projections[i].op, "linear") != 0)
             return "a linear layer in front of the attention's queries, keys and values";
         if (input_of(&b->projections[i], 0) != input_of(&b->projections[0], 0))
             return "queries, keys and values of the same tokens";
     }
-    b->norm1 = producer(r, input_of(&b->projections[0], 0));
-    return strcmp(b->norm1.op, "layer_norm") == 0 ? NULL : "layer norm in front of the attention";
+    b->instead = input_of(&b->projections[0], 0);
+    b->norm1 = producer(r, b->instead);
+    if (strcmp(b->norm1.op, "layer_norm") != 0)
+        return "layer norm in front of the attention";
+    b->instead = ATT_NONE;
+    return NULL;
 }
 
 /* Follows the graph from the attention node. Returns the name of the first part that is missing; NULL: none. */
 static const char *follow(const reading *r, att_node_info attention, block *b)
 {
     b->attention = attention;
+    b->instead = ATT_NONE;
     const char *missing = follow_projections(r, b);
     if (missing)
         return missing;
@@ -139,10 +170,10 @@ static double *read_parameter(reading *r, att_value value, int64_t count)
     att_weights *weights = att_network_weights(r->opened);
     int index = name ? att_weights_find(weights, name) : -1;
     if (index < 0) {
-        r->failed = cli_failure(
-            "%s: attscope stack expects a parameter of %lld elements, and the network has the result "
-            "of \"%s\" or another size",
-            r->scope, (long long)count, producer(r, value).op);
+        char source[SOURCE];
+        describe_source(r, value, source);
+        r->failed = cli_failure("%s: attscope stack expects a tensor of %lld elements, and the network has %s",
+                                r->scope, (long long)count, source);
         return NULL;
     }
     float *narrow = malloc((size_t)count * sizeof *narrow);
@@ -287,6 +318,14 @@ static int read_tokens(reading *r, att_value tokens, const char *path)
 
 /* --- together ----------------------------------------------------------------------------------------------------- */
 
+static int refuse(const reading *r, const char *missing, att_value instead)
+{
+    char source[SOURCE];
+    describe_source(r, instead, source);
+    return cli_failure("%s: attscope stack needs the blocks of a ViT, and here it does not find %s%s%s", r->scope,
+                       missing, instead == ATT_NONE ? "" : ", but ", instead == ATT_NONE ? "" : source);
+}
+
 static int read_blocks(reading *r, const char *image)
 {
     stack_network *to = r->to;
@@ -299,8 +338,7 @@ static int read_blocks(reading *r, const char *image)
         r->scope = node.scope;
         const char *missing = follow(r, node, &b);
         if (missing)
-            return cli_failure("%s: attscope stack needs the blocks of a ViT, and here it does not find %s", node.scope,
-                               missing);
+            return refuse(r, missing, b.instead);
         if (first == ATT_NONE) {
             first = input_of(&b.norm1, 0);
             to->tokens = (int)att_value_shape(r->graph, first).dims[0];

@@ -335,10 +335,10 @@ static void print_prices(const stack_results *r)
     static const char *const titles[] = {"lambda", "ln r_L", "ln |X_L' - X_L| / |D|", "|g|", "variance of g"};
     enum { FIGURES = sizeof titles / sizeof *titles };
     cli_print(
-        "\nPrice of the MLP's Lipschitz constant: %d samples of X_0; X_0 perturbed by D, |D| = 1e-3 |X_0|; g: "
+        "\nPrice of the MLP's Lipschitz constant: %d sample%s of X_0; X_0 perturbed by D, |D| = 1e-3 |X_0|; g: "
         "gradient\n"
         "of <G, X_L>, |G| = 1 random, with respect to all weights; variance: mean of |g - mean g|^2\n%8s",
-        r->samples, "gain");
+        r->samples, cli_plural(r->samples), "gain");
     for (int k = 0; k < FIGURES; k++)
         cli_print("  %21s", titles[k]);
     cli_print("\n");

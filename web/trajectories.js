@@ -84,7 +84,7 @@ function failedNotes() {
   return [...d3.group(report.failed, (run) => run.setting)].map(([setting, failed]) => {
     const reason = failed.find((run) => run.reason)?.reason;
     return element("p", { class: "note failed" },
-      `${setting}: ${failed.length} ${failed.length === 1 ? "run" : "runs"} failed${reason ? `: ${reason}` : ""}`);
+      `${setting}: ${plural(failed.length, "run")} failed${reason ? `: ${reason}` : ""}`);
   });
 }
 
@@ -134,8 +134,8 @@ function trajectorySeries({ run, figures }, axis) {
     (p.figure.excluded ? `\n${capital(excludedNote(p.figure.instrument))}.` : "");
   return [...d3.range(Math.min(kept, MOST_LINES)).map((k) =>
     line((samples) => samples[k], { faint: true, solid: true, tooltip: tooltip(`image ${k}`) })),
-  line((samples) => d3.min(samples), { dash: ENVELOPE_DASH, tooltip: tooltip(`minimum of ${kept} images`) }),
-  line((samples) => d3.max(samples), { dash: ENVELOPE_DASH, tooltip: tooltip(`maximum of ${kept} images`) })];
+  line((samples) => d3.min(samples), { dash: ENVELOPE_DASH, tooltip: tooltip(`minimum of ${plural(kept, "image")}`) }),
+  line((samples) => d3.max(samples), { dash: ENVELOPE_DASH, tooltip: tooltip(`maximum of ${plural(kept, "image")}`) })];
 }
 
 /* One row of charts for a stage, one chart per setting. All have the same y axis. */

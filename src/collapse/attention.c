@@ -9,6 +9,8 @@ static const double MILD = 1.256;
 static const double MOST_EXPONENT = 600;
 /* expm1(f y) / f = y to all digits for smaller f. */
 static const double LEAST_FACTOR = 1e-20;
+/* ln of the ratio of the shared scores to a query's own beyond which both are not added. */
+static const double SHARP = 20;
 
 bool att_attend_create(att_arena *arena, int count, int width, int heads, att_attend *work)
 {
@@ -39,8 +41,9 @@ static void log_softmax(double *x, int count)
         most = fmax(most, x[j]);
     for (int j = 0; j < count; j++)
         sum += exp(x[j] - most);
+    const double log_sum = log(sum);
     for (int j = 0; j < count; j++)
-        x[j] -= most + log(sum);
+        x[j] = x[j] - most - log_sum; /* the largest score may be too large to add log_sum to it */
 }
 
 /* The row q that all queries share: q = softmax(e^b c). The other keys may have weights below a double's range. */
@@ -71,12 +74,41 @@ static void fill_shared(shared_row *row)
     }
 }
 
+static double largest(const double *x, int count)
+{
+    double most = 0;
+    for (int j = 0; j < count; j++)
+        most = fmax(most, fabs(x[j]));
+    return most;
+}
+
+/* As depart_far(), for scores whose part e^b c is so much larger than e^a x that their sum would lose x. step: the
+ * factor of x. ln p_j = ln q_j + step (x_j - x_first) - l is carried relative to others_log. */
+static double depart_from_sharp(const shared_row *q, const double *x, double step, double *out, double *scratch)
+{
+    double most = 0, sum = 0, top = 0;
+    for (int j = 0; j < q->count; j++) {
+        scratch[j] = j == q->first ? -INFINITY : log(q->others[j]) + step * (x[j] - x[q->first]);
+        most = fmax(most, q->others_log + scratch[j]);
+    }
+    for (int j = 0; j < q->count; j++)
+        sum += j == q->first ? q->q[j] * exp(-most) : exp(q->others_log + scratch[j] - most);
+    double l = most + log(sum);
+    for (int j = 0; j < q->count; j++)
+        top = fmax(top, scratch[j] - l);
+    for (int j = 0; j < q->count; j++)
+        out[j] = exp(scratch[j] - l - top) - q->others[j] * exp(-top);
+    return q->others_log + top;
+}
+
 /* As departure(), for scores so far apart that p - q has no cancellation. Scores beyond a double's range are all
  * multiplied by one factor: one key has all the weight then. scratch: [count] */
 static double depart_far(const shared_row *q, const double *x, double a, double *out, double *scratch)
 {
     double b = q->c ? q->b : -INFINITY, scale = fmax(a, b), factor = exp(fmin(scale, MOST_EXPONENT));
     double base = exp(b - scale), step = exp(a - scale), top = q->others_log;
+    if (q->c && b + log(largest(q->c, q->count)) - a - log(largest(x, q->count)) > SHARP)
+        return depart_from_sharp(q, x, factor * step, out, scratch) - fmin(a, 0);
     for (int j = 0; j < q->count; j++)
         scratch[j] = factor * ((q->c ? base * q->c[j] : 0) + step * x[j]);
     log_softmax(scratch, q->count);

@@ -65,7 +65,7 @@ att_stack_log att_log_sum(att_stack_log a, att_stack_log b)
         return att_log_none();
     bool a_is_larger = att_stack_compare(a, b) >= 0;
     att_stack_log larger = a_is_larger ? a : b, smaller = a_is_larger ? b : a;
-    if (!isfinite(larger.log) || !isfinite(smaller.log))
+    if (!isfinite(larger.log))
         return larger;
     return att_log_of(larger.log + log1p(exp(smaller.log - larger.log)));
 }

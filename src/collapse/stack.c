@@ -35,6 +35,14 @@ static att_status check_scale(att_context *context, const char *what, double val
     return ATT_OK;
 }
 
+/* The product of four weights must not underflow. */
+static att_status check_weights_scale(att_context *context, const char *what, double value)
+{
+    if (value != 0 && !(value >= 1e-50 && value <= 1e6))
+        return att_fail(context, ATT_ERR_ARGUMENT, "a stack's %s is %g, expected 0 or 1e-50 to 1e6", what, value);
+    return ATT_OK;
+}
+
 static att_status check(att_context *context, const att_stack_options *o)
 {
     ATT_TRY(check_size(context, "depth", o->depth, MOST_DEPTH));
@@ -49,8 +57,8 @@ static att_status check(att_context *context, const att_stack_options *o)
     if ((unsigned)o->norm > ATT_STACK_NORM_COLUMN)
         return att_fail(context, ATT_ERR_ARGUMENT, "a stack's norm is %d, which is none", (int)o->norm);
     ATT_TRY(check_scale(context, "norm_eps", o->norm_eps));
-    ATT_TRY(check_scale(context, "init_std", o->init_std));
-    ATT_TRY(check_scale(context, "mlp_gain", o->mlp_gain));
+    ATT_TRY(check_weights_scale(context, "init_std", o->init_std));
+    ATT_TRY(check_weights_scale(context, "mlp_gain", o->mlp_gain));
     return check_scale(context, "input_std", o->input_std);
 }
 

@@ -57,41 +57,42 @@ static double majority(const att_samples *samples, int64_t classes, int64_t *tok
 
 /* --- evaluation --------------------------------------------------------------------------------------------------- */
 
-/* A network under evaluation. */
+/* A network under evaluation. Sums are numbered by length, by the number of their paths, and by repeat; sums of one of
+ * the sampled paths follow. */
 typedef struct evaluation {
     const att_experiment_job *job;
+    const att_san_spec *spec;
     const att_samples *samples;
-    att_walker *walker;
     att_experiment_result *result;
+    att_path_sums sums;
+    int64_t *right; /* of each sum: tokens that it classifies correctly */
+    att_walker walker;
     double started;
 } evaluation;
+
+static int number_of_sum(const evaluation *e, int length, int sum, int repeat)
+{
+    return (length * ATT_EXPERIMENT_SUMS + sum) * e->job->options->repeats + repeat;
+}
 
 static void draw_paths(const evaluation *e, int sum, int length, int repeat, att_path *paths)
 {
     uint64_t stream = att_random_key((uint64_t)sum, (uint64_t)length, (uint64_t)repeat);
     att_random random = att_random_from(att_random_key(att_experiment_seed(e->job), att_random_hash("paths"), stream));
     for (int p = 0; p < sums[sum]; p++)
-        paths[p] = att_path_draw(&random, e->walker->spec->depth, e->walker->spec->heads, length);
+        paths[p] = att_path_draw(&random, e->spec->depth, e->spec->heads, length);
 }
 
-/* The score of one length and one number of paths, over the repeats. */
-static att_status score_paths(const evaluation *e, int sum, int length)
+static void draw_sum(evaluation *e, int sum, int length, int repeat)
 {
-    att_spread spread = {.count = 0};
-    for (int repeat = 0; repeat < e->job->options->repeats; repeat++) {
-        att_path paths[MOST_PATHS];
-        double share;
-        draw_paths(e, sum, length, repeat, paths);
-        ATT_TRY(att_walker_score(e->walker, e->samples, paths, sums[sum], &share));
-        att_spread_add(&spread, share);
-    }
-    e->result->paths[sum][length] =
-        (att_experiment_score){att_spread_mean(&spread), att_spread_deviation(&spread), spread.count};
-    return ATT_OK;
+    att_path paths[MOST_PATHS];
+    draw_paths(e, sum, length, repeat, paths);
+    for (int p = 0; p < sums[sum]; p++)
+        e->sums.terms[e->sums.term_count++] = (att_path_term){paths[p], number_of_sum(e, length, sum, repeat)};
 }
 
 /* Adds a path to the sampled ones unless it is among them. */
-static att_status sample_path(const evaluation *e, const att_path *path)
+static void sample_path(evaluation *e, const att_path *path)
 {
     att_experiment_result *result = e->result;
     att_experiment_path sampled = {.length = path->length};
@@ -99,35 +100,52 @@ static att_status sample_path(const evaluation *e, const att_path *path)
         sampled.heads[path->layers[i]] = path->heads[i] + 1;
     for (int i = 0; i < result->sampled_count; i++)
         if (memcmp(result->sampled[i].heads, sampled.heads, sizeof sampled.heads) == 0)
-            return ATT_OK;
-    ATT_TRY(att_walker_score(e->walker, e->samples, path, 1, &sampled.accuracy));
+            return;
     result->sampled[result->sampled_count++] = sampled;
-    return ATT_OK;
+    e->sums.terms[e->sums.term_count++] = (att_path_term){*path, e->sums.count++};
 }
 
-/* Scores the paths of the first sum alone. */
-static att_status sample_paths(const evaluation *e, int length)
+/* Samples the paths of the first sum. */
+static void sample_paths(evaluation *e, int length)
 {
     att_path paths[MOST_PATHS];
     draw_paths(e, 0, length, 0, paths);
     for (int p = 0; p < sums[0]; p++)
-        ATT_TRY(sample_path(e, &paths[p]));
+        sample_path(e, &paths[p]);
+}
+
+static att_status draw_all(evaluation *e)
+{
+    const int repeats = e->job->options->repeats, lengths = e->result->lengths;
+    const size_t drawn = (size_t)(lengths * ATT_EXPERIMENT_SUMS * repeats), sampled = (size_t)(lengths * sums[0]);
+    const size_t terms = (drawn * MOST_PATHS + sampled) * sizeof *e->sums.terms;
+    e->sums.terms = att_arena_allocate(e->job->arena, terms);
+    e->right = att_arena_allocate(e->job->arena, (drawn + sampled) * sizeof *e->right);
+    if (!e->sums.terms || !e->right)
+        return att_fail_memory(e->job->context, terms, "paths");
+    for (int length = 0; length < lengths; length++)
+        for (int sum = 0; sum < ATT_EXPERIMENT_SUMS; sum++)
+            for (int repeat = 0; repeat < repeats; repeat++)
+                draw_sum(e, sum, length, repeat);
+    e->sums.count = (int)drawn;
+    /* Only those of the first network are shown. */
+    for (int length = 0; e->job->network == 0 && length < lengths; length++)
+        sample_paths(e, length);
     return ATT_OK;
 }
 
-/* Reports after `done` of `all` combinations of length and number of paths. Returns ERR_STOPPED if the caller wants to
- * stop. */
-static att_status report_paths(const evaluation *e, int done, int all)
+/* Reports after `done` samples. Returns ERR_STOPPED if the caller wants to stop. */
+static att_status report_paths(const evaluation *e, int done)
 {
     const att_experiment_options *options = e->job->options;
-    double seconds = att_seconds_now() - e->started, scored = (double)done * options->repeats * e->samples->count;
+    double seconds = att_seconds_now() - e->started;
     char stage[ATT_LEARNING_STAGE];
     att_experiment_stage(e->job, "paths", stage);
     const att_progress progress = {.stage = stage,
                                    .batch = done,
-                                   .batches = all,
-                                   .images_per_second = scored / seconds,
-                                   .seconds_left = seconds / done * (all - done),
+                                   .batches = e->samples->count,
+                                   .images_per_second = done / seconds,
+                                   .seconds_left = seconds / done * (e->samples->count - done),
                                    .loss = NAN,
                                    .lr = NAN,
                                    .slowest_rank = -1,
@@ -137,23 +155,71 @@ static att_status report_paths(const evaluation *e, int done, int all)
     return ATT_OK;
 }
 
-static att_status evaluate(const evaluation *e)
+static att_status score_whole(evaluation *e)
+{
+    const att_samples *samples = e->samples;
+    int64_t right = 0, all = 0;
+    for (int first = 0; first < samples->count; first += ATT_CHUNK) {
+        int left = samples->count - first, count = left < ATT_CHUNK ? left : ATT_CHUNK;
+        ATT_TRY(att_walker_ask_whole(&e->walker, samples, first, count, e->walker.logits));
+        att_samples_score(samples, first, count, e->walker.logits, e->spec->outputs, &right, &all);
+    }
+    e->result->whole = att_experiment_value((double)right / (double)all);
+    return ATT_OK;
+}
+
+/* Counts what all sums classify correctly. */
+static att_status score_sums(evaluation *e)
+{
+    const att_samples *samples = e->samples;
+    for (int first = 0; first < samples->count; first += e->walker.chunk) {
+        int left = samples->count - first, count = left < e->walker.chunk ? left : e->walker.chunk;
+        ATT_TRY(att_walker_walk(&e->walker, samples, first, count));
+        for (int sum = 0; sum < e->sums.count; sum++) {
+            int64_t all = 0;
+            ATT_TRY(att_walker_ask(&e->walker, sum, count, e->walker.logits));
+            att_samples_score(samples, first, count, e->walker.logits, e->spec->outputs, &e->right[sum], &all);
+        }
+        ATT_TRY(report_paths(e, first + count));
+    }
+    return ATT_OK;
+}
+
+static double share_of(const evaluation *e, int sum)
+{
+    return (double)e->right[sum] / (double)e->result->tokens;
+}
+
+/* The scores of one length and one number of paths, over the repeats. */
+static void put_score(const evaluation *e, int length, int sum)
+{
+    att_spread spread = {.count = 0};
+    for (int repeat = 0; repeat < e->job->options->repeats; repeat++)
+        att_spread_add(&spread, share_of(e, number_of_sum(e, length, sum, repeat)));
+    e->result->paths[sum][length] =
+        (att_experiment_score){att_spread_mean(&spread), att_spread_deviation(&spread), spread.count};
+}
+
+static void put_scores(const evaluation *e)
 {
     att_experiment_result *result = e->result;
-    double whole;
-    result->lengths = e->walker->spec->depth + 1;
-    ATT_TRY(att_walker_score(e->walker, e->samples, NULL, 0, &whole));
-    result->whole = att_experiment_value(whole);
     for (int sum = 0; sum < ATT_EXPERIMENT_SUMS; sum++) {
         result->sums[sum] = sums[sum];
-        for (int length = 0; length < result->lengths; length++) {
-            ATT_TRY(score_paths(e, sum, length));
-            ATT_TRY(report_paths(e, sum * result->lengths + length + 1, ATT_EXPERIMENT_SUMS * result->lengths));
-        }
+        for (int length = 0; length < result->lengths; length++)
+            put_score(e, length, sum);
     }
-    /* Only those of the first network are shown. */
-    for (int length = 0; e->job->network == 0 && length < result->lengths; length++)
-        ATT_TRY(sample_paths(e, length));
+    for (int i = 0; i < result->sampled_count; i++)
+        result->sampled[i].accuracy = share_of(e, e->sums.count - result->sampled_count + i);
+}
+
+static att_status evaluate(evaluation *e, const att_graph *graph, att_weights *weights)
+{
+    e->result->lengths = e->spec->depth + 1;
+    ATT_TRY(draw_all(e));
+    ATT_TRY(att_walker_open(e->job->context, graph, e->spec, weights, &e->sums, &e->walker));
+    ATT_TRY(score_whole(e));
+    ATT_TRY(score_sums(e));
+    put_scores(e);
     return ATT_OK;
 }
 
@@ -192,12 +258,10 @@ static att_status run_task(const att_experiment_job *job, path_task *task, att_e
     result->evaluation_samples = evaluated->count;
     result->vocabulary = task->spec.vocabulary;
     result->baseline = att_experiment_value(majority(evaluated, task->spec.outputs, &result->tokens));
-    att_walker walker = {.context = NULL};
-    const evaluation e = {job, evaluated, &walker, result, att_seconds_now()};
-    att_status status = att_walker_open(job->context, task->graph, &task->spec, task->weights, &walker);
-    if (status == ATT_OK)
-        status = evaluate(&e);
-    att_walker_close(&walker);
+    evaluation e = {
+        .job = job, .spec = &task->spec, .samples = evaluated, .result = result, .started = att_seconds_now()};
+    att_status status = evaluate(&e, task->graph, task->weights);
+    att_walker_close(&e.walker);
     return status;
 }
 

@@ -125,7 +125,8 @@ static att_status emit_begin(const att_experiment_record *record, const att_expe
 static att_status emit_figures(const att_experiment_record *record, const att_experiment_result *r, figures *f)
 {
     char samples[32];
-    snprintf(samples, sizeof samples, "%d samples", r->lengths > 0 ? r->evaluation_samples : r->training_samples);
+    const int count = r->lengths > 0 ? r->evaluation_samples : r->training_samples;
+    snprintf(samples, sizeof samples, "%d sample%s", count, count == 1 ? "" : "s");
     const att_event_field fields[] = {{.name = "split", .text = samples}, {.name = "nodes", .text = "*"}};
     if (r->lengths > 0)
         add_paths(f, r);

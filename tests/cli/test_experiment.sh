@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 run 0 experiment sort --epochs 1 --lr 1e-3 --repeats 2 --json sort.json
-out_has 'adam, learning rate 0.001, batches of 30, 1 epochs, 34 updates; seed 0'
+out_has 'adam, learning rate 0.001, batches of 30, 1 epoch, 34 updates; seed 0'
 out_has 'path length   5 paths       20 paths'
 out_has 'public code: 0.98'
 out_has 'Mean ± standard deviation over 2 draws of paths through one trained network.'
@@ -83,7 +83,7 @@ err_has 'file is a file, but must be a folder'
 
 usage 'there is no experiment "srot"; did you mean sort?' experiment srot
 usage 'experiment needs NAME; see attscope experiment --help' experiment
-usage 'experiment circle draws no paths, so that --repeats has no effect' experiment circle --repeats 3
+usage 'experiment circle draws no paths, so that --repeats has no effect' experiment circle --repeats 5
 usage 'experiment sort reads no texts' experiment sort --texts texts.txt
 usage 'experiment circle trains with and without an MLP in any case' experiment circle --mlp
 usage 'experiment circle has no quirk "suns"; did you mean sums?' experiment circle --quirk suns

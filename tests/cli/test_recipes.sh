@@ -13,7 +13,7 @@ start() {
     shift
     run 0 train data -c "$recipes/$name.yaml" --img-size 8 --in-chans 1 --num-classes 4 --mean 0.5 --std 0.5 --epochs 1 \
         --warmup-epochs 0 -b 48 --grad-accum-steps 2 --threads 2 --no-amp --output out --experiment "$name" "$@"
-    out_has '1 epoch, 1 updates'
+    out_has '1 epoch, 1 update'
 }
 
 small='--patch-size 4 --embed-dim 16 --depth 1 --num-heads 2'

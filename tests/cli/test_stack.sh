@@ -42,6 +42,8 @@ run 0 $small --depth 3 --mlp --repeats 2 --mlp-gains 0.5 1 --samples 2 --json -
 run 0 $small --depth 3 --norm column --json column.json
 grep -q '"difference_of_layer":' column.json || fail "no absorption in the JSON: $(cat column.json)"
 
+run 2 $small --init-std 1e-200
+err_has "a stack's init_std is 1e-200, expected 0 or 1e-50 to 1e6"
 usage '--num-heads 3 does not divide --embed-dim 8' $small --num-heads 3
 usage '--pre-norm says where the norm is, and needs --norm token or --norm column' $small --pre-norm
 usage '--norm: there is no "colum"; did you mean column?' $small --norm colum
@@ -94,9 +96,10 @@ usage "leave out the flags for random stacks" stack output/apart "$ATT_GOLDENS/i
 run 0 train data ${network/vit_tiny_patch16_224/beit_base_patch16_224} $recipe --epochs 1 --output output --experiment beit
 run 1 stack output/beit "$ATT_GOLDENS/images/420.jpg" --norm token --pre-norm
 err_has 'blocks.0.attn: attscope stack needs the blocks of a ViT, and here it does not find scores without terms of positions'
+err_has 'but the tensor "blocks.0.attn.relative_position_bias_table"'
 run 0 train data ${network/vit_tiny_patch16_224/eva02_tiny_patch14_224} $recipe --epochs 1 --output output --experiment eva02
 run 1 stack output/eva02 "$ATT_GOLDENS/images/420.jpg" --norm token --pre-norm
-err_has "a linear layer in front of the attention's queries, keys and values"
+err_has "a linear layer in front of the attention's queries, keys and values, but the result of \"rotary\""
 
 # DeiT-Tiny with its weights, with and without skips and MLPs, against timm in f64. The largest error of ln r is 5e-7:
 # attscope computes the tokens in front of the first block in f32.

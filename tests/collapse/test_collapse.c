@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "collapse/plain.h"
+#include "collapse/stack.h"
 #include "formula.h"
 #include "golden_path.h"
 #include "io/scratch.h"
@@ -470,6 +471,288 @@ static void a_larger_mlp_loosens_the_bound_by_its_lipschitz_constant(void **stat
     assert_true(fabs(two[1].bound.safe.log - one[1].bound.safe.log - log(4)) < 1e-12);
 }
 
+/* --- one layer written out -----------------------------------------------------------------------------------------
+ */
+
+/* The largest error is 3e-16. */
+static void assert_near(double found, double expected)
+{
+    if (!(fabs(found - expected) <= 1e-12 * fmax(1, fabs(expected))))
+        fail_msg("%.17g, expected %.17g", found, expected);
+}
+
+/* A layer with two heads and an MLP, and what its bounds are made of, computed without logarithms. */
+enum { OWN_TOKENS = 5, OWN_WIDTH = 4, OWN_HEADS = 2, OWN_HEAD = 2, OWN_HIDDEN = 7 };
+typedef struct own_layer {
+    double q[16], k[16], v[16], o[16], fc1[28], fc2[28];
+    att_stack_weights weights;
+    double tokens[OWN_TOKENS * OWN_WIDTH], rest[OWN_TOKENS * OWN_WIDTH];
+    double spread[OWN_HEADS][OWN_TOKENS]; /* D_ii */
+    double beta[OWN_HEADS], gamma[OWN_HEADS], output[OWN_HEADS], residual, lambda;
+} own_layer;
+
+static const att_stack_weights *own_weights(void *user, int index)
+{
+    (void)index;
+    return &((own_layer *)user)->weights;
+}
+
+/* to [rows, columns] = x [rows, inner] w [inner, columns]; of_x and of_w: lengths of their rows. */
+static void product(const double *x, int of_x, const double *w, int of_w, int rows, int inner, int columns, double *to)
+{
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) {
+            to[i * columns + j] = 0;
+            for (int m = 0; m < inner; m++)
+                to[i * columns + j] += x[i * of_x + m] * w[m * of_w + j];
+        }
+}
+
+static double norm_one(const double *x, int rows, int columns)
+{
+    double most = 0;
+    for (int j = 0; j < columns; j++) {
+        double sum = 0;
+        for (int i = 0; i < rows; i++)
+            sum += fabs(x[i * columns + j]);
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
+static double norm_both(const double *x, int rows, int columns)
+{
+    double most = 0;
+    for (int i = 0; i < rows; i++) {
+        double sum = 0;
+        for (int j = 0; j < columns; j++)
+            sum += fabs(x[i * columns + j]);
+        most = fmax(most, sum);
+    }
+    return sqrt(most * norm_one(x, rows, columns));
+}
+
+static void subtract_mean(const double *x, double *to)
+{
+    for (int c = 0; c < OWN_WIDTH; c++) {
+        double mean = 0;
+        for (int i = 0; i < OWN_TOKENS; i++)
+            mean += x[i * OWN_WIDTH + c] / OWN_TOKENS;
+        for (int i = 0; i < OWN_TOKENS; i++)
+            to[i * OWN_WIDTH + c] = x[i * OWN_WIDTH + c] - mean;
+    }
+}
+
+/* x A x' / sqrt(d) for each pair of tokens */
+static void scores_of(const double *x, const double *form, double *scores)
+{
+    double left[OWN_TOKENS * OWN_WIDTH];
+    product(x, OWN_WIDTH, form, OWN_WIDTH, OWN_TOKENS, OWN_WIDTH, OWN_WIDTH, left);
+    for (int i = 0; i < OWN_TOKENS; i++)
+        for (int j = 0; j < OWN_TOKENS; j++) {
+            scores[i * OWN_TOKENS + j] = 0;
+            for (int c = 0; c < OWN_WIDTH; c++)
+                scores[i * OWN_TOKENS + j] += left[i * OWN_WIDTH + c] * x[j * OWN_WIDTH + c] / sqrt(OWN_HEAD);
+        }
+}
+
+/* beta, gamma, D_ii and the residual of the output of a head. */
+static void write_head(own_layer *l, int head)
+{
+    double form[16], value[16], scores[25], keys[16], out[OWN_TOKENS * OWN_WIDTH], sum = 0, most = 0;
+    int from = head * OWN_HEAD;
+    for (int m = 0; m < OWN_HEAD; m++)
+        for (int c = 0; c < OWN_WIDTH; c++)
+            keys[m * OWN_WIDTH + c] = l->k[c * OWN_WIDTH + from + m];
+    product(l->q + from, OWN_WIDTH, keys, OWN_WIDTH, OWN_WIDTH, OWN_HEAD, OWN_WIDTH, form);
+    product(l->v + from, OWN_WIDTH, l->o + from * OWN_WIDTH, OWN_WIDTH, OWN_WIDTH, OWN_HEAD, OWN_WIDTH, value);
+    l->beta[head] = norm_one(form, OWN_WIDTH, OWN_WIDTH) * norm_both(value, OWN_WIDTH, OWN_WIDTH);
+    scores_of(l->rest, form, scores);
+    for (int i = 0; i < OWN_TOKENS; i++) {
+        double low = INFINITY, high = -INFINITY;
+        for (int j = 0; j < OWN_TOKENS; j++)
+            low = fmin(low, scores[i * OWN_TOKENS + j]), high = fmax(high, scores[i * OWN_TOKENS + j]);
+        l->spread[head][i] = high - low;
+        sum += high - low, most = fmax(most, high - low);
+    }
+    l->gamma[head] = sqrt(sum / most);
+    scores_of(l->tokens, form, scores);
+    for (int i = 0; i < OWN_TOKENS; i++) {
+        double weights = 0;
+        for (int j = 0; j < OWN_TOKENS; j++)
+            weights += exp(scores[i * OWN_TOKENS + j]);
+        for (int j = 0; j < OWN_TOKENS; j++)
+            scores[i * OWN_TOKENS + j] = exp(scores[i * OWN_TOKENS + j]) / weights;
+    }
+    double mixed[OWN_TOKENS * OWN_WIDTH];
+    product(scores, OWN_TOKENS, l->tokens, OWN_WIDTH, OWN_TOKENS, OWN_TOKENS, OWN_WIDTH, mixed);
+    product(mixed, OWN_WIDTH, value, OWN_WIDTH, OWN_TOKENS, OWN_WIDTH, OWN_WIDTH, out);
+    subtract_mean(out, out);
+    l->output[head] = norm_both(out, OWN_TOKENS, OWN_WIDTH);
+}
+
+static void write_layer(own_layer *l, double scale)
+{
+    double *const matrices[] = {l->q, l->k, l->v, l->o, l->fc1, l->fc2, l->tokens};
+    static const char *const names[] = {"q", "k", "v", "o", "fc1", "fc2", "tokens"};
+    static const int counts[] = {16, 16, 16, 16, 28, 28, OWN_TOKENS * OWN_WIDTH};
+    for (int m = 0; m < 7; m++)
+        for (int i = 0; i < counts[m]; i++)
+            matrices[m][i] = 2 * formula(names[m], (uint32_t)i) * (m == 6 ? scale : 1);
+    l->weights = (att_stack_weights){.q = l->q, .k = l->k, .v = l->v, .o = l->o, .fc1 = l->fc1, .fc2 = l->fc2};
+    subtract_mean(l->tokens, l->rest);
+    l->residual = norm_both(l->rest, OWN_TOKENS, OWN_WIDTH);
+    l->lambda = 1.129 * norm_both(l->fc1, OWN_WIDTH, OWN_HIDDEN) * norm_both(l->fc2, OWN_HIDDEN, OWN_WIDTH);
+    for (int head = 0; head < OWN_HEADS; head++)
+        write_head(l, head);
+}
+
+static att_stack_layer run_own(scratch *self, own_layer *l)
+{
+    att_stack_layer layers[2];
+    att_stack_options o = small(1);
+    o.tokens = OWN_TOKENS;
+    o.width = OWN_WIDTH;
+    o.heads = OWN_HEADS;
+    o.hidden = OWN_HIDDEN;
+    o.mlp = true;
+    o.tokens_data = l->tokens;
+    o.layer = own_weights;
+    o.user = l;
+    run(self, &o, layers, NULL);
+    return layers[1];
+}
+
+/* One layer with one channel and one head: q k = v o = s^2. Returns ln r of its output. */
+static double run_channel(scratch *self, double s, int count, const double *tokens)
+{
+    own_layer l = {.q = {s}, .k = {s}, .v = {s}, .o = {s}};
+    l.weights = (att_stack_weights){.q = l.q, .k = l.k, .v = l.v, .o = l.o};
+    att_stack_layer layers[2];
+    att_stack_options o = small(1);
+    o.tokens = count;
+    o.width = 1;
+    o.heads = 1;
+    o.tokens_data = tokens;
+    o.layer = own_weights;
+    o.user = &l;
+    run(self, &o, layers, NULL);
+    return layers[1].residual.log;
+}
+
+/* Two tokens m + d and m - d: query i gives the second the weight exp(-2 d s^2 x_i). m + d is rounded. */
+static void the_residual_of_sharp_attention_is_not_0(void **state)
+{
+    const double m = 1, d = 1e-10, s = 1e15, tokens[] = {m + d, m - d};
+    double expected = -2 * d * s * s * (m - d), found = run_channel(*state, s, 2, tokens);
+    if (!(fabs(found - expected) < 1e-6 * fabs(expected)))
+        fail_msg("ln r %.17g, expected %.17g", found, expected);
+}
+
+/* Each query shares its weight between the keys of its own sign: the tokens stay, times s^2. */
+static void equal_keys_share_the_weight_of_sharp_attention(void **state)
+{
+    const double s = 1e15, tokens[] = {1, 1, -1};
+    assert_near(run_channel(*state, s, 3, tokens), log(s * s * sqrt(32) / 3));
+}
+
+static double largest_spread(const own_layer *l)
+{
+    double most = 0;
+    for (int head = 0; head < OWN_HEADS; head++)
+        for (int i = 0; i < OWN_TOKENS; i++)
+            most = fmax(most, l->spread[head][i]);
+    return most;
+}
+
+static void bounds_of_several_heads_and_an_mlp_have_their_closed_form(void **state)
+{
+    own_layer l;
+    write_layer(&l, 1);
+    att_stack_layer layer = run_own(*state, &l);
+    double beta = fmax(l.beta[0], l.beta[1]), gamma = fmax(l.gamma[0], l.gamma[1]), most = -INFINITY;
+    double branch = log(4 * gamma * beta * OWN_HEADS / sqrt(OWN_HEAD) * pow(l.residual, 3));
+    for (int head = 0; head < OWN_HEADS; head++)
+        most =
+            fmax(most, log(l.output[head] / (4 * l.gamma[head] * l.beta[head] / sqrt(OWN_HEAD))) - 3 * log(l.residual));
+    assert_near(layer.beta, beta);
+    assert_near(layer.gamma, gamma);
+    assert_near(layer.lambda, l.lambda);
+    assert_near(layer.branch_bound.paper.log, branch);
+    assert_near(layer.bound.paper.log, branch + log(l.lambda));
+    assert_near(layer.head_paper, most);
+    assert_near(layer.head_safe, most + log(2));
+}
+
+/* GELU (erf) is steepest at sqrt(2). */
+static void lambda_is_not_below_the_slope_of_gelu(void **state)
+{
+    (void)state;
+    double most = 0.5 * (1 + erf(1)) + exp(-1) / sqrt(3.14159265358979323846);
+    assert_true(1.129 >= most && 1.129 < most + 2e-4);
+}
+
+static void scores_that_differ_by_more_than_1_256_do_not_meet_the_condition(void **state)
+{
+    own_layer l;
+    write_layer(&l, 1);
+    double unit = largest_spread(&l);
+    write_layer(&l, sqrt(1.25 / unit));
+    assert_true(run_own(*state, &l).condition == 1);
+    write_layer(&l, sqrt(1.26 / unit));
+    assert_near(run_own(*state, &l).condition, 0.9); /* all rows but one of ten */
+}
+
+static att_stack_log beyond(double sign, double log_log)
+{
+    return (att_stack_log){sign * INFINITY, log_log};
+}
+
+static void logarithms_beyond_a_doubles_range_are_compared(void **state)
+{
+    (void)state;
+    assert_true(att_stack_compare(beyond(-1, 800), beyond(-1, 900)) > 0);
+    assert_true(att_stack_compare(beyond(1, 800), beyond(1, 900)) < 0);
+    assert_true(att_stack_compare(beyond(-1, 800), beyond(-1, 800)) == 0);
+    assert_true(att_stack_compare(beyond(1, 800), beyond(-1, 900)) > 0);
+    assert_true(att_stack_is_vacuous((att_stack_log){2, log(2)}, (att_stack_log){2, log(2)}));
+    assert_false(att_stack_is_vacuous((att_stack_log){1.5, log(1.5)}, (att_stack_log){2, log(2)}));
+}
+
+static void a_rate_is_fitted_where_both_residuals_are_large_enough(void **state)
+{
+    (void)state;
+    att_stack_layer layers[5] = {0};
+    static const double logs[] = {2, 1, -1, -4, -30};
+    for (int l = 0; l < 5; l++)
+        layers[l].residual = (att_stack_log){logs[l], log(fabs(logs[l]))};
+    att_stack_fit fit = att_stack_fit_rate(layers, 4, -10);
+    assert_int_equal(fit.pairs, 3);
+    assert_int_equal(fit.first, 0);
+    assert_int_equal(fit.last, 2);
+    assert_near(fit.slope, 23.0 / 14); /* of (2, 1), (1, -1), (-1, -4), about their means 2/3 and -4/3 */
+    assert_near(fit.intercept, -4.0 / 3 - 23.0 / 14 * 2 / 3);
+}
+
+/* Root of the mean square of the 512 and 256 weights; its standard error is at most 4.4 %. */
+static void weights_have_the_variance_of_their_inputs(void **state)
+{
+    scratch *self = *state;
+    att_stack stack;
+    att_stack_options o = small(1);
+    o.mlp = true;
+    o.hidden = 32;
+    o.mlp_gain = 3;
+    assert_int_equal(att_stack_create(self->context, &o, &stack), ATT_OK);
+    const att_stack_weights *w = att_stack_weights_of(&stack, 0);
+    double first = 0, second = 0;
+    for (int i = 0; i < 8 * 32; i++)
+        first += w->fc1[i] * w->fc1[i] / (8 * 32), second += w->fc2[i] * w->fc2[i] / (8 * 32);
+    assert_true(fabs(sqrt(first) * sqrt(8) / 3 - 1) < 0.2);
+    assert_true(fabs(sqrt(second) * sqrt(32) / 3 - 1) < 0.2);
+    att_stack_free(&stack);
+}
+
 /* --- column-wise norm --------------------------------------------------------------------------------------------- */
 
 /* The largest difference of a layer is 4e-15. */
@@ -578,6 +861,8 @@ static void a_larger_lipschitz_constant_costs_sensitivity_and_gradient_variance(
     assert_true(high.sensitivity > low.sensitivity);
     assert_true(high.gradient_variance > low.gradient_variance);
     assert_true(high.gradient_norm * high.gradient_norm >= high.gradient_variance);
+    /* The samples differ: their gradients are not all the same. */
+    assert_true(low.gradient_variance > 0.01 * low.gradient_norm * low.gradient_norm);
 }
 
 static void the_price_needs_an_mlp_without_norm(void **state)
@@ -628,6 +913,12 @@ static void wrong_options_are_refused(void **state)
     o = small(3);
     o.input_std = NAN;
     refuses(self, o, ATT_ERR_ARGUMENT, "input_std is nan");
+    o = small(3);
+    o.init_std = 1e-200;
+    refuses(self, o, ATT_ERR_ARGUMENT, "init_std is 1e-200, expected 0 or 1e-50 to 1e6");
+    o.init_std = 0;
+    o.mlp_gain = 1e-51;
+    refuses(self, o, ATT_ERR_ARGUMENT, "mlp_gain is 1e-51");
     double tokens[48] = {[7] = INFINITY};
     o = small(3);
     o.tokens_data = tokens;
@@ -695,6 +986,19 @@ int main(void)
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(a_larger_mlp_loosens_the_bound_by_its_lipschitz_constant, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(equal_keys_share_the_weight_of_sharp_attention, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(the_residual_of_sharp_attention_is_not_0, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(bounds_of_several_heads_and_an_mlp_have_their_closed_form, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(lambda_is_not_below_the_slope_of_gelu, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(scores_that_differ_by_more_than_1_256_do_not_meet_the_condition, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(logarithms_beyond_a_doubles_range_are_compared, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_rate_is_fitted_where_both_residuals_are_large_enough, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(weights_have_the_variance_of_their_inputs, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(weights_absorb_a_column_wise_norm, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(gradients_equal_finite_differences, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_larger_lipschitz_constant_costs_sensitivity_and_gradient_variance,

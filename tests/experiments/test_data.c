@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "experiments/hull_vertices.h"
+#include "experiments/learn.h"
 #include "experiments/list.h"
 #include "experiments/texts.h"
 
@@ -308,6 +309,19 @@ static void check_sampled_paths(const att_experiment_result *result)
     assert_float_equal(result->sampled[0].accuracy, result->paths[0][0].mean, 1e-12);
 }
 
+/* Sums of any number of paths of length 0 are the same, since a norm follows; accuracies of single paths differ. */
+static void check_lengths(const att_experiment_result *result)
+{
+    bool differ = false;
+    assert_true(result->paths[0][0].mean == result->paths[1][0].mean);
+    assert_int_equal(result->sampled[0].length, 0);
+    assert_true(result->paths[0][0].mean == result->sampled[0].accuracy);
+    assert_true(result->paths[0][1].mean != result->paths[1][1].mean);
+    for (int i = 1; i < result->sampled_count; i++)
+        differ |= result->sampled[i].accuracy != result->sampled[1].accuracy;
+    assert_true(differ);
+}
+
 static void a_run_does_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -332,6 +346,7 @@ static void a_run_does_not_depend_on_threads(void **state)
     assert_true(results[0].loss.mean < 2.2); /* ln 10 = 2.30 at the start; measured 1.93 */
     assert_true(results[0].paths[0][0].deviation == 0);
     check_sampled_paths(&results[0]);
+    check_lengths(&results[0]);
 }
 
 static void unknown_quirks_are_refused_with_a_suggestion(void **state)
@@ -433,6 +448,17 @@ static void circle_learns_its_step(void **state)
     }
 }
 
+/* The untrained networks: the loss is that of a sample, not of a token, and the last one has an MLP. */
+static void circle_adds_the_errors_of_a_sample(void **state)
+{
+    (void)state;
+    static att_experiment_result result;
+    const att_experiment_options options = {.epochs = 1, .lr = 1e-12, .repeats = 1, .seeds = 1};
+    OK(att_experiment_run(context, "circle", &options, &result));
+    assert_true(result.circle[0].loss.mean > 0.18 && result.circle[0].loss.mean < 0.36); /* 0.311 */
+    assert_true(result.circle[0].loss.mean != result.circle[2].loss.mean);
+}
+
 /* tests/cli/test_experiment.sh compares the figures of a record with the result. */
 static void a_run_leaves_a_record(void **state)
 {
@@ -466,6 +492,128 @@ static void quirks_make_the_circle_that_of_the_public_code(void **state)
     assert_true(plain.circle[1].loss.mean < quirky.circle[1].loss.mean);
     /* Its first shown output is that of the untouched start, as in base; its state then is the sum of both. */
     assert_memory_equal(quirky.circle[1].points[0], quirky.circle[0].points[0], sizeof quirky.circle[1].points[0]);
+    const double *last = quirky.circle[1].points[ATT_CIRCLE_STEPS - 1][0];
+    assert_true(hypot(last[0], last[1]) < 1);
+}
+
+/* --- training ----------------------------------------------------------------------------------------------------- */
+
+/* One token with two classes; the logits are x + w. */
+enum { ROWS = 5, ROWS_IN_BATCH = 2, MOST_EPOCHS = 62 };
+static const float logits_of_rows[ROWS][2] = {{2, 0}, {-1, 0}, {0.5f, 0}, {0, 1}, {0, 0}};
+static const int32_t classes_of_rows[ROWS] = {0, 0, ATT_NO_CLASS, 1, 0};
+
+/* Makes gradients as small as Adam's eps, so that their scale matters. */
+static const double LOSS_FACTOR = 2e-8;
+
+/* PyTorch's Adam with L2 weight decay, or AdamW, in f64. Returns the loss of the last epoch per class, or per row. */
+static double train_by_hand(const att_learning *l, double w[2])
+{
+    double m[2] = {0}, v[2] = {0}, loss = 0, decay = l->weight_decay;
+    bool is_adamw = strcmp(l->optimizer, "adamw") == 0;
+    int update = 0, updates = l->epochs * 3;
+    for (int epoch = 0; epoch < l->epochs; epoch++) {
+        int terms = 0;
+        loss = 0;
+        for (int first = 0; first < ROWS; first += ROWS_IN_BATCH) {
+            double g[2] = {0};
+            int classes = 0, rows = 0;
+            for (int i = first; i < ROWS && i < first + ROWS_IN_BATCH; i++, rows++) {
+                if (classes_of_rows[i] == ATT_NO_CLASS)
+                    continue;
+                int own = classes_of_rows[i], other = 1 - own;
+                double apart = (double)logits_of_rows[i][other] + w[other] - (double)logits_of_rows[i][own] - w[own];
+                double share = LOSS_FACTOR / (1 + exp(-apart));
+                g[other] += share, g[own] -= share;
+                loss += LOSS_FACTOR * log1p(exp(apart));
+                classes++;
+            }
+            terms += l->mean ? classes : rows;
+            double lr = l->lr;
+            if (l->schedule == ATT_RATE_LINEAR)
+                lr *= 1 - (double)update / updates;
+            for (int k = 0; l->schedule == ATT_RATE_STEPS && k < 5; k++)
+                lr *= epoch >= (const int[]){15, 30, 40, 50, 60}[k] ? 0.91 : 1;
+            update++;
+            for (int c = 0; c < 2; c++) {
+                g[c] /= l->mean ? classes : 1;
+                if (is_adamw)
+                    w[c] -= lr * decay * w[c];
+                else
+                    g[c] += decay * w[c];
+                m[c] = 0.9 * m[c] + 0.1 * g[c];
+                v[c] = 0.999 * v[c] + 0.001 * g[c] * g[c];
+                w[c] -= lr * m[c] / (1 - pow(0.9, update)) / (sqrt(v[c] / (1 - pow(0.999, update))) + 1e-8);
+            }
+        }
+        loss /= terms;
+    }
+    return loss;
+}
+
+static double train_by_learning(att_learning learning, double w[2])
+{
+    char x[sizeof logits_of_rows], target[sizeof classes_of_rows];
+    memcpy(x, logits_of_rows, sizeof x);
+    memcpy(target, classes_of_rows, sizeof target);
+    const att_samples samples = {.count = ROWS, .tokens = 1, .x_bytes = 8, .target_bytes = 4, .x = x, .target = target};
+    const att_experiment_options options = {.progress = NULL};
+    att_graph *graph;
+    att_weights *weights;
+    att_learned learned;
+    float values[2] = {(float)w[0], (float)w[1]};
+    OK(att_graph_create(context, ATT_F32, &graph));
+    att_value row = att_graph_input(graph, "x", ATT_F32, att_shape_of(1, 2));
+    const att_init start = {.rule = ATT_INIT_CONSTANT, .value = 0};
+    att_value own = att_graph_parameter(graph, "w", att_shape_of(1, 2), start, true);
+    att_value classes = att_graph_input(graph, "target", ATT_I32, att_shape_of(1));
+    att_value loss = att_token_cross_entropy(graph, att_add(graph, row, own), classes);
+    att_graph_output(graph, "loss", att_combine(graph, LOSS_FACTOR, loss, 0, ATT_NONE));
+    OK(att_weights_create(graph, "cpu", &weights));
+    OK(att_weights_set(weights, -1, 0, values, 2));
+    learning.options = &options;
+    OK(att_learn(context, graph, weights, &samples, &learning, &learned));
+    assert_int_equal(learned.updates, learning.epochs * 3);
+    OK(att_weights_get(weights, -1, 0, values, 2));
+    w[0] = (double)values[0], w[1] = (double)values[1];
+    att_weights_destroy(&weights);
+    att_graph_destroy(&graph);
+    return learned.loss;
+}
+
+static void a_training_is_that_of_pytorchs_optimizer(void **state)
+{
+    (void)state;
+    static const att_learning learnings[] = {
+        {"adam", .lr = 1e-2, .schedule = ATT_RATE_CONSTANT, .epochs = 7, .mean = true},
+        {"adam", .lr = 1e-2, .schedule = ATT_RATE_CONSTANT, .epochs = 7},
+        {"adam", .lr = 1e-2, .weight_decay = 1e-7, .schedule = ATT_RATE_STEPS, .epochs = MOST_EPOCHS, .mean = true},
+        {"adamw", .lr = 1e-2, .weight_decay = 1e-1, .schedule = ATT_RATE_LINEAR, .epochs = 9, .mean = true}};
+    double worst = 0;
+    for (size_t i = 0; i < sizeof learnings / sizeof *learnings; i++) {
+        att_learning learning = learnings[i];
+        learning.batch_size = ROWS_IN_BATCH;
+        double expected[2] = {0.5, -0.25}, found[2] = {0.5, -0.25};
+        double loss = train_by_hand(&learning, expected), learned = train_by_learning(learning, found);
+        for (int c = 0; c < 2; c++)
+            worst = fmax(worst, fabs(found[c] - expected[c]));
+        worst = fmax(worst, fabs(learned / loss - 1));
+        assert_true(fabs(found[0] - 0.5) > 1e-3);
+    }
+    printf("largest error of a training: %.2g\n", worst); /* 1.5e-7 */
+    assert_true(worst < 1e-6);
+}
+
+static void logits_that_are_no_numbers_are_never_right(void **state)
+{
+    (void)state;
+    const float logits[] = {NAN, 0, 1, 0};
+    int32_t classes[] = {0, 0};
+    const att_samples samples = {.count = 2, .tokens = 1, .target_bytes = 4, .target = (char *)classes};
+    int64_t right = 0, all = 0;
+    att_samples_score(&samples, 0, 2, logits, 2, &right, &all);
+    assert_int_equal(right, 1);
+    assert_int_equal(all, 2);
 }
 
 int main(void)
@@ -488,6 +636,9 @@ int main(void)
         cmocka_unit_test(circle_learns_its_step),
         cmocka_unit_test(a_run_leaves_a_record),
         cmocka_unit_test(quirks_make_the_circle_that_of_the_public_code),
+        cmocka_unit_test(circle_adds_the_errors_of_a_sample),
+        cmocka_unit_test(a_training_is_that_of_pytorchs_optimizer),
+        cmocka_unit_test(logits_that_are_no_numbers_are_never_right),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
