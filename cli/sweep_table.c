@@ -4,92 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cells.h"
+#include "correlation_table.h"
 #include "help.h"
 #include "show_figures.h"
 
-enum { LABEL = 26, LINE = 110, LONG_NAME = 18, CELL = 64, EXPLAIN = 13, FEW = 10 };
+enum { LABEL = 26, LINE = 110, LONG_NAME = 18, CELL = 64 };
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
-
-/* Width in characters: printf counts bytes, and "±" has two. */
-static int width_of(const char *text)
-{
-    int width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xC0) != 0x80;
-    return width;
-}
-
-static int wider(int width, const char *text)
-{
-    int row_of_figure = width_of(text);
-    return row_of_figure > width ? row_of_figure : width;
-}
-
-static void print_left(const char *text, int width)
-{
-    int used = width_of(text);
-    cli_print("  %s%*s", text, used < width ? width - used : 0, "");
-}
-
-static void print_right(const char *text, int width)
-{
-    int used = width_of(text);
-    cli_print("  %*s%s", used < width ? width - used : 0, "", text);
-}
-
-static void format_number(double value, char *text, size_t size)
-{
-    if (isnan(value))
-        snprintf(text, size, "-");
-    else
-        snprintf(text, size, fabs(value) >= 1000 && fabs(value) < 1e6 ? "%.0f" : "%.4g", value);
-}
-
-/* Formats the deviation with two significant digits, and the mean to the same precision. The page of a report does the
- * same. */
-static void format_spread(double mean, double deviation, char *text, size_t size)
-{
-    char rounded[32];
-    snprintf(rounded, sizeof rounded, "%.1e", deviation);
-    double spread = strtod(rounded, NULL), largest = fmax(fabs(mean), spread);
-    if (isnan(mean) || isnan(deviation)) {
-        format_number(mean, text, size);
-        return;
-    }
-    if (!(spread > largest * 1e-8) || isinf(largest)) {
-        snprintf(text, size, "%.4g ± %.2g", mean, deviation);
-        return;
-    }
-    int power = largest < 1e-4 || largest >= 1e6 ? (int)floor(log10(largest)) : 0;
-    int last = (int)strtol(strchr(rounded, 'e') + 1, NULL, 10) - 1 - power, decimals = last < 0 ? -last : 0;
-    double unit = pow(10, power), step = last > 0 ? pow(10, last) : 1;
-    mean = last > 0 ? round(mean / unit / step) * step : mean / unit;
-    if (power == 0)
-        snprintf(text, size, "%.*f ± %.*f", decimals, mean, decimals, spread);
-    else
-        snprintf(text, size, "(%.*f ± %.*f)e%d", decimals, mean, decimals, spread / unit, power);
-}
 
 /* Whether columns are headed by numbers, because the settings' names are too long. */
 static bool is_numbered(const att_sweep *sweep)
 {
     int longest = 0, count = att_sweep_setting_count(sweep);
     for (int i = 0; i < count; i++)
-        longest = wider(longest, att_sweep_setting_at(sweep, i).name);
+        longest = cli_wider(longest, att_sweep_setting_at(sweep, i).name);
     return longest > LONG_NAME && LABEL + count * (longest + 2) > LINE;
 }
 
-static const char *heading_of(const att_sweep *sweep, int setting, char number[16])
+const char *sweep_table_heading(const att_sweep *sweep, int setting, char number[16])
 {
     snprintf(number, 16, "[%d]", setting + 1);
     return is_numbered(sweep) ? number : att_sweep_setting_at(sweep, setting).name;
-}
-
-static void explain(const char *what, const char *text)
-{
-    cli_print("  %-*s", EXPLAIN - 2, what);
-    cli_print_wrapped(stdout, text, EXPLAIN);
 }
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
@@ -132,7 +68,7 @@ static bool shows_scores(const att_sweep *sweep)
 static void format_score(const att_sweep_setting *s, char text[256])
 {
     char spread[CELL];
-    format_spread(s->score, s->score_deviation, spread, sizeof spread);
+    cli_format_spread(s->score, s->score_deviation, spread, sizeof spread);
     if (s->metric)
         snprintf(text, 256, "%s%s%s %s", spread, *s->metric->unit ? " " : "", s->metric->unit, s->metric->label);
     else
@@ -144,7 +80,7 @@ static void format_setting(const att_sweep *sweep, int setting, int column, char
     char number[16];
     att_sweep_setting s = att_sweep_setting_at(sweep, setting);
     if (column == NAME)
-        snprintf(text, 256, "%s%s%s", is_numbered(sweep) ? heading_of(sweep, setting, number) : "",
+        snprintf(text, 256, "%s%s%s", is_numbered(sweep) ? sweep_table_heading(sweep, setting, number) : "",
                  is_numbered(sweep) ? " " : "", s.name);
     else if (column == RUNS)
         snprintf(text, 256, "%d", s.runs);
@@ -153,7 +89,7 @@ static void format_setting(const att_sweep *sweep, int setting, int column, char
     else if (column == PARAMETERS)
         snprintf(text, 256, isnan(s.parameters) ? "-" : "%.0f", s.parameters);
     else if (column == SECONDS)
-        format_spread(s.seconds, s.seconds_deviation, text, 256);
+        cli_format_spread(s.seconds, s.seconds_deviation, text, 256);
     else
         format_score(&s, text);
 }
@@ -166,17 +102,17 @@ static void print_settings(const att_sweep *sweep)
     int widths[COLUMNS], columns = shows_scores(sweep) ? COLUMNS : SCORE;
     char text[256];
     for (int c = 0; c < columns; c++) {
-        widths[c] = width_of(labels[c]);
+        widths[c] = cli_width_of(labels[c]);
         for (int i = 0; i < att_sweep_setting_count(sweep); i++) {
             format_setting(sweep, i, c, text);
-            widths[c] = wider(widths[c], text);
+            widths[c] = cli_wider(widths[c], text);
         }
     }
     for (int i = -1; i < att_sweep_setting_count(sweep); i++) {
         for (int c = 0; c < columns; c++) {
             if (i >= 0)
                 format_setting(sweep, i, c, text);
-            (c == NAME ? print_left : print_right)(i < 0 ? labels[c] : text, widths[c]);
+            (c == NAME ? cli_left : cli_right)(i < 0 ? labels[c] : text, widths[c]);
         }
         putchar('\n');
     }
@@ -286,7 +222,7 @@ static int merge_rows(const att_sweep *sweep, int setting, const char *instrumen
 static void format_cell(const att_sweep *sweep, int setting, const row *r, char text[CELL])
 {
     att_measurement found = figure_in(sweep, setting, r);
-    format_spread(found.mean, found.deviation, text, CELL);
+    cli_format_spread(found.mean, found.deviation, text, CELL);
     if (found.instrument && found.count != att_sweep_setting_at(sweep, setting).runs)
         snprintf(text + strlen(text), CELL - strlen(text), ", n %lld", (long long)found.count);
 }
@@ -307,28 +243,28 @@ static void print_rows(const att_sweep *sweep, const att_instrument_info *info, 
     char number[16], name[ROW_NAME];
     bool excluded = false;
     for (int i = 0; i < settings; i++)
-        widths[i] = width_of(heading_of(sweep, i, number));
+        widths[i] = cli_width_of(sweep_table_heading(sweep, i, number));
     for (int r = 0; r < count; r++) {
-        label = wider(label, name_of_row(&rows[r], name));
+        label = cli_wider(label, name_of_row(&rows[r], name));
         excluded |= rows[r].excluded;
         for (int i = 0; i < settings; i++) {
             char *cell = cells[r * settings + i];
             format_cell(sweep, i, &rows[r], cell);
-            widths[i] = wider(widths[i], cell);
+            widths[i] = cli_wider(widths[i], cell);
         }
     }
     for (int r = 0; r < count; r++) {
         bool of_network = strcmp(rows[r].label, rows[r].statistic) == 0;
         if (r == 0 || (!of_network && strcmp(rows[r].statistic, rows[r - 1].statistic) != 0)) {
             putchar('\n');
-            print_left(of_network ? "" : rows[r].statistic, label);
+            cli_left(of_network ? "" : rows[r].statistic, label);
             for (int i = 0; i < settings; i++)
-                print_right(heading_of(sweep, i, number), widths[i]);
+                cli_right(sweep_table_heading(sweep, i, number), widths[i]);
             putchar('\n');
         }
-        print_left(name_of_row(&rows[r], name), label);
+        cli_left(name_of_row(&rows[r], name), label);
         for (int i = 0; i < settings; i++)
-            print_right(cells[r * settings + i], widths[i]);
+            cli_right(cells[r * settings + i], widths[i]);
         putchar('\n');
     }
     if (excluded)
@@ -343,9 +279,9 @@ static void print_instrument(const att_sweep *sweep, const att_instrument_info *
     if (count == 0)
         return;
     cli_print("\n%s: %s [%s]\n", info->name, info->summary, info->unit);
-    explain("formula", info->formula);
-    explain("source", info->source);
-    explain("reading", info->reading);
+    cli_explain("formula", info->formula);
+    cli_explain("source", info->source);
+    cli_explain("reading", info->reading);
     print_rows(sweep, info, rows, count, cells);
 }
 
@@ -400,105 +336,13 @@ static void print_omitted(const att_sweep *sweep, const char *folder)
         cli_print(". %s/sweep.json has all figures; attscope report %s draws them.\n", folder, folder);
 }
 
-/* --- rank correlations -------------------------------------------------------------------------------------------- */
-
-static void print_ranks(const att_rank_correlation *c)
-{
-    const double values[] = {c->value, c->p, c->low, c->high};
-    static const int widths[] = {7, 7, 8, 8}, digits[] = {3, 4, 3, 3};
-    putchar(' ');
-    for (int i = 0; i < 4; i++)
-        if (isnan(values[i]))
-            cli_print(" %*s", widths[i], "-");
-        else
-            cli_print(" %*.*f", widths[i], digits[i], values[i]);
-}
-
-/* Name of the runs over which a correlation is computed: a setting, or all. */
-static const char *name_of(const att_sweep *sweep, const char *setting, char number[16])
-{
-    for (int i = 0; setting && i < att_sweep_setting_count(sweep); i++)
-        if (strcmp(att_sweep_setting_at(sweep, i).name, setting) == 0)
-            return heading_of(sweep, i, number);
-    return "all settings";
-}
-
-typedef struct ranks_widths {
-    int name, x;
-} ranks_widths;
-
-static ranks_widths find_widths(const att_sweep *sweep)
-{
-    ranks_widths widths = {width_of("runs of"), width_of("x")};
-    char number[16];
-    for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
-        att_sweep_correlation c = att_sweep_correlation_at(sweep, i);
-        widths.name = wider(widths.name, name_of(sweep, c.setting, number));
-        widths.x = wider(widths.x, c.of.x);
-    }
-    return widths;
-}
-
-static void print_correlation(const att_sweep *sweep, const att_sweep_correlation *c, ranks_widths widths)
-{
-    char number[16];
-    print_left(name_of(sweep, c->setting, number), widths.name);
-    print_left(c->of.x, widths.x);
-    cli_print(" %4d", c->ranks.count);
-    print_ranks(&c->ranks.kendall);
-    print_ranks(&c->ranks.spearman);
-    putchar('\n');
-}
-
-/* Prints one table per y. */
-static void print_tables(const att_sweep *sweep)
-{
-    ranks_widths widths = find_widths(sweep);
-    const char *y = "";
-    for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
-        att_sweep_correlation c = att_sweep_correlation_at(sweep, i);
-        if (strcmp(c.of.y, y) != 0)
-            cli_print("\n  y: %s\n  %-*s  %-*s %4s  %7s %7s %8s %8s  %7s %7s %8s %8s\n", c.of.y, widths.name, "runs of",
-                      widths.x, "x", "n", "tau-b", "p", "low", "high", "rho", "p", "low", "high");
-        print_correlation(sweep, &c, widths);
-        y = c.of.y;
-    }
-}
-
-static void print_correlations(const att_sweep *sweep)
-{
-    int fewest = FEW;
-    if (att_sweep_correlation_count(sweep) == 0)
-        return;
-    cli_print("\nrank correlations over runs\n");
-    for (int i = 0; i < att_correlation_method_count(); i++) {
-        att_correlation_method method = att_correlation_method_at(i);
-        char text[512];
-        snprintf(text, sizeof text, "%s (%s)", method.formula, method.source);
-        explain(method.name, text);
-    }
-    explain("reading", ATT_SWEEP_CORRELATIONS_ARE);
-    print_tables(sweep);
-    for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
-        int count = att_sweep_correlation_at(sweep, i).ranks.count;
-        fewest = count < fewest ? count : fewest;
-    }
-    if (fewest < FEW) {
-        double least = fewest > 1 ? 2 / tgamma(fewest + 1) : 1;
-        cli_print(
-            "  n is small: these figures describe these runs and prove nothing. With n = %d, even perfect\n"
-            "  agreement has p = %.2g.\n",
-            fewest, least);
-    }
-}
-
 int sweep_table_print(const att_sweep *sweep, const char *folder)
 {
     print_settings(sweep);
     cli_print("\n  ");
     cli_print_wrapped(stdout, ATT_SWEEP_FIGURES_NOTE, 2);
     int code = print_instruments(sweep);
-    print_correlations(sweep);
+    correlation_table_print(sweep, false);
     print_omitted(sweep, folder);
     return code;
 }

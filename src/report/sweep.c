@@ -10,11 +10,12 @@
 #include "core/error.h"
 #include "core/spread.h"
 #include "core/text.h"
+#include "report/correlations.h"
 #include "report/json_members.h"
 #include "report/sweep.h"
 
 typedef struct setting {
-    const char *name;
+    const char *name, *model;
     int runs;
     uint64_t *seeds;
     double parameters;
@@ -127,24 +128,45 @@ static void add_score(const att_context *context, setting *s, const att_report_r
     att_spread_add(&s->score, score);
 }
 
+/* The setting of that name; NULL if there is none yet. */
+static setting *setting_of(const att_sweep *sweep, const char *name)
+{
+    for (int i = 0; i < sweep->setting_count; i++)
+        if (strcmp(sweep->settings[i].name, name) == 0)
+            return &sweep->settings[i];
+    return NULL;
+}
+
+static const char *model_of(const att_report_run *run)
+{
+    const char *trained = json_string_value(json_object_get(run->begin, "model"));
+    const char *measured = json_string_value(json_object_get(run->measured_begin, "model"));
+    return trained ? trained : measured ? measured : "";
+}
+
+/* Adds a setting with room for `most` runs. Returns NULL if out of memory. */
+static setting *add_setting(att_sweep *sweep, const att_sweep_member *member, int most)
+{
+    setting *s = &sweep->settings[sweep->setting_count];
+    s->name = att_arena_string(&sweep->arena, member->setting);
+    s->model = att_arena_string(&sweep->arena, model_of(member->run));
+    s->seeds = att_arena_allocate(&sweep->arena, (size_t)most * sizeof *s->seeds);
+    s->parameters = NAN;
+    if (!s->name || !s->model || !s->seeds)
+        return NULL;
+    sweep->setting_count++;
+    return s;
+}
+
 static att_status collect_settings(att_sweep *sweep, const att_sweep_member *members, int count)
 {
     sweep->settings = att_arena_allocate(&sweep->arena, ((size_t)count + 1) * sizeof *sweep->settings);
     if (!sweep->settings)
         return out_of_memory(sweep);
     for (int i = 0; i < count; i++) {
-        int at = 0;
-        while (at < sweep->setting_count && strcmp(sweep->settings[at].name, members[i].setting) != 0)
-            at++;
-        setting *s = &sweep->settings[at];
-        if (at == sweep->setting_count) {
-            s->name = att_arena_string(&sweep->arena, members[i].setting);
-            s->seeds = att_arena_allocate(&sweep->arena, (size_t)count * sizeof *s->seeds);
-            s->parameters = NAN;
-            if (!s->name || !s->seeds)
-                return out_of_memory(sweep);
-            sweep->setting_count++;
-        }
+        setting *s = setting_of(sweep, members[i].setting);
+        if (!s && !(s = add_setting(sweep, &members[i], count)))
+            return out_of_memory(sweep);
         s->seeds[s->runs++] = members[i].seed;
         add_score(sweep->context, s, members[i].run);
         if (members[i].run->epochs.count > 0)
@@ -264,34 +286,32 @@ static att_status copy_pairs(att_sweep *sweep, const att_sweep_pair *pairs, int 
     return count > 0 ? ATT_OK : add_default_pairs(sweep);
 }
 
-static att_status correlate(att_sweep *sweep, const att_sweep_member *members, int count, uint64_t seed,
-                            const att_sweep_pair *of, const char *within)
+static double value_in(const void *user, int run, const char *name)
 {
-    double x[ATT_SWEEP_MOST_RUNS], y[ATT_SWEEP_MOST_RUNS];
-    int points = 0;
-    for (int i = 0; i < count; i++) {
-        x[points] = value_of(members[i].run, of->x);
-        y[points] = value_of(members[i].run, of->y);
-        points += isfinite(x[points]) && isfinite(y[points]) && (!within || strcmp(members[i].setting, within) == 0);
-    }
-    att_sweep_correlation *c = &sweep->correlations[sweep->correlation_count];
-    *c = (att_sweep_correlation){.of = *of, .setting = within};
-    ATT_TRY(att_correlate(sweep->context, x, y, points, seed, &c->ranks));
-    sweep->correlation_count += points > 0;
-    return ATT_OK;
+    const att_sweep_member *members = user;
+    return value_of(members[run].run, name);
 }
 
 static att_status correlate_all(att_sweep *sweep, const att_sweep_member *members, int count, uint64_t seed)
 {
-    size_t most = ((size_t)sweep->pair_count + 1) * ((size_t)sweep->setting_count + 1);
-    sweep->correlations = att_arena_allocate(&sweep->arena, most * sizeof *sweep->correlations);
-    if (!sweep->correlations)
+    att_correlated_run *runs = att_arena_allocate(&sweep->arena, ((size_t)count + 1) * sizeof *runs);
+    if (!runs)
         return out_of_memory(sweep);
-    for (int p = 0; p < sweep->pair_count; p++) {
-        ATT_TRY(correlate(sweep, members, count, seed, &sweep->pairs[p], NULL));
-        for (int s = 0; sweep->setting_count > 1 && s < sweep->setting_count; s++)
-            ATT_TRY(correlate(sweep, members, count, seed, &sweep->pairs[p], sweep->settings[s].name));
+    for (int i = 0; i < count; i++) {
+        const setting *s = setting_of(sweep, members[i].setting);
+        runs[i] = (att_correlated_run){s->name, s->model};
     }
+    att_correlations all = {.arena = &sweep->arena,
+                            .runs = runs,
+                            .run_count = count,
+                            .pairs = sweep->pairs,
+                            .pair_count = sweep->pair_count,
+                            .value = value_in,
+                            .user = members,
+                            .seed = seed};
+    ATT_TRY(att_correlations_make(&all));
+    sweep->correlations = all.items;
+    sweep->correlation_count = all.count;
     return ATT_OK;
 }
 
@@ -387,6 +407,7 @@ att_sweep_setting att_sweep_setting_at(const att_sweep *sweep, int index)
         return (att_sweep_setting){.name = NULL};
     const setting *s = &sweep->settings[index];
     return (att_sweep_setting){.name = s->name,
+                               .model = s->model,
                                .runs = s->runs,
                                .seeds = s->seeds,
                                .parameters = s->parameters,
@@ -458,6 +479,7 @@ static void write_setting(att_json_writer *json, const setting *s)
 {
     att_json_begin_object(json);
     write_text(json, "setting", s->name);
+    write_text(json, "model", s->model);
     write_integer(json, "n", s->runs);
     att_json_key(json, "seeds");
     att_json_begin_array(json);
@@ -485,9 +507,24 @@ static void write_ranks(att_json_writer *json, const char *key, const att_rank_c
     att_json_begin_object(json);
     write_number(json, "value", c->value);
     write_number(json, "p", c->p);
+    write_number(json, "least_p", c->least_p);
+    write_number(json, "adjusted_p", c->adjusted_p);
     write_number(json, "low", c->low);
     write_number(json, "high", c->high);
     att_json_end_object(json);
+}
+
+/* Writes members: n, groups, kendall, spearman, permutations, exact, resamples. */
+static void write_points(att_json_writer *json, const att_correlation *c)
+{
+    write_integer(json, "n", c->count);
+    write_integer(json, "groups", c->groups);
+    write_ranks(json, "kendall", &c->kendall);
+    write_ranks(json, "spearman", &c->spearman);
+    write_integer(json, "permutations", c->permutations);
+    att_json_key(json, "exact");
+    att_json_bool(json, c->exact);
+    write_integer(json, "resamples", c->resamples);
 }
 
 static void write_correlation(att_json_writer *json, const att_sweep_correlation *c)
@@ -496,13 +533,14 @@ static void write_correlation(att_json_writer *json, const att_sweep_correlation
     write_text(json, "x", c->of.x);
     write_text(json, "y", c->of.y);
     write_text(json, "setting", c->setting);
-    write_integer(json, "n", c->ranks.count);
-    write_ranks(json, "kendall", &c->ranks.kendall);
-    write_ranks(json, "spearman", &c->ranks.spearman);
-    write_integer(json, "permutations", c->ranks.permutations);
-    att_json_key(json, "exact");
-    att_json_bool(json, c->ranks.exact);
-    write_integer(json, "resamples", c->ranks.resamples);
+    write_text(json, "model", c->model);
+    write_points(json, &c->runs);
+    if (!c->setting) {
+        att_json_key(json, "means");
+        att_json_begin_object(json);
+        write_points(json, &c->means);
+        att_json_end_object(json);
+    }
     att_json_end_object(json);
 }
 

@@ -132,9 +132,9 @@ grep -E ' ± ' stdout | grep -oE '[0-9.]+ ± [0-9.]+' | grep -v ' ± 0$' | awk '
 [ "$(grep -c '^  blocks.0.add1 \* ' stdout)" = 3 ] || fail 'no NSI in all readings, marked as the first step'
 out_has '  * the first step of its stage, which TNS leaves out'
 for line in 'zeta*/mu attention' 'zeta* unit' 'mu unit' 'tns attention' 'TNS = zeta* (zeta* / mu - 1)' 'ICCV 2023' '(n - 1)' \
-    'C are concordant, D discordant' 'n is small'; do out_has "$line"; done
-grep -qE '^  all settings +tns/tns attention +4 ' stdout || fail 'no correlation over all runs'
-grep -qE '^  broadcast=cb_s +tns/tns unit +2 ' stdout || fail 'no correlation within a setting'
+    'C are concordant, D discordant' 'Holm' 'means of settings' 'all runs: with 2 settings no order of the figures has p below'; do out_has "$line"; done
+grep -qE '^  all runs +tns/tns attention +4 runs ' stdout || fail 'no correlation over all runs'
+grep -qE '^  broadcast=cb_s +tns/tns unit +2 runs ' stdout || fail 'no correlation within a setting'
 [ "$(ls out/tiny | tr '\n' ' ')" = 'broadcast=cb_s-seed1 broadcast=cb_s-seed2 broadcast=none-seed1 broadcast=none-seed2 runs.sqlite sweep.json ' ] ||
     fail "files of a sweep: $(ls out/tiny | tr '\n' ' ')"
 cmp out/tiny/sweep.json result.json || fail '--json and sweep.json differ'
@@ -162,10 +162,10 @@ run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out
 [ "$(grep -c ': done already$' stderr)" = 6 ] || fail "$command_line: runs were repeated"
 [ "$(grep -c '^  y: ' stdout)" = 1 ] || fail "$command_line: tables of correlations: $(cat stdout)"
 out_has '  y: accuracy/loss'
-grep -qE '^  all settings +entropy/blocks.1.attn/mean +6 ' stdout || fail 'no correlation of a layer'
-grep -qE '^  broadcast=none +tns/zeta\*/mu unit +3 ' stdout || fail 'no correlation of ratios'
+grep -qE '^  all runs +entropy/blocks.1.attn/mean +6 runs ' stdout || fail 'no correlation of a layer'
+grep -qE '^  broadcast=none +tns/zeta\*/mu unit +3 runs ' stdout || fail 'no correlation of ratios'
 run 0 report out/tiny -o asked.html
-grep -q '"correlations":\[{"x":"entropy/blocks.1.attn/mean","y":"accuracy/loss","setting":null,"n":6' asked.html ||
+grep -q '"correlations":\[{"x":"entropy/blocks.1.attn/mean","y":"accuracy/loss","setting":null,"model":null,"n":6' asked.html ||
     fail 'the report correlates other figures'
 run 1 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
     --correlate entropy/blocks.7.attn/mean,accuracy/loss

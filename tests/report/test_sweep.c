@@ -136,11 +136,17 @@ static void correlations_are_of_all_runs_and_of_each_setting(void **state)
     assert_null(all.setting);
     assert_string_equal(all.of.x, "tns/tns attention");
     assert_string_equal(all.of.y, "accuracy/top1");
-    assert_int_equal(all.ranks.count, RUNS);
-    near(all.ranks.kendall.value, 1.0 / 15); /* 8 of 15 pairs are concordant */
+    assert_int_equal(all.runs.count, RUNS);
+    near(all.runs.kendall.value, 1.0 / 15); /* 8 of 15 pairs are concordant */
     assert_string_equal(a.setting, "a");
-    near(a.ranks.kendall.value, -1.0 / 3);
-    assert_true(isnan(a.ranks.kendall.low));
+    near(a.runs.kendall.value, -1.0 / 3);
+    assert_true(isnan(a.runs.kendall.low));
+    assert_true(a.runs.groups == 3 && a.runs.permutations == 6 && a.means.count == 0);
+    near(a.runs.kendall.p, 1);
+    assert_true(all.runs.groups == 2 && all.runs.permutations == 2); /* settings, not runs */
+    assert_int_equal(all.means.count, 2);
+    near(all.means.kendall.value, 1);                      /* b has the larger mean of both figures */
+    near(all.runs.kendall.adjusted_p, all.runs.kendall.p); /* one reading */
     att_sweep_destroy(&sweep);
 
     const att_sweep_pair pairs[] = {{"accuracy/top1", "nsi/layer1.0.add/attention"}, {"accuracy/top1", "tns/nothing"}};
@@ -149,7 +155,7 @@ static void correlations_are_of_all_runs_and_of_each_setting(void **state)
     all = att_sweep_correlation_at(sweep, 0);
     assert_string_equal(all.of.x, "accuracy/top1");
     assert_string_equal(all.of.y, "nsi/layer1.0.add/attention");
-    assert_int_equal(all.ranks.count, RUNS - 1); /* NaN has no rank */
+    assert_int_equal(all.runs.count, RUNS - 1); /* NaN has no rank */
     att_sweep_destroy(&sweep);
     assert_int_equal(att_sweep_read(self->context, runs, RUNS, pairs, ATT_SWEEP_MOST_PAIRS + 1, 0, &sweep),
                      ATT_ERR_ARGUMENT);

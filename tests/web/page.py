@@ -1593,9 +1593,14 @@ def read_sweep(browser):
     for reading, marks in zip(("attention", "gated", "unit"), found["scatter"]):
         pairs = [(figure_of(name, "tns", f"tns {reading}"), score) for name, score in zip(names, scores)]
         check(sorted(map(tuple, marks)) == sorted(pairs), f"scatter, {reading}: {marks}")
-        row = next(row for row in found["ranks"] if row[:4] == ["all settings", f"TNS, {reading}", "top-1", "3"])
+        row = next(row for row in found["ranks"] if row[:4] == ["all runs", f"TNS, {reading}", "top-1", "3 runs"])
         expected = tau_b(pairs)
         check((row[4] == "" and expected is None) or near(float(row[4]), expected), f"tau-b {row[4]}, {expected}")
+        check(row[5:8] == (3 * ["1"] if row[4] else 3 * [""]), f"p of settings that cannot change places: {row}")
+        means = next(row for row in found["ranks"] if row[:2] == ["all runs: means of settings", f"TNS, {reading}"])
+        check(means[3] == "2 settings" and abs(float(means[4])) == 1, f"means of settings: {means}")
+    power = page.evaluate("document.getElementById('power').textContent")
+    check("all runs: with 2 settings no order of the figures has p below 1" in power, f"power: {power}")
     check(not page.complaints(), f"console, sweep: {page.complaints()}")
     read_asked(browser, runs, names)
 

@@ -53,6 +53,7 @@ typedef struct att_sweep_run {
 
 typedef struct att_sweep_setting {
     const char *name;
+    const char *model; /* its architecture, the name of the network; "" if not recorded */
     int runs;
     const uint64_t *seeds;             /* [runs] */
     double parameters;                 /* number of parameters of the network; NaN if not recorded */
@@ -70,19 +71,22 @@ typedef struct att_sweep_pair {
 } att_sweep_pair;
 enum { ATT_SWEEP_MOST_PAIRS = 32 };
 
-/* The rank correlation of two figures over runs. */
+/* The rank correlation of two figures over runs. Each p is corrected (adjusted_p) for the pairs over the same runs;
+ * pairs whose figures are equal in all runs count once. */
 typedef struct att_sweep_correlation {
     att_sweep_pair of;
-    const char *setting; /* over the runs of this setting; NULL: over all runs */
-    att_correlation ranks;
+    const char *setting;   /* over the runs of this setting; NULL: of all settings */
+    const char *model;     /* over the runs of this architecture; NULL: of all architectures */
+    att_correlation runs;  /* one point per run; a group is a setting or, within a setting, a run */
+    att_correlation means; /* one point per setting, the means of its runs; all zero within a setting */
 } att_sweep_correlation;
 
 /* One-line explanations of figures and correlations, for tables and pages. */
 #define ATT_SWEEP_FIGURES_NOTE \
     "mean ± standard deviation (n - 1) over the n runs of a setting; a run's figure is its mean over images"
-#define ATT_SWEEP_CORRELATIONS_ARE                                                                              \
-    "x and y are figures of a run, means over the measured images; over all settings and seeds together, then " \
-    "within a setting, whose runs differ in the seed only"
+#define ATT_SWEEP_CORRELATIONS_ARE                                                                                  \
+    "x and y are figures of a run, means over the measured images; over all runs, then within an architecture and " \
+    "within a setting, whose runs differ in the seed only. Means: one point per setting, the mean of its runs"
 
 typedef struct att_sweep att_sweep;
 
@@ -108,9 +112,10 @@ ATT_API att_measurement att_sweep_figure_at(const att_sweep *sweep, int setting,
 ATT_API att_measurement att_sweep_figure_find(const att_sweep *sweep, int setting, const char *instrument,
                                               const char *node, const char *statistic);
 
-/* The rank correlations: for each pair over all runs, then, if there are several settings, over the runs of each
- * setting. Runs that lack one of the figures, or have NaN, are left out. Correlations without any run are left out.
- * index: 0..count-1; other numbers give all zero. */
+/* The rank correlations: over all runs, for each pair; then over the runs of each architecture, if there are several,
+ * and it has several settings; then over the runs of each setting, if there are several. Runs that lack one of the
+ * figures, or have NaN, are left out. Correlations without any run are left out. index: 0..count-1; other numbers give
+ * all zero. */
 ATT_API int att_sweep_correlation_count(const att_sweep *sweep);
 ATT_API att_sweep_correlation att_sweep_correlation_at(const att_sweep *sweep, int index);
 
