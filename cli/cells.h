@@ -16,6 +16,10 @@ void cli_right(const char *text, int width);
  * of a report does the same. NaN: "-". */
 void cli_format_spread(double mean, double deviation, char *text, size_t size);
 
+/* Formats "mean [low, high]" with two significant digits of half the interval; only the mean if there is no interval.
+ */
+void cli_format_interval(double mean, double low, double high, char *text, size_t size);
+
 /* Prints a line such as "formula    ..." above a table, wrapped. */
 void cli_explain(const char *what, const char *text);
 

@@ -103,27 +103,43 @@ static double least_of(const att_correlation *c)
 static void print_power(const att_sweep *sweep, const att_sweep_correlation *c)
 {
     char number[16];
-    const char *scope = scope_of(sweep, c, number), *what = c->setting ? "runs" : "settings";
+    const char *scope = c->setting ? "within a setting" : scope_of(sweep, c, number);
+    const char *what = c->setting ? "runs" : "settings";
     double least = least_of(&c->runs);
-    if (least <= level)
-        return;
     if (isnan(least))
         cli_print("  %s: no test with %d of its %s.\n", scope, c->runs.groups, what);
     else
         cli_print(
             "  %s: with %d %s no order of the figures has p below %.2g, so this test cannot show a correlation;\n"
-            "  at least 5 %s are needed (2 / 5! = 0.017).\n",
-            scope, c->runs.groups, what, least, what);
+            "  at least 5 %s%s are needed (2 / 5! = 0.017).\n",
+            scope, c->runs.groups, what, least, what, c->setting ? "" : " with equal numbers of runs");
+}
+
+/* Whether two correlations give the same sentence. */
+static bool have_same_power(const att_sweep_correlation *a, const att_sweep_correlation *b)
+{
+    double one = least_of(&a->runs), other = least_of(&b->runs);
+    return a->setting && b->setting ? a->runs.groups == b->runs.groups && (one == other || (isnan(one) && isnan(other)))
+                                    : same_scope(a, b);
+}
+
+static bool is_powerless(const att_sweep_correlation *c)
+{
+    return !(least_of(&c->runs) <= level);
 }
 
 static void print_powers(const att_sweep *sweep, bool across)
 {
     putchar('\n');
     for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
-        att_sweep_correlation c = att_sweep_correlation_at(sweep, i), before = att_sweep_correlation_at(sweep, i - 1);
-        if ((across && c.setting) || (i > 0 && same_scope(&c, &before)))
-            continue;
-        print_power(sweep, &c);
+        att_sweep_correlation c = att_sweep_correlation_at(sweep, i);
+        bool said = (across && c.setting) || !is_powerless(&c);
+        for (int k = 0; k < i && !said; k++) {
+            att_sweep_correlation before = att_sweep_correlation_at(sweep, k);
+            said = have_same_power(&c, &before);
+        }
+        if (!said)
+            print_power(sweep, &c);
     }
 }
 

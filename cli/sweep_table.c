@@ -180,8 +180,8 @@ static bool same_row(const row *a, const row *b)
            strcmp(a->label, b->label) == 0;
 }
 
-/* The setting's figure in a row; its mean is NaN if the setting has none. */
-static att_measurement figure_in(const att_sweep *sweep, int setting, const row *r)
+/* The index of the setting's figure in a row; -1 if the setting has none. */
+static int figure_in(const att_sweep *sweep, int setting, const row *r)
 {
     for (int f = 0; f < att_sweep_setting_at(sweep, setting).figure_count; f++) {
         att_measurement m = att_sweep_figure_at(sweep, setting, f);
@@ -189,9 +189,9 @@ static att_measurement figure_in(const att_sweep *sweep, int setting, const row 
             continue;
         row row_of_figure = row_of(sweep, setting, f);
         if (same_row(&row_of_figure, r))
-            return m;
+            return f;
     }
-    return (att_measurement){.mean = NAN, .deviation = NAN};
+    return -1;
 }
 
 /* Adds each new row of a setting after the row that precedes it in this setting, so that blocks are in the network's
@@ -219,12 +219,48 @@ static int merge_rows(const att_sweep *sweep, int setting, const char *instrumen
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
-static void format_cell(const att_sweep *sweep, int setting, const row *r, char text[CELL])
+/* Ranking of the settings by a row. */
+static att_sweep_ranking ranking_of(const att_sweep *sweep, const row *r)
 {
-    att_measurement found = figure_in(sweep, setting, r);
+    return att_sweep_rank(sweep, r->instrument, "", r->statistic);
+}
+
+/* The mark of the best and of the second-best setting; as wide for the others of a ranked row. */
+static const char *mark_of(const att_sweep_ranking *ranking, int setting)
+{
+    return ranking->second < 0 ? "" : setting == ranking->best ? " ¹" : setting == ranking->second ? " ²" : "  ";
+}
+
+static void format_figure(const att_sweep *sweep, int setting, const row *r, char text[CELL])
+{
+    att_measurement found = att_sweep_figure_at(sweep, setting, figure_in(sweep, setting, r));
+    att_sweep_ranking ranking = ranking_of(sweep, r);
     cli_format_spread(found.mean, found.deviation, text, CELL);
     if (found.instrument && found.count != att_sweep_setting_at(sweep, setting).runs)
         snprintf(text + strlen(text), CELL - strlen(text), ", n %lld", (long long)found.count);
+    snprintf(text + strlen(text), CELL - strlen(text), "%s", mark_of(&ranking, setting));
+}
+
+static void format_paired(const att_paired *paired, int expected, char text[CELL])
+{
+    cli_format_interval(paired->mean, paired->low, paired->high, text, CELL);
+    if (paired->count != expected)
+        snprintf(text + strlen(text), CELL - strlen(text), ", n %d", paired->count);
+}
+
+/* The difference of a setting from the first one. */
+static att_paired difference_of(const att_sweep *sweep, int setting, const row *r)
+{
+    return att_sweep_difference(sweep, setting, figure_in(sweep, setting, r), 0, figure_in(sweep, 0, r));
+}
+
+static void format_difference(const att_sweep *sweep, int setting, const row *r, char text[CELL])
+{
+    att_paired paired = difference_of(sweep, setting, r);
+    if (paired.count == 0)
+        snprintf(text, CELL, "-");
+    else
+        format_paired(&paired, att_sweep_setting_at(sweep, setting).runs, text);
 }
 
 enum { ROW_NAME = 104 };
@@ -235,21 +271,24 @@ static const char *name_of_row(const row *r, char text[ROW_NAME])
     return text;
 }
 
+/* The columns of a table: the settings from `first` on, and the function that formats their cells. */
+typedef struct columns {
+    int first;
+    void (*format)(const att_sweep *sweep, int setting, const row *r, char text[CELL]);
+} columns;
+
 /* Prints rows with one column per setting. cells: [count][settings], scratch. */
-static void print_rows(const att_sweep *sweep, const att_instrument_info *info, const row *rows, int count,
-                       char (*cells)[CELL])
+static void print_rows(const att_sweep *sweep, const row *rows, int count, columns of, char (*cells)[CELL])
 {
     int settings = att_sweep_setting_count(sweep), label = 0, widths[ATT_SWEEP_MOST_RUNS];
     char number[16], name[ROW_NAME];
-    bool excluded = false;
-    for (int i = 0; i < settings; i++)
+    for (int i = of.first; i < settings; i++)
         widths[i] = cli_width_of(sweep_table_heading(sweep, i, number));
     for (int r = 0; r < count; r++) {
         label = cli_wider(label, name_of_row(&rows[r], name));
-        excluded |= rows[r].excluded;
-        for (int i = 0; i < settings; i++) {
+        for (int i = of.first; i < settings; i++) {
             char *cell = cells[r * settings + i];
-            format_cell(sweep, i, &rows[r], cell);
+            of.format(sweep, i, &rows[r], cell);
             widths[i] = cli_wider(widths[i], cell);
         }
     }
@@ -258,22 +297,66 @@ static void print_rows(const att_sweep *sweep, const att_instrument_info *info, 
         if (r == 0 || (!of_network && strcmp(rows[r].statistic, rows[r - 1].statistic) != 0)) {
             putchar('\n');
             cli_left(of_network ? "" : rows[r].statistic, label);
-            for (int i = 0; i < settings; i++)
+            for (int i = of.first; i < settings; i++)
                 cli_right(sweep_table_heading(sweep, i, number), widths[i]);
             putchar('\n');
         }
         cli_left(name_of_row(&rows[r], name), label);
-        for (int i = 0; i < settings; i++)
+        for (int i = of.first; i < settings; i++)
             cli_right(cells[r * settings + i], widths[i]);
         putchar('\n');
     }
-    if (excluded)
-        cli_excluded_print(info);
+}
+
+/* Prints a sentence about the best and the second-best setting of a row. */
+static void print_ranking(const att_sweep *sweep, const row *r)
+{
+    char number[2][16], lead[CELL];
+    att_sweep_ranking ranking = ranking_of(sweep, r);
+    if (ranking.second < 0)
+        return;
+    const char *best = sweep_table_heading(sweep, ranking.best, number[0]);
+    const char *second = sweep_table_heading(sweep, ranking.second, number[1]);
+    format_paired(&ranking.lead, -1, lead);
+    cli_print("  %s: best ¹ %s, second ² %s, difference ", r->label, best, second);
+    if (ranking.lead.count < 2)
+        cli_print("%s: no interval without two common seeds\n", ranking.lead.count > 0 ? lead : "unknown");
+    else
+        cli_print("%s: the interval %s\n", lead,
+                  att_paired_is_separated(&ranking.lead) ? "separates them" : "does not separate them");
+}
+
+/* Whether a difference has an interval. */
+static bool has_interval(const att_sweep *sweep, const row *rows, int count)
+{
+    for (int r = 0; r < count; r++)
+        for (int i = 1; i < att_sweep_setting_count(sweep); i++)
+            if (difference_of(sweep, i, &rows[r]).count > 1)
+                return true;
+    return false;
+}
+
+static void print_differences(const att_sweep *sweep, const row *rows, int count, char (*cells)[CELL])
+{
+    char number[16];
+    if (att_sweep_setting_count(sweep) < 2)
+        return;
+    putchar('\n');
+    for (int r = 0; r < count; r++)
+        print_ranking(sweep, &rows[r]);
+    if (!has_interval(sweep, rows, count)) {
+        cli_print("  no differences: no setting shares two seeds with %s\n", sweep_table_heading(sweep, 0, number));
+        return;
+    }
+    cli_print("  difference from %s, mean [95 %% interval] over common seeds:\n",
+              sweep_table_heading(sweep, 0, number));
+    print_rows(sweep, rows, count, (columns){1, format_difference}, cells);
 }
 
 static void print_instrument(const att_sweep *sweep, const att_instrument_info *info, row *rows, char (*cells)[CELL])
 {
     int count = 0;
+    bool excluded = false;
     for (int i = 0; i < att_sweep_setting_count(sweep); i++)
         count = merge_rows(sweep, i, info->name, rows, count);
     if (count == 0)
@@ -282,7 +365,12 @@ static void print_instrument(const att_sweep *sweep, const att_instrument_info *
     cli_explain("formula", info->formula);
     cli_explain("source", info->source);
     cli_explain("reading", info->reading);
-    print_rows(sweep, info, rows, count, cells);
+    print_rows(sweep, rows, count, (columns){0, format_figure}, cells);
+    print_differences(sweep, rows, count, cells);
+    for (int r = 0; r < count; r++)
+        excluded |= rows[r].excluded;
+    if (excluded)
+        cli_excluded_print(info);
 }
 
 /* Upper bound of the number of rows: the number of figures. */
@@ -341,6 +429,10 @@ int sweep_table_print(const att_sweep *sweep, const char *folder)
     print_settings(sweep);
     cli_print("\n  ");
     cli_print_wrapped(stdout, ATT_SWEEP_FIGURES_NOTE, 2);
+    if (att_sweep_setting_count(sweep) > 1) {
+        cli_print("  ");
+        cli_print_wrapped(stdout, ATT_PAIRED_NOTE, 2);
+    }
     int code = print_instruments(sweep);
     correlation_table_print(sweep, false);
     print_omitted(sweep, folder);

@@ -11,7 +11,10 @@ function settingGroups() {
 /* A cell with a setting's measurement of the whole network. */
 function settingFigure(setting, instrument, statistic) {
   const f = setting.figures.find((g) => g.instrument === instrument && g.node === "" && g.statistic === statistic);
-  return numberCell(f?.mean ?? null, f?.deviation, f && f.n !== setting.n ? f.n : undefined);
+  const cell = numberCell(f?.mean ?? null, f?.deviation, f && f.n !== setting.n ? f.n : undefined);
+  const rank = rankClass(setting.setting, instrument, statistic);
+  if (rank) cell.classList.add(rank);
+  return cell;
 }
 
 /* A cell with the mean over layers of an instrument's first statistic: mean and deviation over the setting's runs. */
