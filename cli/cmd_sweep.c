@@ -9,12 +9,11 @@
 #include <string.h>
 
 #include "flags.h"
+#include "pairs.h"
 #include "paths.h"
 #include "stop.h"
 #include "sweep_child.h"
 #include "sweep_table.h"
-
-enum { FIGURE = 400 };
 
 typedef struct settings {
     const char *recipe, *data, *seeds, *output, *experiment;
@@ -30,9 +29,7 @@ typedef struct job {
     const settings *settings;
     uint64_t seeds[ATT_SWEEP_MOST_RUNS];
     int seed_count;
-    char figures[ATT_SWEEP_MOST_PAIRS][FIGURE];
-    att_sweep_pair pairs[ATT_SWEEP_MOST_PAIRS]; /* pairs of --correlate */
-    int pair_count;
+    cli_pairs pairs;
     att_sweep_plan *plan;
 } job;
 
@@ -72,11 +69,8 @@ static const att_flag measure_options[] = {
              "they cannot observe; all: all instruments (default " ATT_SWEEP_MEASURE
              ", without those that can observe none of the networks)",
      .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(settings, measure)},
-    {"correlate", .kind = ATT_FLAG_TEXTS, .value = "X,Y",
-     .help = "two figures whose rank correlation over runs is printed, each as INSTRUMENT/STATISTIC or "
-             "INSTRUMENT/NODE/STATISTIC, such as 'tns/tns unit,entropy/blocks.3.attn/mean'; may be repeated (default: "
-             "total neural stiffness, in both readings, with the accuracy)",
-     ATT_FLAG_AT(settings, correlate), .once = true},
+    {"correlate", .kind = ATT_FLAG_TEXTS, .value = "X,Y", .help = CLI_CORRELATE_HELP, ATT_FLAG_AT(settings, correlate),
+     .once = true},
 };
 
 static const att_flag_group sweep_group = {"Sweep", .rows = sweep_options,
@@ -256,12 +250,6 @@ static void print_failed(const job *j)
 
 /* --- instruments -------------------------------------------------------------------------------------------------- */
 
-static const char *instrument_name(const void *user, int index)
-{
-    (void)user;
-    return att_instrument_at(NULL, index).name;
-}
-
 /* Checks the instruments' names. The plan checks their options. */
 static int check_instruments(const char *list)
 {
@@ -271,8 +259,8 @@ static int check_instruments(const char *list)
         snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ",:"), at);
         bool found = strcmp(name, "all") == 0;
         for (int i = 0; !found && i < att_instrument_count(NULL); i++)
-            found = strcmp(name, instrument_name(NULL, i)) == 0;
-        const char *nearest = att_text_nearest(name, instrument_name, NULL, att_instrument_count(NULL));
+            found = strcmp(name, cli_instrument_name(NULL, i)) == 0;
+        const char *nearest = att_text_nearest(name, cli_instrument_name, NULL, att_instrument_count(NULL));
         if (!found && nearest)
             return cli_usage("--measure: there is no instrument \"%s\"; did you mean \"%s\"?", name, nearest);
         if (!found)
@@ -281,87 +269,6 @@ static int check_instruments(const char *list)
         if (!*at)
             return CLI_OK;
     }
-}
-
-/* --- correlations ------------------------------------------------------------------------------------------------- */
-
-/* Checks that the figure's instrument exists and is selected by --measure. */
-static int check_figure(const char *figure, const char *measure)
-{
-    char name[64];
-    att_instrument_info info;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(figure, "/"), figure);
-    if (!strchr(figure, '/'))
-        return cli_usage(
-            "--correlate: \"%s\" is not a figure; expected INSTRUMENT/STATISTIC or "
-            "INSTRUMENT/NODE/STATISTIC",
-            figure);
-    if (!att_instrument_find(NULL, name, &info)) {
-        const char *nearest = att_text_nearest(name, instrument_name, NULL, att_instrument_count(NULL));
-        return cli_usage("--correlate: there is no instrument \"%s\"%s%s%s", name, nearest ? "; did you mean \"" : "",
-                         nearest ? nearest : "", nearest ? "\"?" : "");
-    }
-    for (const char *at = measure;; at++) {
-        size_t length = strcspn(at, ",:");
-        if ((length == strlen(name) && strncmp(at, name, length) == 0) || (length == 3 && strncmp(at, "all", 3) == 0))
-            return CLI_OK;
-        at += strcspn(at, ",");
-        if (!*at)
-            return cli_usage("--correlate: %s is not measured: --measure is %s", name, measure);
-    }
-}
-
-/* Splits "X,Y" of each --correlate. */
-static int read_pairs(job *j)
-{
-    const att_texts *pairs = &j->settings->correlate;
-    for (int i = 0; i < pairs->count && i < ATT_SWEEP_MOST_PAIRS; i++) {
-        char *x = j->figures[i], *comma;
-        snprintf(x, FIGURE, "%s", pairs->values[i]);
-        comma = strchr(x, ',');
-        if (!comma || strchr(comma + 1, ',') || strlen(pairs->values[i]) >= FIGURE)
-            return cli_usage("--correlate: \"%.64s\" is not of the form X,Y with two figures", pairs->values[i]);
-        *comma = '\0';
-        j->pairs[j->pair_count++] = (att_sweep_pair){x, comma + 1};
-        int code = check_figure(x, measure_of(j->settings));
-        code = code == CLI_OK ? check_figure(comma + 1, measure_of(j->settings)) : code;
-        if (code != CLI_OK)
-            return code;
-    }
-    return CLI_OK;
-}
-
-/* Whether a run has the figure. If not, `other` is set to another figure of the same instrument, as an example of a
- * name, or to "". */
-static bool has_figure(const att_sweep *sweep, const char *figure, char other[FIGURE])
-{
-    *other = '\0';
-    for (int i = 0; i < att_sweep_setting_count(sweep); i++)
-        for (int f = 0; f < att_sweep_setting_at(sweep, i).figure_count; f++) {
-            att_measurement m = att_sweep_figure_at(sweep, i, f);
-            size_t length = strlen(m.instrument);
-            if (att_measurement_is_called(&m, figure))
-                return true;
-            if (!*other && m.head < 0 && strncmp(figure, m.instrument, length) == 0 && figure[length] == '/')
-                snprintf(other, FIGURE, "%s/%s%s%s", m.instrument, m.node, *m.node ? "/" : "", m.statistic);
-        }
-    return false;
-}
-
-/* Checks --correlate again, because names of figures are known only after a measurement. After an error, the user can
- * correct --correlate and call the command again; nothing is trained again. */
-static int check_figures_found(const job *j)
-{
-    for (int i = 0; i < j->pair_count; i++)
-        for (int side = 0; side < 2; side++) {
-            const char *figure = side == 0 ? j->pairs[i].x : j->pairs[i].y;
-            char other[FIGURE];
-            if (!has_figure(att_sweep_plan_results(j->plan), figure, other))
-                return cli_failure("--correlate: no run has a figure \"%s\"%s%s%s; %s/sweep.json lists all names",
-                                   figure, *other ? ", but for example \"" : "", other, *other ? "\"" : "",
-                                   att_sweep_plan_folder(j->plan));
-        }
-    return CLI_OK;
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
@@ -380,10 +287,19 @@ static int open_plan(job *j)
                                        .output = s->output,
                                        .experiment = s->experiment,
                                        .measure = s->measure,
-                                       .pairs = j->pairs,
-                                       .pair_count = j->pair_count,
+                                       .pairs = j->pairs.pairs,
+                                       .pair_count = j->pairs.count,
                                        .lease = s->lease};
     return cli_check(j->cli, att_sweep_plan_open(j->cli->context, &options, &j->plan));
+}
+
+/* Checks --correlate again, because names of figures are known only after a measurement. After an error, the user can
+ * correct --correlate and call the command again; nothing is trained again. */
+static int check_figures_found(const job *j)
+{
+    char where[CLI_PATH];
+    cli_join(att_sweep_plan_folder(j->plan), "sweep.json", where, sizeof where);
+    return cli_pairs_find(&j->pairs, att_sweep_plan_results(j->plan), where);
 }
 
 static int print_results(const job *j)
@@ -434,7 +350,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     s->data = count > 1 ? operands[1] : NULL;
     int code = check_instruments(measure_of(s));
     if (code == CLI_OK)
-        code = read_pairs(&j);
+        code = cli_pairs_read(&s->correlate, measure_of(s), &j.pairs);
     if (code == CLI_OK)
         code = read_seeds(&j);
     cli->warns_once = true;

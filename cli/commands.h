@@ -9,6 +9,7 @@
     X(validate)             \
     X(measure)              \
     X(sweep)                \
+    X(correlate)            \
     X(stack)                \
     X(predict)              \
     X(models)               \

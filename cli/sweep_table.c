@@ -4,92 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cells.h"
+#include "correlation_table.h"
 #include "help.h"
 #include "show_figures.h"
 
-enum { LABEL = 26, LINE = 110, LONG_NAME = 18, CELL = 64, EXPLAIN = 13, FEW = 10 };
+enum { LABEL = 26, LINE = 110, LONG_NAME = 18, CELL = 64 };
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
-
-/* Width in characters: printf counts bytes, and "±" has two. */
-static int width_of(const char *text)
-{
-    int width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xC0) != 0x80;
-    return width;
-}
-
-static int wider(int width, const char *text)
-{
-    int row_of_figure = width_of(text);
-    return row_of_figure > width ? row_of_figure : width;
-}
-
-static void print_left(const char *text, int width)
-{
-    int used = width_of(text);
-    cli_print("  %s%*s", text, used < width ? width - used : 0, "");
-}
-
-static void print_right(const char *text, int width)
-{
-    int used = width_of(text);
-    cli_print("  %*s%s", used < width ? width - used : 0, "", text);
-}
-
-static void format_number(double value, char *text, size_t size)
-{
-    if (isnan(value))
-        snprintf(text, size, "-");
-    else
-        snprintf(text, size, fabs(value) >= 1000 && fabs(value) < 1e6 ? "%.0f" : "%.4g", value);
-}
-
-/* Formats the deviation with two significant digits, and the mean to the same precision. The page of a report does the
- * same. */
-static void format_spread(double mean, double deviation, char *text, size_t size)
-{
-    char rounded[32];
-    snprintf(rounded, sizeof rounded, "%.1e", deviation);
-    double spread = strtod(rounded, NULL), largest = fmax(fabs(mean), spread);
-    if (isnan(mean) || isnan(deviation)) {
-        format_number(mean, text, size);
-        return;
-    }
-    if (!(spread > largest * 1e-8) || isinf(largest)) {
-        snprintf(text, size, "%.4g ± %.2g", mean, deviation);
-        return;
-    }
-    int power = largest < 1e-4 || largest >= 1e6 ? (int)floor(log10(largest)) : 0;
-    int last = (int)strtol(strchr(rounded, 'e') + 1, NULL, 10) - 1 - power, decimals = last < 0 ? -last : 0;
-    double unit = pow(10, power), step = last > 0 ? pow(10, last) : 1;
-    mean = last > 0 ? round(mean / unit / step) * step : mean / unit;
-    if (power == 0)
-        snprintf(text, size, "%.*f ± %.*f", decimals, mean, decimals, spread);
-    else
-        snprintf(text, size, "(%.*f ± %.*f)e%d", decimals, mean, decimals, spread / unit, power);
-}
 
 /* Whether columns are headed by numbers, because the settings' names are too long. */
 static bool is_numbered(const att_sweep *sweep)
 {
     int longest = 0, count = att_sweep_setting_count(sweep);
     for (int i = 0; i < count; i++)
-        longest = wider(longest, att_sweep_setting_at(sweep, i).name);
+        longest = cli_wider(longest, att_sweep_setting_at(sweep, i).name);
     return longest > LONG_NAME && LABEL + count * (longest + 2) > LINE;
 }
 
-static const char *heading_of(const att_sweep *sweep, int setting, char number[16])
+const char *sweep_table_heading(const att_sweep *sweep, int setting, char number[16])
 {
     snprintf(number, 16, "[%d]", setting + 1);
     return is_numbered(sweep) ? number : att_sweep_setting_at(sweep, setting).name;
-}
-
-static void explain(const char *what, const char *text)
-{
-    cli_print("  %-*s", EXPLAIN - 2, what);
-    cli_print_wrapped(stdout, text, EXPLAIN);
 }
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
@@ -132,7 +68,7 @@ static bool shows_scores(const att_sweep *sweep)
 static void format_score(const att_sweep_setting *s, char text[256])
 {
     char spread[CELL];
-    format_spread(s->score, s->score_deviation, spread, sizeof spread);
+    cli_format_spread(s->score, s->score_deviation, spread, sizeof spread);
     if (s->metric)
         snprintf(text, 256, "%s%s%s %s", spread, *s->metric->unit ? " " : "", s->metric->unit, s->metric->label);
     else
@@ -144,7 +80,7 @@ static void format_setting(const att_sweep *sweep, int setting, int column, char
     char number[16];
     att_sweep_setting s = att_sweep_setting_at(sweep, setting);
     if (column == NAME)
-        snprintf(text, 256, "%s%s%s", is_numbered(sweep) ? heading_of(sweep, setting, number) : "",
+        snprintf(text, 256, "%s%s%s", is_numbered(sweep) ? sweep_table_heading(sweep, setting, number) : "",
                  is_numbered(sweep) ? " " : "", s.name);
     else if (column == RUNS)
         snprintf(text, 256, "%d", s.runs);
@@ -153,7 +89,7 @@ static void format_setting(const att_sweep *sweep, int setting, int column, char
     else if (column == PARAMETERS)
         snprintf(text, 256, isnan(s.parameters) ? "-" : "%.0f", s.parameters);
     else if (column == SECONDS)
-        format_spread(s.seconds, s.seconds_deviation, text, 256);
+        cli_format_spread(s.seconds, s.seconds_deviation, text, 256);
     else
         format_score(&s, text);
 }
@@ -166,17 +102,17 @@ static void print_settings(const att_sweep *sweep)
     int widths[COLUMNS], columns = shows_scores(sweep) ? COLUMNS : SCORE;
     char text[256];
     for (int c = 0; c < columns; c++) {
-        widths[c] = width_of(labels[c]);
+        widths[c] = cli_width_of(labels[c]);
         for (int i = 0; i < att_sweep_setting_count(sweep); i++) {
             format_setting(sweep, i, c, text);
-            widths[c] = wider(widths[c], text);
+            widths[c] = cli_wider(widths[c], text);
         }
     }
     for (int i = -1; i < att_sweep_setting_count(sweep); i++) {
         for (int c = 0; c < columns; c++) {
             if (i >= 0)
                 format_setting(sweep, i, c, text);
-            (c == NAME ? print_left : print_right)(i < 0 ? labels[c] : text, widths[c]);
+            (c == NAME ? cli_left : cli_right)(i < 0 ? labels[c] : text, widths[c]);
         }
         putchar('\n');
     }
@@ -244,8 +180,8 @@ static bool same_row(const row *a, const row *b)
            strcmp(a->label, b->label) == 0;
 }
 
-/* The setting's figure in a row; its mean is NaN if the setting has none. */
-static att_measurement figure_in(const att_sweep *sweep, int setting, const row *r)
+/* The index of the setting's figure in a row; -1 if the setting has none. */
+static int figure_in(const att_sweep *sweep, int setting, const row *r)
 {
     for (int f = 0; f < att_sweep_setting_at(sweep, setting).figure_count; f++) {
         att_measurement m = att_sweep_figure_at(sweep, setting, f);
@@ -253,9 +189,9 @@ static att_measurement figure_in(const att_sweep *sweep, int setting, const row 
             continue;
         row row_of_figure = row_of(sweep, setting, f);
         if (same_row(&row_of_figure, r))
-            return m;
+            return f;
     }
-    return (att_measurement){.mean = NAN, .deviation = NAN};
+    return -1;
 }
 
 /* Adds each new row of a setting after the row that precedes it in this setting, so that blocks are in the network's
@@ -283,12 +219,48 @@ static int merge_rows(const att_sweep *sweep, int setting, const char *instrumen
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
-static void format_cell(const att_sweep *sweep, int setting, const row *r, char text[CELL])
+/* Ranking of the settings by a row. */
+static att_sweep_ranking ranking_of(const att_sweep *sweep, const row *r)
 {
-    att_measurement found = figure_in(sweep, setting, r);
-    format_spread(found.mean, found.deviation, text, CELL);
+    return att_sweep_rank(sweep, r->instrument, "", r->statistic);
+}
+
+/* The mark of the best and of the second-best setting; as wide for the others of a ranked row. */
+static const char *mark_of(const att_sweep_ranking *ranking, int setting)
+{
+    return ranking->second < 0 ? "" : setting == ranking->best ? " ¹" : setting == ranking->second ? " ²" : "  ";
+}
+
+static void format_figure(const att_sweep *sweep, int setting, const row *r, char text[CELL])
+{
+    att_measurement found = att_sweep_figure_at(sweep, setting, figure_in(sweep, setting, r));
+    att_sweep_ranking ranking = ranking_of(sweep, r);
+    cli_format_spread(found.mean, found.deviation, text, CELL);
     if (found.instrument && found.count != att_sweep_setting_at(sweep, setting).runs)
         snprintf(text + strlen(text), CELL - strlen(text), ", n %lld", (long long)found.count);
+    snprintf(text + strlen(text), CELL - strlen(text), "%s", mark_of(&ranking, setting));
+}
+
+static void format_paired(const att_paired *paired, int expected, char text[CELL])
+{
+    cli_format_interval(paired->mean, paired->low, paired->high, text, CELL);
+    if (paired->count != expected)
+        snprintf(text + strlen(text), CELL - strlen(text), ", n %d", paired->count);
+}
+
+/* The difference of a setting from the first one. */
+static att_paired difference_of(const att_sweep *sweep, int setting, const row *r)
+{
+    return att_sweep_difference(sweep, setting, figure_in(sweep, setting, r), 0, figure_in(sweep, 0, r));
+}
+
+static void format_difference(const att_sweep *sweep, int setting, const row *r, char text[CELL])
+{
+    att_paired paired = difference_of(sweep, setting, r);
+    if (paired.count == 0)
+        snprintf(text, CELL, "-");
+    else
+        format_paired(&paired, att_sweep_setting_at(sweep, setting).runs, text);
 }
 
 enum { ROW_NAME = 104 };
@@ -299,54 +271,106 @@ static const char *name_of_row(const row *r, char text[ROW_NAME])
     return text;
 }
 
+/* The columns of a table: the settings from `first` on, and the function that formats their cells. */
+typedef struct columns {
+    int first;
+    void (*format)(const att_sweep *sweep, int setting, const row *r, char text[CELL]);
+} columns;
+
 /* Prints rows with one column per setting. cells: [count][settings], scratch. */
-static void print_rows(const att_sweep *sweep, const att_instrument_info *info, const row *rows, int count,
-                       char (*cells)[CELL])
+static void print_rows(const att_sweep *sweep, const row *rows, int count, columns of, char (*cells)[CELL])
 {
     int settings = att_sweep_setting_count(sweep), label = 0, widths[ATT_SWEEP_MOST_RUNS];
     char number[16], name[ROW_NAME];
-    bool excluded = false;
-    for (int i = 0; i < settings; i++)
-        widths[i] = width_of(heading_of(sweep, i, number));
+    for (int i = of.first; i < settings; i++)
+        widths[i] = cli_width_of(sweep_table_heading(sweep, i, number));
     for (int r = 0; r < count; r++) {
-        label = wider(label, name_of_row(&rows[r], name));
-        excluded |= rows[r].excluded;
-        for (int i = 0; i < settings; i++) {
+        label = cli_wider(label, name_of_row(&rows[r], name));
+        for (int i = of.first; i < settings; i++) {
             char *cell = cells[r * settings + i];
-            format_cell(sweep, i, &rows[r], cell);
-            widths[i] = wider(widths[i], cell);
+            of.format(sweep, i, &rows[r], cell);
+            widths[i] = cli_wider(widths[i], cell);
         }
     }
     for (int r = 0; r < count; r++) {
         bool of_network = strcmp(rows[r].label, rows[r].statistic) == 0;
         if (r == 0 || (!of_network && strcmp(rows[r].statistic, rows[r - 1].statistic) != 0)) {
             putchar('\n');
-            print_left(of_network ? "" : rows[r].statistic, label);
-            for (int i = 0; i < settings; i++)
-                print_right(heading_of(sweep, i, number), widths[i]);
+            cli_left(of_network ? "" : rows[r].statistic, label);
+            for (int i = of.first; i < settings; i++)
+                cli_right(sweep_table_heading(sweep, i, number), widths[i]);
             putchar('\n');
         }
-        print_left(name_of_row(&rows[r], name), label);
-        for (int i = 0; i < settings; i++)
-            print_right(cells[r * settings + i], widths[i]);
+        cli_left(name_of_row(&rows[r], name), label);
+        for (int i = of.first; i < settings; i++)
+            cli_right(cells[r * settings + i], widths[i]);
         putchar('\n');
     }
-    if (excluded)
-        cli_excluded_print(info);
+}
+
+/* Prints a sentence about the best and the second-best setting of a row. */
+static void print_ranking(const att_sweep *sweep, const row *r)
+{
+    char number[2][16], lead[CELL];
+    att_sweep_ranking ranking = ranking_of(sweep, r);
+    if (ranking.second < 0)
+        return;
+    const char *best = sweep_table_heading(sweep, ranking.best, number[0]);
+    const char *second = sweep_table_heading(sweep, ranking.second, number[1]);
+    format_paired(&ranking.lead, -1, lead);
+    cli_print("  %s: best ¹ %s, second ² %s, difference ", r->label, best, second);
+    if (ranking.lead.count < 2)
+        cli_print("%s: no interval without two common seeds\n", ranking.lead.count > 0 ? lead : "unknown");
+    else
+        cli_print("%s: the interval %s\n", lead,
+                  att_paired_is_separated(&ranking.lead) ? "separates them" : "does not separate them");
+}
+
+/* Whether a difference has an interval. */
+static bool has_interval(const att_sweep *sweep, const row *rows, int count)
+{
+    for (int r = 0; r < count; r++)
+        for (int i = 1; i < att_sweep_setting_count(sweep); i++)
+            if (difference_of(sweep, i, &rows[r]).count > 1)
+                return true;
+    return false;
+}
+
+static void print_differences(const att_sweep *sweep, const row *rows, int count, char (*cells)[CELL])
+{
+    char number[16];
+    if (att_sweep_setting_count(sweep) < 2)
+        return;
+    putchar('\n');
+    for (int r = 0; r < count; r++)
+        print_ranking(sweep, &rows[r]);
+    if (!has_interval(sweep, rows, count)) {
+        cli_print("  no differences: no setting shares two seeds with %s\n", sweep_table_heading(sweep, 0, number));
+        return;
+    }
+    cli_print("  difference from %s, mean [95 %% interval] over common seeds:\n",
+              sweep_table_heading(sweep, 0, number));
+    print_rows(sweep, rows, count, (columns){1, format_difference}, cells);
 }
 
 static void print_instrument(const att_sweep *sweep, const att_instrument_info *info, row *rows, char (*cells)[CELL])
 {
     int count = 0;
+    bool excluded = false;
     for (int i = 0; i < att_sweep_setting_count(sweep); i++)
         count = merge_rows(sweep, i, info->name, rows, count);
     if (count == 0)
         return;
     cli_print("\n%s: %s [%s]\n", info->name, info->summary, info->unit);
-    explain("formula", info->formula);
-    explain("source", info->source);
-    explain("reading", info->reading);
-    print_rows(sweep, info, rows, count, cells);
+    cli_explain("formula", info->formula);
+    cli_explain("source", info->source);
+    cli_explain("reading", info->reading);
+    print_rows(sweep, rows, count, (columns){0, format_figure}, cells);
+    print_differences(sweep, rows, count, cells);
+    for (int r = 0; r < count; r++)
+        excluded |= rows[r].excluded;
+    if (excluded)
+        cli_excluded_print(info);
 }
 
 /* Upper bound of the number of rows: the number of figures. */
@@ -400,105 +424,17 @@ static void print_omitted(const att_sweep *sweep, const char *folder)
         cli_print(". %s/sweep.json has all figures; attscope report %s draws them.\n", folder, folder);
 }
 
-/* --- rank correlations -------------------------------------------------------------------------------------------- */
-
-static void print_ranks(const att_rank_correlation *c)
-{
-    const double values[] = {c->value, c->p, c->low, c->high};
-    static const int widths[] = {7, 7, 8, 8}, digits[] = {3, 4, 3, 3};
-    putchar(' ');
-    for (int i = 0; i < 4; i++)
-        if (isnan(values[i]))
-            cli_print(" %*s", widths[i], "-");
-        else
-            cli_print(" %*.*f", widths[i], digits[i], values[i]);
-}
-
-/* Name of the runs over which a correlation is computed: a setting, or all. */
-static const char *name_of(const att_sweep *sweep, const char *setting, char number[16])
-{
-    for (int i = 0; setting && i < att_sweep_setting_count(sweep); i++)
-        if (strcmp(att_sweep_setting_at(sweep, i).name, setting) == 0)
-            return heading_of(sweep, i, number);
-    return "all settings";
-}
-
-typedef struct ranks_widths {
-    int name, x;
-} ranks_widths;
-
-static ranks_widths find_widths(const att_sweep *sweep)
-{
-    ranks_widths widths = {width_of("runs of"), width_of("x")};
-    char number[16];
-    for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
-        att_sweep_correlation c = att_sweep_correlation_at(sweep, i);
-        widths.name = wider(widths.name, name_of(sweep, c.setting, number));
-        widths.x = wider(widths.x, c.of.x);
-    }
-    return widths;
-}
-
-static void print_correlation(const att_sweep *sweep, const att_sweep_correlation *c, ranks_widths widths)
-{
-    char number[16];
-    print_left(name_of(sweep, c->setting, number), widths.name);
-    print_left(c->of.x, widths.x);
-    cli_print(" %4d", c->ranks.count);
-    print_ranks(&c->ranks.kendall);
-    print_ranks(&c->ranks.spearman);
-    putchar('\n');
-}
-
-/* Prints one table per y. */
-static void print_tables(const att_sweep *sweep)
-{
-    ranks_widths widths = find_widths(sweep);
-    const char *y = "";
-    for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
-        att_sweep_correlation c = att_sweep_correlation_at(sweep, i);
-        if (strcmp(c.of.y, y) != 0)
-            cli_print("\n  y: %s\n  %-*s  %-*s %4s  %7s %7s %8s %8s  %7s %7s %8s %8s\n", c.of.y, widths.name, "runs of",
-                      widths.x, "x", "n", "tau-b", "p", "low", "high", "rho", "p", "low", "high");
-        print_correlation(sweep, &c, widths);
-        y = c.of.y;
-    }
-}
-
-static void print_correlations(const att_sweep *sweep)
-{
-    int fewest = FEW;
-    if (att_sweep_correlation_count(sweep) == 0)
-        return;
-    cli_print("\nrank correlations over runs\n");
-    for (int i = 0; i < att_correlation_method_count(); i++) {
-        att_correlation_method method = att_correlation_method_at(i);
-        char text[512];
-        snprintf(text, sizeof text, "%s (%s)", method.formula, method.source);
-        explain(method.name, text);
-    }
-    explain("reading", ATT_SWEEP_CORRELATIONS_ARE);
-    print_tables(sweep);
-    for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
-        int count = att_sweep_correlation_at(sweep, i).ranks.count;
-        fewest = count < fewest ? count : fewest;
-    }
-    if (fewest < FEW) {
-        double least = fewest > 1 ? 2 / tgamma(fewest + 1) : 1;
-        cli_print(
-            "  n is small: these figures describe these runs and prove nothing. With n = %d, even perfect\n"
-            "  agreement has p = %.2g.\n",
-            fewest, least);
-    }
-}
-
 int sweep_table_print(const att_sweep *sweep, const char *folder)
 {
     print_settings(sweep);
     cli_print("\n  ");
     cli_print_wrapped(stdout, ATT_SWEEP_FIGURES_NOTE, 2);
+    if (att_sweep_setting_count(sweep) > 1) {
+        cli_print("  ");
+        cli_print_wrapped(stdout, ATT_PAIRED_NOTE, 2);
+    }
     int code = print_instruments(sweep);
-    print_correlations(sweep);
+    correlation_table_print(sweep, false);
     print_omitted(sweep, folder);
     return code;
 }

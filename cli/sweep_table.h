@@ -10,4 +10,7 @@
  */
 int sweep_table_print(const att_sweep *sweep, const char *folder);
 
+/* Heading of a setting's column: its name, or its number if names are long. */
+const char *sweep_table_heading(const att_sweep *sweep, int setting, char number[16]);
+
 #endif

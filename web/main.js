@@ -55,6 +55,7 @@ function sections() {
   return [
     overviewSection(),
     settingGroups().length ? settingsSection() : null,
+    differencesOf().length ? differenceSection() : null,
     runs.some((run) => run.maps) ? mapSection() : null,
     runsWithContours().length ? contourSection() : null,
     runs.some((run) => run.steps.step.length || run.epochs.length) ? trainingSection() : null,

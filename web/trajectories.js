@@ -11,7 +11,10 @@ function settingGroups() {
 /* A cell with a setting's measurement of the whole network. */
 function settingFigure(setting, instrument, statistic) {
   const f = setting.figures.find((g) => g.instrument === instrument && g.node === "" && g.statistic === statistic);
-  return numberCell(f?.mean ?? null, f?.deviation, f && f.n !== setting.n ? f.n : undefined);
+  const cell = numberCell(f?.mean ?? null, f?.deviation, f && f.n !== setting.n ? f.n : undefined);
+  const rank = rankClass(setting.setting, instrument, statistic);
+  if (rank) cell.classList.add(rank);
+  return cell;
 }
 
 /* A cell with the mean over layers of an instrument's first statistic: mean and deviation over the setting's runs. */
@@ -191,10 +194,14 @@ function trajectorySection(instrument, index) {
 
 /* --- rank correlations -------------------------------------------------------------------------------------------- */
 
-const FEW_RUNS = 10;
+const LEVEL = 0.05;
 
+/* Whether a correlation is over all runs. */
+function isOverall({ setting, model }) {
+  return setting === null && model === null;
+}
 function correlationsOf() {
-  return report.sweep.correlations.some((c) => c.setting === null && c.n >= 3)
+  return report.sweep.correlations.some((c) => isOverall(c) && c.n >= 3)
     ? report.sweep.correlations.filter((c) => c.n >= 2) : [];
 }
 /* The pairs [x, y] of correlated measurements, without duplicates. */
@@ -218,9 +225,13 @@ function pointOf(run, [xName, yName]) {
   return run.has_measure_file && isNumber(x) && isNumber(y) ? { x, y } : null;
 }
 
+function ranksText({ value, p, adjusted_p: corrected }) {
+  return `${number(value, 3)} (p ${number(p, 2)}, corrected ${number(corrected, 2)})`;
+}
+
 function scatter(pair, title) {
   const groups = groupsOf(runs.filter((run) => pointOf(run, pair))), [x, y] = pair.map(describeFigure);
-  const overall = report.sweep.correlations.find((c) => c.setting === null && c.x === pair[0] && c.y === pair[1]);
+  const overall = report.sweep.correlations.find((c) => isOverall(c) && c.x === pair[0] && c.y === pair[1]);
   const points = groups.flatMap(({ group }) => group.map((run) => pointOf(run, pair).x));
   const valueText = ({ title: name, unit }, value) => `${name} ${number(value)}${unit ? ` ${unit}` : ""}`;
   return chart({
@@ -228,9 +239,9 @@ function scatter(pair, title) {
     pad: (d3.max(points) - d3.min(points)) * 0.05 || 0.01,
     key: element("div", { class: "key" }, ...groups.map(({ name, group }) =>
       element("span", {}, ...group.map(markerOf), name))),
-    caption: `One point per run; τ-b ${number(overall.kendall.value, 3)} ` +
-      `(p ${number(overall.kendall.p, 2)}), ρ ${number(overall.spearman.value, 3)} ` +
-      `(p ${number(overall.spearman.p, 2)}), n = ${overall.n} runs.`,
+    caption: `One point per run; τ-b ${ranksText(overall.kendall)}, ρ ${ranksText(overall.spearman)}, n = ` +
+      `${plural(overall.n, "run")} of ${plural(overall.groups, "setting")}.` + (overall.groups < 2 ? "" : " Means of " +
+      `settings: τ-b ${ranksText(overall.means.kendall)}, ρ ${ranksText(overall.means.spearman)}.`),
     series: groups.flatMap(({ name, group }) => group.map((run) => ({
       run, apart: true, points: [pointOf(run, pair)],
       tooltip: (p) => `${run.name}\n${name}\n${valueText(x, p.x)}, ${valueText(y, p.y)}`,
@@ -257,31 +268,48 @@ function intervalCell({ low, high }) {
   return element("td", { class: "text", "data-value": whole(low), "data-more": JSON.stringify([whole(high)]) },
     isNumber(low) ? `${number(low, 3)} … ${number(high, 3)}` : "–");
 }
+function scopeOf({ setting, model }) {
+  return setting ?? model ?? "all runs";
+}
 function correlationTable() {
   const text = (words) => element("td", { class: "text" }, words);
   const named = (called) => {
     const { title, reading } = describeFigure(called);
     return text(reading ? `${title}, ${reading}` : title);
   };
-  const rows = correlationsOf().map((c) => [
-    element("td", {}, c.setting ?? "all settings"), named(c.x), named(c.y),
-    countCell(c.n), numberCell(c.kendall.value), numberCell(c.kendall.p), intervalCell(c.kendall),
-    numberCell(c.spearman.value), numberCell(c.spearman.p), intervalCell(c.spearman)]);
+  const cells = (c, points) => [text(plural(c.n, points)),
+    ...[c.kendall, c.spearman].flatMap((ranks) => [numberCell(ranks.value), numberCell(ranks.p),
+      numberCell(ranks.adjusted_p), numberCell(ranks.least_p), intervalCell(ranks)])];
+  const rows = correlationsOf().flatMap((c) => [
+    [element("td", {}, scopeOf(c)), named(c.x), named(c.y), ...cells(c, "run")],
+    ...(c.means?.n > 1 ? [[element("td", {}, `${scopeOf(c)}: means of settings`), named(c.x), named(c.y),
+      ...cells(c.means, "setting")]] : [])]);
   const ranks = (name) => [name, { text: "p", csv: [`${name}, p`] },
+    { text: "p, corrected", csv: [`${name}, p corrected`] },
+    { text: "least possible p", csv: [`${name}, least possible p`] },
     { text: "95 %", csv: [`${name}, 95 % from`, `${name}, 95 % to`] }];
-  return scrolling(table(["setting", "x", "y", "runs, n", ...ranks("τ-b"), ...ranks("ρ")], rows, "headline"), "whole");
+  return scrolling(table(["runs of", "x", "y", "points, n", ...ranks("τ-b"), ...ranks("ρ")], rows, "headline"),
+    "whole");
 }
 function methodOfCorrelations() {
   return element("dl", { class: "method" }, ...report.sweep.methods.flatMap(({ name, formula, source }) =>
     [element("dt", {}, name), element("dd", {}, element("code", {}, formula), ` (${source})`)]));
 }
 
-function smallSentence() {
-  const fewest = d3.min(correlationsOf(), (c) => c.n);
-  if (fewest >= FEW_RUNS) return null;
-  const chance = Math.min(1, 2 / d3.range(2, fewest + 1).reduce((product, k) => product * k, 1));
-  return element("p", { class: "note" }, "n is small: these correlations describe these runs and prove nothing. With " +
-    `n = ${fewest}, even perfect agreement has p = ${number(chance, 2)}.`);
+/* A note about the scopes in which no order of the figures has a small p. */
+function powerNote() {
+  const first = [...d3.group(correlationsOf(), (c) => JSON.stringify([c.setting, c.model])).values()]
+    .map(([c]) => c);
+  const sentences = first.map((c) => {
+    const least = d3.min([c.kendall.least_p, c.spearman.least_p].filter(isNumber));
+    const points = plural(c.groups, c.setting === null ? "setting" : "run");
+    if (least <= LEVEL) return null;
+    return isNumber(least) ? `${scopeOf(c)}: with ${points} no order of the figures has p below ${number(least, 2)}`
+      : `${scopeOf(c)}: no test with ${points}`;
+  }).filter(Boolean);
+  return sentences.length ? element("p", { class: "note", id: "power" },
+    `${sentences.join("; ")}. These tests cannot show a correlation: at least 5 settings (within a setting: 5 runs) ` +
+    "are needed.") : null;
 }
 
 /* The section's title: "Accuracy against total neural stiffness" if all pairs are of these two instruments. */
@@ -295,8 +323,8 @@ function correlationTitle() {
 function correlationSection() {
   const part = section("correlation", correlationTitle(),
     "Does one measurement increase with the other? One point per run. The table has the correlations over all runs, " +
-    "then over the runs of each setting, which differ only in the seed.");
-  part.append(...[element("div", { class: "charts" }, ...scatters()), correlationTable(), smallSentence(),
+    "then within each architecture and each setting, whose runs differ only in the seed.");
+  part.append(...[element("div", { class: "charts" }, ...scatters()), correlationTable(), powerNote(),
     methodOfCorrelations()].filter(Boolean));
   return part;
 }

@@ -6,6 +6,7 @@
 
 #include <attscope/lab/bench.h>
 #include <attscope/lab/collapse.h>
+#include <attscope/lab/collection.h>
 #include <attscope/lab/correlation.h>
 #include <attscope/lab/experiments.h>
 #include <attscope/lab/flags.h>
@@ -13,6 +14,7 @@
 #include <attscope/lab/measuring.h>
 #include <attscope/lab/names.h>
 #include <attscope/lab/ode.h>
+#include <attscope/lab/paired.h>
 #include <attscope/lab/recipe.h>
 #include <attscope/lab/report.h>
 #include <attscope/lab/runs.h>

@@ -10,11 +10,11 @@
 #include "core/error.h"
 #include "core/spread.h"
 #include "core/text.h"
-#include "report/json_members.h"
+#include "report/correlations.h"
 #include "report/sweep.h"
 
 typedef struct setting {
-    const char *name;
+    const char *name, *model;
     int runs;
     uint64_t *seeds;
     double parameters;
@@ -22,6 +22,7 @@ typedef struct setting {
     const char *task;
     const att_metric *metric;
     att_measurement *figures;
+    double **values; /* [figure_count][runs]: the value of each run; NaN if it has none */
     int figure_count;
 } setting;
 
@@ -127,24 +128,45 @@ static void add_score(const att_context *context, setting *s, const att_report_r
     att_spread_add(&s->score, score);
 }
 
+/* The setting of that name; NULL if there is none yet. */
+static setting *setting_of(const att_sweep *sweep, const char *name)
+{
+    for (int i = 0; i < sweep->setting_count; i++)
+        if (strcmp(sweep->settings[i].name, name) == 0)
+            return &sweep->settings[i];
+    return NULL;
+}
+
+static const char *model_of(const att_report_run *run)
+{
+    const char *trained = json_string_value(json_object_get(run->begin, "model"));
+    const char *measured = json_string_value(json_object_get(run->measured_begin, "model"));
+    return trained ? trained : measured ? measured : "";
+}
+
+/* Adds a setting with room for `most` runs. Returns NULL if out of memory. */
+static setting *add_setting(att_sweep *sweep, const att_sweep_member *member, int most)
+{
+    setting *s = &sweep->settings[sweep->setting_count];
+    s->name = att_arena_string(&sweep->arena, member->setting);
+    s->model = att_arena_string(&sweep->arena, model_of(member->run));
+    s->seeds = att_arena_allocate(&sweep->arena, (size_t)most * sizeof *s->seeds);
+    s->parameters = NAN;
+    if (!s->name || !s->model || !s->seeds)
+        return NULL;
+    sweep->setting_count++;
+    return s;
+}
+
 static att_status collect_settings(att_sweep *sweep, const att_sweep_member *members, int count)
 {
     sweep->settings = att_arena_allocate(&sweep->arena, ((size_t)count + 1) * sizeof *sweep->settings);
     if (!sweep->settings)
         return out_of_memory(sweep);
     for (int i = 0; i < count; i++) {
-        int at = 0;
-        while (at < sweep->setting_count && strcmp(sweep->settings[at].name, members[i].setting) != 0)
-            at++;
-        setting *s = &sweep->settings[at];
-        if (at == sweep->setting_count) {
-            s->name = att_arena_string(&sweep->arena, members[i].setting);
-            s->seeds = att_arena_allocate(&sweep->arena, (size_t)count * sizeof *s->seeds);
-            s->parameters = NAN;
-            if (!s->name || !s->seeds)
-                return out_of_memory(sweep);
-            sweep->setting_count++;
-        }
+        setting *s = setting_of(sweep, members[i].setting);
+        if (!s && !(s = add_setting(sweep, &members[i], count)))
+            return out_of_memory(sweep);
         s->seeds[s->runs++] = members[i].seed;
         add_score(sweep->context, s, members[i].run);
         if (members[i].run->epochs.count > 0)
@@ -161,17 +183,23 @@ static const char *unit_of(const att_context *context, const char *instrument)
     return att_instrument_find(context, instrument, &info) ? info.unit : "";
 }
 
-/* Computes a figure's mean and deviation over the runs of a setting. Returns false if out of memory. */
-static bool aggregate_figure(att_sweep *sweep, const att_sweep_member *members, int count, const setting *s,
-                             const att_measurement *wanted, att_measurement *figure)
+/* Computes a figure's mean and deviation over the runs of a setting, and keeps the values of the runs. Returns false if
+ * out of memory. */
+static bool aggregate_figure(att_sweep *sweep, const att_sweep_member *members, int count, setting *s,
+                             const att_measurement *wanted)
 {
     att_spread spread = {0};
-    for (int i = 0; i < count; i++) {
-        const att_measurement *found =
-            strcmp(members[i].setting, s->name) == 0 ? figure_of(members[i].run, wanted) : NULL;
-        if (found && !isnan(found->mean))
-            att_spread_add(&spread, found->mean);
+    double *values = att_arena_allocate(&sweep->arena, (size_t)s->runs * sizeof *values);
+    for (int i = 0, run = 0; values && i < count; i++) {
+        if (strcmp(members[i].setting, s->name) != 0)
+            continue;
+        const att_measurement *found = figure_of(members[i].run, wanted);
+        values[run] = found ? found->mean : NAN;
+        if (!isnan(values[run]))
+            att_spread_add(&spread, values[run]);
+        run++;
     }
+    att_measurement *figure = &s->figures[s->figure_count];
     *figure = (att_measurement){.instrument = att_arena_string(&sweep->arena, wanted->instrument),
                                 .node = att_arena_string(&sweep->arena, wanted->node),
                                 .statistic = att_arena_string(&sweep->arena, wanted->statistic),
@@ -181,7 +209,8 @@ static bool aggregate_figure(att_sweep *sweep, const att_sweep_member *members, 
                                 .deviation = att_spread_deviation(&spread),
                                 .count = spread.count,
                                 .excluded = wanted->excluded};
-    return figure->instrument && figure->node && figure->statistic;
+    s->values[s->figure_count++] = values;
+    return values && figure->instrument && figure->node && figure->statistic;
 }
 
 static att_status fill_setting(att_sweep *sweep, const att_sweep_member *members, int count, setting *s)
@@ -194,16 +223,16 @@ static att_status fill_setting(att_sweep *sweep, const att_sweep_member *members
     for (int e = 0; first && e < first->measured.count; e++)
         most += (size_t)((att_figures *)first->measured.records[e])->count;
     s->figures = att_arena_allocate(&sweep->arena, most * sizeof *s->figures);
-    if (!s->figures)
+    s->values = att_arena_allocate(&sweep->arena, most * sizeof *s->values);
+    if (!s->figures || !s->values)
         return out_of_memory(sweep);
     for (int e = 0; first && e < first->measured.count; e++) {
         const att_figures *figures = first->measured.records[e];
         for (int i = 0; i < figures->count; i++) {
             if (figures->items[i].head >= 0)
                 continue;
-            if (!aggregate_figure(sweep, members, count, s, &figures->items[i], &s->figures[s->figure_count]))
+            if (!aggregate_figure(sweep, members, count, s, &figures->items[i]))
                 return out_of_memory(sweep);
-            s->figure_count++;
         }
     }
     return ATT_OK;
@@ -264,34 +293,32 @@ static att_status copy_pairs(att_sweep *sweep, const att_sweep_pair *pairs, int 
     return count > 0 ? ATT_OK : add_default_pairs(sweep);
 }
 
-static att_status correlate(att_sweep *sweep, const att_sweep_member *members, int count, uint64_t seed,
-                            const att_sweep_pair *of, const char *within)
+static double value_in(const void *user, int run, const char *name)
 {
-    double x[ATT_SWEEP_MOST_RUNS], y[ATT_SWEEP_MOST_RUNS];
-    int points = 0;
-    for (int i = 0; i < count; i++) {
-        x[points] = value_of(members[i].run, of->x);
-        y[points] = value_of(members[i].run, of->y);
-        points += isfinite(x[points]) && isfinite(y[points]) && (!within || strcmp(members[i].setting, within) == 0);
-    }
-    att_sweep_correlation *c = &sweep->correlations[sweep->correlation_count];
-    *c = (att_sweep_correlation){.of = *of, .setting = within};
-    ATT_TRY(att_correlate(sweep->context, x, y, points, seed, &c->ranks));
-    sweep->correlation_count += points > 0;
-    return ATT_OK;
+    const att_sweep_member *members = user;
+    return value_of(members[run].run, name);
 }
 
 static att_status correlate_all(att_sweep *sweep, const att_sweep_member *members, int count, uint64_t seed)
 {
-    size_t most = ((size_t)sweep->pair_count + 1) * ((size_t)sweep->setting_count + 1);
-    sweep->correlations = att_arena_allocate(&sweep->arena, most * sizeof *sweep->correlations);
-    if (!sweep->correlations)
+    att_correlated_run *runs = att_arena_allocate(&sweep->arena, ((size_t)count + 1) * sizeof *runs);
+    if (!runs)
         return out_of_memory(sweep);
-    for (int p = 0; p < sweep->pair_count; p++) {
-        ATT_TRY(correlate(sweep, members, count, seed, &sweep->pairs[p], NULL));
-        for (int s = 0; sweep->setting_count > 1 && s < sweep->setting_count; s++)
-            ATT_TRY(correlate(sweep, members, count, seed, &sweep->pairs[p], sweep->settings[s].name));
+    for (int i = 0; i < count; i++) {
+        const setting *s = setting_of(sweep, members[i].setting);
+        runs[i] = (att_correlated_run){s->name, s->model};
     }
+    att_correlations all = {.arena = &sweep->arena,
+                            .runs = runs,
+                            .run_count = count,
+                            .pairs = sweep->pairs,
+                            .pair_count = sweep->pair_count,
+                            .value = value_in,
+                            .user = members,
+                            .seed = seed};
+    ATT_TRY(att_correlations_make(&all));
+    sweep->correlations = all.items;
+    sweep->correlation_count = all.count;
     return ATT_OK;
 }
 
@@ -318,20 +345,30 @@ att_status att_sweep_from_runs(att_context *context, const att_sweep_member *mem
     return status;
 }
 
-static att_status check_lists(att_context *context, const att_sweep_run *runs, int count, const att_sweep_pair *pairs,
-                              int pair_count)
+att_status att_sweep_check_pairs(att_context *context, const att_sweep_pair *pairs, int count)
 {
+    if (count < 0 || count > ATT_SWEEP_MOST_PAIRS)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%d correlations of a sweep, expected 0 to %d", count,
+                        (int)ATT_SWEEP_MOST_PAIRS);
+    if (count > 0)
+        ATT_TRY(att_require(context, pairs, "the list of correlations of a sweep"));
+    for (int i = 0; i < count; i++) {
+        ATT_TRY(att_require(context, pairs[i].x, "a figure of a correlation"));
+        ATT_TRY(att_require(context, pairs[i].y, "a figure of a correlation"));
+    }
+    return ATT_OK;
+}
+
+static att_status check_runs(att_context *context, const att_sweep_run *runs, int count)
+{
+    if (count < 0 || count > ATT_SWEEP_MOST_RUNS)
+        return att_fail(context, ATT_ERR_ARGUMENT, "a sweep of %d runs, expected 0 to %d", count,
+                        (int)ATT_SWEEP_MOST_RUNS);
     if (count > 0)
         ATT_TRY(att_require(context, runs, "the list of runs of a sweep"));
     for (int i = 0; i < count; i++) {
         ATT_TRY(att_require(context, runs[i].folder, "the folder of a run"));
         ATT_TRY(att_require(context, runs[i].setting, "the setting of a run"));
-    }
-    if (pair_count > 0)
-        ATT_TRY(att_require(context, pairs, "the list of correlations of a sweep"));
-    for (int i = 0; i < pair_count; i++) {
-        ATT_TRY(att_require(context, pairs[i].x, "a figure of a correlation"));
-        ATT_TRY(att_require(context, pairs[i].y, "a figure of a correlation"));
     }
     return ATT_OK;
 }
@@ -339,13 +376,8 @@ static att_status check_lists(att_context *context, const att_sweep_run *runs, i
 att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int count, const att_sweep_pair *pairs,
                           int pair_count, uint64_t seed, att_sweep **sweep)
 {
-    if (count < 0 || count > ATT_SWEEP_MOST_RUNS)
-        return att_fail(context, ATT_ERR_ARGUMENT, "a sweep of %d runs, expected 0 to %d", count,
-                        (int)ATT_SWEEP_MOST_RUNS);
-    if (pair_count < 0 || pair_count > ATT_SWEEP_MOST_PAIRS)
-        return att_fail(context, ATT_ERR_ARGUMENT, "%d correlations of a sweep, expected 0 to %d", pair_count,
-                        (int)ATT_SWEEP_MOST_PAIRS);
-    ATT_TRY(check_lists(context, runs, count, pairs, pair_count));
+    ATT_TRY(check_runs(context, runs, count));
+    ATT_TRY(att_sweep_check_pairs(context, pairs, pair_count));
     att_report_run *read = att_allocate_array(context, (size_t)count + 1, sizeof *read);
     att_sweep_member *members = att_allocate_array(context, (size_t)count + 1, sizeof *members);
     att_status status = read && members ? ATT_OK : att_fail_memory(context, (size_t)count * sizeof *read, "a sweep");
@@ -387,6 +419,7 @@ att_sweep_setting att_sweep_setting_at(const att_sweep *sweep, int index)
         return (att_sweep_setting){.name = NULL};
     const setting *s = &sweep->settings[index];
     return (att_sweep_setting){.name = s->name,
+                               .model = s->model,
                                .runs = s->runs,
                                .seeds = s->seeds,
                                .parameters = s->parameters,
@@ -408,17 +441,23 @@ att_measurement att_sweep_figure_at(const att_sweep *sweep, int index, int figur
     return sweep->settings[index].figures[figure];
 }
 
-att_measurement att_sweep_figure_find(const att_sweep *sweep, int index, const char *instrument, const char *node,
-                                      const char *statistic)
+int att_sweep_figure_index(const att_sweep *sweep, int index, const char *instrument, const char *node,
+                           const char *statistic)
 {
     if (!instrument || !node || !statistic || index < 0 || index >= sweep->setting_count)
-        return no_figure;
+        return -1;
     const setting *s = &sweep->settings[index];
     for (int i = 0; i < s->figure_count; i++)
         if (strcmp(s->figures[i].instrument, instrument) == 0 && strcmp(s->figures[i].node, node) == 0 &&
             strcmp(s->figures[i].statistic, statistic) == 0)
-            return s->figures[i];
-    return no_figure;
+            return i;
+    return -1;
+}
+
+att_measurement att_sweep_figure_find(const att_sweep *sweep, int index, const char *instrument, const char *node,
+                                      const char *statistic)
+{
+    return att_sweep_figure_at(sweep, index, att_sweep_figure_index(sweep, index, instrument, node, statistic));
 }
 
 int att_sweep_correlation_count(const att_sweep *sweep)
@@ -433,100 +472,65 @@ att_sweep_correlation att_sweep_correlation_at(const att_sweep *sweep, int index
     return sweep->correlations[index];
 }
 
-/* --- as JSON ------------------------------------------------------------------------------------------------------ */
+/* --- differences -------------------------------------------------------------------------------------------------- */
 
-static void write_figure(att_json_writer *json, const att_measurement *figure)
+static bool has_figure(const att_sweep *sweep, int index, int figure)
 {
-    att_json_begin_object(json);
-    write_text(json, "instrument", figure->instrument);
-    write_text(json, "node", figure->node);
-    write_text(json, "statistic", figure->statistic);
-    write_text(json, "unit", figure->unit);
-    write_number(json, "mean", figure->mean);
-    write_number(json, "deviation", figure->deviation);
-    write_integer(json, "n", figure->count);
-    if (figure->undefined > 0)
-        write_integer(json, "undefined", figure->undefined);
-    if (figure->excluded) {
-        att_json_key(json, ATT_EXCLUDED_KEY);
-        att_json_bool(json, true);
+    return figure >= 0 && figure < att_sweep_setting_at(sweep, index).figure_count;
+}
+
+att_paired att_sweep_difference(const att_sweep *sweep, int index, int figure, int other, int other_figure)
+{
+    double a[ATT_SWEEP_MOST_RUNS], b[ATT_SWEEP_MOST_RUNS];
+    int count = 0;
+    if (!has_figure(sweep, index, figure) || !has_figure(sweep, other, other_figure))
+        return att_paired_difference(a, b, 0);
+    const setting *one = &sweep->settings[index], *two = &sweep->settings[other];
+    for (int i = 0; i < one->runs; i++)
+        for (int k = 0; k < two->runs; k++)
+            if (one->seeds[i] == two->seeds[k] && count < ATT_SWEEP_MOST_RUNS) {
+                a[count] = one->values[figure][i];
+                b[count++] = two->values[other_figure][k];
+                break;
+            }
+    return att_paired_difference(a, b, count);
+}
+
+int att_sweep_direction(const att_context *context, const char *instrument, const char *statistic)
+{
+    att_instrument_info info;
+    if (!instrument || !statistic || !att_instrument_find(context, instrument, &info) || !info.scores)
+        return 0;
+    for (int t = 0; t < att_task_count(context); t++) {
+        att_task_info task = att_task_at(context, t);
+        int metric = att_task_metric(&task, statistic);
+        if (metric >= 0)
+            return task.metrics[metric].larger_is_better ? 1 : -1;
     }
-    att_json_end_object(json);
+    return 0;
 }
 
-static void write_setting(att_json_writer *json, const setting *s)
+att_sweep_ranking att_sweep_rank(const att_sweep *sweep, const char *instrument, const char *node,
+                                 const char *statistic)
 {
-    att_json_begin_object(json);
-    write_text(json, "setting", s->name);
-    write_integer(json, "n", s->runs);
-    att_json_key(json, "seeds");
-    att_json_begin_array(json);
-    for (int i = 0; i < s->runs; i++)
-        att_json_integer(json, (int64_t)s->seeds[i]);
-    att_json_end_array(json);
-    write_number(json, "parameters", s->parameters);
-    write_number(json, "seconds", att_spread_mean(&s->seconds));
-    write_number(json, "seconds_deviation", att_spread_deviation(&s->seconds));
-    write_text(json, "task", s->task);
-    write_text(json, "metric", s->metric ? s->metric->name : NULL);
-    write_number(json, "score", att_spread_mean(&s->score));
-    write_number(json, "score_deviation", att_spread_deviation(&s->score));
-    att_json_key(json, "figures");
-    att_json_begin_array(json);
-    for (int i = 0; i < s->figure_count; i++)
-        write_figure(json, &s->figures[i]);
-    att_json_end_array(json);
-    att_json_end_object(json);
-}
-
-static void write_ranks(att_json_writer *json, const char *key, const att_rank_correlation *c)
-{
-    att_json_key(json, key);
-    att_json_begin_object(json);
-    write_number(json, "value", c->value);
-    write_number(json, "p", c->p);
-    write_number(json, "low", c->low);
-    write_number(json, "high", c->high);
-    att_json_end_object(json);
-}
-
-static void write_correlation(att_json_writer *json, const att_sweep_correlation *c)
-{
-    att_json_begin_object(json);
-    write_text(json, "x", c->of.x);
-    write_text(json, "y", c->of.y);
-    write_text(json, "setting", c->setting);
-    write_integer(json, "n", c->ranks.count);
-    write_ranks(json, "kendall", &c->ranks.kendall);
-    write_ranks(json, "spearman", &c->ranks.spearman);
-    write_integer(json, "permutations", c->ranks.permutations);
-    att_json_key(json, "exact");
-    att_json_bool(json, c->ranks.exact);
-    write_integer(json, "resamples", c->ranks.resamples);
-    att_json_end_object(json);
-}
-
-void att_sweep_write_json(const att_sweep *sweep, att_json_writer *json)
-{
-    att_json_key(json, "settings");
-    att_json_begin_array(json);
-    for (int i = 0; i < sweep->setting_count; i++)
-        write_setting(json, &sweep->settings[i]);
-    att_json_end_array(json);
-    att_json_key(json, "correlations");
-    att_json_begin_array(json);
-    for (int i = 0; i < sweep->correlation_count; i++)
-        write_correlation(json, &sweep->correlations[i]);
-    att_json_end_array(json);
-    att_json_key(json, "methods");
-    att_json_begin_array(json);
-    for (int i = 0; i < att_correlation_method_count(); i++) {
-        att_correlation_method method = att_correlation_method_at(i);
-        att_json_begin_object(json);
-        write_text(json, "name", method.name);
-        write_text(json, "formula", method.formula);
-        write_text(json, "source", method.source);
-        att_json_end_object(json);
+    const att_sweep_ranking none = {-1, -1, att_paired_difference(NULL, NULL, 0)};
+    att_sweep_ranking r = none;
+    double mean[2] = {NAN, NAN};
+    const int direction = att_sweep_direction(sweep->context, instrument, statistic);
+    for (int i = 0; direction != 0 && i < sweep->setting_count; i++) {
+        double value = direction * att_sweep_figure_find(sweep, i, instrument, node, statistic).mean;
+        if (isnan(value) || value <= mean[1])
+            continue;
+        bool first = !(value <= mean[0]);
+        r.second = first ? r.best : i;
+        mean[1] = first ? mean[0] : value;
+        r.best = first ? i : r.best;
+        mean[0] = first ? value : mean[0];
     }
-    att_json_end_array(json);
+    if (mean[0] == mean[1])
+        return none;
+    if (r.second >= 0)
+        r.lead = att_sweep_difference(sweep, r.best, att_sweep_figure_index(sweep, r.best, instrument, node, statistic),
+                                      r.second, att_sweep_figure_index(sweep, r.second, instrument, node, statistic));
+    return r;
 }

@@ -17,6 +17,9 @@ typedef struct att_sweep_member {
 att_status att_sweep_from_runs(att_context *context, const att_sweep_member *members, int count,
                                const att_sweep_pair *pairs, int pair_count, uint64_t seed, att_sweep **sweep);
 
+/* Checks the pairs of att_sweep_read(). Errors: ERR_ARGUMENT. */
+att_status att_sweep_check_pairs(att_context *context, const att_sweep_pair *pairs, int count);
+
 /* A failed run. reason: "" if sweep.json has none. */
 typedef struct att_sweep_failure {
     const char *setting, *reason;

@@ -246,14 +246,14 @@ static att_status resolve_folder(const att_database *database, att_text *path)
 
 /* Opens the file without following a symbolic link. SQLite itself does not follow links at the paths of its journal
  * files. */
-static att_status open_file(att_database *database)
+static att_status open_file(att_database *database, bool reading)
 {
+    int flags = reading ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     att_text path = {.context = database->context};
     att_status status = resolve_folder(database, &path);
     int code = SQLITE_OK;
     if (status == ATT_OK)
-        code = sqlite3_open_v2(path.data, &database->connection,
-                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, NULL);
+        code = sqlite3_open_v2(path.data, &database->connection, flags | SQLITE_OPEN_NOFOLLOW, NULL);
     att_text_free(&path);
     ATT_TRY(status);
     if (!database->connection)
@@ -267,10 +267,13 @@ static att_status open_file(att_database *database)
 
 static att_status open_connection(att_database *database, att_database_journal journal)
 {
+    const bool reading = journal == ATT_DATABASE_READ;
     bool empty;
-    ATT_TRY(open_file(database));
+    ATT_TRY(open_file(database, reading));
     restrict_connection(database->connection);
     ATT_TRY(find_owner(database, &empty));
+    if (reading)
+        return ATT_OK;
     if (empty)
         ATT_TRY(make_tables(database));
     return use_journal(database, journal);

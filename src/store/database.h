@@ -14,8 +14,9 @@ typedef struct att_database {
 
 /* How changes are made safe. */
 typedef enum att_database_journal {
-    ATT_DATABASE_WAL,     /* a write-ahead log: readers do not wait for writers. For processes of one machine */
-    ATT_DATABASE_ROLLBACK /* a rollback journal: works on network file systems, too */
+    ATT_DATABASE_WAL,      /* a write-ahead log: readers do not wait for writers. For processes of one machine */
+    ATT_DATABASE_ROLLBACK, /* a rollback journal: works on network file systems, too */
+    ATT_DATABASE_READ      /* no changes: the file must exist, and keeps its journal */
 } att_database_journal;
 
 /* Opens the file, or creates it with its tables. After a failure *database is zero. Errors: ERR_FORMAT (the file is

@@ -116,10 +116,14 @@ out_has '  setting         runs, n  seeds  parameters  seconds of training'
 out_has '  broadcast=none        2    1,2        7028  '
 out_has '  broadcast=cb_s        2    1,2        7060  '
 # Numbers are right-aligned: each ends where its heading ends and the next column begins.
-table=$(awk '/^accuracy: / { on = 1 } /^entropy: / { on = 0 } on && /broadcast=|^  (top1|top5|loss) /' stdout)
+table=$(awk '/^accuracy: / { on = 1 } / best ¹ |difference from / { on = 0 } on && /broadcast=|^  (top1|top5|loss) /' stdout)
 [ "$(wc -l <<<"$table")" = 4 ] || fail "accuracy's table: $table"
-[ "$(sed 's/±/+/g' <<<"$table" | awk '{ print length }' | sort -u | wc -l)" = 1 ] || fail "columns are not aligned: $table"
-grep -qE '^  top1 +[0-9.]+ ± [0-9.]+ +[0-9.]+ ± [0-9.]+$' <<<"$table" || fail 'no accuracy with its deviation'
+[ "$(sed 's/±/+/g; s/¹/1/g; s/²/2/g' <<<"$table" | awk '{ print length }' | sort -u | wc -l)" = 1 ] || fail "columns are not aligned: $table"
+grep -qE '^  top1 +[0-9.]+ ± [0-9.]+ *[¹²]? +[0-9.]+ ± [0-9.]+ *[¹²]?$' <<<"$table" || fail 'no accuracy with its deviation'
+out_has '  difference from broadcast=none, mean [95 % interval] over common seeds:'
+grep -qE '^  blocks.0.attn +[+-][0-9.]+ \[-?[0-9.]+, -?[0-9.]+\]$' stdout || fail 'no difference of entropy with its interval'
+grep -qE '^  loss: best ¹ broadcast=.*, second ² broadcast=.*, difference -[0-9.]+ \[.*\], n 2: the interval (separates|does not separate) them$' stdout ||
+    fail 'no sentence about the best setting'
 # A deviation has two digits, and its mean has as many decimals; the report of the same runs shows the same.
 grep -E ' ± ' stdout | grep -oE '[0-9.]+ ± [0-9.]+' | grep -v ' ± 0$' | awk '{
     digits = $3; sub(/^0*[.]?0*/, "", digits); gsub(/[.]/, "", digits)
@@ -129,12 +133,12 @@ grep -E ' ± ' stdout | grep -oE '[0-9.]+ ± [0-9.]+' | grep -v ' ± 0$' | awk '
     if (length(digits) != 2 || length(mean) != length(deviation)) { print; bad = 1 }
 } END { exit bad || NR < 10 }' >wrong || fail "wrong number of digits: $(cat wrong)"
 ! grep -q 'without' stderr || fail 'a note reports missing gates although no network has one'
-[ "$(grep -c '^  blocks.0.add1 \* ' stdout)" = 3 ] || fail 'no NSI in all readings, marked as the first step'
+[ "$(grep -c '^  blocks.0.add1 \* ' stdout)" = 6 ] || fail 'no NSI in all readings, marked as the first step'
 out_has '  * the first step of its stage, which TNS leaves out'
 for line in 'zeta*/mu attention' 'zeta* unit' 'mu unit' 'tns attention' 'TNS = zeta* (zeta* / mu - 1)' 'ICCV 2023' '(n - 1)' \
-    'C are concordant, D discordant' 'n is small'; do out_has "$line"; done
-grep -qE '^  all settings +tns/tns attention +4 ' stdout || fail 'no correlation over all runs'
-grep -qE '^  broadcast=cb_s +tns/tns unit +2 ' stdout || fail 'no correlation within a setting'
+    'C are concordant, D discordant' 'Holm' 'means of settings' 'all runs: with 2 settings no order of the figures has p below'; do out_has "$line"; done
+grep -qE '^  all runs +tns/tns attention +4 runs ' stdout || fail 'no correlation over all runs'
+grep -qE '^  broadcast=cb_s +tns/tns unit +2 runs ' stdout || fail 'no correlation within a setting'
 [ "$(ls out/tiny | tr '\n' ' ')" = 'broadcast=cb_s-seed1 broadcast=cb_s-seed2 broadcast=none-seed1 broadcast=none-seed2 runs.sqlite sweep.json ' ] ||
     fail "files of a sweep: $(ls out/tiny | tr '\n' ' ')"
 cmp out/tiny/sweep.json result.json || fail '--json and sweep.json differ'
@@ -162,14 +166,31 @@ run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out
 [ "$(grep -c ': done already$' stderr)" = 6 ] || fail "$command_line: runs were repeated"
 [ "$(grep -c '^  y: ' stdout)" = 1 ] || fail "$command_line: tables of correlations: $(cat stdout)"
 out_has '  y: accuracy/loss'
-grep -qE '^  all settings +entropy/blocks.1.attn/mean +6 ' stdout || fail 'no correlation of a layer'
-grep -qE '^  broadcast=none +tns/zeta\*/mu unit +3 ' stdout || fail 'no correlation of ratios'
+grep -oE 'entropy/blocks.1.attn/mean +6 runs .*' stdout >from_sweep
+grep -qE '^  all runs +entropy/blocks.1.attn/mean +6 runs ' stdout || fail 'no correlation of a layer'
+grep -qE '^  broadcast=none +tns/zeta\*/mu unit +3 runs ' stdout || fail 'no correlation of ratios'
 run 0 report out/tiny -o asked.html
-grep -q '"correlations":\[{"x":"entropy/blocks.1.attn/mean","y":"accuracy/loss","setting":null,"n":6' asked.html ||
+grep -q '"correlations":\[{"x":"entropy/blocks.1.attn/mean","y":"accuracy/loss","setting":null,"model":null,"n":6' asked.html ||
     fail 'the report correlates other figures'
 run 1 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
     --correlate entropy/blocks.7.attn/mean,accuracy/loss
 err_has 'attscope: --correlate: no run has a figure "entropy/blocks.7.attn/mean", but for example "entropy/blocks.0.attn/mean"; out/tiny/sweep.json lists all names'
+
+# The database of the sweep has the same runs and settings, hence the same correlations.
+run 0 correlate out/tiny --correlate entropy/blocks.1.attn/mean,accuracy/loss
+grep -qE '6 runs of 2 settings, [0-9]+ images$' stdout || fail "runs of the database: $(head -1 stdout)"
+[ "$(grep -c ' (3 runs)$' stdout)" = 2 ] || fail "settings of the database: $(head -4 stdout)"
+grep -qE '^  all runs +entropy/blocks.1.attn/mean +6 runs ' stdout || fail 'no correlation over the database'
+grep -oE 'entropy/blocks.1.attn/mean +6 runs .*' stdout >from_database
+cmp from_sweep from_database || fail "the database and the sweep differ: $(cat from_sweep from_database)"
+run 0 correlate out/tiny --json -
+[ "$(grep -c '"data"' stdout)" = 1 ] || fail 'not one set of images in JSON'
+run 1 correlate out/tiny --runs 'nothing*'
+err_has 'attscope: out/tiny/runs.sqlite has no measured runs that match nothing*'
+run 1 correlate nowhere
+err_has 'attscope: nowhere: there is no such database'
+run 2 correlate out/tiny --correlate accuraci/top1,tns/tns
+err_has 'did you mean "accuracy"?'
 
 # The table shows only what was measured.
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1 --set epochs=1 --measure accuracy,entropy --output out \

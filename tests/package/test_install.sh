@@ -76,7 +76,7 @@ int main(void)
     att_context *context = NULL;
     att_status status = att_context_create(NULL, &context);
     if (status == ATT_OK)
-        status = att_correlate(context, x, y, 3, 1, &correlation);
+        status = att_correlate(context, x, y, NULL, 3, 1, &correlation);
     if (status == ATT_OK)
         status = att_json_writer_create(context, false, &writer);
     if (status == ATT_OK) {

@@ -8,7 +8,7 @@
 static att_correlation correlate(scratch *self, const double *x, const double *y, int count)
 {
     att_correlation c = {0};
-    if (att_correlate(self->context, x, y, count, 1, &c) != ATT_OK)
+    if (att_correlate(self->context, x, y, NULL, count, 1, &c) != ATT_OK)
         fail_msg("%s", att_context_message(self->context));
     return c;
 }
@@ -83,17 +83,111 @@ static void short_and_constant_series_lack_p_and_interval(void **state)
     assert_true(isnan(c.kendall.value) && c.count == 0);
 }
 
+/* Three settings of two runs, in the same order in x and y. Of the 6 orders of the settings' y, by hand: the observed
+ * one has no discordant pair (tau 1); a change of two neighbours 4 (7/15); a cycle 8 (-1/15); the reverse order 12
+ * (-9/15). */
+static void groups_are_permuted_as_a_whole(void **state)
+{
+    scratch *self = *state;
+    const double x[] = {1, 2, 3, 4, 5, 6}, y[] = {1, 2, 3, 4, 5, 6}, reverse[] = {5, 6, 3, 4, 1, 2},
+                 swapped[] = {3, 4, 1, 2, 5, 6};
+    const int groups[] = {7, 7, 3, 3, 5, 5};
+    att_correlation c;
+    assert_int_equal(att_correlate(self->context, x, y, groups, 6, 1, &c), ATT_OK);
+    assert_true(c.exact && c.permutations == 6 && c.groups == 3 && c.count == 6);
+    near(c.kendall.value, 1, 1e-15);
+    near(c.kendall.p, 1.0 / 6, 1e-15); /* 2/720 if the runs were exchangeable */
+    near(c.kendall.least_p, 1.0 / 6, 1e-15);
+    near(c.spearman.p, 1.0 / 6, 1e-15);
+    assert_true(isnan(c.kendall.low)); /* no interval with three settings */
+    assert_true(c.kendall.adjusted_p == c.kendall.p);
+    assert_int_equal(att_correlate(self->context, x, reverse, groups, 6, 1, &c), ATT_OK);
+    near(c.kendall.value, -9.0 / 15, 1e-15);
+    near(c.kendall.p, 2.0 / 6, 1e-15);
+    near(c.kendall.least_p, 1.0 / 6, 1e-15);
+    assert_int_equal(att_correlate(self->context, x, swapped, groups, 6, 1, &c), ATT_OK);
+    near(c.kendall.value, 7.0 / 15, 1e-15);
+    near(c.kendall.p, 4.0 / 6, 1e-15);
+}
+
+/* Pairs of a group need not be neighbours. */
+static void groups_may_be_interleaved(void **state)
+{
+    scratch *self = *state;
+    const double x[] = {1, 3, 5, 2, 4, 6};
+    const int groups[] = {0, 1, 2, 0, 1, 2};
+    att_correlation c;
+    assert_int_equal(att_correlate(self->context, x, x, groups, 6, 1, &c), ATT_OK);
+    near(c.kendall.p, 1.0 / 6, 1e-15);
+}
+
+static void only_groups_of_one_size_change_places(void **state)
+{
+    scratch *self = *state;
+    const double x[] = {1, 2, 3, 4, 5, 6};
+    const int groups[] = {0, 0, 1, 1, 1, 2}, one[] = {0, 0, 0, 0, 0, 0}, two[] = {0, 0, 1, 1, 2, 3};
+    att_correlation c;
+    assert_int_equal(att_correlate(self->context, x, x, groups, 6, 1, &c), ATT_OK);
+    assert_true(c.permutations == 1 && c.groups == 3);
+    near(c.kendall.p, 1, 0);
+    near(c.kendall.least_p, 1, 0);
+    assert_int_equal(att_correlate(self->context, x, x, two, 6, 1, &c), ATT_OK);
+    assert_int_equal(c.permutations, 4);
+    near(c.kendall.p, 0.25, 1e-15);
+    assert_int_equal(att_correlate(self->context, x, x, one, 6, 1, &c), ATT_OK);
+    assert_true(isnan(c.kendall.p) && isnan(c.kendall.least_p) && c.groups == 1 && c.kendall.value == 1);
+}
+
+/* Nine settings of two equal runs: 9! permutations are drawn at random. A resample of whole settings whose x and y
+ * agree has tau 1, so the interval is a point; resampled runs of x and y shuffled within settings would not. */
+static void many_groups_are_drawn_at_random_and_resampled(void **state)
+{
+    scratch *self = *state;
+    double x[18];
+    int groups[18];
+    for (int i = 0; i < 18; i++) {
+        groups[i] = i / 2;
+        x[i] = i / 2;
+    }
+    att_correlation c;
+    assert_int_equal(att_correlate(self->context, x, x, groups, 18, 1, &c), ATT_OK);
+    assert_true(!c.exact && c.permutations == ATT_CORRELATE_PERMUTATIONS && c.groups == 9);
+    near(c.kendall.least_p, 1.0 / (1 + ATT_CORRELATE_PERMUTATIONS), 1e-15);
+    near(c.kendall.p, 1.0 / (1 + ATT_CORRELATE_PERMUTATIONS), 3e-4);
+    assert_int_equal(c.resamples, ATT_CORRELATE_RESAMPLES);
+    near(c.kendall.low, 1, 1e-12);
+    near(c.kendall.high, 1, 1e-12);
+}
+
+static void holms_correction_is_monotone_and_skips_undefined_tests(void **state)
+{
+    (void)state;
+    const double p[] = {0.01, 0.04, NAN, 0.03}, equal[] = {0.4, 0.4, 0.9};
+    double adjusted[4];
+    att_holm(p, 4, adjusted); /* 3 * 0.01; 2 * 0.03; 1 * 0.04 raised to the one before */
+    near(adjusted[0], 0.03, 1e-15);
+    near(adjusted[1], 0.06, 1e-15);
+    near(adjusted[3], 0.06, 1e-15);
+    assert_true(isnan(adjusted[2]));
+    att_holm(equal, 3, adjusted);
+    near(adjusted[0], 1, 0);
+    near(adjusted[1], 1, 0);
+    near(adjusted[2], 1, 0);
+    att_holm(p, 1, adjusted);
+    near(adjusted[0], 0.01, 0);
+}
+
 static void unusable_series_are_refused(void **state)
 {
     scratch *self = *state;
     double x[] = {1, 2, NAN}, y[] = {1, 2, 3}, infinite[] = {1, INFINITY, 2};
     att_correlation c;
-    assert_int_equal(att_correlate(self->context, x, y, 3, 1, &c), ATT_ERR_NONFINITE);
-    assert_int_equal(att_correlate(self->context, y, infinite, 3, 1, &c), ATT_ERR_NONFINITE);
-    assert_int_equal(att_correlate(self->context, x, y, -1, 1, &c), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_correlate(self->context, x, y, ATT_CORRELATE_MOST + 1, 1, &c), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_correlate(self->context, x, y, NULL, 3, 1, &c), ATT_ERR_NONFINITE);
+    assert_int_equal(att_correlate(self->context, y, infinite, NULL, 3, 1, &c), ATT_ERR_NONFINITE);
+    assert_int_equal(att_correlate(self->context, x, y, NULL, -1, 1, &c), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_correlate(self->context, x, y, NULL, ATT_CORRELATE_MOST + 1, 1, &c), ATT_ERR_ARGUMENT);
     self->allocations_left = 0;
-    att_status status = att_correlate(self->context, y, y, 3, 1, &c);
+    att_status status = att_correlate(self->context, y, y, NULL, 3, 1, &c);
     self->allocations_left = -1;
     assert_int_equal(status, ATT_ERR_MEMORY);
 }
@@ -101,9 +195,15 @@ static void unusable_series_are_refused(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(correlations_without_ties_equal_scipys), TEST(correlations_with_ties_equal_scipys),
-        TEST(drawn_permutations_agree_with_scipy), TEST(short_and_constant_series_lack_p_and_interval),
-        TEST(unusable_series_are_refused)};
+    const struct CMUnitTest tests[] = {TEST(correlations_without_ties_equal_scipys),
+                                       TEST(correlations_with_ties_equal_scipys),
+                                       TEST(drawn_permutations_agree_with_scipy),
+                                       TEST(short_and_constant_series_lack_p_and_interval),
+                                       TEST(groups_are_permuted_as_a_whole),
+                                       TEST(groups_may_be_interleaved),
+                                       TEST(only_groups_of_one_size_change_places),
+                                       TEST(many_groups_are_drawn_at_random_and_resampled),
+                                       TEST(holms_correction_is_monotone_and_skips_undefined_tests),
+                                       TEST(unusable_series_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,11 +136,17 @@ static void correlations_are_of_all_runs_and_of_each_setting(void **state)
     assert_null(all.setting);
     assert_string_equal(all.of.x, "tns/tns attention");
     assert_string_equal(all.of.y, "accuracy/top1");
-    assert_int_equal(all.ranks.count, RUNS);
-    near(all.ranks.kendall.value, 1.0 / 15); /* 8 of 15 pairs are concordant */
+    assert_int_equal(all.runs.count, RUNS);
+    near(all.runs.kendall.value, 1.0 / 15); /* 8 of 15 pairs are concordant */
     assert_string_equal(a.setting, "a");
-    near(a.ranks.kendall.value, -1.0 / 3);
-    assert_true(isnan(a.ranks.kendall.low));
+    near(a.runs.kendall.value, -1.0 / 3);
+    assert_true(isnan(a.runs.kendall.low));
+    assert_true(a.runs.groups == 3 && a.runs.permutations == 6 && a.means.count == 0);
+    near(a.runs.kendall.p, 1);
+    assert_true(all.runs.groups == 2 && all.runs.permutations == 2); /* settings, not runs */
+    assert_int_equal(all.means.count, 2);
+    near(all.means.kendall.value, 1);                      /* b has the larger mean of both figures */
+    near(all.runs.kendall.adjusted_p, all.runs.kendall.p); /* one reading */
     att_sweep_destroy(&sweep);
 
     const att_sweep_pair pairs[] = {{"accuracy/top1", "nsi/layer1.0.add/attention"}, {"accuracy/top1", "tns/nothing"}};
@@ -149,7 +155,7 @@ static void correlations_are_of_all_runs_and_of_each_setting(void **state)
     all = att_sweep_correlation_at(sweep, 0);
     assert_string_equal(all.of.x, "accuracy/top1");
     assert_string_equal(all.of.y, "nsi/layer1.0.add/attention");
-    assert_int_equal(all.ranks.count, RUNS - 1); /* NaN has no rank */
+    assert_int_equal(all.runs.count, RUNS - 1); /* NaN has no rank */
     att_sweep_destroy(&sweep);
     assert_int_equal(att_sweep_read(self->context, runs, RUNS, pairs, ATT_SWEEP_MOST_PAIRS + 1, 0, &sweep),
                      ATT_ERR_ARGUMENT);
@@ -164,6 +170,49 @@ static void correlations_are_of_all_runs_and_of_each_setting(void **state)
                      ATT_ERR_ARGUMENT);
     runs[2].folder = "/nowhere";
     assert_int_equal(att_sweep_read(self->context, runs, RUNS, NULL, 0, 0, &sweep), ATT_ERR_NOT_FOUND);
+}
+
+/* top1 of a: 90, 92, 94; of b: 91, 93, 96. By seed, b - a is 1, 1, 2: mean 4/3, deviation 1/sqrt(3). */
+static void settings_are_compared_seed_by_seed(void **state)
+{
+    scratch *self = *state;
+    att_sweep_run runs[RUNS];
+    char folders[RUNS][256];
+    write_runs(self, runs, folders);
+    att_sweep_run first = runs[0];
+    runs[0] = runs[2]; /* the order of seeds does not matter */
+    runs[2] = first;
+    att_sweep *sweep = NULL;
+    must(self, att_sweep_read(self->context, runs, RUNS, NULL, 0, 0, &sweep));
+    int top1 = att_sweep_figure_index(sweep, 0, "accuracy", "", "top1");
+    att_paired paired =
+        att_sweep_difference(sweep, 1, att_sweep_figure_index(sweep, 1, "accuracy", "", "top1"), 0, top1);
+    assert_int_equal(paired.count, 3);
+    near(paired.mean, 4.0 / 3);
+    near(paired.deviation, 1 / sqrt(3));
+    near(paired.high, 4.0 / 3 + att_student_quantile(2) / 3);
+    int nsi = att_sweep_figure_index(sweep, 0, "nsi", "layer1.0.add", "attention");
+    paired = att_sweep_difference(sweep, 1, nsi, 0, nsi);
+    assert_int_equal(paired.count, 2); /* seed 3 of b has no value */
+    near(paired.mean, 1);
+    assert_int_equal(att_sweep_difference(sweep, 1, 99, 0, top1).count, 0);
+    assert_int_equal(att_sweep_difference(sweep, 1, top1, -1, top1).count, 0);
+
+    att_sweep_ranking ranking = att_sweep_rank(sweep, "accuracy", "", "top1");
+    assert_true(ranking.best == 1 && ranking.second == 0);
+    near(ranking.lead.mean, 4.0 / 3);
+    assert_false(att_paired_is_separated(&ranking.lead));                         /* 1.33 +- 1.43 */
+    assert_int_equal(att_sweep_rank(sweep, "tns", "", "tns attention").best, -1); /* no figure that rates a network */
+    assert_int_equal(att_sweep_rank(sweep, "accuracy", "", "absent").best, -1);
+    att_sweep_destroy(&sweep);
+    must(self, att_sweep_read(self->context, runs, 3, NULL, 0, 0, &sweep));
+    ranking = att_sweep_rank(sweep, "accuracy", "", "top1");
+    assert_true(ranking.best == 0 && ranking.second == -1);
+    att_sweep_destroy(&sweep);
+    assert_int_equal(att_sweep_direction(NULL, "accuracy", "top1"), 1);
+    assert_int_equal(att_sweep_direction(NULL, "accuracy", "loss"), -1);
+    assert_int_equal(att_sweep_direction(NULL, "entropy", "mean"), 0);
+    assert_int_equal(att_sweep_direction(NULL, "unknown", "loss"), 0);
 }
 
 static att_run_state state_of(const scratch *self, const char *folder, const char *with)
@@ -262,9 +311,11 @@ static void lack_of_memory_is_reported_without_leaks(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(figures_are_averaged_over_the_runs_of_a_setting), TEST(correlations_are_of_all_runs_and_of_each_setting),
-        TEST(a_run_is_trained_and_measured_when_its_logs_say_so), TEST(a_sweeps_folder_becomes_a_page_of_its_runs),
-        TEST(lack_of_memory_is_reported_without_leaks)};
+    const struct CMUnitTest tests[] = {TEST(figures_are_averaged_over_the_runs_of_a_setting),
+                                       TEST(correlations_are_of_all_runs_and_of_each_setting),
+                                       TEST(settings_are_compared_seed_by_seed),
+                                       TEST(a_run_is_trained_and_measured_when_its_logs_say_so),
+                                       TEST(a_sweeps_folder_becomes_a_page_of_its_runs),
+                                       TEST(lack_of_memory_is_reported_without_leaks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

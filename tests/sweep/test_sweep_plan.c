@@ -531,7 +531,7 @@ static void runs_outside_the_plan_are_empty(void **state)
     assert_null(att_sweep_setting_at(none, 0).name);
     assert_int_equal(att_sweep_figure_at(none, 0, -1).count, 0);
     assert_int_equal(att_sweep_figure_find(none, 0, "entropy", NULL, "mean").count, 0);
-    assert_int_equal(att_sweep_correlation_at(none, 0).ranks.count, 0);
+    assert_int_equal(att_sweep_correlation_at(none, 0).runs.count, 0);
     att_sweep_destroy(&none);
 }
 

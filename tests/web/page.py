@@ -1470,6 +1470,7 @@ def read(browser):
     read_little(browser)
     read_placed(browser)
     read_sweep(browser)
+    read_differences(browser)
     read_entropies(browser)
     read_many_runs(browser)
     read_swept_looks(browser)
@@ -1558,6 +1559,66 @@ def read_placed(browser):
     check(not page.complaints(), f"console, placed: {page.complaints()}")
 
 
+READ_DIFFERENCES = """
+({
+    title: document.querySelector("#differences h2").textContent,
+    rows: [...document.querySelectorAll("#differences table tbody tr")].map(row => [...row.cells].map(cell =>
+        cell.dataset.more ? [cell.dataset.value, ...JSON.parse(cell.dataset.more)].map(v => v === "" ? null : Number(v))
+            : cell.textContent)),
+    charts: [...document.querySelectorAll("#differences figure")].map(figure => [
+        figure.querySelector("h3").textContent,
+        [...figure.querySelectorAll(".series .mark")].map(mark => Number(mark.dataset.value)),
+        figure.querySelectorAll(".series .whisker").length,
+        [...figure.querySelectorAll(".reference")].map(line => line.textContent)]),
+    notes: [...document.querySelectorAll("#differences .ranking")].map(note => note.textContent),
+    marked: ["best", "second"].map(place => [...document.querySelectorAll(`#settings td.${place}`)].map(cell =>
+        [cell.parentElement.cells[0].textContent, Number(cell.dataset.value)])),
+})
+"""
+STUDENT_1 = math.tan(0.475 * math.pi)  # the 0.975 quantile of Student's t with one degree of freedom
+
+
+def read_differences(browser):
+    """Settings minus the first one, paired by seed, with Student's interval; the best and the second-best setting."""
+    settings = ["none", "none", "cb", "cb"]
+    runs = [
+        {"name": name, "setting": setting, "seed": seed, "status": "measured"}
+        for name, setting, seed in zip(NAMES, settings, (1, 2, 2, 1))
+    ]
+    with open(os.path.join(folder, "sweep.json"), "w", encoding="utf-8") as file:
+        json.dump({"runs": runs}, file)
+    page = browser.open(report([""], "differences.html"))
+    os.remove(os.path.join(folder, "sweep.json"))
+    found = page.evaluate(READ_DIFFERENCES)
+    check(found["title"] == "Differences from none", f"title of differences: {found['title']}")
+    pairs = [(NAMES[3], NAMES[0]), (NAMES[2], NAMES[1])]
+    row = next(row for row in found["rows"] if row[:2] == ["accuracy", "top-1, %"])
+    each = [figure_of(a, "accuracy", "top1") - figure_of(b, "accuracy", "top1") for a, b in pairs]
+    mean, half = sum(each) / 2, STUDENT_1 * abs(each[0] - each[1]) / 2
+    for value, expected in zip(row[2], (mean, mean - half, mean + half, 2)):
+        check(near(value, expected, 1e-9), f"difference {row}, expected {mean} +- {half}")
+    titles = [title for title, *_ in found["charts"]]
+    check(titles == ["Attention entropy, mean, nats"], f"charts of differences: {titles}")
+    _, marks, whiskers, references = found["charts"][0]
+    of = lambda name: {
+        m["node"]: m["mean"] for m in measured(name) if m["instrument"] == "entropy" and "head" not in m
+    }
+    wanted = [sum(of(a)[node] - of(b)[node] for a, b in pairs) / 2 for node in of(NAMES[0])]
+    check(len(marks) == len(wanted) and all(map(near, marks, wanted)), f"differences by block {marks}, {wanted}")
+    check(whiskers == len(wanted) and references == ["none"], f"{whiskers} intervals, references {references}")
+    order = ["cb", "none"] if mean > 0 else ["none", "cb"]
+    note = next(note for note in found["notes"] if note.startswith("top-1, %"))
+    verdict = "separates them" if half < abs(mean) else "does not separate them"
+    check(note.startswith(f"top-1, %: best {order[0]}, second {order[1]}, difference ") and verdict in note, note)
+    for (marked, *_), name in zip(found["marked"], order):
+        check(marked[0] == name, f"best and second best: {found['marked']}, expected {order}")
+    page.evaluate("[...document.querySelectorAll('#differences input')].find(i => "
+                  "i.parentElement.textContent === 'nsi').click()")
+    titles = [title for title, *_ in page.evaluate(READ_DIFFERENCES)["charts"]]
+    check(titles == [f"Neural stiffness index, {s}" for s in ("attention", "gated", "unit")], f"NSI: {titles}")
+    check(not page.complaints(), f"console, differences: {page.complaints()}")
+
+
 def read_sweep(browser):
     """Checks the report of a sweep: its settings, one line per image, and accuracy against stiffness."""
     names, settings = NAMES[:3], ["none", "none", "cb"]
@@ -1593,9 +1654,14 @@ def read_sweep(browser):
     for reading, marks in zip(("attention", "gated", "unit"), found["scatter"]):
         pairs = [(figure_of(name, "tns", f"tns {reading}"), score) for name, score in zip(names, scores)]
         check(sorted(map(tuple, marks)) == sorted(pairs), f"scatter, {reading}: {marks}")
-        row = next(row for row in found["ranks"] if row[:4] == ["all settings", f"TNS, {reading}", "top-1", "3"])
+        row = next(row for row in found["ranks"] if row[:4] == ["all runs", f"TNS, {reading}", "top-1", "3 runs"])
         expected = tau_b(pairs)
         check((row[4] == "" and expected is None) or near(float(row[4]), expected), f"tau-b {row[4]}, {expected}")
+        check(row[5:8] == (3 * ["1"] if row[4] else 3 * [""]), f"p of settings that cannot change places: {row}")
+        means = next(row for row in found["ranks"] if row[:2] == ["all runs: means of settings", f"TNS, {reading}"])
+        check(means[3] == "2 settings" and abs(float(means[4])) == 1, f"means of settings: {means}")
+    power = page.evaluate("document.getElementById('power').textContent")
+    check("all runs: with 2 settings no order of the figures has p below 1" in power, f"power: {power}")
     check(not page.complaints(), f"console, sweep: {page.complaints()}")
     read_asked(browser, runs, names)
 

@@ -9,7 +9,7 @@
  *                    the sweep. status: as in att_planned_run ("measured": trained and measured). failure: only for
  *                    failed runs
  *                  correlate: an array of {x, y}, the figures to correlate; missing if they are the default figures
- *                  settings, correlations, methods: as att_sweep_write_json() writes them
+ *                  settings, differences, rankings, correlations, methods: as att_sweep_write_json() writes them
  *                  the options with which the sweep was started
  */
 #ifndef ATTSCOPE_LAB_SWEEP_H
@@ -19,6 +19,7 @@
 #include <attscope/event.h>
 #include <attscope/lab/correlation.h>
 #include <attscope/lab/json.h>
+#include <attscope/lab/paired.h>
 #include <attscope/task.h>
 
 #ifdef __cplusplus
@@ -53,6 +54,7 @@ typedef struct att_sweep_run {
 
 typedef struct att_sweep_setting {
     const char *name;
+    const char *model; /* its architecture, the name of the network; "" if not recorded */
     int runs;
     const uint64_t *seeds;             /* [runs] */
     double parameters;                 /* number of parameters of the network; NaN if not recorded */
@@ -70,19 +72,22 @@ typedef struct att_sweep_pair {
 } att_sweep_pair;
 enum { ATT_SWEEP_MOST_PAIRS = 32 };
 
-/* The rank correlation of two figures over runs. */
+/* The rank correlation of two figures over runs. Each p is corrected (adjusted_p) for the pairs over the same runs;
+ * pairs whose figures are equal in all runs count once. */
 typedef struct att_sweep_correlation {
     att_sweep_pair of;
-    const char *setting; /* over the runs of this setting; NULL: over all runs */
-    att_correlation ranks;
+    const char *setting;   /* over the runs of this setting; NULL: of all settings */
+    const char *model;     /* over the runs of this architecture; NULL: of all architectures */
+    att_correlation runs;  /* one point per run; a group is a setting or, within a setting, a run */
+    att_correlation means; /* one point per setting, the means of its runs; all zero within a setting */
 } att_sweep_correlation;
 
 /* One-line explanations of figures and correlations, for tables and pages. */
 #define ATT_SWEEP_FIGURES_NOTE \
     "mean ± standard deviation (n - 1) over the n runs of a setting; a run's figure is its mean over images"
-#define ATT_SWEEP_CORRELATIONS_ARE                                                                              \
-    "x and y are figures of a run, means over the measured images; over all settings and seeds together, then " \
-    "within a setting, whose runs differ in the seed only"
+#define ATT_SWEEP_CORRELATIONS_ARE                                                                                  \
+    "x and y are figures of a run, means over the measured images; over all runs, then within an architecture and " \
+    "within a setting, whose runs differ in the seed only. Means: one point per setting, the mean of its runs"
 
 typedef struct att_sweep att_sweep;
 
@@ -108,14 +113,39 @@ ATT_API att_measurement att_sweep_figure_at(const att_sweep *sweep, int setting,
 ATT_API att_measurement att_sweep_figure_find(const att_sweep *sweep, int setting, const char *instrument,
                                               const char *node, const char *statistic);
 
-/* The rank correlations: for each pair over all runs, then, if there are several settings, over the runs of each
- * setting. Runs that lack one of the figures, or have NaN, are left out. Correlations without any run are left out.
- * index: 0..count-1; other numbers give all zero. */
+/* The index of that figure; -1 if there is none. */
+ATT_API int att_sweep_figure_index(const att_sweep *sweep, int setting, const char *instrument, const char *node,
+                                   const char *statistic);
+
+/* The difference of figure `figure` of a setting and figure `other_figure` of the setting `other`, over the seeds that
+ * both have. Numbers out of range give a difference with count 0. */
+ATT_API att_paired att_sweep_difference(const att_sweep *sweep, int setting, int figure, int other, int other_figure);
+
+/* Whether a larger figure of a network is better (1), or a smaller one (-1), as the metric of a task says that has the
+ * name of the statistic; 0 for figures that do not rate a network. context NULL: the built-in tasks. */
+ATT_API int att_sweep_direction(const att_context *context, const char *instrument, const char *statistic);
+
+/* The settings that are best by a figure. Which ones they are is decided by the same runs, so the interval of their
+ * difference is optimistic. */
+typedef struct att_sweep_ranking {
+    int best, second; /* settings; -1: there is none */
+    att_paired lead;  /* best minus second */
+} att_sweep_ranking;
+/* Ranks the settings by their means of a figure. Settings without it are left out. best and second are -1 for figures
+ * that do not rate a network (att_sweep_direction()), and if the two best means are equal. */
+ATT_API att_sweep_ranking att_sweep_rank(const att_sweep *sweep, const char *instrument, const char *node,
+                                         const char *statistic);
+
+/* The rank correlations: over all runs, for each pair; then over the runs of each architecture, if there are several,
+ * and it has several settings; then over the runs of each setting, if there are several. Runs that lack one of the
+ * figures, or have NaN, are left out. Correlations without any run are left out. index: 0..count-1; other numbers give
+ * all zero. */
 ATT_API int att_sweep_correlation_count(const att_sweep *sweep);
 ATT_API att_sweep_correlation att_sweep_correlation_at(const att_sweep *sweep, int index);
 
-/* Writes members into the JSON object that is open: settings, correlations, and methods, which describes how the
- * correlations are computed. */
+/* Writes members into the JSON object that is open: settings; differences, of each setting from the first one, of every
+ * figure that both have; rankings, of the figures that rate a network; correlations; and methods, which describes how
+ * the correlations are computed. */
 ATT_API void att_sweep_write_json(const att_sweep *sweep, att_json_writer *writer);
 
 #ifdef __cplusplus

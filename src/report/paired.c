@@ -1,0 +1,54 @@
+#include <attscope/lab/paired.h>
+
+#include <math.h>
+
+#include "core/spread.h"
+
+static const double pi = 3.14159265358979323846;
+
+/* P(|T| < t) for Student's t: a finite sum of powers of cos(atan(t / sqrt(degrees))). */
+static double share_within(double t, int degrees)
+{
+    double angle = atan(t / sqrt(degrees)), c = cos(angle), s = sin(angle);
+    bool odd = degrees % 2 == 1;
+    double term = odd ? c : 1, sum = degrees > 1 ? term : 0;
+    for (int k = odd ? 3 : 2; k <= degrees - 2; k += 2) {
+        term *= c * c * (k - 1) / k;
+        sum += term;
+    }
+    return odd ? 2 / pi * (angle + s * sum) : s * sum;
+}
+
+double att_student_quantile(int degrees)
+{
+    double low = 0, high = 16; /* 12.7 for one degree, the largest */
+    if (degrees < 1)
+        return NAN;
+    for (int i = 0; i < 64; i++) {
+        double middle = (low + high) / 2;
+        if (share_within(middle, degrees) < 0.95)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2;
+}
+
+att_paired att_paired_difference(const double *a, const double *b, int count)
+{
+    att_spread spread = {0};
+    for (int i = 0; i < count; i++)
+        if (isfinite(a[i]) && isfinite(b[i]))
+            att_spread_add(&spread, a[i] - b[i]);
+    int n = (int)spread.count;
+    att_paired paired = {.count = n, .mean = att_spread_mean(&spread), .deviation = att_spread_deviation(&spread)};
+    double half = att_student_quantile(n - 1) * paired.deviation / sqrt(n);
+    paired.low = paired.mean - half;
+    paired.high = paired.mean + half;
+    return paired;
+}
+
+bool att_paired_is_separated(const att_paired *paired)
+{
+    return paired->low > 0 || paired->high < 0;
+}
