@@ -17,6 +17,7 @@
     X(tns)                     \
     X(tns_blocks)              \
     X(tns_classes)             \
+    X(stiff_surface)           \
     X(gate)                    \
     X(gate_stiffness)          \
     X(residual)                \

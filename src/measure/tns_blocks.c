@@ -32,11 +32,13 @@ static att_status request(att_requests *requests)
 /* --- the state: for each reading, a summary of the images, then one part per row -----------------------------------
  */
 
+/* Bins of the largest index, from LEAST_BIN / BINS_PER_OCTAVE octaves on. */
+enum { BINS = 512, BINS_PER_OCTAVE = 16, LEAST_BIN = -384 };
+
 /* Of the images whose indices are all defined. */
 typedef struct summary {
     int64_t undefined; /* how many other images */
-    att_spread largest, mean;
-    double least; /* of the largest indices */
+    att_spread mean, largest[BINS];
 } summary;
 
 /* One step. */
@@ -60,6 +62,12 @@ static size_t offset_of(const att_observed *shape, att_reading reading)
     return (size_t)reading * reading_size(shape);
 }
 
+static int bin_of(double zeta)
+{
+    double bin = floor(BINS_PER_OCTAVE * log2(zeta)) - LEAST_BIN;
+    return (int)fmin(fmax(bin, 0), BINS - 1);
+}
+
 static void add_image(summary *of, part *parts, const att_observed *observed, att_reading reading)
 {
     const att_stiffness s = att_stiffness_of(observed, observed->count, reading);
@@ -67,8 +75,7 @@ static void add_image(summary *of, part *parts, const att_observed *observed, at
         of->undefined++;
         return;
     }
-    of->least = of->largest.count > 0 ? fmin(of->least, s.largest) : s.largest;
-    att_spread_add(&of->largest, s.largest);
+    att_spread_add(&of->largest[bin_of(s.largest)], s.largest);
     att_spread_add(&of->mean, s.sum / s.count);
     parts[s.where].largest++;
     for (int t = 0; t < observed->count; t++)
@@ -92,11 +99,10 @@ static void merge(void *state, const void *later, const att_observed *shape)
         const summary *more = (const summary *)((const char *)later + offset_of(shape, r));
         part *parts = (part *)(of + 1);
         const part *more_parts = (const part *)(more + 1);
-        if (more->largest.count > 0)
-            of->least = of->largest.count > 0 ? fmin(of->least, more->least) : more->least;
         of->undefined += more->undefined;
-        att_spread_merge(&of->largest, &more->largest);
         att_spread_merge(&of->mean, &more->mean);
+        for (int b = 0; b < BINS; b++)
+            att_spread_merge(&of->largest[b], &more->largest[b]);
         for (int t = 0; t < shape->count; t++) {
             parts[t].largest += more_parts[t].largest;
             att_spread_merge(&parts[t].without, &more_parts[t].without);
@@ -108,7 +114,7 @@ static void merge(void *state, const void *later, const att_observed *shape)
 
 static att_figure figure_of(const summary *of, double mean, double deviation)
 {
-    int64_t count = of->largest.count + of->undefined;
+    int64_t count = of->mean.count + of->undefined;
     return (att_figure){mean, deviation, count, isnan(mean) ? count : of->undefined};
 }
 
@@ -119,7 +125,7 @@ static att_figure without_of(const summary *of, const part *step)
 
 static att_figure share_of(const summary *of, const part *step)
 {
-    return figure_of(of, (double)step->largest / (of->largest.count > 0 ? (double)of->largest.count : NAN), NAN);
+    return figure_of(of, (double)step->largest / (of->mean.count > 0 ? (double)of->mean.count : NAN), NAN);
 }
 
 /* The step that has the largest index most often; of several the first. */
@@ -132,12 +138,17 @@ static const part *most_frequent(const part *parts, const att_observed *shape)
     return &parts[most];
 }
 
-/* TNS with one mu for all images, E[zeta*^2] / mu - E[zeta*], which is the integral if no zeta* is below mu. */
+/* TNS with one mu for all images: the mean of zeta* (zeta* / mu - 1), or of 0 if zeta* < mu. The bin that holds mu
+ * counts or does not count as a whole. */
 static att_figure common_mu(const summary *of)
 {
-    double mean = att_spread_mean(&of->largest), mu = att_spread_mean(&of->mean);
-    double square = mean * mean + of->largest.squares / (double)of->largest.count;
-    return figure_of(of, of->least >= mu ? square / mu - mean : NAN, NAN);
+    double mu = att_spread_mean(&of->mean), sum = 0;
+    for (int b = 0; b < BINS; b++) {
+        const att_spread *bin = &of->largest[b];
+        if (bin->count > 0 && bin->mean >= mu)
+            sum += (double)bin->count * bin->mean * (bin->mean / mu - 1) + bin->squares / mu;
+    }
+    return figure_of(of, of->mean.count > 0 ? sum / (double)of->mean.count : NAN, NAN);
 }
 
 static void report(const void *state, const att_observed *shape, att_figure *figures)
@@ -174,13 +185,14 @@ const att_instrument att_instrument_tns_blocks = {
              .unit = "1",
              .formula =
                  "share: of images in which the step has the largest zeta; without: TNS of the other steps; without "
-                 "the first: TNS without the step whose share is largest; common mu: E[zeta*^2] / mu - E[zeta*] "
-                 "with mu the mean over images and steps",
+                 "the first: TNS without the step whose share is largest; common mu: mean over images of "
+                 "max(zeta* (zeta* / mu - 1), 0) with mu the mean over images and steps",
              .source = "TNS: Huang et al., ICCV 2023; the variants are ours",
              .reading = "steps and readings as in tns; of equal zeta, the first step has the largest; common mu is the "
-                        "integral with one mu for all images, and not defined if zeta* of an image is below this mu; "
-                        "without is not defined if there is one step only; images in which zeta of a step is not "
-                        "defined are counted, and the others averaged",
+                        "integral with one mu for all images, except that images with zeta* within 4.5 % of mu, which "
+                        "contribute at most 0.05 mu, count or do not count together; without is not defined if there "
+                        "is one step only; images in which zeta of a step is not defined are counted, and the others "
+                        "averaged",
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .statistics = statistics,
