@@ -1,5 +1,4 @@
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "measure/list.h"
@@ -9,49 +8,33 @@ static const char *const statistics[] = {"mean",         "deviation", "minimum",
                                          "quantile 0.9", "maximum",   "share < 0.5", "share < 1"};
 enum { MEAN, DEVIATION, MINIMUM, TENTH, MEDIAN, NINETIETH, MAXIMUM, BELOW_HALF, BELOW_ONE, STATISTICS };
 
-/* Returns the next node after `after` that multiplies by a gate; -1 if there is none. */
-static int next_gate(const att_requests *requests, int after)
+/* Finds the step of a gate over channels. Returns false for other gates, and if the step begins a stage: such steps are
+ * excluded, as in tns. */
+static bool paired_step(const att_graph *graph, int gate, att_residual_step *step)
 {
-    int channel_gate = att_requests_node(requests, "gate", after),
-        pixel_gate = att_requests_node(requests, "pixel_gate", after);
-    if (channel_gate < 0 || pixel_gate < 0)
-        return channel_gate < 0 ? pixel_gate : channel_gate;
-    return channel_gate < pixel_gate ? channel_gate : pixel_gate;
+    return !att_is_pixel_gate(&graph->nodes.items[gate]) && att_step_of_gate(graph, gate, step) && !step->begins;
 }
 
-/* Finds the residual step whose branch (without gates) is the gate's input. Returns false if there is none, or if the
- * step begins a stage: such steps are excluded, as in tns. */
-static bool step_of(const att_graph *graph, int gate, att_residual_step *step)
-{
-    step->node = -1;
-    while (att_residual_step_next(graph, step->node, step))
-        if (step->branch == graph->nodes.items[gate].in[0])
-            return !step->begins;
-    return false;
-}
-
-/* Requests a row with the values of each gate, then rows with the norms of the gates' steps. The constant of a gate's
- * row is the index of the row with its step's norms; -1 if the gate has no step. */
+/* Requests a row with the values of each gate, then rows with the norms of the steps of paired gates. The constant of a
+ * gate's row is the index of the row with its step's norms; -1 if it is not paired. */
 static att_status request(att_requests *requests)
 {
     att_graph *graph = att_requests_graph(requests);
     att_residual_step step;
     int gates = 0, pairs = 0, number = 0;
     /* Adding probes adds nodes, but no gates. */
-    for (int i = next_gate(requests, -1); i >= 0; i = next_gate(requests, i))
+    for (int i = att_requests_gate(requests, -1); i >= 0; i = att_requests_gate(requests, i))
         gates++;
-    for (int i = next_gate(requests, -1); number < gates; i = next_gate(requests, i), number++) {
-        char name[256];
-        snprintf(name, sizeof name, "%s.values", graph->nodes.items[i].scope);
-        bool has_step = step_of(graph, i, &step);
-        att_requests_value(requests, name, graph->nodes.items[i].in[1], has_step ? gates + pairs : -1);
-        pairs += has_step;
+    for (int i = att_requests_gate(requests, -1); number < gates; i = att_requests_gate(requests, i), number++) {
+        bool is_paired = paired_step(graph, i, &step);
+        att_requests_gate_values(requests, i, is_paired ? gates + pairs : -1);
+        pairs += is_paired;
     }
-    for (int i = next_gate(requests, -1); i >= 0; i = next_gate(requests, i))
-        if (step_of(graph, i, &step))
-            att_requests_step_norms(requests, &step);
+    for (int i = att_requests_gate(requests, -1); i >= 0; i = att_requests_gate(requests, i))
+        if (paired_step(graph, i, &step))
+            att_requests_step_norms(requests, &step, ATT_DT_GATES);
     for (int s = 0; s < STATISTICS; s++)
-        for (int i = next_gate(requests, -1); i >= 0; i = next_gate(requests, i))
+        for (int i = att_requests_gate(requests, -1); i >= 0; i = att_requests_gate(requests, i))
             att_requests_series(requests, graph->nodes.items[i].scope, -1, statistics[s]);
     if (pairs > 2)
         att_requests_series(requests, "", -1, "rank correlation with zeta");
@@ -114,7 +97,7 @@ typedef struct pairs {
 /* Returns the mean of gate i, or zeta of its step. */
 static double value_at(const pairs *p, int i, bool zeta)
 {
-    return zeta ? att_nsi_attention(p->observed->rows[(int)p->observed->constants[i]]) : p->means[i];
+    return zeta ? att_nsi(p->observed->rows[(int)p->observed->constants[i]], ATT_READING_ATTENTION) : p->means[i];
 }
 
 /* Rank of gate i among the gates with a step, from 0. Ties have their mean rank. */
@@ -130,7 +113,7 @@ static double rank(const pairs *p, int i, bool zeta)
     return below + (equal - 1) / 2;
 }
 
-/* Spearman's rank correlation; 0 if one of the two variables is constant. */
+/* Spearman's rank correlation; NaN if one of the two variables is constant. */
 static double rank_correlation(const pairs *p, int count)
 {
     double middle = (count - 1) / 2.0, product = 0, squares[2] = {0};
@@ -143,7 +126,7 @@ static double rank_correlation(const pairs *p, int count)
         squares[1] += zeta * zeta;
     }
     double norm = sqrt(squares[0] * squares[1]);
-    return norm > 0 ? product / norm : 0;
+    return norm > 0 ? product / norm : NAN;
 }
 
 /* Number of gates. The rows of norms follow the gates' rows, and the constant of the first gate with a step is the
@@ -180,8 +163,9 @@ const att_instrument att_instrument_gate = {
              .source = "definition of the step size: Huang et al., ICCV 2023; the statistics are ours",
              .reading =
                  "a sigmoid is below 1 except for rounding, so share < 0.5 says more than share < 1; quantiles are "
-                 "accurate to 1/1024, less if gates leave 0..1; the correlation is Spearman's within a sample, with "
-                 "zeta in nsi's reading attention and the steps of tns; it is 0 if all gates have the same mean",
+                 "accurate to 1/1024, less if gates leave 0..1; the correlation is Spearman's within a sample, of "
+                 "gates over channels with zeta in nsi's reading attention, over the steps of tns: it is confounded "
+                 "with depth, see gate_stiffness; not defined if all gates have the same mean",
              .by_block = true,
              .brief = "mean"},
     .request = request,

@@ -23,17 +23,43 @@ void att_summaries_observe(const att_observed *observed, const att_summary_colum
 
 /* steps.c */
 
+/* Which factors on a branch count as the step size dt. */
+typedef enum att_dt {
+    ATT_DT_GATES, /* gates of attention modules */
+    ATT_DT_ALL    /* also LayerScale and drop path */
+} att_dt;
+extern const char *const att_dt_choices[];
+/* The option of instruments that choose it. */
+#define ATT_DT_OPTION                                                                                              \
+    {                                                                                                              \
+        .name = "dt",                                                                                              \
+        .meaning =                                                                                                 \
+            "which factors on a branch count as dt: gates of attention modules, or also LayerScale and drop path", \
+        .high = ATT_DT_ALL, .choices = att_dt_choices                                                              \
+    }
+
 /* Adds a probe of the step's norms, unless the graph has it already, and requests the probe's rows. The constant of the
- * rows is 0 if the step begins a stage, else 1. */
-void att_requests_step_norms(att_requests *requests, const att_residual_step *step);
-/* Names of the three readings of NSI, and therefore of TNS. Without gates on branches and ReLUs after sums they are
- * equal. */
-extern const char *const att_nsi_readings[];
+ * rows is 0 if the step begins a stage, else 1. A row is |before|, |after - before|, |branch before the factors in dt|,
+ * |branch as it is added|. */
+void att_requests_step_norms(att_requests *requests, const att_residual_step *step, att_dt dt);
+
+/* Finds the step on whose branch the gate lies: node `gate` is one of the branch's factors. Returns false if there is
+ * none. */
+bool att_step_of_gate(const att_graph *graph, int gate, att_residual_step *step);
+/* The next node after `after` that multiplies by the gate of a module and matches the user's pattern; -1: none. */
+int att_requests_gate(const att_requests *requests, int after);
+/* Whether the gate has one number per pixel, as CBAM's second one, and not one per channel. */
+bool att_is_pixel_gate(const att_node *node);
+/* Requests the values of a gate. */
+void att_requests_gate_values(att_requests *requests, int gate, double constant);
+
+/* The three readings of NSI, and therefore of TNS. Without gates on branches and ReLUs after sums they are equal. */
+typedef enum att_reading { ATT_READING_ATTENTION, ATT_READING_GATED, ATT_READING_UNIT, ATT_READINGS } att_reading;
+extern const char *const att_nsi_readings[]; /* their names */
 #define ATT_NSI_READINGS_AGREE "no gates here"
-/* Compute from a row of step norms: |branch|, |added| and |after - before|, each over |before|. */
-double att_nsi_attention(const float *row);
-double att_nsi_gated(const float *row);
-double att_nsi_unit(const float *row);
+/* Compute from a row of step norms: |(x_{t+1} - x_t) / dt| in a reading, and the same over |x_t|. */
+double att_step_size(const float *row, att_reading reading);
+double att_nsi(const float *row, att_reading reading);
 
 /* residual.c: |res(X)| / |X| from a row of att_residual_norms(), in the composite norm, whose products do not overflow,
  * and in the Frobenius norm. */

@@ -13,8 +13,13 @@
     X(head_shape)              \
     X(score_terms)             \
     X(nsi)                     \
+    X(sai)                     \
     X(tns)                     \
+    X(tns_blocks)              \
+    X(tns_classes)             \
+    X(stiff_surface)           \
     X(gate)                    \
+    X(gate_stiffness)          \
     X(residual)                \
     X(collapse)                \
     X(skip_weight)             \

@@ -1,11 +1,12 @@
 #include "core/text.h"
 #include "measure/list.h"
 
-enum { PER };             /* options */
+enum { PER, DT };         /* options */
 enum { ADDITION, BLOCK }; /* of PER */
 static const char *const places[] = {"addition", "block", NULL};
 static const att_detail options[] = {
-    {.name = "per", .meaning = "what is one step: a residual addition or a block", .high = BLOCK, .choices = places}};
+    {.name = "per", .meaning = "what is one step: a residual addition or a block", .high = BLOCK, .choices = places},
+    ATT_DT_OPTION};
 
 static bool next_step(const att_requests *requests, att_residual_step *step)
 {
@@ -37,13 +38,13 @@ static att_status request(att_requests *requests)
     for (att_residual_step step = {.node = -1}; next_step(requests, &step);) {
         if (!is_selected(requests, &step))
             continue;
-        att_requests_step_norms(requests, &step);
+        att_requests_step_norms(requests, &step, (att_dt)att_requests_option(requests, DT));
         found = true;
     }
-    add_series(requests, block ? "block" : "attention");
+    add_series(requests, block ? "block" : att_nsi_readings[ATT_READING_ATTENTION]);
     if (!block) {
-        add_series(requests, "gated");
-        add_series(requests, "unit");
+        add_series(requests, att_nsi_readings[ATT_READING_GATED]);
+        add_series(requests, att_nsi_readings[ATT_READING_UNIT]);
     }
     return found ? ATT_OK : att_requests_found_nothing(requests, "residual addition");
 }
@@ -54,11 +55,10 @@ static void observe(const att_observed *observed, double *values)
     int count = observed->count;
     for (int i = 0; i < count; i++) {
         const float *row = observed->rows[i];
-        values[i] = block ? att_nsi_unit(row) : att_nsi_attention(row);
-        if (!block) {
-            values[count + i] = att_nsi_gated(row);
-            values[2 * count + i] = att_nsi_unit(row);
-        }
+        for (int r = 0; r < ATT_READINGS && !block; r++)
+            values[r * count + i] = att_nsi(row, r);
+        if (block)
+            values[i] = att_nsi(row, ATT_READING_UNIT);
     }
 }
 
@@ -69,13 +69,13 @@ const att_instrument att_instrument_nsi = {
              .unit = "1",
              .formula = "zeta(x_t) = |(x_{t+1} - x_t) / dt|_2 / |x_t|_2, t over the network's residual additions",
              .source = "Huang et al., ICCV 2023",
-             .reading = "attention: dt is the gate on the branch (of an attention module, LayerScale or drop path), so "
-                        "the quotient is the branch before its gate, |f| / |x_t|; gated: |gate (.) f| / |x_t|, before a"
-                        " ReLU after the addition, so that beside attention it shows the gate alone; unit: dt = 1, and "
-                        "x_{t+1} is taken after the ReLU if one follows; the three agree without gates and ReLUs. Norms"
-                        " are over all tokens and channels. A ViT has two steps per block; with nsi:per=block, a block "
-                        "is one step, from before its first addition to after its last, with dt = 1. Not defined if "
-                        "|x_t| = 0",
+             .reading = "attention: dt is the gate of an attention module on the branch, so the quotient is the branch "
+                        "before its gate, |f| / |x_t|; LayerScale and drop path belong to f, and to dt with nsi:dt=all;"
+                        " gated: |dt (.) f| / |x_t|, what is added, before a ReLU after the addition, so that beside "
+                        "attention it shows dt alone; unit: dt = 1, and x_{t+1} is taken after the ReLU if one follows;"
+                        " the three agree without gates and ReLUs. Norms are over all tokens and channels. A ViT has "
+                        "two steps per block; with nsi:per=block, a block is one step, from before its first addition "
+                        "to after its last, with dt = 1. Not defined if |x_t| = 0",
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .by_sample = true,

@@ -5,19 +5,21 @@
 
 #include "measure/instrument.h"
 
-/* Whether the operation's output is its first input multiplied by a factor. */
+/* Whether the node multiplies by the gate of an attention module. */
 static bool is_gate(const att_node *node)
 {
-    static const char *const gates[] = {"scale", "drop_path", "gate", "pixel_gate"};
-    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
-        if (strcmp(node->op->name, gates[i]) == 0)
-            return true;
-    return false;
+    return strcmp(node->op->name, "gate") == 0 || strcmp(node->op->name, "pixel_gate") == 0;
+}
+
+/* Whether the operation's output is its first input multiplied by a factor: a gate, LayerScale or drop path. */
+static bool is_product(const att_node *node)
+{
+    return is_gate(node) || strcmp(node->op->name, "scale") == 0 || strcmp(node->op->name, "drop_path") == 0;
 }
 
 static att_value before_products(const att_graph *graph, att_value branch)
 {
-    for (const att_node *node = att_graph_producer(graph, branch); node && is_gate(node);
+    for (const att_node *node = att_graph_producer(graph, branch); node && is_product(node);
          node = att_graph_producer(graph, branch))
         branch = node->in[0];
     return branch;
@@ -34,12 +36,32 @@ static bool is_gate_plus_one(const att_graph *graph, const att_node *node)
     return is_add(node) && node->in[1] != node->in[0] && before_products(graph, node->in[1]) == node->in[0];
 }
 
-static att_value before_gates(const att_graph *graph, att_value branch)
+static bool is_factor(const att_graph *graph, const att_node *node)
+{
+    return is_product(node) || is_gate_plus_one(graph, node);
+}
+
+static att_value before_factors(const att_graph *graph, att_value branch)
 {
     const att_node *node;
-    while ((node = att_graph_producer(graph, branch)) && (is_gate(node) || is_gate_plus_one(graph, node)))
+    while ((node = att_graph_producer(graph, branch)) && is_factor(graph, node))
         branch = node->in[0];
     return branch;
+}
+
+/* Returns the branch without the gates of attention modules, but with its other factors. If those follow a gate, they
+ * are applied again. */
+static att_value without_gates(att_graph *graph, att_value branch)
+{
+    const att_node *found = att_graph_producer(graph, branch);
+    if (!found || !is_factor(graph, found))
+        return branch;
+    const att_node node = *found; /* a copy, because adding nodes moves them */
+    bool is_other = !is_gate(&node) && !is_gate_plus_one(graph, &node);
+    att_value in[2] = {without_gates(graph, node.in[0]), node.in_count > 1 ? node.in[1] : ATT_NONE};
+    if (!is_other || in[0] == node.in[0])
+        return is_other ? branch : in[0];
+    return att_emit(graph, node.op->name, node.attrs, in, node.in_count, NULL);
 }
 
 /* Whether the node adds one row to every token (att_repeat_tokens()), as modules do that broadcast a context. */
@@ -93,17 +115,37 @@ bool att_residual_step_next(const att_graph *graph, int after, att_residual_step
         const att_node *node = &graph->nodes.items[i];
         if (!is_step(graph, node) || is_within_branch(graph, i))
             continue;
-        att_value branch = before_gates(graph, node->in[1]), end = after_activation(graph, node->out[0]);
-        bool has_gate = branch != node->in[1], has_activation = end != node->out[0];
+        att_value branch = before_factors(graph, node->in[1]), end = after_activation(graph, node->out[0]);
+        bool has_factor = branch != node->in[1], has_activation = end != node->out[0];
         *step = (att_residual_step){.node = i,
                                     .before = node->in[0],
                                     .after = end,
-                                    .branch = has_gate || has_activation ? branch : ATT_NONE,
-                                    .added = has_gate ? node->in[1] : ATT_NONE,
+                                    .branch = has_factor || has_activation ? branch : ATT_NONE,
+                                    .added = has_factor ? node->in[1] : ATT_NONE,
                                     .begins = begins_stage(graph, after, node->in[0])};
         snprintf(step->scope, sizeof step->scope, "%s", node->scope);
         return true;
     }
+    return false;
+}
+
+/* Whether node `gate` is one of the factors of the branch. */
+static bool has_factor_at(const att_graph *graph, att_value branch, int gate)
+{
+    const att_node *node;
+    for (; (node = att_graph_producer(graph, branch)) && is_factor(graph, node); branch = node->in[0])
+        if (graph->values.items[branch].node == gate ||
+            (is_gate_plus_one(graph, node) && has_factor_at(graph, node->in[1], gate)))
+            return true;
+    return false;
+}
+
+bool att_step_of_gate(const att_graph *graph, int gate, att_residual_step *step)
+{
+    step->node = -1;
+    while (att_residual_step_next(graph, step->node, step))
+        if (has_factor_at(graph, graph->nodes.items[step->node].in[1], gate))
+            return true;
     return false;
 }
 
@@ -132,6 +174,28 @@ bool att_residual_block_next(const att_graph *graph, int after, att_residual_ste
     return true;
 }
 
+int att_requests_gate(const att_requests *requests, int after)
+{
+    int of_channels = att_requests_node(requests, "gate", after),
+        of_pixels = att_requests_node(requests, "pixel_gate", after);
+    if (of_channels < 0 || of_pixels < 0)
+        return of_channels < 0 ? of_pixels : of_channels;
+    return of_channels < of_pixels ? of_channels : of_pixels;
+}
+
+bool att_is_pixel_gate(const att_node *node)
+{
+    return strcmp(node->op->name, "pixel_gate") == 0;
+}
+
+void att_requests_gate_values(att_requests *requests, int gate, double constant)
+{
+    const att_node *node = &att_requests_graph(requests)->nodes.items[gate];
+    char name[256];
+    snprintf(name, sizeof name, "%s.values", node->scope);
+    att_requests_value(requests, name, node->in[1], constant);
+}
+
 static bool has_output(const att_graph *graph, const char *name)
 {
     for (int i = 0; i < graph->outputs.count; i++)
@@ -147,31 +211,46 @@ void att_requests_value(att_requests *requests, const char *name, att_value valu
     att_requests_row(requests, name, constant);
 }
 
-void att_requests_step_norms(att_requests *requests, const att_residual_step *step)
+/* The norms of a step whose only factors are the gates of attention modules. */
+static att_value norms_by_gates(att_graph *graph, const att_residual_step *step)
+{
+    if (step->branch == ATT_NONE)
+        return att_step_norms(graph, step->before, step->after, ATT_NONE, ATT_NONE);
+    const att_node *node = &graph->nodes.items[step->node];
+    att_value added = node->in[1], sum = node->out[0];
+    graph->copying = true;
+    att_value branch = without_gates(graph, added);
+    graph->copying = false;
+    bool has_gate = branch != added, has_activation = step->after != sum;
+    return att_step_norms(graph, step->before, step->after, has_gate || has_activation ? branch : ATT_NONE,
+                          has_gate ? added : ATT_NONE);
+}
+
+void att_requests_step_norms(att_requests *requests, const att_residual_step *step, att_dt dt)
 {
     att_graph *graph = att_requests_graph(requests);
     char name[256];
-    snprintf(name, sizeof name, "%s.step_norms", step->scope);
+    snprintf(name, sizeof name, "%s.step_norms%s", step->scope, dt == ATT_DT_ALL ? "_all" : "");
     if (!has_output(graph, name)) {
         att_graph_scope(graph, step->scope);
-        att_graph_probe(graph, name, att_step_norms(graph, step->before, step->after, step->branch, step->added));
+        att_graph_probe(graph, name,
+                        dt == ATT_DT_ALL ? att_step_norms(graph, step->before, step->after, step->branch, step->added)
+                                         : norms_by_gates(graph, step));
     }
     att_requests_row(requests, name, !step->begins);
 }
 
+const char *const att_dt_choices[] = {"gates", "all", NULL};
+
 const char *const att_nsi_readings[] = {"attention", "gated", "unit", NULL};
 
-double att_nsi_attention(const float *row)
+double att_step_size(const float *row, att_reading reading)
 {
-    return (double)row[2] / (double)row[0];
+    static const int columns[] = {[ATT_READING_ATTENTION] = 2, [ATT_READING_GATED] = 3, [ATT_READING_UNIT] = 1};
+    return (double)row[columns[reading]];
 }
 
-double att_nsi_gated(const float *row)
+double att_nsi(const float *row, att_reading reading)
 {
-    return (double)row[3] / (double)row[0];
-}
-
-double att_nsi_unit(const float *row)
-{
-    return (double)row[1] / (double)row[0];
+    return att_step_size(row, reading) / (double)row[0];
 }

@@ -1,58 +1,30 @@
-#include <math.h>
-
 #include "measure/list.h"
+#include "measure/stiffness.h"
 
-/* Largest and mean zeta of one sample, over all steps except the first of each stage. */
-typedef struct stiffness {
-    double largest, mean;
-} stiffness;
+enum { DT }; /* options */
+static const att_detail options[] = {ATT_DT_OPTION};
 
 static att_status request(att_requests *requests)
 {
     static const char *const statistics[] = {"tns attention", "zeta* attention", "mu attention", "zeta*/mu attention",
                                              "tns gated",     "zeta* gated",     "mu gated",     "zeta*/mu gated",
                                              "tns unit",      "zeta* unit",      "mu unit",      "zeta*/mu unit"};
-    att_residual_step step = {.node = -1};
-    int steps = 0;
-    while (att_residual_step_next(att_requests_graph(requests), step.node, &step)) {
-        att_requests_step_norms(requests, &step);
-        steps += !step.begins;
-    }
+    ATT_TRY(att_stiffness_request(requests, (att_dt)att_requests_option(requests, DT)));
     for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)
         att_requests_series(requests, "", -1, statistics[i]);
-    return steps > 0 ? ATT_OK : att_requests_found_nothing(requests, "second residual addition");
-}
-
-static stiffness stiffness_of(const att_observed *observed, double (*index)(const float *row))
-{
-    stiffness s = {0};
-    int count = 0;
-    for (int t = 0; t < observed->count; t++) {
-        if (observed->constants[t] == 0)
-            continue;
-        double zeta = index(observed->rows[t]);
-        if (!isnan(s.largest) && !(zeta <= s.largest)) /* an undefined zeta makes the result undefined */
-            s.largest = zeta;
-        s.mean += zeta;
-        count++;
-    }
-    s.mean /= count;
-    return s;
-}
-
-static void store(stiffness s, double *values)
-{
-    values[0] = s.largest * (s.largest / s.mean - 1);
-    values[1] = s.largest;
-    values[2] = s.mean;
-    values[3] = s.largest / s.mean;
+    return ATT_OK;
 }
 
 static void observe(const att_observed *observed, double *values)
 {
-    store(stiffness_of(observed, att_nsi_attention), values);
-    store(stiffness_of(observed, att_nsi_gated), values + 4);
-    store(stiffness_of(observed, att_nsi_unit), values + 8);
+    for (int r = 0; r < ATT_READINGS; r++) {
+        const att_stiffness s = att_stiffness_of(observed, observed->count, r);
+        double mean = s.sum / s.count;
+        *values++ = att_tns(s.largest, mean);
+        *values++ = s.largest;
+        *values++ = mean;
+        *values++ = s.largest / mean;
+    }
 }
 
 static const att_statistic_info statistics[] = {
@@ -70,7 +42,10 @@ const att_instrument att_instrument_tns = {
          .reading =
              "computed from nsi in its readings attention, gated and unit; the first step of each stage is excluded (a "
              "stage ends where shapes change; a ViT is one stage); mu is per sample; TNS grows with the square of "
-             "zeta, so compare the scale of zeta as well; not defined if zeta of a step is not",
+             "zeta, so compare the scale of zeta as well; images in which zeta of a step is not defined are counted, "
+             "the others averaged",
+         .options = options,
+         .option_count = sizeof options / sizeof *options,
          .statistics = statistics,
          .readings = att_nsi_readings,
          .readings_agree = ATT_NSI_READINGS_AGREE,

@@ -238,7 +238,10 @@ static void a_guess_is_no_step(void **state)
     assert_int_equal(steps, BLOCKS);
     /* Weights initialised with 0 give sigmoid(0). */
     has_figure(b->measure, "gate", "blocks.2.step.gate", "mean", 0.5, 1e-6);
-    has_figure(b->measure, "gate", "", "rank correlation with zeta", 0, 0);
+    /* A constant has no correlation. */
+    const att_measurement *correlation = find(b->measure, "gate", "", "rank correlation with zeta");
+    assert_int_equal(correlation->undefined, 1);
+    assert_true(isnan(correlation->mean));
     release(b);
 }
 
@@ -272,6 +275,190 @@ static void a_gate_plus_one_is_no_step(void **state)
     assert_int_equal(steps, BLOCKS);
     has_figure(b->measure, "nsi", "blocks.0.add", "attention", 2, 1e-6);
     has_figure(b->measure, "nsi", "blocks.0.add", "unit", 2 * (1 + 1 / (1 + exp(-1))), 1e-6);
+    release(b);
+}
+
+/* LayerScale of 4 after the gate: x + 4 (.) gate (.) f. */
+static blocks *scaled_gates(att_context *context)
+{
+    blocks *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    must(context, att_graph_create(context, ATT_F32, &b->graph));
+    att_shape shape = att_shape_of(SIDE, SIDE, CHANNELS);
+    att_value x = att_graph_input(b->graph, "x", ATT_F32, shape);
+    att_value gamma = att_graph_parameter(b->graph, "gamma", att_shape_of(CHANNELS),
+                                          (att_init){.rule = ATT_INIT_CONSTANT, .value = 4}, false);
+    for (int t = 0; t < BLOCKS; t++) {
+        char name[32];
+        snprintf(name, sizeof name, "f%d", t);
+        att_value f = att_graph_input(b->graph, name, ATT_F32, shape);
+        snprintf(name, sizeof name, "gate%d", t);
+        att_value gate = att_graph_input(b->graph, name, ATT_F32, att_shape_of(CHANNELS));
+        snprintf(name, sizeof name, "blocks.%d.add", t);
+        att_graph_scope(b->graph, "gate");
+        f = att_scale(b->graph, att_gate(b->graph, f, att_relu(b->graph, gate)), gamma);
+        att_graph_scope(b->graph, name);
+        x = att_add(b->graph, x, f);
+        for (int i = 0; i < MAP; i++)
+            b->f[t][i] = (float)(t + 1);
+        for (int c = 0; c < CHANNELS; c++)
+            b->gate[t][c] = 0.5f;
+    }
+    att_graph_output(b->graph, "y", x);
+    for (int i = 0; i < MAP; i++)
+        b->x[i] = 1;
+    return b;
+}
+
+/* x_1 = 3, and |f_1| = 2: before all factors 2/3, before the gate 8/3, as it is added 4/3. */
+static void layer_scale_belongs_to_the_branch_unless_asked_for(void **state)
+{
+    blocks *b = scaled_gates(*state);
+    run(*state, b, "nsi,sai");
+    has_figure(b->measure, "nsi", "blocks.1.add", "attention", 8 / 3.0, 1e-6);
+    has_figure(b->measure, "nsi", "blocks.1.add", "gated", 4 / 3.0, 1e-6);
+    has_figure(b->measure, "nsi", "blocks.1.add", "unit", 4 / 3.0, 1e-6);
+    has_figure(b->measure, "sai", "blocks.1.add", "full attention", 8 / 3.0, 1e-6);
+    has_figure(b->measure, "sai", "blocks.1.add", "simplified attention", 8 * sqrt(MAP), 1e-5);
+    has_figure(b->measure, "sai", "blocks.1.add", "simplified gated", 4 * sqrt(MAP), 1e-5);
+    has_figure(b->measure, "sai", "blocks.1.add", "simplified unit", 4 * sqrt(MAP), 1e-5);
+    has_figure(b->measure, "sai", "blocks.1.add", "state", 3 * sqrt(MAP), 1e-5);
+    release(b);
+    b = scaled_gates(*state);
+    run(*state, b, "nsi:dt=all");
+    has_figure(b->measure, "nsi", "blocks.1.add", "attention", 2 / 3.0, 1e-6);
+    has_figure(b->measure, "nsi", "blocks.1.add", "gated", 4 / 3.0, 1e-6);
+    release(b);
+}
+
+static double next_number(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed / 4294967296.0;
+}
+
+static void observe_image(att_context *context, blocks *b)
+{
+    must(context, att_session_run(b->session, 1));
+    must(context, att_measure_observe(b->measure, b->session, 1, NULL));
+}
+
+/* Over images, zeta of block 0 is 3 - 2 g of its mean gate g, that of block 1 rises with an independent number beside
+ * g, and the gate of block 2 is always the same. 150 images, so that several chunks are merged. */
+static void gates_are_correlated_with_stiffness_over_images(void **state)
+{
+    enum { IMAGES = 150 };
+    blocks *b = given_gates(*state);
+    run(*state, b, "gate_stiffness,nsi");
+    att_measure_clear(b->measure);
+    double g[IMAGES], zeta[IMAGES], mean_g = 0, mean_zeta = 0, products = 0, squares_g = 0, squares_zeta = 0;
+    uint32_t seed = 5;
+    for (int n = 0; n < IMAGES; n++) {
+        float first = (float)(0.2 + 0.6 * next_number(&seed)), second = (float)(0.2 + 0.6 * next_number(&seed));
+        double noise = next_number(&seed), size = 1 + first * (3 - 2 * first); /* x_1 */
+        for (int c = 0; c < CHANNELS; c++)
+            b->gate[0][c] = first, b->gate[1][c] = second, b->gate[2][c] = 0.25f;
+        for (int i = 0; i < MAP; i++) {
+            b->f[0][i] = 3 - 2 * first;
+            b->f[1][i] = (float)((1 + noise + second) * size);
+        }
+        g[n] = (double)second, zeta[n] = 1 + noise + (double)second;
+        mean_g += g[n] / IMAGES, mean_zeta += zeta[n] / IMAGES;
+        observe_image(*state, b);
+    }
+    for (int n = 0; n < IMAGES; n++) {
+        products += (g[n] - mean_g) * (zeta[n] - mean_zeta);
+        squares_g += pow(g[n] - mean_g, 2), squares_zeta += pow(zeta[n] - mean_zeta, 2);
+    }
+    double expected = products / sqrt(squares_g * squares_zeta);
+    assert_true(expected > 0.2 && expected < 0.9);
+    has_figure(b->measure, "gate_stiffness", "blocks.0.se.gate", "correlation", -1, 1e-9);
+    has_figure(b->measure, "gate_stiffness", "blocks.1.se.gate", "correlation", expected, 1e-6);
+    const att_measurement *constant = find(b->measure, "gate_stiffness", "blocks.2.se.gate", "correlation");
+    assert_true(isnan(constant->mean));
+    assert_int_equal(constant->count, IMAGES);
+    assert_int_equal(constant->undefined, IMAGES);
+    /* The gate of block 3 is constant, too. */
+    has_figure(b->measure, "gate_stiffness", "", "mean correlation", (expected - 1) / 2, 1e-6);
+    release(b);
+}
+
+/* An image in which zeta has no value is counted, and left out. */
+static void correlations_leave_out_images_without_a_value(void **state)
+{
+    blocks *b = given_gates(*state);
+    run(*state, b, "gate_stiffness");
+    for (int n = 0; n < 4; n++) {
+        for (int i = 0; i < MAP; i++)
+            b->x[i] = n == 2 ? 0 : 1;
+        for (int i = 0; i < MAP; i++)
+            b->f[0][i] = (float)(1 + n);
+        for (int c = 0; c < CHANNELS; c++)
+            b->gate[0][c] = 0.1f * (float)(1 + n);
+        observe_image(*state, b);
+    }
+    const att_measurement *m = find(b->measure, "gate_stiffness", "blocks.0.se.gate", "correlation");
+    assert_int_equal(m->count, 5);
+    assert_int_equal(m->undefined, 1);
+    assert_true(isfinite(m->mean));
+    release(b);
+}
+
+/* CBAM's two gates of a block have figures of their own; only those over channels enter the ranks. */
+static void gates_over_pixels_are_reported_separately(void **state)
+{
+    blocks *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    must(*state, att_graph_create(*state, ATT_F32, &b->graph));
+    att_shape shape = att_shape_of(SIDE, SIDE, CHANNELS);
+    att_value x = att_graph_input(b->graph, "x", ATT_F32, shape);
+    for (int t = 0; t < BLOCKS; t++) {
+        char name[40];
+        snprintf(name, sizeof name, "f%d", t);
+        att_value f = att_graph_input(b->graph, name, ATT_F32, shape);
+        snprintf(name, sizeof name, "gate%d", t);
+        att_value gate = att_graph_input(b->graph, name, ATT_F32, att_shape_of(CHANNELS));
+        snprintf(name, sizeof name, "blocks.%d.cbam.channel.gate", t);
+        att_graph_scope(b->graph, name);
+        att_value gated = att_gate(b->graph, f, att_relu(b->graph, gate));
+        snprintf(name, sizeof name, "blocks.%d.cbam.spatial.gate", t);
+        att_graph_scope(b->graph, name);
+        att_value pooled = att_channel_pool(b->graph, gated);
+        att_value weight = att_graph_parameter(b->graph, name, att_shape_of(1, 2, 1, 1),
+                                               (att_init){.rule = ATT_INIT_CONSTANT, .value = 0.3}, false);
+        att_value z = att_conv2d(b->graph, pooled, weight, ATT_NONE, &(att_conv_options){.padding = 0});
+        f = att_pixel_gate(b->graph, gated, att_sigmoid(b->graph, z));
+        snprintf(name, sizeof name, "blocks.%d.add", t);
+        att_graph_scope(b->graph, name);
+        x = att_add(b->graph, x, f);
+        for (int i = 0; i < MAP; i++)
+            b->f[t][i] = 1;
+        for (int c = 0; c < CHANNELS; c++)
+            b->gate[t][c] = 0.5f;
+    }
+    att_graph_output(b->graph, "y", x);
+    run(*state, b, "gate,gate_stiffness");
+    uint32_t seed = 3;
+    for (int n = 0; n < 5; n++) {
+        for (int i = 0; i < MAP; i++)
+            b->x[i] = 1;
+        for (int t = 0; t < BLOCKS; t++)
+            for (int c = 0; c < CHANNELS; c++)
+                b->gate[t][c] = (float)(0.1 + next_number(&seed));
+        for (int i = 0; i < MAP; i++)
+            b->f[0][i] = (float)(1 + next_number(&seed));
+        observe_image(*state, b);
+    }
+    assert_non_null(find(b->measure, "gate", "blocks.1.cbam.spatial.gate", "mean"));
+    assert_null(find(b->measure, "gate_stiffness", "blocks.1.cbam.spatial.gate", "correlation"));
+    assert_null(find(b->measure, "gate_stiffness", "blocks.1.cbam.channel.gate", "pixel correlation"));
+    const att_measurement *of_pixels =
+                              find(b->measure, "gate_stiffness", "blocks.0.cbam.spatial.gate", "pixel correlation"),
+                          *of_channels =
+                              find(b->measure, "gate_stiffness", "blocks.0.cbam.channel.gate", "correlation");
+    assert_true(isfinite(of_pixels->mean) && isfinite(of_channels->mean));
+    assert_true(fabs(of_pixels->mean - of_channels->mean) > 1e-3);
+    assert_non_null(find(b->measure, "gate_stiffness", "", "mean pixel correlation"));
     release(b);
 }
 
@@ -327,6 +514,10 @@ int main(void)
         cmocka_unit_test(samples_without_a_value_are_counted),
         cmocka_unit_test(a_guess_is_no_step),
         cmocka_unit_test(a_gate_plus_one_is_no_step),
+        cmocka_unit_test(layer_scale_belongs_to_the_branch_unless_asked_for),
+        cmocka_unit_test(gates_are_correlated_with_stiffness_over_images),
+        cmocka_unit_test(correlations_leave_out_images_without_a_value),
+        cmocka_unit_test(gates_over_pixels_are_reported_separately),
         cmocka_unit_test(stages_begin_where_shapes_change),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,307 @@
+/* Total stiffness of single steps, of classes and over a grid, against the same figures computed from given indices. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <attscope/attscope.h>
+
+enum { STEPS = 5, CLASSES = 3, IMAGES = 200 };
+
+/* x + f1 + ... + f5 of 1 x 2 numbers, all inputs, so that zeta can be chosen. The first step does not count. */
+typedef struct network {
+    att_graph *graph;
+    att_measure *measure;
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+    float x[2], f[STEPS][2], logits[CLASSES];
+} network;
+
+static void must(att_context *context, att_status status)
+{
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(context));
+}
+
+static void make(att_context *context, network *n, const char *with)
+{
+    memset(n, 0, sizeof *n);
+    must(context, att_graph_create(context, ATT_F32, &n->graph));
+    att_value x = att_graph_input(n->graph, "x", ATT_F32, att_shape_of(1, 2));
+    for (int t = 0; t < STEPS; t++) {
+        char name[32];
+        snprintf(name, sizeof name, "f%d", t);
+        att_value f = att_graph_input(n->graph, name, ATT_F32, att_shape_of(1, 2));
+        snprintf(name, sizeof name, "blocks.%d.add", t);
+        att_graph_scope(n->graph, name);
+        x = att_add(n->graph, x, f);
+    }
+    att_value logits = att_graph_input(n->graph, "scores", ATT_F32, att_shape_of(CLASSES));
+    att_graph_output(n->graph, "y", x);
+    att_graph_output(n->graph, "logits", att_relu(n->graph, logits));
+    must(context, att_measure_create(n->graph, with, "*", &n->measure));
+    att_plan_options plan = att_plan_options_defaults();
+    must(context, att_plan_compile(n->graph, &plan, &n->plan));
+    must(context, att_weights_create(n->graph, "cpu", &n->weights));
+    must(context, att_session_create(n->plan, n->weights, 1, &n->session));
+    must(context, att_session_bind(n->session, "x", n->x));
+    must(context, att_session_bind(n->session, "scores", n->logits));
+    for (int t = 0; t < STEPS; t++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%d", t);
+        must(context, att_session_bind(n->session, name, n->f[t]));
+    }
+}
+
+/* Observes an image whose steps have these indices: f turns x by a right angle, so that norms stay in range. */
+static void observe(att_context *context, network *n, const double *zeta, int32_t label)
+{
+    double x[2] = {1, 0};
+    n->x[0] = 1, n->x[1] = 0;
+    for (int t = 0; t < STEPS; t++) {
+        double f[2] = {-zeta[t] * x[1], zeta[t] * x[0]};
+        for (int c = 0; c < 2; c++) {
+            n->f[t][c] = (float)f[c];
+            x[c] += f[c];
+        }
+    }
+    must(context, att_session_run(n->session, 1));
+    must(context, att_measure_observe(n->measure, n->session, 1, &label));
+}
+
+/* An image with |x_0| = 0 and |x_1| = 0. */
+static void observe_undefined(att_context *context, network *n, int32_t label)
+{
+    memset(n->x, 0, sizeof n->x);
+    memset(n->f, 0, sizeof n->f);
+    must(context, att_session_run(n->session, 1));
+    must(context, att_measure_observe(n->measure, n->session, 1, &label));
+}
+
+static void release(network *n)
+{
+    att_session_destroy(&n->session);
+    att_weights_destroy(&n->weights);
+    att_plan_destroy(&n->plan);
+    att_measure_destroy(&n->measure);
+    att_graph_destroy(&n->graph);
+}
+
+static const att_measurement *find(network *n, const char *instrument, const char *node, const char *statistic)
+{
+    const att_measurement *all = att_measure_all(n->measure);
+    for (int i = 0; i < att_measure_count(n->measure); i++)
+        if (!strcmp(all[i].instrument, instrument) && !strcmp(all[i].node, node) &&
+            !strcmp(all[i].statistic, statistic))
+            return &all[i];
+    fail_msg("no figure %s %s %s", instrument, node, statistic);
+    return NULL;
+}
+
+/* Written as not (|error| <= tolerance), so that NaN fails. */
+static void has_figure(network *n, const char *instrument, const char *node, const char *statistic, double expected,
+                       double tolerance)
+{
+    const att_measurement *m = find(n, instrument, node, statistic);
+    if (!(fabs(m->mean - expected) <= tolerance * fmax(1, fabs(expected))))
+        fail_msg("%s %s %s is %.9g instead of %.9g", instrument, node, statistic, m->mean, expected);
+}
+
+static double next_number(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed / 4294967296.0;
+}
+
+/* Indices of an image. Step 4 is the stiffest in most images. */
+static void draw(uint32_t *seed, double *zeta)
+{
+    for (int t = 0; t < STEPS; t++)
+        zeta[t] = 0.05 + 0.4 * next_number(seed) + (t == 0 ? 5 : t == 4 ? 0.25 : 0);
+}
+
+/* The largest of steps 1, 2, ... and their mean, without step `left_out`. */
+static void summarise(const double *zeta, int left_out, double *largest, double *mean, int *where)
+{
+    int count = 0;
+    *largest = *mean = 0;
+    for (int t = 1; t < STEPS; t++) {
+        if (t == left_out)
+            continue;
+        if (zeta[t] > *largest)
+            *largest = zeta[t], *where = t;
+        *mean += zeta[t];
+        count++;
+    }
+    *mean /= count;
+}
+
+static double tns_without(const double *zeta, int left_out)
+{
+    double largest, mean;
+    int where;
+    summarise(zeta, left_out, &largest, &mean, &where);
+    return largest * (largest / mean - 1);
+}
+
+/* Two images whose indices are known by heart: 1 2 3 6 and 4 4 1 1, after a first step that does not count. */
+static void stiffness_of_given_steps(void **state)
+{
+    network n;
+    make(*state, &n, "tns,tns_blocks");
+    observe(*state, &n, (double[]){9, 1, 2, 3, 6}, 0);
+    observe(*state, &n, (double[]){9, 4, 4, 1, 1}, 0);
+    has_figure(&n, "tns", "", "tns unit", (6 * (6 / 3.0 - 1) + 4 * (4 / 2.5 - 1)) / 2, 1e-5);
+    has_figure(&n, "tns_blocks", "blocks.1.add", "share unit", 0.5, 0); /* the first of two equal ones */
+    has_figure(&n, "tns_blocks", "blocks.2.add", "share unit", 0, 0);
+    has_figure(&n, "tns_blocks", "blocks.4.add", "share unit", 0.5, 0);
+    has_figure(&n, "tns_blocks", "blocks.1.add", "without unit", (6 * (18 / 11.0 - 1) + 4 * (2 - 1)) / 2, 1e-5);
+    has_figure(&n, "tns_blocks", "blocks.4.add", "without unit", (3 * (3 / 2.0 - 1) + 4 * (4 / 3.0 - 1)) / 2, 1e-5);
+    has_figure(&n, "tns_blocks", "", "without the first unit", (6 * (18 / 11.0 - 1) + 4 * (2 - 1)) / 2, 1e-5);
+    /* mu is (3 + 2.5) / 2 for both. */
+    has_figure(&n, "tns_blocks", "", "common mu unit", (6 * (6 / 2.75 - 1) + 4 * (4 / 2.75 - 1)) / 2, 1e-5);
+    observe(*state, &n, (double[]){9, 1, 1, 1, 1}, 0); /* zeta* is below the mean of all */
+    const double mu = 6.5 / 3;
+    has_figure(&n, "tns_blocks", "", "common mu unit", (6 * (6 / mu - 1) + 4 * (4 / mu - 1)) / 3, 1e-5);
+    release(&n);
+}
+
+/* More images than a chunk of a state has. */
+static void steps_share_the_largest_index(void **state)
+{
+    network n;
+    make(*state, &n, "tns,tns_blocks");
+    uint32_t seed = 1;
+    double shares[STEPS] = {0}, without[STEPS] = {0}, largest_of[IMAGES], mu = 0, common = 0;
+    for (int i = 0; i < IMAGES; i++) {
+        double zeta[STEPS], largest, mean;
+        int where;
+        draw(&seed, zeta);
+        observe(*state, &n, zeta, 0);
+        summarise(zeta, 0, &largest, &mean, &where);
+        shares[where] += 1.0 / IMAGES;
+        for (int t = 1; t < STEPS; t++)
+            without[t] += tns_without(zeta, t) / IMAGES;
+        largest_of[i] = largest, mu += mean / IMAGES;
+    }
+    for (int i = 0; i < IMAGES; i++)
+        common += fmax(largest_of[i] * (largest_of[i] / mu - 1), 0) / IMAGES;
+    observe_undefined(*state, &n, 0);
+    assert_true(shares[4] > 0.5 && shares[4] < 1);
+    for (int t = 1; t < STEPS; t++) {
+        char node[32];
+        snprintf(node, sizeof node, "blocks.%d.add", t);
+        has_figure(&n, "tns_blocks", node, "share attention", shares[t], 1e-12);
+        has_figure(&n, "tns_blocks", node, "without attention", without[t], 1e-5);
+    }
+    has_figure(&n, "tns_blocks", "", "without the first gated", without[4], 1e-5);
+    has_figure(&n, "tns_blocks", "", "common mu attention", common, 2e-3 * mu); /* bins */
+    const att_measurement *share = find(&n, "tns_blocks", "blocks.4.add", "share unit");
+    assert_int_equal(share->count, IMAGES + 1);
+    assert_int_equal(share->undefined, 1);
+    assert_int_equal(find(&n, "tns", "", "tns unit")->undefined, 1);
+    release(&n);
+}
+
+static void classes_have_their_own_stiffness(void **state)
+{
+    network n;
+    make(*state, &n, "tns_classes");
+    uint32_t seed = 2;
+    double sums[CLASSES] = {0};
+    int counts[CLASSES] = {0};
+    for (int i = 0; i < IMAGES; i++) {
+        double zeta[STEPS];
+        int label = i % 7 == 0 ? 1 : 0;
+        draw(&seed, zeta);
+        observe(*state, &n, zeta, label);
+        sums[label] += tns_without(zeta, 0);
+        counts[label]++;
+    }
+    observe_undefined(*state, &n, 1);
+    has_figure(&n, "tns_classes", "class.0", "attention", sums[0] / counts[0], 1e-5);
+    has_figure(&n, "tns_classes", "class.1", "unit", sums[1] / counts[1], 1e-5);
+    const att_measurement *second = find(&n, "tns_classes", "class.1", "unit"),
+                          *third = find(&n, "tns_classes", "class.2", "unit");
+    assert_int_equal(second->count, counts[1] + 1);
+    assert_int_equal(second->undefined, 1);
+    assert_int_equal(third->count, 0);
+    assert_true(isnan(third->mean));
+    release(&n);
+}
+
+/* Edges of the rectangle of an image lie on edges of cells: zeta* = 1 and zeta* / mu - 1 = 2. */
+static void the_grid_is_exact_where_its_cells_end_at_the_edges(void **state)
+{
+    network n;
+    make(*state, &n, "stiff_surface:m1=4,m2=2,cells=8");
+    observe(*state, &n, (double[]){9, 1, 0.1, 0.1, 4 / 3.0 - 1.2}, 0); /* the sum is 4 / 3 */
+    has_figure(&n, "stiff_surface", "", "tns", 2, 1e-5);
+    has_figure(&n, "stiff_surface", "", "tns by grid", 2, 1e-12);
+    has_figure(&n, "stiff_surface", "", "outside", 0, 0);
+    has_figure(&n, "stiff_surface", "M1=1.75 M2=0.875", "delta", 1, 0);
+    has_figure(&n, "stiff_surface", "M1=1.75 M2=0.875", "p", 0.25, 0);
+    has_figure(&n, "stiff_surface", "M1=2.25 M2=0.875", "delta", 0, 0);
+    has_figure(&n, "stiff_surface", "M1=1.75 M2=1.125", "delta", 0, 0);
+    release(&n);
+}
+
+/* The edges cut cells; over many images the errors of the cells, at most half a cell each, average out. */
+static void the_grid_agrees_with_the_exact_integral(void **state)
+{
+    network n;
+    make(*state, &n, "stiff_surface:m1=3,m2=1,cells=24,reading=unit,tns");
+    uint32_t seed = 4;
+    int64_t stiff = 0, stiff_images = 0;
+    for (int i = 0; i < IMAGES; i++) {
+        double zeta[STEPS], largest, mean;
+        int where, count = 0;
+        draw(&seed, zeta);
+        observe(*state, &n, zeta, 0);
+        summarise(zeta, 0, &largest, &mean, &where);
+        for (int t = 1; t < STEPS; t++)
+            count += zeta[t] >= fmax(mean * (1 + 0.4375), 8.5 / 24);
+        stiff += count;
+        stiff_images += count > 0;
+    }
+    observe_undefined(*state, &n, 0);
+    const double exact = find(&n, "tns", "", "tns unit")->mean;
+    has_figure(&n, "stiff_surface", "", "tns", exact, 1e-12);
+    double by_grid = find(&n, "stiff_surface", "", "tns by grid")->mean;
+    assert_true(fabs(by_grid - exact) < 0.03 * exact);
+    assert_true(stiff_images > 0 && stiff_images < IMAGES);
+    has_figure(&n, "stiff_surface", "M1=0.4375 M2=0.354167", "delta", (double)stiff_images / IMAGES, 1e-12);
+    has_figure(&n, "stiff_surface", "M1=0.4375 M2=0.354167", "p", (double)stiff / (STEPS - 1) / IMAGES, 1e-12);
+    has_figure(&n, "stiff_surface", "", "outside", 0, 0);
+    release(&n);
+}
+
+static int setup(void **state)
+{
+    return att_context_create(NULL, (att_context **)state) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    att_context_destroy((att_context **)state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stiffness_of_given_steps),
+        cmocka_unit_test(steps_share_the_largest_index),
+        cmocka_unit_test(classes_have_their_own_stiffness),
+        cmocka_unit_test(the_grid_is_exact_where_its_cells_end_at_the_edges),
+        cmocka_unit_test(the_grid_agrees_with_the_exact_integral),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
