@@ -1,4 +1,5 @@
-"""Shapes of heads and terms of scores of small networks in PyTorch, in f64: from whole maps and scores, by definition.
+"""Shapes and types of heads, figures of whole rows, terms and weights of scores of small networks in PyTorch, in f64:
+from whole maps and scores, by definition.
 
 Weights and images follow from formulas (formula.py). heads.txt has for each network a line "case <name>", then one line
 for each figure: <instrument> <node> <head> <value> <statistic>, with the mean over the images.
@@ -7,6 +8,7 @@ import sys
 
 import numpy as np
 import torch
+from scipy.optimize import linprog
 from timm.models.swin_transformer import SwinTransformer
 from timm.models.vision_transformer import VisionTransformer
 from timm.models.vision_transformer_relpos import VisionTransformerRelPos
@@ -49,6 +51,113 @@ def shapes(maps, prefix, grid):
     return {"row": centre[..., 0], "column": centre[..., 1], "row spread": yy.sqrt(), "column spread": xx.sqrt(),
             "correlation": covariance[..., 0, 1] / (yy * xx).sqrt(), "between queries": between / (yy + xx),
             "on grid": 1 - maps[..., :prefix].sum(-1).mean((1, 3))}
+
+
+def entropy(rows):
+    return -torch.xlogy(rows, rows).sum(-1)
+
+
+def rows(maps):
+    """Figures [B, H] of whole rows, by instrument. maps [B, W, H, N, M]"""
+    keys = maps.shape[-1]
+    toward = torch.nn.functional.one_hot(maps.argmax(-1), keys) - maps
+    steps = {"learned length": toward / toward.norm(dim=-1, keepdim=True),
+             "learned rate": toward * maps.amax(-1, keepdim=True)}
+    jacobians = torch.diag_embed(maps) - maps[..., None] * maps[..., None, :]
+    lost = {name: (entropy(maps) - entropy((maps.log() + step).softmax(-1))).mean((1, 3)) for name, step in steps.items()}
+    return {"density": {"mean": ((maps > (1 + 1e-5) / keys) * 1.0).mean((1, 3, 4))},
+            "jacobian_spectral": {"spectral": torch.linalg.eigvalsh(jacobians)[..., -1].mean((1, 3))},
+            "entropy_step": lost}
+
+
+THRESHOLDS = {"uniform": 0.99, "previous": 1.5, "local": 0.95, "sharp": 0.5}
+
+
+def types(maps, prefix, grid):
+    """Figures [B, H] of each type of heads, with the thresholds above. maps [B, W, H, N, N]"""
+    weights = maps[..., prefix:, prefix:]
+    weights = weights / weights.sum(-1, keepdim=True)
+    at = places(*grid)
+    shift = at[None] - at[:, None]
+    reach = (weights * shift.square().sum(-1)).sum(-1).mean((1, 3))
+    previous = (weights * (shift - torch.tensor([0.0, -1.0])).square().sum(-1)).sum(-1).mean((1, 3))
+    uniform_reach = shift.square().sum(-1).mean()
+    uniform_heads = entropy(maps).mean((1, 3)) >= THRESHOLDS["uniform"] * np.log(maps.shape[-1])
+    on_prefix = maps[..., :prefix].sum(-1).mean((1, 3)) >= THRESHOLDS["sharp"]
+    on_previous = previous <= THRESHOLDS["previous"] ** 2
+    is_local = reach <= THRESHOLDS["local"] ** 2 * uniform_reach
+    is_sharp = maps.amax(-1).mean((1, 3)) >= THRESHOLDS["sharp"]
+    found, rest = {}, torch.ones_like(is_sharp)
+    for name, fits in [("uniform", uniform_heads), ("degenerate", on_prefix), ("previous", on_previous),
+                       ("local", is_local), ("degenerate", is_sharp), ("global", rest)]:
+        found[name] = found.get(name, 0) + (fits & rest) * 1.0
+        rest = rest & ~fits
+    return found
+
+
+def write_rows(out, node, maps, prefix, grid):
+    for instrument, figures in rows(maps).items():
+        write(out, instrument, node, figures)
+    write(out, "head_types", node, types(maps, prefix, grid))
+
+
+def halves(maps):
+    """[L, N, N]: half attention, half skip."""
+    return 0.5 * maps + 0.5 * torch.eye(maps.shape[-1])
+
+
+def rollout(maps, start):
+    for map_ in halves(maps).flip(0):
+        start = start @ map_
+    return start
+
+
+def maximum_flow(maps, start):
+    """The maximum flow to each token, as a linear program over the flows of all edges."""
+    weights = halves(maps).numpy()
+    layers, count, _ = weights.shape
+    edge = np.arange(weights.size).reshape(weights.shape)
+    found = []
+    for target in range(count):
+        inner = np.zeros(((layers - 1) * count, weights.size))
+        for layer in range(layers - 1):
+            for i in range(count):
+                inner[layer * count + i, edge[layer + 1, :, i]] = 1
+                inner[layer * count + i, edge[layer, i]] -= 1
+        above = np.zeros((count, weights.size))
+        for i in range(count):
+            above[i, edge[-1, i]] = 1
+        most = weights.copy()
+        most[0, :, np.arange(count) != target] = 0
+        gain = np.zeros(weights.size)
+        gain[edge[0, :, target]] = -1
+        solved = linprog(gain, A_ub=above, b_ub=start.numpy(), A_eq=inner if layers > 1 else None,
+                         b_eq=np.zeros(len(inner)) if layers > 1 else None,
+                         bounds=np.stack([np.zeros(weights.size), most.ravel()], 1), method="highs")
+        found.append(-solved.fun)
+    return torch.tensor(found)
+
+
+def write_layers(out, maps, prefix, grid, flow):
+    """maps [L, B, H, N, N]"""
+    start = torch.eye(maps.shape[-1])[0] if prefix else torch.full(maps.shape[-1:], 1 / maps.shape[-1])
+    middle = [np.array([max(0, min(i + 1, 0.75 * n) - max(i, 0.25 * n)) for i in range(n)]) for n in grid]
+    inside = torch.from_numpy(np.outer(*middle).ravel())
+    for instrument, follow in {"rollout": rollout, **({"flow": maximum_flow} if flow else {})}.items():
+        figures = []
+        for of_image in maps.mean(2).transpose(0, 1):
+            row = follow(of_image, start)
+            share = row[prefix:] / row[prefix:].sum()
+            figures.append([entropy(share), share.max(), (share * inside).sum(), row[:prefix].sum() / row.sum()])
+        for statistic, values in zip(["entropy", "largest", "centre", "prefix"], torch.tensor(figures).T):
+            out.write(f"{instrument} network -1 {values.mean():.9g} {statistic}\n")
+
+
+def write_weights(out, node, query, key, heads):
+    """query, key [H d, C]: the weights of a layer."""
+    query, key = (weight.detach().unflatten(0, (heads, -1)) for weight in (query, key))
+    products = torch.einsum("hdi,hdj->hij", query, key) / query.shape[1] ** 0.5
+    write(out, "score_weights", node, {"spectral": torch.linalg.matrix_norm(products, 2)[None]})
 
 
 def shares(terms, allowed):
@@ -120,8 +229,13 @@ def vit(out, images, options):
     fill(model)
     tokens = []
     model.blocks[0].register_forward_hook(lambda m, given, result: tokens.append(given[0]))
-    for name, maps, _ in timm_nodes(model, images):
+    nodes = timm_nodes(model, images)
+    write_layers(out, torch.stack([maps[:, 0] for _, maps, _ in nodes]), model.num_prefix_tokens, (4, 7), not options)
+    for name, maps, _ in nodes:
         write(out, "head_shape", name, shapes(maps, model.num_prefix_tokens, (4, 7)))
+        write_rows(out, name, maps, model.num_prefix_tokens, (4, 7))
+        if "qk_norm" not in options:
+            write_weights(out, name, *model.get_submodule(name).qkv.weight.chunk(3)[:2], 2)
     count = tokens[0].shape[1]
     with torch.no_grad():
         write(out, "score_terms", "blocks.0.attn", shares(split(model, tokens[0]), torch.ones(1, count, count)))
@@ -134,6 +248,8 @@ def relpos(out, images, options):
         attn = model.get_submodule(name)
         count, prefix = x.shape[1], model.num_prefix_tokens
         write(out, "head_shape", name, shapes(maps, prefix, (4, 7)))
+        write_rows(out, name, maps, prefix, (4, 7))
+        write_weights(out, name, *attn.qkv.weight.chunk(3)[:2], 2)
         with torch.no_grad():
             q, k, _ = (heads_of(part, attn.num_heads) for part in attn.qkv(x).chunk(3, -1))
             terms = {"content-content": (q @ k.transpose(-1, -2) * attn.scale)[:, None],
@@ -148,6 +264,8 @@ def swin(out, images, options):
         attn, block = model.get_submodule(name), model.get_submodule(name.removesuffix(".attn"))
         windows, count = maps.shape[1], maps.shape[-1]
         write(out, "head_shape", name, shapes(maps, 0, block.window_size))
+        write_rows(out, name, maps, 0, block.window_size)
+        write_weights(out, name, *attn.qkv.weight.chunk(3)[:2], attn.num_heads)
         allowed = torch.ones(windows, count, count)
         if block.attn_mask is not None:
             allowed = (block.attn_mask == 0) * 1.0
@@ -170,11 +288,13 @@ def attention_cnn(out, images, options):
             attn = model.get_submodule(name)
             scores = attn.scores(x).expand(BATCH, -1, -1, -1)
             write(out, "head_shape", name, shapes(scores.softmax(-1)[:, None], 0, (4, 7)))
+            write_rows(out, name, scores.softmax(-1)[:, None], 0, (4, 7))
             if options["encoding"] == "learned_content":
                 q, k = (heads_of(layer(x), 3) for layer in (attn.query, attn.key))
                 content = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
                 terms = {"content-content": content[:, None], "content-position": (scores - content)[:, None]}
                 write(out, "score_terms", name, shares(terms, torch.ones(1, *scores.shape[-2:])))
+                write_weights(out, name, attn.query.weight, attn.key.weight, 3)
 
 
 CASES = {
