@@ -18,6 +18,19 @@ static const att_statistic_info statistics[] = {
     {0},
 };
 
+/* Rows that are given have one figure for a layer, or for the network, whose heads are all alike. */
+static void add_series(att_requests *requests, int start, const char *statistic)
+{
+    const att_graph *graph = att_requests_graph(requests);
+    if (start == LEARNED)
+        att_maps_add_series(requests, statistic);
+    else if (start == SHARP)
+        att_requests_series(requests, "", -1, statistic);
+    else
+        for (int i = -1; (i = att_requests_node(requests, "attention", i)) >= 0;)
+            att_requests_series(requests, graph->nodes.items[i].scope, -1, statistic);
+}
+
 static att_status request(att_requests *requests)
 {
     const double length = att_requests_option(requests, 0);
@@ -25,7 +38,7 @@ static att_status request(att_requests *requests)
     ATT_TRY(att_maps_request(requests, ATT_MAP_STEP_RATE, length));
     for (int start = 0; start < STARTS; start++)
         for (int reading = 0; reading < READINGS; reading++)
-            att_maps_add_series(requests, names[start][reading]);
+            add_series(requests, start, names[start][reading]);
     return ATT_OK;
 }
 
@@ -40,24 +53,24 @@ static double lost_from(double equal, int reading, double length)
     return log(equal) + p * log(p) + (q > 0 ? q * log(q / (equal - 1)) : 0);
 }
 
-/* The same number for each head of each node. */
-static double *repeat(const att_observed *observed, int count, int start, int reading, double *values)
+static double *observe_start(const att_observed *observed, int start, int reading, double *values)
 {
-    for (int i = 0; i < count; i++) {
-        double equal = start == UNIFORM ? observed->constants[i] : fmin(2, observed->constants[i]);
-        for (int64_t head = 0; head <= observed->lengths[i]; head++)
-            *values++ = lost_from(equal, reading, observed->options[0]);
-    }
+    const int count = observed->count / READINGS;
+    if (start == LEARNED)
+        return att_maps_observe(observed, reading * count, count, values);
+    if (start == SHARP)
+        *values++ = lost_from(2, reading, observed->options[0]);
+    else
+        for (int i = 0; i < count; i++)
+            *values++ = lost_from(observed->constants[i], reading, observed->options[0]);
     return values;
 }
 
 static void observe(const att_observed *observed, double *values)
 {
-    const int count = observed->count / READINGS;
     for (int start = 0; start < STARTS; start++)
         for (int reading = 0; reading < READINGS; reading++)
-            values = start == LEARNED ? att_maps_observe(observed, reading * count, count, values)
-                                      : repeat(observed, count, start, reading, values);
+            values = observe_start(observed, start, reading, values);
 }
 
 const att_instrument att_instrument_entropy_step = {

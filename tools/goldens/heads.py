@@ -8,18 +8,19 @@ import sys
 
 import numpy as np
 import torch
-from scipy.optimize import linprog
 from timm.models.swin_transformer import SwinTransformer
 from timm.models.vision_transformer import VisionTransformer
 from timm.models.vision_transformer_relpos import VisionTransformerRelPos
 
 from attention_cnn import AttentionCnn
 from formula import uniform
+from rows import layers, maximum_flow, places, rollout, rows, spectral_norms, types
 
 torch.set_default_dtype(torch.float64)
 SIDE, BATCH = 28, 2
 SIZES = {"img_size": SIDE, "in_chans": 1, "num_classes": 10}
 VIT = {"patch_size": (7, 4), "embed_dim": 32, "depth": 2, "num_heads": 2}
+THRESHOLDS = {"uniform": 0.99, "previous": 1.5, "local": 0.95, "sharp": 0.5}
 NO_CLASS = {"class_token": False, "global_pool": "avg"}
 
 
@@ -29,10 +30,6 @@ def fill(model):
         wide = 0.4 if parameter.dim() > 1 else 0.2
         values = (start + wide * uniform(name, parameter.numel())).astype(np.float32)
         parameter.data = torch.from_numpy(values).double().reshape(parameter.shape)
-
-
-def places(height, width):
-    return torch.cartesian_prod(torch.arange(height), torch.arange(width)).double().reshape(-1, 2)
 
 
 def shapes(maps, prefix, grid):
@@ -53,111 +50,23 @@ def shapes(maps, prefix, grid):
             "on grid": 1 - maps[..., :prefix].sum(-1).mean((1, 3))}
 
 
-def entropy(rows):
-    return -torch.xlogy(rows, rows).sum(-1)
-
-
-def rows(maps):
-    """Figures [B, H] of whole rows, by instrument. maps [B, W, H, N, M]"""
-    keys = maps.shape[-1]
-    toward = torch.nn.functional.one_hot(maps.argmax(-1), keys) - maps
-    steps = {"learned length": toward / toward.norm(dim=-1, keepdim=True),
-             "learned rate": toward * maps.amax(-1, keepdim=True)}
-    jacobians = torch.diag_embed(maps) - maps[..., None] * maps[..., None, :]
-    lost = {name: (entropy(maps) - entropy((maps.log() + step).softmax(-1))).mean((1, 3)) for name, step in steps.items()}
-    return {"density": {"mean": ((maps > (1 + 1e-5) / keys) * 1.0).mean((1, 3, 4))},
-            "jacobian_spectral": {"spectral": torch.linalg.eigvalsh(jacobians)[..., -1].mean((1, 3))},
-            "entropy_step": lost}
-
-
-THRESHOLDS = {"uniform": 0.99, "previous": 1.5, "local": 0.95, "sharp": 0.5}
-
-
-def types(maps, prefix, grid):
-    """Figures [B, H] of each type of heads, with the thresholds above. maps [B, W, H, N, N]"""
-    weights = maps[..., prefix:, prefix:]
-    weights = weights / weights.sum(-1, keepdim=True)
-    at = places(*grid)
-    shift = at[None] - at[:, None]
-    reach = (weights * shift.square().sum(-1)).sum(-1).mean((1, 3))
-    previous = (weights * (shift - torch.tensor([0.0, -1.0])).square().sum(-1)).sum(-1).mean((1, 3))
-    uniform_reach = shift.square().sum(-1).mean()
-    uniform_heads = entropy(maps).mean((1, 3)) >= THRESHOLDS["uniform"] * np.log(maps.shape[-1])
-    on_prefix = maps[..., :prefix].sum(-1).mean((1, 3)) >= THRESHOLDS["sharp"]
-    on_previous = previous <= THRESHOLDS["previous"] ** 2
-    is_local = reach <= THRESHOLDS["local"] ** 2 * uniform_reach
-    is_sharp = maps.amax(-1).mean((1, 3)) >= THRESHOLDS["sharp"]
-    found, rest = {}, torch.ones_like(is_sharp)
-    for name, fits in [("uniform", uniform_heads), ("degenerate", on_prefix), ("previous", on_previous),
-                       ("local", is_local), ("degenerate", is_sharp), ("global", rest)]:
-        found[name] = found.get(name, 0) + (fits & rest) * 1.0
-        rest = rest & ~fits
-    return found
-
-
 def write_rows(out, node, maps, prefix, grid):
     for instrument, figures in rows(maps).items():
         write(out, instrument, node, figures)
-    write(out, "head_types", node, types(maps, prefix, grid))
-
-
-def halves(maps):
-    """[L, N, N]: half attention, half skip."""
-    return 0.5 * maps + 0.5 * torch.eye(maps.shape[-1])
-
-
-def rollout(maps, start):
-    for map_ in halves(maps).flip(0):
-        start = start @ map_
-    return start
-
-
-def maximum_flow(maps, start):
-    """The maximum flow to each token, as a linear program over the flows of all edges."""
-    weights = halves(maps).numpy()
-    layers, count, _ = weights.shape
-    edge = np.arange(weights.size).reshape(weights.shape)
-    found = []
-    for target in range(count):
-        inner = np.zeros(((layers - 1) * count, weights.size))
-        for layer in range(layers - 1):
-            for i in range(count):
-                inner[layer * count + i, edge[layer + 1, :, i]] = 1
-                inner[layer * count + i, edge[layer, i]] -= 1
-        above = np.zeros((count, weights.size))
-        for i in range(count):
-            above[i, edge[-1, i]] = 1
-        most = weights.copy()
-        most[0, :, np.arange(count) != target] = 0
-        gain = np.zeros(weights.size)
-        gain[edge[0, :, target]] = -1
-        solved = linprog(gain, A_ub=above, b_ub=start.numpy(), A_eq=inner if layers > 1 else None,
-                         b_eq=np.zeros(len(inner)) if layers > 1 else None,
-                         bounds=np.stack([np.zeros(weights.size), most.ravel()], 1), method="highs")
-        found.append(-solved.fun)
-    return torch.tensor(found)
+    write(out, "head_types", node, types(maps, prefix, grid, THRESHOLDS))
 
 
 def write_layers(out, maps, prefix, grid, flow):
     """maps [L, B, H, N, N]"""
-    start = torch.eye(maps.shape[-1])[0] if prefix else torch.full(maps.shape[-1:], 1 / maps.shape[-1])
-    middle = [np.array([max(0, min(i + 1, 0.75 * n) - max(i, 0.25 * n)) for i in range(n)]) for n in grid]
-    inside = torch.from_numpy(np.outer(*middle).ravel())
     for instrument, follow in {"rollout": rollout, **({"flow": maximum_flow} if flow else {})}.items():
-        figures = []
-        for of_image in maps.mean(2).transpose(0, 1):
-            row = follow(of_image, start)
-            share = row[prefix:] / row[prefix:].sum()
-            figures.append([entropy(share), share.max(), (share * inside).sum(), row[:prefix].sum() / row.sum()])
-        for statistic, values in zip(["entropy", "largest", "centre", "prefix"], torch.tensor(figures).T):
-            out.write(f"{instrument} network -1 {values.mean():.9g} {statistic}\n")
+        figures = [layers(of_image, prefix, grid, follow) for of_image in maps.transpose(0, 1)]
+        for statistic in figures[0]:
+            mean = sum(of_image[statistic] for of_image in figures) / len(figures)
+            out.write(f"{instrument} network -1 {mean:.9g} {statistic}\n")
 
 
 def write_weights(out, node, query, key, heads):
-    """query, key [H d, C]: the weights of a layer."""
-    query, key = (weight.detach().unflatten(0, (heads, -1)) for weight in (query, key))
-    products = torch.einsum("hdi,hdj->hij", query, key) / query.shape[1] ** 0.5
-    write(out, "score_weights", node, {"spectral": torch.linalg.matrix_norm(products, 2)[None]})
+    write(out, "score_weights", node, {"spectral": spectral_norms(query, key, heads)[None]})
 
 
 def shares(terms, allowed):
