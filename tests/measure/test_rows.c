@@ -1,4 +1,5 @@
-/* Closed forms of the instruments that read whole rows of maps, the types of heads, and the weights of scores. */
+/* Closed forms of the instruments that read whole rows of maps, the types of heads, the weights of scores, and the
+ * scale of CB_S. */
 #include <attscope/ops.h>
 
 #include "measure/run.h"
@@ -236,6 +237,44 @@ static void scores_without_weights_are_refused(void **state)
     end(&r);
 }
 
+/* --- the scale of CB_S -------------------------------------------------------------------------------------------- */
+
+/* Tokens [2, count] with context broadcasting; scaled: CB_S. */
+static run begin_broadcast(int count, bool scaled)
+{
+    run r = begin();
+    const att_init zero = {.rule = ATT_INIT_CONSTANT};
+    att_value x = att_graph_input(r.graph, "x", ATT_F32, att_shape_of(2, count));
+    att_value scale = scaled ? att_graph_parameter(r.graph, "scale", att_shape_of(count), zero, false) : ATT_NONE;
+    att_graph_output(r.graph, "y", att_context_broadcast(r.graph, x, scaled ? 1 : 0.5, 0.5, scale));
+    return r;
+}
+
+static void quantiles_of_a_scale(void **state)
+{
+    (void)state;
+    static const float scale[] = {-4, 0.5F, 3, -1, 2, 5}, x[12];
+    run r = begin_broadcast(6, true);
+    compile(&r, "cbs_scale");
+    must(att_weights_set(r.weights, -1, 0, scale, 6));
+    must(att_session_bind(r.session, "x", x));
+    observe(&r);
+    expect(&r, "cbs_scale", "quantile 0.1", -1, 0.75, LIMIT); /* between 0.5 and 1 */
+    expect(&r, "cbs_scale", "quantile 0.9", -1, 4.5, LIMIT);
+    expect(&r, "cbs_scale", "ratio", -1, 0.75 / 4.5, LIMIT);
+    expect(&r, "cbs_scale", "mean", -1, 15.5 / 6, LIMIT);
+    end(&r);
+}
+
+static void broadcasting_without_a_scale_is_refused(void **state)
+{
+    (void)state;
+    run r = begin_broadcast(3, false);
+    assert_int_equal(att_measure_create(r.graph, "cbs_scale", "*", &r.measure), ATT_ERR_NOT_FOUND);
+    assert_non_null(strstr(att_context_message(context), "learned scale"));
+    end(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +287,8 @@ int main(void)
         cmocka_unit_test(weights_with_known_singular_values),
         cmocka_unit_test(weights_that_are_not_finite_have_no_norm),
         cmocka_unit_test(scores_without_weights_are_refused),
+        cmocka_unit_test(quantiles_of_a_scale),
+        cmocka_unit_test(broadcasting_without_a_scale_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
