@@ -4,6 +4,7 @@
 #define ATT_MEASURE_INSTRUMENT_H
 
 #include <attscope/measure.h>
+#include <attscope/ops.h>
 
 #include "core/error.h"
 #include "graph/graph.h"
@@ -20,6 +21,24 @@ typedef struct att_summary_column {
 } att_summary_column;
 att_status att_summaries_request(att_requests *requests, const att_summary_column *columns, int count, bool side);
 void att_summaries_observe(const att_observed *observed, const att_summary_column *columns, int count, double *values);
+
+/* Returns ERR_NOT_FOUND: the network has no <what> that matches the user's pattern, or no attention between tokens; the
+ * message then says what it has instead. */
+att_status att_requests_found_no_attention(const att_requests *requests, const char *what);
+
+/* maps.c: for instruments that read figures of whole rows of attention maps (att_map_statistic()). */
+
+/* Requests a row for each attention node: the figure of each head. The constant of the rows is the number of keys. */
+att_status att_maps_request(att_requests *requests, att_map_statistic_kind kind, double parameter);
+/* Declares a statistic for each head of each attention node, and for all heads together. */
+void att_maps_add_series(att_requests *requests, const char *statistic);
+/* Writes the values of one statistic from `count` rows, those of one att_maps_request(). Returns the place after them.
+ */
+double *att_maps_observe(const att_observed *observed, int first, int count, double *values);
+#define ATT_MAPS_COST                                                                                               \
+    "computed from the whole map, of one layer at a time: 4 bytes for each head, query and key of the images that " \
+    "are "                                                                                                          \
+    "computed together"
 
 /* steps.c */
 

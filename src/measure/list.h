@@ -9,9 +9,14 @@
     X(accuracy)                \
     X(entropy)                 \
     X(distance)                \
+    X(density)                 \
     X(jacobian)                \
+    X(jacobian_spectral)       \
+    X(entropy_step)            \
     X(head_shape)              \
+    X(head_types)              \
     X(score_terms)             \
+    X(score_weights)           \
     X(nsi)                     \
     X(sai)                     \
     X(tns)                     \
@@ -20,12 +25,15 @@
     X(stiff_surface)           \
     X(gate)                    \
     X(gate_stiffness)          \
+    X(cbs_scale)               \
     X(residual)                \
     X(collapse)                \
     X(skip_weight)             \
     X(paths)                   \
     X(path_samples)            \
-    X(head_chains)
+    X(head_chains)             \
+    X(rollout)                 \
+    X(flow)
 
 #define ATT_INSTRUMENT_DECLARE(name) extern const att_instrument att_instrument_##name;
 ATT_INSTRUMENT_LIST(ATT_INSTRUMENT_DECLARE)

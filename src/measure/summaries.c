@@ -114,6 +114,12 @@ static att_status fail_without_attention(const att_requests *requests)
                              has_steps ? "; \"nsi\" and \"tns\" measure the residual steps" : "");
 }
 
+att_status att_requests_found_no_attention(const att_requests *requests, const char *what)
+{
+    return has_attention(att_requests_graph(requests)) ? att_requests_found_nothing(requests, what)
+                                                       : fail_without_attention(requests);
+}
+
 /* --- requests and observing -----------------------------------------------------------------------------------------
  */
 
@@ -139,8 +145,7 @@ att_status att_summaries_request(att_requests *requests, const att_summary_colum
                 add_series(requests, &graph->nodes.items[i], &columns[c]);
     if (found)
         return ATT_OK;
-    return has_attention(graph) ? att_requests_found_nothing(requests, side ? "attention over a grid" : "attention")
-                                : fail_without_attention(requests);
+    return att_requests_found_no_attention(requests, side ? "attention over a grid" : "attention");
 }
 
 void att_summaries_observe(const att_observed *observed, const att_summary_column *columns, int count, double *values)

@@ -55,6 +55,13 @@ double att_attention_entropy_bound(const struct att_graph *graph, const struct a
  * add nodes. The scope of the graph becomes that of the node. */
 att_value att_attention_map(struct att_graph *graph, const struct att_node *node);
 
+/* att_map_statistic() of the map of an attention node, a value of each sample. As att_attention_map(), and for scores
+ * without content it is computed once, not for each sample. kind: an att_map_statistic_kind. */
+att_value att_attention_map_statistic(struct att_graph *graph, const struct att_node *node, int kind, double parameter);
+
+/* A copy of a shared value for each sample, as probes must be. sample: any value of the samples. */
+att_value att_shared_for_samples(struct att_graph *graph, att_value shared, att_value sample);
+
 /* As many heads of keys and values as of queries. */
 #define ATT_ATTENTION_HEADS(count) .heads = (count), .key_heads = (count), .value_heads = (count)
 

@@ -80,8 +80,8 @@ static att_value derived_pairs(att_graph *graph, const att_node *node, int out)
     return outs[out == STATS ? ATT_PAIR_MAPS_STATS : ATT_PAIR_MAPS_MAP];
 }
 
-/* A copy of a shared value for each sample, as probes must be: put before one row of the sample, which is cut off. */
-static att_value for_each_sample(att_graph *graph, att_value shared, att_value sample)
+/* Puts the value before one row of the sample, which is cut off. */
+att_value att_shared_for_samples(att_graph *graph, att_value shared, att_value sample)
 {
     att_shape shape = att_value_shape(graph, shared), of_sample = att_value_shape(graph, sample);
     int64_t count = att_shape_count(shape), columns = of_sample.dims[of_sample.rank - 1];
@@ -105,7 +105,7 @@ static att_value output_of(att_graph *graph, const att_node *node, int out)
 
 static att_value observed(att_graph *graph, const att_node *node, att_value value)
 {
-    return att_value_kind(graph, value) == ATT_SHARED ? for_each_sample(graph, value, node->in[0]) : value;
+    return att_value_kind(graph, value) == ATT_SHARED ? att_shared_for_samples(graph, value, node->in[0]) : value;
 }
 
 static att_value stats_of(att_graph *graph, const att_node *node)
@@ -116,6 +116,12 @@ static att_value stats_of(att_graph *graph, const att_node *node)
 att_value att_attention_map(att_graph *graph, const att_node *node)
 {
     return observed(graph, node, output_of(graph, node, MAP));
+}
+
+att_value att_attention_map_statistic(att_graph *graph, const att_node *node, int kind, double parameter)
+{
+    att_value rows = output_of(graph, node, MAP);
+    return observed(graph, node, att_map_statistic(graph, rows, (att_map_statistic_kind)kind, parameter));
 }
 
 static att_value summary_of(att_graph *graph, const att_node *node)

@@ -67,6 +67,10 @@
     X(binary_cross_entropy)         \
     X(binary_cross_entropy_grad)    \
     X(attention_summary)            \
+    X(map_statistic)                \
+    X(score_norm)                   \
+    X(rollout)                      \
+    X(attention_flow)               \
     X(score_terms)                  \
     X(step_norms)                   \
     X(residual_norms)               \

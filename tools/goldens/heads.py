@@ -1,4 +1,5 @@
-"""Shapes of heads and terms of scores of small networks in PyTorch, in f64: from whole maps and scores, by definition.
+"""Shapes and types of heads, figures of whole rows, terms and weights of scores of small networks in PyTorch, in f64:
+from whole maps and scores, by definition.
 
 Weights and images follow from formulas (formula.py). heads.txt has for each network a line "case <name>", then one line
 for each figure: <instrument> <node> <head> <value> <statistic>, with the mean over the images.
@@ -13,11 +14,13 @@ from timm.models.vision_transformer_relpos import VisionTransformerRelPos
 
 from attention_cnn import AttentionCnn
 from formula import uniform
+from rows import layers, maximum_flow, places, rollout, rows, spectral_norms, types
 
 torch.set_default_dtype(torch.float64)
 SIDE, BATCH = 28, 2
 SIZES = {"img_size": SIDE, "in_chans": 1, "num_classes": 10}
 VIT = {"patch_size": (7, 4), "embed_dim": 32, "depth": 2, "num_heads": 2}
+THRESHOLDS = {"uniform": 0.99, "previous": 1.5, "local": 0.95, "sharp": 0.5}
 NO_CLASS = {"class_token": False, "global_pool": "avg"}
 
 
@@ -27,10 +30,6 @@ def fill(model):
         wide = 0.4 if parameter.dim() > 1 else 0.2
         values = (start + wide * uniform(name, parameter.numel())).astype(np.float32)
         parameter.data = torch.from_numpy(values).double().reshape(parameter.shape)
-
-
-def places(height, width):
-    return torch.cartesian_prod(torch.arange(height), torch.arange(width)).double().reshape(-1, 2)
 
 
 def shapes(maps, prefix, grid):
@@ -49,6 +48,25 @@ def shapes(maps, prefix, grid):
     return {"row": centre[..., 0], "column": centre[..., 1], "row spread": yy.sqrt(), "column spread": xx.sqrt(),
             "correlation": covariance[..., 0, 1] / (yy * xx).sqrt(), "between queries": between / (yy + xx),
             "on grid": 1 - maps[..., :prefix].sum(-1).mean((1, 3))}
+
+
+def write_rows(out, node, maps, prefix, grid):
+    for instrument, figures in rows(maps).items():
+        write(out, instrument, node, figures)
+    write(out, "head_types", node, types(maps, prefix, grid, THRESHOLDS))
+
+
+def write_layers(out, maps, prefix, grid, flow):
+    """maps [L, B, H, N, N]"""
+    for instrument, follow in {"rollout": rollout, **({"flow": maximum_flow} if flow else {})}.items():
+        figures = [layers(of_image, prefix, grid, follow) for of_image in maps.transpose(0, 1)]
+        for statistic in figures[0]:
+            mean = sum(of_image[statistic] for of_image in figures) / len(figures)
+            out.write(f"{instrument} network -1 {mean:.9g} {statistic}\n")
+
+
+def write_weights(out, node, query, key, heads):
+    write(out, "score_weights", node, {"spectral": spectral_norms(query, key, heads)[None]})
 
 
 def shares(terms, allowed):
@@ -120,8 +138,13 @@ def vit(out, images, options):
     fill(model)
     tokens = []
     model.blocks[0].register_forward_hook(lambda m, given, result: tokens.append(given[0]))
-    for name, maps, _ in timm_nodes(model, images):
+    nodes = timm_nodes(model, images)
+    write_layers(out, torch.stack([maps[:, 0] for _, maps, _ in nodes]), model.num_prefix_tokens, (4, 7), not options)
+    for name, maps, _ in nodes:
         write(out, "head_shape", name, shapes(maps, model.num_prefix_tokens, (4, 7)))
+        write_rows(out, name, maps, model.num_prefix_tokens, (4, 7))
+        if "qk_norm" not in options:
+            write_weights(out, name, *model.get_submodule(name).qkv.weight.chunk(3)[:2], 2)
     count = tokens[0].shape[1]
     with torch.no_grad():
         write(out, "score_terms", "blocks.0.attn", shares(split(model, tokens[0]), torch.ones(1, count, count)))
@@ -134,6 +157,8 @@ def relpos(out, images, options):
         attn = model.get_submodule(name)
         count, prefix = x.shape[1], model.num_prefix_tokens
         write(out, "head_shape", name, shapes(maps, prefix, (4, 7)))
+        write_rows(out, name, maps, prefix, (4, 7))
+        write_weights(out, name, *attn.qkv.weight.chunk(3)[:2], 2)
         with torch.no_grad():
             q, k, _ = (heads_of(part, attn.num_heads) for part in attn.qkv(x).chunk(3, -1))
             terms = {"content-content": (q @ k.transpose(-1, -2) * attn.scale)[:, None],
@@ -148,6 +173,8 @@ def swin(out, images, options):
         attn, block = model.get_submodule(name), model.get_submodule(name.removesuffix(".attn"))
         windows, count = maps.shape[1], maps.shape[-1]
         write(out, "head_shape", name, shapes(maps, 0, block.window_size))
+        write_rows(out, name, maps, 0, block.window_size)
+        write_weights(out, name, *attn.qkv.weight.chunk(3)[:2], attn.num_heads)
         allowed = torch.ones(windows, count, count)
         if block.attn_mask is not None:
             allowed = (block.attn_mask == 0) * 1.0
@@ -170,11 +197,13 @@ def attention_cnn(out, images, options):
             attn = model.get_submodule(name)
             scores = attn.scores(x).expand(BATCH, -1, -1, -1)
             write(out, "head_shape", name, shapes(scores.softmax(-1)[:, None], 0, (4, 7)))
+            write_rows(out, name, scores.softmax(-1)[:, None], 0, (4, 7))
             if options["encoding"] == "learned_content":
                 q, k = (heads_of(layer(x), 3) for layer in (attn.query, attn.key))
                 content = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
                 terms = {"content-content": content[:, None], "content-position": (scores - content)[:, None]}
                 write(out, "score_terms", name, shares(terms, torch.ones(1, *scores.shape[-2:])))
+                write_weights(out, name, attn.query.weight, attn.key.weight, 3)
 
 
 CASES = {

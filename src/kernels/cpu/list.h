@@ -39,6 +39,10 @@
     X(shift_scores_grad)          \
     X(pair_maps)                  \
     X(rank_one_residual)          \
+    X(map_statistic)              \
+    X(score_norm)                 \
+    X(rollout)                    \
+    X(attention_flow)             \
     X(concat)                     \
     X(concat_grad)                \
     X(slice_channels)             \

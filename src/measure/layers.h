@@ -1,0 +1,34 @@
+/* measure/layers.h - for instruments that follow attention through all layers of a network (rollout.c, flow.c). */
+#ifndef ATT_MEASURE_LAYERS_H
+#define ATT_MEASURE_LAYERS_H
+
+#include "measure/instrument.h"
+
+/* Where the way through the layers begins: the option `from` of both instruments. */
+#define ATT_LAYERS_FROM                                                                               \
+    {                                                                                                 \
+        .name = "from", .meaning = "begin at the class token, or at the mean over tokens", .high = 1, \
+        .choices = (const char *const[])                                                              \
+        {                                                                                             \
+            "class", "mean", NULL                                                                     \
+        }                                                                                             \
+    }
+#define ATT_LAYERS_READING                                                                                             \
+    "A = mean over heads, 0.5 A + 0.5 I for the skip connection, whose rows add up to 1; through every attention "     \
+    "layer, "                                                                                                          \
+    "all of N queries and N keys; from the class token (the first token), or from the mean over all tokens if there "  \
+    "is "                                                                                                              \
+    "none or with from=mean, as for networks with registers only; entropy, largest and centre: of the weights on the " \
+    "tokens of the grid, divided by their sum; centre: on the middle half of rows and columns, of which uniform "      \
+    "weights "                                                                                                         \
+    "have 0.25; prefix: share of class token and registers; value vectors, norms and MLPs are not followed"
+
+/* Requests y = follow(maps of all layers [L, N, N], from_mean), a row [N], and declares the statistics
+ * att_layers_statistics. name: of the instrument. option: index of ATT_LAYERS_FROM. most_tokens: a larger N is refused.
+ */
+att_status att_layers_request(att_requests *requests, const char *name, int option, int64_t most_tokens,
+                              att_value (*follow)(att_graph *graph, att_value maps, bool from_mean));
+void att_layers_observe(const att_observed *observed, double *values);
+extern const att_statistic_info att_layers_statistics[];
+
+#endif

@@ -1,0 +1,27 @@
+#include "measure/layers.h"
+#include "measure/list.h"
+
+static const att_detail options[] = {ATT_LAYERS_FROM};
+
+static att_status request(att_requests *requests)
+{
+    return att_layers_request(requests, "rollout", 0, INT64_MAX, att_rollout);
+}
+
+const att_instrument att_instrument_rollout = {
+    .info = {.name = "rollout",
+             .title = "Attention rollout",
+             .summary = "from which tokens of the input a network's output attends, through products of maps",
+             .unit = "share",
+             .formula = "row of the class token in (0.5 A_L + 0.5 I) .. (0.5 A_1 + 0.5 I)",
+             .source = "Abnar and Zuidema, ACL 2020",
+             .reading =
+                 ATT_LAYERS_READING "; costs the maps of all layers, 4 bytes for each layer, query and key of the "
+                                    "images that are computed together",
+             .options = options,
+             .option_count = sizeof options / sizeof *options,
+             .costly = true,
+             .statistics = att_layers_statistics},
+    .request = request,
+    .observe = att_layers_observe,
+};
