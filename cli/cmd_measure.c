@@ -43,9 +43,10 @@ typedef struct job {
 
 static const att_flag instrument_options[] = {
     {"with", .kind = ATT_FLAG_TEXT, .value = "LIST",
-     .help = "instruments, separated by commas, with options after a colon; all: all instruments except those that "
-             "multiply the cost of a run (collapse, paths, path_samples, head_chains); -NAME: without this one; only "
-             "-NAME: all others",
+     .help =
+         "instruments, separated by commas, with options after a colon; all: all instruments except those that "
+         "multiply the cost of a run (rank, collapse, paths, path_samples, head_chains); -NAME: without this one; only "
+         "-NAME: all others",
      .choice = att_choose_instrument, .advisory = true, .empty = true, ATT_FLAG_AT(instruments, with)},
     {"nodes", .kind = ATT_FLAG_TEXT, .value = "PATTERN",
      .help = "only nodes whose name matches, such as 'blocks.*.attn' or 'blocks.1?*'", ATT_FLAG_AT(instruments, nodes)},

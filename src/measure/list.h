@@ -16,6 +16,8 @@
     X(tns)                     \
     X(gate)                    \
     X(residual)                \
+    X(similarity)              \
+    X(rank)                    \
     X(collapse)                \
     X(skip_weight)             \
     X(paths)                   \

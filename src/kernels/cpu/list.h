@@ -39,6 +39,7 @@
     X(shift_scores_grad)          \
     X(pair_maps)                  \
     X(rank_one_residual)          \
+    X(singular_values)            \
     X(concat)                     \
     X(concat_grad)                \
     X(slice_channels)             \
