@@ -11,7 +11,7 @@
 #include "stop.h"
 
 typedef struct instruments {
-    const char *with, *nodes, *map_images;
+    const char *with, *nodes, *map_images, *raw, *raw_arrays;
     int maps, samples, init_seed;
     bool f64;
     const char *labels; /* NULL if not given */
@@ -43,9 +43,10 @@ typedef struct job {
 
 static const att_flag instrument_options[] = {
     {"with", .kind = ATT_FLAG_TEXT, .value = "LIST",
-     .help = "instruments, separated by commas, with options after a colon; all: all instruments except those that "
-             "multiply the cost of a run (collapse, paths, path_samples, head_chains); -NAME: without this one; only "
-             "-NAME: all others",
+     .help =
+         "instruments, separated by commas, with options after a colon; all: all instruments except those that "
+         "multiply the cost of a run (rank, collapse, paths, path_samples, head_chains); -NAME: without this one; only "
+         "-NAME: all others",
      .choice = att_choose_instrument, .advisory = true, .empty = true, ATT_FLAG_AT(instruments, with)},
     {"nodes", .kind = ATT_FLAG_TEXT, .value = "PATTERN",
      .help = "only nodes whose name matches, such as 'blocks.*.attn' or 'blocks.1?*'", ATT_FLAG_AT(instruments, nodes)},
@@ -62,6 +63,14 @@ static const att_flag instrument_options[] = {
          "also record the figures of each of the first K images, for instruments with a trajectory along the network "
          "(nsi); the report draws one line per image",
      ATT_FLAG_AT(instruments, samples), .low = 0, .high = ATT_MEASURE_MOST_SAMPLES},
+    {"raw", .kind = ATT_FLAG_TEXT, .value = "PATH",
+     .help = "also write values of each image: NAME.safetensors, NAME.npy (one array), or a folder of .npy files with "
+             "an index (FOLDER/)",
+     ATT_FLAG_AT(instruments, raw)},
+    {"raw-arrays", .kind = ATT_FLAG_TEXT, .value = "LIST",
+     .help = "what --raw writes: zeta (NSI of each residual addition), rows (entropy and other statistics of each row "
+             "of the attention maps), weights (the maps; large); default: zeta,rows",
+     ATT_FLAG_AT(instruments, raw_arrays)},
     {"f64", .kind = ATT_FLAG_SWITCH,
      .help =
          "run the network in double precision, for figures below the rounding of single precision, such as those of "
@@ -134,6 +143,8 @@ static att_measuring_options options_of(const settings *s)
     options.samples = s->instruments.samples;
     options.init_seed = s->instruments.init_seed;
     options.maps = s->instruments.maps;
+    options.raw = s->instruments.raw;
+    options.raw_arrays = s->instruments.raw_arrays;
     options.map_images = s->instruments.map_images;
     options.split = d->split;
     options.class_map = d->class_map;

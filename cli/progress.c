@@ -78,12 +78,20 @@ static void format_figures(const att_progress *p, char *text, size_t size)
              p->unit ? p->unit : "images", cli_format_seconds(p->seconds_left, left, sizeof left), others);
 }
 
+/* "96/1000": samples if they are counted, else batches. */
+static void format_count(const att_progress *p, char *text, size_t size)
+{
+    const bool samples = p->total > 0;
+    snprintf(text, size, "%lld/%lld", (long long)(samples ? p->done : p->batch),
+             (long long)(samples ? p->total : p->batches));
+}
+
 static void draw(cli_progress *progress, const att_progress *p)
 {
     char stage[40], figures[144], count[48], bar[WIDTH], line[4 * WIDTH];
     format_stage(p, stage, sizeof stage);
     format_figures(p, figures, sizeof figures);
-    snprintf(count, sizeof count, "%lld/%lld", (long long)p->batch, (long long)p->batches);
+    format_count(p, count, sizeof count);
 
     int width = terminal_width();
     int cells = width - (int)(strlen(stage) + strlen(count) + strlen(figures)) - 4; /* " [" and "] " */
@@ -105,10 +113,11 @@ static void draw(cli_progress *progress, const att_progress *p)
 
 static void print_line(const att_progress *p)
 {
-    char stage[40], figures[144];
+    char stage[40], figures[144], count[48];
     format_stage(p, stage, sizeof stage);
     format_figures(p, figures, sizeof figures);
-    fprintf(stderr, "%s  %lld/%lld%s\n", stage, (long long)p->batch, (long long)p->batches, figures);
+    format_count(p, count, sizeof count);
+    fprintf(stderr, "%s  %s%s\n", stage, count, figures);
 }
 
 /* The first line of a training comes after its first update. The last update of an epoch may have fewer batches. */

@@ -15,7 +15,7 @@ att_folder(patterns USES att_passes att_ops)
 att_folder(backend USES att_graph)
 att_folder(kernels/ref USES att_backend att_ops)
 # gomp: a oneDNN primitive stores the OpenMP thread count when it is created; onednn.c sets and restores that count.
-att_folder(kernels/cpu USES att_backend att_ops DNNL::dnnl gomp)
+att_folder(kernels/cpu USES att_backend att_ops att_spectrum DNNL::dnnl gomp)
 att_folder(weights USES att_backend)
 att_folder(plan USES att_patterns att_weights att_comm)
 att_folder(session USES att_plan)

@@ -24,12 +24,13 @@ static const att_backend cpu_backend = {.name = "cpu",
 static const att_backend ref_backend = {
     .name = "ref", .memory = &att_host_memory, .kernels = att_kernels_ref, .grouping = &att_host_grouping};
 
-/* The backend of graphs in f64: fast kernels for the products, reference kernels, which compute in f64, for all else.
- */
+/* The backend of graphs in f64: fast kernels for the products and LAPACK for singular values; reference kernels, which
+ * compute in f64, for all else. */
 #define ADDRESS(name) &att_cpu_##name,
 #define WIDE_ADDRESSES(name) ATT_EACH_TIER(ADDRESS, name)
 #define REF_ADDRESS(name) &att_ref_##name,
-static const att_kernel *const wide_kernels[] = {ATT_WIDE_KERNELS(WIDE_ADDRESSES) ATT_OP_LIST(REF_ADDRESS) NULL};
+static const att_kernel *const wide_kernels[] = {ATT_WIDE_KERNELS(WIDE_ADDRESSES) ADDRESS(singular_values)
+                                                     ATT_OP_LIST(REF_ADDRESS) NULL};
 static const att_backend wide_backend = {
     .name = "f64", .memory = &att_host_memory, .kernels = wide_kernels, .grouping = &att_host_grouping};
 

@@ -119,7 +119,7 @@ function warningTable() {
   const all = d3.sum(runs, (run) => run.warning_count);
   const shown = warnings.length < all ? `, ${count(warnings.length)} of them shown` : "";
   return element("details", { id: "warnings", open: warnings.length < 6 },
-    element("summary", {}, `Warnings (${count(all)}${shown})`),
+    element("summary", {}, `Warnings and alerts (${count(all)}${shown})`),
     scrolling(table(["run", "update", "split", "message"],
       warnings.map(([run, w]) => [element("td", {}, run.name), countCell(w.step),
         element("td", { class: "text" }, w.set ?? "–"), element("td", { class: "text" }, w.message ?? "–")]))));

@@ -24,6 +24,11 @@ typedef struct att_evaluate_options {
     /* Instruments made on the model's graph. Their figures are over the images of this call and of all earlier ones
      * since att_measure_clear(). NULL: none. */
     att_measure *measure;
+    /* Called after each batch, when att_session_output() gives the outputs and probes of the batch's samples, such as
+     * probes that a program added to the graph before. An error ends the evaluation. NULL: none. Several processes call
+     * it for the same batches. */
+    att_status (*observed)(void *user, att_session *session, const att_batch *batch);
+    void *observed_user;
     bool unlabelled;   /* do not read or check targets, and compute no metrics */
     bool skip_corrupt; /* leave images that cannot be decoded out of all figures, instead of failing */
     /* As in att_loader_options. NULL: the log gets a warning for each such image. */

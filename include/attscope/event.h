@@ -14,7 +14,8 @@ typedef enum att_event_kind {
     ATT_EVENT_MEASURE,   /* figures of instruments, in `measurements` */
     ATT_EVENT_EPOCH,     /* after an epoch and its evaluation */
     ATT_EVENT_RUN_END,   /* the run ended: finished, stopped or failed */
-    ATT_EVENT_WARNING    /* a problem that does not end the run */
+    ATT_EVENT_WARNING,   /* a problem that does not end the run */
+    ATT_EVENT_ALERT      /* figures of instruments show trouble (att_train_options.alert) */
 } att_event_kind;
 
 /* One named value: `text` if it is not NULL, else `number`. */

@@ -292,6 +292,11 @@ ATT_API att_value att_step_norms(att_graph *graph, att_value before, att_value a
 enum { ATT_RESIDUAL_NORMS = 6 };
 ATT_API att_value att_residual_norms(att_graph *graph, att_value x, bool median);
 
+/* Singular values of the tokens X [N, C], divided by |X|_F, in descending order: y [min(N, C)]. Computed in f64 from X
+ * itself, not from its Gram matrix. All are NaN if X is 0 or not finite. Runs on one thread for each sample and takes
+ * about 4 N C min(N, C) operations; for inference only. */
+ATT_API att_value att_singular_values(att_graph *graph, att_value x);
+
 /* Distance of a matrix X [M, N] from the nearest matrix of rank 1, in the Frobenius norm: y [1] = |X - s u v'|_F /
  * |X|_F, where s is the largest singular value and u and v are its vectors. NaN if X is 0. */
 ATT_API att_value att_rank_one_residual(att_graph *graph, att_value x);

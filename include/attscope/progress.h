@@ -20,6 +20,7 @@ typedef struct att_progress {
     double lr;                /* learning rate of the last update */
     int slowest_rank;         /* with several processes: the one that waited least for others in this stage; else -1 */
     double others_share;      /* mean share of this stage's time that a process waited for others */
+    int64_t done, total;      /* samples finished in this stage, and their number; both 0: count batches instead */
     const char *unit;         /* of the samples that images_per_second counts: "samples"; NULL: "images" */
 } att_progress;
 

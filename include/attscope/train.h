@@ -98,6 +98,20 @@ typedef struct att_train_options {
      * beginning with the first, and change no bit of the result. NULL: none. */
     att_measure *measure;
     int64_t measure_every; /* at least 1 if `measure` is set */
+    /* Raise alerts, by the figures of the instruments entropy, residual, nsi and jacobian, as far as `measure` has
+     * them:
+     *
+     *   entropy collapse   the mean entropy of a layer is below 10 % of its bound
+     *   rank collapse      |res(X)|_F / |X|_F after a residual addition is below 0.02
+     *   stiffness spike    zeta (reading unit) of an addition is at least max(mu (1 + M1), M2) with M1 = M2 = 1, mu the
+     *                      mean over all additions (stiff at M, Huang et al., ICCV 2023), and at least 4 times the
+     * median of its last 8 measurements (of 3, at least) dead head          1 - sum_j a_j^2, the nuclear norm of the
+     * softmax Jacobian, is below 0.01
+     *
+     * The first and the last need 4 keys. All thresholds, M1 and M2 are ours; the quantities are those of Zhai et al.
+     * (ICML 2023), Dong et al. (ICML 2021), Huang et al., and Hyeon-Woo et al. (ICCV 2023). An alert is raised when its
+     * rule begins to hold, and after a resume once more if it still holds. */
+    bool alert;
 
     att_comm *comm; /* the processes that train together, see att_train(); NULL: this one alone */
     bool sync_bn;   /* batch norm takes its statistics over the samples of all processes, which gives the bits of one
@@ -132,6 +146,7 @@ typedef struct att_train_result {
     double best_metric;                   /* NaN: none */
     int best_epoch;                       /* 0-based; -1: none */
     double images_per_second, wait_share; /* speed, and share of the time spent waiting for data, in this call */
+    double measure_share;                 /* share of the updates' time that instruments took; NaN: cannot be told */
     double teacher_share;                 /* share of the time in which the teacher computed; NaN: no teacher */
     int64_t train_corrupt, eval_corrupt;  /* images replaced in training and left out in evaluation, in the last epoch
                                              that this call finished */
@@ -171,6 +186,8 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  *   ATT_EVENT_MEASURE     split = "train", images, and the figures of the images of one update, computed with the
  *                         weights before that update; the event's step counts that update. Without accuracy if images
  *                         are mixed
+ *   ATT_EVENT_ALERT       after ATT_EVENT_MEASURE, with `alert`: message, set = "train", rule, node, value, threshold,
+ *                         and head if it is about a single head
  *   ATT_EVENT_RUN_END     status, message
  *
  * With a teacher, each image of a batch, augmented and mixed, is also the teacher's: its channels are transformed from

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/context.h"
@@ -91,6 +92,20 @@ bool att_file_exists_in(const char *folder, const char *name)
 {
     char path[PATH_MAX];
     return join(folder, name, path, sizeof path) < sizeof path && att_file_exists(path);
+}
+
+bool att_file_is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+uint64_t att_file_free_bytes(const char *folder)
+{
+    struct statvfs info;
+    if (statvfs(folder, &info) != 0 || info.f_frsize == 0 || info.f_bavail > UINT64_MAX / info.f_frsize)
+        return UINT64_MAX;
+    return (uint64_t)info.f_bavail * info.f_frsize;
 }
 
 bool att_file_is_same(const char *a, const char *b)
@@ -491,6 +506,22 @@ att_status att_file_writer_write(att_file_writer *writer, const void *bytes, siz
     int code = write_all(writer->descriptor, bytes, size);
     if (code != 0)
         writer->status = fail_system(writer->context, code, writer->path, "written");
+    return writer->status;
+}
+
+att_status att_file_writer_place(att_file_writer *writer, uint64_t offset, const void *bytes, size_t size)
+{
+    const char *from = bytes;
+    while (writer->status == ATT_OK && size > 0) {
+        ssize_t done = pwrite(writer->descriptor, from, size, (off_t)offset);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return writer->status = fail_system(writer->context, done < 0 ? errno : ENOSPC, writer->path, "written");
+        from += done;
+        offset += (uint64_t)done;
+        size -= (size_t)done;
+    }
     return writer->status;
 }
 

@@ -14,6 +14,10 @@ ATT_FOR_LAB bool att_file_exists(const char *path);
 /* Returns whether "FOLDER/NAME" exists. */
 ATT_FOR_LAB bool att_file_exists_in(const char *folder, const char *name);
 
+ATT_FOR_LAB bool att_file_is_folder(const char *path);
+/* Bytes that this user can still write to the file system of an existing folder; UINT64_MAX if that is not known. */
+ATT_FOR_LAB uint64_t att_file_free_bytes(const char *folder);
+
 /* Returns whether both paths lead to the same existing file or folder. */
 ATT_FOR_LAB bool att_file_is_same(const char *a, const char *b);
 /* Returns whether `path` leads to the existing file "FOLDER/NAME". */
@@ -86,6 +90,9 @@ typedef struct att_file_writer att_file_writer;
 ATT_FOR_LAB att_status att_file_writer_open(att_context *context, const char *path, att_file_writer **writer);
 /* After a failure, caller must still abort the writer, or commit it, which then fails with the same status. */
 ATT_FOR_LAB att_status att_file_writer_write(att_file_writer *writer, const void *bytes, size_t size);
+/* Writes at a place of the file, which later calls of att_file_writer_write() do not notice. What no call writes is 0.
+ * After a failure: as above. */
+ATT_FOR_LAB att_status att_file_writer_place(att_file_writer *writer, uint64_t offset, const void *bytes, size_t size);
 /* Flushes the file to the disk, renames it and flushes its folder. Always frees the writer and sets *writer to NULL.
  * A failure removes the temporary file. If only flushing the folder fails, the new file is already in place. */
 ATT_FOR_LAB att_status att_file_writer_commit(att_file_writer **writer);

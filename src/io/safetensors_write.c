@@ -20,7 +20,9 @@ struct writing {
     att_context *context;
     const char *path;
     const att_safetensors_content *content;
+    bool later;           /* the caller writes the data */
     struct placed *order; /* [tensor_count] tensors in the file's order */
+    size_t header;        /* bytes before the first tensor's data */
     void *buffer;         /* as large as the largest tensor whose data `fill` provides */
     att_file_writer *file;
 };
@@ -91,7 +93,8 @@ static att_status place_tensor(const struct writing *writing, const att_safetens
     int64_t count = att_shape_count(tensor->shape);
     size_t size = att_safetensors_dtype_size(tensor->dtype);
     if (strcmp(tensor->name, ATT_SAFETENSORS_METADATA) == 0 || count < 0 || size == 0 ||
-        (uint64_t)count > SIZE_MAX / size || (tensor->data == NULL && count > 0 && writing->content->fill == NULL))
+        (uint64_t)count > SIZE_MAX / size ||
+        (!writing->later && tensor->data == NULL && count > 0 && writing->content->fill == NULL))
         return att_fail(writing->context, ATT_ERR_ARGUMENT,
                         "%s: tensor %s: a name, shape or type that cannot be written, or no data", writing->path,
                         tensor->name);
@@ -117,7 +120,7 @@ static att_status place_tensors(struct writing *writing)
             largest = placed->bytes;
     }
     qsort(writing->order, count, sizeof(*writing->order), compare_tensors);
-    if (largest == 0)
+    if (largest == 0 || writing->later)
         return ATT_OK;
     writing->buffer = att_allocate(writing->context, largest);
     return writing->buffer != NULL ? ATT_OK : att_fail_memory(writing->context, largest, writing->path);
@@ -180,6 +183,7 @@ static att_status write_header(struct writing *writing, att_json_writer *json)
         return att_fail(writing->context, ATT_ERR_ARGUMENT,
                         "%s: names and metadata need %zu bytes; at most %d are allowed", writing->path, padded,
                         (int)ATT_SAFETENSORS_MAX_HEADER);
+    writing->header = ATT_SAFETENSORS_LENGTH_BYTES + padded;
     uint8_t announced[ATT_SAFETENSORS_LENGTH_BYTES];
     for (int i = 0; i < ATT_SAFETENSORS_LENGTH_BYTES; i++)
         announced[i] = (uint8_t)((uint64_t)padded >> 8 * i);
@@ -207,7 +211,7 @@ static att_status write_content(struct writing *writing)
     ATT_TRY(att_json_writer_create(writing->context, false, &json));
     att_status status = write_header(writing, json);
     att_json_writer_destroy(&json);
-    for (int i = 0; i < writing->content->tensor_count && status == ATT_OK; i++)
+    for (int i = 0; i < writing->content->tensor_count && status == ATT_OK && !writing->later; i++)
         status = write_tensor(writing, &writing->order[i]);
     return status;
 }
@@ -218,6 +222,8 @@ static att_status write_file(struct writing *writing)
     ATT_TRY(place_tensors(writing));
     ATT_TRY(att_file_writer_open(writing->context, writing->path, &writing->file));
     att_status status = write_content(writing);
+    if (status == ATT_OK && writing->later)
+        return ATT_OK;
     if (status == ATT_OK)
         return att_file_writer_commit(&writing->file);
     att_file_writer_abort(&writing->file);
@@ -230,5 +236,27 @@ att_status att_safetensors_write(att_context *context, const char *path, const a
     att_status status = write_file(&writing);
     att_free(context, writing.order);
     att_free(context, writing.buffer);
+    return status;
+}
+
+static void tell_offsets(const struct writing *writing, uint64_t *offsets)
+{
+    uint64_t place = writing->header;
+    for (int i = 0; i < writing->content->tensor_count; i++) {
+        offsets[writing->order[i].tensor - writing->content->tensors] = place;
+        place += writing->order[i].bytes;
+    }
+}
+
+att_status att_safetensors_begin(att_context *context, const char *path, const att_safetensors_content *content,
+                                 uint64_t *offsets, att_file_writer **file)
+{
+    struct writing writing = {.context = context, .path = path, .content = content, .later = true};
+    att_status status = write_file(&writing);
+    if (status == ATT_OK) {
+        tell_offsets(&writing, offsets);
+        *file = writing.file;
+    }
+    att_free(context, writing.order);
     return status;
 }

@@ -27,6 +27,8 @@
     X(gate_stiffness)          \
     X(cbs_scale)               \
     X(residual)                \
+    X(similarity)              \
+    X(rank)                    \
     X(collapse)                \
     X(skip_weight)             \
     X(paths)                   \

@@ -285,13 +285,17 @@ static att_status set_options(att_context *context, const att_instrument *instru
     return ATT_OK;
 }
 
-/* Selects the instrument `name`, or all. `name` may have options after a colon, which are removed from it. */
+/* Selects the instrument `name`, or all. `name` may have options after a colon, or a '?', which are removed from it. */
 static att_status select_instrument(att_context *context, char *name, selection *selections)
 {
     const att_instrument *instrument;
     char *options = strchr(name, ':');
     if (options)
         *options++ = '\0';
+    const size_t length = strlen(name);
+    const bool if_it_applies = length > 0 && name[length - 1] == '?';
+    if (if_it_applies)
+        name[length - 1] = '\0';
     bool found = false, all = strcmp(name, "all") == 0;
     if (all && options)
         return att_fail(context, ATT_ERR_ARGUMENT,
@@ -299,10 +303,13 @@ static att_status select_instrument(att_context *context, char *name, selection 
     for (int i = 0; (instrument = att_catalog_at(&att_instruments, context, i)); i++) {
         if (all ? instrument->info.costly : strcmp(name, instrument->info.name) != 0)
             continue;
+        found = true;
+        if (selections[i].selected && if_it_applies)
+            continue;
         if (selections[i].selected)
             return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice", instrument->info.name);
-        selections[i].selected = found = true;
-        selections[i].by_all = all;
+        selections[i].selected = true;
+        selections[i].by_all = all || if_it_applies;
         ATT_TRY(set_options(context, instrument, options, selections[i].options));
     }
     return found ? ATT_OK : unknown_instrument(context, name);
@@ -436,6 +443,9 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
             requests.options = selections[i].options;
             status = (selections[i].by_all ? add_if_applicable : add_instrument)(&requests, instrument);
         }
+    if (status == ATT_OK && measure->active.count == 0)
+        status = att_fail(context, ATT_ERR_ARGUMENT, "none of the instruments in \"%s\" applies to this network",
+                          with ? with : "all");
     if (status == ATT_OK)
         status = allocate_buffers(measure);
     att_free(context, selections);

@@ -411,6 +411,11 @@ att_status att_network_observe(att_network *network, const char *with, const cha
     return ATT_OK;
 }
 
+const att_model *att_network_observed(const att_network *network)
+{
+    return network->observed;
+}
+
 att_status att_network_evaluate(att_network *network, const att_dataset *dataset, const att_evaluate_options *options,
                                 att_evaluation *result)
 {

@@ -74,6 +74,7 @@
     X(score_terms)                  \
     X(step_norms)                   \
     X(residual_norms)               \
+    X(singular_values)              \
     X(rank_one_residual)            \
     X(batch_norm)                   \
     X(batch_norm_grad)              \

@@ -66,7 +66,7 @@ static att_status check_layer_decay(att_context *context, const att_train_option
 static att_status check_measure(att_context *context, const att_recipe *recipe)
 {
     const att_recipe_measure *measure = &recipe->measure;
-    if (measure->with ||
+    if (measure->with || recipe->train.alert ||
         (recipe->train.measure_every == att_train_options_defaults().measure_every && strcmp(measure->nodes, "*") == 0))
         return ATT_OK;
     return att_fail(context, ATT_ERR_ARGUMENT,

@@ -503,6 +503,10 @@ static const att_flag interval_options[] = {
     {"measure-every", .kind = ATT_FLAG_LONG, .value = "N",
      .help = "updates between two measurements; each uses the images of its update", RECIPE(measure_every), .low = 1,
      .high = 1e15},
+    {"alert", .kind = ATT_FLAG_SWITCH,
+     .help = "report entropy collapse, rank collapse, stiffness spikes and dead heads, with layer, update and what to "
+             "try; measures what the rules read",
+     RECIPE(alert)},
 };
 
 GROUP(interval_group, INSTRUMENTS, train, interval_options, NULL);

@@ -40,7 +40,7 @@ static att_status visit_training(void *user, const att_line_event *event)
         return att_downsampled_add(&run->steps, json_incref(event->object));
     else if (strcmp(event->kind, "epoch") == 0)
         return att_downsampled_add(&run->epochs, json_incref(event->object));
-    else if (strcmp(event->kind, "warning") == 0)
+    else if (strcmp(event->kind, "warning") == 0 || strcmp(event->kind, "alert") == 0)
         return att_downsampled_add(&run->warnings, json_incref(event->object));
     if (strcmp(event->kind, "measure") != 0)
         return ATT_OK;

@@ -41,6 +41,8 @@ static att_measuring_options complete(const att_measuring_options *given)
     options.split = options.split ? options.split : defaults.split;
     options.output = att_given(options.output);
     options.experiment = att_given(options.experiment);
+    options.raw = att_given(options.raw);
+    options.raw_arrays = att_given(options.raw_arrays);
     return options;
 }
 
@@ -58,6 +60,18 @@ static att_status check_options(att_context *context, int data_count, const att_
     return att_instruments_check(context, options->with);
 }
 
+static att_status check_raw(att_context *context, const char *checkpoint, const att_measuring_options *options)
+{
+    if (!options->raw && !options->raw_arrays)
+        return ATT_OK;
+    if (!options->raw)
+        return att_fail(context, ATT_ERR_ARGUMENT, "raw_arrays chooses the arrays of raw, which is missing");
+    if (att_file_is_same(options->raw, checkpoint))
+        return att_fail(context, ATT_ERR_ARGUMENT, "raw output would replace the checkpoint %s", checkpoint);
+    ATT_TRY(att_raw_check_path(context, options->raw, 0));
+    return att_raw_check_list(context, options->raw_arrays);
+}
+
 att_status att_measuring_check(att_context *context, const char *checkpoint, int data_count,
                                const att_measuring_options *options)
 {
@@ -65,6 +79,7 @@ att_status att_measuring_check(att_context *context, const char *checkpoint, int
     char folder[ATT_RUN_PATH];
     ATT_TRY(att_require(context, checkpoint, "the path of the checkpoint to measure"));
     ATT_TRY(check_options(context, data_count, &completed));
+    ATT_TRY(check_raw(context, checkpoint, &completed));
     return att_measuring_folder(context, checkpoint, &completed, folder);
 }
 
@@ -121,6 +136,34 @@ static att_status make_instruments(att_measuring *m)
     return status == ATT_OK ? att_measure_keep_samples(m->measure, m->options->samples) : status;
 }
 
+static att_status open_raw(att_measuring *m)
+{
+    const att_measuring_options *o = m->options;
+    const att_model *observed = att_network_observed(m->network);
+    if (!o->raw)
+        return ATT_OK;
+    ATT_TRY(att_raw_create(observed, o->raw_arrays, o->nodes, &m->raw));
+    if (att_comm_rank(o->comm) != 0)
+        return ATT_OK;
+    ATT_TRY(att_weights_digest(att_network_weights(m->network), m->weights));
+    const att_raw_fact facts[] = {{"weights", m->weights, true}};
+    return att_raw_open(m->raw, o->raw, m->dataset, facts, 1);
+}
+
+/* Costly instruments repeat parts of the network: the log says how much they compute. */
+static void log_cost(const att_measuring *m)
+{
+    const double own = att_graph_cost(att_model_graph(att_network_model(m->network))).flops;
+    const double all = att_graph_cost(att_model_graph(att_network_observed(m->network))).flops;
+    bool costly = false;
+    for (int i = 0; i < att_measure_instrument_count(m->measure); i++)
+        costly |= att_measure_instrument_at(m->measure, i).costly;
+    if (costly)
+        att_log(m->context, ATT_LOG_INFO,
+                "the instruments compute %.3g GFLOP for each image, %.3g times as much as the network (%.3g GFLOP)",
+                (all - own) / 1e9, (all - own) / own, own / 1e9);
+}
+
 /* --- measuring ---------------------------------------------------------------------------------------------------- */
 
 static att_status check_network(const att_measuring *m)
@@ -162,6 +205,7 @@ static att_status prepare(att_measuring *m)
     ATT_TRY(check_options(m->context, m->data_count, o));
     ATT_TRY(att_require_texts(m->context, m->data, m->data_count, "the path of the images to measure"));
     ATT_TRY(check_network(m));
+    ATT_TRY(check_raw(m->context, m->checkpoint, o));
     ATT_TRY(att_measuring_folder(m->context, m->checkpoint, o, m->found->folder));
     if (att_measuring_initialises(o))
         ATT_TRY(att_weights_initialise(att_network_weights(m->network), (uint64_t)o->init_seed));
@@ -169,9 +213,12 @@ static att_status prepare(att_measuring *m)
         ATT_TRY(att_checkpoint_describe(m->context, att_network_file(m->network), &m->stood));
     ATT_TRY(open_data(m));
     ATT_TRY(make_instruments(m));
+    log_cost(m);
     if (o->map_images)
         ATT_TRY(att_dataset_choose(m->dataset, m->context, o->map_images, &m->chosen, &m->chosen_count));
-    return writes(m) ? att_measuring_open_records(m) : ATT_OK;
+    if (writes(m))
+        ATT_TRY(att_measuring_open_records(m));
+    return open_raw(m);
 }
 
 /* Runs the network on every image. */
@@ -186,6 +233,8 @@ static att_status observe_images(att_measuring *m)
     options.unlabelled = m->unlabelled;
     options.measure = m->measure;
     options.stage = "measure";
+    options.observed = m->raw ? att_raw_observe : NULL;
+    options.observed_user = m->raw;
     options.progress = o->progress;
     options.progress_user = o->progress_user;
     att_status status = att_network_evaluate(m->network, m->dataset, &options, &m->found->evaluation);
@@ -199,6 +248,7 @@ static att_status record(att_measuring *m)
     ATT_TRY(att_dataset_contents(m->dataset, m->context, m->contents));
     ATT_TRY(att_weights_digest(att_network_weights(m->network), m->weights));
     ATT_TRY(att_measuring_write_records(m));
+    ATT_TRY(m->raw ? att_raw_commit(m->raw) : ATT_OK);
     return att_measuring_write_maps(m);
 }
 
@@ -229,6 +279,7 @@ att_status att_measure_checkpoint(att_network *network, const char *const *data,
     att_text_append(&m.with, "%s", m.options->with);
     att_status status = measure(&m);
     att_measuring_close_records(&m);
+    att_raw_destroy(&m.raw);
     att_free(context, m.chosen);
     att_measure_destroy(&m.measure);
     att_dataset_close(&m.dataset);

@@ -8,6 +8,7 @@
 #include <attscope/lab/measuring.h>
 
 #include "core/text.h"
+#include "runs/raw.h"
 
 typedef struct att_measuring {
     att_context *context;
@@ -20,6 +21,7 @@ typedef struct att_measuring {
     bool unlabelled; /* labels are not used */
     att_text with;   /* the list of instruments */
     att_measure *measure;
+    att_raw *raw;    /* NULL: no raw output */
     int64_t *chosen; /* images to write maps of, if options->map_images names them */
     int chosen_count;
     att_checkpoint_info stood; /* the position of the checkpoint in its training */

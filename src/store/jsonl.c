@@ -11,7 +11,8 @@
 
 static const char *const kinds[] = {
     [ATT_EVENT_RUN_BEGIN] = "run_begin", [ATT_EVENT_STEP] = "step",       [ATT_EVENT_MEASURE] = "measure",
-    [ATT_EVENT_EPOCH] = "epoch",         [ATT_EVENT_RUN_END] = "run_end", [ATT_EVENT_WARNING] = "warning"};
+    [ATT_EVENT_EPOCH] = "epoch",         [ATT_EVENT_RUN_END] = "run_end", [ATT_EVENT_WARNING] = "warning",
+    [ATT_EVENT_ALERT] = "alert"};
 static const char *const own_names[] = {"event", "epoch", "step", "seconds", "measurements"};
 
 /* --- a line ------------------------------------------------------------------------------------------------------- */

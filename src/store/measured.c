@@ -1,4 +1,5 @@
-/* Writes measure.jsonl. The file is replaced atomically at ATT_EVENT_RUN_END. */
+/* Writes measure.jsonl. The file is replaced atomically at ATT_EVENT_RUN_END. Its temporary file exists only while
+ * events are written: a measurement that is killed before leaves nothing. */
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/file.h"
@@ -6,7 +7,9 @@
 
 typedef struct measured {
     att_context *context;
-    att_file_writer *file; /* NULL after the file was replaced */
+    att_text path;
+    att_file_writer *file; /* NULL before the first event, and after the file was replaced */
+    bool ended;
     att_json_writer *json;
     att_text line;
 } measured;
@@ -17,7 +20,17 @@ static void close_measured(void *log)
     att_file_writer_abort(&m->file);
     att_json_writer_destroy(&m->json);
     att_text_free(&m->line);
+    att_text_free(&m->path);
     att_free(m->context, m);
+}
+
+/* Fails at once, before the measurement, if the file cannot be written. */
+static att_status check_writable(att_context *context, const char *path)
+{
+    att_file_writer *file = NULL;
+    att_status status = att_file_writer_open(context, path, &file);
+    att_file_writer_abort(&file);
+    return status;
 }
 
 static att_status open_measured(att_context *context, const att_log_place *place, void **log)
@@ -25,10 +38,12 @@ static att_status open_measured(att_context *context, const att_log_place *place
     measured *m = att_allocate(context, sizeof *m);
     if (!m)
         return att_fail_memory(context, sizeof *m, place->path);
-    m->context = m->line.context = context;
-    att_status status = att_json_writer_create(context, false, &m->json);
+    m->context = m->line.context = m->path.context = context;
+    att_text_append(&m->path, "%s", place->path);
+    att_status status = m->path.failed ? att_fail_memory(context, m->path.length, place->path)
+                                       : att_json_writer_create(context, false, &m->json);
     if (status == ATT_OK)
-        status = att_file_writer_open(context, place->path, &m->file);
+        status = check_writable(context, place->path);
     if (status != ATT_OK)
         close_measured(m);
     else
@@ -39,11 +54,14 @@ static att_status open_measured(att_context *context, const att_log_place *place
 static att_status emit_measured(void *log, const att_event *event)
 {
     measured *m = log;
-    if (!m->file)
+    if (m->ended)
         return att_fail(m->context, ATT_ERR_ARGUMENT, "an event after the end of the measurement");
+    if (!m->file)
+        ATT_TRY(att_file_writer_open(m->context, m->path.data, &m->file));
     ATT_TRY(att_log_json_line(m->json, event, &m->line));
     ATT_TRY(att_file_writer_write(m->file, m->line.data, m->line.length));
-    return event->kind == ATT_EVENT_RUN_END ? att_file_writer_commit(&m->file) : ATT_OK;
+    m->ended = event->kind == ATT_EVENT_RUN_END;
+    return m->ended ? att_file_writer_commit(&m->file) : ATT_OK;
 }
 
 const att_log_format att_log_measured = {

@@ -217,6 +217,7 @@ static att_status emit_within(runs *r, const att_event *event)
     case ATT_EVENT_RUN_END:
         return end_run(r, event);
     case ATT_EVENT_WARNING:
+    case ATT_EVENT_ALERT:
         break;
     }
     return ATT_OK;

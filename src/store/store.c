@@ -74,8 +74,10 @@ static att_status emit_measured(void *user, const att_event *event)
 {
     struct store *store = user;
     const att_sink logs = {.emit = emit, .user = store};
-    if (event->kind == ATT_EVENT_RUN_BEGIN)
-        ATT_TRY(att_earlier_read(&store->earlier, store->measured.data, store->previous.data, event));
+    if (event->kind == ATT_EVENT_RUN_BEGIN) {
+        ATT_TRY(emit(store, event)); /* locks measure.jsonl before it is read */
+        return att_earlier_read(&store->earlier, store->measured.data, store->previous.data, event);
+    }
     if (event->kind == ATT_EVENT_MEASURE)
         att_earlier_drop_replaced(&store->earlier, event);
     if (event->kind == ATT_EVENT_RUN_END)

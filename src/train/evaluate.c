@@ -49,6 +49,7 @@ typedef struct evaluator {
     att_processes processes;
     att_loader *loader;
     double started;
+    int64_t images;                    /* of the data set */
     int64_t count, judged, not_finite; /* evaluated images; those with a right class; those with a NaN or infinite
                                           output */
 } evaluator;
@@ -85,11 +86,14 @@ static bool tell(const evaluator *e, const att_batch *batch)
 {
     if (!e->options->progress)
         return true;
-    int64_t done = batch->number + 1, batches = att_loader_batches(e->loader);
+    int64_t done = batch->number + 1, batches = att_loader_batches(e->loader), images = e->images;
+    int64_t seen = done * e->options->batch_size; /* with those that were left out */
     double elapsed = att_seconds_now() - e->started;
     att_progress progress = {.stage = e->options->stage,
                              .batch = done,
                              .batches = batches,
+                             .done = seen < images ? seen : images,
+                             .total = images,
                              .images_per_second = att_ratio((double)e->count, elapsed),
                              .seconds_left = elapsed / (double)done * (double)(batches - done),
                              .loss = loss_so_far(e),
@@ -131,6 +135,8 @@ static att_status run(evaluator *e)
         if (e->options->measure)
             ATT_TRY(att_measure_observe(e->options->measure, e->inference.session, batch.count,
                                         att_task_classes(e->task, &batch)));
+        if (e->options->observed)
+            ATT_TRY(e->options->observed(e->options->observed_user, e->inference.session, &batch));
         ATT_TRY(observe_batch(e, &batch, &answers));
         ATT_TRY(report_progress(e, &batch));
     }
@@ -217,7 +223,7 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
                                        .precision = e->options->precision,
                                        .max_batch = e->options->batch_size,
                                        .comm = e->options->comm,
-                                       .probes = e->options->measure ? "*" : NULL};
+                                       .probes = e->options->measure || e->options->observed ? "*" : NULL};
     ATT_TRY(att_inference_create(att_model_graph(model), weights, &inference, &e->inference));
     if (!e->options->unlabelled)
         ATT_TRY(att_task_check_data(e->context, e->task, &e->settings, dataset));
@@ -257,6 +263,7 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
         return att_fail(e.context, ATT_ERR_ARGUMENT, "the batch has %d images, expected at least 1",
                         e.options->batch_size);
     e.transform = *transform;
+    e.images = att_dataset_count(dataset);
     att_status status = prepare(&e, model, weights, dataset);
     if (status == ATT_OK)
         status = run(&e);

@@ -254,6 +254,8 @@ att_status att_train_options_check(att_context *context, const att_train_options
             return att_fail(context, ATT_ERR_ARGUMENT, "the training option %s is %g, expected %g to %g", r->name,
                             r->value, r->least, r->most);
     }
+    if (options->alert && !options->measure)
+        return att_fail(context, ATT_ERR_ARGUMENT, "alerts need instruments, and there are none");
     ATT_TRY(check_milestones(context, options));
     if (find_mix_mode(options->mixup_mode) == MIX_MODES)
         return att_fail(context, ATT_ERR_ARGUMENT, "mixup_mode is \"%s\", expected batch, pair or elem",

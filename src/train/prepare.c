@@ -497,6 +497,7 @@ att_status att_trainer_dry_run(att_trainer *trainer)
 
 void att_trainer_free(att_trainer *trainer)
 {
+    att_alerts_destroy(&trainer->alerts);
     att_processes_close(&trainer->processes);
     att_history_free(&trainer->state.history);
     att_free(trainer->context, trainer->losses);

@@ -202,6 +202,15 @@ static att_status stop(att_trainer *trainer)
         trainer->options->output ? trainer->last_checkpoint : "");
 }
 
+/* The first update of a call also pays for memory that is touched for the first time. */
+static void count_time(att_trainer *trainer, int64_t first)
+{
+    if (trainer->state.update == first + 1)
+        return;
+    trainer->timed[trainer->measuring]++;
+    trainer->timed_seconds[trainer->measuring] += att_pace_seconds(&trainer->update_pace);
+}
+
 static att_status run_updates(att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
@@ -210,6 +219,7 @@ static att_status run_updates(att_trainer *trainer)
         ATT_TRY(run_update(trainer));
         if (trainer->measuring)
             ATT_TRY(att_trainer_emit_measure(trainer));
+        count_time(trainer, trainer->first_update);
         if (is_due(state->update, options->log_interval))
             ATT_TRY(att_trainer_emit_step(trainer));
         if (trainer->stop_requested)
@@ -299,6 +309,26 @@ static att_status run_epochs(att_trainer *trainer)
     return ATT_OK;
 }
 
+/* What the updates that are observed took more than the others, as a share of all; NaN if that cannot be told. */
+static double measure_share(const att_trainer *trainer)
+{
+    const double *seconds = trainer->timed_seconds, plain = (double)trainer->timed[0],
+                 observed = (double)trainer->timed[1];
+    if (plain < 1 || observed < 1)
+        return NAN;
+    return fmax(0, seconds[1] - observed * seconds[0] / plain) / (seconds[0] + seconds[1]);
+}
+
+static void log_measure_share(const att_trainer *trainer)
+{
+    const double share = measure_share(trainer);
+    if (!isnan(share) && att_trainer_writes(trainer))
+        att_log(trainer->context, ATT_LOG_INFO,
+                "the instruments took %.2g %% of the time: %lld of %lld updates observed%s", 100 * share,
+                (long long)trainer->timed[1], (long long)(trainer->timed[0] + trainer->timed[1]),
+                share > 0.1 ? "; a larger measure_every takes less" : "");
+}
+
 static att_train_result result_of(const att_trainer *trainer)
 {
     const att_train_state *state = &trainer->state;
@@ -312,6 +342,7 @@ static att_train_result result_of(const att_trainer *trainer)
     result.best_epoch = state->history.best_epoch;
     result.images_per_second = att_ratio((double)trainer->images, trainer->seconds);
     result.wait_share = att_ratio(trainer->waited, trainer->seconds);
+    result.measure_share = measure_share(trainer);
     result.teacher_share = trainer->teaching.field.name ? att_ratio(trainer->taught, trainer->seconds) : NAN;
     return result;
 }
@@ -339,6 +370,15 @@ att_status att_train_check(const att_model *model, att_weights *weights, const a
     return status;
 }
 
+static att_status begin_alerts(att_trainer *trainer)
+{
+    if (!trainer->options->alert)
+        return ATT_OK;
+    for (int i = 0; att_alerts_rule(i) && att_trainer_writes(trainer); i++)
+        att_log(trainer->context, ATT_LOG_INFO, "alert: %s", att_alerts_rule(i));
+    return att_alerts_create(trainer->context, &trainer->alerts);
+}
+
 att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,
                      const att_train_options *options, att_train_result *result)
 {
@@ -346,9 +386,14 @@ att_status att_train(const att_model *model, att_weights *weights, const att_tra
     att_status status = att_trainer_prepare(&trainer);
     if (status == ATT_OK) {
         att_trainer_log_processes(&trainer);
+        trainer.first_update = trainer.state.update;
+        status = begin_alerts(&trainer);
+    }
+    if (status == ATT_OK) {
         status = att_trainer_emit_begin(&trainer);
         if (status == ATT_OK)
             status = run_epochs(&trainer);
+        log_measure_share(&trainer);
         status = att_trainer_emit_end(&trainer, status);
     }
     if (result)

@@ -6,6 +6,7 @@
 #include <attscope/update.h>
 
 #include "tasks/task.h"
+#include "train/alerts.h"
 #include "train/checkpoint.h"
 #include "train/layer_decay.h"
 #include "train/optimizer.h"
@@ -56,8 +57,14 @@ typedef struct att_trainer {
     double seconds, waited, taught; /* taught: part in which the teacher computed */
     double eval_seconds;            /* duration of the last evaluation */
     bool stop_requested;
+    att_alerts *alerts;         /* NULL: no alerts */
     bool measuring;             /* the current or last update is observed */
     bool eval_corrupt_reported; /* the evaluation set's corrupt images have been reported */
+
+    /* Updates of this call without its first, and their seconds: [1] those that instruments observe, [0] the others. */
+    int64_t first_update; /* number of the update with which this call begins */
+    int64_t timed[2];
+    double timed_seconds[2];
 
     int64_t partial_images; /* images in the current update so far; partial_loss: sum of their losses */
     double partial_loss;

@@ -50,7 +50,8 @@ static att_status send_to(const att_trainer *trainer, const att_sink *sink, cons
     static const char *const names[] = {
         [ATT_EVENT_RUN_BEGIN] = "ATT_EVENT_RUN_BEGIN", [ATT_EVENT_STEP] = "ATT_EVENT_STEP",
         [ATT_EVENT_MEASURE] = "ATT_EVENT_MEASURE",     [ATT_EVENT_EPOCH] = "ATT_EVENT_EPOCH",
-        [ATT_EVENT_RUN_END] = "ATT_EVENT_RUN_END",     [ATT_EVENT_WARNING] = "ATT_EVENT_WARNING"};
+        [ATT_EVENT_RUN_END] = "ATT_EVENT_RUN_END",     [ATT_EVENT_WARNING] = "ATT_EVENT_WARNING",
+        [ATT_EVENT_ALERT] = "ATT_EVENT_ALERT"};
     uint64_t messages = att_message_count(trainer->context);
     att_status status = sink->emit(sink->user, event);
     if (status == ATT_OK || att_message_count(trainer->context) != messages)
@@ -84,6 +85,26 @@ static att_status emit(const att_trainer *trainer, att_event_kind kind, const at
     return send(trainer, &event);
 }
 
+/* As att_alerts_check() calls it; user: the trainer. */
+static att_status emit_alert(void *user, const att_alert *alert)
+{
+    const att_trainer *trainer = user;
+    char message[MESSAGE_SIZE], head[32] = "";
+    if (alert->head >= 0)
+        snprintf(head, sizeof head, ", head %d", alert->head);
+    snprintf(message, sizeof message, "%s in %s%s at update %lld: %s; try %s", alert->rule, alert->node, head,
+             (long long)trainer->state.update, alert->found, alert->advice);
+    const att_event_field fields[] = {
+        {.name = "message", .text = message},      {.name = "set", .text = "train"},
+        {.name = "rule", .text = alert->rule},     {.name = "node", .text = alert->node},
+        {.name = "value", .number = alert->value}, {.name = "threshold", .number = alert->threshold},
+        {.name = "head", .number = alert->head}};
+    const int count = sizeof fields / sizeof *fields;
+    if (att_trainer_writes(trainer))
+        att_log(trainer->context, ATT_LOG_WARNING, "%s", message);
+    return emit(trainer, ATT_EVENT_ALERT, fields, alert->head >= 0 ? count : count - 1);
+}
+
 att_status att_trainer_emit_measure(att_trainer *trainer)
 {
     att_measure *measure = trainer->options->measure;
@@ -93,7 +114,12 @@ att_status att_trainer_emit_measure(att_trainer *trainer)
     };
     att_event event = event_of(trainer, ATT_EVENT_MEASURE, fields, sizeof fields / sizeof *fields);
     event.measurements = att_measure_observed(measure, &event.measurement_count);
-    return event.measurement_count > 0 ? send(trainer, &event) : ATT_OK;
+    if (event.measurement_count == 0)
+        return ATT_OK;
+    ATT_TRY(send(trainer, &event));
+    return trainer->alerts
+               ? att_alerts_check(trainer->alerts, event.measurements, event.measurement_count, emit_alert, trainer)
+               : ATT_OK;
 }
 
 att_status att_trainer_emit_begin(att_trainer *trainer)

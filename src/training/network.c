@@ -9,6 +9,7 @@
 #include "io/file.h"
 #include "models/describe.h"
 #include "recipe/recipe.h"
+#include "train/alerts.h"
 
 /* A recipe that names something unknown or unsupported is an invalid argument. The message is unchanged. */
 static att_status as_argument(att_status status)
@@ -199,16 +200,28 @@ static att_status find_teacher(att_context *context, const char *teacher, bool r
     return att_network_find_file(context, teacher, path, sizeof path);
 }
 
+/* Those that the recipe names, and with alerts those that the rules read, if the network has them. */
+static att_status list_instruments(const att_recipe *recipe, att_trained_network *n)
+{
+    const char *with = recipe->measure.with;
+    n->with.context = n->context;
+    if (with)
+        att_text_append(&n->with, "%s%s", with[0] == '-' ? "all," : "", with);
+    if (recipe->train.alert)
+        att_text_append(&n->with, "%s%s", with ? "," : "", att_alerts_instruments());
+    return n->with.failed ? att_fail_memory(n->context, n->with.length, "a list of instruments") : ATT_OK;
+}
+
 att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_trained_network *n)
 {
-    const att_recipe_measure *measure = &recipe->measure;
-    if (measure->with)
-        ATT_TRY(as_argument(att_instruments_check(n->context, measure->with)));
+    ATT_TRY(list_instruments(recipe, n));
+    if (n->with.length > 0)
+        ATT_TRY(as_argument(att_instruments_check(n->context, n->with.data)));
     n->resumes = *resume != '\0';
     ATT_TRY(find_teacher(n->context, recipe->files.teacher, n->resumes));
     n->checkpoint = n->resumes ? resume : recipe->files.initial_checkpoint;
     ATT_TRY(n->checkpoint ? read_checkpoint(recipe, n) : name_network(recipe, n));
-    return att_trained_network_try(recipe, n, measure->with, measure->nodes);
+    return att_trained_network_try(recipe, n, n->with.data, recipe->measure.nodes);
 }
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
@@ -282,9 +295,9 @@ static void log_unmeasured(const att_trained_network *n)
 static att_status make_measure(const att_recipe *recipe, att_trained_network *n)
 {
     const att_recipe_measure *m = &recipe->measure;
-    if (!m->with)
+    if (n->with.length == 0)
         return ATT_OK;
-    ATT_TRY(as_argument(att_measure_create(att_model_graph(n->model), m->with, m->nodes, &n->measure)));
+    ATT_TRY(as_argument(att_measure_create(att_model_graph(n->model), n->with.data, m->nodes, &n->measure)));
     if (att_train_mixes(&recipe->train))
         log_unmeasured(n);
     return ATT_OK;
@@ -421,6 +434,7 @@ att_status att_trained_network_fill(const att_recipe *recipe, att_trained_networ
 void att_trained_network_free(att_trained_network *n)
 {
     att_measure_destroy(&n->measure);
+    att_text_free(&n->with);
     att_network_close(&n->teacher);
     att_weights_destroy(&n->weights);
     att_model_destroy(&n->model);

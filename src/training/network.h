@@ -9,6 +9,8 @@
 #include <attscope/models.h>
 #include <attscope/network.h>
 
+#include "core/text.h"
+
 typedef struct att_trained_network {
     att_context *context;
     const char *name, *checkpoint; /* checkpoint: the file to start from or to continue; NULL: none */
@@ -21,6 +23,7 @@ typedef struct att_trained_network {
     att_preprocess preprocess;
     att_model *model;
     att_weights *weights;
+    att_text with;        /* the list of instruments, with those of alerts; empty: none */
     att_measure *measure; /* NULL: none */
     att_network *teacher; /* NULL: none */
 } att_trained_network;

@@ -60,7 +60,7 @@ err_has 'attscope: there is no instrument "entopy"; did you mean "entropy"?'
 
 # Measuring a checkpoint prints a table for each instrument and writes records beside the checkpoint.
 run 0 measure out/plain/last.safetensors data --with entropy,tns --json found.json --maps 3
-grep -qE '^measure  1/1 ' stderr || fail "$command_line: unexpected progress lines: $(cat stderr)"
+grep -qE '^measure  32/32 ' stderr || fail "$command_line: unexpected progress lines: $(cat stderr)"
 sed -E 's/[0-9]+\.[0-9]+(e-[0-9]+)?/X/g; s/ +/ /g' stdout >shape && mv shape stdout
 out_is <<'TEXT'
 entropy: how evenly queries spread their attention [nats]
@@ -206,7 +206,7 @@ grep -q '"maps":null' two.html || fail 'the report shows maps of other weights t
 
 # The accuracy equals that of validate: the counts exactly, the loss, summed in another order, up to rounding.
 run 0 validate data --checkpoint out/plain/last.safetensors --json validated.json
-grep -qE '^evaluate  1/1 ' stderr || fail "$command_line: unexpected progress lines: $(cat stderr)"
+grep -qE '^evaluate  32/32 ' stderr || fail "$command_line: unexpected progress lines: $(cat stderr)"
 run 0 measure out/plain/last.safetensors data --with accuracy --json measured.json
 number_of() { # FILE PATTERN
     tr -d ' \n' <"$1" | sed -nE "s/.*$2([0-9.e+-]+).*/\1/p"
@@ -232,6 +232,14 @@ for reader in true 'head -n 1'; do
     [ -n "$all" ] && [ "$(instruments)" = "$all" ] || fail "| $reader: $(instruments)"
     ls out/plain | grep -q tmp && fail "| $reader: temporary files stay"
 done
+
+# A measurement that is killed leaves no temporary file. It makes its folder before the first image.
+"$ATTSCOPE" measure out/plain/last.safetensors data --with nsi,collapse:norms=all --f64 --output killed >/dev/null 2>&1 &
+child=$!
+until [ -e killed/last ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+kill -KILL $child 2>/dev/null
+wait $child 2>/dev/null
+! find killed -name '*.tmp' | grep . || fail 'a killed measurement leaves a temporary file'
 
 # A failed measurement leaves no folder.
 mkdir broken

@@ -1,5 +1,5 @@
 /* The rank residual along networks with parts switched off, against passes written out in PyTorch and f64
- * (tools/goldens/collapse.py), and what must hold for every network. */
+ * (tools/goldens/collapse.py), ranks and similarities as well, and what must hold for every network. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -210,9 +210,25 @@ static bool load(net *n, const char *label)
     return true;
 }
 
-static void residuals_are_pytorchs(void **state)
+/* Of the larger of 1 and the figure. Measured: 1e-7, the rounding of rows to F32. */
+static double compare_ranks(const net *n, const line *l)
 {
-    FILE *file = golden_open("collapse.txt");
+    double values[MOST_FIGURES], worst = 0;
+    const char *instrument = strncmp(l->statistic, "cosine", strlen("cosine")) == 0 ? "similarity" : "rank";
+    assert_int_equal(figures_of(n, instrument, l->statistic, values), l->count);
+    for (int i = 0; i < l->count; i++) {
+        double error = fabs(values[i] - l->values[i]) / fmax(1, fabs(l->values[i]));
+        if (!(error <= TOLERANCE))
+            fail_msg("%s: %s %d is %.9g instead of %.9g", l->label, l->statistic, i, values[i], l->values[i]);
+        worst = fmax(worst, error);
+    }
+    return worst;
+}
+
+static void compare_file(att_context *context, const char *golden, const char *with,
+                         double (*compare_line)(const net *n, const line *l))
+{
+    FILE *file = golden_open(golden);
     char text[2048], label[32] = "";
     net n = {0};
     bool loaded = false;
@@ -225,7 +241,7 @@ static void residuals_are_pytorchs(void **state)
             if (lines > 0)
                 print_message("%s: relative errors up to %.2g\n", label, worst);
             net_close(&n);
-            n = net_open(*state, l.network, ATT_F64, "collapse:norms=all");
+            n = net_open(context, l.network, ATT_F64, with);
             loaded = load(&n, l.label);
             if (loaded)
                 net_run(&n, NULL);
@@ -233,7 +249,7 @@ static void residuals_are_pytorchs(void **state)
             worst = 0;
         }
         if (loaded)
-            worst = fmax(worst, compare(&n, &l));
+            worst = fmax(worst, compare_line(&n, &l));
         lines++;
     }
     if (loaded)
@@ -241,6 +257,16 @@ static void residuals_are_pytorchs(void **state)
     net_close(&n);
     fclose(file);
     assert_true(lines >= 6 * 16);
+}
+
+static void residuals_are_pytorchs(void **state)
+{
+    compare_file(*state, "collapse.txt", "collapse:norms=all", compare);
+}
+
+static void ranks_are_pytorchs(void **state)
+{
+    compare_file(*state, "rank.txt", "similarity:parts=all,norms=all,rank:parts=all,norms=all", compare_ranks);
 }
 
 /* --- what holds for every network --------------------------------------------------------------------------------- */
@@ -304,6 +330,28 @@ static void results_keep_their_bits(void **state)
             net_close(&n);
         }
         assert_memory_equal(results[0], results[1], sizeof(float) * 10);
+    }
+}
+
+/* The figures of the selected additions, and of the input, are those without a pattern. */
+static void a_pattern_keeps_the_input(void **state)
+{
+    static const char *const statistics[] = {"composite both", "frobenius skip", "rate mlp"};
+    static const int counts[] = {3, 2, 1};
+    for (int s = 0; s < 3; s++) {
+        double all[MOST_FIGURES], some[MOST_FIGURES];
+        net n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F64, "collapse");
+        net_run(&n, NULL);
+        const int steps = figures_of(&n, "collapse", statistics[s], all);
+        net_close(&n);
+        n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F64, NULL);
+        CHECK(*state, att_measure_create(att_model_graph(n.model), "collapse", "blocks.2.*", &n.measure));
+        net_run(&n, NULL);
+        assert_int_equal(figures_of(&n, "collapse", statistics[s], some), counts[s]);
+        assert_true(some[0] == all[0]);
+        for (int i = 1; i < counts[s]; i++)
+            assert_true(some[i] == all[steps - counts[s] + i]);
+        net_close(&n);
     }
 }
 
@@ -423,6 +471,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(residuals_are_pytorchs),
+        cmocka_unit_test(ranks_are_pytorchs),
+        cmocka_unit_test(a_pattern_keeps_the_input),
         cmocka_unit_test(both_is_the_instrument_residual),
         cmocka_unit_test(results_keep_their_bits),
         cmocka_unit_test(without_values_the_skip_keeps_the_residual),

@@ -61,6 +61,8 @@ run 1 validate data --checkpoint out/whole/last.safetensors --results-file full/
 err_has 'attscope: full/results.csv could not be written: No space left on device'
 run 1 predict out/whole/last.safetensors "$here/../goldens/images/422.jpg" --json full/models.json
 err_has 'No space left on device'
+run 1 measure out/whole/last.safetensors data --with nsi --raw full/zeta.npy --raw-arrays zeta
+err_has 'raw output to full/zeta.npy needs 0.000768 MB, and its file system has 0 MB left'
 for file in models.json results.csv results.json; do
     cmp "kept/$file" "full/$file" || fail "a full disk changes $file"
 done

@@ -318,7 +318,7 @@ def read_measured_beside_trained(browser):
     heads = page.evaluate("[...document.querySelectorAll('#entropy h3.kind')].map(h => h.textContent)")
     check(len(heads) == 2 and "not comparable" in heads[1], f"kinds of figures: {heads}")
     told = page.evaluate("document.getElementById('warnings').textContent")
-    check("Warnings (1)" in told and "image 7 is <b>damaged</b>" in told and "29" in told, f"warnings: {told}")
+    check("Warnings and alerts (1)" in told and "image 7 is <b>damaged</b>" in told and "29" in told, f"warnings: {told}")
 
 
 def use_scale(page):

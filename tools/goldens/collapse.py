@@ -1,9 +1,11 @@
-"""Rank residuals along networks whose skips, MLPs and norms are switched off, in PyTorch and f64.
+"""Rank residuals, ranks and similarities along networks whose skips, MLPs and norms are switched off, in PyTorch and
+f64.
 
 collapse.txt has two lines for each network, set of switches, and norms on or off: a label, attscope's name and options,
-"=", then for "composite" and for "frobenius" the residuals before the first addition and after each. Weights and the
-image follow from formulas as in logits.py; DeiT-Tiny has its published weights, if ATT_SHARED has them. The switched
-forward passes are written out here, block by block; only the parts of a block come from timm.
+"=", then for "composite" and for "frobenius" the residuals before the first addition and after each. rank.txt has the
+same for "effective" and "stable" (ranks) and "cosine" (mean similarity of different tokens). Weights and the image
+follow from formulas as in logits.py; DeiT-Tiny has its published weights, if ATT_SHARED has them. The switched forward
+passes are written out here, block by block; only the parts of a block come from timm.
 """
 import itertools
 import os
@@ -34,12 +36,31 @@ def picture(height, width):
 
 
 def residuals(x):
-    """Of tokens [1, N, C] or [1, H, W, C]."""
-    x = x.reshape(-1, x.shape[-1])
+    """Of tokens [N, C]."""
     rest = x - x.mean(0)
     one, infinite = (lambda y: y.abs().sum(0).max()), (lambda y: y.abs().sum(1).max())
     composite = ((one(rest) / one(x)) * (infinite(rest) / infinite(x))).sqrt()
     return composite.item(), (rest.norm() / x.norm()).item()
+
+
+def ranks(x):
+    """Effective and stable rank of tokens [N, C]."""
+    values = torch.linalg.svdvals(x / x.abs().max())
+    shares = values / values.sum()
+    shares = shares[shares > 0]
+    return (-(shares * shares.log()).sum()).exp().item(), ((values ** 2).sum() / values[0] ** 2).item()
+
+
+def cosine(x):
+    """Mean over all pairs of different tokens, from the matrix of all similarities."""
+    unit = x / x.norm(dim=1, keepdim=True)
+    return (unit @ unit.T)[~torch.eye(len(x), dtype=bool)].mean().item()
+
+
+def figures(x):
+    """Of tokens [1, N, C] or [1, H, W, C]."""
+    x = x.reshape(-1, x.shape[-1])
+    return *residuals(x), *ranks(x), cosine(x)
 
 
 def told(values):
@@ -108,7 +129,7 @@ def cnn_steps(block, norms, mlp):
 
 def trace(stages, steps_of, x, skip, mlp, norms):
     """stages: lists of blocks, each after a function that makes its tokens."""
-    found = [residuals(x)]
+    found = [figures(x)]
     for enter, blocks in stages:
         x = enter(x)
         for block in blocks:
@@ -116,7 +137,7 @@ def trace(stages, steps_of, x, skip, mlp, norms):
                 if not step.attends and not mlp:
                     continue
                 x = x + step.branch(x) if skip else step.branch(x)
-                found.append(residuals(x))
+                found.append(figures(x))
                 x = step.after(x) if step.after else x
     return found
 
@@ -160,6 +181,7 @@ networks = {
 for (model, *_), _, _ in networks.values():
     fill(model)
 weights = os.environ.get("ATT_SHARED", "") + "/data/weights/deit_tiny_patch16_224.safetensors"
+files = {"collapse.txt": ("composite", "frobenius"), "rank.txt": ("effective", "stable", "cosine")}
 old = {}
 if os.path.exists(weights):
     from safetensors.torch import load_file
@@ -168,16 +190,25 @@ if os.path.exists(weights):
     start = lambda image: deit._pos_embed(deit.patch_embed(image))
     networks["deit_tiny"] = ((deit, start, lambda: [(identity, deit.blocks)], vit_steps), 224,
                              "deit_tiny_patch16_224")
-elif os.path.exists(sys.argv[1] + "/collapse.txt"):
-    old = [line for line in open(sys.argv[1] + "/collapse.txt") if line.startswith("deit_tiny ")]
+else:
+    for file in files:
+        if os.path.exists(f"{sys.argv[1]}/{file}"):
+            old[file] = [line for line in open(f"{sys.argv[1]}/{file}") if line.startswith("deit_tiny ")]
 
-with open(sys.argv[1] + "/collapse.txt", "w") as out, torch.no_grad():
+found = {}
+with torch.no_grad():
     for label, ((model, start, stages, steps_of), side, options) in networks.items():
         tokens = start(picture(side, side))
         for norms in (True, False):
             for name, (skip, mlp) in SWITCHES.items():
-                found = trace(stages(), steps_of, tokens, skip, mlp, norms)
-                for kind, values in zip(("composite", "frobenius"), zip(*found)):
-                    print(label, options, kind, name + ("" if norms else "_no_norm"), "=",
-                          *told(values), file=out)
-    out.writelines(old)
+                columns = zip(*trace(stages(), steps_of, tokens, skip, mlp, norms))
+                found[label, options, name + ("" if norms else "_no_norm")] = list(columns)
+kinds = [kind for of_file in files.values() for kind in of_file]
+for file, of_file in files.items():
+    with open(f"{sys.argv[1]}/{file}", "w") as out:
+        for (label, options, name), columns in found.items():
+            for kind, values in zip(kinds, columns):
+                if kind in of_file:
+                    texts = told(values) if file == "collapse.txt" else [f"{value:.9g}" for value in values]
+                    print(label, options, kind, name, "=", *texts, file=out)
+        out.writelines(old.get(file, []))

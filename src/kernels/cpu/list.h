@@ -43,6 +43,7 @@
     X(score_norm)                 \
     X(rollout)                    \
     X(attention_flow)             \
+    X(singular_values)            \
     X(concat)                     \
     X(concat_grad)                \
     X(slice_channels)             \

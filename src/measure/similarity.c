@@ -1,0 +1,74 @@
+/* The mean cosine similarity of tokens. The N x N similarities are not formed: their sum is the squared length of the
+ * sum of the unit tokens. */
+#include <math.h>
+#include <stdio.h>
+
+#include <attscope/ops.h>
+
+#include "measure/list.h"
+#include "measure/variants.h"
+
+enum { PARTS, NORMS }; /* options */
+static const att_detail options[] = {ATT_PARTS_OPTION, ATT_NORMS_OPTION};
+static const char *const names[ATT_VARIANTS] = ATT_VARIANT_STATISTICS("cosine");
+
+/* A token may have any scale: without norms, beyond the range in which f32 squares numbers. */
+static void request_row(att_requests *requests, const att_variant_row *row)
+{
+    att_graph *graph = att_requests_graph(requests);
+    char name[sizeof row->probe + 16];
+    const double least = graph->dtype == ATT_F64 ? 1e-150 : 1e-18;
+    snprintf(name, sizeof name, "%s.mean_unit", row->probe);
+    att_graph_scope(graph, row->scope);
+    att_requests_value(requests, name, att_global_mean(graph, att_l2_norm(graph, row->x, least)),
+                       (double)att_value_shape(graph, row->x).dims[0]);
+}
+
+static att_status request(att_requests *requests)
+{
+    bool chosen[ATT_VARIANTS];
+    att_variant_rows rows;
+    att_variants_choose(att_requests_option(requests, PARTS), att_requests_option(requests, NORMS), chosen);
+    ATT_TRY(att_variants_request(requests, chosen, &rows));
+    for (int i = 0; i < rows.count; i++)
+        if (rows.items[i].selected)
+            request_row(requests, &rows.items[i]);
+    att_variants_add_series(requests, &rows, names);
+    att_arena_free(&rows.arena);
+    return att_requests_graph(requests)->status;
+}
+
+static void observe(const att_observed *observed, double *values)
+{
+    for (int i = 0; i < observed->count; i++) {
+        const double tokens = observed->constants[i];
+        double squares = 0;
+        for (int64_t c = 0; c < observed->lengths[i]; c++)
+            squares += (double)observed->rows[i][c] * (double)observed->rows[i][c];
+        values[i] = tokens > 1 ? (tokens * squares - 1) / (tokens - 1) : NAN;
+    }
+}
+
+static const att_statistic_info statistics[] = {{"cosine", "cosine similarity", NULL}, {NULL, NULL, NULL}};
+
+const att_instrument att_instrument_similarity = {
+    .info = {.name = "similarity",
+             .title = "Token similarity",
+             .summary = "how alike the tokens are: mean cosine similarity",
+             .unit = "1",
+             .formula =
+                 "(1 / (N (N - 1))) sum_{i != j} cos(x_i, x_j) = (N |u|^2 - 1) / (N - 1), u = (1/N) sum_i x_i / "
+                 "|x_i|, over the N tokens x_i before the first residual addition (input) and after each; 1: all "
+                 "tokens have the same direction, 0: they are orthogonal",
+             .source = "usual (Gong et al., arXiv:2104.12753)",
+             .reading =
+                 "over all pairs of different tokens, the class token included; tokens are not 0; not defined for "
+                 "one token; with similarity:parts=all, " ATT_VARIANTS_READING,
+             .options = options,
+             .option_count = sizeof options / sizeof *options,
+             .statistics = statistics,
+             .readings = att_variant_names,
+             .readings_agree = "nothing is switched off"},
+    .request = request,
+    .observe = observe,
+};
