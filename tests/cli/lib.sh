@@ -53,8 +53,8 @@ err_is() { same stderr; }
 out_has() { grep -qF -- "$1" stdout || { fail "$command_line: no '$1' in its output"; sed 's/^/  /' stdout; }; }
 err_has() { grep -qF -- "$1" stderr || { fail "$command_line: no '$1' in its messages"; sed 's/^/  /' stderr; }; }
 
-# fill_tensors FROM TO VALUE NAME...: copies a safetensors file, with all elements of these F32 tensors set to the value.
-# Ends the test if there is no Python.
+# fill_tensors FROM TO VALUE NAME...: copies a safetensors file, with all elements of these F32 tensors set to the
+# value. Ends the test if there is no Python.
 fill_tensors() {
     "${PYTHON:-python3}" - "$@" <<'END' || { echo 'skipped: no python3'; exit 77; }
 import json, struct, sys
