@@ -78,6 +78,11 @@ static int collect_heads(cli_app *cli, facts *f)
         cli_note(cli, "%s", att_context_message(cli->context));
         att_weights_destroy(&weights);
     }
+    int count;
+    if (code == CLI_OK && weights && att_model_degenerate_heads(model, weights, NULL, 0, &count) != ATT_OK) {
+        cli_note(cli, "%s", att_context_message(cli->context));
+        att_weights_destroy(&weights);
+    }
     if (code == CLI_OK && weights)
         code = cli_check(cli, count_position_heads(model, weights, &f->position_heads));
     if (code == CLI_OK && f->position_heads > 0)

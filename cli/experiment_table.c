@@ -26,9 +26,10 @@ static void print_deviation(const att_experiment_options *o)
     if (o->seeds > 1)
         cli_print("Mean ± standard deviation over %d networks, trained with the seeds %llu to %llu", o->seeds,
                   (unsigned long long)o->seed, (unsigned long long)(o->seed + (uint64_t)o->seeds - 1));
+    else if (o->repeats > 1)
+        cli_print("Mean ± standard deviation over %d draws of paths through one trained network", o->repeats);
     else
-        cli_print("Mean ± standard deviation over %d draw%s of paths through one trained network", o->repeats,
-                  cli_plural(o->repeats));
+        cli_print("One draw of paths through one trained network");
 }
 
 static void print_paths(const att_experiment_info *info, const att_experiment_options *o,

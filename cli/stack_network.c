@@ -1,5 +1,6 @@
 #include "stack_network.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,6 +157,15 @@ static double *keep(reading *r, size_t count)
     return data;
 }
 
+static void widen(reading *r, const char *name, const float *narrow, int64_t count, double *wide)
+{
+    for (int64_t i = 0; i < count && !r->failed; i++) {
+        wide[i] = narrow[i];
+        if (!isfinite(wide[i]))
+            r->failed = cli_failure("the tensor \"%s\" contains NaN or infinity", name);
+    }
+}
+
 /* Reads the parameter `value` of `count` elements. NULL: it is absent, or a message was given. */
 static double *read_parameter(reading *r, att_value value, int64_t count)
 {
@@ -179,8 +189,7 @@ static double *read_parameter(reading *r, att_value value, int64_t count)
     float *narrow = malloc((size_t)count * sizeof *narrow);
     double *wide = keep(r, (size_t)count);
     if (narrow && wide && att_weights_get(weights, -1, index, narrow, count) == ATT_OK)
-        for (int64_t i = 0; i < count; i++)
-            wide[i] = narrow[i];
+        widen(r, name, narrow, count, wide);
     else if (!r->failed)
         r->failed = cli_failure("%s: %s cannot be read", r->scope, name);
     free(narrow);

@@ -39,9 +39,11 @@ function keyOfLines(lines) {
   }));
 }
 
-/* Figures of runs in f32 end in rounding noise, those of f64 do not get there. */
+/* Figures of runs in f32 end in rounding noise, those of f64 do not get there. A measurement may have another precision
+   than the training. */
 function captionOf(run, spec) {
-  return run.facts.precision === "f64" ? spec.caption : `${spec.caption} Values near 1e-6 are rounding noise of f32.`;
+  const { precision } = { ...run.facts, ...measuredFacts(run) };
+  return precision === "f64" ? spec.caption : `${spec.caption} Values near 1e-6 are rounding noise of f32.`;
 }
 
 /* One chart for each run and norm of the residual. */

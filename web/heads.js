@@ -210,8 +210,9 @@ function pathSection() {
     "The mean shift from query to key of each head, over all queries of the images of single updates: rows " +
       "downwards, columns to the right. The faint line is the path of the centre up to the chosen update, where its dot " +
       "is. The ellipses hold 90 % (thin), 50 % and 10 % (thick) of a normal distribution with the centre, the spreads " +
-      "and the correlation of the head: they are its contours if its scores are quadratic in the shift, else an " +
-      "approximation. Heads are sorted by their last centre. (Cordonnier et al., ICLR 2020)",
+      "and the correlation of the head. They are its contours if its scores are quadratic in the shift and the border " +
+      "of the grid cuts off nothing, else an approximation. Heads are sorted by their last centre. (Cordonnier et al., " +
+      "ICLR 2020)",
     runsWithPaths(), movingPlace);
   part.append(...[method("head_shape")].filter(Boolean));
   return part;

@@ -53,6 +53,22 @@ err_is() { same stderr; }
 out_has() { grep -qF -- "$1" stdout || { fail "$command_line: no '$1' in its output"; sed 's/^/  /' stdout; }; }
 err_has() { grep -qF -- "$1" stderr || { fail "$command_line: no '$1' in its messages"; sed 's/^/  /' stderr; }; }
 
+# fill_tensors FROM TO VALUE NAME...: copies a safetensors file, with all elements of these F32 tensors set to the
+# value. Ends the test if there is no Python.
+fill_tensors() {
+    "${PYTHON:-python3}" - "$@" <<'END' || { echo 'skipped: no python3'; exit 77; }
+import json, struct, sys
+source, target, value = sys.argv[1:4]
+data = bytearray(open(source, "rb").read())
+length = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + length])
+for name in sys.argv[4:]:
+    begin, end = header[name]["data_offsets"]
+    data[8 + length + begin:8 + length + end] = struct.pack("<f", float(value)) * ((end - begin) // 4)
+open(target, "wb").write(data)
+END
+}
+
 # usage MESSAGE ARGUMENT...: the command must fail with exit status 2, exactly this message, and no output.
 usage() {
     local message=$1

@@ -50,16 +50,7 @@ run 0 convert "$plain" sharp.safetensors --to-attention conv1 --alpha 1e6
 out_has 'less than 2.2e-308 of its weight'
 # A classifier of zeros compares nothing; a NaN is named.
 for value in 0 nan; do
-    "${PYTHON:-python3}" - "$plain" "$value.safetensors" $value <<'END' || { echo 'skipped: no python3'; exit 77; }
-import json, struct, sys
-data = bytearray(open(sys.argv[1], "rb").read())
-length = struct.unpack("<Q", data[:8])[0]
-header = json.loads(data[8:8 + length])
-for name in ("fc.weight", "fc.bias"):
-    begin, end = header[name]["data_offsets"]
-    data[8 + length + begin:8 + length + end] = struct.pack("<f", float(sys.argv[3])) * ((end - begin) // 4)
-open(sys.argv[2], "wb").write(data)
-END
+    fill_tensors "$plain" "$value.safetensors" "$value" fc.weight fc.bias
 done
 refused_file() { # FILE MESSAGE
     run 1 convert "$1" no.safetensors --to-attention conv1

@@ -20,16 +20,7 @@ run 0 inspect conv.safetensors
 out_has 'blocks.0.attn.conv.weight                        F32   [8, 8, 5, 5]'
 
 # Factors of 0 in the second block: all of its heads are degenerate, and one of them stays.
-python=${PYTHON:-python3}
-"$python" - alone.safetensors flat.safetensors <<'END' || { echo 'skipped: no python3'; exit 77; }
-import json, struct, sys
-data = bytearray(open(sys.argv[1], "rb").read())
-length = struct.unpack("<Q", data[:8])[0]
-header = json.loads(data[8:8 + length])
-begin, end = header["blocks.1.attn.factors"]["data_offsets"]
-data[8 + length + begin:8 + length + end] = bytes(end - begin)
-open(sys.argv[2], "wb").write(data)
-END
+fill_tensors alone.safetensors flat.safetensors 0 blocks.1.attn.factors
 run 0 inspect flat.safetensors
 out_has 'layer 1, heads 0, 1, 2'
 run 0 convert flat.safetensors pruned.safetensors --prune-heads --json pruned.json
@@ -43,6 +34,15 @@ run 0 validate data --checkpoint pruned.safetensors
 # shellcheck disable=SC2086
 run 0 train data $net --layer-heads 3,1 --initial-checkpoint pruned.safetensors --mean 0.5 --std 0.5 $recipe --epochs 1 \
     --output out --experiment b
+
+# Weights with NaN have no degenerate heads, but can be inspected.
+fill_tensors alone.safetensors nan.safetensors nan blocks.1.attn.centers
+run 0 inspect nan.safetensors
+err_has 'parameter "blocks.1.attn.centers": element 0 is not finite'
+out_has 'blocks.1.attn.centers'
+grep -q '^degenerate' stdout && fail "degenerate heads of weights with NaN"
+run 1 convert nan.safetensors pruned.safetensors --prune-heads
+err_has 'parameter "blocks.1.attn.centers": element 0 is not finite'
 
 run 2 convert alone.safetensors --to-convolution nosuch
 err_has 'no layer is called "nosuch"'

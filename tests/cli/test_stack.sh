@@ -82,6 +82,10 @@ same() {
 }
 same 'layer scale'
 
+fill_tensors output/scaled/last.safetensors nan.safetensors nan blocks.1.mlp.fc1.weight
+run 1 stack nan.safetensors "$ATT_GOLDENS/images/420.jpg" --norm token --pre-norm
+err_has 'the tensor "blocks.1.mlp.fc1.weight" contains NaN or infinity'
+
 # Queries, keys and values by separate layers, or with separate biases, and another eps of the norms.
 eva="--model eva_giant_patch14_224 --img-size 8 --patch-size 4 --in-chans 1 --num-classes 4 --embed-dim 16 --depth 3
     --num-heads 2 --mlp-ratio 2 --norm-eps 0.01"

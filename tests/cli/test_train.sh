@@ -136,7 +136,7 @@ wait $child
 status=$?
 command_line='attscope train, interrupted'
 if [ $status -eq 130 ]; then
-    grep -qE '^attscope: stopped after [0-9]+ updates; resume with: attscope train --resume out/cut/last.safetensors$' stderr ||
+    grep -qE '^attscope: stopped after [0-9]+ updates?; resume with: attscope train --resume out/cut/last.safetensors$' stderr ||
         fail 'no message about how to resume'
     run 0 train --resume out/cut/last.safetensors
     err_has 'out/cut/last.safetensors: resumes in epoch'

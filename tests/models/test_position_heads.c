@@ -257,8 +257,14 @@ static void one_head_of_a_layer_stays(void **state)
                                 none[] = {{0, 3}};
     att_option_values options = small("quadratic", 2);
     net n = net_create(*state, "attention_cnn_isotropic", &options), pruned = {.context = *state};
+    fill(&n);
     CHECK(*state, att_model_prune_heads(n.model, n.weights, all, 4, &pruned.model, &pruned.weights));
     assert_string_equal(att_options_text(att_model_options(pruned.model), "layer_heads"), "1,2");
+    double centers[6], kept[2]; /* head 0 stays */
+    get(&n, "blocks.0.attn.centers", centers, 6);
+    get(&pruned, "blocks.0.attn.centers", kept, 2);
+    assert_memory_equal(kept, centers, sizeof kept);
+    assert_true(centers[0] != centers[2] && centers[1] != centers[3]);
     net_destroy(&pruned);
     CHECK(*state, att_model_prune_heads(n.model, n.weights, all, 5, &pruned.model, &pruned.weights));
     assert_string_equal(att_options_text(att_model_options(pruned.model), "layer_heads"), "");

@@ -46,16 +46,28 @@ def figures():
         yield figure("path_samples", f"length.{name}", "composite", value)
 
 
-def write_run():
-    events = [
-        {"event": "run_begin", "model": "vit_tiny_patch16_224"},
+def write_events(name, file, events):
+    os.makedirs(os.path.join(folder, name), exist_ok=True)
+    with open(os.path.join(folder, name, file), "w", encoding="utf-8") as out:
+        for event in events:
+            out.write(json.dumps({"epoch": 0, "step": 0, "seconds": 1.0, **event}) + "\n")
+
+
+def write_run(name, **facts):
+    write_events(name, "measure.jsonl", [
+        {"event": "run_begin", "model": "vit_tiny_patch16_224", **facts},
         {"event": "measure", "split": "all", "images": 4, "nodes": "*", "measurements": list(figures())},
         {"event": "run_end", "status": "OK"},
-    ]
-    os.mkdir(os.path.join(folder, "run"))
-    with open(os.path.join(folder, "run", "measure.jsonl"), "w", encoding="utf-8") as file:
-        for event in events:
-            file.write(json.dumps({"epoch": 0, "step": 0, "seconds": 1.0, **event}) + "\n")
+    ])
+
+
+def write_wide_run():
+    """A run that was trained in f32 and measured in f64."""
+    write_run("wide", precision="f64")
+    write_events("wide", "metrics.jsonl", [{"event": "run_begin", "model": "vit_tiny_patch16_224"},
+                                           {"event": "run_end", "status": "OK"}])
+    with open(os.path.join(folder, "wide", "args.yaml"), "w", encoding="utf-8") as file:
+        file.write("model: vit_tiny_patch16_224\namp: false\n")
 
 
 READ = """
@@ -151,11 +163,16 @@ def check_export(page):
     check(page.evaluate("document.querySelectorAll('.paths-figure .export').length") == 1, "a picture without a button")
 
 
-write_run()
-path = os.path.join(folder, "report.html")
-subprocess.run([attscope, "report", os.path.join(folder, "run"), "-o", path], check=True, stdout=subprocess.DEVNULL)
+def write_report(name):
+    path = os.path.join(folder, f"{name}.html")
+    subprocess.run([attscope, "report", os.path.join(folder, name), "-o", path], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+write_run("run")
+write_wide_run()
 with Browser() as browser:
-    page = browser.open(path)
+    page = browser.open(write_report("run"))
     found = page.evaluate(READ)
     check(found["sections"].count("paths") == 1 and "path_samples" not in found["sections"], str(found["sections"]))
     check_charts(found["charts"])
@@ -168,4 +185,7 @@ with Browser() as browser:
     check_picture(page.evaluate(READ), ["0-0", "2-0", "0-1", "1-3"])
     complaints = page.complaints()
     check(not complaints, str(complaints))
+    page = browser.open(write_report("wide"))
+    check(page.evaluate("runs[0].trained.precision") == "f32", "the training's precision")
+    check("rounding noise" not in page.evaluate(READ)["collapse"], "figures of f64 have no note")
 finish()

@@ -75,8 +75,8 @@ typedef struct att_stack_options {
     att_stack_norm norm;
     bool pre_norm;   /* the norm is in front of each branch, as in ViT; otherwise after the addition, as in the paper */
     double norm_eps; /* added to the variance, at least 0 */
-    double init_std; /* random weights are N(0, init_std^2); 0: N(0, 1 / inputs). Without biases */
-    double mlp_gain; /* factor of the MLP's random weights */
+    double init_std; /* random weights are N(0, init_std^2), 1e-50 to 1e6; 0: N(0, 1 / inputs). Without biases */
+    double mlp_gain; /* factor of the MLP's random weights: 0, or 1e-50 to 1e6 */
     double input_std; /* random tokens are N(0, input_std^2) */
     bool shared;      /* random weights: all layers have those of the first */
     uint64_t seed;    /* Philox, with a stream for each matrix of each layer */
