@@ -64,8 +64,8 @@ typedef struct att_instrument_info {
      * statistic is then called "tns unit" (statistic and reading), or only "unit" (the reading). NULL-terminated; NULL:
      * none. */
     const char *const *readings;
-    const att_statistic_scale *scales;    /* the last has no text. NULL: none */
-    const char *readings_agree; /* meaning of equal figures in all readings: "no gates here" */
+    const att_statistic_scale *scales; /* the last has no text. NULL: none */
+    const char *readings_agree;        /* meaning of equal figures in all readings: "no gates here" */
     /* Statistics that the report follows through a training for each head. NULL-terminated; NULL: none. */
     const char *const *by_head;
     const char *brief; /* the statistic shown in tables of sweeps; NULL: all */
