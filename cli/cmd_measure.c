@@ -13,7 +13,7 @@
 typedef struct instruments {
     const char *with, *nodes, *map_images, *raw, *raw_arrays;
     int maps, samples, init_seed;
-    bool f64;
+    bool f64, brief;
     const char *labels; /* NULL if not given */
 } instruments;
 
@@ -76,6 +76,9 @@ static const att_flag instrument_options[] = {
          "run the network in double precision, for figures below the rounding of single precision, such as those of "
          "collapse; many times slower, and without maps",
      ATT_FLAG_AT(instruments, f64)},
+    {"brief", .kind = ATT_FLAG_SWITCH,
+     .help = "print figures without their explanations (formula, source, reading, scale)",
+     ATT_FLAG_AT(instruments, brief)},
     {"init-seed", .kind = ATT_FLAG_INT, .value = "N",
      .help = "measure the network at initialisation: its weights are drawn anew from this seed; the records go to "
              "OUTPUT/NAME-init-N",
@@ -192,7 +195,7 @@ static int show(const job *j, int code)
     cli_evaluation_say(j->cli, &j->found.evaluation);
     int written = json && (code == CLI_OK || code == CLI_STOPPED) ? write_json(j) : CLI_OK;
     if (cli_prints(json)) {
-        cli_figures_print(j->found.measure);
+        cli_figures_print(j->found.measure, j->settings->instruments.brief);
         if (*j->found.folder && code == CLI_OK)
             cli_print("\n%s\n", j->found.folder);
     }

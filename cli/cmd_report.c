@@ -4,7 +4,7 @@
 #include "cli.h"
 
 typedef struct settings {
-    const char *output, *title;
+    const char *output, *title, *reference;
     int64_t map_bytes;
 } settings;
 
@@ -13,6 +13,10 @@ static const att_flag page_options[] = {
      ATT_FLAG_AT(settings, output), .once = true},
     {"title", .kind = ATT_FLAG_TEXT, .value = "TEXT", .help = "the page's heading", ATT_FLAG_AT(settings, title),
      .once = true},
+    {"reference", .kind = ATT_FLAG_TEXT, .value = "RUN",
+     .help = "folder of a run: show how far the trajectories of the others (nsi) are from its trajectory, by block and "
+             "accumulated",
+     ATT_FLAG_AT(settings, reference), .once = true},
     {"map-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "maximum bytes of attention maps on the page",
      ATT_FLAG_AT(settings, map_bytes), .low = 0, .high = 1e9, .once = true},
 };
@@ -37,6 +41,7 @@ static int run(cli_app *cli, void *user, const char *const *folders, int count)
         return code;
     att_report_options options = att_report_options_defaults();
     options.title = s->title;
+    options.reference = s->reference;
     options.map_bytes = (size_t)s->map_bytes;
     att_report_result result;
     char target[CLI_PATH];

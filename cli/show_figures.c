@@ -37,15 +37,28 @@ int cli_instruments_check(cli_app *cli, const char *with)
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-static void print_instrument(const att_instrument_info *info, bool first)
+void cli_scales_print(const att_instrument_info *info)
+{
+    for (const att_statistic_scale *scale = info->scales; scale && scale->text; scale++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s%s%s (%s)", scale->statistic ? scale->statistic : "",
+                 scale->statistic ? ": " : "", scale->text, scale->source);
+        explain_line(stdout, INDENT, scale == info->scales ? "scale" : "", text);
+    }
+}
+
+static void print_instrument(const att_instrument_info *info, bool first, bool brief)
 {
     cli_print("%s%s: %s", first ? "" : "\n", info->name, info->summary);
     if (strcmp(info->unit, "1") != 0)
         cli_print(" [%s]", info->unit);
     putchar('\n');
+    if (brief)
+        return;
     explain_line(stdout, INDENT, "formula", info->formula);
     explain_line(stdout, INDENT, "source", info->source);
     explain_line(stdout, INDENT, "reading", info->reading);
+    cli_scales_print(info);
 }
 
 enum { LABEL = 256 };
@@ -96,6 +109,18 @@ static const char *digits_of(double value, char text[24])
     return text;
 }
 
+/* The value that is printed beside a figure: its bound, which uniform attention reaches, or that of uniform attention;
+ * 0: none is known. */
+static double scale_of(const att_measurement *m)
+{
+    return m->bound > 0 ? m->bound : m->uniform;
+}
+
+static const char *scale_title(const att_measurement *m)
+{
+    return m->bound > 0 ? "     bound" : m->uniform > 0 ? "   uniform" : "";
+}
+
 /* Prints the line of figure `index`; the figures of its heads precede it. */
 static void print_line(const att_measure *measure, const att_instrument_info *info, int index, int width)
 {
@@ -118,8 +143,8 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
     else
         cli_print("± %-9s", digits_of(spread_of(info, &m), text));
     cli_print(" %6lld", (long long)(m.count - m.undefined));
-    if (m.bound > 0)
-        cli_print("  %8s", digits_of(m.bound, text));
+    if (scale_of(&m) > 0)
+        cli_print("  %8s", digits_of(scale_of(&m), text));
     for (int i = first; i < index; i++)
         cli_print("%s%s", i == first ? "  " : " ", digits_of(att_measure_at(measure, i).mean, text));
     if (m.undefined > 0)
@@ -144,7 +169,7 @@ static void print_note(const att_measure *measure, const att_instrument_info *in
     }
 }
 
-void cli_figures_print(const att_measure *measure)
+void cli_figures_print(const att_measure *measure, bool brief)
 {
     att_measurement before = {.instrument = "", .node = "", .statistic = ""};
     att_instrument_info info = {.name = ""};
@@ -155,12 +180,12 @@ void cli_figures_print(const att_measure *measure)
         if (new_instrument) {
             print_note(measure, &info);
             info = att_measure_instrument_at(measure, instruments);
-            print_instrument(&info, instruments++ == 0);
+            print_instrument(&info, instruments++ == 0, brief);
             width = label_width(measure, m.instrument);
         }
         if (new_instrument || (*m.node && !in_one_table(&m, &before)))
             cli_print("\n  %-*s  %10s ± %-9s %6s%s%s\n", width, *m.node ? m.statistic : "statistic", "mean",
-                      info.scores ? "std error" : "deviation", "n", m.bound > 0 ? "     bound" : "",
+                      info.scores ? "std error" : "deviation", "n", scale_title(&m),
                       m.head >= 0 ? "  of each head" : "");
         if (m.head < 0)
             print_line(measure, &info, i, width);
@@ -186,6 +211,8 @@ static void write_measurement(att_json_writer *writer, const att_measurement *m)
         cli_json_integer(writer, "undefined", m->undefined);
     if (m->bound > 0)
         cli_json_number(writer, "bound", m->bound);
+    if (m->uniform > 0)
+        cli_json_number(writer, "uniform", m->uniform);
     if (m->excluded) {
         att_json_key(writer, ATT_EXCLUDED_KEY);
         att_json_bool(writer, true);

@@ -10,9 +10,13 @@ void cli_figures_explain(FILE *out);
 /* Checks the instruments of --with or --measure. Returns CLI_OK or an exit code, CLI_USAGE for unknown instruments. */
 int cli_instruments_check(cli_app *cli, const char *with);
 
-/* Prints each instrument with formula, source and reading, then one line per node: mean and deviation over images, n,
- * the largest possible value if it is known, heads. */
-void cli_figures_print(const att_measure *measure);
+/* Prints each instrument with formula, source, reading and scale, then one line per node: mean and deviation over
+ * images, n, the largest possible value or that of uniform attention if it is known, heads. brief: without
+ * explanations. */
+void cli_figures_print(const att_measure *measure, bool brief);
+
+/* Prints an instrument's scale: a line for each value. */
+void cli_scales_print(const att_instrument_info *info);
 
 /* Mark after the name of a figure that another instrument excludes, and the line that explains it. */
 #define CLI_EXCLUDED_MARK " *"

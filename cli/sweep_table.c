@@ -365,6 +365,7 @@ static void print_instrument(const att_sweep *sweep, const att_instrument_info *
     cli_explain("formula", info->formula);
     cli_explain("source", info->source);
     cli_explain("reading", info->reading);
+    cli_scales_print(info);
     print_rows(sweep, rows, count, (columns){0, format_figure}, cells);
     print_differences(sweep, rows, count, cells);
     for (int r = 0; r < count; r++)

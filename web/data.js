@@ -71,7 +71,7 @@ function measuredFacts(run) {
 }
 
 const FIGURE = ["instrument", "node", "head", "statistic", "mean", "deviation", "n", "excluded", "bound",
-  "samples"];
+  "uniform", "samples"];
 function figureOf(row) {
   return Object.fromEntries(FIGURE.map((name, i) => [name, row[i]]));
 }

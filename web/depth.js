@@ -2,13 +2,12 @@
 /* Charts of measurements by depth: one chart per statistic, with all runs on an axis of blocks. */
 
 /* Appearance of the charts of some instruments. OTHERS applies to all others. heads: also draw values of single heads.
-   labels: titles of statistics. references: function of lines and axis that returns reference lines. max: largest
+   labels: titles of statistics. max: largest
    possible value. charts: function that draws all charts of an instrument, in place of one for each statistic. */
 
 const DEPTHS = [
   { instrument: "entropy", heads: true,
-    labels: { mean: "Entropy by layer" },
-    references: boundLines },
+    labels: { mean: "Entropy by layer" } },
   { instrument: "distance", heads: true,
     labels: { mean: "Mean distance", renormalised: "Renormalised over other grid tokens" } },
   { instrument: "jacobian", heads: true,
@@ -49,17 +48,22 @@ function boundOf(run, figure) {
   return figure.bound || (figure.instrument === "entropy" && keysOf(run) > 0 ? Math.log(keysOf(run)) : 0);
 }
 
+/* The value of a figure under uniform attention, or 0 if unknown. The largest possible entropy is that value. */
+function uniformOf(run, figure) {
+  return figure.uniform || boundOf(run, figure);
+}
+
 /* "ln 49" of the logarithm of a whole number; else the number. */
 function boundText(bound) {
   const keys = Math.round(Math.exp(bound));
   return Math.abs(Math.log(keys) - bound) < 1e-9 ? `ln ${count(keys)}` : number(bound);
 }
 
-/* Lines at the largest possible values: each as long as the layers that it holds for, with a label at the end. */
-function boundLines(lines, axis) {
+/* Lines at the values of uniform attention: each as long as the layers that it holds for, with a label at the end. */
+function uniformLines(lines, axis) {
   const found = lines.flatMap(({ run, means }) => {
     const place = placesOn(axis, means.map((f) => f.node));
-    return means.map((f) => ({ y: boundOf(run, f), x: place.get(f.node) })).filter(({ y }) => y > 0);
+    return means.map((f) => ({ y: uniformOf(run, f), x: place.get(f.node) })).filter(({ y }) => y > 0);
   });
   const groups = d3.groups(found, ({ y }) => y);
   return groups.map(([y, of]) => ({ y, label: `${boundText(y)}, uniform attention`,
@@ -177,7 +181,7 @@ function depthChart(spec, statistic, title, among, lines, log) {
     pad: 0.5,
     max: spec.max,
     log,
-    references: spec.references?.(lines, axis),
+    references: uniformLines(lines, axis),
     caption: [several ? "Nodes of one block are drawn side by side, in the order of execution." : null,
       infoOf(spec.instrument).excluded ? `Hollow: ${excludedNote(spec.instrument)}.` : null,
       spec.caption].filter(Boolean).join(" "),
@@ -189,6 +193,7 @@ function depthChart(spec, statistic, title, among, lines, log) {
 function depthTable(spec, statistics) {
   const marks = infoOf(spec.instrument).excluded;
   const bounded = runs.some((run) => run.figures.some((f) => f.instrument === spec.instrument && boundOf(run, f) > 0));
+  const scaled = !bounded && runs.some((run) => run.figures.some((f) => f.instrument === spec.instrument && f.uniform > 0));
   const units = statistics.map((statistic) => unitOf(spec.instrument, statistic));
   const several = new Set(units).size > 1, unit = several ? "" : units[0];
   const rows = runs.flatMap((run) => statistics.flatMap((statistic, i) =>
@@ -197,9 +202,10 @@ function depthTable(spec, statistics) {
       element("td", { class: "text" }, f.node),
       element("td", {}, f.head < 0 ? "all" : String(f.head)), numberCell(f.mean), numberCell(f.deviation),
       countCell(f.n), ...(bounded ? [numberCell(boundOf(run, f) || null)] : []),
+      ...(scaled ? [numberCell(f.uniform || null)] : []),
       ...(marks ? [element("td", { class: "text" }, f.excluded ? "yes *" : "no")] : [])])));
   return table(["run", "statistic", "node", "head", withUnit("mean", unit), withUnit("deviation", unit), "n",
-    ...(bounded ? [withUnit("bound", unit)] : []), ...(marks ? ["excluded"] : [])], rows);
+    ...(bounded ? [withUnit("bound", unit)] : []), ...(scaled ? [withUnit("uniform", unit)] : []), ...(marks ? ["excluded"] : [])], rows);
 }
 
 /* A table of measurements of whole networks, with one row per run. */

@@ -67,6 +67,7 @@ function sections() {
     hasInstrument("circle") ? circleSection() : null,
     ...networkInstruments().filter((name) => !infoOf(name).score).map(networkSection),
     ...sampledInstruments().map(trajectorySection),
+    ...referenceInstruments().map(referenceSection),
     correlationsOf().length ? correlationSection() : null,
     offeredDevelopments(runs).length ? developmentSection() : null,
     runsWithPaths().length ? pathSection() : null,

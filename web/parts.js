@@ -158,7 +158,9 @@ function method(name) {
   if (!info) return null;
   return element("dl", { class: "method", "data-instrument": name },
     ...[["Formula", element("code", {}, info.formula)], ["Reading", info.reading], ["Source", info.source],
-      ["Unit", info.unit === "1" ? "none (a ratio)" : info.unit]]
+      ["Unit", info.unit === "1" ? "none (a ratio)" : info.unit],
+      ...(info.scales ?? []).map(({ statistic, text, source }) =>
+        ["Scale", `${statistic ? `${statistic}: ` : ""}${text} (${source})`])]
       .flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
 }
 

@@ -167,15 +167,50 @@ function trajectoryRows(instrument, groups, statistic, seed, log) {
       .map(({ stages: own, ...column }) => ({ ...column, figures: own.get(stage) })), log));
 }
 
+/* The series of one setting in one stage, for charts of all runs: a line for the mean over images of each run, and
+   dashed lines for the minimum and the maximum over all runs and recorded images of the setting. */
+function envelopeSeries(runsOf, axis) {
+  const tooltip = (run, words) => (p) => `${run.name}\n${p.figure.node}, ${words}: ${number(p.y)}` +
+    (p.figure.excluded ? `\n${capital(excludedNote(p.figure.instrument))}.` : "");
+  const pointsOf = (figures, value) => {
+    const place = placesOn(axis, figures.map((f) => f.node));
+    return figures.map((f) => ({ x: place.get(f.node), y: value(f), figure: f, hollow: f.excluded }));
+  };
+  const first = runsOf[0], of = d3.group(runsOf.flatMap(({ figures }) => figures), (f) => f.node);
+  const extreme = (least, words) => ({ run: first.run, bare: true, dash: ENVELOPE_DASH, tooltip: tooltip(first.run, words),
+    points: pointsOf(first.figures, (f) => least(of.get(f.node).flatMap(({ samples }) => [...samples]))) });
+  return [...runsOf.map(({ run, figures }) => ({ run, bare: true, solid: true,
+    tooltip: tooltip(run, "mean over images"), points: pointsOf(figures, (f) => f.mean) })),
+  extreme(d3.min, "minimum"), extreme(d3.max, "maximum")];
+}
+
+/* One chart for each stage, with all runs of all settings. */
+function togetherCharts(instrument, groups, statistic, log) {
+  const all = groups.map(({ group }) => group.map((run) =>
+    ({ run, stages: new Map(stagesOf(samplesOf(run, instrument, statistic))) })));
+  const stages = [...new Set(all.flat().flatMap(({ stages: own }) => [...own.keys()]))];
+  return [element("div", { class: "charts" }, ...stages.map((stage) => {
+    const here = all.map((runsOf) => runsOf.filter(({ stages: own }) => own.has(stage))
+      .map(({ run, stages: own }) => ({ run, figures: own.get(stage) }))).filter((runsOf) => runsOf.length);
+    const figures = here.flat().flatMap((own) => own.figures), axis = axisOf(figures.map((f) => f.node));
+    return chart({ title: stages.length > 1 ? `Stage ${stage}` : "One stage", pad: 0.5, log, xLabel: "block",
+      xTicks: ticksOf(axis), series: here.flatMap((runsOf) => envelopeSeries(runsOf, axis)),
+      caption: "Solid lines: mean over images, one line per run. Dashed lines: minimum and maximum at each node over " +
+        "all seeds and recorded images of a setting." +
+        (figures.some((f) => f.excluded) ? ` Hollow: ${excludedNote(instrument)}.` : "") });
+  }))];
+}
+
 function trajectorySection(instrument, index) {
   const among = sampledRuns(instrument), groups = groupsOf(among), { readings } = infoOf(instrument);
   const statistics = statisticsOf(instrument).filter((s) => among.some((run) => samplesOf(run, instrument, s).length));
   const seeds = [...new Set(among.map((run) => String(run.facts.seed)))];
   const place = element("div", { class: "kinds" });
-  const shown = { statistic: statistics[0], seed: seeds[0], log: false };
+  const shown = { statistic: statistics[0], seed: seeds[0], log: false, together: false };
   function show(change) {
     Object.assign(shown, change);
-    place.replaceChildren(...trajectoryRows(instrument, groups, shown.statistic, shown.seed, shown.log));
+    place.replaceChildren(...(shown.together ? togetherCharts(instrument, groups, shown.statistic, shown.log)
+      : trajectoryRows(instrument, groups, shown.statistic, shown.seed, shown.log)));
   }
   const several = groups.some(({ group }) => group.length > 1);
   const part = section(index ? `trajectories-${instrument}` : "trajectories",
@@ -185,6 +220,8 @@ function trajectorySection(instrument, index) {
     element("div", { class: "tools" },
       statistics.length > 1 ? choice(readings ? "Reading" : "Statistic", statistics.map((s) => [s, s]), shown.statistic,
         (statistic) => show({ statistic })) : null,
+      among.length > 1 ? choice("Lines", [[false, "single images"], [true, "all runs in one chart"]], false,
+        (together) => show({ together })) : null,
       several ? choice("Seed", seeds.map((seed) => [seed, seed]), shown.seed, (seed) => show({ seed })) : null,
       scaleChoice(false, (log) => show({ log }))));
   part.append(place, method(instrument) ?? "");

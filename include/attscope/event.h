@@ -37,8 +37,9 @@ typedef struct att_measurement {
     /* Samples without a finite value (NSI with |x_t| = 0). Mean and deviation are over the others; the mean is NaN if
      * there are none, and for a loss that is not finite. */
     int64_t undefined;
-    bool excluded; /* another instrument ignores this figure; att_instrument_info.excluded says why */
-    double bound;  /* the largest possible mean; 0: not known */
+    bool excluded;  /* another instrument ignores this figure; att_instrument_info.excluded says why */
+    double bound;   /* the largest possible mean; 0: not known */
+    double uniform; /* the mean under uniform attention; 0: not known */
 } att_measurement;
 
 typedef struct att_event {

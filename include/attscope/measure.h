@@ -30,6 +30,14 @@ typedef struct att_statistic_info {
     const char *unit;  /* NULL: the instrument's unit */
 } att_statistic_info;
 
+/* A value on the scale of a statistic, for people who see a measured number and ask whether it is large: what a
+ * limiting case gives, or what known checkpoints show. */
+typedef struct att_statistic_scale {
+    const char *statistic; /* NULL: all statistics of the instrument */
+    const char *text;      /* "DeiT-Tiny: 2.9 to 4.4 by layer" */
+    const char *source;    /* the command that printed the number, or the publication */
+} att_statistic_scale;
+
 enum { ATT_INSTRUMENT_OPTIONS = 4 };
 
 /* Description of an instrument. Every text is one line. Tables, sweeps and pages use it, so that a new instrument needs
@@ -56,7 +64,8 @@ typedef struct att_instrument_info {
      * statistic is then called "tns unit" (statistic and reading), or only "unit" (the reading). NULL-terminated; NULL:
      * none. */
     const char *const *readings;
-    const char *readings_agree; /* meaning of equal figures in all readings: "no gates here" */
+    const att_statistic_scale *scales; /* the last has no text. NULL: none */
+    const char *readings_agree;        /* meaning of equal figures in all readings: "no gates here" */
     /* Statistics that the report follows through a training for each head. NULL-terminated; NULL: none. */
     const char *const *by_head;
     const char *brief; /* the statistic shown in tables of sweeps; NULL: all */
@@ -74,7 +83,7 @@ ATT_API att_instrument_info att_instrument_at(const att_context *context, int in
 ATT_API bool att_instrument_find(const att_context *context, const char *name, att_instrument_info *info);
 /* Writes the description as a JSON object, for records: texts under their member names if not NULL, flags if true,
  * "options" as an array of what att_detail_write_json() writes, "statistics" as an array of {statistic, title, unit},
- * "readings" and "by_head" as arrays of texts. */
+ * "scales" as an array of {statistic, text, source}, "readings" and "by_head" as arrays of texts. */
 ATT_API void att_instrument_write_json(const att_instrument_info *info, att_json_writer *writer);
 
 /* Returns whether `name` is the name of the figure: "tns/tns unit" for the whole network, "entropy/blocks.3.attn/mean"
@@ -237,6 +246,9 @@ ATT_API void att_requests_series(att_requests *requests, const char *node, int h
 ATT_API void att_requests_exclude(att_requests *requests);
 /* Sets the largest possible value of the last declared series, which tables and charts show. */
 ATT_API void att_requests_bound(att_requests *requests, double bound);
+/* Sets the value that the last declared series has under uniform attention, where every query gives its keys the same
+ * weight. Tables and charts show it. */
+ATT_API void att_requests_uniform(att_requests *requests, double value);
 /* Returns ERR_NOT_FOUND: the network has no <what> that matches the user's pattern. */
 ATT_API att_status att_requests_found_nothing(const att_requests *requests, const char *what);
 /* Returns ERR_NOT_FOUND for an instrument that applies to no node of this network. The arguments give the reason,

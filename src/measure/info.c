@@ -37,6 +37,20 @@ static void write_statistics(att_json_writer *writer, const att_statistic_info *
     att_json_end_array(writer);
 }
 
+static void write_scales(att_json_writer *writer, const att_statistic_scale *scales)
+{
+    att_json_key(writer, "scales");
+    att_json_begin_array(writer);
+    for (; scales->text; scales++) {
+        att_json_begin_object(writer);
+        write_text(writer, "statistic", scales->statistic);
+        write_text(writer, "text", scales->text);
+        write_text(writer, "source", scales->source);
+        att_json_end_object(writer);
+    }
+    att_json_end_array(writer);
+}
+
 /* texts: NULL-terminated; NULL: none */
 static void write_texts(att_json_writer *writer, const char *key, const char *const *texts)
 {
@@ -78,6 +92,8 @@ void att_instrument_write_json(const att_instrument_info *info, att_json_writer 
     write_flag(writer, "by_block", info->by_block);
     if (info->statistics)
         write_statistics(writer, info->statistics);
+    if (info->scales)
+        write_scales(writer, info->scales);
     write_texts(writer, "readings", info->readings);
     write_text(writer, "readings_agree", info->readings_agree);
     write_texts(writer, "by_head", info->by_head);

@@ -21,7 +21,7 @@ typedef struct series {
     int64_t undefined;
     double *samples; /* values of the first `max_samples` samples; NULL if they are not recorded */
     bool excluded;
-    double bound; /* 0: not known */
+    double bound, uniform; /* 0: not known */
 } series;
 
 typedef struct requested_row {
@@ -158,6 +158,12 @@ void att_requests_bound(att_requests *requests, double bound)
 {
     if (requests->status == ATT_OK && requests->measure->series.count > 0)
         requests->measure->series.items[requests->measure->series.count - 1].bound = bound;
+}
+
+void att_requests_uniform(att_requests *requests, double value)
+{
+    if (requests->status == ATT_OK && requests->measure->series.count > 0)
+        requests->measure->series.items[requests->measure->series.count - 1].uniform = value;
 }
 
 att_status att_requests_found_nothing(const att_requests *requests, const char *what)
@@ -660,6 +666,7 @@ att_measurement att_measure_at(const att_measure *measure, int index)
                              .undefined = figure.undefined,
                              .excluded = s->excluded,
                              .bound = s->bound,
+                             .uniform = s->uniform,
                              .samples = s->samples,
                              .sample_count = kept_samples(s, measure->max_samples)};
 }

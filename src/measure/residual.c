@@ -83,6 +83,15 @@ static void observe(const att_observed *observed, double *values)
     }
 }
 
+static const att_statistic_scale scales[] = {
+    {NULL, "0 if all tokens are equal, as after one layer of uniform attention without a skip; 1 if they sum to zero",
+     "the formula"},
+    {"composite", "0.66 to 0.90 along DeiT-Tiny",
+     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {"frobenius", "0.78 to 0.87 along DeiT-Tiny",
+     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_residual = {
     .info = {.name = "residual",
              .title = "Rank residual",
@@ -91,6 +100,7 @@ const att_instrument att_instrument_residual = {
              .formula = "|res(X)| / |X|, res(X) = X - 1 m', |X| = sqrt(|X|_1 |X|_inf) (composite) or Frobenius; of the "
                         "tokens X before the first residual addition (input) and after each",
              .source = "Dong et al., ICML 2021",
+             .scales = scales,
              .reading =
                  "m is the mean token: it minimises the Frobenius norm, and the composite norm to within a factor "
                  "of two; with residual:centre=median, m is the median of each channel, which minimises |X|_1",

@@ -60,6 +60,12 @@ static void observe(const att_observed *observed, double *values)
     }
 }
 
+static const att_statistic_scale scales[] = {
+    {"mean", "0.5 if skip and branch have one size, 1 without a branch", "the formula"},
+    {"mean", "0.76 to 0.96 by layer in DeiT-Tiny",
+     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_skip_weight = {
     .info = {.name = "skip_weight",
              .title = "Skip weight",
@@ -67,6 +73,7 @@ const att_instrument att_instrument_skip_weight = {
              .unit = "1",
              .formula = "alpha = N(x) / (N(x) + N(MHSA(x))), N(x) = |x|_1 |x|_inf",
              .source = "Dong et al., ICML 2021, public code",
+             .scales = scales,
              .reading = "of each residual addition with an attention branch; MHSA(x) is the branch as it is added, "
                         "behind LayerScale; N is the square of the composite norm, as in the code"},
     .request = request,

@@ -30,15 +30,74 @@ static double inverse_side(const att_graph *graph, const att_node *node)
     return side > 0 ? 1.0 / side : 0;
 }
 
+/* --- uniform attention -------------------------------------------------------------------------------------------- */
+
+/* The nuclear or the Frobenius norm of the Jacobian of softmax for a uniform row over `keys`. */
+static double uniform_norm(double keys, bool nuclear)
+{
+    return nuclear ? 1 - 1 / keys : sqrt(1 / keys - 1 / (keys * keys));
+}
+
+/* The mean over queries: with causality, query i has i keys. */
+static double mean_norm(double keys, bool causal, bool nuclear)
+{
+    double sum = 0;
+    for (double i = 1; causal && i <= keys; i++)
+        sum += uniform_norm(i, nuclear) / keys;
+    return causal ? sum : uniform_norm(keys, nuclear);
+}
+
+/* Sum of the distances of all ordered pairs of places in a grid: shift (y, x) occurs (h - |y|)(w - |x|) times. */
+static double sum_distances(const att_attention_attrs *attrs, int h, int w)
+{
+    double sum = 0;
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++)
+            sum += (double)(h - y) * (w - x) * (y > 0 ? 2 : 1) * (x > 0 ? 2 : 1) *
+                   hypot(y * attrs->step_h, x * attrs->step_w);
+    return sum;
+}
+
+/* The distance under uniform attention of the grid, or of a window, and the other keys; 0 for causal attention, and if
+ * keys are neither (the zero tokens around a map). */
+static double uniform_distance(const att_graph *graph, const att_node *node, bool renormalised)
+{
+    const att_attention_attrs *attrs = node->attrs;
+    int h = attrs->window_h > 0 ? attrs->window_h : attrs->grid_h;
+    int w = attrs->window_w > 0 ? attrs->window_w : attrs->grid_w;
+    double keys = (double)att_attention_keys(graph, node), places = (double)h * w;
+    if (attrs->causal || keys != places + attrs->prefix || (renormalised && places < 2))
+        return 0;
+    return sum_distances(attrs, h, w) * inverse_side(graph, node) / places / (renormalised ? places - 1 : keys);
+}
+
+/* The value of a column under uniform attention; 0 if it is not known. Masks of shifted windows do not count. */
+static double uniform_of(const att_graph *graph, const att_node *node, int column)
+{
+    const att_attention_attrs *attrs = node->attrs;
+    double keys = (double)att_attention_keys(graph, node);
+    if (column == ATT_SUMMARY_ENTROPY)
+        return att_attention_entropy_bound(graph, node);
+    if (column == ATT_SUMMARY_NUCLEAR || column == ATT_SUMMARY_FROBENIUS)
+        return mean_norm(keys, attrs->causal, column == ATT_SUMMARY_NUCLEAR);
+    if (column == ATT_SUMMARY_DISTANCE || column == ATT_SUMMARY_DISTANCE_OTHERS)
+        return uniform_distance(graph, node, column == ATT_SUMMARY_DISTANCE_OTHERS);
+    return 0;
+}
+
+/* --- series ------------------------------------------------------------------------------------------------------- */
+
 /* Declares the series of a node's heads, and of all heads together. */
 static void add_series(att_requests *requests, const att_node *node, const att_summary_column *column)
 {
     int heads = ATT_ATTRS(node, attention)->heads;
     double bound =
         column->column == ATT_SUMMARY_ENTROPY ? att_attention_entropy_bound(att_requests_graph(requests), node) : 0;
+    double uniform = uniform_of(att_requests_graph(requests), node, column->column);
     for (int i = 0; i <= heads; i++) {
         att_requests_series(requests, node->scope, i < heads ? i : -1, column->statistic);
         att_requests_bound(requests, bound);
+        att_requests_uniform(requests, uniform);
     }
 }
 

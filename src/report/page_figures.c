@@ -39,6 +39,7 @@ void att_figures_write(att_json_writer *json, const att_figures *figures)
         att_json_integer(json, m->count);
         att_json_bool(json, m->excluded);
         att_json_number(json, m->bound);
+        att_json_number(json, m->uniform);
         write_samples(json, m);
         att_json_end_array(json);
     }

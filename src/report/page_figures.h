@@ -7,7 +7,8 @@
 #include "store/measured_figures.h"
 
 /* Writes {epoch, step, split, nodes, images, figures: [[instrument, node, head, statistic, mean, deviation, n,
- * excluded, bound], ...]}; bound 0: not known. A figure with recorded samples has a tenth item, the array of samples.
+ * excluded, bound, uniform], ...]}; bound and uniform 0: not known. A figure with recorded samples has one more item,
+ * the array of samples.
  */
 void att_figures_write(att_json_writer *json, const att_figures *figures);
 /* Writes the figures of `count` events: {step: [...], epoch: [...], images: [...], series: [{instrument, node,

@@ -1,5 +1,6 @@
 #include <attscope/lab/report.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ typedef struct report {
     att_map_file *maps;    /* one per run; without a file if the run has no maps */
     att_map_choice *shown; /* one per run: the images to show */
     int count;
+    int reference; /* index of the reference run; -1: none */
     att_report_result result;
 } report;
 
@@ -153,6 +155,18 @@ static att_status find_sources(report *r, const char *const *folders, int count)
         ATT_TRY(status);
     }
     return ATT_OK;
+}
+
+/* Finds the reference run among the sources, or adds it. folder NULL: there is none. */
+static att_status find_reference(report *r, const char *folder)
+{
+    r->reference = -1;
+    for (int i = 0; folder != NULL && i < r->source_count && r->reference < 0; i++)
+        r->reference = att_file_is_same(r->sources[i].folder, folder) ? i : -1;
+    if (folder == NULL || r->reference >= 0)
+        return ATT_OK;
+    r->reference = r->source_count;
+    return add_source(r, folder, NULL, 0);
 }
 
 /* Refuses to replace a file that the report reads. */
@@ -393,6 +407,8 @@ static att_status write_data(att_json_writer *json, report *r, const att_report_
     att_json_string(json, att_version());
     att_json_key(json, "title");
     att_json_string(json, options->title);
+    att_json_key(json, "reference");
+    att_json_number(json, r->reference < 0 ? NAN : r->reference);
     write_instruments(r->context, json);
     write_tasks(r->context, json);
     att_json_key(json, "runs");
@@ -443,6 +459,8 @@ att_status att_report_write(att_context *context, const char *const *folders, in
     report r = {.context = context, .arena = {.context = context}};
     count = att_report_distinct(context, folders, count, distinct);
     att_status status = find_sources(&r, distinct, count);
+    if (status == ATT_OK)
+        status = find_reference(&r, options != NULL ? options->reference : NULL);
     if (status == ATT_OK)
         status = check_path(&r, distinct, count, path);
     if (status == ATT_OK)

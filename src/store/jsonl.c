@@ -75,6 +75,10 @@ static void write_measurement(att_json_writer *json, const att_measurement *m)
         att_json_key(json, "bound");
         att_json_number(json, m->bound);
     }
+    if (m->uniform > 0) {
+        att_json_key(json, "uniform");
+        att_json_number(json, m->uniform);
+    }
     write_samples(json, m);
     att_json_end_object(json);
 }

@@ -77,7 +77,8 @@ static att_status read_figure(const att_line_event *event, const json_t *object,
                               .count = json_integer_value(json_object_get(object, "n")),
                               .undefined = json_integer_value(json_object_get(object, "undefined")),
                               .excluded = json_is_true(json_object_get(object, ATT_EXCLUDED_KEY)),
-                              .bound = json_number_value(json_object_get(object, "bound"))};
+                              .bound = json_number_value(json_object_get(object, "bound")),
+                              .uniform = json_number_value(json_object_get(object, "uniform"))};
     if (item->instrument == NULL || item->node == NULL || item->statistic == NULL)
         return att_fail_memory(context, sizeof(*item), event->where);
     ATT_TRY(read_samples(event, object, figures));

@@ -72,6 +72,13 @@ entropy: how evenly queries spread their attention [nats]
  with the zero tokens around a map; the bound of a layer is its ln
  N, with causal attention the mean of ln 1, ..., ln N; natural
  logarithm
+ scale mean: 0 if every query attends to one token; the bound if it
+ attends to all alike (the formula)
+ mean: X to X by layer in DeiT-Tiny, of ln 197 = X
+ (attscope measure, deit_tiny_patch16_224, 200 photographs of
+ ImageNet)
+ mean: X on average over the layers of a trained ViT-S (Hyeon-Woo
+ et al., ICCV 2023)
 
  mean mean ± deviation n bound of each head
  blocks.0.attn X ± X 32 X X X
@@ -87,6 +94,12 @@ tns: total neural stiffness of the whole network, and its components
  change; a ViT is one stage); mu is per sample; TNS grows with the
  square of zeta, so compare the scale of zeta as well; not defined
  if zeta of a step is not
+ scale tns: 0 if zeta is the same in all steps (the formula)
+ tns attention: X in DeiT-Tiny (zeta* X, mu X) (attscope
+ measure, deit_tiny_patch16_224, 200 photographs of ImageNet)
+ tns attention: X in ResNet-56 (zeta* X, mu X), X in
+ ResNet-20 (X, X) (attscope measure, resnet56 and resnet20,
+ 10,000 test images of CIFAR-10)
 
  statistic mean ± deviation n
  tns attention X ± X 32
@@ -104,6 +117,12 @@ tns: total neural stiffness of the whole network, and its components
 
 out/plain
 TEXT
+cp stdout with_explanations
+run 0 measure out/plain/last.safetensors data --with entropy,jacobian --brief --output shown --experiment brief
+grep -qE '^  nuclear +mean ± deviation +n +uniform +of each head$' stdout || fail "no value of uniform attention: $(cat stdout)"
+grep -qE '^  blocks.0.attn +[0-9.]+ ± [^ ]+ +32 +0\.80* ' stdout || fail "no uniform attention: $(cat stdout)"
+! grep -qE '^  (formula|source|reading|scale) ' stdout || fail "--brief explains: $(cat stdout)"
+mv with_explanations stdout
 tr -d ' \n' <found.json >stdout
 for figure in '"model":"vit_tiny_patch16_224"' '"split":"t10k"' '"images":32' '"n":32,"bound":1.609437' '"formula":"H=mean' \
     '{"instrument":"entropy","node":"blocks.0.attn","head":1,"statistic":"mean","mean":1.'; do out_has "$figure"; done

@@ -16,7 +16,8 @@ static void write_database(const uint8_t *data, size_t size)
 static att_status emit_all(const att_sink *sink)
 {
     const att_event_field fields[] = {{"lr", 0.1, NULL}, {"split", 0, "val"}};
-    const att_measurement figure = {"entropy", "blocks.3.attn", "mean", "nats", 2, 1.5, 0.25, 3, NULL, 0, 0, false, 0};
+    const att_measurement figure = {"entropy", "blocks.3.attn", "mean", "nats", 2, 1.5, 0.25, 3, NULL, 0,
+                                    0,         false,           0,      0};
     static const att_event_kind kinds[] = {ATT_EVENT_RUN_BEGIN, ATT_EVENT_STEP, ATT_EVENT_MEASURE, ATT_EVENT_RUN_END};
     att_status status = ATT_OK;
     for (int i = 0; i < 4 && status == ATT_OK; i++) {

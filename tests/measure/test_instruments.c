@@ -130,6 +130,10 @@ static void uniform_attention_over(int height, int width)
         assert_true(fabs(bare_figure(&b, "distance", "renormalised", head) - mean_distance(width, longer, true)) <
                     1e-6);
     }
+    for (int i = 0; i < att_measure_count(b.measure); i++) { /* the known value stands beside each figure */
+        att_measurement m = att_measure_at(b.measure, i);
+        assert_true(m.uniform > 0 && fabs(m.mean - m.uniform) < 1e-6); /* measured: at most 2e-7 */
+    }
     bare_free(&b);
 }
 

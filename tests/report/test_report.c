@@ -36,7 +36,8 @@ static void assert_same_figures(const json_t *figures, att_measure *measure)
         assert_int_equal(json_is_true(json_array_get(row, 7)),
                          strcmp(all[i].instrument, "nsi") == 0 && strcmp(all[i].node, "blocks.0.add1") == 0);
         assert_true(json_number_value(json_array_get(row, 8)) == all[i].bound);
-        assert_same_samples(json_array_get(row, 9), &all[i]);
+        assert_true(json_number_value(json_array_get(row, 9)) == all[i].uniform);
+        assert_same_samples(json_array_get(row, 10), &all[i]);
     }
 }
 

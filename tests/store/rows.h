@@ -59,8 +59,8 @@ static inline void assert_rows(scratch *self, const char *sql, const char *expec
 }
 
 static const att_measurement figures[] = {
-    {"entropy", "blocks.3.attn", "mean", "nats", 2, 1.5, 0.25, 3, NULL, 0, 0, false, 0},
-    {"tns", "", "mu unit", "1", -1, INFINITY, NAN, 1, NULL, 0, 1, false, 0},
+    {"entropy", "blocks.3.attn", "mean", "nats", 2, 1.5, 0.25, 3, NULL, 0, 0, false, 0, 0},
+    {"tns", "", "mu unit", "1", -1, INFINITY, NAN, 1, NULL, 0, 1, false, 0, 0},
 };
 
 static inline void emit_measure(const att_sink *sink, int64_t step)

@@ -220,7 +220,7 @@ static void emit_node(scratch *self, int64_t step, const char *place, const char
     att_sink sink;
     char folder[100];
     snprintf(folder, sizeof folder, "%s/run", self->folder);
-    const att_measurement figure = {"nsi", node, "unit", "1", -1, 1.5, 0.25, 3, NULL, 0, 0, false, 0};
+    const att_measurement figure = {"nsi", node, "unit", "1", -1, 1.5, 0.25, 3, NULL, 0, 0, false, 0, 0};
     assert_int_equal(att_store_open_measured(self->context, folder, NULL, &sink), ATT_OK);
     assert_int_equal(emit(&sink, ATT_EVENT_RUN_BEGIN, 1, step,
                           FIELDS({"checkpoint", 0, place}, {"weights", 0, weights}, {"data", 0, place},

@@ -170,9 +170,9 @@ static void scalars_are_written_under_their_tags(void **state)
     assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"loss", NAN, NULL}, {"lr", 0.1, NULL}, {"t", 0, "x"})),
                      ATT_OK);
     const att_measurement measurements[] = {
-        {"entropy", "blocks.3.attn", "mean", "nats", 0, 1, 2, 3, NULL, 0, 0, false, 0},
-        {"entropy", "blocks.3.attn", "mean", "nats", -1, 4.5, 2, 3, NULL, 0, 0, false, 0},
-        {"tns", "", "mu unit", "1", -1, -0.0, NAN, 1, NULL, 0, 0, false, 0},
+        {"entropy", "blocks.3.attn", "mean", "nats", 0, 1, 2, 3, NULL, 0, 0, false, 0, 0},
+        {"entropy", "blocks.3.attn", "mean", "nats", -1, 4.5, 2, 3, NULL, 0, 0, false, 0, 0},
+        {"tns", "", "mu unit", "1", -1, -0.0, NAN, 1, NULL, 0, 0, false, 0, 0},
     };
     const att_event measured = {.kind = ATT_EVENT_MEASURE,
                                 .step = 300,

@@ -26,10 +26,10 @@ def near(a, b, tolerance=1e-12):
     return a is not None and b is not None and abs(a - b) <= tolerance * max(1, abs(b))
 
 
-def report(names, output):
+def report(names, output, *options):
     path = os.path.join(folder, output)
     subprocess.run(
-        [attscope, "report", *[os.path.join(folder, n) for n in names], "-o", path],
+        [attscope, "report", *[os.path.join(folder, n) for n in names], "-o", path, *options],
         check=True,
         stdout=subprocess.DEVNULL,
     )
@@ -73,6 +73,8 @@ def read_tables(page):
                 mean, deviation, n, *tns = rows[0]
                 left_out = m["instrument"] == "nsi" and m["node"] == "blocks.0.add1"
                 wanted = [] if m["instrument"] != "nsi" else ["yes *"] if left_out else ["no"]
+                if m["instrument"] in ("distance", "jacobian"):
+                    check(tns and float(tns.pop(0)) == m["uniform"], f"{key}: uniform {rows[0]}, {m}")
                 if m["instrument"] == "entropy":
                     check(tns and float(tns.pop(0)) == m["bound"], f"{key}: bound {rows[0]}, {m}")
                 check(tns == wanted and m.get("excluded_from_tns", False) == left_out, f"{key}: {tns}, {m}")
@@ -173,7 +175,7 @@ def read_charts(page):
     lines = page.evaluate("""(() => {
         const means = [[0, 49], [1, 49], [2, 16]].map(([block, keys]) =>
             ({ instrument: "entropy", node: `blocks.${block}.attn`, bound: Math.log(keys) }));
-        return boundLines([{ run: runs[0], means }], axisOf(means.map((f) => f.node)))
+        return uniformLines([{ run: runs[0], means }], axisOf(means.map((f) => f.node)))
             .map((line) => [line.label, line.from, line.to]);
     })()""")
     wanted = [["ln 49, uniform attention", -0.5, 1.5], ["ln 16, uniform attention", 1.5, 2.5]]
@@ -1258,7 +1260,7 @@ def check_values(files):
     """Checks that the CSV files have the exact values of an instrument, with names and units."""
     for instrument, unit in (("entropy", ", nats"), ("distance", ", image sides"), ("nsi", "")):
         rows = read_csv(files[f"4-runs-{instrument}-table.csv"])
-        mark = {"nsi": ["excluded"], "entropy": [f"bound{unit}"]}.get(instrument, [])
+        mark = {"nsi": ["excluded"], "entropy": [f"bound{unit}"], "distance": [f"uniform{unit}"]}[instrument]
         wanted = ["run", "statistic", "node", "head", f"mean{unit}", f"deviation{unit}", "n", *mark]
         check(rows[0] == wanted, f"{instrument}: columns {rows[0]}, wanted {wanted}")
         found = {tuple(row[:4]): row[4:] for row in rows[1:]}
@@ -1271,8 +1273,9 @@ def check_values(files):
                     row and float(row[0]) == m["mean"] and float(row[1]) == m["deviation"] and row[2] == str(m["n"]),
                     f"{instrument} in the CSV: {row}, in the file: {m}",
                 )
-                last = {"nsi": "yes *" if m["node"] == "blocks.0.add1" else "no", "entropy": str(m.get("bound"))}
-                check(not mark or row[3] == last.get(instrument), f"{row}, wanted {last}")
+                last = {"nsi": "yes *" if m["node"] == "blocks.0.add1" else "no", "entropy": str(m.get("bound")),
+                        "distance": str(m.get("uniform"))}
+                check(row[3] == last[instrument], f"{row}, wanted {last}")
         check(not found, f"{instrument}: rows of nothing: {found}")
 
 
@@ -1471,6 +1474,7 @@ def read(browser):
     read_placed(browser)
     read_sweep(browser)
     read_differences(browser)
+    read_reference(browser)
     read_entropies(browser)
     read_many_runs(browser)
     read_swept_looks(browser)
@@ -1617,6 +1621,61 @@ def read_differences(browser):
     titles = [title for title, *_ in page.evaluate(READ_DIFFERENCES)["charts"]]
     check(titles == [f"Neural stiffness index, {s}" for s in ("attention", "gated", "unit")], f"NSI: {titles}")
     check(not page.complaints(), f"console, differences: {page.complaints()}")
+
+
+READ_REFERENCE = """
+({
+    title: document.querySelector("#reference h2").textContent,
+    charts: [...document.querySelectorAll("#reference figure")].map(figure => [
+        figure.querySelector("h3").textContent,
+        [...figure.querySelectorAll(".series .mark")].map(mark =>
+            [Number(mark.closest(".series").dataset.run), Number(mark.dataset.value), mark.classList.contains("hollow")])]),
+    rows: [...document.querySelectorAll("#reference tbody tr")].map(row =>
+        [...row.cells].map(cell => cell.dataset.value ?? cell.textContent)),
+})
+"""
+
+
+def read_reference(browser):
+    """Deviations from a reference run by node, image by image, and their sum along the network; and all trajectories of
+    a stage in one chart."""
+    names = ["run-a", "run-b", "run-c"]
+    for name, original in zip(names, NAMES):
+        known = [] if name == "run-b" else [("measure.jsonl", '"images":9', '"images":9,"contents":"x"')]
+        copy(original, name, known)
+    page = browser.open(report(names[:2], "reference.html", "--reference", os.path.join(folder, names[2])))
+    found = page.evaluate(READ_REFERENCE)
+    check(found["title"] == f"Neural stiffness index: deviation from {names[2]}", f"title {found['title']}")
+    of = lambda name: [m for m in measured(name) if m["instrument"] == "nsi" and m["statistic"] == "attention"]
+    wanted = []
+    for run in range(2):
+        total, paired = 0, run == 0
+        for own, other in zip(of(names[run]), of(names[2])):
+            each = [abs(a - b) for a, b in zip(own["samples"], other["samples"])]
+            size = sum(each) / len(each) if paired else abs(own["mean"] - other["mean"])
+            total += 0 if own.get("excluded_from_tns") else size
+            wanted.append((run, own["mean"] - other["mean"], size, total, own.get("excluded_from_tns", False)))
+    (first, differences), (second, sums) = found["charts"]
+    check([first, second] == ["Difference by block", "Accumulated deviation"], f"charts {first}, {second}")
+    same = lambda marks, column: len(marks) == len(wanted) and all(
+        m[0] == w[0] and near(m[1], w[column], 1e-9) and m[2] == w[4] for m, w in zip(marks, wanted))
+    check(same(differences, 1), f"differences {differences}, wanted {wanted}")
+    check(same(sums, 3), f"accumulated {sums}, wanted {wanted}")
+    check(len(found["rows"]) == len(wanted) and all(
+        near(float(row[3]), w[2], 1e-9) for row, w in zip(found["rows"], wanted)), f"table {found['rows']}")
+    page.evaluate("[...document.querySelectorAll('#trajectories input')].find(i => "
+                  "i.parentElement.textContent === 'all runs in one chart').click()")
+    drawn = page.evaluate("""new Promise(done => {
+        const lines = () => [...document.querySelectorAll("#trajectories figure .series")].map(s =>
+            [Number(s.dataset.run), s.querySelector(".line").getAttribute("stroke-dasharray")]);
+        const look = () => (lines().length ? done(lines()) : requestAnimationFrame(look));
+        look();
+    })""")
+    check(drawn == [[0, None], [0, "5 4"], [0, "5 4"], [1, None], [1, "5 4"], [1, "5 4"], [2, None], [2, "5 4"],
+                     [2, "5 4"]], f"all runs in one chart: {drawn}")
+    check(not page.complaints(), f"console, reference: {page.complaints()}")
+    page = browser.open(report(names[:2], "no-reference.html"))
+    check(page.evaluate("document.getElementById('reference') === null"), "deviations without a reference")
 
 
 def read_sweep(browser):

@@ -31,8 +31,10 @@ typedef struct att_report_options {
     size_t map_bytes;  /* limit for the bytes of all images and maps. All runs show the same images, as far as they have
                           maps of them; images in most runs come first. Maps beyond the limit are left out, and the page
                           says so */
+    const char *reference; /* folder of the run from whose trajectory the page shows the deviations of the others; it is
+                              added to the runs if it is not one of them. NULL: none */
 } att_report_options;
-/* No title, 16 MiB. */
+/* No title, 16 MiB, no reference. */
 ATT_API att_report_options att_report_options_defaults(void);
 
 typedef struct att_report_result {
