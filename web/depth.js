@@ -33,7 +33,7 @@ const OTHERS = { heads: true, labels: {} };
 
 /* Whether an instrument has a section of its own, without charts by depth. */
 function hasOwnSection(instrument) {
-  return [...PATHS, ...EXPERIMENTS, CHAINS].includes(instrument);
+  return [...PATHS, ...EXPERIMENTS, CHAINS, SURFACES].includes(instrument);
 }
 
 /* The appearance of each instrument that has measurements of nodes. */

@@ -85,8 +85,9 @@ tns: total neural stiffness of the whole network, and its components
  reading computed from nsi in its readings attention, gated and unit; the
  first step of each stage is excluded (a stage ends where shapes
  change; a ViT is one stage); mu is per sample; TNS grows with the
- square of zeta, so compare the scale of zeta as well; not defined
- if zeta of a step is not
+ square of zeta, so compare the scale of zeta as well; images in
+ which zeta of a step is not defined are counted, the others
+ averaged
 
  statistic mean ± deviation n
  tns attention X ± X 32
