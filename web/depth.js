@@ -138,7 +138,9 @@ function unitOf(instrument, statistic) {
 }
 
 function labelOf(spec, statistic) {
-  return spec.labelOf?.(statistic) ?? spec.labels[statistic] ?? statisticInfo(spec.instrument, statistic).title;
+  const { name, reading } = splitStatistic(spec.instrument, statistic), { title } = statisticInfo(spec.instrument, name);
+  return spec.labelOf?.(statistic) ?? spec.labels[statistic] ??
+    (name ? [title, reading].filter(Boolean).join(", ") : statistic);
 }
 /* The charts to draw, [statistic, title] each. Readings that agree on all runs share a chart. */
 function drawnOf(spec, statistics, among) {
