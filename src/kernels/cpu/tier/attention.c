@@ -169,7 +169,7 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
                              bool pairs)
 {
     vf largest = v_set(sums->largest), p_sum = {0}, log_sum = {0}, smaller = {0}, smaller2 = {0}, smaller3 = {0};
-    vf distance_sum = {0}, prefix_sum = {0}, shift_sums[SHIFTS] = {{0}}, to_end, nearest = {0}, equal = {0};
+    vf distance_sum = {0}, prefix_sum = {0}, shift_sums[SHIFTS] = {{0}}, to_end, nearest = {0};
     for (int64_t i = 0; i < VW; i++)
         to_end[i] = (float)(length - i);
     for (int64_t i = 0; i < length; i += VW) {
@@ -180,7 +180,8 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
             v_store(scores + i, p);
         p_sum += p;
         if (places) {
-            vf other = v_where(t < 0, p), square = other * other;
+            vi is_largest = t == 0;
+            vf other = v_where(~is_largest, p), square = other * other;
             vf distance = v_load(places->distances + i), on_grid = p;
             if (i < places->prefix) {
                 int64_t count = places->prefix - i < VW ? places->prefix - i : VW;
@@ -195,17 +196,18 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
             smaller += other;
             smaller2 += square;
             smaller3 = v_fma(square, other, smaller3);
-            equal += v_where(t == 0, v_set(1));
             distance_sum = v_fma(distance, p, distance_sum);
-            nearest = v_max(nearest, v_where(t == 0, to_end));
+            nearest = v_max(nearest, v_where(is_largest, to_end));
             to_end -= (float)VW;
         }
     }
-    sums->p += v_sum(p_sum);
+    float tile_p = v_sum(p_sum);
+    sums->p += tile_p;
     if (places) {
         sums->p_log_p += v_sum(log_sum);
-        sums->equal += v_sum(equal);
-        sums->smaller += v_sum(smaller);
+        float tile_smaller = v_sum(smaller);
+        sums->equal += roundf(tile_p - tile_smaller); /* a whole number, up to the rounding of the two sums */
+        sums->smaller += tile_smaller;
         sums->smaller2 += v_sum(smaller2);
         sums->smaller3 += v_sum(smaller3);
         sums->distance += v_sum(distance_sum);
