@@ -67,7 +67,7 @@ static void compare(const att_measure *measure, const line *l, errors *worst)
 
 /* --- residual steps ----------------------------------------------------------------------------------------------- */
 
-/* Relative, for figures above 1. Measured: STEPS. */
+/* Relative, for figures above 1. Measured: 6.6e-7. */
 static const double STEP_TOLERANCE = 1e-5;
 
 static double step_error(double value, double expected)
