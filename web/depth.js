@@ -138,7 +138,8 @@ function unitOf(instrument, statistic) {
 }
 
 function labelOf(spec, statistic) {
-  const { name, reading } = splitStatistic(spec.instrument, statistic), { title } = statisticInfo(spec.instrument, name);
+  const { name, reading } = splitStatistic(spec.instrument, statistic);
+  const { title } = statisticInfo(spec.instrument, name);
   return spec.labelOf?.(statistic) ?? spec.labels[statistic] ??
     (name ? [title, reading].filter(Boolean).join(", ") : statistic);
 }

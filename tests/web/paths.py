@@ -91,7 +91,8 @@ READ = """
     surfaces: [...document.querySelectorAll("#stiff_surface figure")].map(figure => ({
         title: figure.querySelector("h3").textContent,
         caption: figure.querySelector("figcaption").textContent,
-        ticks: [...figure.querySelectorAll(".axis")].map(axis => Number([...axis.querySelectorAll(".tick")].at(-1).textContent)),
+        ticks: [...figure.querySelectorAll(".axis")].map(axis =>
+            Number([...axis.querySelectorAll(".tick")].at(-1).textContent)),
         cells: [...figure.querySelectorAll("rect.cell")].map(cell => [Number(cell.dataset.value),
             ...["x", "y", "width", "height"].map(name => Number(cell.getAttribute(name)))]),
     })),
@@ -151,7 +152,8 @@ def check_chains(found):
 
 def check_surfaces(found):
     delta, p = found["surfaces"]
-    check([delta["title"], p["title"]] == ["δ(M), share of stiff images", "p̂(M), share of stiff steps"], f"titles: {found['surfaces']}")
+    titles = [delta["title"], p["title"]]
+    check(titles == ["δ(M), share of stiff images", "p̂(M), share of stiff steps"], f"titles: {titles}")
     check([cell[0] for cell in delta["cells"]] == list(SURFACE.values()), f"cells: {delta['cells']}")
     check(delta["ticks"] == [2, 1.4], f"axes to {delta['ticks']}")
     # Two columns of three cells, which fill the area between the axes; M2 grows upwards.

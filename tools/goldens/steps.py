@@ -3,8 +3,8 @@ branches are those of timm's network in f32, stored whole, and everything after 
 
 deit_tiny_steps.txt has one line for each figure, with tabs: instrument, statistic, node ("-": the network), mean over
 photographs, standard deviation over photographs (n - 1; "-": none). The figures are those of the instruments nsi, sai,
-tns, tns_blocks and stiff_surface with their default options (attscope measure --help), in one reading: without gates all
-are the same.
+tns, tns_blocks and stiff_surface with their default options (attscope measure --help), in one reading: without gates
+all are the same.
 """
 import glob
 import os
