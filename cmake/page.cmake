@@ -11,8 +11,8 @@ if(CMAKE_SCRIPT_MODE_FILE)
   file(READ ${WEB}/d3.notice.txt notice)
   file(READ ${D3} d3)
   set(scripts "<!-- ${notice}-->\n<script>\n${d3}</script>\n")
-  foreach(name data theme parts export chart collapse depth paths chains experiments training tables differences trajectories
-          development reference maps heads ode main)
+  foreach(name data theme parts export chart collapse depth paths chains surfaces experiments training tables differences
+          trajectories development reference maps heads ode main)
     file(READ ${WEB}/${name}.js js)
     string(APPEND scripts "<script>\n${js}</script>\n")
   endforeach()

@@ -32,7 +32,7 @@ const OTHERS = { heads: true, labels: {} };
 
 /* Whether an instrument has a section of its own, without charts by depth. */
 function hasOwnSection(instrument) {
-  return [...PATHS, ...EXPERIMENTS, CHAINS].includes(instrument);
+  return [...PATHS, ...EXPERIMENTS, CHAINS, SURFACES].includes(instrument);
 }
 
 /* The appearance of each instrument that has measurements of nodes. */
@@ -142,7 +142,10 @@ function unitOf(instrument, statistic) {
 }
 
 function labelOf(spec, statistic) {
-  return spec.labelOf?.(statistic) ?? spec.labels[statistic] ?? statisticInfo(spec.instrument, statistic).title;
+  const { name, reading } = splitStatistic(spec.instrument, statistic);
+  const { title } = statisticInfo(spec.instrument, name);
+  return spec.labelOf?.(statistic) ?? spec.labels[statistic] ??
+    (name ? [title, reading].filter(Boolean).join(", ") : statistic);
 }
 /* The charts to draw, [statistic, title] each. Readings that agree on all runs share a chart. */
 function drawnOf(spec, statistics, among) {

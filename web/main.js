@@ -63,6 +63,7 @@ function sections() {
     ...depthSpecs().map(depthSection),
     hasPaths() ? pathsSection() : null,
     hasInstrument(CHAINS) ? chainsSection() : null,
+    hasInstrument(SURFACES) ? surfacesSection() : null,
     hasInstrument("path_accuracy") ? accuracySection() : null,
     hasInstrument("circle") ? circleSection() : null,
     ...networkInstruments().filter((name) => !infoOf(name).score).map(networkSection),

@@ -53,8 +53,9 @@ typedef struct att_instrument_info {
                                   "nsi:per=block"; NULL: none */
     int option_count;
     bool needs_labels; /* it needs the classes of the samples */
-    bool costly;       /* it computes parts of the network again; "all" does not include it, so it must be named */
-    bool scores;    /* a sample is right or wrong: the standard error, deviation / sqrt(n), is shown beside the mean */
+    bool costly; /* it computes parts of the network again, or shows figures of other instruments in more detail; "all"
+                    does not include it, so it must be named */
+    bool scores; /* a sample is right or wrong: the standard error, deviation / sqrt(n), is shown beside the mean */
     bool by_sample; /* values of single samples are of interest: att_measure_keep_samples() */
     bool by_block;  /* nodes are shown by the name of their block, because networks name the same place of a block
                        differently */

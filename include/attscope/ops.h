@@ -227,12 +227,13 @@ ATT_API att_value att_shift_scores(att_graph *graph, att_value table, int prefix
  * probe that exists already is not added again. Scores without content have the same probes, computed once for all
  * samples. The keys of att_pair_attention(), M = (h + 2 ring) (w + 2 ring), include the ring; the query's own key is
  * the pixel on which it lies. Errors: ERR_NOT_FOUND if no node matches.
- * Statistics of a query i with the row a = a_i of the map, in this order: entropy -sum a ln a (nats); sum a^2; sum a^3;
- * expected distance sum_{j != i} a_j |p_i - p_j| over the tokens of the grid, in the unit of step_h and step_w (0 if
- * the query is a prefix token); sum of a over the prefix tokens; a_ii (0 if N differs from M); the largest a_j; the
- * first j that has it; sums over the grid's tokens j of a_j y, a_j x, a_j y^2, a_j x^2 and a_j y x with the shift (y,
- * x) from i to j in rows and columns of the grid, or of the window (0 if the query is a prefix token). */
-enum { ATT_ATTENTION_STATS = 13 };
+ * Statistics of a query i with the row a = a_i of the map, in this order: entropy -sum a ln a (nats); sums of a, a^2
+ * and a^3 over all keys except the first that has the largest a (they keep their digits in a sharp row); expected
+ * distance sum_{j != i} a_j |p_i - p_j| over the tokens of the grid, in the unit of step_h and step_w (0 if the query
+ * is a prefix token); sum of a over the prefix tokens; a_ii (0 if N differs from M); the largest a_j; the first j that
+ * has it; sums over the grid's tokens j of a_j y, a_j x, a_j y^2, a_j x^2 and a_j y x with the shift (y, x) from i to j
+ * in rows and columns of the grid, or of the window (0 if the query is a prefix token). */
+enum { ATT_ATTENTION_STATS = 14 };
 ATT_API att_status att_graph_probe_attention_stats(att_graph *graph, const char *pattern);
 ATT_API att_status att_graph_probe_attention_map(att_graph *graph, const char *pattern);
 /* Means of the statistics over the queries, see att_attention_summary(). */

@@ -65,6 +65,7 @@ const att_instrument att_instrument_sai = {
                  "within one stage",
              .options = options,
              .option_count = sizeof options / sizeof *options,
+             .costly = true,
              .statistics = statistics,
              .readings = att_nsi_readings,
              .readings_agree = ATT_NSI_READINGS_AGREE,

@@ -8,7 +8,7 @@
 enum { M1, M2, CELLS, READING, OPTIONS };
 static const char *const readings[] = {"attention", "gated", "unit", NULL};
 static const att_detail options[OPTIONS] = {
-    {.name = "m1", .meaning = "upper end of the grid of M1", .start = 8, .low = 0.001, .high = 1e6},
+    {.name = "m1", .meaning = "upper end of the grid of M1", .start = 4, .low = 0.001, .high = 1e6},
     {.name = "m2", .meaning = "upper end of the grid of M2", .start = 2, .low = 0.001, .high = 1e6},
     {.name = "cells", .meaning = "number of cells along each axis", .start = 8, .low = 1, .high = 64, .whole = true},
     {.name = "reading", .meaning = "the reading of zeta, as in nsi", .high = ATT_READING_UNIT, .choices = readings}};

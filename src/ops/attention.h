@@ -9,9 +9,12 @@
 /* Columns of the attention statistics, which have one row per head and query. a is the query's row of the attention
  * map. */
 typedef enum att_attention_stat {
-    ATT_STAT_ENTROPY,  /* -sum_j a_j ln a_j, nats */
-    ATT_STAT_SUM2,     /* sum_j a_j^2 */
-    ATT_STAT_SUM3,     /* sum_j a_j^3 */
+    ATT_STAT_ENTROPY, /* -sum_j a_j ln a_j, nats */
+    /* Sums of a_j, a_j^2 and a_j^3 over all keys except that of ATT_STAT_ARGMAX. They keep their digits in a sharp row,
+       which 1 - a_max loses. */
+    ATT_STAT_OTHERS,
+    ATT_STAT_OTHERS2,
+    ATT_STAT_OTHERS3,
     ATT_STAT_DISTANCE, /* sum over spatial j != i of a_j ||p_i - p_j||, with places in the window if there are windows;
                           0 for prefix queries */
     ATT_STAT_PREFIX,   /* sum over prefix tokens (class token, registers) of a_j */
@@ -27,6 +30,19 @@ typedef enum att_attention_stat {
     ATT_STAT_YX,
     ATT_STAT_COUNT
 } att_attention_stat;
+
+/* Adds the next weight of a row to the largest one and to the sums of the others. Returns whether it is the largest so
+ * far. Begin with zeros. */
+static inline bool att_stat_add_weight(double stat[ATT_STAT_COUNT], double a)
+{
+    bool is_largest = a > stat[ATT_STAT_MAX];
+    double other = is_largest ? stat[ATT_STAT_MAX] : a;
+    stat[ATT_STAT_MAX] = is_largest ? a : stat[ATT_STAT_MAX];
+    stat[ATT_STAT_OTHERS] += other;
+    stat[ATT_STAT_OTHERS2] += other * other;
+    stat[ATT_STAT_OTHERS3] += other * other * other;
+    return is_largest;
+}
 
 /* Tokens 0..prefix-1 are not on the grid. The others fill grid_h x grid_w, row by row (0 x 0: no grid), with distance
  * step_h between adjacent rows and step_w between adjacent columns. */

@@ -92,8 +92,9 @@ tns: total neural stiffness of the whole network, and its components
  reading computed from nsi in its readings attention, gated and unit; the
  first step of each stage is excluded (a stage ends where shapes
  change; a ViT is one stage); mu is per sample; TNS grows with the
- square of zeta, so compare the scale of zeta as well; not defined
- if zeta of a step is not
+ square of zeta, so compare the scale of zeta as well; images in
+ which zeta of a step is not defined are counted, the others
+ averaged
  scale tns: 0 if zeta is the same in all steps (the formula)
  tns attention: X in DeiT-Tiny (zeta* X, mu X) (attscope
  measure, deit_tiny_patch16_224, 200 photographs of ImageNet)
@@ -367,7 +368,7 @@ run 0 measure alone/dead.safetensors data --with nsi,tns --json dead.json
     fail "$command_line: $(cat stdout)"
 ! grep -q 'nan' stdout || fail "$command_line: NaN in the table: $(cat stdout)"
 out_has '  not defined in 32 of 32 images'
-out_has 'Not defined if |x_t| = 0'
+out_has 'defined if |x_t| = 0'
 
 # A list with only exceptions means all other instruments.
 named() { grep -o '"name": "[a-z_]*"' "$1" | cut -d'"' -f4; }

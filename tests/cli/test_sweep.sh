@@ -201,7 +201,7 @@ grep -qE '^  blocks.1.attn +[0-9.]+ +[0-9.]+$' stdout || fail "$command_line: no
 # Modules are compared with one row per block, in the network's order; other figures are in sweep.json only.
 run 0 sweep short.yaml data --vary attn=se:ratio=4,step --vary attn-blocks=layer2:all,all --seeds 1 --measure all \
     --output out --experiment gates
-gates=$(awk '/^[a-z]+: / { on = /^gate: / } on && /^  layer/' stdout)
+gates=$(awk '/^[a-z_]+: / { on = /^gate: / } on && /^  layer/' stdout)
 [ "$(awk '{ print $1 }' <<<"$gates" | tr '\n' ' ')" = 'layer1.0 layer2.0 layer3.0 ' ] || fail "rows of gates: $gates"
 grep -qE '^  layer1.0 +- +0\.[0-9]+ +- +0\.[0-9]+ *$' <<<"$gates" || fail "gates of one block: $gates"
 grep -qE '^  layer2.0( +0\.[0-9]+){4} *$' <<<"$gates" || fail "gates of two modules: $gates"

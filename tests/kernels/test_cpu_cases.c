@@ -26,9 +26,9 @@ static const tolerance tolerances[] = {
     {"group_norm", "large_mean", 3e-5}, /* 1.4e-5, for the same reason */
     {"layer_norm", NULL, 1e-6},         /* 1.4e-7 */
     {"layer_norm_grad", NULL, 2e-6},    /* 5.1e-7 */
-    /* Measured: 8.5e-5 on the baseline tier. In f32, scores of several thousands are known to 1e-4, and so are the
-       exponents. */
-    {"attention", "sharp", 1.5e-4},
+    /* Measured: 2.1e-4. In f32, scores of several thousands are known to 1e-4, and so are the exponents and small
+       weights; cubes of these have three times this error. */
+    {"attention", "sharp", 4e-4},
     {"attention", NULL, 4e-6},         /* 1.9e-6 */
     {"attention_grad", NULL, 4e-6},    /* 1.1e-6 */
     {"channel_gram", NULL, 3e-6},      /* 1.2e-6 */

@@ -190,6 +190,61 @@ static void the_unit_of_distance_is_no_larger_than_the_image(void **state)
     assert_true(fabs(distances[0] / distances[1] - 48.0 / 40) < 1e-6); /* measured: 2e-8 */
 }
 
+/* Sums over a row of `equal` weights in the ratio 1 and others in the ratio e, of the terms of the norms of diag(a) -
+ * a a', without a difference of near numbers: the largest weight's 1 - a is the sum of the others. */
+static void norms_of_row(int equal, double e, double *nuclear, double *frobenius, double *entropy)
+{
+    double a[TOKENS], total = equal + (TOKENS - equal) * e, squares = 0;
+    for (int i = 0; i < TOKENS; i++)
+        a[i] = (i < equal ? 1 : e) / total;
+    *nuclear = *entropy = 0;
+    for (int i = 0; i < TOKENS; i++) {
+        double rest = 0;
+        for (int j = 0; j < TOKENS; j++)
+            if (j != i) {
+                rest += a[j];
+                squares += a[i] * a[j] * a[i] * a[j];
+            }
+        squares += a[i] * rest * a[i] * rest;
+        *nuclear += a[i] * rest;
+        *entropy += a[i] > 0.5 ? -a[i] * log1p(-rest) : -a[i] * log(a[i]);
+    }
+    *frobenius = sqrt(squares);
+}
+
+/* One key (head 0) or two (head 1) have a score that is higher by `gap` than those of all others. The norms of the
+ * Jacobian and the entropy keep their digits: the weight beside one key is 1e-7 at a gap of 18. */
+static void sharp_rows_keep_their_digits(void **state)
+{
+    (void)state;
+    for (int gap = 2; gap <= 18; gap += 4) {
+        static bare b;
+        bare_make(&b, attention_instruments, SIDE, SIDE);
+        float *row = &b.rows[0][0][0];
+        for (int sample = 0; sample < SAMPLES; sample++)
+            for (int i = 0; i < TOKENS; i++, row += ROW)
+                for (int head = 0; head < HEADS; head++) {
+                    row[head * WIDTH] = 1;
+                    row[(HEADS + head) * WIDTH] = (float)(i == 4 || (head == 1 && i == 7) ? gap : 0);
+                }
+        bare_run(&b);
+        for (int head = 0; head < HEADS; head++) {
+            double nuclear, frobenius, entropy;
+            norms_of_row(head + 1, exp(-gap), &nuclear, &frobenius, &entropy);
+            /* measured: 4.0e-7 */
+            assert_true(fabs(bare_figure(&b, "jacobian", "nuclear", head) / nuclear - 1) < 1e-6);
+            assert_true(fabs(bare_figure(&b, "jacobian", "frobenius", head) / frobenius - 1) < 1e-6);
+            assert_true(fabs(bare_figure(&b, "entropy", "mean", head) / entropy - 1) < 1e-6);
+            if (getenv("ATT_SHOW_ERRORS"))
+                print_message("gap %d, head %d: %.1e %.1e %.1e\n", gap, head,
+                              bare_figure(&b, "jacobian", "nuclear", head) / nuclear - 1,
+                              bare_figure(&b, "jacobian", "frobenius", head) / frobenius - 1,
+                              bare_figure(&b, "entropy", "mean", head) / entropy - 1);
+        }
+        bare_free(&b);
+    }
+}
+
 /* q_i . k_j = 1000 [j = i + 1]: in head 0, each token attends to the next one, the last to the first; in head 1, to
  * itself. */
 static void one_hot_attention_has_its_known_figures(void **state)
@@ -211,7 +266,7 @@ static void one_hot_attention_has_its_known_figures(void **state)
     for (int head = 0; head < HEADS; head++) {
         assert_true(fabs(bare_figure(&b, "entropy", "mean", head)) < 1e-6);
         assert_true(fabs(bare_figure(&b, "jacobian", "nuclear", head)) < 1e-6);
-        assert_true(fabs(bare_figure(&b, "jacobian", "frobenius", head)) < 1e-3); /* root of a rounding error */
+        assert_true(fabs(bare_figure(&b, "jacobian", "frobenius", head)) < 1e-6);
     }
     /* Token i attends to i + 1: a distance of 1 within a row, hypot(1, SIDE - 1) at its end, and 0 for the last token.
      * */
@@ -765,6 +820,7 @@ int main(void)
         cmocka_unit_test(patches_that_are_not_square_have_their_own_steps),
         cmocka_unit_test(the_unit_of_distance_is_no_larger_than_the_image),
         cmocka_unit_test(one_hot_attention_has_its_known_figures),
+        cmocka_unit_test(sharp_rows_keep_their_digits),
         cmocka_unit_test(steps_tell_their_stiffness),
         cmocka_unit_test(blocks_tell_their_stiffness),
         cmocka_unit_test(equal_tokens_have_no_residual),

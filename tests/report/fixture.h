@@ -48,7 +48,7 @@ static inline att_status fixture_make_session(fixture *f, uint64_t seed)
     att_graph *graph = att_model_graph(f->model);
     att_plan_options options = att_plan_options_defaults();
     /* Instruments by name, so that a new instrument changes no test of the report. */
-    static const char with[] = "accuracy,entropy,distance,jacobian,nsi,tns,residual";
+    static const char with[] = "accuracy,entropy,distance,jacobian,nsi:dt=all,tns:dt=all,residual";
     att_status status = att_measure_create(graph, with, "*", &f->measure);
     if (status == ATT_OK)
         status = att_measure_keep_samples(f->measure, FIXTURE_SAMPLES);
@@ -72,7 +72,7 @@ static inline att_status fixture_make(att_context *context, uint64_t seed, fixtu
     att_options_set(&options, "embed_dim", 16), att_options_set(&options, "num_heads", FIXTURE_HEADS),
         att_options_set(&options, "depth", FIXTURE_DEPTH);
     att_options_set(&options, "num_classes", FIXTURE_CLASSES),
-        att_options_set(&options, "init_values", 0.3); /* gates, so that NSI's readings differ */
+        att_options_set(&options, "init_values", 0.3); /* counted as dt, so that NSI's readings differ */
     *f = (fixture){0};
     att_status status = att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model);
     return status == ATT_OK ? fixture_make_session(f, seed) : status;

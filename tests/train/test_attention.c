@@ -1,5 +1,5 @@
 /* Instruments on DeiT-Tiny and 200 photographs against figures from PyTorch's attention maps
- * (tools/goldens/attention.py). */
+ * (tools/goldens/attention.py) and residual steps (tools/goldens/steps.py). */
 #include <math.h>
 
 #include <attscope/attscope.h>
@@ -7,7 +7,7 @@
 #include "models/fixture.h"
 #include "sanitized.h"
 
-enum { PHOTOGRAPHS = 200, LAYERS = 12, STATISTICS = 5, HEADS = 3 };
+enum { PHOTOGRAPHS = 200, LAYERS = 12, STATISTICS = 5, HEADS = 3, STEP_FIGURES = 278 };
 
 /* Measured: entropy in nats 1.3e-6, its deviation 1.3e-7; distances in image sides and norms 2.3e-7. */
 static const double ENTROPY_TOLERANCE = 2e-5, OTHER_TOLERANCE = 4e-6, DEVIATION_TOLERANCE = 4e-6;
@@ -65,6 +65,57 @@ static void compare(const att_measure *measure, const line *l, errors *worst)
     worst->deviation = fmax(worst->deviation, error);
 }
 
+/* --- residual steps ----------------------------------------------------------------------------------------------- */
+
+/* Relative, for figures above 1. Measured: 6.6e-7. */
+static const double STEP_TOLERANCE = 1e-5;
+
+static double step_error(double value, double expected)
+{
+    return fabs(value - expected) / fmax(1, fabs(expected));
+}
+
+/* Compares the figure of a line of deit_tiny_steps.txt. Returns the larger error of its mean and deviation. */
+static double compare_step(const att_measure *measure, const char *text)
+{
+    char instrument[24], statistic[40], node[40], deviation[24];
+    double mean;
+    if (sscanf(text, "%23[^\t]\t%39[^\t]\t%39[^\t]\t%lf\t%23s", instrument, statistic, node, &mean, deviation) != 5)
+        fail_msg("not a line of the golden: %s", text);
+    char name[128];
+    snprintf(name, sizeof name, "%s/%s%s%s", instrument, strcmp(node, "-") ? node : "", strcmp(node, "-") ? "/" : "",
+             statistic);
+    for (int i = 0; i < att_measure_count(measure); i++) {
+        att_measurement m = att_measure_at(measure, i);
+        if (!att_measurement_is_called(&m, name))
+            continue;
+        double error = step_error(m.mean, mean);
+        if (strcmp(deviation, "-") != 0)
+            error = fmax(error, step_error(m.deviation, strtod(deviation, NULL)));
+        assert_int_equal(m.count, PHOTOGRAPHS);
+        if (!(error <= STEP_TOLERANCE))
+            fail_msg("%s is off by %g", name, error);
+        return error;
+    }
+    fail_msg("no figure %s", name);
+    return NAN;
+}
+
+static void compare_steps(const att_measure *measure)
+{
+    FILE *file = golden_open("deit_tiny_steps.txt");
+    char text[256];
+    double worst = 0;
+    int count = 0;
+    for (; fgets(text, sizeof text, file); count++)
+        worst = fmax(worst, compare_step(measure, text));
+    fclose(file);
+    assert_int_equal(count, STEP_FIGURES);
+    print_message("figures of steps within %.2g\n", worst);
+}
+
+/* --- the network -------------------------------------------------------------------------------------------------- */
+
 typedef struct network {
     att_context *context;
     att_identity identity;
@@ -81,7 +132,9 @@ static void network_create(network *n, const char *path)
     CHECK(n->context, att_model_create(n->context, n->identity.name, &n->identity.options, ATT_F32, &n->model));
     CHECK(n->context, att_weights_create(att_model_graph(n->model), "cpu", &n->weights));
     CHECK(n->context, att_model_load(n->model, file, n->weights));
-    CHECK(n->context, att_measure_create(att_model_graph(n->model), "entropy,distance,jacobian", "*", &n->measure));
+    CHECK(n->context,
+          att_measure_create(att_model_graph(n->model),
+                             "entropy,distance,jacobian,nsi,sai,tns,tns_blocks,stiff_surface", "*", &n->measure));
     att_tensors_close(&file);
 }
 
@@ -110,7 +163,7 @@ static void evaluate(const network *n, const char *shared)
     att_dataset_close(&dataset);
 }
 
-static void attention_is_as_pytorchs(void **state)
+static void attention_and_steps_are_as_pytorchs(void **state)
 {
     (void)state;
     const char *shared = getenv("ATT_SHARED");
@@ -139,12 +192,13 @@ static void attention_is_as_pytorchs(void **state)
         compare(n.measure, &lines[i], &worst);
     print_message("entropy within %.2g, distances and norms within %.2g, deviations within %.2g\n", worst.entropy,
                   worst.others, worst.deviation);
+    compare_steps(n.measure);
     network_destroy(&n);
     att_context_destroy(&n.context);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_is_as_pytorchs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_and_steps_are_as_pytorchs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

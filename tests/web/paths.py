@@ -22,6 +22,9 @@ CHAINS = {1: [0.5, 0.6, 0.7, 0.8, 0.9], 2: [1e-4, 1e-3, 1e-2, 0.1, 0.2]}
 QUANTILES = ["minimum", "quantile 0.25", "median", "quantile 0.75", "maximum"]
 
 
+SURFACE = {(m1, m2): 0.8 - 0.3 * m1 - 0.2 * m2 for m1 in (0.5, 1.5) for m2 in (0.25, 0.75, 1.25)}
+
+
 def figures():
     for order, factor in {"formula": 1, "code": 0.5}.items():
         for k, values in CHAINS.items():
@@ -32,6 +35,12 @@ def figures():
             yield figure("head_shape", f"blocks.{block}.attn", statistic, value)
         yield {**figure("collapse", f"blocks.{block}.attn", "composite mlp", 0.01), "deviation": 0.002 + 0.1 * block}
     yield figure("collapse", "", "rate mlp", 0.5)
+    for m1 in (0.5, 1.5):
+        for m2 in (0.25, 0.75, 1.25):
+            yield figure("stiff_surface", f"M1={m1:g} M2={m2:g}", "delta", SURFACE[m1, m2])
+            yield figure("stiff_surface", f"M1={m1:g} M2={m2:g}", "p", SURFACE[m1, m2] / 4)
+    for statistic, value in {"tns by grid": 0.7, "tns": 0.75, "outside": 0}.items():
+        yield figure("stiff_surface", "", statistic, value)
     for statistic, values in {"norm": [0.5, 0.05, 0.0005], "share": [0.4, 0.1, -0.02], "composite": [0.9, 0.3, 0.001]}.items():
         for length, value in enumerate(values):
             yield figure("paths", f"length.{length}", statistic, value)
@@ -91,6 +100,15 @@ READ = """
     bars: [...document.querySelectorAll("#collapse .whisker[y1]")].filter(bar => !bar.closest(".key")).map(bar => [
         Number(bar.getAttribute("y1")), Number(bar.getAttribute("y2"))]),
     means: [...document.querySelectorAll("#collapse .series .mark")].map(m => m.transform.baseVal.consolidate().matrix.f),
+    surfaces: [...document.querySelectorAll("#stiff_surface figure")].map(figure => ({
+        title: figure.querySelector("h3").textContent,
+        caption: figure.querySelector("figcaption").textContent,
+        ticks: [...figure.querySelectorAll(".axis")].map(axis =>
+            Number([...axis.querySelectorAll(".tick")].at(-1).textContent)),
+        cells: [...figure.querySelectorAll("rect.cell")].map(cell => [Number(cell.dataset.value),
+            ...["x", "y", "width", "height"].map(name => Number(cell.getAttribute(name)))]),
+    })),
+    integrals: [...document.querySelectorAll("#stiff_surface tbody td")].map(cell => cell.dataset.value),
     collapse: document.querySelector("#collapse").textContent,
     layers: [...document.querySelectorAll(".path-picture .label")].map(label => label.textContent),
     card: document.querySelector(".card").textContent,
@@ -144,6 +162,19 @@ def check_chains(found):
           f"table of chains: {found['chains']}")
 
 
+def check_surfaces(found):
+    delta, p = found["surfaces"]
+    titles = [delta["title"], p["title"]]
+    check(titles == ["δ(M), share of stiff images", "p̂(M), share of stiff steps"], f"titles: {titles}")
+    check([cell[0] for cell in delta["cells"]] == list(SURFACE.values()), f"cells: {delta['cells']}")
+    check(delta["ticks"] == [2, 1.4], f"axes to {delta['ticks']}")
+    # Two columns of three cells, which fill the area between the axes; M2 grows upwards.
+    (_, x, y, width, height), (_, _, above, _, _), right = delta["cells"][0], delta["cells"][1], delta["cells"][3]
+    check(abs(right[1] - x - width) < 1e-6 and abs(y - above - height) < 1e-6, f"places: {delta['cells']}")
+    check("to 1 (" in delta["caption"] and "to 0.15 (" in p["caption"], f"colours: {delta['caption']} {p['caption']}")
+    check(found["integrals"][1:4] == ["0.7", "0.75", "0"], f"integrals: {found['integrals']}")
+
+
 def check_others(found):
     check(sorted(found["shape"]) == ["Attention on the grid", "Centre, rows, tokens"], f"units: {found['shape']}")
     check(all(ticks == ["0", "1"] for ticks in found["blocks"]), f"lengths are no blocks: {found['blocks']}")
@@ -178,6 +209,7 @@ with Browser() as browser:
     check_charts(found["charts"])
     check_picture(found, ["0-0", "2-0", "1-3"])
     check_chains(found)
+    check_surfaces(found)
     check_others(found)
     check_export(page)
     check(found["rest"][1:] == ["0.25", "0.25", "0.75", "0.75", "1.5e-7"], f"the rest: {found['rest']}")

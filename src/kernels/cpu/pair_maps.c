@@ -63,15 +63,11 @@ static void add_weight(const maps *m, const query *q, int64_t y, int64_t x, doub
     if (a == 0)
         return;
     stat[ATT_STAT_ENTROPY] -= a > 0 ? a * log(a) : 0;
-    stat[ATT_STAT_SUM2] += a * a;
-    stat[ATT_STAT_SUM3] += a * a * a;
     add_shift(attrs, q, y, x, a, stat);
     if (y == attrs->stride * q->y + attrs->ring && x == attrs->stride * q->x + attrs->ring)
         stat[ATT_STAT_SELF] = a;
-    if (a > stat[ATT_STAT_MAX]) {
-        stat[ATT_STAT_MAX] = a;
+    if (att_stat_add_weight(stat, a))
         stat[ATT_STAT_ARGMAX] = (double)(y * m->columns + x);
-    }
 }
 
 static void put_statistics(const maps *m, const query *q, float *to)

@@ -150,19 +150,16 @@ static void put_statistics(const head *h, int64_t i, const double *scores, doubl
 {
     const att_attention_attrs *attrs = attrs_of(h);
     int64_t keys = h->keys;
-    double stat[ATT_STAT_COUNT] = {[ATT_STAT_MAX] = -1};
+    double stat[ATT_STAT_COUNT] = {0};
+    stat[ATT_STAT_ARGMAX] = (double)token_of(h, 0);
     for (int64_t j = 0; j < keys; j++) {
         double a = exp(scores[j] - lse);
         stat[ATT_STAT_ENTROPY] -= a > 0 ? a * (scores[j] - lse) : 0;
-        stat[ATT_STAT_SUM2] += a * a;
-        stat[ATT_STAT_SUM3] += a * a * a;
         stat[ATT_STAT_DISTANCE] += a * grid_distance(attrs, i, j);
         stat[ATT_STAT_PREFIX] += j < attrs->prefix ? a : 0;
         add_shift(attrs, i, j, a, stat);
-        if (a > stat[ATT_STAT_MAX]) {
-            stat[ATT_STAT_MAX] = a;
+        if (att_stat_add_weight(stat, a))
             stat[ATT_STAT_ARGMAX] = (double)token_of(h, j);
-        }
     }
     stat[ATT_STAT_SELF] = h->queries == keys ? exp(scores[i] - lse) : 0;
     for (int s = 0; s < ATT_STAT_COUNT; s++)

@@ -10,9 +10,17 @@ static double stat_of(const att_call *call, int64_t row, att_attention_stat stat
     return ref_in(call, 0, row * ATT_STAT_COUNT + stat);
 }
 
-static double frobenius(double sum2, double sum3)
+/* Norms of diag(a) - a a', from the largest weight p and the sums over the others: 1 - sum a^2, and the square root of
+ * sum a^2 - 2 sum a^3 + (sum a^2)^2, with 1 = p + others. All terms are positive, except for differences that are small
+ * only if a larger term is beside them. */
+static double nuclear(double p, double others, double others2)
 {
-    return sqrt(fmax(0, sum2 - 2 * sum3 + sum2 * sum2));
+    return 2 * p * others + (others * others - others2);
+}
+
+static double frobenius(double p, double others, double others2, double others3)
+{
+    return sqrt(p * p * (others * others + 2 * others2) + (others2 - 2 * others3) + others2 * others2);
 }
 
 /* Adds the shifts of a query on the grid, with `mass` on the grid. */
@@ -29,15 +37,16 @@ static void add_shifts(const att_call *call, int64_t row, double mass, double *s
 /* Adds one query's row to the sums. */
 static void add_row(const att_call *call, int64_t row, bool spatial, double *sum)
 {
-    double sum2 = stat_of(call, row, ATT_STAT_SUM2), distance = stat_of(call, row, ATT_STAT_DISTANCE);
+    double largest = stat_of(call, row, ATT_STAT_MAX), distance = stat_of(call, row, ATT_STAT_DISTANCE);
+    double weight = stat_of(call, row, ATT_STAT_OTHERS), weight2 = stat_of(call, row, ATT_STAT_OTHERS2);
     double prefix = stat_of(call, row, ATT_STAT_PREFIX), self = stat_of(call, row, ATT_STAT_SELF);
     double others = 1 - prefix - self;
     sum[ATT_SUMMARY_ENTROPY] += stat_of(call, row, ATT_STAT_ENTROPY);
-    sum[ATT_SUMMARY_NUCLEAR] += 1 - sum2;
-    sum[ATT_SUMMARY_FROBENIUS] += frobenius(sum2, stat_of(call, row, ATT_STAT_SUM3));
+    sum[ATT_SUMMARY_NUCLEAR] += nuclear(largest, weight, weight2);
+    sum[ATT_SUMMARY_FROBENIUS] += frobenius(largest, weight, weight2, stat_of(call, row, ATT_STAT_OTHERS3));
     sum[ATT_SUMMARY_PREFIX] += prefix;
     sum[ATT_SUMMARY_SELF] += self;
-    sum[ATT_SUMMARY_MAX] += stat_of(call, row, ATT_STAT_MAX);
+    sum[ATT_SUMMARY_MAX] += largest;
     if (spatial) {
         sum[ATT_SUMMARY_DISTANCE] += distance;
         sum[ATT_SUMMARY_DISTANCE_OTHERS] += others > ATT_SUMMARY_LEAST_MASS ? distance / others : 0;

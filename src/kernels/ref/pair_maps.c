@@ -44,15 +44,11 @@ static void put_query(const att_call *call, const query *q)
         double a = ref_in(call, 0, q->row * rows + y) * ref_in(call, 1, q->column * columns + x);
         ref_out(call, ATT_PAIR_MAPS_MAP, q->head * rows * columns + j, a);
         stat[ATT_STAT_ENTROPY] -= a > 0 ? a * log(a) : 0;
-        stat[ATT_STAT_SUM2] += a * a;
-        stat[ATT_STAT_SUM3] += a * a * a;
         add_shift(attrs, q, y, x, a, stat);
         if (y == attrs->stride * q->y + attrs->ring && x == attrs->stride * q->x + attrs->ring)
             stat[ATT_STAT_SELF] = a;
-        if (a > stat[ATT_STAT_MAX]) {
-            stat[ATT_STAT_MAX] = a;
+        if (att_stat_add_weight(stat, a))
             stat[ATT_STAT_ARGMAX] = (double)j;
-        }
     }
     for (int s = 0; s < ATT_STAT_COUNT; s++)
         ref_out(call, ATT_PAIR_MAPS_STATS, q->head * ATT_STAT_COUNT + s, stat[s]);

@@ -15,12 +15,16 @@ enum { ROWS = 32, TILE = 1024 };
 /* The statistics that are moments of the shift. */
 enum { SHIFTS = ATT_STAT_YX - ATT_STAT_Y + 1 };
 
-/* Sums over the key tiles for one query, relative to the largest score so far: p = e^(score - largest). */
+/* Sums over the key tiles for one query, relative to the largest score so far: p = e^(score - largest). Sums over
+ * smaller scores leave out those that are equal to the largest: they keep their digits if these have almost all of the
+ * weight. */
 typedef struct row_sums {
-    float largest, p, p_log_p, p2, p3, distance, prefix;
-    float shift[SHIFTS]; /* y, x, y^2, x^2 and y x of the shift to keys on the grid */
-    float self;          /* the query's own score */
-    int64_t argmax;      /* below 0: the maximum is in this tile, index not known yet */
+    float largest, p, p_log_p, distance, prefix;
+    float equal;                       /* how many scores are equal to the largest */
+    float smaller, smaller2, smaller3; /* p, p^2 and p^3 of smaller scores */
+    float shift[SHIFTS];               /* y, x, y^2, x^2 and y x of the shift to keys on the grid */
+    float self;                        /* the query's own score */
+    int64_t argmax;                    /* below 0: the maximum is in this tile, index not known yet */
 } row_sums;
 
 static head_shape shape_of(const att_problem *problem)
@@ -72,8 +76,10 @@ static void rescale(const block *b, row_sums *sums, float largest, float *out)
     float down = sums->largest - largest, factor = expf(down);
     sums->p_log_p = factor * (sums->p_log_p + down * sums->p);
     sums->p *= factor;
-    sums->p2 *= factor * factor;
-    sums->p3 *= factor * factor * factor;
+    sums->smaller = factor * (sums->smaller + sums->equal);
+    sums->smaller2 = factor * factor * (sums->smaller2 + sums->equal);
+    sums->smaller3 = factor * factor * factor * (sums->smaller3 + sums->equal);
+    sums->equal = 0;
     sums->distance *= factor;
     sums->prefix *= factor;
     for (int i = 0; i < SHIFTS; i++)
@@ -162,7 +168,7 @@ ATT_INLINE void add_shifts(vf p, vf y, vf x, vf *sums)
 ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, const row_statistics_input *places,
                              bool pairs)
 {
-    vf largest = v_set(sums->largest), p_sum = {0}, log_sum = {0}, p2_sum = {0}, p3_sum = {0};
+    vf largest = v_set(sums->largest), p_sum = {0}, log_sum = {0}, smaller = {0}, smaller2 = {0}, smaller3 = {0};
     vf distance_sum = {0}, prefix_sum = {0}, shift_sums[SHIFTS] = {{0}}, to_end, nearest = {0};
     for (int64_t i = 0; i < VW; i++)
         to_end[i] = (float)(length - i);
@@ -174,7 +180,9 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
             v_store(scores + i, p);
         p_sum += p;
         if (places) {
-            vf square = p * p, distance = v_load(places->distances + i), on_grid = p;
+            vi is_largest = t == 0;
+            vf other = v_where(~is_largest, p), square = other * other;
+            vf distance = v_load(places->distances + i), on_grid = p;
             if (i < places->prefix) {
                 int64_t count = places->prefix - i < VW ? places->prefix - i : VW;
                 vf of_prefix = v_load(places->ones + VW - count);
@@ -185,18 +193,23 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
             add_shifts(on_grid, v_load(places->rows + i) - places->row, v_load(places->columns + i) - places->column,
                        shift_sums);
             log_sum = v_fma(p, v_max(v_set(-FLT_MAX), t), log_sum);
-            p2_sum += square;
-            p3_sum = v_fma(square, p, p3_sum);
+            smaller += other;
+            smaller2 += square;
+            smaller3 = v_fma(square, other, smaller3);
             distance_sum = v_fma(distance, p, distance_sum);
-            nearest = v_max(nearest, v_where(t == 0, to_end));
+            nearest = v_max(nearest, v_where(is_largest, to_end));
             to_end -= (float)VW;
         }
     }
-    sums->p += v_sum(p_sum);
+    float tile_p = v_sum(p_sum);
+    sums->p += tile_p;
     if (places) {
         sums->p_log_p += v_sum(log_sum);
-        sums->p2 += v_sum(p2_sum);
-        sums->p3 += v_sum(p3_sum);
+        float tile_smaller = v_sum(smaller);
+        sums->equal += roundf(tile_p - tile_smaller); /* a whole number, up to the rounding of the two sums */
+        sums->smaller += tile_smaller;
+        sums->smaller2 += v_sum(smaller2);
+        sums->smaller3 += v_sum(smaller3);
         sums->distance += v_sum(distance_sum);
         if (places->prefix > 0)
             sums->prefix += v_sum(prefix_sum);
@@ -271,9 +284,11 @@ static void write_statistics(const block *b, int64_t row, float *stats)
         memset(stats, 0, ATT_STAT_COUNT * sizeof *stats);
         return;
     }
-    stats[ATT_STAT_ENTROPY] = logf(sums->p) - sums->p_log_p * share;
-    stats[ATT_STAT_SUM2] = sums->p2 * share * share;
-    stats[ATT_STAT_SUM3] = sums->p3 * share * share * share;
+    float equal_others = sums->equal - 1, others = equal_others + sums->smaller;
+    stats[ATT_STAT_ENTROPY] = log1pf(others) - sums->p_log_p * share;
+    stats[ATT_STAT_OTHERS] = others * share;
+    stats[ATT_STAT_OTHERS2] = (equal_others + sums->smaller2) * share * share;
+    stats[ATT_STAT_OTHERS3] = (equal_others + sums->smaller3) * share * share * share;
     stats[ATT_STAT_DISTANCE] = sums->distance * share;
     stats[ATT_STAT_PREFIX] = sums->prefix * share;
     stats[ATT_STAT_SELF] = b->h.queries == b->h.keys ? expf(sums->self - sums->largest) * share : 0;

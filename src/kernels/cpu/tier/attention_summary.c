@@ -23,21 +23,32 @@ ATT_INLINE void add_shifts(const float *rows, int64_t count, vf spatial, vf mass
     sum[ATT_SUMMARY_ROW_MEANS] += v_fma(y, y, x * x);
 }
 
+/* Norms of diag(a) - a a' of VW rows, as the reference kernel computes them. */
+typedef struct jacobian_norms {
+    vf nuclear, frobenius;
+} jacobian_norms;
+
+ATT_INLINE jacobian_norms norms_of(const float *rows, int64_t count)
+{
+    vf p = stat_of(rows, count, ATT_STAT_MAX), others = stat_of(rows, count, ATT_STAT_OTHERS);
+    vf others2 = stat_of(rows, count, ATT_STAT_OTHERS2), others3 = stat_of(rows, count, ATT_STAT_OTHERS3);
+    vf square = p * p * v_fma(others, others, 2 * others2) + (others2 - 2 * others3) + others2 * others2;
+    return (jacobian_norms){v_fma(2 * p, others, others * others - others2), v_sqrt(square)};
+}
+
 /* Adds VW rows to the sums. Queries below `prefix` do not count for distances; lanes from `count` on are 0. */
 ATT_INLINE void add_rows(const float *rows, int64_t first, int64_t count, int64_t prefix, vf *sum)
 {
-    float counted[VW], spatial[VW];
-    for (int64_t i = 0; i < VW; i++) {
-        counted[i] = i < count;
+    float spatial[VW];
+    for (int64_t i = 0; i < VW; i++)
         spatial[i] = i < count && first + i >= prefix;
-    }
-    vf sum2 = stat_of(rows, count, ATT_STAT_SUM2), sum3 = stat_of(rows, count, ATT_STAT_SUM3);
+    jacobian_norms norms = norms_of(rows, count);
     vf mass_prefix = stat_of(rows, count, ATT_STAT_PREFIX), mass_self = stat_of(rows, count, ATT_STAT_SELF);
     vf distance = stat_of(rows, count, ATT_STAT_DISTANCE) * v_load(spatial);
     vf others = 1 - mass_prefix - mass_self, least = v_set((float)ATT_SUMMARY_LEAST_MASS);
     sum[ATT_SUMMARY_ENTROPY] += stat_of(rows, count, ATT_STAT_ENTROPY);
-    sum[ATT_SUMMARY_NUCLEAR] += v_load(counted) - sum2;
-    sum[ATT_SUMMARY_FROBENIUS] += v_sqrt(v_max(v_fma(sum2, sum2, sum2 - 2 * sum3), v_set(0)));
+    sum[ATT_SUMMARY_NUCLEAR] += norms.nuclear;
+    sum[ATT_SUMMARY_FROBENIUS] += norms.frobenius;
     sum[ATT_SUMMARY_PREFIX] += mass_prefix;
     sum[ATT_SUMMARY_SELF] += mass_self;
     sum[ATT_SUMMARY_MAX] += stat_of(rows, count, ATT_STAT_MAX);
