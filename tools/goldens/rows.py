@@ -19,7 +19,8 @@ def rows(maps):
     steps = {"learned length": toward / toward.norm(dim=-1, keepdim=True),
              "learned rate": toward * maps.amax(-1, keepdim=True)}
     jacobians = torch.diag_embed(maps) - maps[..., None] * maps[..., None, :]
-    lost = {name: (entropy(maps) - entropy((maps.log() + step).softmax(-1))).mean((1, 3)) for name, step in steps.items()}
+    lost = {name: (entropy(maps) - entropy((maps.log() + step).softmax(-1))).mean((1, 3))
+            for name, step in steps.items()}
     return {"density": {"mean": ((maps > (1 + 1e-5) / keys) * 1.0).mean((1, 3, 4))},
             "jacobian_spectral": {"spectral": torch.linalg.eigvalsh(jacobians)[..., -1].mean((1, 3))},
             "entropy_step": lost}
