@@ -142,6 +142,15 @@ function describeRow(atlas, state, head, figures, query) {
         (h) => atlas.figures(state.image, state.layer, h, query).entropy), 3)}).` : ".")];
 }
 
+/* The place of the row whose entropy, as a share of the largest possible one, is at `fraction` (0: lowest, 1: highest)
+   among the rows of all layers, heads and queries of an image: {layer, head, query}. */
+function rowByEntropy(atlas, image, fraction) {
+  const rows = atlas.nodes.flatMap((node, layer) => d3.cross(d3.range(node.heads), d3.range(node.tokens),
+    (head, query) => ({ layer, head, query,
+      share: atlas.figures(image, layer, head, query).entropy / Math.log(node.prefix + node.seen) })));
+  return rows.sort((a, b) => a.share - b.share)[Math.round(fraction * (rows.length - 1))];
+}
+
 /* --- the explorer of one run -------------------------------------------------------------------------------------- */
 
 /* Whether images with the same name in both runs are the same image. */
@@ -213,6 +222,12 @@ function explorer(run, chosen) {
     show();
   }
 
+  function chooseByEntropy(fraction) {
+    const { layer, head, query } = rowByEntropy(atlas, state.image, fraction);
+    Object.assign(state, { layer, head, query });
+    show();
+  }
+
   function chooseImage(image) {
     state.image = image;
     Object.assign(chosen, { run, name: maps.pictures[image].name });
@@ -251,6 +266,9 @@ function explorer(run, chosen) {
   const tools = element("div", { class: "tools" },
     shown().prefix ? element("button", { type: "button", class: "quiet", onclick: () => show((state.query = 0)) },
       `Query: ${shown().prefix === 1 ? "class token" : "first prefix token"}`) : null,
+    ...[["lowest", 0], ["median", 0.5], ["highest", 1]].map(([name, fraction]) => element("button", { type: "button",
+      class: "quiet", title: `The query, head and layer of this image with the ${name} entropy, as a share of the ` +
+        "largest possible one", onclick: () => chooseByEntropy(fraction) }, `Entropy: ${name}`)),
     element("label", { class: "slider" }, "Image", element("input", { type: "range", min: 0, max: 100,
       value: 100 * state.strength, "aria-label": "Opacity of the attention map, per cent",
       oninput: (event) => {

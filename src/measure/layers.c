@@ -31,10 +31,10 @@ static att_status check_shape(const att_requests *requests, const att_node *node
     if (map.dims[1] == t->count && map.dims[2] == t->count)
         return ATT_OK;
     return att_requests_fail(requests,
-                             "it follows attention from layer to layer, so all maps must be %lld x %lld as the first "
-                             "one; that of %s has %lld queries and %lld keys",
-                             (long long)t->count, (long long)t->count, node->scope, (long long)map.dims[1],
-                             (long long)map.dims[2]);
+                             "it follows attention from layer to layer, so every query must attend to the same %lld "
+                             "tokens in all layers; %s has %lld queries, which attend to %lld keys each (--nodes "
+                             "chooses layers)",
+                             (long long)t->count, node->scope, (long long)map.dims[1], (long long)map.dims[2]);
 }
 
 /* The mean over the heads of a node's map [H, N, N], as a vector [N N]. */
@@ -56,6 +56,9 @@ static att_status join_maps(const att_requests *requests, tokens *t, att_value *
         att_value map = att_attention_map(graph, &node);
         ATT_TRY(graph->status);
         ATT_TRY(check_shape(requests, &node, att_value_shape(graph, map), t));
+        if (t->count * t->count > INT32_MAX / (layers + 1))
+            return att_requests_fail(requests, "the maps of %lld layers with %lld tokens have more than %d weights",
+                                     (long long)(layers + 1), (long long)t->count, INT32_MAX);
         att_value mean = mean_map(graph, map);
         *joined = layers == 0 ? mean : att_concat(graph, *joined, mean);
     }

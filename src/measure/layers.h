@@ -14,7 +14,8 @@
         }                                                                                             \
     }
 #define ATT_LAYERS_READING                                                                                             \
-    "A = mean over heads, 0.5 A + 0.5 I for the skip connection, whose rows add up to 1; through every attention "     \
+    "A = mean over heads (over both maps of a differential head), 0.5 A + 0.5 I for the skip connection, whose rows "  \
+    "add up to 1; through every attention "                                                                            \
     "layer, "                                                                                                          \
     "all of N queries and N keys; from the class token (the first token), or from the mean over all tokens if there "  \
     "is "                                                                                                              \

@@ -71,6 +71,53 @@ static void uniform_rows(void **state)
     end(&r);
 }
 
+/* After one layer half of the class token comes from the skip connection, the rest from all tokens alike. The flow to a
+ * token is then the capacity of its only edge. */
+static void uniform_rows_leave_the_skip_and_a_flat_grid(void **state)
+{
+    (void)state;
+    static const char *const instruments[] = {"rollout", "flow"};
+    static float scores[N][N];
+    for (int from_mean = 0; from_mean < 2; from_mean++) {
+        run r = measure(from_mean ? "rollout:from=mean,flow:from=mean" : "rollout,flow", scores);
+        const double prefix = from_mean ? (double)PREFIX / N : 0.5 + 0.5 * PREFIX / N;
+        for (int i = 0; i < 2; i++) {
+            const double expected[] = {log(HEIGHT * WIDTH), 1.0 / (HEIGHT * WIDTH), 0.25, prefix};
+            static const char *const statistics[] = {"entropy", "largest", "centre", "prefix"};
+            for (int s = 0; s < 4; s++)
+                assert_true(fabs(figure(r.measure, instruments[i], "", statistics[s], -1).mean - expected[s]) < LIMIT);
+        }
+        end(&r);
+    }
+}
+
+/* Refuses a network whose maps have no common tokens, one whose maps are too large, and one with too many tokens. */
+static void networks_that_cannot_be_followed_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *with, *reason;
+        double side;
+    } cases[] = {
+        {"swin_tiny_patch4_window7_224", "rollout", "which attend to 49 keys each", 224},
+        {"vit_tiny_patch16_224", "rollout", "with 16385 tokens have more than 2147483647 weights", 2048},
+        {"vit_tiny_patch16_224", "flow", "290 tokens are more than 256", 272},
+        {"resnet18", "flow", "no attention", 224},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_option_values options = att_options_none();
+        att_model *model;
+        att_measure *refused;
+        att_options_set(&options, "img_size", cases[i].side);
+        must(att_model_create(context, cases[i].model, strcmp(cases[i].model, "resnet18") ? &options : NULL, ATT_F32,
+                              &model));
+        assert_int_equal(att_measure_create(att_model_graph(model), cases[i].with, "*", &refused), ATT_ERR_NOT_FOUND);
+        if (!strstr(att_context_message(context), cases[i].reason))
+            fail_msg("%s", att_context_message(context));
+        att_model_destroy(&model);
+    }
+}
+
 static void rows_with_two_equal_weights(void **state)
 {
     (void)state;
@@ -279,6 +326,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uniform_rows),
+        cmocka_unit_test(uniform_rows_leave_the_skip_and_a_flat_grid),
+        cmocka_unit_test(networks_that_cannot_be_followed_are_refused),
         cmocka_unit_test(rows_with_two_equal_weights),
         cmocka_unit_test(rows_with_one_weight),
         cmocka_unit_test(a_nearly_sharp_row_keeps_its_digits),

@@ -692,6 +692,18 @@ def check_mean_entropy(words, image, head, query):
         check(correct(found[1], true), f"head {head}, query {query}: {found[1]} is printed, {true} is right")
 
 
+def choose_by_entropy(page):
+    """The buttons show the rows of the first image with the lowest, median and highest entropy. All layers are alike."""
+    rows = sorted(entropy(weights(0, head, query)) for head in range(HEADS) for query in range(TOKENS))
+    words = "document.querySelector('#maps .readout').textContent"
+    for name, true in {"lowest": rows[0], "median": rows[len(rows) // 2], "highest": rows[-1]}.items():
+        page.evaluate(f"""[...document.querySelectorAll('#maps .tools button')]
+            .find(button => button.textContent === "Entropy: {name}").click()""")
+        told = page.evaluate(words)
+        found = re.search(rf"Entropy: {NUMBER} of at most", told)
+        check(found is not None and correct(found[1], true), f"{name} entropy, should be {true}: {told}")
+
+
 def read_maps(page):
     asked = list(itertools.product(range(3), range(3), range(-1, HEADS), range(TOKENS)))
     for (image, layer, head, query), words in zip(asked, page.evaluate(f"{READ_OUT}({json.dumps(asked)})")):
@@ -759,6 +771,7 @@ def read_maps(page):
         return new Set(new Uint32Array(data.buffer)).size;
     })()""")
     check(seen > 10, "the view is not drawn")
+    choose_by_entropy(page)
     shades = """(strength => {
         const slider = document.querySelector("#maps input[type=range]");
         slider.value = strength;

@@ -12,17 +12,19 @@ def entropy(rows):
     return -torch.xlogy(rows, rows).sum(-1)
 
 
-def rows(maps):
-    """Figures [B, H] of whole rows, by instrument. maps [B, W, H, N, M]"""
+def rows(maps, eigenvalues=True):
+    """Figures [B, H] of whole rows, by instrument. maps [B, W, H, N, M]; eigenvalues: also those that need them."""
     keys = maps.shape[-1]
     toward = torch.nn.functional.one_hot(maps.argmax(-1), keys) - maps
     steps = {"learned length": toward / toward.norm(dim=-1, keepdim=True),
              "learned rate": toward * maps.amax(-1, keepdim=True)}
-    jacobians = torch.diag_embed(maps) - maps[..., None] * maps[..., None, :]
-    lost = {name: (entropy(maps) - entropy((maps.log() + step).softmax(-1))).mean((1, 3)) for name, step in steps.items()}
-    return {"density": {"mean": ((maps > (1 + 1e-5) / keys) * 1.0).mean((1, 3, 4))},
-            "jacobian_spectral": {"spectral": torch.linalg.eigvalsh(jacobians)[..., -1].mean((1, 3))},
-            "entropy_step": lost}
+    lost = {name: (entropy(maps) - entropy((maps.log() + step).softmax(-1))).mean((1, 3))
+            for name, step in steps.items()}
+    found = {"density": {"mean": ((maps > (1 + 1e-5) / keys) * 1.0).mean((1, 3, 4))}, "entropy_step": lost}
+    if eigenvalues:
+        jacobians = torch.diag_embed(maps) - maps[..., None] * maps[..., None, :]
+        found["jacobian_spectral"] = {"spectral": torch.linalg.eigvalsh(jacobians)[..., -1].mean((1, 3))}
+    return found
 
 
 def types(maps, prefix, grid, thresholds):
