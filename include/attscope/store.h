@@ -4,12 +4,15 @@
  *
  *   metrics.jsonl   every event, one JSON object per line: event ("run_begin", "step", "measure", "epoch", "warning",
  *                   "alert", "run_end"), epoch, step, seconds, then its fields; NaN and infinity are null. "measure"
- * has measurements: an array of instrument, node, head (missing for all heads together), statistic, mean, deviation, n
- * (samples), and samples, if they were kept: values of the first samples, to 5 digits summary.csv     every
- * ATT_EVENT_EPOCH, as in timm: epoch, fields named train_..., fields named eval_..., lr. The first epoch determines the
- * columns events.out.tfevents.attscope scalars for TensorBoard: fields of steps; train_... and eval_... of epochs, and
- * the epoch's number as "epoch"; measurements of all heads together, as "entropy/blocks.3.attn/mean" measure.jsonl
- * figures of a checkpoint (att_store_open_measured()): "run_begin", "measure" and "run_end" as above
+ *                   has measurements: an array of instrument, node, head (missing for all heads together), statistic,
+ *                   mean, deviation, n (samples), and samples, if they were kept: values of the first samples, to 5
+ *                   digits
+ *   summary.csv     every ATT_EVENT_EPOCH, as in timm: epoch, fields named train_..., fields named eval_..., lr. The
+ *                   first epoch determines the columns
+ *   events.out.tfevents.attscope
+ *                   scalars for TensorBoard: fields of steps; train_... and eval_... of epochs, and the epoch's number
+ *                   as "epoch"; measurements of all heads together, as "entropy/blocks.3.attn/mean"
+ *   measure.jsonl   figures of a checkpoint (att_store_open_measured()): "run_begin", "measure" and "run_end" as above
  *
  * Optionally an SQLite database for many runs, with application_id 0x61747473 and user_version 1:
  *
