@@ -147,9 +147,9 @@ ATT_API att_status att_network_describe(const att_network *network, const att_ba
  * earlier measures, but their figures can still be read. att_network_run() does not use instruments. */
 ATT_API ATT_MUST_CHECK att_status att_network_observe(att_network *network, const char *with, const char *nodes,
                                                       att_measure **measure);
-/* The model whose graph has the probes of the last att_network_observe(), and which att_network_evaluate() runs with that
- * measure; NULL before. A program may add probes of its own to its graph. It belongs to the network, until the next call
- * of att_network_observe(). */
+/* The model whose graph has the probes of the last att_network_observe(), and which att_network_evaluate() runs with
+ * that measure; NULL before. A program may add probes of its own to its graph. It belongs to the network, until the
+ * next call of att_network_observe(). */
 ATT_API const att_model *att_network_observed(const att_network *network);
 /* Opens a data set for this network: one path as by att_dataset_open(), several as by att_dataset_open_images(). Class
  * folders are numbered by the class names of the file's training or, if the network is known to be for ImageNet-1k, by

@@ -3,9 +3,10 @@
  * Files in the folder of a run:
  *
  *   metrics.jsonl   every event, one JSON object per line: event ("run_begin", "step", "measure", "epoch", "warning",
- *                   "run_end"), epoch, step, seconds, then its fields; NaN and infinity are null. "measure" has
- *                   measurements: an array of instrument, node, head (missing for all heads together), statistic, mean,
- *                   deviation, n (samples), and samples, if they were kept: values of the first samples, to 5 digits
+ *                   "alert", "run_end"), epoch, step, seconds, then its fields; NaN and infinity are null. "measure"
+ *                   has measurements: an array of instrument, node, head (missing for all heads together), statistic,
+ *                   mean, deviation, n (samples), and samples, if they were kept: values of the first samples, to 5
+ *                   digits
  *   summary.csv     every ATT_EVENT_EPOCH, as in timm: epoch, fields named train_..., fields named eval_..., lr. The
  *                   first epoch determines the columns
  *   events.out.tfevents.attscope

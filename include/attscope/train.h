@@ -105,8 +105,8 @@ typedef struct att_train_options {
      *   rank collapse      |res(X)|_F / |X|_F after a residual addition is below 0.02
      *   stiffness spike    zeta (reading unit) of an addition is at least max(mu (1 + M1), M2) with M1 = M2 = 1, mu the
      *                      mean over all additions (stiff at M, Huang et al., ICCV 2023), and at least 4 times the
-     * median of its last 8 measurements (of 3, at least) dead head          1 - sum_j a_j^2, the nuclear norm of the
-     * softmax Jacobian, is below 0.01
+     *                      median of its last 8 measurements (of 3, at least)
+     *   dead head          1 - sum_j a_j^2, the nuclear norm of the softmax Jacobian, is below 0.01
      *
      * The first and the last need 4 keys. All thresholds, M1 and M2 are ours; the quantities are those of Zhai et al.
      * (ICML 2023), Dong et al. (ICML 2021), Huang et al., and Hyeon-Woo et al. (ICCV 2023). An alert is raised when its

@@ -43,16 +43,16 @@ typedef struct att_measuring_options {
      * in .npy: one array; a folder, or a path that ends in '/': a .npy file for each array, and index.json. The arrays,
      * [images, ...] in the order of the data set, with NaN for images that were left out:
      *
-     *   zeta            F32 [images, additions, 3]: NSI of each residual addition in the readings attention, gated,
-     * unit NODE.rows       [images, heads, queries, ATT_ATTENTION_STATS]: statistics of each row of the attention map
+     *   zeta            F32 [images, additions, 3]: NSI of each residual addition, in the readings attention, gated and
+     *                   unit
+     *   NODE.rows       [images, heads, queries, ATT_ATTENTION_STATS]: statistics of each row of the attention map
      *                   (att_graph_probe_attention_stats())
      *   NODE.weights    [images, heads, queries, keys]: the attention map, softmax of the scores
      *
      * The last two are F32, or F64 for a network in F64. Metadata, or index.json, as JSON: "images" (names),
      * "zeta.additions", "zeta.readings", "rows.statistics", "rows.units"; "weights" is the digest of the weights. */
     const char *raw;
-    const char
-        *raw_arrays; /* of zeta, rows, weights, separated by commas. NULL: zeta and rows, if the network has them */
+    const char *raw_arrays; /* a list of zeta, rows and weights; NULL: zeta and rows, if the network has them */
 
     int init_seed; /* measure the network at initialisation: its weights are drawn anew from this seed, and the network
                       keeps them; 0: measure its own weights. The records need a folder of their own, by default
