@@ -15,6 +15,7 @@
     X(nsi)                     \
     X(tns)                     \
     X(gate)                    \
+    X(stiffness_index)         \
     X(residual)                \
     X(collapse)                \
     X(skip_weight)             \

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "core/ranks.h"
 
 enum {
     MEASURES = 2,
@@ -20,52 +21,6 @@ typedef struct pairs {
     const double *x, *y;
     double *rank_x, *rank_y;
 } pairs;
-
-/* --- the two correlations of given pairs -------------------------------------------------------------------------- */
-
-static int sign_of(double value)
-{
-    return (value > 0) - (value < 0);
-}
-
-static double tau_b(const double *x, const double *y, int count)
-{
-    int64_t balance = 0, untied_x = 0, untied_y = 0;
-    for (int i = 1; i < count; i++)
-        for (int j = 0; j < i; j++) {
-            int a = sign_of(x[i] - x[j]), b = sign_of(y[i] - y[j]);
-            balance += a * b;
-            untied_x += a != 0;
-            untied_y += b != 0;
-        }
-    return untied_x > 0 && untied_y > 0 ? (double)balance / sqrt((double)untied_x * (double)untied_y) : NAN;
-}
-
-/* Computes twice the ranks, so that the mean ranks of ties are integers. */
-static void rank(const double *values, int count, double *ranks)
-{
-    for (int i = 0; i < count; i++) {
-        int below = 0, equal = 0;
-        for (int j = 0; j < count; j++) {
-            below += values[j] < values[i];
-            equal += values[j] == values[i];
-        }
-        ranks[i] = 2 * below + equal + 1;
-    }
-}
-
-/* Pearson's correlation of doubled ranks, whose mean is count + 1. */
-static double pearson(const double *x, const double *y, int count)
-{
-    double xy = 0, xx = 0, yy = 0;
-    for (int i = 0; i < count; i++) {
-        double a = x[i] - (count + 1), b = y[i] - (count + 1);
-        xy += a * b;
-        xx += a * a;
-        yy += b * b;
-    }
-    return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : NAN;
-}
 
 /* --- p ------------------------------------------------------------------------------------------------------------ */
 
@@ -86,8 +41,8 @@ static void count_permutation(permutation_test *p)
 {
     const pairs *o = p->observed;
     p->all++;
-    p->extreme[0] += is_at_least(tau_b(o->x, p->y, o->count), p->size[0]);
-    p->extreme[1] += is_at_least(pearson(o->rank_x, p->rank_y, o->count), p->size[1]);
+    p->extreme[0] += is_at_least(att_kendall(o->x, p->y, o->count), p->size[0]);
+    p->extreme[1] += is_at_least(att_spearman(o->rank_x, p->rank_y, o->count), p->size[1]);
 }
 
 static void swap(double *values, int a, int b)
@@ -182,12 +137,12 @@ static void resample(const pairs *o, double *scratch, uint64_t seed, att_correla
             x[k] = o->x[index];
             y[k] = o->y[index];
         }
-        tau[valid] = tau_b(x, y, n);
+        tau[valid] = att_kendall(x, y, n);
         if (isnan(tau[valid]))
             continue;
-        rank(x, n, rank_x);
-        rank(y, n, rank_y);
-        rho[valid++] = pearson(rank_x, rank_y, n);
+        att_rank_twice(x, n, rank_x);
+        att_rank_twice(y, n, rank_y);
+        rho[valid++] = att_spearman(rank_x, rank_y, n);
     }
     c->resamples = valid;
     interval(tau, valid, &c->kendall);
@@ -218,11 +173,11 @@ att_status att_correlate(att_context *context, const double *x, const double *y,
     if (!values)
         return att_fail_memory(context, size * sizeof *values, "a correlation");
     pairs o = {count, x, y, values, values + n};
-    rank(x, count, o.rank_x);
-    rank(y, count, o.rank_y);
+    att_rank_twice(x, count, o.rank_x);
+    att_rank_twice(y, count, o.rank_y);
     att_correlation c = {.count = count, .kendall = none, .spearman = none};
-    c.kendall.value = tau_b(x, y, count);
-    c.spearman.value = pearson(o.rank_x, o.rank_y, count);
+    c.kendall.value = att_kendall(x, y, count);
+    c.spearman.value = att_spearman(o.rank_x, o.rank_y, count);
     if (count >= MIN_PAIRS && !isnan(c.kendall.value))
         permute(&o, values + 2 * n, seed, &c);
     if (count >= MIN_RESAMPLED_PAIRS && !isnan(c.kendall.value))
