@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/details.h"
 #include "core/error.h"
 #include "core/spread.h"
@@ -630,6 +631,7 @@ static att_status run_study(att_measure *measure, active_instrument *active, att
                          .lengths = measure->lengths + active->first_row,
                          .row_count = active->row_count,
                          .own = &active->study,
+                         .started = att_seconds_now(),
                          .progress = measure->progress,
                          .progress_user = measure->progress_user};
     return study->run(&job);

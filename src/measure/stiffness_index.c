@@ -327,13 +327,14 @@ static att_status search_map(const att_study_job *job, const study *s, int index
     return status;
 }
 
-static att_status search_sample(const att_study_job *job, const study *s, att_session *captured, int sample)
+/* samples: those of this run that are measured */
+static att_status search_sample(const att_study_job *job, const study *s, att_session *captured, int sample,
+                                int samples)
 {
-    const int64_t all = (int64_t)job->options[COUNT] * s->maps.count;
     ATT_TRY(capture(job, captured, sample));
     for (int i = 0; i < s->maps.count; i++) {
-        ATT_TRY(att_study_tell(job, (job->seen + sample) * s->maps.count + i, all));
         ATT_TRY(search_map(job, s, i, captured, sample));
+        ATT_TRY(att_study_tell(job, (int64_t)sample * s->maps.count + i + 1, (int64_t)samples * s->maps.count));
     }
     return ATT_OK;
 }
@@ -353,8 +354,9 @@ static att_status run(att_study_job *job)
     const study *s = *job->own;
     ATT_TRY(att_session_create(s->capture, job->session->weights, 1, &captured));
     att_status status = ATT_OK;
-    for (int i = 0; i < job->count && i < left && status == ATT_OK; i++)
-        status = search_sample(job, s, captured, i);
+    const int samples = left < job->count ? (int)left : job->count;
+    for (int i = 0; i < samples && status == ATT_OK; i++)
+        status = search_sample(job, s, captured, i, samples);
     att_session_destroy(&captured);
     return status;
 }

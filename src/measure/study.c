@@ -3,20 +3,23 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/text.h"
 
 att_status att_study_tell(const att_study_job *job, int64_t done, int64_t all)
 {
     bool stop = att_stop_asked(job->context);
     if (job->progress && !stop) {
+        const double elapsed = att_seconds_now() - job->started;
         const att_progress progress = {.stage = job->instrument->info.name,
                                        .batch = done,
                                        .batches = all,
-                                       .images_per_second = NAN,
-                                       .seconds_left = NAN,
+                                       .images_per_second = elapsed > 0 ? (double)done / elapsed : 0,
+                                       .seconds_left = done > 0 ? elapsed / (double)done * (double)(all - done) : NAN,
                                        .loss = NAN,
                                        .lr = NAN,
-                                       .slowest_rank = -1};
+                                       .slowest_rank = -1,
+                                       .unit = "parts"};
         stop = !job->progress(job->progress_user, &progress);
     }
     if (!stop)

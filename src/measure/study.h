@@ -25,7 +25,8 @@ typedef struct att_study_job {
                               probes are complete */
     const int64_t *lengths;
     int row_count;
-    void **own; /* what the study keeps between runs; NULL at first */
+    void **own;     /* what the study keeps between runs; NULL at first */
+    double started; /* att_seconds_now() when this run of the study began */
     att_progress_fn progress;
     void *progress_user;
 } att_study_job;
@@ -42,7 +43,7 @@ void att_requests_study_row(att_requests *requests, int64_t elements, double con
 /* Who is told about the progress of studies, which may take much longer than the run that is observed. progress: NULL
  * for nobody. If it returns false, att_measure_observe() returns ERR_STOPPED. */
 void att_measure_tell(att_measure *measure, att_progress_fn progress, void *user);
-/* Reports that `done` of `all` parts are done. ERR_STOPPED if a stop is requested. */
+/* Reports that `done` of the `all` parts of this run are done. ERR_STOPPED if a stop is requested. */
 att_status att_study_tell(const att_study_job *job, int64_t done, int64_t all);
 
 /* The row of a sample of the last run in an input of the network, in the type of the graph. */
