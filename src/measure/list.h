@@ -16,6 +16,7 @@
     X(tns)                     \
     X(gate)                    \
     X(stiffness_index)         \
+    X(skip_block)              \
     X(residual)                \
     X(collapse)                \
     X(skip_weight)             \

@@ -245,12 +245,9 @@ static att_status prepare(const att_study_job *job, study *s)
 /* Computes the values of the sample at which Jacobians are taken. */
 static att_status capture(const att_study_job *job, att_session *session, int sample)
 {
-    for (int i = 0; i < job->graph->inputs.count; i++) {
-        const char *name = job->graph->inputs.items[i].name;
-        const void *row = att_study_input(job, i, sample);
-        if (!row)
-            return att_fail(job->context, ATT_ERR_UNSUPPORTED, "stiffness_index: the input \"%s\" is not bound", name);
-        ATT_TRY(att_session_bind(session, name, row));
+    for (int i = 0; i < session->plan->input_count; i++) {
+        const char *name = session->plan->inputs[i].name;
+        ATT_TRY(att_session_bind(session, name, att_study_input(job, name, sample)));
     }
     return att_session_run(session, 1);
 }

@@ -28,10 +28,9 @@ att_status att_study_tell(const att_study_job *job, int64_t done, int64_t all)
                     job->instrument->info.name);
 }
 
-const void *att_study_input(const att_study_job *job, int input, int sample)
+const void *att_study_input(const att_study_job *job, const char *name, int sample)
 {
     const att_plan *plan = job->session->plan;
-    const char *name = job->graph->inputs.items[input].name;
     for (int i = 0; i < plan->input_count; i++)
         if (strcmp(plan->inputs[i].name, name) == 0 && job->session->bound[i])
             return (const char *)job->session->bound[i] + sample * plan->inputs[i].row_bytes;

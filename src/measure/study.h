@@ -46,8 +46,9 @@ void att_measure_tell(att_measure *measure, att_progress_fn progress, void *user
 /* Reports that `done` of the `all` parts of this run are done. ERR_STOPPED if a stop is requested. */
 att_status att_study_tell(const att_study_job *job, int64_t done, int64_t all);
 
-/* The row of a sample of the last run in an input of the network, in the type of the graph. */
-const void *att_study_input(const att_study_job *job, int input, int sample);
+/* The row of a sample of the last run in the input `name` of the network, in the type of the graph; rows of later
+ * samples follow. NULL if that run had no such input. */
+const void *att_study_input(const att_study_job *job, const char *name, int sample);
 /* Options for a plan of the study: the backend of the observed session. */
 att_plan_options att_study_plan_options(const att_study_job *job);
 /* Whether the user's pattern selects the residual step. */
