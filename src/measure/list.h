@@ -17,6 +17,7 @@
     X(gate)                    \
     X(stiffness_index)         \
     X(skip_block)              \
+    X(block_pruning)           \
     X(residual)                \
     X(collapse)                \
     X(skip_weight)             \
