@@ -40,6 +40,21 @@ usage 'instrument stiffness_index: count must be in 1..4096, not 0' \
 run 0 measure out/plain/last.safetensors data --with stiffness_index:count=1,tolerance=1e-9 --f64
 out_has 'SI'
 
+# the outputs of a network in double precision leave its images as they are
+run 0 measure out/plain/last.safetensors data --with accuracy,stiffness_index:count=1,skip_block --f64 --json wide.json
+python3 - wide.json <<'END' || fail 'instruments see other images in double precision'
+import json, sys
+figures = {(m["instrument"], m["node"], m["statistic"]): m for m in json.load(open(sys.argv[1]))["measurements"]}
+assert figures["skip_block", "", "top1"]["mean"] == figures["accuracy", "", "top1"]["mean"]
+END
+run 0 measure out/plain/last.safetensors data --with stiffness_index:count=1 --json narrow.json
+python3 - wide.json narrow.json <<'END' || fail 'single and double precision differ'
+import json, sys
+wide, narrow = ({m["node"]: m["mean"] for m in json.load(open(name))["measurements"]
+                 if m["instrument"] == "stiffness_index" and m["statistic"] == "nsi"} for name in sys.argv[1:])
+assert len(wide) == 5 and all(abs(wide[node] - narrow[node]) < 1e-4 for node in wide), (wide, narrow)
+END
+
 only_unsanitized 'tools/stiff-blocks trains networks'
 command -v python3 >/dev/null || { echo 'skipped: no python3'; finish; exit; }
 python3 "$project/tools/stiff-blocks" tiny.yaml data --module cb@after_mlp --blocks 1 --random 1 --seeds 1,2 \
