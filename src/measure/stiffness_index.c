@@ -310,10 +310,13 @@ static att_status search_at(const att_study_job *job, const study *s, int index,
     return ATT_OK;
 }
 
-static att_status search_map(const att_study_job *job, const study *s, int index, att_session *captured, int sample)
+static att_status search_map(const att_study_job *job, const study *s, int index, att_session *captured, int sample,
+                             int samples)
 {
     att_vjp vjp;
     ATT_TRY(att_vjp_open(job, &s->maps.items[index].part, s->plans[index], &vjp));
+    vjp.done = (int64_t)sample * s->maps.count + index;
+    vjp.all = (int64_t)samples * s->maps.count;
     size_t bytes = 2 * (size_t)vjp.size * sizeof(double);
     char *values = att_allocate(job->context, bytes);
     float *row = job->rows[index] + (int64_t)sample * NUMBERS;
@@ -329,11 +332,9 @@ static att_status search_sample(const att_study_job *job, const study *s, att_se
                                 int samples)
 {
     ATT_TRY(capture(job, captured, sample));
-    for (int i = 0; i < s->maps.count; i++) {
-        ATT_TRY(search_map(job, s, i, captured, sample));
-        ATT_TRY(att_study_tell(job, (int64_t)sample * s->maps.count + i + 1, (int64_t)samples * s->maps.count));
-    }
-    return ATT_OK;
+    for (int i = 0; i < s->maps.count; i++)
+        ATT_TRY(search_map(job, s, i, captured, sample, samples));
+    return att_study_tell(job, (int64_t)(sample + 1) * s->maps.count, (int64_t)samples * s->maps.count);
 }
 
 static att_status run(att_study_job *job)

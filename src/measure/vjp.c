@@ -113,6 +113,7 @@ static att_status open_session(const att_study_job *job, const att_plan *plan, a
 att_status att_vjp_open(const att_study_job *job, const att_vjp_part *part, const att_plan *plan, att_vjp *vjp)
 {
     *vjp = (att_vjp){.context = job->context,
+                     .job = job,
                      .size = att_shape_count(att_value_shape(job->graph, part->from)),
                      .wide = job->graph->dtype == ATT_F64};
     att_status status = open_session(job, plan, vjp);
@@ -145,6 +146,7 @@ att_status att_vjp_apply(void *user, const double *v, double *y)
         memcpy(vjp->seed, v, (size_t)vjp->size * sizeof *v);
     for (int64_t i = 0; !vjp->wide && i < vjp->size; i++)
         seed[i] = (float)v[i];
+    ATT_TRY(att_study_tell(vjp->job, vjp->done, vjp->all));
     ATT_TRY(att_session_accumulate(vjp->session, NULL, 1, 1, 0, 0, 0));
     ATT_TRY(att_session_output(vjp->session, X ".grad", 0, 1, vjp->product));
     for (int64_t i = 0; i < vjp->size; i++)

@@ -23,6 +23,8 @@ att_status att_vjp_compile(const att_study_job *job, const att_vjp_part *part, a
 
 typedef struct att_vjp {
     att_context *context;
+    const att_study_job *job;
+    int64_t done, all; /* progress that each product reports, so that a search can be stopped; the caller sets them */
     att_session *session;
     int64_t size; /* elements of x, and of f(x) */
     bool wide;    /* vectors are in F64 */
@@ -34,7 +36,7 @@ att_status att_vjp_open(const att_study_job *job, const att_vjp_part *part, cons
 void att_vjp_close(att_vjp *vjp);
 /* Sets x, in the type of the graph. It must live until the last product. */
 att_status att_vjp_set(att_vjp *vjp, const void *x);
-/* y = J'v; for att_operator. */
+/* y = J'v; for att_operator. ERR_STOPPED if a stop is requested. */
 att_status att_vjp_apply(void *vjp, const double *v, double *y);
 
 #endif
