@@ -634,7 +634,12 @@ static att_status run_study(att_measure *measure, active_instrument *active, att
                          .started = att_seconds_now(),
                          .progress = measure->progress,
                          .progress_user = measure->progress_user};
-    return study->run(&job);
+    att_status status = study->run(&job);
+    if (status != ATT_OK && active->study) { /* it may be incomplete */
+        study->close(measure->context, active->study);
+        active->study = NULL;
+    }
+    return status;
 }
 
 att_status att_measure_observe(att_measure *measure, att_session *session, int count, const int32_t *labels)

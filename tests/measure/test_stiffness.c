@@ -412,9 +412,9 @@ static void a_search_beyond_the_memory_limit_is_refused(void **state)
         net n = net_open(context, small, ATT_F32, "stiffness_index:count=1", "*");
         fill(&n);
         before = limited ? before : att_context_allocations(context).bytes_now;
-        if (limited)
+        for (int again = 0; limited && again < 2; again++)
             assert_int_equal(net_run(&n, 1), ATT_ERR_MEMORY);
-        else
+        if (!limited)
             CHECK(context, net_run(&n, 1));
         after = att_context_allocations(context).bytes_peak;
         net_close(&n);
