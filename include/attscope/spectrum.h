@@ -33,7 +33,8 @@ typedef struct att_spectrum_options {
     double tolerance;
     int basis;         /* vectors of the Arnoldi basis, 4..256 */
     int dense;         /* up to this size, J is formed by `size` products and decomposed; at least 3 */
-    int most_products; /* limit for products in one call */
+    int most_products; /* limit for products in one call, half of them for each end; an end takes at least the products
+                          of one basis, and up to two for its residual */
     uint64_t seed;     /* of the start vector */
 } att_spectrum_options;
 /* Tolerance 1e-6, 48 vectors, dense up to 64, 20,000 products, seed 42. */
@@ -43,7 +44,8 @@ ATT_API att_spectrum_options att_spectrum_options_defaults(void);
 typedef struct att_spectrum_ends {
     att_eigenvalue left, right;
     double stiffness_index; /* max_i |Re lambda_i| = max(|Re left|, |Re right|) */
-    double residual;        /* the larger residual of both ends, as a share of |J|; 0 for a dense decomposition */
+    double residual;        /* the larger residual |J v - lambda v| / |v| of both ends, as a share of |J|, measured by
+                               products with v, so that it includes the rounding of apply(); 0 for a dense decomposition */
     bool converged;         /* false: most_products was reached, and the ends are the best estimates so far */
     bool dense;
     int products;

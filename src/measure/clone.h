@@ -32,6 +32,9 @@ typedef struct att_clone {
     att_graph *graph;
     att_clone_rule *rule;
     void *user;
+    /* May be set after att_clone_begin() if the graph is never compiled for training: nodes that act on the whole batch
+     * in training are then copied, too. */
+    bool inference;
     struct att_cloned *values; /* of the graph's values when the cloning began */
     int count;
     bool was_copying;
@@ -49,8 +52,8 @@ void att_clone_replace(att_clone *clone, att_value value, att_value by);
 
 /* Returns the copy of a value of the original graph; a value added since then is returned itself. Returns ATT_NONE if
  * the graph has failed, or fails it: ERR_UNSUPPORTED if the value depends on a node that acts on the whole batch in
- * training (batch norm), whose copy would take part in running statistics, or on an output for which the rule gave no
- * value. */
+ * training (batch norm; see `inference`), whose copy would take part in running statistics, or on an output for which
+ * the rule gave no value. */
 att_value att_clone_value(att_clone *clone, att_value value);
 
 #endif

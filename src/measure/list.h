@@ -26,6 +26,9 @@
     X(gate)                    \
     X(gate_stiffness)          \
     X(cbs_scale)               \
+    X(stiffness_index)         \
+    X(skip_block)              \
+    X(block_pruning)           \
     X(residual)                \
     X(similarity)              \
     X(rank)                    \

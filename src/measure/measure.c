@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/details.h"
 #include "core/error.h"
 #include "core/spread.h"
 #include "core/text.h"
 #include "measure/list.h"
 #include "measure/states.h"
+#include "measure/study.h"
 #include "ops/attention.h"
 
 /* The figures of one statistic of one node. */
@@ -25,7 +27,7 @@ typedef struct series {
 } series;
 
 typedef struct requested_row {
-    const char *output;
+    const char *output; /* NULL: computed by the instrument's study */
     int64_t elements;
     double constant;
 } requested_row;
@@ -36,6 +38,7 @@ typedef struct active_instrument {
     double options[ATT_INSTRUMENT_OPTIONS];
     int first_row, row_count, first_series, series_count;
     att_states states; /* if the instrument keeps state */
+    void *study;       /* what its study keeps between runs; NULL: nothing */
 } active_instrument;
 
 struct att_measure {
@@ -53,7 +56,12 @@ struct att_measure {
     double *constants;
     att_figure *figures; /* per series: figures reported by instruments that keep state */
     att_measurement *all;
-    int max_samples; /* how many samples of a series are recorded, for instruments with by_sample */
+    int max_samples;  /* how many samples of a series are recorded, for instruments with by_sample */
+    att_graph *graph; /* a copy, for studies; NULL: there are none */
+    const char *nodes;
+    int64_t seen; /* samples observed since the figures were cleared */
+    att_progress_fn progress;
+    void *progress_user;
 };
 
 struct att_requests {
@@ -115,16 +123,27 @@ static int64_t elements_of(const att_graph *graph, const char *name)
     return -1;
 }
 
+static void add_row(att_requests *requests, requested_row row)
+{
+    att_measure *measure = requests->measure;
+    if (!GROW(requests, rows))
+        requests->status = att_fail_memory(measure->context, sizeof(requested_row), "a measure");
+    else
+        measure->rows.items[measure->rows.count++] = row;
+}
+
+void att_requests_study_row(att_requests *requests, int64_t elements, double constant)
+{
+    if (requests->status == ATT_OK)
+        add_row(requests, (requested_row){NULL, elements, constant});
+}
+
 void att_requests_row(att_requests *requests, const char *name, double constant)
 {
     att_measure *measure = requests->measure;
     const char *copy = copy_text(requests, name);
     if (requests->status != ATT_OK || requests->graph->status != ATT_OK)
         return;
-    if (!GROW(requests, rows)) {
-        requests->status = att_fail_memory(measure->context, sizeof(requested_row), "a measure");
-        return;
-    }
     int64_t elements = elements_of(requests->graph, name);
     if (elements < 0) {
         requests->status = att_fail(measure->context, ATT_ERR_ARGUMENT,
@@ -132,7 +151,7 @@ void att_requests_row(att_requests *requests, const char *name, double constant)
                                     requests->instrument->info.name, name);
         return;
     }
-    measure->rows.items[measure->rows.count++] = (requested_row){copy, elements, constant};
+    add_row(requests, (requested_row){copy, elements, constant});
 }
 
 void att_requests_series(att_requests *requests, const char *node, int head, const char *statistic)
@@ -401,6 +420,21 @@ static void update_figures(const att_measure *measure, active_instrument *active
     att_states_report(&active->states, measure->figures + active->first_series);
 }
 
+/* Keeps a copy of the graph if an instrument studies parts of it. */
+static att_status keep_graph(att_measure *measure, const att_graph *graph, const char *nodes)
+{
+    bool studied = false;
+    for (int i = 0; i < measure->active.count; i++)
+        studied |= measure->active.items[i].instrument->study != NULL;
+    if (!studied)
+        return ATT_OK;
+    measure->graph = att_graph_copy(graph);
+    measure->nodes = att_arena_string(&measure->arena, nodes);
+    return measure->graph && measure->nodes
+               ? ATT_OK
+               : att_fail_memory(measure->context, sizeof *graph, "the graph of an instrument");
+}
+
 static att_status allocate_buffers(att_measure *measure)
 {
     size_t rows = (size_t)measure->rows.count, all = (size_t)measure->series.count;
@@ -453,6 +487,8 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
         status = att_fail(context, ATT_ERR_ARGUMENT, "none of the instruments in \"%s\" applies to this network",
                           with ? with : "all");
     if (status == ATT_OK)
+        status = keep_graph(measure, graph, requests.nodes);
+    if (status == ATT_OK)
         status = allocate_buffers(measure);
     att_free(context, selections);
     if (status != ATT_OK)
@@ -469,8 +505,13 @@ void att_measure_destroy(att_measure **out)
     att_measure *measure = *out;
     for (int i = 0; measure->blocks && i < measure->rows.count; i++)
         att_free(measure->context, measure->blocks[i]);
-    for (int i = 0; i < measure->active.count; i++)
-        att_states_free(measure->context, &measure->active.items[i].states);
+    for (int i = 0; i < measure->active.count; i++) {
+        active_instrument *active = &measure->active.items[i];
+        att_states_free(measure->context, &active->states);
+        if (active->study)
+            active->instrument->study->close(measure->context, active->study);
+    }
+    att_graph_destroy(&measure->graph);
     att_free(measure->context, measure->active.items);
     att_free(measure->context, measure->rows.items);
     att_free(measure->context, measure->series.items);
@@ -506,8 +547,11 @@ static att_status collect(att_measure *measure, att_session *session, int count)
                 return att_fail_memory(measure->context, bytes, "measured rows");
             measure->block_sizes[i] = elements;
         }
-        ATT_TRY(att_session_output(session, row->output, 0, count, measure->blocks[i]));
-        if (measure->wide)
+        if (!row->output)
+            memset(measure->blocks[i], 0, (size_t)elements * sizeof(float));
+        else
+            ATT_TRY(att_session_output(session, row->output, 0, count, measure->blocks[i]));
+        if (row->output && measure->wide)
             narrow(measure->blocks[i], elements);
     }
     return ATT_OK;
@@ -575,6 +619,47 @@ static att_status observe_state(att_measure *measure, active_instrument *active,
     return ATT_OK;
 }
 
+void att_measure_tell(att_measure *measure, att_progress_fn progress, void *user)
+{
+    measure->progress = progress;
+    measure->progress_user = user;
+}
+
+/* Lets the study of an instrument compute its rows. */
+static att_status run_study(att_measure *measure, active_instrument *active, att_session *session, int count,
+                            const int32_t *labels)
+{
+    const att_study *study = active->instrument->study;
+    if (!study)
+        return ATT_OK;
+    if (session->plan->comm && att_comm_size(session->plan->comm) > 1)
+        return att_fail(measure->context, ATT_ERR_UNSUPPORTED,
+                        "instrument \"%s\" runs in one process; measure without other processes",
+                        active->instrument->info.name);
+    att_study_job job = {.context = measure->context,
+                         .graph = measure->graph,
+                         .nodes = measure->nodes,
+                         .options = active->options,
+                         .instrument = active->instrument,
+                         .session = session,
+                         .count = count,
+                         .seen = measure->seen,
+                         .labels = labels,
+                         .rows = measure->blocks + active->first_row,
+                         .lengths = measure->lengths + active->first_row,
+                         .row_count = active->row_count,
+                         .own = &active->study,
+                         .started = att_seconds_now(),
+                         .progress = measure->progress,
+                         .progress_user = measure->progress_user};
+    att_status status = study->run(&job);
+    if (status != ATT_OK && active->study) { /* it may be incomplete */
+        study->close(measure->context, active->study);
+        active->study = NULL;
+    }
+    return status;
+}
+
 att_status att_measure_observe(att_measure *measure, att_session *session, int count, const int32_t *labels)
 {
     ATT_TRY(collect(measure, session, count));
@@ -582,16 +667,19 @@ att_status att_measure_observe(att_measure *measure, att_session *session, int c
         active_instrument *active = &measure->active.items[i];
         if (active->instrument->info.needs_labels && !labels)
             continue;
+        ATT_TRY(run_study(measure, active, session, count, labels));
         if (keeps_state(active))
             ATT_TRY(observe_state(measure, active, count, labels));
         else
             observe_samples(measure, active, count, labels);
     }
+    measure->seen += count;
     return ATT_OK;
 }
 
 void att_measure_clear(att_measure *measure)
 {
+    measure->seen = 0;
     for (int i = 0; i < measure->series.count; i++) {
         measure->series.items[i].spread = (att_spread){0};
         measure->series.items[i].undefined = 0;

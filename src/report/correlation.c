@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "core/ranks.h"
 
 enum {
     MEASURES = 2, /* tau and rho */
@@ -27,52 +28,6 @@ typedef struct pairs {
 static int size_of(const pairs *o, int group)
 {
     return o->first[group + 1] - o->first[group];
-}
-
-/* --- the two correlations of given pairs -------------------------------------------------------------------------- */
-
-static int sign_of(double value)
-{
-    return (value > 0) - (value < 0);
-}
-
-static double tau_b(const double *x, const double *y, int count)
-{
-    int64_t balance = 0, untied_x = 0, untied_y = 0;
-    for (int i = 1; i < count; i++)
-        for (int j = 0; j < i; j++) {
-            int a = sign_of(x[i] - x[j]), b = sign_of(y[i] - y[j]);
-            balance += a * b;
-            untied_x += a != 0;
-            untied_y += b != 0;
-        }
-    return untied_x > 0 && untied_y > 0 ? (double)balance / sqrt((double)untied_x * (double)untied_y) : NAN;
-}
-
-/* Computes twice the ranks, so that the mean ranks of ties are integers. */
-static void rank(const double *values, int count, double *ranks)
-{
-    for (int i = 0; i < count; i++) {
-        int below = 0, equal = 0;
-        for (int j = 0; j < count; j++) {
-            below += values[j] < values[i];
-            equal += values[j] == values[i];
-        }
-        ranks[i] = 2 * below + equal + 1;
-    }
-}
-
-/* Pearson's correlation of doubled ranks, whose mean is count + 1. */
-static double pearson(const double *x, const double *y, int count)
-{
-    double xy = 0, xx = 0, yy = 0;
-    for (int i = 0; i < count; i++) {
-        double a = x[i] - (count + 1), b = y[i] - (count + 1);
-        xy += a * b;
-        xx += a * a;
-        yy += b * b;
-    }
-    return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : NAN;
 }
 
 /* --- p ------------------------------------------------------------------------------------------------------------ */
@@ -112,8 +67,8 @@ static void count_permutation(permutation_test *p)
             p->rank_y[to] = o->rank_y[from];
         }
     p->all++;
-    count_correlation(p, 0, fabs(tau_b(o->x, p->y, o->count)));
-    count_correlation(p, 1, fabs(pearson(o->rank_x, p->rank_y, o->count)));
+    count_correlation(p, 0, fabs(att_kendall(o->x, p->y, o->count)));
+    count_correlation(p, 1, fabs(att_spearman(o->rank_x, p->rank_y, o->count)));
 }
 
 static void swap(int *groups, int a, int b)
@@ -260,12 +215,12 @@ static void resample(const pairs *o, double *scratch, uint64_t seed, att_correla
     att_random random = att_random_from(att_random_key(seed, att_random_hash("bootstrap"), 0));
     for (int i = 0; i < ATT_CORRELATE_RESAMPLES; i++) {
         int n = draw_groups(o, &random, x, y);
-        tau[valid] = tau_b(x, y, n);
+        tau[valid] = att_kendall(x, y, n);
         if (isnan(tau[valid]))
             continue;
-        rank(x, n, rank_x);
-        rank(y, n, rank_y);
-        rho[valid++] = pearson(rank_x, rank_y, n);
+        att_rank_twice(x, n, rank_x);
+        att_rank_twice(y, n, rank_y);
+        rho[valid++] = att_spearman(rank_x, rank_y, n);
     }
     c->resamples = valid;
     interval(tau, valid, &c->kendall);
@@ -322,11 +277,11 @@ static att_status correlate(att_context *context, pairs *o, const int *groups, i
         return att_fail_memory(context, size * sizeof *values, "a correlation");
     o->rank_x = values;
     o->rank_y = values + n;
-    rank(o->x, o->count, o->rank_x);
-    rank(o->y, o->count, o->rank_y);
+    att_rank_twice(o->x, o->count, o->rank_x);
+    att_rank_twice(o->y, o->count, o->rank_y);
     c->groups = o->groups;
-    c->kendall.value = tau_b(o->x, o->y, o->count);
-    c->spearman.value = pearson(o->rank_x, o->rank_y, o->count);
+    c->kendall.value = att_kendall(o->x, o->y, o->count);
+    c->spearman.value = att_spearman(o->rank_x, o->rank_y, o->count);
     if (o->count >= MIN_PAIRS && o->groups >= MIN_GROUPS && !isnan(c->kendall.value))
         permute(o, values + 2 * n, o->first + o->groups + 1, seed, c);
     if (o->groups >= MIN_RESAMPLED_GROUPS && !isnan(c->kendall.value))

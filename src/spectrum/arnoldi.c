@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "spectrum/lapack.h"
 
 enum { SCALE_STEPS = 10, LEAST_DENSE = 3, LEAST_BASIS = 4, MOST_BASIS = 256 };
 
@@ -161,33 +162,89 @@ static att_status estimate_scale(search *s, double *x, double *y)
     return ATT_OK;
 }
 
-/* Reads the Ritz value at the end and its residual. ARPACK leaves all Ritz values of the last basis in its workspace.
- */
+/* Where ARPACK leaves the last basis and its projection in the workspace. */
+enum { PROJECTION = 4, RE = 5, IM = 6 };
+
+/* Reads the Ritz value at the end. ARPACK leaves all Ritz values of the last basis in its workspace. */
 static void take_ritz(const workspace *w, const int pointers[14], end *e)
 {
-    const double *re = w->projected + pointers[5] - 1, *im = w->projected + pointers[6] - 1;
-    const double *bounds = w->projected + pointers[7] - 1;
+    const double *re = w->projected + pointers[RE] - 1, *im = w->projected + pointers[IM] - 1;
     int best = 0;
     for (int i = 1; i < w->basis; i++)
         if (e->which[0] == 'S' ? re[i] < re[best] : re[i] > re[best])
             best = i;
-    e->value = (att_eigenvalue){re[best] + e->shift, im[best]};
-    e->residual = fabs(bounds[best]);
+    e->value = (att_eigenvalue){re[best] + e->shift, fabs(im[best])};
+}
+
+/* Writes the Ritz vector of e->value to x (real part) and y (imaginary part), which is 0 if the value is real. */
+static att_status take_ritz_vector(search *s, const workspace *w, const int pointers[14], const end *e, double *x,
+                                   double *y)
+{
+    const double *projection = w->projected + pointers[PROJECTION] - 1;
+    size_t basis = (size_t)w->basis, n = (size_t)s->op->size, size = 2 * basis * basis + 2 * basis;
+    double *h = att_allocate_array(s->context, size, sizeof *h);
+    if (!h)
+        return att_fail_memory(s->context, size * sizeof *h, "a vector of a spectrum");
+    double *vectors = h + basis * basis, *re = vectors + basis * basis, *im = re + basis;
+    for (size_t j = 0; j < basis; j++) /* ARPACK keeps other numbers below the subdiagonal */
+        for (size_t i = 0; i < basis && i <= j + 1; i++)
+            h[j * basis + i] = projection[j * basis + i];
+    att_status status = att_spectrum_decompose(s->context, w->basis, h, re, im, vectors);
+    size_t best = 0;
+    for (size_t i = 1; i < basis && status == ATT_OK; i++)
+        if (hypot(re[i] + e->shift - e->value.re, im[i] - e->value.im) <
+            hypot(re[best] + e->shift - e->value.re, im[best] - e->value.im))
+            best = i;
+    memset(x, 0, n * sizeof *x);
+    memset(y, 0, n * sizeof *y);
+    bool pair = status == ATT_OK && im[best] > 0;
+    for (size_t k = 0; k < basis && status == ATT_OK; k++)
+        for (size_t i = 0; i < n; i++) {
+            x[i] += vectors[best * basis + k] * w->vectors[k * n + i];
+            y[i] += pair ? vectors[(best + 1) * basis + k] * w->vectors[k * n + i] : 0;
+        }
+    att_free(s->context, h);
+    return status;
+}
+
+/* Computes |J v - lambda v| / |v| from products with v. ARPACK's own bound assumes that its products are exact. */
+static att_status check_residual(search *s, const workspace *w, const int pointers[14], end *e)
+{
+    int n = s->op->size;
+    double *x = w->work, *y = x + n, *jx = y + n, *jy = w->start, a = e->value.re, b = e->value.im;
+    ATT_TRY(take_ritz_vector(s, w, pointers, e, x, y));
+    double norm = hypot(norm_of(x, n), norm_of(y, n));
+    bool pair = norm_of(y, n) > 0;
+    ATT_TRY(multiply(s, x, jx));
+    memset(jy, 0, (size_t)n * sizeof *jy);
+    if (pair)
+        ATT_TRY(multiply(s, y, jy));
+    for (int i = 0; i < n; i++) {
+        jx[i] -= a * x[i] - b * y[i];
+        jy[i] -= a * y[i] + b * x[i];
+    }
+    e->residual = hypot(norm_of(jx, n), norm_of(jy, n)) / norm;
+    return ATT_OK;
+}
+
+/* Number of restarts that the products allow: after the first basis, ARPACK keeps half of the vectors. */
+static int most_restarts(const workspace *w, int products)
+{
+    int kept = w->basis >= 6 ? w->basis / 2 : 2, restarts = (products - w->basis) / (w->basis - kept);
+    return restarts > 1 ? restarts : 1;
 }
 
 static att_status iterate(search *s, workspace *w, end *e)
 {
-    int n = s->op->size, task = 0, info = 1, pointers[14] = {0}, limit = s->products + s->options->most_products / 2;
-    bool stopped = false;
-    int settings[11] = {1, 0, s->options->most_products, 1, 0, 0, 1};
+    int n = s->op->size, task = 0, info = 1, pointers[14] = {0}, share = s->options->most_products / 2;
+    int settings[11] = {1, 0, most_restarts(w, share), 1, 0, 0, 1}, limit = s->products + share + w->basis;
     draw(s, w->start);
     memset(w->projected, 0, (size_t)w->projected_size * sizeof *w->projected);
-    while (!stopped) {
+    while (s->products < limit) {
         dnaupd_c(&task, "I", n, e->which, 1, s->options->tolerance / 2, w->start, w->basis, w->vectors, n, settings,
                  pointers, w->work, w->projected, w->projected_size, &info);
         if (task != 1 && task != -1)
             break;
-        stopped = s->products >= limit;
         const double *x = w->work + pointers[0] - 1;
         double *y = w->work + pointers[1] - 1;
         ATT_TRY(multiply(s, x, y));
@@ -198,7 +255,8 @@ static att_status iterate(search *s, workspace *w, end *e)
         return att_fail(s->context, ATT_ERR_INTERNAL, "ARPACK's dnaupd failed for an operator of size %d (info %d)", n,
                         info);
     take_ritz(w, pointers, e);
-    e->converged = !stopped && e->residual <= s->options->tolerance * s->scale;
+    ATT_TRY(check_residual(s, w, pointers, e));
+    e->converged = e->residual <= s->options->tolerance * s->scale;
     return ATT_OK;
 }
 

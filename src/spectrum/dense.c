@@ -28,6 +28,20 @@ static att_status fail_info(att_context *context, const char *routine, int size,
                     info);
 }
 
+att_status att_spectrum_decompose(att_context *context, int size, double *matrix, double *re, double *im,
+                                  double *vectors)
+{
+    size_t lwork = 8 * (size_t)size;
+    double *work = att_allocate_array(context, lwork, sizeof *work);
+    if (!work)
+        return att_fail_memory(context, lwork * sizeof *work, "the eigenvectors of a matrix");
+    const int one = 1, work_size = (int)lwork;
+    int info = 0;
+    dgeev_("N", "V", &size, matrix, &size, re, im, NULL, &one, vectors, &size, work, &work_size, &info, 1, 1);
+    att_free(context, work);
+    return info == 0 ? ATT_OK : fail_info(context, "dgeev", size, info);
+}
+
 /* The matrix is transposed for LAPACK, which does not change its eigenvalues. */
 att_status att_spectrum_eigenvalues(att_context *context, int size, const double *matrix, att_eigenvalue *values)
 {

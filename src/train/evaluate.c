@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "data/label_sets.h"
+#include "measure/study.h"
 #include "models/family.h"
 #include "train/attack.h"
 #include "train/clock.h"
@@ -125,6 +126,8 @@ static att_status run(evaluator *e)
     const void *images;
     e->started = att_seconds_now();
     att_processes_begin(&e->processes);
+    if (e->options->measure)
+        att_measure_tell(e->options->measure, e->options->progress, e->options->progress_user);
     ATT_TRY(att_loader_start(e->loader, 0, 0));
     for (;;) {
         ATT_TRY(att_loader_next(e->loader, &batch));

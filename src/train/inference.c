@@ -81,10 +81,16 @@ static att_status compile(const att_graph *graph, const att_inference_options *o
     return status;
 }
 
-/* Bytes of a batch of images, or of the largest output, in F64. */
-static size_t converted_bytes(const att_inference *inference, int max_batch)
+/* Bytes of a batch of images in F64. */
+static size_t image_bytes(const att_inference *inference, int max_batch)
 {
-    int64_t most = inference->pixels;
+    return inference->wide ? att_size_product((size_t)max_batch, (size_t)inference->pixels * sizeof(double)) : 0;
+}
+
+/* Bytes of a batch of the largest output in F64. */
+static size_t row_bytes(const att_inference *inference, int max_batch)
+{
+    int64_t most = 0;
     for (int i = 0; i < inference->output_count; i++) {
         int64_t elements = att_shape_count(inference->outputs[i].shape);
         most = elements > most ? elements : most;
@@ -100,11 +106,12 @@ static att_status allocate_answers(att_inference *inference, int max_batch)
         if (!inference->answers[i])
             return att_fail_memory(inference->context, bytes, "the outputs");
     }
-    size_t bytes = converted_bytes(inference, max_batch);
-    inference->converted = bytes > 0 ? att_allocate(inference->context, bytes) : NULL;
-    return bytes == 0 || inference->converted
+    size_t images = image_bytes(inference, max_batch), rows = row_bytes(inference, max_batch);
+    inference->converted = images > 0 ? att_allocate(inference->context, images) : NULL;
+    inference->rows = rows > 0 ? att_allocate(inference->context, rows) : NULL;
+    return (images == 0 || inference->converted) && (rows == 0 || inference->rows)
                ? ATT_OK
-               : att_fail_memory(inference->context, bytes, "images in double precision");
+               : att_fail_memory(inference->context, images + rows, "images and outputs in double precision");
 }
 
 att_status att_inference_create(const att_graph *graph, att_weights *weights, const att_inference_options *options,
@@ -130,7 +137,8 @@ att_status att_inference_bytes(const att_graph *graph, const att_inference_optio
         *bytes =
             att_size_sum(*bytes, att_size_product((size_t)options->max_batch, att_field_bytes(&inference.outputs[i])));
     if (status == ATT_OK)
-        *bytes = att_size_sum(*bytes, converted_bytes(&inference, options->max_batch));
+        *bytes = att_size_sum(*bytes, att_size_sum(image_bytes(&inference, options->max_batch),
+                                                   row_bytes(&inference, options->max_batch)));
     att_inference_free(&inference);
     return status;
 }
@@ -144,6 +152,7 @@ void att_inference_free(att_inference *inference)
     for (int i = 0; i < inference->output_count; i++)
         att_free(inference->context, inference->answers[i]);
     att_free(inference->context, inference->converted);
+    att_free(inference->context, inference->rows);
     att_free(inference->context, inference->answers);
     att_free(inference->context, inference->outputs);
     *inference = (att_inference){0};
@@ -154,10 +163,10 @@ static att_status read_output(const att_inference *inference, int output, int ba
 {
     const att_field *field = &inference->outputs[output];
     float *answers = inference->answers[output];
-    void *rows = inference->wide ? (void *)inference->converted : answers;
+    void *rows = inference->wide ? (void *)inference->rows : answers;
     ATT_TRY(att_session_output(inference->session, field->name, 0, batch, rows));
     for (int64_t i = 0; inference->wide && i < batch * att_shape_count(field->shape); i++)
-        answers[i] = (float)inference->converted[i];
+        answers[i] = (float)inference->rows[i];
     return ATT_OK;
 }
 

@@ -16,7 +16,9 @@ typedef struct att_inference {
     const char *image;  /* name of the image input, owned by the graph */
     bool wide;          /* the graph is in F64: images and outputs are converted */
     int64_t pixels;     /* elements of an image */
-    double *converted;  /* images or rows of an output, if `wide` */
+    /* If `wide`: images, which stay bound after a run for instruments that run the network again (measure/study.h), and
+     * the rows of an output. */
+    double *converted, *rows;
 } att_inference;
 
 typedef struct att_inference_options {

@@ -196,7 +196,8 @@ def run_at_full_size(out):
         out.writelines(f"{word} {value:.12g}\n" for value in train(model, 32, 20, **how)[0])
 
 
-with open(sys.argv[1] + "/residual.txt", "w") as out:
-    for name, (make, side) in CASES.items():
-        run(out, name, make, side)
-    run_at_full_size(out)
+if __name__ == "__main__":
+    with open(sys.argv[1] + "/residual.txt", "w") as out:
+        for name, (make, side) in CASES.items():
+            run(out, name, make, side)
+        run_at_full_size(out)

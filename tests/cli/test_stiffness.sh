@@ -1,0 +1,68 @@
+#!/bin/bash
+# Instruments that run plans of their own: options, JSON, what they refuse; and tools/stiff-blocks.
+. "$(dirname "$0")/lib.sh"
+project=$(cd "$(dirname "$0")/../.." && pwd)
+idx data
+cat >tiny.yaml <<'YAML'
+model: vit_tiny_patch16_224
+img_size: 8
+patch_size: 4
+in_chans: 1
+num_classes: 4
+embed_dim: 16
+depth: 2
+num_heads: 2
+batch_size: 16
+opt: adamw
+lr: 3.0e-3
+warmup_epochs: 0
+no_aug: true
+threads: 2
+epochs: 1
+YAML
+run 0 train data --config tiny.yaml --output out --experiment plain
+run 0 measure out/plain/last.safetensors data \
+    --with stiffness_index:count=2,skip_block,block_pruning:first=10,by=zeta --json found.json
+err_has 'stiffness_index: 2 images, 5 maps; one product with the Jacobian of each map takes'
+err_has 'block_pruning: lowest score first: blocks.'
+python3 - found.json <<'END' || fail 'the figures are wrong'
+import json, sys
+figures = {(m["instrument"], m["node"], m["statistic"]): m for m in json.load(open(sys.argv[1]))["measurements"]}
+for node in ["blocks.0.add1", "blocks.0.add2", "blocks.1.add1", "blocks.1.add2", "stage.1"]:
+    index = figures["stiffness_index", node, "index"]
+    assert index["n"] == 2 and index["mean"] > 0, index
+    assert figures["stiffness_index", node, "converged"]["mean"] == 1
+assert figures["skip_block", "", "spearman"]["n"] == 3
+assert figures["block_pruning", "skipped.0", "top1"]["n"] == 22
+END
+usage 'instrument stiffness_index: count must be in 1..4096, not 0' \
+    measure out/plain/last.safetensors data --with stiffness_index:count=0
+run 0 measure out/plain/last.safetensors data --with stiffness_index:count=1,tolerance=1e-9 --f64
+out_has 'SI'
+
+# the outputs of a network in double precision leave its images as they are
+run 0 measure out/plain/last.safetensors data --with accuracy,stiffness_index:count=1,skip_block --f64 --json wide.json
+python3 - wide.json <<'END' || fail 'instruments see other images in double precision'
+import json, sys
+figures = {(m["instrument"], m["node"], m["statistic"]): m for m in json.load(open(sys.argv[1]))["measurements"]}
+assert figures["skip_block", "", "top1"]["mean"] == figures["accuracy", "", "top1"]["mean"]
+END
+run 0 measure out/plain/last.safetensors data --with stiffness_index:count=1 --json narrow.json
+python3 - wide.json narrow.json <<'END' || fail 'single and double precision differ'
+import json, sys
+wide, narrow = ({m["node"]: m["mean"] for m in json.load(open(name))["measurements"]
+                 if m["instrument"] == "stiffness_index" and m["statistic"] == "nsi"} for name in sys.argv[1:])
+assert len(wide) == 5 and all(abs(wide[node] - narrow[node]) < 1e-4 for node in wide), (wide, narrow)
+END
+
+only_unsanitized 'tools/stiff-blocks trains networks'
+command -v python3 >/dev/null || { echo 'skipped: no python3'; finish; exit; }
+python3 "$project/tools/stiff-blocks" tiny.yaml data --module cb@after_mlp --blocks 1 --random 1 --seeds 1,2 \
+    --output out/lottery --attscope "$ATTSCOPE" >table 2>messages || fail 'stiff-blocks failed'
+for row in '| no block |' '| 1 stiffest | 1 |' '| 1 random, draw 1 | 1 |' '| all blocks | all |'; do
+    grep -qF "$row" table || { fail "stiff-blocks: no '$row'"; cat table messages; }
+done
+python3 "$project/tools/stiff-blocks" tiny.yaml data --module cb@after_mlp --blocks 2 --seeds 1 --output out/lottery \
+    --attscope "$ATTSCOPE" >table 2>messages && fail 'stiff-blocks accepts more blocks than there are'
+grep -qF 'expected numbers from 1 to 1' messages || fail 'stiff-blocks does not say which numbers it takes'
+finish
