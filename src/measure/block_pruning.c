@@ -65,7 +65,7 @@ static att_status request(att_requests *requests)
     if (att_graph_find_output(graph, "logits") == ATT_NONE)
         return att_requests_found_nothing(requests, "output named logits");
     for (att_residual_step step = {.node = -1}; att_skips_next(graph, per, &step);) {
-        att_requests_step_norms(requests, &step);
+        att_requests_step_norms(requests, &step, ATT_DT_GATES);
         candidates += is_candidate(requests, &step);
         steps++;
     }

@@ -45,7 +45,7 @@ static att_status request(att_requests *requests)
     for (att_residual_step step = {.node = -1}; att_skips_next(graph, per, &step);) {
         if (!is_selected(requests, &step))
             continue;
-        att_requests_step_norms(requests, &step);
+        att_requests_step_norms(requests, &step, ATT_DT_GATES);
         blocks++;
     }
     if (blocks > ATT_SKIPS_MOST_BLOCKS)

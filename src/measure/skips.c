@@ -20,7 +20,7 @@ bool att_skips_next(const att_graph *graph, bool per_block, att_residual_step *s
 
 double att_skips_zeta(bool per_block, const float *norms)
 {
-    return per_block ? att_nsi_unit(norms) : att_nsi_attention(norms);
+    return att_nsi(norms, per_block ? ATT_READING_UNIT : ATT_READING_ATTENTION);
 }
 
 /* Adds the network's logits with the blocks of a set skipped. The stream x_t takes the place of the sum, so that a ReLU
