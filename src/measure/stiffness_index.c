@@ -422,30 +422,31 @@ static const att_statistic_info statistics[] = {{"index", "SI", NULL},
                                                 {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_stiffness_index = {
-    .info = {.name = "stiffness_index",
-             .title = "Stiffness index",
-             .summary = "stiffness index of branches and stages: the largest |Re| of a Jacobian's eigenvalues",
-             .unit = "1",
-             .formula = "SI = max_i |Re lambda_i(J)|, J = df/dx at x_t, f the branch of a residual addition (not x + f)"
-                        "; of a stage: f(x_first) = x_last - x_first",
-             .source = "Huang et al., ICCV 2023",
-             .reading =
-                 "f is the branch before its gate (attention module, LayerScale), as in nsi attention, as a map of the "
-                 "whole stream x_t of one image, all tokens and channels; batch norm uses its running statistics. "
-                 "Arnoldi iteration finds the eigenvalue with the smallest (left) and the largest (right) real part "
-                 "from products J'v, the gradient of <v, f(x)>: J' has the eigenvalues of J. An end counts if its "
-                 "residual |J'v - lambda v| / |v|, measured with a further product, is at most tolerance |J|; else the "
-                 "index and both ends are undefined. The residual bounds the error of lambda for a normal J; for others"
-                 " the error may be larger. In single precision, residuals below about 1e-6 |J| are rounding. Only the "
-                 "first `count` images are measured. A branch is left out if its output has another shape than x_t, or "
-                 "depends on more than x_t (a shortcut with a convolution); a stage holds the additions of one shape, "
-                 "and of such a block only what follows it. Left out of a comparison with TNS: the first step of a "
-                 "stage",
-             .options = options,
-             .option_count = sizeof options / sizeof *options,
-             .costly = true,
-             .statistics = statistics,
-             .excluded = "the first step of its stage, which TNS leaves out"},
+    .info =
+        {.name = "stiffness_index",
+         .title = "Stiffness index",
+         .summary = "stiffness index of branches and stages: the largest |Re| of a Jacobian's eigenvalues",
+         .unit = "1",
+         .formula = "SI = max_i |Re lambda_i(J)|, J = df/dx at x_t, f the branch of a residual addition (not x + f)"
+                    "; of a stage: f(x_first) = x_last - x_first",
+         .source = "Huang et al., ICCV 2023",
+         .reading =
+             "f is the branch before its gates (attention module, LayerScale), as in nsi with dt=all, as a map of the "
+             "whole stream x_t of one image, all tokens and channels; batch norm uses its running statistics. "
+             "Arnoldi iteration finds the eigenvalue with the smallest (left) and the largest (right) real part "
+             "from products J'v, the gradient of <v, f(x)>: J' has the eigenvalues of J. An end counts if its "
+             "residual |J'v - lambda v| / |v|, measured with a further product, is at most tolerance |J|; else the "
+             "index and both ends are undefined. The residual bounds the error of lambda for a normal J; for others"
+             " the error may be larger. In single precision, residuals below about 1e-6 |J| are rounding. Only the "
+             "first `count` images are measured. A branch is left out if its output has another shape than x_t, or "
+             "depends on more than x_t (a shortcut with a convolution); a stage holds the additions of one shape, "
+             "and of such a block only what follows it. Left out of a comparison with TNS: the first step of a "
+             "stage",
+         .options = options,
+         .option_count = sizeof options / sizeof *options,
+         .costly = true,
+         .statistics = statistics,
+         .excluded = "the first step of its stage, which TNS leaves out"},
     .request = request,
     .state = {size, observe, merge, report},
     .study = &stiffness_study,
