@@ -5,7 +5,7 @@
 
 #include "help.h"
 
-enum { INDENT = 13, NAMES_INDENT = 16 }; /* the second leaves room for an instrument's name */
+enum { INDENT = 13, NAMES_INDENT = 21 }; /* the second leaves room for an instrument's name */
 
 static void explain_line(FILE *out, int indent, const char *what, const char *text)
 {

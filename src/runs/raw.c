@@ -264,10 +264,10 @@ enum { OWN_FACTS = 5 };
 static const char readings[] = "[\"attention\", \"gated\", \"unit\"]";
 /* ATT_ATTENTION_STATS names and units, in the order of att_graph_probe_attention_stats(). */
 static const char statistics[] =
-    "[\"entropy\", \"sum_a2\", \"sum_a3\", \"distance\", \"prefix\", \"self\", \"max\", "
+    "[\"entropy\", \"others\", \"others2\", \"others3\", \"distance\", \"prefix\", \"self\", \"max\", "
     "\"argmax\", \"y\", \"x\", \"yy\", \"xx\", \"yx\"]",
                   units[] =
-                      "[\"nats\", \"1\", \"1\", \"step\", \"1\", \"1\", \"1\", \"key\", \"rows\", \"columns\", "
+                      "[\"nats\", \"1\", \"1\", \"1\", \"step\", \"1\", \"1\", \"1\", \"key\", \"rows\", \"columns\", "
                       "\"rows^2\", \"columns^2\", \"rows columns\"]";
 
 static att_status describe(att_raw *raw, const att_dataset *dataset, att_raw_fact facts[OWN_FACTS])

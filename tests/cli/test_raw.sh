@@ -68,13 +68,13 @@ for a, node in enumerate(additions):
 
 # Statistics of rows: entropy of each head, and everything that follows from the weights. Measured: 6e-9 and 2e-7.
 statistics = json.loads(facts["rows.statistics"])
-assert len(statistics) == len(json.loads(facts["rows.units"])) == 13
+assert len(statistics) == len(json.loads(facts["rows.units"])) == 14
 for block in range(1):
     node = f"blocks.{block}.attn"
     (images, heads, queries, columns), rows = arrays[node + ".rows"]
     shape, weights = arrays[node + ".weights"]
     keys = shape[3]
-    assert (images, columns) == (32, 13) and shape == [32, heads, queries, keys] and queries == keys == 5
+    assert (images, columns) == (32, 14) and shape == [32, heads, queries, keys] and queries == keys == 5
     for head in range(heads):
         mean = sum(rows[((i * heads + head) * queries + q) * columns] for i in range(32) for q in range(queries))
         near("entropy", mean / (32 * queries), found["entropy", node, "mean", head], 1e-6)
@@ -83,7 +83,10 @@ for block in range(1):
         near("sum", sum(a), 1, 1e-5)
         told = dict(zip(statistics, rows[row * columns:(row + 1) * columns]))
         near("told", told["entropy"], -sum(w * math.log(w) for w in a if w > 0), 1e-5)
-        near("told", told["sum_a2"], sum(w * w for w in a), 1e-5)
+        others = sorted(a)[:-1]
+        near("told", told["others"], sum(others), 1e-5)
+        near("told", told["others2"], sum(w * w for w in others), 1e-5)
+        near("told", told["others3"], sum(w ** 3 for w in others), 1e-5)
         near("told", told["max"], max(a), 1e-5)
         near("told", told["self"], a[row % queries], 1e-5)
         assert a[int(told["argmax"])] == max(a)
