@@ -9,6 +9,7 @@
 #include "store/earlier.h"
 #include "store/import.h"
 #include "store/log.h"
+#include "store/run_list.h"
 
 enum { MOST_FORMATS = 4 };
 static const att_log_format *const training[] = {
@@ -110,6 +111,14 @@ att_status att_store_import(att_context *context, const char *database, const ch
     if (count == 0)
         log_without_sqlite(context, database);
     return ATT_OK;
+}
+
+att_status att_store_list_runs(att_context *context, const char *database,
+                               att_status (*visit)(void *user, const char *folder), void *user)
+{
+    (void)visit, (void)user;
+    return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: this build of attscope has no SQLite (-DATT_SQLITE=OFF)",
+                    database);
 }
 #endif
 

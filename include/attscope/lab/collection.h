@@ -22,7 +22,7 @@ typedef struct att_collection_part {
  * allowed; NULL: all). Left out, with a line in the log: runs whose folder is missing or has no measurement of a
  * checkpoint. On success the caller owns *collection and frees it with att_collection_destroy(). Errors: ERR_NOT_FOUND
  * (there is no such file); ERR_ARGUMENT (`path` is NULL; more than ATT_SWEEP_MOST_RUNS runs); ERR_FORMAT (the database
- * or a record is damaged); ERR_IO, ERR_MEMORY. */
+ * or a record is damaged); ERR_UNSUPPORTED in a library without SQLite; ERR_IO, ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_collection_read(att_context *context, const char *path, const char *pattern,
                                                       att_collection **collection);
 ATT_API void att_collection_destroy(att_collection **collection);
