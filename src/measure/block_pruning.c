@@ -25,7 +25,7 @@ static const att_detail options[] = {
     {.name = "per",
      .meaning = "what is a block: a residual addition or a block of the network",
      .high = ATT_PER_BLOCK,
-     .choices = att_skips_per},
+     .choices = att_per_choices},
     {.name = "seed", .meaning = "seed of by=random", .start = 1, .high = 1e9, .whole = true}};
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
@@ -46,13 +46,13 @@ static int candidates_of(int64_t row)
 
 static bool is_candidate(const att_requests *requests, const att_residual_step *step)
 {
-    return !step->begins && att_requests_node(requests, "add", step->node - 1) == step->node;
+    return !step->begins && att_requests_has_step(requests, step);
 }
 
 static void add_scores(att_requests *requests, const char *statistic)
 {
     const bool per = att_requests_option(requests, PER) == ATT_PER_BLOCK;
-    for (att_residual_step step = {.node = -1}; att_skips_next(att_requests_graph(requests), per, &step);)
+    for (att_residual_step step = {.node = -1}; att_step_next(att_requests_graph(requests), per, &step);)
         if (is_candidate(requests, &step))
             att_requests_series(requests, step.scope, -1, statistic);
 }
@@ -64,7 +64,7 @@ static att_status request(att_requests *requests)
     int candidates = 0, steps = 0;
     if (att_graph_find_output(graph, "logits") == ATT_NONE)
         return att_requests_found_nothing(requests, "output named logits");
-    for (att_residual_step step = {.node = -1}; att_skips_next(graph, per, &step);) {
+    for (att_residual_step step = {.node = -1}; att_step_next(graph, per, &step);) {
         att_requests_step_norms(requests, &step, ATT_DT_GATES);
         candidates += is_candidate(requests, &step);
         steps++;
@@ -120,7 +120,7 @@ static att_status open_study(const att_study_job *job)
     if (!s->blocks || !s->rows || !s->scores || !s->order)
         return att_fail_memory(job->context, most * sizeof *s->blocks, "an instrument");
     int row = 0;
-    for (att_residual_step step = {.node = -1}; att_skips_next(job->graph, per, &step); row++)
+    for (att_residual_step step = {.node = -1}; att_step_next(job->graph, per, &step); row++)
         if (!step.begins && att_study_selects(job, &step)) {
             s->rows[s->count] = row;
             s->blocks[s->count++] = step;
@@ -164,7 +164,7 @@ static void add_sample(const att_study_job *job, study *s, int sample)
     bool begins[ATT_SKIPS_MOST_BLOCKS] = {false};
     const bool per = job->options[PER] == ATT_PER_BLOCK;
     int row = 0;
-    for (att_residual_step step = {.node = -1}; att_skips_next(job->graph, per, &step); row++)
+    for (att_residual_step step = {.node = -1}; att_step_next(job->graph, per, &step); row++)
         begins[row] = step.begins;
     for (int b = 0; b < s->count; b++) {
         double score = score_of(job, s, begins, sample, b);

@@ -57,6 +57,15 @@ extern const char *const att_dt_choices[];
         .high = ATT_DT_ALL, .choices = att_dt_choices                                                              \
     }
 
+/* The option "per" of instruments, and the next step in its sense: a residual addition or a block. */
+enum { ATT_PER_ADDITION, ATT_PER_BLOCK };
+extern const char *const att_per_choices[];
+bool att_step_next(const att_graph *graph, bool per_block, att_residual_step *step);
+/* Whether the step matches the user's pattern. */
+bool att_requests_has_step(const att_requests *requests, const att_residual_step *step);
+/* Declares a series for each step that matches, marked if the step begins a stage. */
+void att_requests_step_series(att_requests *requests, bool per_block, const char *statistic);
+
 /* Adds a probe of the step's norms, unless the graph has it already, and requests the probe's rows. The constant of the
  * rows is 0 if the step begins a stage, else 1. A row is |before|, |after - before|, |branch before the factors in dt|,
  * |branch as it is added|. */

@@ -1,57 +1,32 @@
-#include "core/text.h"
 #include "measure/list.h"
 
-enum { PER, DT };         /* options */
-enum { ADDITION, BLOCK }; /* of PER */
-static const char *const places[] = {"addition", "block", NULL};
-static const att_detail options[] = {
-    {.name = "per", .meaning = "what is one step: a residual addition or a block", .high = BLOCK, .choices = places},
-    ATT_DT_OPTION};
-
-static bool next_step(const att_requests *requests, att_residual_step *step)
-{
-    const att_graph *graph = att_requests_graph(requests);
-    return att_requests_option(requests, PER) == BLOCK ? att_residual_block_next(graph, step->node, step)
-                                                       : att_residual_step_next(graph, step->node, step);
-}
-
-static bool is_selected(const att_requests *requests, const att_residual_step *step)
-{
-    return att_requests_node(requests, "add", step->node - 1) == step->node;
-}
-
-static void add_series(att_requests *requests, const char *statistic)
-{
-    att_residual_step step = {.node = -1};
-    while (next_step(requests, &step)) {
-        if (!is_selected(requests, &step))
-            continue;
-        att_requests_series(requests, step.scope, -1, statistic);
-        if (step.begins)
-            att_requests_exclude(requests);
-    }
-}
+enum { PER, DT }; /* options */
+static const att_detail options[] = {{.name = "per",
+                                      .meaning = "what is one step: a residual addition or a block",
+                                      .high = ATT_PER_BLOCK,
+                                      .choices = att_per_choices},
+                                     ATT_DT_OPTION};
 
 static att_status request(att_requests *requests)
 {
-    bool block = att_requests_option(requests, PER) == BLOCK, found = false;
-    for (att_residual_step step = {.node = -1}; next_step(requests, &step);) {
-        if (!is_selected(requests, &step))
+    bool block = att_requests_option(requests, PER) == ATT_PER_BLOCK, found = false;
+    for (att_residual_step step = {.node = -1}; att_step_next(att_requests_graph(requests), block, &step);) {
+        if (!att_requests_has_step(requests, &step))
             continue;
         att_requests_step_norms(requests, &step, (att_dt)att_requests_option(requests, DT));
         found = true;
     }
-    add_series(requests, block ? "block" : att_nsi_readings[ATT_READING_ATTENTION]);
+    att_requests_step_series(requests, block, block ? "block" : att_nsi_readings[ATT_READING_ATTENTION]);
     if (!block) {
-        add_series(requests, att_nsi_readings[ATT_READING_GATED]);
-        add_series(requests, att_nsi_readings[ATT_READING_UNIT]);
+        att_requests_step_series(requests, block, att_nsi_readings[ATT_READING_GATED]);
+        att_requests_step_series(requests, block, att_nsi_readings[ATT_READING_UNIT]);
     }
     return found ? ATT_OK : att_requests_found_nothing(requests, "residual addition");
 }
 
 static void observe(const att_observed *observed, double *values)
 {
-    const bool block = observed->options[PER] == BLOCK;
+    const bool block = observed->options[PER] == ATT_PER_BLOCK;
     int count = observed->count;
     for (int i = 0; i < count; i++) {
         const float *row = observed->rows[i];

@@ -26,8 +26,7 @@ static void request_norms(att_requests *requests, att_value x, const char *scope
 
 static bool is_selected(const att_requests *requests, const att_graph *graph, const att_residual_step *step)
 {
-    return att_value_shape(graph, step->before).rank == 2 &&
-           att_requests_node(requests, "add", step->node - 1) == step->node;
+    return att_value_shape(graph, step->before).rank == 2 && att_requests_has_step(requests, step);
 }
 
 static void add_series(att_requests *requests, const char *statistic)

@@ -8,23 +8,18 @@ static const char *const names[] = {"full attention",   "full gated",      "full
                                     "simplified gated", "simplified unit", "state"};
 enum { STATISTICS = sizeof names / sizeof *names, STATE = STATISTICS - 1 };
 
-static bool is_selected(const att_requests *requests, const att_residual_step *step)
-{
-    return att_requests_node(requests, "add", step->node - 1) == step->node;
-}
-
 static att_status request(att_requests *requests)
 {
     const att_graph *graph = att_requests_graph(requests);
     bool found = false;
     for (att_residual_step step = {.node = -1}; att_residual_step_next(graph, step.node, &step);)
-        if (is_selected(requests, &step)) {
+        if (att_requests_has_step(requests, &step)) {
             att_requests_step_norms(requests, &step, (att_dt)att_requests_option(requests, DT));
             found = true;
         }
     for (int s = 0; s < STATISTICS; s++)
         for (att_residual_step step = {.node = -1}; att_residual_step_next(graph, step.node, &step);)
-            if (is_selected(requests, &step)) {
+            if (att_requests_has_step(requests, &step)) {
                 att_requests_series(requests, step.scope, -1, names[s]);
                 if (step.begins)
                     att_requests_exclude(requests);

@@ -12,26 +12,9 @@ enum { PER }; /* options */
 static const att_detail options[] = {{.name = "per",
                                       .meaning = "what is skipped at a time: a residual addition or a block",
                                       .high = ATT_PER_BLOCK,
-                                      .choices = att_skips_per}};
+                                      .choices = att_per_choices}};
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
-
-static bool is_selected(const att_requests *requests, const att_residual_step *step)
-{
-    return att_requests_node(requests, "add", step->node - 1) == step->node;
-}
-
-static void add_series(att_requests *requests, const char *statistic)
-{
-    att_residual_step step = {.node = -1};
-    while (att_skips_next(att_requests_graph(requests), att_requests_option(requests, PER) == ATT_PER_BLOCK, &step)) {
-        if (!is_selected(requests, &step))
-            continue;
-        att_requests_series(requests, step.scope, -1, statistic);
-        if (step.begins)
-            att_requests_exclude(requests);
-    }
-}
 
 static att_status request(att_requests *requests)
 {
@@ -42,8 +25,8 @@ static att_status request(att_requests *requests)
     int blocks = 0;
     if (att_graph_find_output(graph, "logits") == ATT_NONE)
         return att_requests_found_nothing(requests, "output named logits");
-    for (att_residual_step step = {.node = -1}; att_skips_next(graph, per, &step);) {
-        if (!is_selected(requests, &step))
+    for (att_residual_step step = {.node = -1}; att_step_next(graph, per, &step);) {
+        if (!att_requests_has_step(requests, &step))
             continue;
         att_requests_step_norms(requests, &step, ATT_DT_GATES);
         blocks++;
@@ -53,7 +36,7 @@ static att_status request(att_requests *requests)
                                  (int)ATT_SKIPS_MOST_BLOCKS);
     att_requests_study_row(requests, blocks + 1, 0);
     for (size_t i = 0; i < sizeof per_block / sizeof *per_block; i++)
-        add_series(requests, per_block[i]);
+        att_requests_step_series(requests, per, per_block[i]);
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         att_requests_series(requests, "", -1, whole[i]);
     return blocks > 0 ? ATT_OK : att_requests_found_nothing(requests, "residual addition");
@@ -73,7 +56,7 @@ static att_status open_variants(const att_study_job *job, att_residual_step *blo
 {
     const bool per = job->options[PER] == ATT_PER_BLOCK;
     int found = 0;
-    for (att_residual_step step = {.node = -1}; att_skips_next(job->graph, per, &step);)
+    for (att_residual_step step = {.node = -1}; att_step_next(job->graph, per, &step);)
         if (att_study_selects(job, &step))
             blocks[found++] = step;
     for (int b = 0; b < count; b++)

@@ -29,7 +29,7 @@ static bool is_selected(const att_requests *requests, const att_residual_step *s
 {
     const att_graph *graph = att_requests_graph(requests);
     return att_value_shape(graph, step->before).rank == 2 && attends(graph, step) &&
-           att_requests_node(requests, "add", step->node - 1) == step->node;
+           att_requests_has_step(requests, step);
 }
 
 static att_status request(att_requests *requests)

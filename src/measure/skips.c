@@ -10,14 +10,6 @@
 
 enum { MOST_SAMPLES = 64 }; /* of one run, so that logits of many variants stay small */
 
-const char *const att_skips_per[] = {"addition", "block", NULL};
-
-bool att_skips_next(const att_graph *graph, bool per_block, att_residual_step *step)
-{
-    return per_block ? att_residual_block_next(graph, step->node, step)
-                     : att_residual_step_next(graph, step->node, step);
-}
-
 double att_skips_zeta(bool per_block, const float *norms)
 {
     return att_nsi(norms, per_block ? ATT_READING_UNIT : ATT_READING_ATTENTION);

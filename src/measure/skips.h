@@ -8,12 +8,6 @@
 
 enum { ATT_SKIPS_MOST_BLOCKS = 1024 };
 
-/* The options "per" of instruments that skip blocks. */
-enum { ATT_PER_ADDITION, ATT_PER_BLOCK };
-extern const char *const att_skips_per[];
-
-/* Finds the next residual addition, or the next block. */
-bool att_skips_next(const att_graph *graph, bool per_block, att_residual_step *step);
 /* zeta of a step from its row of norms: the reading "attention" of an addition, "unit" of a block. */
 double att_skips_zeta(bool per_block, const float *norms);
 

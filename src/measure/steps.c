@@ -226,6 +226,30 @@ static att_value norms_by_gates(att_graph *graph, const att_residual_step *step)
                           has_gate ? added : ATT_NONE);
 }
 
+const char *const att_per_choices[] = {"addition", "block", NULL};
+
+bool att_step_next(const att_graph *graph, bool per_block, att_residual_step *step)
+{
+    return per_block ? att_residual_block_next(graph, step->node, step)
+                     : att_residual_step_next(graph, step->node, step);
+}
+
+bool att_requests_has_step(const att_requests *requests, const att_residual_step *step)
+{
+    return att_requests_node(requests, "add", step->node - 1) == step->node;
+}
+
+void att_requests_step_series(att_requests *requests, bool per_block, const char *statistic)
+{
+    for (att_residual_step step = {.node = -1}; att_step_next(att_requests_graph(requests), per_block, &step);) {
+        if (!att_requests_has_step(requests, &step))
+            continue;
+        att_requests_series(requests, step.scope, -1, statistic);
+        if (step.begins)
+            att_requests_exclude(requests);
+    }
+}
+
 void att_requests_step_norms(att_requests *requests, const att_residual_step *step, att_dt dt)
 {
     att_graph *graph = att_requests_graph(requests);
