@@ -322,6 +322,58 @@ static void broadcasting_without_a_scale_is_refused(void **state)
     end(&r);
 }
 
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+/* Compiles one head of 256 tokens with the instrument in a context of its own. */
+static run compile_long(const char *with, size_t limit)
+{
+    enum { TOKENS = 256, CHANNELS = 8 };
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1;
+    settings.memory_limit = limit;
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
+    run r = begin();
+    att_value x = att_graph_input(r.graph, "qkv", ATT_F32, att_shape_of(TOKENS, 3 * CHANNELS));
+    const att_attention_options options = {.heads = 1, .scale = 1, .grid_h = 16, .grid_w = 16};
+    att_graph_output(r.graph, "o", att_attention(r.graph, x, ATT_NONE, ATT_NONE, &options));
+    must(att_measure_create(r.graph, with, "*", &r.measure));
+    const att_plan_options planned = att_plan_options_defaults();
+    must(att_plan_compile(r.graph, &planned, &r.plan));
+    must(att_weights_create(r.graph, "cpu", &r.weights));
+    return r;
+}
+
+static void expect_refused(const char *with)
+{
+    enum { BATCH = 1024 };
+    att_context *shared = context;
+    run r = compile_long(with, 0);
+    const size_t peak = att_context_allocations(context).bytes_peak;
+    must(att_session_create(r.plan, r.weights, BATCH, &r.session));
+    const size_t needed = att_context_allocations(context).bytes_peak;
+    end(&r);
+    att_context_destroy(&context);
+    assert_true(needed > peak + (1 << 20));
+    r = compile_long(with, needed - (needed - peak) / 4);
+    const size_t before = att_context_allocations(context).bytes_now;
+    assert_int_equal(att_session_create(r.plan, r.weights, BATCH, &r.session), ATT_ERR_MEMORY);
+    assert_null(r.session);
+    assert_non_null(strstr(att_context_message(context), "memory"));
+    assert_int_equal(att_context_allocations(context).bytes_now, before);
+    assert_true(att_context_allocations(context).bytes_peak <= peak);
+    end(&r);
+    att_context_destroy(&context);
+    context = shared;
+}
+
+static void sizes_beyond_the_memory_limit_are_refused_before_allocating(void **state)
+{
+    (void)state;
+    expect_refused("density");
+    expect_refused("jacobian_spectral");
+    expect_refused("entropy_step");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +390,7 @@ int main(void)
         cmocka_unit_test(scores_without_weights_are_refused),
         cmocka_unit_test(quantiles_of_a_scale),
         cmocka_unit_test(broadcasting_without_a_scale_is_refused),
+        cmocka_unit_test(sizes_beyond_the_memory_limit_are_refused_before_allocating),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
