@@ -1,6 +1,7 @@
 #include "network/network.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -416,6 +417,46 @@ const att_model *att_network_observed(const att_network *network)
     return network->observed;
 }
 
+static int64_t count_not_finite(const void *values, att_dtype dtype, int64_t count)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++)
+        found += !isfinite(dtype == ATT_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i]);
+    return found;
+}
+
+/* Fails with the name of the first tensor that is not finite, how many of its values are not, and how many other
+ * tensors have such values. */
+static att_status fail_damaged(const att_network *network)
+{
+    const char *path = *network->path ? network->path : network->identity.name;
+    const char *first = NULL;
+    int64_t values = 0, size = 0;
+    int others = 0;
+    for (int i = 0; i < att_weights_count(network->weights); i++) {
+        const att_parameter_info info = att_weights_at(network->weights, i);
+        const att_dtype dtype = att_value_dtype(att_model_graph(network->model), info.value);
+        const int64_t count = att_shape_count(info.shape);
+        void *host = att_allocate_array(network->context, (size_t)count, sizeof(double));
+        if (!host)
+            return att_fail_memory(network->context, (size_t)count * sizeof(double), info.name);
+        att_status status = att_weights_get(network->weights, -1, i, host, count);
+        const int64_t found = status == ATT_OK ? count_not_finite(host, dtype, count) : 0;
+        att_free(network->context, host);
+        ATT_TRY(status);
+        others += found > 0 && first;
+        if (found > 0 && !first)
+            first = info.name, values = found, size = count;
+    }
+    if (!first)
+        return att_fail(network->context, ATT_ERR_NONFINITE,
+                        "%s: the network's outputs contain NaN or infinity, although all weights are finite", path);
+    return att_fail(network->context, ATT_ERR_NONFINITE,
+                    "%s: the network's outputs contain NaN or infinity; its weights are damaged: tensor %s has %" PRId64
+                    " of %" PRId64 " values that are not finite; other such tensors: %d",
+                    path, first, values, size, others);
+}
+
 att_status att_network_evaluate(att_network *network, const att_dataset *dataset, const att_evaluate_options *options,
                                 att_evaluation *result)
 {
@@ -442,8 +483,6 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
     if (status == ATT_ERR_FORMAT && !own.skip_corrupt && !own.real_labels && att_dataset_count(dataset) > 1)
         att_log(network->context, ATT_LOG_INFO, "skip_corrupt leaves such images out");
     if (status == ATT_OK && found.not_finite > 0)
-        return att_fail(network->context, ATT_ERR_NONFINITE,
-                        "%s: the network's outputs contain NaN or infinity; its weights are damaged",
-                        *network->path ? network->path : network->identity.name);
+        return fail_damaged(network);
     return status;
 }
