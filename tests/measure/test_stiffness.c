@@ -253,6 +253,22 @@ static void the_grid_is_exact_where_its_cells_end_at_the_edges(void **state)
     release(&n);
 }
 
+/* zeta* / mu - 1 is 2 and zeta* is 1 in one image of two; in the other they are 0 and 0.25. */
+static void images_beyond_either_end_of_the_grid_are_counted(void **state)
+{
+    static const char *const grids[] = {"stiff_surface:m1=1,m2=2", "stiff_surface:m1=4,m2=0.5",
+                                        "stiff_surface:m1=4,m2=2"};
+    static const double shares[] = {0.5, 0.5, 0};
+    for (int i = 0; i < 3; i++) {
+        network n;
+        make(*state, &n, grids[i]);
+        observe(*state, &n, (double[]){9, 1, 0.1, 0.1, 4 / 3.0 - 1.2}, 0);
+        observe(*state, &n, (double[]){9, 0.25, 0.25, 0.25, 0.25}, 0);
+        has_figure(&n, "stiff_surface", "", "outside", shares[i], 0);
+        release(&n);
+    }
+}
+
 /* The edges cut cells; over many images the errors of the cells, at most half a cell each, average out. */
 static void the_grid_agrees_with_the_exact_integral(void **state)
 {
@@ -300,6 +316,7 @@ int main(void)
         cmocka_unit_test(stiffness_of_given_steps),
         cmocka_unit_test(steps_share_the_largest_index),
         cmocka_unit_test(classes_have_their_own_stiffness),
+        cmocka_unit_test(images_beyond_either_end_of_the_grid_are_counted),
         cmocka_unit_test(the_grid_is_exact_where_its_cells_end_at_the_edges),
         cmocka_unit_test(the_grid_agrees_with_the_exact_integral),
     };
