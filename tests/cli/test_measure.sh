@@ -253,13 +253,17 @@ for reader in true 'head -n 1'; do
     ls out/plain | grep -q tmp && fail "| $reader: temporary files stay"
 done
 
-# A measurement that is killed leaves no temporary file. It makes its folder before the first image.
+# The next measurement takes over what a killed one left. A measurement makes its folder before the first image. It
+# writes its records at the end, so a temporary file stays only if the signal comes at that moment.
 "$ATTSCOPE" measure out/plain/last.safetensors data --with nsi,collapse:norms=all --f64 --output killed >/dev/null 2>&1 &
 child=$!
 until [ -e killed/last ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
 kill -KILL $child 2>/dev/null
 wait $child 2>/dev/null
-! find killed -name '*.tmp' | grep . || fail 'a killed measurement leaves a temporary file'
+echo '{' >killed/last/measure.jsonl.tmp
+run 0 measure out/plain/last.safetensors data --with nsi --output killed
+! find killed -name '*.tmp' | grep . || fail 'the temporary file of a killed measurement stays'
+[ -s killed/last/measure.jsonl ] || fail 'no records after a killed measurement'
 
 # A failed measurement leaves no folder.
 mkdir broken
