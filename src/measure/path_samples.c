@@ -154,8 +154,10 @@ static void observe(void *state, const att_observed *observed)
         const float *row = observed->rows[p];
         const double values[STATISTICS] = {att_residual_composite(row), att_residual_frobenius(row)};
         for (int i = 0; i < STATISTICS; i++) {
-            att_spread_add(&paths[p].spread[i], values[i]);
-            paths[p].undefined[i] += !isfinite(values[i]);
+            if (isfinite(values[i]))
+                att_spread_add(&paths[p].spread[i], values[i]);
+            else
+                paths[p].undefined[i]++;
         }
     }
 }
@@ -186,7 +188,8 @@ static att_figure figure_of(const path_state *state, int statistic, int64_t coun
 static att_figure *report_statistic(const path_state *paths, const att_observed *shape, int statistic,
                                     att_figure *figures)
 {
-    const int64_t samples_seen = shape->count > 0 ? paths[0].spread[statistic].count : 0;
+    const int64_t samples_seen =
+        shape->count > 0 ? paths[0].spread[statistic].count + paths[0].undefined[statistic] : 0;
     for (int p = 0; p < shape->count;) {
         path_state all = paths[p];
         double length = shape->constants[p];

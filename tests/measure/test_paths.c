@@ -345,15 +345,20 @@ static void other_networks_are_refused_with_the_reason(void **state)
 
 /* --- the instruments ---------------------------------------------------------------------------------------------- */
 
-static double figure(const att_measure *measure, const char *name)
+static att_measurement measurement(const att_measure *measure, const char *name)
 {
     for (int i = 0; i < att_measure_count(measure); i++) {
         att_measurement m = att_measure_at(measure, i);
         if (att_measurement_is_called(&m, name))
-            return m.mean;
+            return m;
     }
     fail_msg("no figure %s", name);
-    return NAN;
+    return (att_measurement){0};
+}
+
+static double figure(const att_measure *measure, const char *name)
+{
+    return measurement(measure, name).mean;
 }
 
 static void check_figures(const att_measure *measure)
@@ -394,6 +399,21 @@ static void check_skip_weight(const att_measure *measure, att_session *session)
     assert_true(fabs(figure(measure, "skip_weight/blocks.1.add1/mean") - alpha) < 1e-12);
 }
 
+/* Observes both images again, the second one with a pixel that is NaN. */
+static void check_undefined(att_context *context, att_measure *measure, att_session *session, float *images)
+{
+    images[SIDE * SIDE * 3] = NAN;
+    CHECK(context, att_session_run(session, SAMPLES));
+    CHECK(context, att_measure_observe(measure, session, SAMPLES, NULL));
+    const att_measurement path = measurement(measure, "path_samples/length.0.path.0-0-0/composite");
+    assert_int_equal(path.undefined, 1);
+    assert_int_equal(path.count, 2 * SAMPLES);
+    assert_true(isfinite(path.mean));
+    assert_int_equal(measurement(measure, "path_samples/length.0/frobenius").undefined, 1);
+    assert_int_equal(measurement(measure, "path_samples/length.2/composite").undefined, 2); /* of two paths */
+    assert_int_equal(measurement(measure, "path_samples/length.2/frobenius").undefined, 2);
+}
+
 /* On the CPU backend in f32. Measuring twice finds the same layers, because nodes added for paths are none. */
 static void figures_in_f32_explain_the_output(void **state)
 {
@@ -424,6 +444,7 @@ static void figures_in_f32_explain_the_output(void **state)
     CHECK(context, att_measure_observe(measure, n.session, SAMPLES, NULL));
     check_figures(measure);
     check_skip_weight(measure, n.session);
+    check_undefined(context, measure, n.session, images);
     att_measure_destroy(&all), att_measure_destroy(&again), att_measure_destroy(&measure);
     close_network(&n);
     att_context_destroy(&context);
