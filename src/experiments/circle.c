@@ -4,9 +4,10 @@
 
 #include <attscope/ops.h>
 
+#include "experiments/circle.h"
 #include "experiments/list.h"
 
-enum { POINTS = 1000, TOKENS = 2, BATCH = 30 };
+enum { POINTS = 1000, TOKENS = ATT_CIRCLE_TOKENS };
 static const double RADIUS = 0.3, TWO_PI = 6.283185307179586;
 
 typedef struct circle_variant {
@@ -16,22 +17,18 @@ typedef struct circle_variant {
 static const circle_variant variants[ATT_CIRCLE_VARIANTS] = {
     {"base", false, false}, {"skip", true, false}, {"mlp", false, true}};
 
-typedef float pair[TOKENS][ATT_SAN_POINT];
-
-/* The number of pairs, and of points from the first point of a pair to its second. */
-static int pair_count(const att_experiment_job *job)
+/* With `skip` the network learns the step from a point to the next one. With the quirk "sums" it learns the next point
+ * from the sum of two samples. */
+static att_circle_task task_of(const att_experiment_job *job, const circle_variant *variant)
 {
-    return att_experiment_has(job, "pairs") ? POINTS / 2 - 1 : POINTS / 2;
-}
-
-/* Whether this is the variant `skip` of the public code. */
-static bool adds_up(const att_experiment_job *job, const circle_variant *variant)
-{
-    return variant->skip && att_experiment_has(job, "sums");
+    bool sums = variant->skip && att_experiment_has(job, "sums");
+    return (att_circle_task){.pairs = att_experiment_has(job, "pairs") ? POINTS / 2 - 1 : POINTS / 2,
+                             .steps = variant->skip && !sums,
+                             .sums = sums};
 }
 
 /* Points number i and i + apart of the circle. */
-static void set_pair(int i, int apart, pair points)
+static void set_pair(int i, int apart, att_circle_pair points)
 {
     for (int n = 0; n < TOKENS; n++) {
         double angle = TWO_PI * (i + n * apart) / POINTS;
@@ -41,30 +38,33 @@ static void set_pair(int i, int apart, pair points)
 }
 
 /* to += factor times from */
-static void add_pair(pair to, float factor, pair from)
+static void add_pair(att_circle_pair to, float factor, att_circle_pair from)
 {
     for (int n = 0; n < TOKENS; n++)
         for (int axis = 0; axis < ATT_SAN_POINT; axis++)
             to[n][axis] += factor * from[n][axis];
 }
 
-/* With `skip` the network learns the step from a point to the next one. With the quirk "sums" it learns the next point
- * from the sum of the sample and the one in the same place of the batch before. */
-static att_status make_samples(const att_experiment_job *job, const circle_variant *variant, att_samples *samples)
+void att_circle_sample(const att_circle_task *task, int i, att_circle_pair x, att_circle_pair target)
 {
-    int count = pair_count(job);
-    ATT_TRY(att_samples_create(job->arena, count, TOKENS, sizeof(pair), sizeof(pair), false, samples));
-    for (int i = 0; i < count; i++) {
-        pair *x = (pair *)samples->x + i, *target = (pair *)samples->target + i, other;
-        set_pair(i, count, *x);
-        set_pair(i + 1, count, *target);
-        if (variant->skip && !adds_up(job, variant))
-            add_pair(*target, -1, *x);
-        if (adds_up(job, variant) && i >= BATCH) {
-            set_pair(i - BATCH, count, other);
-            add_pair(*x, 1, other);
-        }
+    att_circle_pair before;
+    set_pair(i, task->pairs, x);
+    set_pair(i + 1, task->pairs, target);
+    if (task->steps)
+        add_pair(target, -1, x);
+    if (task->sums && i >= ATT_CIRCLE_BATCH) {
+        set_pair(i - ATT_CIRCLE_BATCH, task->pairs, before);
+        add_pair(x, 1, before);
     }
+}
+
+static att_status make_samples(const att_experiment_job *job, const att_circle_task *task, att_samples *samples)
+{
+    ATT_TRY(att_samples_create(job->arena, task->pairs, TOKENS, sizeof(att_circle_pair), sizeof(att_circle_pair), false,
+                               samples));
+    att_circle_pair *x = (att_circle_pair *)samples->x, *target = (att_circle_pair *)samples->target;
+    for (int i = 0; i < task->pairs; i++)
+        att_circle_sample(task, i, x[i], target[i]);
     return ATT_OK;
 }
 
@@ -83,7 +83,7 @@ static double distance(const double a[2], const double b[2])
 }
 
 /* Records a step; returns the sum of both points' errors of the radius. */
-static double record_step(att_circle_result *result, int step, pair shown)
+static double record_step(att_circle_result *result, int step, att_circle_pair shown)
 {
     static const double center[2] = {0, 0};
     double error = 0;
@@ -96,16 +96,16 @@ static double record_step(att_circle_result *result, int step, pair shown)
 }
 
 /* With the quirk "sums" the points are the outputs, and the state is the sum of all of them. */
-static att_status roll_out(const att_experiment_job *job, const circle_variant *variant, const att_predictor *network,
+static att_status roll_out(const circle_variant *variant, const att_circle_task *task, const att_predictor *network,
                            att_circle_result *result)
 {
-    pair x, y;
+    att_circle_pair x, y;
     double error = 0;
-    set_pair(0, pair_count(job), x);
+    set_pair(0, task->pairs, x);
     memcpy(y, x, sizeof y);
     ATT_TRY(att_session_bind(network->session, "x", x));
     for (int i = 0; i < ATT_CIRCLE_STEPS; i++) {
-        error += record_step(result, i, adds_up(job, variant) ? y : x);
+        error += record_step(result, i, task->sums ? y : x);
         ATT_TRY(att_session_run(network->session, 1));
         ATT_TRY(att_session_output(network->session, "logits", 0, 1, y));
         if (variant->skip)
@@ -124,18 +124,19 @@ static att_status train_variant(const att_experiment_job *job, const circle_vari
 {
     att_samples samples;
     att_learned learned;
+    const att_circle_task task = task_of(job, variant);
     att_learning learning = att_experiment_learning(job, variant->name);
     att_circle_result *circle = &result->circle[result->circle_count];
     learning.mean = false;
     ATT_TRY(att_weights_initialise(weights, learning.seed));
-    ATT_TRY(make_samples(job, variant, &samples));
+    ATT_TRY(make_samples(job, &task, &samples));
     ATT_TRY(att_learn(job->context, graph, weights, &samples, &learning, &learned));
     result->training_samples = samples.count;
     result->updates = learned.updates;
     att_predictor network = {NULL, NULL};
     att_status status = att_predictor_open(graph, weights, "logits", &network);
     if (status == ATT_OK)
-        status = roll_out(job, variant, &network, circle);
+        status = roll_out(variant, &task, &network, circle);
     att_predictor_close(&network);
     circle->name = variant->name;
     circle->loss = att_experiment_value(learned.loss);
@@ -187,7 +188,7 @@ const att_experiment att_experiment_circle = {
              .width = 32,
              .optimizer = "adam",
              .lr = 1e-5,
-             .batch_size = BATCH,
+             .batch_size = ATT_CIRCLE_BATCH,
              .epochs = 70,
              .quirks = quirks,
              .published_whole = NAN,

@@ -4,6 +4,7 @@
 #include <attscope/ops.h>
 #include <unistd.h>
 
+#include "experiments/circle.h"
 #include "experiments/hull_vertices.h"
 #include "experiments/learn.h"
 #include "experiments/list.h"
@@ -473,6 +474,27 @@ static void a_run_leaves_a_record(void **state)
     assert_int_equal(remove(folder), 0);
 }
 
+/* Sample 40 begins at 40 of 1,000 points, and the one in the same place of the batch before at 10. */
+static void samples_of_the_circle_are_pairs_of_its_points(void **state)
+{
+    (void)state;
+    const double at = 0.08 * M_PI, next = 0.082 * M_PI, before = 0.02 * M_PI;
+    att_circle_pair x, target;
+    att_circle_sample(&(att_circle_task){.pairs = 500}, 40, x, target);
+    assert_float_equal(x[0][0], 0.3 * cos(at), 1e-7);
+    assert_float_equal(x[1][1], -0.3 * sin(at), 1e-7);
+    assert_float_equal(target[0][1], 0.3 * sin(next), 1e-7);
+    att_circle_sample(&(att_circle_task){.pairs = 500, .steps = true}, 40, x, target);
+    assert_float_equal(x[0][1], 0.3 * sin(at), 1e-7);
+    assert_float_equal(target[0][1], 0.3 * (sin(next) - sin(at)), 1e-7);
+    att_circle_sample(&(att_circle_task){.pairs = 500, .sums = true}, 40, x, target);
+    assert_float_equal(x[0][0], 0.3 * (cos(at) + cos(before)), 1e-7);
+    assert_float_equal(x[1][1], -0.3 * (sin(at) + sin(before)), 1e-7);
+    assert_float_equal(target[0][1], 0.3 * sin(next), 1e-7);
+    att_circle_sample(&(att_circle_task){.pairs = 500, .sums = true}, 29, x, target);
+    assert_float_equal(x[0][1], 0.3 * sin(0.058 * M_PI), 1e-7);
+}
+
 static void quirks_make_the_circle_that_of_the_public_code(void **state)
 {
     (void)state;
@@ -635,6 +657,7 @@ int main(void)
         cmocka_unit_test(scores_of_several_seeds_are_those_of_their_networks),
         cmocka_unit_test(circle_learns_its_step),
         cmocka_unit_test(a_run_leaves_a_record),
+        cmocka_unit_test(samples_of_the_circle_are_pairs_of_its_points),
         cmocka_unit_test(quirks_make_the_circle_that_of_the_public_code),
         cmocka_unit_test(circle_adds_the_errors_of_a_sample),
         cmocka_unit_test(a_training_is_that_of_pytorchs_optimizer),

@@ -22,7 +22,7 @@ static void must(att_status status)
 
 enum { TOKENS = 6, WIDTH = 8 };
 
-/* x + attention(x), whose figures of the node "input" are those of x itself. */
+/* x + branch, whose figures of the node "input" are those of x itself. */
 typedef struct tokens {
     att_graph *graph;
     att_measure *measure;
@@ -31,14 +31,16 @@ typedef struct tokens {
     att_session *session;
 } tokens;
 
-static void tokens_open(tokens *t, const char *with)
+typedef att_value build_branch(att_graph *graph, att_value x, att_value attention);
+
+static void branch_open(tokens *t, const char *with, build_branch *build)
 {
     memset(t, 0, sizeof *t);
     must(att_graph_create(context, ATT_F32, &t->graph));
     att_value x = att_graph_input(t->graph, "x", ATT_F32, att_shape_of(TOKENS, WIDTH));
     att_graph_scope(t->graph, "attn");
     const att_attention_options options = {.heads = 2, .scale = 1};
-    att_value branch = att_attention(t->graph, x, x, x, &options);
+    att_value branch = build(t->graph, x, att_attention(t->graph, x, x, x, &options));
     att_graph_scope(t->graph, "add");
     att_graph_output(t->graph, "y", att_add(t->graph, x, branch));
     must(att_measure_create(t->graph, with, "*", &t->measure));
@@ -46,6 +48,17 @@ static void tokens_open(tokens *t, const char *with)
     must(att_plan_compile(t->graph, &plan, &t->plan));
     must(att_weights_create(t->graph, "cpu", &t->weights));
     must(att_session_create(t->plan, t->weights, 1, &t->session));
+}
+
+static att_value attention_alone(att_graph *graph, att_value x, att_value attention)
+{
+    (void)graph, (void)x;
+    return attention;
+}
+
+static void tokens_open(tokens *t, const char *with)
+{
+    branch_open(t, with, attention_alone);
 }
 
 static void tokens_close(tokens *t)
@@ -197,6 +210,48 @@ static void parts_of_the_network_are_switched_off(void **state)
     tokens_close(&t);
 }
 
+static att_value quarter_of_attention(att_graph *graph, att_value x, att_value attention)
+{
+    (void)x;
+    return att_combine(graph, 0.25, attention, 0, ATT_NONE);
+}
+
+static att_value mlp_after_attention(att_graph *graph, att_value x, att_value attention)
+{
+    return att_combine(graph, 0.25, attention, 3, att_gelu(graph, x));
+}
+
+static att_value mlp_before_attention(att_graph *graph, att_value x, att_value attention)
+{
+    return att_combine(graph, 3, att_gelu(graph, x), 0.25, attention);
+}
+
+/* Figures of a network with the branch `build`: of all parts, and without the MLP. */
+static void ranks_of(build_branch *build, double *both, double *skip)
+{
+    float x[TOKENS][WIDTH];
+    tokens t;
+    for (int i = 0; i < TOKENS; i++)
+        for (int c = 0; c < WIDTH; c++)
+            x[i][c] = (float)((3 * i * i + 5 * i * c + 2 * c) % 7 - 3);
+    branch_open(&t, "rank:parts=all", build);
+    tokens_run(&t, x);
+    *both = figure(&t, "add", "effective both"), *skip = figure(&t, "add", "effective skip");
+    tokens_close(&t);
+}
+
+static void an_mlp_beside_attention_is_left_out_and_attention_keeps_its_weight(void **state)
+{
+    (void)state;
+    double expected, both, skip;
+    ranks_of(quarter_of_attention, &expected, &skip);
+    ranks_of(mlp_after_attention, &both, &skip);
+    assert_true(fabs(both - expected) > 0.05); /* 0.11 */
+    is_near(skip, expected);
+    ranks_of(mlp_before_attention, &both, &skip);
+    is_near(skip, expected);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -213,9 +268,13 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_tokens_have_rank_one),          cmocka_unit_test(orthonormal_tokens_have_full_rank),
-        cmocka_unit_test(a_known_spectrum_is_found),           cmocka_unit_test(quantiles_interpolate),
-        cmocka_unit_test(tokens_without_a_rank_are_undefined), cmocka_unit_test(parts_of_the_network_are_switched_off),
+        cmocka_unit_test(equal_tokens_have_rank_one),
+        cmocka_unit_test(orthonormal_tokens_have_full_rank),
+        cmocka_unit_test(a_known_spectrum_is_found),
+        cmocka_unit_test(quantiles_interpolate),
+        cmocka_unit_test(tokens_without_a_rank_are_undefined),
+        cmocka_unit_test(parts_of_the_network_are_switched_off),
+        cmocka_unit_test(an_mlp_beside_attention_is_left_out_and_attention_keeps_its_weight),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
