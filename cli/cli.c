@@ -325,10 +325,20 @@ bool cli_prints(const char *json_path)
     return !json_path || strcmp(json_path, "-") != 0;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 int cli_output_check(const char *path)
 {
     char folder[CLI_PATH];
-    if (!path || strcmp(path, "-") == 0 || !is_regular_or_new(path))
+    if (!path || strcmp(path, "-") == 0)
+        return CLI_OK;
+    if (is_folder(path))
+        return cli_failure("%s: %s", path, strerror(EISDIR));
+    if (!is_regular_or_new(path))
         return CLI_OK;
     const char *slash = strrchr(path, '/');
     int length = slash && slash > path ? (int)(slash - path) : 1;

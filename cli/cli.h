@@ -115,8 +115,8 @@ void cli_json_number(att_json_writer *writer, const char *key, double value);
 void cli_json_integer(att_json_writer *writer, const char *key, int64_t value);
 /* Writes the finished JSON and a newline with cli_file_write(). Destroys the writer. Returns CLI_OK or an exit code. */
 int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path);
-/* Checks before the work that the folder of an output file is writable. path: NULL if the flag is not given. Returns
- * CLI_OK or an exit code. */
+/* Checks before the work that an output file is no folder, and that its folder is writable. path: NULL if the flag is
+ * not given. Returns CLI_OK or an exit code. */
 int cli_output_check(const char *path);
 /* Whether to print tables: not if the JSON goes to stdout. */
 bool cli_prints(const char *json_path);

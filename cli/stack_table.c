@@ -234,6 +234,35 @@ static void print_table(const stack_results *r, const column *columns, int count
     }
 }
 
+/* The first layer whose residual is 0; depth + 1 if there is none. */
+static int first_zero(const stack_results *r, int i)
+{
+    int l = 0;
+    while (l <= r->options.depth && stack_layer(r, i, l)->residual.log_log != INFINITY)
+        l++;
+    return l;
+}
+
+/* Says why ln r is -inf. */
+static void print_zeros(const stack_results *r)
+{
+    int found = 0, first = r->options.depth + 1;
+    for (int i = 0; i < r->repeats; i++) {
+        int zero = first_zero(r, i);
+        found += zero <= r->options.depth;
+        first = zero < first ? zero : first;
+    }
+    if (found == 0)
+        return;
+    if (first == 0)
+        cli_print("\n-inf: all tokens of X_0 are equal, so that r is 0\n");
+    else
+        cli_print(
+            "\n-inf: attention is so sharp that the tokens become equal in layer %d: r is 0, or beyond a double's "
+            "range%s\n",
+            first, r->repeats > 1 ? " (in the first such stack)" : "");
+}
+
 /* Returns whether there is a slope. */
 static bool print_fit(const stack_results *r, double least, const char *range)
 {
@@ -394,6 +423,7 @@ void stack_print(const stack_results *r)
         "  reading    x is the mean of the tokens; rank is the participation ratio of res(X)'s\n"
         "             singular values; natural logarithms\n\n");
     print_table(r, residual_columns, sizeof residual_columns / sizeof *residual_columns, 0);
+    print_zeros(r);
     print_rate(r);
     cli_print(
         "\nbounds of the attention branch, from its input, and of r from X_0\n"

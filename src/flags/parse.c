@@ -1,10 +1,10 @@
 /* Flags on a command line. */
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
-#include "core/text.h"
 #include "flags/inner.h"
 #include "flags/unknown.h"
 #include "flags/unsupported_flags.h"
@@ -45,16 +45,24 @@ static bool is_turned_off(const flag_words *flag, const words *w)
     return word && att_unsupported_flag_is_off(flag->name, word);
 }
 
+/* Also of words such as nan and inf, which no flag takes: they are then refused as values of the flag, and not taken
+ * for operands. */
+static bool reads_as_number(const char *word)
+{
+    char *end;
+    strtod(word, &end);
+    return end != word && !*end;
+}
+
 /* Skips the words that are the flag's values, without checking them. */
 static void skip_values(const flag_words *flag, words *w)
 {
     const att_flag *row = flag->named.flag;
-    double number;
     if (flag->attached || att_flag_is_truth(row) || w->at == w->count)
         return;
     w->at++;
     for (int most = att_flag_is_list(row) ? INT_MAX : att_flag_numbers(row);
-         w->at - flag->begin < most && w->at < w->count && att_text_to_f64(w->argv[w->at], &number);)
+         w->at - flag->begin < most && w->at < w->count && reads_as_number(w->argv[w->at]);)
         w->at++;
 }
 

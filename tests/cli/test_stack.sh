@@ -18,7 +18,18 @@ grep -Eq 'all finite ln r +slope 3\.0000' stdout || fail "slope: $(grep slope st
 # A single token equals the mean: its residual is 0.
 run 0 $small --depth 2 --tokens 1
 grep -Eq '^ *2 +-inf +-inf ' stdout || fail "the residual of one token: $(cat stdout)"
+out_has '-inf: all tokens of X_0 are equal, so that r is 0'
 out_has 'none: fewer than two layers'
+
+# Tokens that sharp attention makes equal.
+run 0 stack --init-std 10 --tokens 8 --embed-dim 8 --num-heads 2
+grep -Eq '^ *3 +-inf +-inf ' stdout || fail "the residual of sharp attention: $(cat stdout)"
+out_has "-inf: attention is so sharp that the tokens become equal in layer 3: r is 0, or beyond a double's range"
+run 0 stack --init-std 10 --tokens 8 --embed-dim 8 --num-heads 2 --repeats 2
+out_has 'not all finite'
+out_has 'in the first such stack'
+run 0 $small --depth 2
+grep -q '^-inf' stdout && fail 'a remark on -inf without one'
 
 # A bound that forces a decrease is not marked.
 run 0 $small --depth 3 --num-heads 1 --input-std 1e-3
@@ -51,6 +62,10 @@ usage '--mlp-gains needs --mlp and --norm none: it is the price of an MLP withou
 usage '--mlp-gains needs a --depth of at most 200, not 201' $small --mlp --depth 201 --mlp-gains 1
 run 1 $small --json no/such/folder.json
 err_has 'no/such/folder.json'
+run 1 $small --depth 100000 --json .
+err_has '.: Is a directory'
+usage '--mlp-gains: "nan" is one too many or out of range: a number from 0 to 1000000, up to 8 of them' $small --mlp --mlp-gains 1 nan
+usage '--mlp-gains: "inf" is one too many or out of range: a number from 0 to 1000000, up to 8 of them' $small --mlp --mlp-gains 1 inf
 usage 'stack needs an image after CHECKPOINT, whose tokens are X_0' stack file.safetensors
 run 2 stack file.safetensors a.jpg --repeats 2
 err_has 'sizes, weights and tokens are those of CHECKPOINT'
