@@ -6,7 +6,7 @@
  * the last. Gradients follow from the formulas; a gradient is described only where its formula leaves a choice.
  *
  * Most operations accept shared operands: if all operands are shared, the result is a derived value (attscope/graph.h).
- * Dropout, drop path, batch norm and the targets of cross entropies need sample values. A gate and the value that it
+ * Drop path, batch norm and the targets of cross entropies need sample values. A gate and the value that it
  * multiplies must be of one kind, sample or shared; so must both operands of a concatenation.
  */
 #ifndef ATTSCOPE_OPS_H
@@ -159,6 +159,10 @@ typedef struct att_attention_options {
     int window_h, window_w, shift_h, shift_w; /* 0: no windows */
     bool causal;
     const att_attention_terms *terms; /* NULL: none */
+    /* Dropout of the map, in training only: a_ij becomes 0 with this probability, else a_ij / (1 - drop_rate). 0 <=
+     * drop_rate < 1. Statistics and maps for probes are those without dropout. Without q and k the map of all images of
+     * an update is dropped once; the product of maps of rows and columns is then computed as one map. */
+    double drop_rate;
 } att_attention_options;
 ATT_API att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v,
                                 const att_attention_options *options);
@@ -308,7 +312,8 @@ ATT_API att_value att_rank_one_residual(att_graph *graph, att_value x);
 ATT_API att_value att_context_broadcast(att_graph *graph, att_value x, double keep, double share, att_value scale);
 
 /* Dropout and drop path. Active in training only; inference plans drop them. Each element (dropout) or each sample
- * (drop path) is zeroed with probability `rate`, else divided by 1 - rate. 0 <= rate < 1; rate 0 adds no node. */
+ * (drop path) is zeroed with probability `rate`, else divided by 1 - rate. 0 <= rate < 1; rate 0 adds no node. Dropout
+ * of a derived value is the same for all samples of an update; drop path needs a sample value. */
 ATT_API att_value att_dropout(att_graph *graph, att_value x, double rate);
 ATT_API att_value att_drop_path(att_graph *graph, att_value x, double rate);
 

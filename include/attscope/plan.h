@@ -1,10 +1,11 @@
 /* attscope/plan.h - plans (compiled graphs) and sessions (which run them).
  *
  * A plan is immutable and can be shared by threads. It has three parts. The prologue runs once after the weights
- * change: it computes derived values and packs weights. The body runs once for each group of samples. For gradients,
- * the samples of a batch are divided among lanes; each lane sums the gradients of its samples, then the lanes are added
- * in a fixed order. The epilogue runs once per batch: it propagates gradients through derived values. Values of the
- * whole batch (batch norm in training) split the body into segments: all threads wait at the end of each segment.
+ * change, and for each batch if derived values are dropped: it computes derived values and packs weights. The body runs
+ * once for each group of samples. For gradients, the samples of a batch are divided among lanes; each lane sums the
+ * gradients of its samples, then the lanes are added in a fixed order. The epilogue runs once per batch: it propagates
+ * gradients through derived values. Values of the whole batch (batch norm in training) split the body into segments:
+ * all threads wait at the end of each segment.
  *
  * A session runs one plan. It owns the memory for activations and belongs to one user thread. Running allocates no
  * memory. After the runs of a training step, an att_update (attscope/update.h) changes the weights.
@@ -159,7 +160,8 @@ ATT_API void att_session_observe(att_session *session, bool on);
  *   scale     factor of each sample's loss; 1 / (number of samples of the whole update) gives the mean
  *   seed, step, first
  *             dropout and drop path draw from (seed, step, position of the sample in the update, scope, index of the
- *             dropout within that scope); `first` is the position of this call's first sample in the update
+ *             dropout within that scope), without the position for derived values; `first` is the position of this
+ *             call's first sample in the update
  * gradient may be NULL if every parameter is frozen. Errors: ERR_ARGUMENT (an input is not bound, batch out of range,
  * `first` negative, a plan without gradients), ERR_MISMATCH (a gradient of other weights), ERR_INTERNAL. After a
  * failure the gradient may hold a part of the batch: call att_gradient_begin(). */

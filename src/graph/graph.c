@@ -443,14 +443,13 @@ static att_status infer_outputs(const att_graph *graph, const att_node *node, at
     return ATT_OK;
 }
 
-/* Whether the op has no meaning without samples: it reduces over the batch, or acts differently in training (dropout,
- * batch norm). */
+/* Whether the op has no meaning without samples. */
 static bool needs_samples(const att_node *node, const att_infer *infer)
 {
     for (int i = 0; i < infer->out_count; i++)
         if (infer->out[i].kind == ATT_BATCH)
             return true;
-    return (node->op->flags & ATT_OP_TRAIN_ONLY) != 0 || node->op->in_training;
+    return (node->op->flags & ATT_OP_NEEDS_SAMPLES) != 0;
 }
 
 /* Infers the node's outputs and adds them to the graph as values. */

@@ -64,7 +64,8 @@ enum {
     ATT_OP_RECOMPUTE = 1,            /* cheap: the backward pass recomputes the outputs instead of keeping them */
     ATT_OP_RECOMPUTE_WITH_INPUT = 4, /* the same, but only if the node that computes in[0] is recomputed, too */
     ATT_OP_TRAIN_ONLY = 2,           /* in inference plans, the identity on in[0] */
-    ATT_OP_ABSORBS_FIRST = 8 /* absorbs before differentiation: the op's backward rule covers what it absorbed */
+    ATT_OP_ABSORBS_FIRST = 8, /* absorbs before differentiation: the op's backward rule covers what it absorbed */
+    ATT_OP_NEEDS_SAMPLES = 16 /* has no meaning for shared values: it draws for samples, or computes their statistics */
 };
 
 typedef struct att_op {
@@ -78,8 +79,9 @@ typedef struct att_op {
     /* Emits the nodes of the backward pass. NULL: differentiating through the op is an error. */
     void (*backward)(att_backward *backward);
     /* The training form of the op. Emits nodes that replace `node` in training plans and returns the value that
-     * replaces its out[0]; returns ATT_NONE and emits nothing if the node stays. Runs before differentiation, so
-     * gradients follow the backward rules of the emitted nodes. NULL: the node stays. */
+     * replaces its out[0]; returns ATT_NONE and emits nothing if the node stays. If the op has more outputs, the value
+     * must be out[0] of an emitted node with the same outputs, which replace the others. Runs before differentiation,
+     * so gradients follow the backward rules of the emitted nodes. NULL: the node stays. */
     att_value (*in_training)(att_graph *graph, const struct att_node *node);
     /* Work for one sample if outputs are of kind SAMPLE, else for one evaluation. NULL: flops = elements of out[0].
      * Unless cost() sets bytes, they follow from the shapes and types. */

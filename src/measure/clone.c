@@ -92,7 +92,7 @@ static void emit_copy(const att_clone *clone, const att_node *node, const att_va
     att_value *out = att_graph_values(graph, node->out_count);
     if (!out)
         return;
-    if (node->op->in_training && !clone->inference) {
+    if (node->op->in_training && node->op->flags & ATT_OP_NEEDS_SAMPLES && !clone->inference) {
         att_graph_fail(graph, att_fail(graph->context, ATT_ERR_UNSUPPORTED,
                                        "%s%sthe op \"%s\" cannot be copied: its copy would take part in the statistics "
                                        "of a training",

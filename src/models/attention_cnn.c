@@ -87,8 +87,9 @@ static const att_option option_rows[] = {
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "what the head reads: avg, the mean over tokens", .choice = pool_name, MEMBER(global_pool)},
     {"proj_drop_rate", .flag = "proj-drop", .kind = ATT_OPTION_REAL, .value = "X",
-     .help = "of attention_cnn: dropout at the end of each branch; the maps of attention have none", .high = 0.999999,
-     .not_compared = true, MEMBER(proj_drop_rate)},
+     .help = "of attention_cnn: dropout at the end of each branch", .high = 0.999999, .not_compared = true,
+     MEMBER(proj_drop_rate)},
+    ATT_ATTENTION_DROP_OPTION(attention_cnn_options),
 };
 ATT_ASSERT_SETTINGS_FIT(attention_cnn_options);
 static const att_option_table table = {option_rows, sizeof option_rows / sizeof *option_rows,
@@ -105,6 +106,7 @@ static void attention_cnn_defaults(int index, const att_option_values *given, at
     o.num_classes = 10;
     o.drop_rate = o.drop_path_rate = 0;
     o.proj_drop_rate = 0.1;
+    o.attn_drop_rate = 0;
     o.patch_size[0] = o.patch_size[1] = 2;
     o.embed_dim = 400;
     o.depth = 6;
@@ -283,7 +285,8 @@ static att_value build_heads(const att_scope *scope, const attention_cnn_options
                                            .grid_w = grid_side(o, 1),
                                            .step_h = o->patch_size[0],
                                            .step_w = o->patch_size[1],
-                                           .terms = &terms};
+                                           .terms = &terms,
+                                           .drop_rate = o->attn_drop_rate};
     att_scope_enter(scope);
     return att_attention(scope->graph, q, k, x, &options);
 }

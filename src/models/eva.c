@@ -29,6 +29,7 @@ CHOICES(indexing_names, "ij", "xy")
 #define EVA(member) ATT_OPTION_AT(att_eva_options, member)
 static const att_option eva_options[] = {
     ATT_SHARED_OPTIONS(att_eva_options),
+    ATT_ATTENTION_DROP_OPTION(att_eva_options),
     {"patch_size", .kind = ATT_OPTION_SIDES, .value = "H [W]", .help = "pixels of a patch", .low = 1, .high = 65536,
      EVA(patch_size)},
     {"embed_dim", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "width of a token", .low = 1, .high = 65536,
@@ -100,7 +101,7 @@ static void eva_defaults(int index, const att_option_values *given, att_option_v
     att_eva_options o;
     att_options_clear(&eva_table, &o);
     att_eva_describe(index, &o, preprocess);
-    o.drop_rate = o.drop_path_rate = 0;
+    o.drop_rate = o.drop_path_rate = o.attn_drop_rate = 0;
     snprintf(o.modules, sizeof o.modules, "none");
     att_options_write(&eva_table, &o, options);
 }
@@ -109,21 +110,13 @@ static void eva_defaults(int index, const att_option_values *given, att_option_v
 
 /* Tensors show the kind of the MLP. */
 static const att_accepted_argument eva_arguments[] = {
-    {"pos_drop_rate", ATT_ANY_VALUE},
-    {"patch_drop_rate", ATT_ANY_VALUE},
-    {"proj_drop_rate", ATT_ANY_VALUE},
-    {"attn_drop_rate", ATT_ANY_VALUE},
-    {"dynamic_img_size", ATT_ANY_VALUE},
-    {"dynamic_img_pad", "false"},
-    {"head_init_scale", ATT_ANY_VALUE},
-    {"rope_shift_coords", ATT_ANY_VALUE},
-    {"rope_jitter_coords", ATT_ANY_VALUE},
-    {"rope_rescale_coords", ATT_ANY_VALUE},
-    {"swiglu_mlp", ATT_ANY_VALUE},
-    {"swiglu_align_to", ATT_ANY_VALUE},
-    {"qk_norm", "false"},
-    {"attn_only_layer_scale", "false"},
-    {NULL, NULL},
+    {"pos_drop_rate", ATT_ANY_VALUE},       {"patch_drop_rate", ATT_ANY_VALUE},
+    {"proj_drop_rate", ATT_ANY_VALUE},      {"dynamic_img_size", ATT_ANY_VALUE},
+    {"dynamic_img_pad", "false"},           {"head_init_scale", ATT_ANY_VALUE},
+    {"rope_shift_coords", ATT_ANY_VALUE},   {"rope_jitter_coords", ATT_ANY_VALUE},
+    {"rope_rescale_coords", ATT_ANY_VALUE}, {"swiglu_mlp", ATT_ANY_VALUE},
+    {"swiglu_align_to", ATT_ANY_VALUE},     {"qk_norm", "false"},
+    {"attn_only_layer_scale", "false"},     {NULL, NULL},
 };
 
 /* Arguments that are switches, and their options. */

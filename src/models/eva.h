@@ -9,7 +9,7 @@
 typedef struct att_eva_options {
     ATT_SHARED_MEMBERS;
     int patch_size[2], embed_dim, depth, num_heads;
-    double mlp_ratio, init_values, norm_eps;
+    double mlp_ratio, init_values, norm_eps, attn_drop_rate;
     int class_token, embed_class, reg_tokens;
     int qkv_bias, qkv_fused, scale_attn_norm, scale_mlp_norm, pre_norm;
     int final_norm, fc_norm; /* as in ViTs */

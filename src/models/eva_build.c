@@ -41,7 +41,8 @@ static att_token_form form_of(const att_eva_options *o)
                             .init_values = o->init_values,
                             .prefix = o->class_token + o->reg_tokens,
                             .grid = {o->img_size[0] / o->patch_size[0], o->img_size[1] / o->patch_size[1]},
-                            .patch = {o->patch_size[0], o->patch_size[1]}};
+                            .patch = {o->patch_size[0], o->patch_size[1]},
+                            .attn_drop = o->attn_drop_rate};
 }
 
 static att_rotary_grid grid_of(const eva_build *build)

@@ -168,6 +168,14 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
         .training = true, ATT_OPTION_AT(type, drop_path_rate)                                                     \
     }
 
+/* The option of families with attention, a member attn_drop_rate of `type`. */
+#define ATT_ATTENTION_DROP_OPTION(type)                                                                 \
+    {                                                                                                   \
+        .key = "attn_drop_rate", .flag = "attn-drop", .kind = ATT_OPTION_REAL, .value = "X",            \
+        .help = "dropout of attention maps, after the softmax", .high = 0.999999, .not_compared = true, \
+        ATT_OPTION_AT(type, attn_drop_rate)                                                             \
+    }
+
 /* "none", then every built-in module; every built-in task; NULL past the last. */
 const char *att_module_choice_name(int index);
 const char *att_task_choice_name(int index);

@@ -28,6 +28,7 @@ static const char *version_names(int index)
 #define SWIN_AT(member) ATT_OPTION_AT(att_swin_options, member)
 static const att_option rows[] = {
     ATT_SHARED_OPTIONS(att_swin_options),
+    ATT_ATTENTION_DROP_OPTION(att_swin_options),
     {"patch_size", .kind = ATT_OPTION_SIDES, .value = "H [W]",
      .help = "pixels of a patch, height and width; one number is both", .low = 1, .high = 65536, SWIN_AT(patch_size)},
     {"embed_dim", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "width of a token", .low = 1, .high = 65536,
@@ -73,7 +74,7 @@ static void swin_defaults(int index, const att_option_values *given, att_option_
     att_options_clear(&att_swin_table, &o);
     att_swin_describe(index, &o, preprocess);
     o.in_chans = 3;
-    o.drop_rate = 0;
+    o.drop_rate = o.attn_drop_rate = 0;
     o.patch_size[0] = o.patch_size[1] = 4;
     o.mlp_ratio = 4;
     o.qkv_bias = 1;
@@ -85,7 +86,6 @@ static void swin_defaults(int index, const att_option_values *given, att_option_
 
 static const att_accepted_argument accepted_arguments[] = {
     {"proj_drop_rate", ATT_ANY_VALUE},
-    {"attn_drop_rate", ATT_ANY_VALUE},
     {"weight_init", ATT_ANY_VALUE},
     {"strict_img_size", ATT_ANY_VALUE},
     {"dynamic_img_size", ATT_ANY_VALUE},

@@ -364,7 +364,8 @@ static att_value attend(const att_token_block *block, const att_scope *scope, co
                                              .window_w = form->window[1],
                                              .shift_h = form->shift[0],
                                              .shift_w = form->shift[1],
-                                             .terms = &terms};
+                                             .terms = &terms,
+                                             .drop_rate = form->attn_drop};
     in = prepare_heads(block, scope, in, heads);
     att_scope_enter(node);
     att_value x = att_attention(scope->graph, in.q, in.k, in.v, &attention);

@@ -36,6 +36,7 @@ CHOICES(block_names, ATT_VIT_BLOCK, ATT_VIT_POST_NORM, ATT_VIT_BEIT, ATT_VIT_SCA
 #define VIT(member) ATT_OPTION_AT(att_vit_options, member)
 static const att_option vit_options[] = {
     ATT_SHARED_OPTIONS(att_vit_options),
+    ATT_ATTENTION_DROP_OPTION(att_vit_options),
     {"patch_size", .kind = ATT_OPTION_SIDES, .value = "H [W]",
      .help = "pixels of a patch, height and width; one number is both", .low = 1, .high = 65536, VIT(patch_size)},
     {"embed_dim", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "width of a token", .low = 1, .high = 65536,
@@ -117,7 +118,7 @@ static void vit_defaults(int index, const att_option_values *given, att_option_v
     att_vit_options o;
     att_options_clear(&vit_table, &o);
     att_vit_describe(index, &o, preprocess);
-    o.drop_rate = o.drop_path_rate = 0;
+    o.drop_rate = o.drop_path_rate = o.attn_drop_rate = 0;
     snprintf(o.modules, sizeof o.modules, "none");
     snprintf(o.extra_layer, sizeof o.extra_layer, "none");
     att_options_write(&vit_table, &o, options);
@@ -128,7 +129,6 @@ static const att_accepted_argument vit_arguments[] = {
     {"pos_drop_rate", ATT_ANY_VALUE},
     {"patch_drop_rate", ATT_ANY_VALUE},
     {"proj_drop_rate", ATT_ANY_VALUE},
-    {"attn_drop_rate", ATT_ANY_VALUE},
     {"weight_init", ATT_ANY_VALUE},
     {"fix_init", ATT_ANY_VALUE},
     {"dynamic_img_size", ATT_ANY_VALUE},

@@ -76,7 +76,8 @@ static att_token_form form_of(const att_vit_options *o)
                             .init_values = o->init_values,
                             .prefix = att_vit_prefix(o),
                             .grid = {o->img_size[0] / o->patch_size[0], o->img_size[1] / o->patch_size[1]},
-                            .patch = {o->patch_size[0], o->patch_size[1]}};
+                            .patch = {o->patch_size[0], o->patch_size[1]},
+                            .attn_drop = o->attn_drop_rate};
 }
 
 /* Block `index`; the extra layer counts as block `depth`. */

@@ -5,6 +5,7 @@
 #include "graph/graph.h"
 #include "ops/attention_cases.h"
 #include "ops/attention_rule.h"
+#include "ops/drop.h"
 #include "ops/list.h"
 #include "ops/mixing.h"
 #include "ops/rule.h"
@@ -59,6 +60,8 @@ static att_attention_attrs attrs_of(const att_graph *graph, const att_value *in,
         .step_h = options->step_h == 0 ? 1 : options->step_h,
         .step_w = options->step_w == 0 ? 1 : options->step_w,
         .scale = options->scale,
+        .drop_rate = options->drop_rate,
+        .drop_stream = options->drop_rate == 0 ? 0 : att_drop_next_stream(graph),
     };
     int64_t width = width_of(graph, in, &attrs);
     if (attrs.scale == 0 && width > 0)
@@ -142,6 +145,7 @@ static att_status check_grid(const att_infer *infer, int64_t queries, int64_t to
 static att_status attention_infer(att_infer *infer)
 {
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
+    ATT_TRY(att_attention_check_drop_rate(infer->context, infer->attrs));
     ATT_TRY(att_attention_check_count(infer, "attention", 0));
     ATT_TRY(att_attention_check_operands(infer, "attention", 0, operand));
     int64_t queries = operand[ATT_ATTENTION_Q].tokens, keys = operand[ATT_ATTENTION_K].tokens;
@@ -188,6 +192,15 @@ static void attention_backward(att_backward *backward)
     }
 }
 
+static att_value attention_in_training(att_graph *graph, const att_node *node)
+{
+    att_attention_attrs attrs = *ATT_ATTRS(node, attention);
+    if (attrs.drop_rate == 0 || attrs.drops)
+        return ATT_NONE;
+    attrs.drops = true;
+    return att_emit(graph, "attention", &attrs, node->in, node->in_count, NULL);
+}
+
 static void attention_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out;
@@ -195,48 +208,52 @@ static void attention_cost(const att_desc *in, const att_desc *out, const void *
 }
 
 static const att_op_case attention_cases[] = {
-    {.name = "odd", HEADS(2, 0.6, 1, 2, 2), .in = PACKED(5, 18), .in_count = ATT_ATTENTION_OPERANDS, .gradient = true},
-    {.name = "one_token", HEADS(1, 0.4, 0, 1, 1), .in = PACKED(1, 21), .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "odd",
+     HEADS(2, 0.6, 1, 2, 2, ),
+     .in = PACKED(5, 18),
+     .in_count = ATT_ATTENTION_OPERANDS,
+     .gradient = true},
+    {.name = "one_token", HEADS(1, 0.4, 0, 1, 1, ), .in = PACKED(1, 21), .in_count = ATT_ATTENTION_OPERANDS},
     {.name = "no_grid",
-     HEADS(1, 0.4, 0, 0, 0),
+     HEADS(1, 0.4, 0, 0, 0, ),
      .in = PACKED(7, 21),
      .in_count = ATT_ATTENTION_OPERANDS,
      .gradient = true},
-    {.name = "two_prefixes", HEADS(3, 0.5, 2, 3, 5), .in = PACKED(17, 45), .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "two_prefixes", HEADS(3, 0.5, 2, 3, 5, ), .in = PACKED(17, 45), .in_count = ATT_ATTENTION_OPERANDS},
     {.name = "oblong_patches",
-     STEPPED(2, 0.5, 1, 5, 3, 8, 16),
+     STEPPED(2, 0.5, 1, 5, 3, 8, 16, ),
      .in = PACKED(16, 30),
      .in_count = ATT_ATTENTION_OPERANDS},
     {.name = "oblong_patches_on_a_wide_grid",
-     STEPPED(1, 0.5, 1, 2, 40, 2, 0.5),
+     STEPPED(1, 0.5, 1, 2, 40, 2, 0.5, ),
      .in = PACKED(81, 12),
      .in_count = ATT_ATTENTION_OPERANDS},
-    {.name = "only_prefixes", HEADS(1, 0.5, 3, 0, 0), .in = PACKED(3, 12), .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "only_prefixes", HEADS(1, 0.5, 3, 0, 0, ), .in = PACKED(3, 12), .in_count = ATT_ATTENTION_OPERANDS},
     {.name = "cross",
-     GROUPED(2, 2, 2, 0.5, 1),
+     GROUPED(2, 2, 2, 0.5, 1, ),
      .in = {ATT_CASE_SAMPLE(5, 6), ATT_CASE_SAMPLE(7, 6), ATT_CASE_SAMPLE(7, 10)},
      .in_count = ATT_ATTENTION_OPERANDS,
      .gradient = true},
     {.name = "one_query",
-     GROUPED(3, 3, 3, 0.5, 0),
+     GROUPED(3, 3, 3, 0.5, 0, ),
      .in = {ATT_CASE_SAMPLE(1, 27), ATT_CASE_SAMPLE(40, 54), ATT_CASE_ABSENT},
      .in_count = ATT_ATTENTION_OPERANDS},
     {.name = "grouped",
-     GROUPED(4, 2, 2, 0.6, 1),
+     GROUPED(4, 2, 2, 0.6, 1, ),
      .in = PACKED(5, 24),
      .in_count = ATT_ATTENTION_OPERANDS,
      .gradient = true},
     {.name = "shared_values",
-     GROUPED(4, 2, 1, 0.6, 0),
+     GROUPED(4, 2, 1, 0.6, 0, ),
      .in = {ATT_CASE_SAMPLE(6, 12), ATT_CASE_SAMPLE(6, 13), ATT_CASE_ABSENT},
      .in_count = ATT_ATTENTION_OPERANDS,
      .gradient = true},
     {.name = "shared_keys",
-     GROUPED(6, 2, 3, 0.5, 2),
+     GROUPED(6, 2, 3, 0.5, 2, ),
      .in = {ATT_CASE_SAMPLE(70, 24), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(70, 6)},
      .in_count = ATT_ATTENTION_OPERANDS},
     {.name = "many_grouped_keys",
-     GROUPED(4, 1, 2, 0.35, 0),
+     GROUPED(4, 1, 2, 0.35, 0, ),
      .in = {ATT_CASE_SAMPLE(5, 16), ATT_CASE_SAMPLE(1101, 4), ATT_CASE_SAMPLE(1101, 6)},
      .in_count = ATT_ATTENTION_OPERANDS},
     {.name = "relative",
@@ -300,7 +317,7 @@ static const att_op_case attention_cases[] = {
      .in = PACKED(1035, 12),
      .in_count = ATT_ATTENTION_OPERANDS},
     {.name = "keys",
-     GROUPED(4, 2, 1, 0.6, 0),
+     GROUPED(4, 2, 1, 0.6, 0, ),
      .in = {ATT_CASE_SAMPLE(5, 12), ATT_CASE_SAMPLE(7, 6), ATT_CASE_SAMPLE(7, 5), NO_TERMS, ATT_CASE_SAMPLE(7)},
      .in_count = ATT_ATTENTION_MOST_INPUTS},
     {.name = "keys_and_terms",
@@ -309,42 +326,70 @@ static const att_op_case attention_cases[] = {
             ATT_CASE_SAMPLE(8)},
      .in_count = ATT_ATTENTION_MOST_INPUTS},
     {.name = "many_keys",
-     GROUPED(1, 1, 1, 0.35, 0),
+     GROUPED(1, 1, 1, 0.35, 0, ),
      .in = {ATT_CASE_SAMPLE(3, 4), ATT_CASE_SAMPLE(1101, 4), ATT_CASE_SAMPLE(1101, 6), NO_TERMS, ATT_CASE_SAMPLE(1101)},
      .in_count = ATT_ATTENTION_MOST_INPUTS},
     {.name = "no_keys",
-     GROUPED(2, 2, 2, 0.6, 0),
+     GROUPED(2, 2, 2, 0.6, 0, ),
      .in = {ATT_CASE_SAMPLE(5, 6), ATT_CASE_SAMPLE(37, 6), ATT_CASE_SAMPLE(37, 6), NO_TERMS, NO_KEYS(37)},
      .in_count = ATT_ATTENTION_MOST_INPUTS},
+    {.name = "drop",
+     HEADS(2, 0.6, 1, 2, 2, DROPS(0.4)),
+     .in = PACKED(5, 18),
+     .in_count = ATT_ATTENTION_OPERANDS,
+     .gradient = true},
+    {.name = "drop_many_keys",
+     GROUPED(4, 1, 2, 0.35, 0, DROPS(0.1)),
+     .in = {ATT_CASE_SAMPLE(5, 16), ATT_CASE_SAMPLE(1101, 4), ATT_CASE_SAMPLE(1101, 6)},
+     .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "drop_windows",
+     GRID(2, 0, 4, 6, .window_h = 2, .window_w = 3, .shift_h = 1, .shift_w = 1, DROPS(0.5)),
+     .in = {PACKED_TERMS(24, 18), ATT_CASE_SHARED(15, 2), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = ATT_ATTENTION_INPUTS,
+     .gradient = true},
+    {.name = "drop_all_terms",
+     GRID(2, 0, 3, 2, DROPS(0.3)),
+     .in = {PACKED_TERMS(6, 18), ATT_CASE_SHARED(15, 2), ATT_CASE_SAMPLE(6, 6), ATT_CASE_SAMPLE(6, 4)},
+     .in_count = ATT_ATTENTION_INPUTS,
+     .gradient = true},
     {.name = "sharp",
-     HEADS(2, 0.5, 1, 4, 4),
+     HEADS(2, 0.5, 1, 4, 4, ),
      .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 20, 0, 17, 24), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
      .in_count = ATT_ATTENTION_OPERANDS},
     {.name = "uniform",
-     HEADS(2, 0.5, 1, 4, 4),
+     HEADS(2, 0.5, 1, 4, 4, ),
      .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0.5, 17, 24), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
      .in_count = ATT_ATTENTION_OPERANDS},
-    {.name = "many_tokens", HEADS(1, 0.35, 1, 20, 30), .in = PACKED(601, 24), .in_count = ATT_ATTENTION_OPERANDS},
-    {.name = "demo", HEADS(4, 0.25, 1, 7, 7), .in = PACKED(50, 192), .in_count = ATT_ATTENTION_OPERANDS, .bench = true},
+    {.name = "many_tokens", HEADS(1, 0.35, 1, 20, 30, ), .in = PACKED(601, 24), .in_count = ATT_ATTENTION_OPERANDS},
+    {.name = "demo",
+     HEADS(4, 0.25, 1, 7, 7, ),
+     .in = PACKED(50, 192),
+     .in_count = ATT_ATTENTION_OPERANDS,
+     .bench = true},
     {.name = "tiny",
-     HEADS(3, 0.125, 1, 14, 14),
+     HEADS(3, 0.125, 1, 14, 14, ),
      .in = PACKED(197, 576),
      .in_count = ATT_ATTENTION_OPERANDS,
      .bench = true},
     {.name = "small",
-     HEADS(6, 0.125, 1, 14, 14),
+     HEADS(6, 0.125, 1, 14, 14, ),
      .in = PACKED(197, 1152),
      .in_count = ATT_ATTENTION_OPERANDS,
      .bench = true},
     {.name = "small_relative",
-     HEADS(6, 0.125, 1, 14, 14),
+     HEADS(6, 0.125, 1, 14, 14, ),
      .in = {PACKED_TERMS(197, 1152), ATT_CASE_SHARED(732, 6), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
      .in_count = ATT_ATTENTION_INPUTS,
      .bench = true},
     {.name = "small_rows_and_columns",
-     HEADS(6, 0.125, 1, 14, 14),
+     HEADS(6, 0.125, 1, 14, 14, ),
      .in = {PACKED_TERMS(197, 1152), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(197, 84), ATT_CASE_SAMPLE(197, 84)},
      .in_count = ATT_ATTENTION_INPUTS,
+     .bench = true},
+    {.name = "small_drop",
+     HEADS(6, 0.125, 1, 14, 14, DROPS(0.1)),
+     .in = PACKED(197, 1152),
+     .in_count = ATT_ATTENTION_OPERANDS,
      .bench = true},
     {.name = "swin_tiny",
      ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(6), .grid_h = 28, .grid_w = 28, .scale = 0.177, .step_h = 1,
@@ -362,6 +407,7 @@ const att_op att_op_attention = {
     .autocast_out = 1,
     .infer = attention_infer,
     .backward = attention_backward,
+    .in_training = attention_in_training,
     .cost = attention_cost,
     ATT_CASES(attention_cases),
 };

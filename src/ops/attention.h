@@ -52,8 +52,18 @@ typedef struct att_attention_attrs {
     int32_t window_h, window_w, shift_h, shift_w; /* 0: no windows */
     int64_t causal;                               /* a bool; as wide as the numbers after it, without padding bytes */
     double step_h, step_w;
-    double scale; /* factor of q . k, usually 1/sqrt(d) */
+    double scale;         /* factor of q . k, usually 1/sqrt(d) */
+    double drop_rate;     /* of the weights of the map in training, see att_attention_options */
+    uint64_t drop_stream; /* key of the draws that decide */
+    int64_t drops;        /* a bool: the node drops. Set in training plans only */
 } att_attention_attrs;
+
+/* Number of the draw that decides about the first key of a row of the map, whose keys have consecutive draws. row:
+ * query i of head h of a sample is row h N + i. keys: of a row, or of a window. A row begins with a block of draws. */
+static inline int64_t att_attention_first_draw(int64_t row, int64_t keys)
+{
+    return row * ((keys + 3) / 4 * 4);
+}
 
 /* Whether the node is an attention layer, with or without content; if so, its attributes are att_attention_attrs. A
  * derived attention, which is computed for a probe of scores without content, is none, and neither is a copy

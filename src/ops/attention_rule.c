@@ -111,6 +111,13 @@ att_status att_attention_check_count(const att_infer *infer, const char *op, int
     return fits ? ATT_OK : att_rule_count(infer, op, first + ATT_ATTENTION_INPUTS);
 }
 
+att_status att_attention_check_drop_rate(att_context *context, const att_attention_attrs *attrs)
+{
+    if (!(attrs->drop_rate >= 0 && attrs->drop_rate < 1))
+        return att_fail(context, ATT_ERR_ARGUMENT, "attention: drop_rate is %g, must be in [0, 1)", attrs->drop_rate);
+    return ATT_OK;
+}
+
 bool att_attention_fits_shifts(const att_attention_attrs *attrs, att_shape relative)
 {
     int64_t shifts = (2 * att_attention_height(attrs) - 1) * (2 * att_attention_width(attrs) - 1);

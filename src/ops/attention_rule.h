@@ -7,6 +7,7 @@
 
 /* A node has no inputs for terms, or all three, of which some may be absent, or these and one for the terms of keys. */
 att_status att_attention_check_count(const att_infer *infer, const char *op, int first);
+att_status att_attention_check_drop_rate(att_context *context, const att_attention_attrs *attrs);
 /* Checks the inputs q, k and v, and divides them. */
 att_status att_attention_check_operands(const att_infer *infer, const char *op, int first,
                                         att_attention_operand operand[ATT_ATTENTION_OPERANDS]);

@@ -131,7 +131,7 @@ const att_op att_op_batch_norm = {
     .name = "batch_norm",
     .attrs_size = sizeof(att_batch_norm_attrs),
     .help = "y = act((x - mean) / sqrt(variance + eps) gamma + beta) per channel",
-    .flags = ATT_OP_RECOMPUTE,
+    .flags = ATT_OP_RECOMPUTE | ATT_OP_NEEDS_SAMPLES,
     .autocast_in = 1u << X,
     .autocast_out = 1,
     .infer = batch_norm_infer,

@@ -4,21 +4,25 @@
 
 #include "core/random.h"
 #include "graph/graph.h"
+#include "ops/attention.h"
 #include "ops/cases.h"
 #include "ops/drop.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
-/* Returns the stream of the next drop. It depends only on the current scope and on the number of earlier drops in this
- * scope, so that additions elsewhere in a network do not change the drop's masks. */
-static uint64_t next_stream(const att_graph *graph)
+static bool is_drop(const att_node *node)
+{
+    bool attends = node->op == &att_op_attention || node->op == &att_op_mix_tokens || node->op == &att_op_mix_axes;
+    if (attends)
+        return ATT_ATTRS(node, attention)->drop_rate > 0;
+    return node->op == &att_op_dropout || node->op == &att_op_drop_path;
+}
+
+uint64_t att_drop_next_stream(const att_graph *graph)
 {
     uint64_t earlier = 0;
-    for (int i = 0; i < graph->nodes.count; i++) {
-        const att_node *node = &graph->nodes.items[i];
-        bool drops = node->op == &att_op_dropout || node->op == &att_op_drop_path;
-        earlier += drops && strcmp(node->scope, graph->scope) == 0;
-    }
+    for (int i = 0; i < graph->nodes.count; i++)
+        earlier += is_drop(&graph->nodes.items[i]) && strcmp(graph->nodes.items[i].scope, graph->scope) == 0;
     return att_random_key(att_random_hash(graph->scope), earlier, 0);
 }
 
@@ -26,7 +30,7 @@ static att_value emit_drop(att_graph *graph, const char *op, att_value x, double
 {
     if (rate == 0)
         return x;
-    att_drop_attrs attrs = {.rate = rate, .stream = next_stream(graph)};
+    att_drop_attrs attrs = {.rate = rate, .stream = att_drop_next_stream(graph)};
     return att_emit(graph, op, &attrs, &x, 1, NULL);
 }
 
@@ -110,7 +114,7 @@ const att_op att_op_drop_path = {
     .name = "drop_path",
     .attrs_size = sizeof(att_drop_attrs),
     .help = "each sample zero with probability rate, else x / (1 - rate)",
-    .flags = ATT_OP_TRAIN_ONLY,
+    .flags = ATT_OP_TRAIN_ONLY | ATT_OP_NEEDS_SAMPLES,
     .autocast_in = 1,
     .autocast_out = 1,
     .infer = drop_path_infer,

@@ -4,11 +4,17 @@
 
 #include <stdint.h>
 
+struct att_graph;
+
 /* Attributes of dropout and drop_path. stream: key of the node's random draws; a gradient node has the stream of its
  * forward node. */
 typedef struct att_drop_attrs {
     double rate;
     uint64_t stream;
 } att_drop_attrs;
+
+/* The stream of the next drop in the current scope. It depends only on that scope and on the number of earlier drops in
+ * it, so that additions elsewhere in a network do not change the drop's masks. */
+uint64_t att_drop_next_stream(const struct att_graph *graph);
 
 #endif

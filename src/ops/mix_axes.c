@@ -78,6 +78,7 @@ const att_op att_op_mix_axes = {
     .autocast_out = 1,
     .infer = axes_infer,
     .backward = axes_backward,
+    .in_training = att_mixing_in_training,
     .cost = axes_cost,
     ATT_CASES(axes_cases),
 };

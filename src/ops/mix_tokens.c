@@ -97,6 +97,7 @@ const att_op att_op_mix_tokens = {
     .autocast_out = 1,
     .infer = mix_infer,
     .backward = mix_backward,
+    .in_training = att_mixing_in_training,
     .cost = mix_cost,
     ATT_CASES(mix_cases),
 };

@@ -3,6 +3,8 @@
 
 #include "core/error.h"
 #include "graph/graph.h"
+#include "ops/attention_rule.h"
+#include "ops/drop.h"
 #include "ops/list.h"
 #include "ops/mixing_rule.h"
 #include "ops/rule.h"
@@ -37,6 +39,7 @@ static att_status check(att_context *context, const att_attention_attrs *attrs, 
                         "attention: without q and k scores need terms: relative, or row_shifts and column_shifts");
     if (attrs->grid_h < 1 || attrs->grid_w < 1)
         return att_fail(context, ATT_ERR_ARGUMENT, "attention: terms need a grid");
+    ATT_TRY(att_attention_check_drop_rate(context, attrs));
     if (attrs->window_h || attrs->window_w || attrs->causal)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "attention: without q and k there are neither windows nor causality");
@@ -46,6 +49,13 @@ static att_status check(att_context *context, const att_attention_attrs *attrs, 
 static att_value map_of(att_graph *graph, att_value table, int prefix, int height, int width)
 {
     return att_softmax(graph, att_shift_scores(graph, table, prefix, height, width));
+}
+
+/* The map over the whole grid. */
+static att_value whole_map(att_graph *graph, const att_attention_attrs *attrs, const att_attention_terms *terms)
+{
+    att_value relative = terms->row_shifts == ATT_NONE ? terms->relative : att_join_shifts(graph, attrs, terms);
+    return map_of(graph, relative, attrs->prefix, attrs->grid_h, attrs->grid_w);
 }
 
 att_value att_mixing(att_graph *graph, att_value v, const att_attention_attrs *attrs, const att_attention_terms *terms)
@@ -58,9 +68,21 @@ att_value att_mixing(att_graph *graph, att_value v, const att_attention_attrs *a
         att_value in[] = {v, map_of(graph, terms->row_shifts, 0, h, 1), map_of(graph, terms->column_shifts, 0, 1, w)};
         return att_emit(graph, "mix_axes", attrs, in, 3, NULL);
     }
-    att_value relative = terms->row_shifts == ATT_NONE ? terms->relative : att_join_shifts(graph, attrs, terms);
-    att_value in[] = {v, map_of(graph, relative, attrs->prefix, h, w)};
+    att_value in[] = {v, whole_map(graph, attrs, terms)};
     return att_emit(graph, "mix_tokens", attrs, in, 2, NULL);
+}
+
+att_value att_mixing_in_training(att_graph *graph, const att_node *node)
+{
+    att_attention_attrs attrs = *ATT_ATTRS(node, attention);
+    const att_drop_attrs drop = {.rate = attrs.drop_rate, .stream = attrs.drop_stream};
+    if (attrs.drop_rate == 0)
+        return ATT_NONE;
+    const att_attention_terms terms = att_mixing_terms(graph, node);
+    att_value map = node->op == &att_op_mix_tokens ? node->in[MAP] : whole_map(graph, &attrs, &terms);
+    att_value in[] = {node->in[V], att_emit(graph, "dropout", &drop, &map, 1, NULL)};
+    attrs.drop_rate = 0;
+    return att_emit(graph, "mix_tokens", &attrs, in, 2, NULL);
 }
 
 /* The table of a map that map_of() made. */

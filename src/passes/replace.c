@@ -59,12 +59,16 @@ static att_status replace_nodes(att_graph *graph, const replacing *how)
     return att_order_finish(&order);
 }
 
-/* Operations with a training form have one output. */
 static bool in_training(const replacing *how, att_graph *graph, const att_node *node, att_value *replacements)
 {
     (void)how;
     replacements[0] = node->op->in_training ? node->op->in_training(graph, node) : ATT_NONE;
-    return replacements[0] != ATT_NONE;
+    if (replacements[0] == ATT_NONE)
+        return false;
+    const att_node *emitted = att_graph_producer(graph, replacements[0]);
+    for (int j = 1; j < node->out_count; j++)
+        replacements[j] = emitted->out[j];
+    return true;
 }
 
 att_status att_graph_decompose(att_graph *graph)

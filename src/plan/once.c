@@ -131,6 +131,14 @@ static bool reads_assigned(const att_plan *plan, const att_ref *in, int count)
     return false;
 }
 
+static bool has_draws(const att_once_steps *once)
+{
+    for (int i = 0; i < once->count; i++)
+        if (strcmp(once->steps[i].unit->problem.op, "dropout") == 0)
+            return true;
+    return false;
+}
+
 /* Finds the buffers that a run changes, and whether the prologue reads any of them. */
 static att_status find_assigned(att_plan *plan, const att_graph *graph)
 {
@@ -155,5 +163,6 @@ att_status att_lower_once(att_plan *plan, const att_rewritten *from, const att_r
     ATT_TRY(copy_constants(plan, from, refs));
     ATT_TRY(lower_stage(plan, from, 0, refs, &plan->prologue));
     ATT_TRY(lower_stage(plan, from, nodes - plan->epilogue.count, refs, &plan->epilogue));
+    plan->prologue_draws = has_draws(&plan->prologue);
     return find_assigned(plan, from->graph);
 }

@@ -147,6 +147,7 @@ struct att_plan {
     int *assigned; /* indices of the parameters (buffers) that a run changes */
     int assigned_count;
     bool prologue_reads_assigned;
+    bool prologue_draws; /* it has random draws, which differ between updates */
     att_once_steps prologue, epilogue;
     size_t derived_bytes, total_bytes; /* derived: values of prologue, epilogue and constants; total: sums of the
                                           gradients of derived values */

@@ -383,7 +383,7 @@ static void run_prologue(att_session *session)
 {
     const att_plan *plan = session->plan;
     uint64_t version = att_weights_version(session->weights) + 1;
-    if (session->packed_version == version)
+    if (session->packed_version == version && !plan->prologue_draws)
         return;
     if (plan->prologue.count > 0)
         att_threads_run(session->context, once_threads(session), derive_thread, session);

@@ -48,9 +48,9 @@ static inline void network_build(att_graph *graph, int size)
     x = att_add(graph, x, network_parameter(graph, "pos_embed", att_shape_of(1, grid * grid + 1, NETWORK_WIDTH), 0.3));
     att_value qkv = network_linear(graph, "attn.qkv", network_norm(graph, "norm1", x), 3 * NETWORK_WIDTH);
     att_graph_scope(graph, "attn");
-    att_value a =
-        att_attention(graph, qkv, ATT_NONE, ATT_NONE,
-                      &(att_attention_options){.heads = NETWORK_HEADS, .prefix = 1, .grid_h = grid, .grid_w = grid});
+    const att_attention_options attention = {
+        .heads = NETWORK_HEADS, .prefix = 1, .grid_h = grid, .grid_w = grid, .drop_rate = 0.1};
+    att_value a = att_attention(graph, qkv, ATT_NONE, ATT_NONE, &attention);
     a = att_drop_path(graph, network_linear(graph, "attn.proj", a, NETWORK_WIDTH), 0.2);
     x = att_add(graph, x, a);
     att_value m = att_gelu(graph, network_linear(graph, "mlp.fc1", network_norm(graph, "norm2", x), 2 * NETWORK_WIDTH));

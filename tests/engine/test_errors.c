@@ -66,9 +66,9 @@ static void messages_of_the_empty_scope_begin_with_a_word(void **state)
         att_graph *graph = make_graph();
         if (named)
             att_graph_scope(graph, "table");
-        att_dropout(graph, network_parameter(graph, "weight", att_shape_of(3), 1), 0.5);
+        att_drop_path(graph, network_parameter(graph, "weight", att_shape_of(3), 1), 0.5);
         assert_int_equal(att_graph_status(graph), ATT_ERR_UNSUPPORTED);
-        const char *start = named ? "table: op \"dropout\"" : "op \"dropout\"";
+        const char *start = named ? "table: op \"drop_path\"" : "op \"drop_path\"";
         assert_memory_equal(att_context_message(context), start, strlen(start));
         att_graph_destroy(&graph);
     }

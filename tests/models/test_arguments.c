@@ -57,6 +57,7 @@ static void arguments_of_a_vit_are_options(void **state)
         {"\"proj_bias\": false", "proj_bias: false", "proj_bias is given as false"},
         {"\"drop_rate\": 0.5", "drop_rate: 0.5", NULL},
         {"\"drop_path_rate\": 0.1", "drop_path_rate: 0.1", NULL},
+        {"\"attn_drop_rate\": 0.1", "attn_drop_rate: 0.1", NULL},
         {"\"dynamic_img_size\": true", "dynamic_img_size: true", NULL},
         {"\"a_later_switch\": false", "a_later_switch: false", NULL},
         {"\"a_later_switch\": true", "a_later_switch: true", "a_later_switch true"},

@@ -9,6 +9,7 @@
 #include "models/family.h"
 #include "models/fixture.h"
 #include "models/loss.h"
+#include "ops/attention.h"
 #include "ops/drop.h"
 
 static uint64_t fnv(const char *text)
@@ -350,6 +351,34 @@ static void drop_path_rises_in_residual_networks(void **state)
     att_model_destroy(&model);
 }
 
+/* Every attention of a block has the rate, and draws of its own. */
+static void maps_of_all_blocks_are_dropped(void **state)
+{
+    static const char *const names[] = {"vit_tiny_patch16_224",    "vit_base_patch16_xp_224",
+                                        "eva02_tiny_patch14_224",  "swin_tiny_patch4_window7_224",
+                                        "attention_cnn_isotropic", "attention_cnn_content"};
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        att_option_values options = att_options_none();
+        att_options_set(&options, "attn_drop_rate", 0.3);
+        att_model *model;
+        CHECK(*state, att_model_create(*state, names[n], &options, ATT_F32, &model));
+        const att_graph *graph = att_model_graph(model);
+        uint64_t last = 0;
+        int attentions = 0;
+        for (int i = 0; i < graph->nodes.count; i++) {
+            const att_node *node = &graph->nodes.items[i];
+            if (!att_is_attention(node))
+                continue;
+            assert_true(ATT_ATTRS(node, attention)->drop_rate == 0.3);
+            assert_true(ATT_ATTRS(node, attention)->drop_stream != last);
+            last = ATT_ATTRS(node, attention)->drop_stream;
+            attentions++;
+        }
+        assert_true(attentions >= 6);
+        att_model_destroy(&model);
+    }
+}
+
 /* Rates rise linearly from 0 in the first block to the last block, equal in both branches. */
 static void drop_path_rises_with_depth(void **state)
 {
@@ -477,6 +506,7 @@ int main(void)
         cmocka_unit_test(hidden_widths_are_rounded),
         cmocka_unit_test(networks_for_cifar_have_the_mean_and_std_of_their_programs),
         cmocka_unit_test(drop_path_rises_in_residual_networks),
+        cmocka_unit_test(maps_of_all_blocks_are_dropped),
         cmocka_unit_test(drop_path_rises_with_depth),
         cmocka_unit_test(cb_s_costs_what_the_paper_says),
         cmocka_unit_test(what_cannot_be_built_is_said),

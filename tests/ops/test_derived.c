@@ -120,16 +120,43 @@ static void derived_values_are_computed_once_after_weights_changed(void **state)
     fd_destroy(&model);
 }
 
+static double loss_at(fd_run *run, int64_t step)
+{
+    double loss[FD_BATCH];
+    att_gradient_begin(run->gradient);
+    FD_OK(att_session_accumulate(run->session, run->gradient, FD_BATCH, fd_scale, 9, step, 0));
+    FD_OK(att_session_output(run->session, "loss", 0, FD_BATCH, loss));
+    return loss[1];
+}
+
+/* One draw for all samples of an update, and another one for the next, even if the weights are the same. */
+static void derived_values_are_dropped_once_for_each_update(void **state)
+{
+    (void)state;
+    fd_model model = fd_create();
+    att_value x = fd_input(&model, ATT_F64, att_shape_of(3, 4), 1, 0, 0);
+    att_value weight = att_tanh(model.graph, parameter(model.graph, "weight", att_shape_of(5, 4)));
+    weight = att_dropout(model.graph, weight, 0.4);
+    assert_int_equal(att_value_kind(model.graph, weight), ATT_SHARED);
+    fd_loss_of(&model, att_linear(model.graph, x, weight, ATT_NONE));
+    fd_run run = fd_open(&model, 1);
+    double first = loss_at(&run, 1), second = loss_at(&run, 2);
+    assert_true(first != second);
+    assert_true(loss_at(&run, 1) == first);
+    fd_close(&run);
+    check(&model, "dropped weights");
+}
+
 static void ops_that_need_samples_refuse_derived_values(void **state)
 {
     (void)state;
     fd_model model = fd_create();
     att_graph *graph = model.graph;
     att_graph_scope(graph, "table");
-    att_dropout(graph, parameter(graph, "weight", att_shape_of(5, 4)), 0.5);
+    att_drop_path(graph, parameter(graph, "weight", att_shape_of(5, 4)), 0.5);
     assert_int_equal(att_graph_status(graph), ATT_ERR_UNSUPPORTED);
     assert_string_equal(att_context_message(fd_context),
-                        "table: op \"dropout\" needs a sample input, but all its inputs are shared by "
+                        "table: op \"drop_path\" needs a sample input, but all its inputs are shared by "
                         "all samples");
     fd_destroy(&model);
 }
@@ -332,6 +359,7 @@ int main(void)
         cmocka_unit_test(derived_values_can_be_read_by_others),
         cmocka_unit_test(segments_can_read_derived_weights),
         cmocka_unit_test(derived_values_are_computed_once_after_weights_changed),
+        cmocka_unit_test(derived_values_are_dropped_once_for_each_update),
         cmocka_unit_test(ops_that_need_samples_refuse_derived_values),
         cmocka_unit_test(gradients_of_inputs_and_named_values_come_back),
         cmocka_unit_test(gradients_of_the_network_of_inference),

@@ -110,13 +110,14 @@ static inline att_option_values tiny_options(void)
     return options;
 }
 
-/* Creates model and weights again with these rates of dropout and drop path. */
+/* Creates model and weights again with these rates of dropout, also of the maps of attention, and drop path. */
 static inline void fixture_model_with(fixture *f, double drop_rate, double drop_path_rate)
 {
     att_weights_destroy(&f->weights);
     att_model_destroy(&f->model);
     att_option_values options = tiny_options();
     att_options_set(&options, "drop_rate", drop_rate);
+    att_options_set(&options, "attn_drop_rate", drop_rate);
     att_options_set(&options, "drop_path_rate", drop_path_rate);
     assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model), ATT_OK);
     assert_int_equal(att_weights_create(att_model_graph(f->model), "cpu", &f->weights), ATT_OK);

@@ -1,5 +1,5 @@
 #include "ops/attention.h"
-#include "kernels/ref/call.h"
+#include "kernels/ref/drop.h"
 #include "kernels/ref/list.h"
 
 enum { Q = ATT_ATTENTION_Q, K = ATT_ATTENTION_K, V = ATT_ATTENTION_V, OPERANDS = ATT_ATTENTION_OPERANDS };
@@ -120,6 +120,17 @@ static double score(const head *h, int64_t i, int64_t j)
     return attrs_of(h)->scale * sum + term(h, i, j);
 }
 
+/* Factor by which dropout changes the weight of query i and key j. */
+static double drop_factor(const head *h, int64_t i, int64_t j)
+{
+    const att_attention_attrs *attrs = attrs_of(h);
+    if (!attrs->drops)
+        return 1;
+    int64_t row = h->number * h->operand[Q].tokens + token_of(h, i);
+    return ref_drop_factor(h->call, attrs->drop_rate, attrs->drop_stream, h->sample,
+                           att_attention_first_draw(row, h->keys) + j);
+}
+
 static double grid_distance(const att_attention_attrs *attrs, int64_t i, int64_t j)
 {
     if (i < attrs->prefix || j < attrs->prefix || attrs->grid_w == 0)
@@ -166,7 +177,8 @@ static void put_statistics(const head *h, int64_t i, const double *scores, doubl
         ref_out(h->call, STATS, row_index(h, i) * ATT_STAT_COUNT + s, stat[s]);
 }
 
-static void attend(const head *h, int64_t i, double *scores)
+/* factors: scratch */
+static void attend(const head *h, int64_t i, double *scores, double *factors)
 {
     double largest = -INFINITY, sum = 0;
     int64_t keys = h->keys;
@@ -180,10 +192,12 @@ static void attend(const head *h, int64_t i, double *scores)
         sum += exp(scores[j] - largest);
     double lse = has_key ? largest + log(sum) : INFINITY;
     ref_out(h->call, LSE, row_index(h, i), lse);
+    for (int64_t j = 0; j < keys; j++)
+        factors[j] = drop_factor(h, i, j);
     for (int64_t c = 0; c < h->operand[V].width; c++) {
         double o = 0;
         for (int64_t j = 0; j < keys; j++)
-            o += exp(scores[j] - lse) * element(h, V, row_at(h, V, j), c);
+            o += factors[j] * exp(scores[j] - lse) * element(h, V, row_at(h, V, j), c);
         ref_out(h->call, OUT, o_at(h, i) + c, o);
     }
     if (h->call->out[STATS])
@@ -196,7 +210,7 @@ static att_status prepare_attention(const att_problem *problem, att_prepared *pr
 {
     att_attention_operand operand[OPERANDS];
     att_attention_divide(problem->in, problem->attrs, operand);
-    prepared->scratch_bytes = (size_t)operand[K].tokens * sizeof(double);
+    prepared->scratch_bytes = 2 * (size_t)operand[K].tokens * sizeof(double);
     return ATT_OK;
 }
 
@@ -207,7 +221,7 @@ static att_status run_attention(const att_call *call)
     ref_range share = ref_share(call, call->problem->group * heads * tokens);
     for (int64_t row = share.begin; row < share.end; row++) {
         choose(&h, row / tokens / heads, row / tokens % heads, row % tokens / h.queries);
-        attend(&h, row % h.queries, call->scratch);
+        attend(&h, row % h.queries, call->scratch, (double *)call->scratch + h.keys);
     }
     return ATT_OK;
 }
@@ -253,10 +267,10 @@ static void add_to_terms(const head *h, int64_t i, int64_t j, double dt, const g
 static void add_pair(const head *h, int64_t i, int64_t j, const gradients *g)
 {
     double a = exp(score(h, i, j) - ref_in(h->call, GRAD_LSE, row_index(h, i)));
-    double da = 0; /* do_i . v_j - do_i . o_i */
+    double factor = drop_factor(h, i, j), da = 0; /* factor do_i . v_j - do_i . o_i */
     int64_t q = row_at(h, Q, i), k = row_at(h, K, j), v = row_at(h, V, j), o = o_at(h, i);
     for (int64_t c = 0; c < h->operand[V].width; c++)
-        da += ref_in(h->call, GRAD_DO, o + c) * (element(h, V, v, c) - ref_in(h->call, GRAD_O, o + c));
+        da += ref_in(h->call, GRAD_DO, o + c) * (factor * element(h, V, v, c) - ref_in(h->call, GRAD_O, o + c));
     double ds = attrs_of(h)->scale * a * da;
     add_to_terms(h, i, j, a * da, g);
     for (int64_t c = 0; c < h->operand[Q].width; c++) {
@@ -264,7 +278,7 @@ static void add_pair(const head *h, int64_t i, int64_t j, const gradients *g)
         g->of[K][k + c] += ds * element(h, Q, q, c);
     }
     for (int64_t c = 0; c < h->operand[V].width; c++)
-        g->of[V][v + c] += a * ref_in(h->call, GRAD_DO, o + c);
+        g->of[V][v + c] += factor * a * ref_in(h->call, GRAD_DO, o + c);
 }
 
 static void sample_gradient(head *h, int64_t sample, const gradients *g)

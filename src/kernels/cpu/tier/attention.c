@@ -57,7 +57,9 @@ typedef struct block {
     const grid_distances *distances; /* NULL if nobody reads statistics */
     float *joined;                   /* [tile]: distances, see distances_from() */
     float *of_terms;                 /* see attention_terms_scratch() */
-    float ones[2 * VW];              /* ones, then zeros: the vector at index VW - n has ones in its first n lanes */
+    map_drop drop;
+    float *factors;     /* see drop_scratch() */
+    float ones[2 * VW]; /* ones, then zeros: the vector at index VW - n has ones in its first n lanes */
     row_sums sums[ROWS];
 } block;
 
@@ -164,20 +166,20 @@ ATT_INLINE void add_shifts(vf p, vf y, vf x, vf *sums)
 }
 
 /* Replaces scores by p, in place, even if p is stored as bf16. Statistics use p before rounding. `length` is a multiple
- * of VW; padding has p = 0. */
+ * of VW; padding has p = 0. factors: of dropout, by which p is multiplied after all sums; NULL: none */
 ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, const row_statistics_input *places,
-                             bool pairs)
+                             const float *factors, bool pairs)
 {
     vf largest = v_set(sums->largest), p_sum = {0}, log_sum = {0}, smaller = {0}, smaller2 = {0}, smaller3 = {0};
     vf distance_sum = {0}, prefix_sum = {0}, shift_sums[SHIFTS] = {{0}}, to_end, nearest = {0};
     for (int64_t i = 0; i < VW; i++)
         to_end[i] = (float)(length - i);
     for (int64_t i = 0; i < length; i += VW) {
-        vf t = v_load(scores + i) - largest, p = v_exp(t);
+        vf t = v_load(scores + i) - largest, p = v_exp(t), kept = factors ? p * v_load(factors + i) : p;
         if (pairs)
-            v_put_halves(scores, i, p);
+            v_put_halves(scores, i, kept);
         else
-            v_store(scores + i, p);
+            v_store(scores + i, kept);
         p_sum += p;
         if (places) {
             vi is_largest = t == 0;
@@ -221,6 +223,14 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
     }
 }
 
+/* The factors of a query of the block; NULL without dropout. */
+static const float *factors_of(const block *b, int64_t row, int64_t first, int64_t count)
+{
+    if (!b->drop.drops)
+        return NULL;
+    return drop_row(&b->drop, &b->h, b->sample, b->head, token_of(b, row), first, count, b->factors);
+}
+
 static void measured_exponentials(block *b, int64_t first, int64_t count)
 {
     const grid_distances *d = b->distances;
@@ -232,13 +242,26 @@ static void measured_exponentials(block *b, int64_t first, int64_t count)
                                    .prefix = d->prefix - first};
     for (int64_t row = 0; row < b->rows; row++) {
         float *scores = b->scores + row * b->h.tile;
+        const float *factors = factors_of(b, row, first, count);
         places.distances = distances_from(d, b->first + row, first, count, b->joined);
         places.row = has_grid ? d->rows[b->first + row] : 0;
         places.column = has_grid ? d->columns[b->first + row] : 0;
         if (b->h.elements == GEMM_PAIRS)
-            exponentials(scores, whole_vectors(count), &b->sums[row], &places, true);
+            exponentials(scores, whole_vectors(count), &b->sums[row], &places, factors, true);
         else
-            exponentials(scores, whole_vectors(count), &b->sums[row], &places, false);
+            exponentials(scores, whole_vectors(count), &b->sums[row], &places, factors, false);
+    }
+}
+
+static void dropping_exponentials(block *b, int64_t first, int64_t count)
+{
+    for (int64_t row = 0; row < b->rows; row++) {
+        float *scores = b->scores + row * b->h.tile;
+        const float *factors = factors_of(b, row, first, count);
+        if (b->h.elements == GEMM_PAIRS)
+            exponentials(scores, whole_vectors(count), &b->sums[row], NULL, factors, true);
+        else
+            exponentials(scores, whole_vectors(count), &b->sums[row], NULL, factors, false);
     }
 }
 
@@ -251,12 +274,14 @@ static void softmax(block *b, int64_t first, int64_t count)
         find_largest(b, row, first, count, padding);
     if (b->call->out[STATS])
         measured_exponentials(b, first, count);
+    else if (b->drop.drops)
+        dropping_exponentials(b, first, count);
     else if (b->h.elements == GEMM_PAIRS)
         for (int64_t row = 0; row < b->rows; row++)
-            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], NULL, true);
+            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], NULL, NULL, true);
     else
         for (int64_t row = 0; row < b->rows; row++)
-            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], NULL, false);
+            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], NULL, NULL, false);
 }
 
 static void run_tile(block *b, int64_t first, int64_t count)
@@ -409,6 +434,7 @@ static att_status attention_run(const att_call *call)
     block b = {.call = call,
                .h = shape_of(call->problem),
                .terms = attention_terms_at(call, 0, state->windows),
+               .drop = map_drop_of(call),
                .distances = state->distances};
     for (int i = 0; i < VW; i++)
         b.ones[i] = 1;
@@ -420,6 +446,7 @@ static att_status attention_run(const att_call *call)
     b.scores = b.out + ROWS * h->value_padded;
     b.joined = b.scores + ROWS * h->tile;
     b.of_terms = b.joined + h->tile;
+    b.factors = b.of_terms + attention_terms_scratch(&b.terms, h->tile);
     int64_t blocks = (h->queries + ROWS - 1) / ROWS, packed_k = -1, packed_v = -1;
     att_range part = att_part_of(call, call->problem->group * h->heads * h->windows * blocks, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
@@ -459,7 +486,8 @@ static att_status attention_prepare(const att_problem *problem, att_prepared *pr
     head_shape h = shape_of(problem);
     attention_terms terms = attention_terms_of(problem);
     int64_t elements = matrix_elements(&h, h.padded) + matrix_elements(&h, h.value_padded) +
-                       ROWS * (h.tile + h.padded + h.value_padded) + h.tile + attention_terms_scratch(&terms, h.tile);
+                       ROWS * (h.tile + h.padded + h.value_padded) + h.tile + attention_terms_scratch(&terms, h.tile) +
+                       drop_scratch(problem, &h);
     prepared->scratch_bytes = (size_t)elements * sizeof(float);
     attention_terms_prepare(problem, 0, prepared);
     attention_state *state = att_allocate(problem->context, sizeof *state);

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/attention_terms.h"
+#include "kernels/cpu/tier/draws.h"
 #include "kernels/cpu/tier/gemm.h"
 #include "kernels/cpu/tier/vmath.h"
 #include "ops/attention.h"
@@ -74,6 +75,37 @@ static inline gemm_source head_rows(const head_shape *h, const att_call *call, i
                          .from = head_at(h, which, sample, head),
                          .stride = operand->stride,
                          .order = order};
+}
+
+/* Elements of scratch memory for the factors of one row; 0 without dropout. */
+static inline int64_t drop_scratch(const att_problem *problem, const head_shape *h)
+{
+    return ATT_ATTRS(problem, attention)->drops ? h->tile + VW : 0;
+}
+
+/* Dropout of the map. */
+typedef struct map_drop {
+    bool drops;
+    draws draws;
+    int64_t position; /* of the call's first sample */
+} map_drop;
+
+static inline map_drop map_drop_of(const att_call *call)
+{
+    const att_attention_attrs *attrs = call->problem->attrs;
+    if (!attrs->drops)
+        return (map_drop){.drops = false};
+    return (map_drop){true, draws_of(call, attrs->drop_rate, attrs->drop_stream), call->position};
+}
+
+/* Writes the factors of the weights of query `token`, counted in its sample, and `count` keys from key `first` on, a
+ * multiple of VW. factors: drop_scratch() elements. Returns them. */
+static inline const float *drop_row(const map_drop *d, const head_shape *h, int64_t sample, int64_t head, int64_t token,
+                                    int64_t first, int64_t count, float *factors)
+{
+    int64_t row = att_attention_first_draw(head * h->tokens + token, h->keys);
+    drop_factors(&d->draws, d->position + sample, row + first, count, factors);
+    return factors;
 }
 
 #endif

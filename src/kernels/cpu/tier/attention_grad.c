@@ -17,6 +17,7 @@ typedef struct workspace {
     float *p, *ds;                   /* [ROWS, tile] */
     float *of_terms;                 /* see attention_terms_scratch() */
     float *ds_rows;                  /* [2, tile]: ds of two rows before rounding to bf16 */
+    float *factors[2];               /* of dropout, for two rows; see drop_scratch() */
     float *axes;     /* [heads of the unit][queries][rows, columns]: gradient of these terms, if there are any */
     float *relative; /* [heads of the unit][packed]: gradient of the table, if there is one */
     float *column;   /* of the gradient of the table */
@@ -70,6 +71,8 @@ static int64_t workspace_divide(const att_problem *problem, const head_shape *h,
     w->dq = take(scratch, &used, heads * h->queries * h->padded);
     w->of_terms = take(scratch, &used, attention_terms_scratch(t, h->tile));
     w->ds_rows = take(scratch, &used, 2 * h->tile);
+    for (int i = 0; i < 2; i++)
+        w->factors[i] = take(scratch, &used, drop_scratch(problem, h));
     w->axes = take(scratch, &used, has_axes ? heads * h->queries * (t->height + t->width) : 0);
     w->relative = take(scratch, &used, has_relative ? heads * t->packed : 0);
     w->column = take(scratch, &used, has_relative ? t->shifts + ATT_ATTENTION_PREFIX_SHIFTS : 0);
@@ -82,6 +85,7 @@ typedef struct place {
     head_shape h;
     attention_terms terms;
     workspace w;
+    map_drop drop;
     const int32_t *order; /* tokens of the window, see window_order() */
     int64_t sample, head, window;
     int64_t key, keys;   /* of the tile: the first key, and the number of keys */
@@ -101,11 +105,14 @@ typedef struct gradient {
     vf p, ds;
 } gradient;
 
-/* p = e^(score - lse), ds = p (dp - do . o). */
-ATT_INLINE gradient gradient_of(const float *score, const float *dp, float lse, float do_o)
+/* p = e^(score - lse), ds = p (dp - do . o). factors: of dropout, for p and dp in products with do; NULL: none */
+ATT_INLINE gradient gradient_of(const float *score, const float *dp, const float *factors, float lse, float do_o)
 {
     vf p = v_exp(v_load(score) - lse);
-    return (gradient){p, p * (v_load(dp) - do_o)};
+    if (!factors)
+        return (gradient){p, p * (v_load(dp) - do_o)};
+    vf factor = v_load(factors);
+    return (gradient){factor * p, p * (factor * v_load(dp) - do_o)};
 }
 
 typedef struct rows {
@@ -114,10 +121,10 @@ typedef struct rows {
 } rows;
 
 /* Replaces scores by p and dp by ds. */
-static void row_gradient(const rows *r, int64_t row, float *p, float *ds, int64_t length)
+ATT_INLINE void row_gradient(const rows *r, int64_t row, const float *factors, float *p, float *ds, int64_t length)
 {
     for (int64_t i = 0; i < length; i += VW) {
-        gradient g = gradient_of(p + i, ds + i, r->lse[row], r->do_o[row]);
+        gradient g = gradient_of(p + i, ds + i, factors ? factors + i : NULL, r->lse[row], r->do_o[row]);
         v_store(p + i, g.p);
         v_store(ds + i, g.ds);
     }
@@ -126,14 +133,16 @@ static void row_gradient(const rows *r, int64_t row, float *p, float *ds, int64_
 /* The same for rows `row` and row + 1, which are `stride` apart, with results as pairs. The pairs of both rows' p
  * replace the first row's scores; the pairs of both rows' ds replace the second row's scores. Each row's ds as pairs of
  * adjacent keys replaces its dp. With an odd number of keys the last pair is padded with zero. ds_rows: memory for ds
- * before rounding, or NULL. */
-ATT_INLINE void two_row_gradients(const rows *r, int64_t row, bool both, float *p, float *ds, int64_t stride,
-                                  int64_t count, float *ds_rows)
+ * before rounding, or NULL. factors: of dropout, for each row, or NULL */
+ATT_INLINE void two_row_gradients(const rows *r, int64_t row, bool both, float *const *factors, float *p, float *ds,
+                                  int64_t stride, int64_t count, float *ds_rows)
 {
     for (int64_t i = 0; i < whole_vectors(count); i += VW) {
-        gradient a = gradient_of(p + i, ds + i, r->lse[row], r->do_o[row]), b = {{0}, {0}};
+        gradient a = gradient_of(p + i, ds + i, factors ? factors[0] + i : NULL, r->lse[row], r->do_o[row]);
+        gradient b = {{0}, {0}};
         if (both)
-            b = gradient_of(p + stride + i, ds + stride + i, r->lse[row + 1], r->do_o[row + 1]);
+            b = gradient_of(p + stride + i, ds + stride + i, factors ? factors[1] + i : NULL, r->lse[row + 1],
+                            r->do_o[row + 1]);
         v_store(p + i, v_pair(a.p, b.p));
         v_store(p + stride + i, v_pair(a.ds, b.ds));
         v_put_halves(ds, i, a.ds);
@@ -179,6 +188,13 @@ static void add_gradient_of_terms(const place *at, int64_t query, const float *d
         add_axes_gradient(t, axes_of(at, query), axes_of(at, query) + t->height, keys, ds);
 }
 
+/* Writes the factors of query `query` to w.factors[i]. */
+static const float *find_factors(const place *at, int64_t query, int i)
+{
+    int64_t token = at->order ? at->order[query] : query;
+    return drop_row(&at->drop, &at->h, at->sample, at->head, token, at->key, at->keys, at->w.factors[i]);
+}
+
 /* The same as find_gradients() for single f32 rows. */
 static void find_row_gradients(const place *at, const rows *r)
 {
@@ -186,7 +202,10 @@ static void find_row_gradients(const place *at, const rows *r)
     bool has_gradient = at->terms.relative || at->terms.rows;
     for (int64_t i = 0; i < r->count; i++) {
         float *ds = at->w.ds + i * h->tile;
-        row_gradient(r, i, at->w.p + i * h->tile, ds, whole_vectors(at->keys));
+        if (at->drop.drops)
+            row_gradient(r, i, find_factors(at, r->first + i, 0), at->w.p + i * h->tile, ds, whole_vectors(at->keys));
+        else
+            row_gradient(r, i, NULL, at->w.p + i * h->tile, ds, whole_vectors(at->keys));
         if (has_gradient)
             add_gradient_of_terms(at, r->first + i, ds);
     }
@@ -199,12 +218,15 @@ static void find_pair_gradients(const place *at, const rows *r)
     for (int64_t i = 0; i < r->count; i += 2) {
         float *p = at->w.p + i * h->tile, *ds = at->w.ds + i * h->tile;
         bool both = i + 1 < r->count;
-        if (has_gradient)
-            two_row_gradients(r, i, both, p, ds, h->tile, at->keys, at->w.ds_rows);
+        for (int row = 0; at->drop.drops && row < 1 + both; row++)
+            find_factors(at, r->first + i + row, row);
+        if (has_gradient || at->drop.drops)
+            two_row_gradients(r, i, both, at->drop.drops ? at->w.factors : NULL, p, ds, h->tile, at->keys,
+                              at->w.ds_rows);
         else if (both)
-            two_row_gradients(r, i, true, p, ds, h->tile, at->keys, NULL);
+            two_row_gradients(r, i, true, NULL, p, ds, h->tile, at->keys, NULL);
         else
-            two_row_gradients(r, i, false, p, ds, h->tile, at->keys, NULL);
+            two_row_gradients(r, i, false, NULL, p, ds, h->tile, at->keys, NULL);
         for (int64_t row = 0; has_gradient && row < 1 + both; row++)
             add_gradient_of_terms(at, r->first + i + row, at->w.ds_rows + row * h->tile);
     }
@@ -444,7 +466,10 @@ static void run_unit(place *at, int64_t begin, int64_t end)
 /* Parts share the units of all samples. */
 static att_status attention_grad_run(const att_call *call)
 {
-    place at = {.call = call, .h = shape_of(call->problem), .terms = attention_terms_at(call, Q, call->state)};
+    place at = {.call = call,
+                .h = shape_of(call->problem),
+                .terms = attention_terms_at(call, Q, call->state),
+                .drop = map_drop_of(call)};
     int64_t units = units_of(&at.h), heads = at.h.heads / units;
     workspace_divide(call->problem, &at.h, call->scratch, &at.w);
     att_range part = att_part_of(call, call->problem->group * units, 1);

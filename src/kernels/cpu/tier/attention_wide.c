@@ -8,7 +8,8 @@
 enum { Q = ATT_ATTENTION_Q, K = ATT_ATTENTION_K, V = ATT_ATTENTION_V, OPERANDS = ATT_ATTENTION_OPERANDS };
 enum { OUT, LSE };
 
-/* Whole-grid attention by content; terms of the scores, windows, statistics and maps are left to the reference. */
+/* Whole-grid attention by content; terms of the scores, windows, dropout, statistics and maps are left to the
+ * reference. */
 static bool attention_wide_accepts(const att_problem *problem)
 {
     const att_attention_attrs *attrs = problem->attrs;
@@ -18,7 +19,8 @@ static bool attention_wide_accepts(const att_problem *problem)
     for (int i = LSE + 1; i < problem->out_count; i++)
         if (att_desc_present(&problem->out[i]))
             return false;
-    return att_desc_present(&problem->in[Q]) && problem->in[Q].dtype == ATT_F64 && attrs->window_h == 0;
+    return att_desc_present(&problem->in[Q]) && problem->in[Q].dtype == ATT_F64 && attrs->window_h == 0 &&
+           !attrs->drops;
 }
 
 static att_status attention_wide_prepare(const att_problem *problem, att_prepared *prepared)
