@@ -51,7 +51,7 @@ typedef struct att_position_head {
                         rounded down: sum_d a(d) d */
     double spread;   /* sqrt(sum_d a(d) |d - shift|^2) */
     double most;     /* the largest a(d) */
-    int most_at[2];  /* its shift */
+    int most_at[2];  /* its shift; of equal weights, that of the first key */
     bool quadratic;  /* the scores are a quadratic form; if not, the members below are 0 */
     double center[2];    /* Delta, which may lie outside the grid */
     double precision[2]; /* eigenvalues of P, the smaller one first */

@@ -17,32 +17,43 @@ static att_value parameter(att_graph *graph, const char *name, att_shape shape, 
     return att_graph_parameter(graph, name, shape, (att_init){ATT_INIT_NORMAL, deviation}, false);
 }
 
-static att_attention_terms terms_of(att_graph *graph, kind which)
+/* name: of the parameters, which differ between layers */
+static att_attention_terms terms_of(att_graph *graph, kind which, const char *name)
 {
+    char rows[32], columns[32];
     att_attention_terms terms = att_attention_no_terms();
+    snprintf(rows, sizeof rows, "%s.rows", name), snprintf(columns, sizeof columns, "%s.columns", name);
     if (which == TABLE)
-        terms.relative = parameter(graph, "relative", att_shape_of((2 * HEIGHT - 1) * (2 * BREADTH - 1), HEADS), 1);
+        terms.relative = parameter(graph, name, att_shape_of((2 * HEIGHT - 1) * (2 * BREADTH - 1), HEADS), 1);
     if (which == AXES) {
-        terms.row_shifts = parameter(graph, "rows", att_shape_of(2 * HEIGHT - 1, HEADS), 1);
-        terms.column_shifts = parameter(graph, "columns", att_shape_of(2 * BREADTH - 1, HEADS), 1);
+        terms.row_shifts = parameter(graph, rows, att_shape_of(2 * HEIGHT - 1, HEADS), 1);
+        terms.column_shifts = parameter(graph, columns, att_shape_of(2 * BREADTH - 1, HEADS), 1);
     }
     return terms;
 }
 
-/* Adds the output "o" [N, H N], the maps of all heads, and a loss. */
-static void build(att_graph *graph, kind which, double rate)
+static att_value attend(att_graph *graph, kind which, const char *name, att_value x, att_value v, double rate)
+{
+    const att_attention_terms terms = terms_of(graph, which, name);
+    const att_attention_options options = {
+        .heads = HEADS, .value_heads = 1, .grid_h = HEIGHT, .grid_w = BREADTH, .terms = &terms, .drop_rate = rate};
+    att_value q = which == CONTENT ? x : ATT_NONE;
+    return att_attention(graph, q, q, v, &options);
+}
+
+/* Adds the output "o" [N, H N], the maps of all heads, and a loss; with two layers, which have one scope, also the
+ * output "second" of the other one. */
+static void build(att_graph *graph, kind which, double rate, int layers)
 {
     att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(TOKENS, HEADS * WIDTH));
     att_value units = att_graph_input(graph, "units", ATT_F32, att_shape_of(TOKENS, TOKENS));
     att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0});
     att_value v = att_add(graph, units, parameter(graph, "v", att_shape_of(TOKENS, TOKENS), 0));
     att_graph_scope(graph, "attn");
-    const att_attention_terms terms = terms_of(graph, which);
-    const att_attention_options options = {
-        .heads = HEADS, .value_heads = 1, .grid_h = HEIGHT, .grid_w = BREADTH, .terms = &terms, .drop_rate = rate};
-    att_value q = which == CONTENT ? x : ATT_NONE;
-    att_value o = att_attention(graph, q, q, v, &options);
+    att_value o = attend(graph, which, "first", x, v, rate);
     att_graph_output(graph, "o", o);
+    if (layers > 1)
+        att_graph_output(graph, "second", attend(graph, which, "second", x, v, rate));
     att_graph_output(graph, "loss", att_cross_entropy(graph, att_token_mean(graph, o, 0), target, 0));
 }
 
@@ -88,7 +99,7 @@ static network open(att_graph *graph, const char *backend, att_purpose purpose)
 static network open_kind(kind which, double rate, const char *backend, att_purpose purpose)
 {
     att_graph *graph = make_graph();
-    build(graph, which, rate);
+    build(graph, which, rate, 2);
     return open(graph, backend, purpose);
 }
 
@@ -148,8 +159,8 @@ static void check_draws(kind which, const char *backend)
         worst = fmax(worst, fabs(sum[i] / STEPS / whole[i] - 1) / sqrt(RATE / (1 - RATE) / STEPS));
     double share = zeros / ((double)BATCH * MAP * STEPS);
     printf("%s, kind %d: a mean is off by %.2g deviations, %.4g are dropped\n", backend, which, worst, share);
-    assert_true(worst < 4.5);               /* at most 3.7 of 288 means */
-    assert_true(fabs(share - RATE) < 0.01); /* 0.003; without content its deviation is 0.0024 */
+    assert_true(worst < 4.5);               /* 2.8, of 288 means */
+    assert_true(fabs(share - RATE) < 0.01); /* 0.0029; without content its deviation is 0.0024 */
     close(&evaluation);
     close(&training);
 }
@@ -215,22 +226,13 @@ static void attentions_of_one_scope_draw_apart(void **state)
 {
     (void)state;
     static float first[BATCH * MAP], second[BATCH * MAP];
-    att_graph *graph = make_graph();
-    build(graph, CONTENT, RATE);
-    const att_attention_options options = {.heads = HEADS, .value_heads = 1, .drop_rate = RATE};
-    att_value x = att_graph_input(graph, "again", ATT_F32, att_shape_of(TOKENS, HEADS * WIDTH));
-    att_value units = att_graph_input(graph, "more", ATT_F32, att_shape_of(TOKENS, TOKENS));
-    att_graph_output(graph, "second", att_attention(graph, x, x, units, &options));
-    network n = open(graph, "cpu", ATT_TRAIN);
-    static float zeros[BATCH * TOKENS * HEADS * WIDTH], ones[BATCH * TOKENS * TOKENS];
-    for (int i = 0; i < BATCH * TOKENS; i++)
-        ones[i * TOKENS + i % TOKENS] = 1;
-    assert_int_equal(att_session_bind(n.session, "again", zeros), ATT_OK);
-    assert_int_equal(att_session_bind(n.session, "more", ones), ATT_OK);
-    update(&n, 3, BATCH, 0, first);
-    assert_int_equal(att_session_output(n.session, "second", 0, BATCH, second), ATT_OK);
-    assert_true(count_different(first, second, BATCH * MAP) > BATCH * MAP / 4);
-    close(&n);
+    for (kind which = 0; which < KINDS; which++) {
+        network n = open_kind(which, RATE, "cpu", ATT_TRAIN);
+        update(&n, 3, BATCH, 0, first);
+        assert_int_equal(att_session_output(n.session, "second", 0, BATCH, second), ATT_OK);
+        assert_true(count_different(first, second, BATCH * MAP) > BATCH * MAP / 4); /* of 42 % */
+        close(&n);
+    }
 }
 
 /* Probes show the map without dropout, also in a training. */
@@ -241,7 +243,7 @@ static void maps_for_probes_are_whole(void **state)
     for (kind which = 0; which < KINDS; which++) {
         network evaluation = open_kind(which, 0, "cpu", ATT_INFER);
         att_graph *graph = make_graph();
-        build(graph, which, RATE);
+        build(graph, which, RATE, 1);
         assert_int_equal(att_graph_probe_attention_map(graph, "attn"), ATT_OK);
         network training = open(graph, "cpu", ATT_TRAIN);
         evaluate(&evaluation, whole);
@@ -266,7 +268,7 @@ static void rates_outside_their_range_are_refused(void **state)
     for (kind which = 0; which < KINDS; which++)
         for (int i = 0; i < 3; i++) {
             att_graph *graph = make_graph();
-            build(graph, which, rates[i]);
+            build(graph, which, rates[i], 1);
             assert_int_equal(att_graph_status(graph), ATT_ERR_ARGUMENT);
             assert_message("drop_rate is");
             att_graph_destroy(&graph);

@@ -2,6 +2,8 @@
  * with PyTorch's, tools/versus_timm compares the logits of the named networks with timm's. */
 #include <math.h>
 
+#include "core/random.h"
+#include "graph/graph.h"
 #include "models/checkpoints.h"
 #include "models/family.h"
 
@@ -291,6 +293,46 @@ static void timms_arguments_are_read(void **state)
     refused(p, NULL, ATT_ERR_MISMATCH, "pos_embed is given as none, but the tensors show learn");
 }
 
+/* The table of rotary positions, which is a constant of the graph. */
+static uint64_t hash_of(const place *p, const char *name, const att_option_values *options)
+{
+    att_model *model = make(p, name, options);
+    const att_graph *graph = att_model_graph(model);
+    uint64_t hash = att_random_hash("");
+    for (int i = 0; i < graph->constants.count; i++) {
+        const att_desc *desc = &graph->values.items[graph->constants.items[i].value].desc;
+        hash = att_random_hash_more(hash, graph->constants.items[i].data,
+                                    (size_t)att_shape_count(desc->shape) * att_dtype_size(desc->dtype));
+    }
+    att_model_destroy(&model);
+    return hash;
+}
+
+static void rotary_positions_follow_their_options(void **state)
+{
+    const place *p = *state;
+    att_option_values plain = small(), moved = small(), square = small(), oblong = small(), turned = small();
+    att_options_set(&moved, "rope_grid_offset", 0.5);
+    att_options_set_sides(&square, "ref_feat_shape", 4, 4);
+    att_options_set_sides(&oblong, "ref_feat_shape", 4, 8);
+    att_options_set_sides(&turned, "ref_feat_shape", 8, 4);
+    assert_true(hash_of(p, TINY, &plain) != hash_of(p, TINY, &moved));
+    assert_true(hash_of(p, MIXED, &plain) == hash_of(p, MIXED, &moved)); /* timm's has no offset */
+    assert_true(hash_of(p, TINY, &square) != hash_of(p, TINY, &oblong));
+    assert_true(hash_of(p, TINY, &turned) != hash_of(p, TINY, &oblong));
+}
+
+static void a_single_block_drops_no_path(void **state)
+{
+    const place *p = *state;
+    att_option_values options = small();
+    att_options_set(&options, "depth", 1), att_options_set(&options, "drop_path_rate", 0.2);
+    att_model *model = make(p, TINY, &options);
+    for (int i = 0; i < att_model_graph(model)->nodes.count; i++)
+        assert_string_not_equal(att_model_graph(model)->nodes.items[i].op->name, "drop_path");
+    att_model_destroy(&model);
+}
+
 /* Rotary positions are computed for any grid; a position embedding is resampled. */
 static void files_fit_other_images(void **state)
 {
@@ -341,6 +383,8 @@ int main(void)
         TEST(relatives_are_refused),
         TEST(buffers_are_ignored),
         TEST(timms_arguments_are_read),
+        TEST(rotary_positions_follow_their_options),
+        TEST(a_single_block_drops_no_path),
         TEST(files_fit_other_images),
         TEST(modules_are_found_again),
     };

@@ -271,6 +271,8 @@ static void what_cannot_be_converted_is_refused(void **state)
     assert_refused(&n, "layer1.0.se.spatial.conv.conv", 0, ATT_ERR_UNSUPPORTED, "it is a convolution of a module");
     assert_refused(&n, "all", 5, ATT_ERR_ARGUMENT, "alpha is 5, must be 13 to 1e+06");
     assert_refused(&n, "all", NAN, ATT_ERR_ARGUMENT, "alpha is nan");
+    assert_refused(&n, "all", 2e6, ATT_ERR_ARGUMENT, "alpha is 2e+06");
+    assert_refused(&n, " conv1 , bn1 ", 0, ATT_ERR_UNSUPPORTED, "\"bn1\" cannot become attention: it is a norm");
     assert_refused(&vit, "all", 0, ATT_ERR_UNSUPPORTED,
                    "vit_tiny_patch16_224 has no convolution that can become attention");
     att_attention_conversion made = convert(&n, "all");
