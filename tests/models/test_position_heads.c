@@ -131,23 +131,27 @@ static void heads_and_nearest_convolutions_are_those_of_pytorch(void **state)
 /* Nine sharp heads at the shifts of a 3 x 3 kernel are a convolution, except at the border. */
 /* The middle of a grid of 4 rows and 4 columns is its third row and column; the largest of equal weights is the first.
  * Maps that are 0 miss nothing. */
-static void uniform_heads_are_read_from_the_middle(void **state)
+static void heads_are_read_from_the_middle_of_an_even_grid(void **state)
 {
-    static const double zeros[3 * WIDTH * WIDTH];
+    static const double zeros[3 * WIDTH * WIDTH], centers[] = {0, 0, 1, 1, -2, -2}, sharpness[] = {0, 10, 10};
+    static const double shifts[] = {-0.5, 1, -2}, most_at[] = {-2, 1, -2};
     att_option_values options = small("isotropic", 1);
     att_options_set_sides(&options, "patch_size", 7, 7);
     net n = net_create(*state, "attention_cnn_isotropic", &options);
     att_position_heads *heads;
-    att_position_head head;
     att_nearest_convolution found;
     fill(&n);
-    set(&n, "blocks.0.attn.sharpness", zeros, 3);
+    set(&n, "blocks.0.attn.centers", centers, 6);
+    set(&n, "blocks.0.attn.sharpness", sharpness, 3);
     set(&n, "blocks.0.attn.value.weight", zeros, 3 * (int64_t)WIDTH * WIDTH);
     CHECK(*state, att_position_heads_read(n.model, n.weights, 0, &heads));
-    CHECK(*state, att_position_heads_at(heads, 0, &head));
-    for (int axis = 0; axis < 2; axis++) {
-        is_near(head.shift[axis], -0.5, 1e-12);
-        assert_int_equal(head.most_at[axis], -2);
+    for (int h = 0; h < 3; h++) {
+        att_position_head head;
+        CHECK(*state, att_position_heads_at(heads, h, &head));
+        for (int axis = 0; axis < 2; axis++) {
+            is_near(head.shift[axis], shifts[h], 1e-12);
+            assert_int_equal(head.most_at[axis], (int)most_at[h]);
+        }
     }
     CHECK(*state, att_position_heads_convolution(heads, 3, NULL, NULL, &found));
     assert_true(found.error == 0 && found.grid_error == 0);
@@ -349,7 +353,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heads_and_nearest_convolutions_are_those_of_pytorch),
-        cmocka_unit_test(uniform_heads_are_read_from_the_middle),
+        cmocka_unit_test(heads_are_read_from_the_middle_of_an_even_grid),
         cmocka_unit_test(sharp_heads_are_a_convolution),
         cmocka_unit_test(degenerate_heads_follow_the_rule),
         cmocka_unit_test(heads_without_projection_can_be_removed),
