@@ -60,6 +60,7 @@ struct att_measure {
     att_graph *graph; /* a copy, for studies; NULL: there are none */
     const char *nodes;
     int64_t seen; /* samples observed since the figures were cleared */
+    int64_t previewed;
     att_progress_fn progress;
     void *progress_user;
 };
@@ -499,7 +500,7 @@ void att_measure_tell(att_measure *measure, att_progress_fn progress, void *user
 
 /* Lets the study of an instrument compute its rows. */
 static att_status run_study(att_measure *measure, active_instrument *active, att_session *session, int count,
-                            const int32_t *labels)
+                            const int32_t *labels, bool preview)
 {
     const att_study *study = active->instrument->study;
     if (!study)
@@ -516,6 +517,8 @@ static att_status run_study(att_measure *measure, active_instrument *active, att
                          .session = session,
                          .count = count,
                          .seen = measure->seen,
+                         .preview = preview,
+                         .previewed = measure->previewed,
                          .labels = labels,
                          .rows = measure->blocks + active->first_row,
                          .lengths = measure->lengths + active->first_row,
@@ -532,6 +535,32 @@ static att_status run_study(att_measure *measure, active_instrument *active, att
     return status;
 }
 
+static int64_t previews_of(const active_instrument *active)
+{
+    const att_study *study = active->instrument->study;
+    return study && study->previews ? study->previews(active->options) : 0;
+}
+
+int64_t att_measure_previews(const att_measure *measure)
+{
+    int64_t most = 0;
+    for (int i = 0; i < measure->active.count && measure->seen == 0; i++) {
+        const int64_t wanted = previews_of(&measure->active.items[i]);
+        most = wanted > most ? wanted : most;
+    }
+    return most;
+}
+
+att_status att_measure_preview(att_measure *measure, att_session *session, int count, const int32_t *labels)
+{
+    ATT_TRY(collect(measure, session, count));
+    for (int i = 0; i < measure->active.count; i++)
+        if (previews_of(&measure->active.items[i]) > 0)
+            ATT_TRY(run_study(measure, &measure->active.items[i], session, count, labels, true));
+    measure->previewed += count;
+    return ATT_OK;
+}
+
 att_status att_measure_observe(att_measure *measure, att_session *session, int count, const int32_t *labels)
 {
     ATT_TRY(collect(measure, session, count));
@@ -539,7 +568,7 @@ att_status att_measure_observe(att_measure *measure, att_session *session, int c
         active_instrument *active = &measure->active.items[i];
         if (active->instrument->info.needs_labels && !labels)
             continue;
-        ATT_TRY(run_study(measure, active, session, count, labels));
+        ATT_TRY(run_study(measure, active, session, count, labels, false));
         if (keeps_state(active))
             ATT_TRY(observe_state(measure, active, count, labels));
         else
@@ -551,7 +580,7 @@ att_status att_measure_observe(att_measure *measure, att_session *session, int c
 
 void att_measure_clear(att_measure *measure)
 {
-    measure->seen = 0;
+    measure->seen = measure->previewed = 0;
     for (int i = 0; i < measure->series.count; i++) {
         measure->series.items[i].spread = (att_spread){0};
         measure->series.items[i].undefined = 0;

@@ -336,7 +336,7 @@ static att_status run(att_study_job *job)
     return ATT_OK;
 }
 
-static const att_study gradient_study = {run, close_study};
+static const att_study gradient_study = {.run = run, .close = close_study};
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
