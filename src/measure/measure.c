@@ -688,3 +688,8 @@ att_instrument_info att_measure_instrument_at(const att_measure *measure, int in
     return index >= 0 && index < measure->active.count ? measure->active.items[index].instrument->info
                                                        : (att_instrument_info){0};
 }
+
+const double *att_measure_options_at(const att_measure *measure, int index)
+{
+    return index >= 0 && index < measure->active.count ? measure->active.items[index].options : NULL;
+}
