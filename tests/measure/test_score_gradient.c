@@ -201,6 +201,43 @@ static void norms_are_those_of_finite_differences(void **state)
     end(&r);
 }
 
+/* Two equal layers, all of whose scores are equal: row i of a causal map has i + 1 keys, the first of which has no
+ * entropy that could be less. The figures of the network join the rows of both layers. */
+static void the_network_joins_layers_and_rows_of_one_key_are_left_out(void **state)
+{
+    (void)state;
+    static const float zeros[TOKENS * CHANNELS];
+    static const int32_t label = 2;
+    const image drawn = draw(0);
+    run r = begin();
+    att_value x[3], o[2];
+    static const char *const names[3] = {"q", "k", "v"}, *const layers[2] = {"one", "two"};
+    for (int i = 0; i < 3; i++)
+        x[i] = att_graph_input(r.graph, names[i], ATT_F32, att_shape_of(TOKENS, CHANNELS));
+    for (int i = 0; i < 2; i++) {
+        const att_attention_options options = {.heads = HEADS, .causal = true};
+        att_graph_scope(r.graph, layers[i]);
+        o[i] = att_attention(r.graph, x[0], x[1], x[2], &options);
+    }
+    att_graph_output(r.graph, "logits", att_global_mean(r.graph, att_add(r.graph, o[0], o[1])));
+    compile(&r, "score_gradient");
+    must(att_session_bind(r.session, "q", zeros));
+    must(att_session_bind(r.session, "k", zeros));
+    must(att_session_bind(r.session, "v", drawn.v));
+    must(att_session_run(r.session, 1));
+    must(att_measure_observe(r.measure, r.session, 1, &label));
+    const att_measurement one = figure(r.measure, "score_gradient", "one", bins[BINS - 1], -1);
+    const att_measurement two = figure(r.measure, "score_gradient", "two", bins[BINS - 1], -1);
+    const att_measurement all = figure(r.measure, "score_gradient", "", bins[BINS - 1], -1);
+    assert_int_equal(one.count, HEADS * (TOKENS - 1));
+    assert_int_equal(all.count, 2 * one.count);
+    assert_true(one.mean > 0 && one.mean == two.mean && fabs(all.mean - one.mean) < 1e-12 * one.mean);
+    const att_measurement correlation = figure(r.measure, "score_gradient", "", "correlation", -1);
+    assert_true(isnan(correlation.mean)); /* all entropies are the largest */
+    assert_int_equal(correlation.count, 2 * HEADS * TOKENS);
+    end(&r);
+}
+
 static void attention_without_queries_and_keys_is_refused(void **state)
 {
     (void)state;
@@ -233,6 +270,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(norms_are_those_of_finite_differences),
+        cmocka_unit_test(the_network_joins_layers_and_rows_of_one_key_are_left_out),
         cmocka_unit_test(attention_without_queries_and_keys_is_refused),
         cmocka_unit_test(it_needs_logits),
     };

@@ -69,6 +69,19 @@ static void blocks_are_ranked_on_images_of_the_whole_data_set(void **state)
     }
 }
 
+/* A second evaluation adds to the accuracy of the first ranking. */
+static void evaluations_that_share_a_measure_share_the_ranking(void **state)
+{
+    fixture *f = *state;
+    measured m = measure(f, "block_pruning:by=zeta,first=3", 1);
+    att_evaluate_options options = att_evaluate_options_defaults();
+    options.measure = m.measure;
+    assert_int_equal(att_network_evaluate(m.network, f->eval, &options, NULL), ATT_OK);
+    assert_int_equal(figure_of(m.measure, "block_pruning/blocks.1.add1/score").count, 3);
+    assert_int_equal(figure_of(m.measure, "block_pruning/skipped.0/top1").count, 2 * EVAL_IMAGES);
+    release(&m);
+}
+
 static void a_small_data_set_ranks_on_all_its_images(void **state)
 {
     measured m = measure(*state, "block_pruning:by=zeta,first=100", 1);
@@ -81,6 +94,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(blocks_are_ranked_on_images_of_the_whole_data_set),
+        fixture_test(evaluations_that_share_a_measure_share_the_ranking),
         fixture_test(a_small_data_set_ranks_on_all_its_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
