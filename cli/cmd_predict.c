@@ -87,7 +87,7 @@ static int show_prediction(job *j, const char *name, const att_batch *answer, at
     if (status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED)
         return cli_check(j->cli, status);
     if (status == ATT_ERR_NONFINITE)
-        return cli_failure("%s: the network's outputs contain NaN or infinity; its weights are damaged", name);
+        return cli_failure("%s: %s", name, att_context_message(j->cli->context));
     if (status != ATT_OK) {
         report_unreadable(j, name);
         return CLI_OK;

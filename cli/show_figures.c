@@ -47,7 +47,25 @@ void cli_scales_print(const att_instrument_info *info)
     }
 }
 
-static void print_instrument(const att_instrument_info *info, bool first, bool brief)
+/* "uniform=0.95, by=zeta": the options in use. */
+static void print_options(const att_instrument_info *info, const double *values)
+{
+    char text[1024];
+    size_t length = 0;
+    for (int i = 0; i < info->option_count && length < sizeof text; i++) {
+        const att_detail *option = &info->options[i];
+        const char *comma = i > 0 ? ", " : "";
+        length += (size_t)(option->choices ? snprintf(text + length, sizeof text - length, "%s%s=%s", comma,
+                                                      option->name, option->choices[(int)values[i]])
+                                           : snprintf(text + length, sizeof text - length, "%s%s=%.10g", comma,
+                                                      option->name, values[i]));
+    }
+    if (info->option_count > 0)
+        explain_line(stdout, INDENT, "options", text);
+}
+
+/* options: the values of the instrument's options */
+static void print_instrument(const att_instrument_info *info, const double *options, bool first, bool brief)
 {
     cli_print("%s%s: %s", first ? "" : "\n", info->name, info->summary);
     if (strcmp(info->unit, "1") != 0)
@@ -58,6 +76,7 @@ static void print_instrument(const att_instrument_info *info, bool first, bool b
     explain_line(stdout, INDENT, "formula", info->formula);
     explain_line(stdout, INDENT, "source", info->source);
     explain_line(stdout, INDENT, "reading", info->reading);
+    print_options(info, options);
     cli_scales_print(info);
 }
 
@@ -180,7 +199,8 @@ void cli_figures_print(const att_measure *measure, bool brief)
         if (new_instrument) {
             print_note(measure, &info);
             info = att_measure_instrument_at(measure, instruments);
-            print_instrument(&info, instruments++ == 0, brief);
+            print_instrument(&info, att_measure_options_at(measure, instruments), instruments == 0, brief);
+            instruments++;
             width = label_width(measure, m.instrument);
         }
         if (new_instrument || (*m.node && !in_one_table(&m, &before)))

@@ -38,7 +38,7 @@ typedef struct att_statistic_scale {
     const char *source;    /* the command that printed the number, or the publication */
 } att_statistic_scale;
 
-enum { ATT_INSTRUMENT_OPTIONS = 4 };
+enum { ATT_INSTRUMENT_OPTIONS = 5 };
 
 /* Description of an instrument. Every text is one line. Tables, sweeps and pages use it, so that a new instrument needs
  * no change there. */
@@ -143,6 +143,9 @@ ATT_API const att_measurement *att_measure_observed(att_measure *measure, int *c
 /* The instruments of the measure, and their descriptions; all zero for an index outside 0..count-1. */
 ATT_API int att_measure_instrument_count(const att_measure *measure);
 ATT_API att_instrument_info att_measure_instrument_at(const att_measure *measure, int index);
+/* The values of its options, in the order of info.options: numbers, and indices of choices. They live as long as
+ * `measure`. NULL for an index outside 0..count-1. */
+ATT_API const double *att_measure_options_at(const att_measure *measure, int index);
 
 /* --- writing an instrument ----------------------------------------------------------------------------------------
  *

@@ -255,32 +255,37 @@ ATT_API att_status att_graph_probe_attention_summary(att_graph *graph, const cha
 enum { ATT_ATTENTION_SUMMARY = 14 };
 ATT_API att_value att_attention_summary(att_graph *graph, att_value stats, int prefix);
 
-/* A figure of the rows of an attention map [H, N, M], as a mean over its N queries: y [H]. a is a row, which adds up to
- * 1; a weight below 0 counts as 0; a row without finite weights makes the mean NaN.
- *   DENSITY      the share of keys with a_j > parameter / M, by more than 1e-5 of it, so that rounding does not decide
- *                on a uniform row
- *   SPECTRAL     the largest eigenvalue of the softmax's Jacobian diag(a) - a a'. It lies between the two largest
- * weights a_1 >= a_2, where sum_j a_j / (a_j - x) = 0 STEP_LENGTH  H(a) - H(softmax(ln a + d)) with the entropy H =
- * -sum_j a_j ln a_j: what a row loses in one gradient step on its scores for the loss -a_k, k the first key of the
- * largest weight. The step is d = parameter g / |g| with g = e_k - a, to which the gradient a_k (a - e_k) is opposite;
- * 0 if g is STEP_RATE    the same with d = parameter a_k g: parameter is the learning rate */
-#define ATT_MAP_DENSITY_MARGIN 1e-5
+/* Figures of a row a of an attention map, whose weights add up to 1. A weight below 0 counts as 0. */
 typedef enum att_map_statistic_kind {
+    /* The share of keys with a_j > parameter / M, by more than ATT_MAP_DENSITY_MARGIN of it. */
     ATT_MAP_DENSITY,
+    /* The largest eigenvalue of the softmax's Jacobian diag(a) - a a'. It lies between the two largest weights, where
+       sum_j a_j / (a_j - x) = 0. */
     ATT_MAP_SPECTRAL,
+    /* What the entropy H = -sum_j a_j ln a_j loses in one gradient step on the scores: H(a) - H(softmax(ln a + d)). The
+       loss is -a_k, k the first key of the largest weight; its gradient is -a_k g with g = e_k - a. The step has the
+       length `parameter`: d = parameter g / |g|. 0 if g is 0. */
     ATT_MAP_STEP_LENGTH,
+    /* The same for the learning rate `parameter`: d = parameter a_k g. */
     ATT_MAP_STEP_RATE,
     ATT_MAP_STATISTICS
 } att_map_statistic_kind;
+/* So that rounding does not decide on a uniform row. */
+#define ATT_MAP_DENSITY_MARGIN 1e-5
+/* The mean of a figure over the N queries of an attention map [H, N, M]: y [H]. A row with weights that are not finite
+ * makes the mean NaN. */
 ATT_API att_value att_map_statistic(att_graph *graph, att_value map, att_map_statistic_kind kind, double parameter);
 
-/* Two ways to follow attention from the last layer back to the tokens of the first one. maps [L, N, N]: a map for each
- * layer, first layer first, such as the mean over its heads; y [N]. Beside attention, half of each token comes from the
- * skip connection: A_l = maps_l / 2 + I / 2. The way begins at token 0, or with from_mean at all tokens, 1/N of each:
- * s. rollout         y = s A_L .. A_1 (sums up to 1 if the rows of the maps do) attention_flow  y_j, the maximum flow
- * from the last layer's tokens, each with the capacity s_i, to token j of the first, where A_l[i, j] is the capacity
- * from token i above layer l to token j below it. An optimum to about 1e-9. Time grows with L N^3 and more A weight
- * below 0 counts as 0 in attention_flow. (Abnar and Zuidema, ACL 2020) */
+/* Two ways to follow attention from the last layer back to the tokens of the first: y [N], one number for each token.
+ * maps [L, N, N]: a map for each layer, the first layer first, such as the mean over its heads. Half of each token
+ * comes from the skip connection: A_l = maps_l / 2 + I / 2. The way begins at token 0: s = e_0; with from_mean at all
+ * tokens: s_i = 1/N. (Abnar and Zuidema, ACL 2020)
+ *
+ * att_rollout(): y = s A_L .. A_1, which adds up to 1 if the rows of the maps do.
+ *
+ * att_attention_flow(): y_j is the maximum flow from the last layer to token j of the first. A_l[i, j] is the capacity
+ * from token i above layer l to token j below it, and s_i that of token i above the last layer. Weights below 0 count
+ * as 0. The flow is the largest one up to about 1e-9; its time grows with L N^3 or faster. */
 ATT_API att_value att_rollout(att_graph *graph, att_value maps, bool from_mean);
 ATT_API att_value att_attention_flow(att_graph *graph, att_value maps, bool from_mean);
 

@@ -110,7 +110,7 @@ typedef struct att_train_options {
      *
      * The first and the last need 4 keys. All thresholds, M1 and M2 are ours; the quantities are those of Zhai et al.
      * (ICML 2023), Dong et al. (ICML 2021), Huang et al., and Hyeon-Woo et al. (ICCV 2023). An alert is raised when its
-     * rule begins to hold, and after a resume once more if it still holds. */
+     * rule begins to hold. Checkpoints say which rules hold, so that a resume does not raise them again. */
     bool alert;
 
     att_comm *comm; /* the processes that train together, see att_train(); NULL: this one alone */

@@ -1,5 +1,5 @@
-/* Accuracy when the blocks with the lowest score are skipped. The first images rank the blocks; accuracy is measured on
- * the others. */
+/* Accuracy when the blocks with the lowest score are skipped. The images of a preview rank the blocks, and accuracy is
+ * measured on all images. Without a preview, the first images rank the blocks, and accuracy is that of the others. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,12 +16,7 @@ enum { BY_TNS, BY_ZETA, BY_CHANCE };
 static const char *const by_choices[] = {"tns", "zeta", "random", NULL};
 static const att_detail options[] = {
     {.name = "by", .meaning = "what ranks the blocks", .high = BY_CHANCE, .choices = by_choices},
-    {.name = "first",
-     .meaning = "how many images, from the first, rank the blocks",
-     .start = 256,
-     .low = 1,
-     .high = 1e6,
-     .whole = true},
+    {.name = "first", .meaning = "how many images rank the blocks", .start = 256, .low = 1, .high = 1e6, .whole = true},
     {.name = "per",
      .meaning = "what is a block: a residual addition or a block of the network",
      .high = ATT_PER_BLOCK,
@@ -30,9 +25,10 @@ static const att_detail options[] = {
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-/* Rows: the norms of all steps; then one with a mark, the right answers with the lowest 0 to `candidates` blocks
- * skipped, the candidates' scores, and their ranks. */
-enum { MARK, HITS, PER_CANDIDATE = 3 };
+/* Rows: the norms of all steps; then one with the number of images that ranked the blocks (0: the sample is not
+ * measured), the right answers with the lowest 0 to `candidates` blocks skipped, the candidates' scores, and their
+ * ranks. */
+enum { RANKED, HITS, PER_CANDIDATE = 3 };
 
 static int64_t row_of(int candidates)
 {
@@ -90,7 +86,8 @@ typedef struct study {
     att_residual_step *blocks; /* the candidates */
     int *rows;                 /* by candidate: its row of norms */
     int count;
-    att_spread *scores; /* over the first images */
+    int64_t ranked;     /* images that have ranked the blocks */
+    att_spread *scores; /* over these images */
     int *order;         /* candidates, lowest score first; set when `skips` is open */
     att_skips skips;
 } study;
@@ -236,7 +233,7 @@ static att_status rank_blocks(const att_study_job *job, study *s)
 static void write_ranks(const study *s, float *row)
 {
     float *scores = row + HITS + s->count + 1, *ranks = scores + s->count;
-    row[MARK] = 1;
+    row[RANKED] = (float)s->ranked;
     for (int i = 0; i < s->count; i++) {
         scores[i] = (float)att_spread_mean(&s->scores[i]);
         ranks[s->order[i]] = (float)(i + 1);
@@ -248,20 +245,36 @@ static void forget(study *s)
 {
     att_skips_close(&s->skips);
     memset(s->scores, 0, (size_t)s->count * sizeof *s->scores);
+    s->ranked = 0;
+}
+
+static int64_t previews(const double *values)
+{
+    return (int64_t)values[FIRST];
+}
+
+/* How many samples of this run rank the blocks. */
+static int ranking_of(const att_study_job *job)
+{
+    const int64_t left = (int64_t)job->options[FIRST] - job->seen;
+    if (job->preview)
+        return job->count;
+    return left < 0 || job->previewed > 0 ? 0 : left < job->count ? (int)left : job->count;
 }
 
 static att_status run(att_study_job *job)
 {
-    const int64_t left = (int64_t)job->options[FIRST] - job->seen, stride = job->lengths[job->row_count - 1];
-    const int ranking = left < 0 ? 0 : left < job->count ? (int)left : job->count;
+    const int64_t stride = job->lengths[job->row_count - 1];
+    const int ranking = ranking_of(job);
     float *rows = job->rows[job->row_count - 1];
     if (!*job->own)
         ATT_TRY(open_study(job));
     study *s = *job->own;
-    if (job->seen == 0)
+    if (job->seen == 0 && job->previewed == 0)
         forget(s);
     for (int i = 0; i < ranking; i++)
         add_sample(job, s, i);
+    s->ranked += ranking;
     if (ranking == job->count)
         return ATT_OK;
     if (!s->skips.session)
@@ -271,13 +284,13 @@ static att_status run(att_study_job *job)
     return att_skips_run(&s->skips, job, ranking, job->count - ranking, rows + ranking * stride + HITS, stride);
 }
 
-static const att_study pruning_study = {run, close_study};
+static const att_study pruning_study = {.run = run, .previews = previews, .close = close_study};
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
 /* values: the number of right answers with the lowest 0, 1, ... blocks skipped, then scores and ranks */
 typedef struct state {
-    int64_t count;
+    int64_t count, ranked;
     double values[];
 } state;
 
@@ -296,9 +309,10 @@ static void observe(void *own, const att_observed *observed)
     state *s = own;
     const float *row = observed->rows[observed->count - 1];
     const int candidates = candidates_of(observed->lengths[observed->count - 1]);
-    if (row[MARK] == 0 || isnan(row[HITS]))
+    if (row[RANKED] == 0 || isnan(row[HITS]))
         return;
     s->count++;
+    s->ranked = (int64_t)row[RANKED];
     for (int i = 0; i < values_of(observed); i++)
         s->values[i] = row[HITS + i] + (i <= candidates ? s->values[i] : 0);
 }
@@ -311,6 +325,7 @@ static void merge(void *own, const void *later, const att_observed *shape)
     if (more->count == 0)
         return;
     s->count += more->count;
+    s->ranked = more->ranked;
     for (int i = 0; i < values_of(shape); i++)
         s->values[i] = more->values[i] + (i <= candidates ? s->values[i] : 0);
 }
@@ -325,12 +340,10 @@ static void report(const void *own, const att_observed *shape, att_figure *figur
         bool known = !isnan(value);
         figures[i] = (att_figure){.mean = mean,
                                   .deviation = i < accuracies && n > 1 ? 100 * sqrt(p * (1 - p) * n / (n - 1)) : NAN,
-                                  .count = i < accuracies ? s->count
-                                           : s->count > 0 ? (int64_t)shape->options[FIRST]
-                                                          : 0,
+                                  .count = i < accuracies ? s->count : s->ranked,
                                   .undefined = known            ? 0
                                                : i < accuracies ? s->count
-                                                                : (int64_t)shape->options[FIRST]};
+                                                                : s->ranked};
         if (s->count == 0)
             figures[i] = (att_figure){.mean = NAN, .deviation = NAN};
     }
@@ -351,9 +364,11 @@ const att_instrument att_instrument_block_pruning = {
                  "mean of TNS - TNS without zeta_t (tns), or of zeta_t (zeta)",
              .source = "TNS and zeta: Huang et al., ICCV 2023; their use as a score is ours",
              .reading =
-                 "without training; a ReLU after the addition stays. The first `first` images rank the blocks, "
-                 "accuracy is that of all others: shuffle a data set that is sorted by class. The first step of "
-                 "each stage is never skipped and has no zeta in TNS. zeta is nsi in its reading attention, with "
+                 "without training; a ReLU after the addition stays. `first` images, evenly spread over the data set, "
+                 "rank the blocks before the measurement; no class is used for it, and accuracy is that of all images. "
+                 "In a training (--measure), the first `first` images rank, and accuracy is that of the others. The "
+                 "first step of each stage is never skipped and has no zeta in TNS. zeta is nsi in its reading "
+                 "attention, with "
                  "per=block that of nsi:per=block. Every ranking is by the full network: scores are not computed "
                  "again after a skip. Compare with by=random and several seeds",
              .options = options,

@@ -26,7 +26,10 @@ const att_instrument att_instrument_density = {
          .source = "usual",
          .reading =
              "eps is 1 unless set: density:eps=0.1; a weight must be above by a factor of 1 + 1e-5, so that rounding "
-             "does not decide on uniform attention; N keys: all tokens, or those of the query's window, or with "
+             "does not decide on uniform attention. Otherwise it may: a weight within about 1e-6 of the threshold "
+             "counts "
+             "or not depending on batch size and processor, and moves a head's figure by 1 / N^2 for an image; N keys: "
+             "all tokens, or those of the query's window, or with "
              "the zero tokens around a map; a key that a mask hides has weight 0; over all queries, including "
              "the class token and the padding of windows; " ATT_MAPS_COST,
          .options = options,

@@ -2,11 +2,10 @@
 #include "measure/list.h"
 
 enum { MOST_TOKENS = 256 };
-static const att_detail options[] = {ATT_LAYERS_FROM};
 
 static att_status request(att_requests *requests)
 {
-    return att_layers_request(requests, "flow", 0, MOST_TOKENS, att_attention_flow);
+    return att_layers_request(requests, "flow", MOST_TOKENS, att_attention_flow);
 }
 
 const att_instrument att_instrument_flow = {
@@ -21,8 +20,8 @@ const att_instrument att_instrument_flow = {
              .source = "Abnar and Zuidema, ACL 2020",
              .reading = ATT_LAYERS_READING "; costs one maximum flow for each token and image, of time L N^2 or more, "
                                            "and 16 bytes for each layer, query and key; at most 256 tokens",
-             .options = options,
-             .option_count = sizeof options / sizeof *options,
+             .options = att_layers_options,
+             .option_count = ATT_LAYERS_OPTIONS,
              .costly = true,
              .statistics = att_layers_statistics},
     .request = request,

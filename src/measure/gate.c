@@ -152,6 +152,18 @@ static void observe(const att_observed *observed, double *values)
         values[STATISTICS * gates] = rank_correlation(&(pairs){observed, values + MEAN * gates, gates}, steps);
 }
 
+static const att_statistic_scale scales[] = {
+    {"mean",
+     "1: the branch is not scaled (dt = 1); 0: it is skipped; 0.5: a sigmoid of 0, from which gates with a sigmoid "
+     "and small weights begin (iebn from 0.27, a sigmoid of -1)",
+     "the formulas of the modules"},
+    {"deviation",
+     "0 if all channels have the same factor; at most 0.5 for gates in 0..1, half of which are 0 and half 1",
+     "the formula"},
+    {"rank correlation with zeta", "1: stiffer steps have larger gates, in all blocks; -1: smaller ones; 0: unrelated",
+     "the formula"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_gate = {
     .info = {.name = "gate",
              .title = "Gates",
@@ -166,6 +178,7 @@ const att_instrument att_instrument_gate = {
                  "accurate to 1/1024, less if gates leave 0..1; the correlation is Spearman's within a sample, of "
                  "gates over channels with zeta in nsi's reading attention, over the steps of tns: it is confounded "
                  "with depth, see gate_stiffness; not defined if all gates have the same mean",
+             .scales = scales,
              .by_block = true,
              .brief = "mean"},
     .request = request,

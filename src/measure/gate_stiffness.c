@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "measure/list.h"
+#include "measure/moments.h"
 
 /* Kinds of gates: over channels, over pixels. */
 enum { KINDS = 2 };
@@ -48,58 +49,6 @@ static att_status request(att_requests *requests)
     return gates > 0 ? ATT_OK : att_requests_found_nothing(requests, "gate on a residual branch");
 }
 
-/* --- moments of two variables ------------------------------------------------------------------------------------- */
-
-/* Means, sums of squared deviations and of their product, of the mean gate and of zeta over samples. */
-typedef struct moments {
-    int64_t count, undefined;
-    double gate, zeta, gate_squares, zeta_squares, products;
-} moments;
-
-/* Adds the samples of `later` (Chan, Golub and LeVeque 1979; for products, Pébay 2008). */
-static void moments_merge(moments *m, const moments *later)
-{
-    int64_t undefined = m->undefined + later->undefined;
-    if (m->count == 0) {
-        *m = *later;
-    } else if (later->count > 0) {
-        double count = (double)(m->count + later->count), share = (double)later->count / count;
-        double gate = later->gate - m->gate, zeta = later->zeta - m->zeta, weight = (double)m->count * share;
-        m->gate_squares += later->gate_squares + gate * gate * weight;
-        m->zeta_squares += later->zeta_squares + zeta * zeta * weight;
-        m->products += later->products + gate * zeta * weight;
-        m->gate += gate * share;
-        m->zeta += zeta * share;
-        m->count += later->count;
-    }
-    m->undefined = undefined;
-}
-
-static void moments_add(moments *m, double gate, double zeta)
-{
-    if (isfinite(gate) && isfinite(zeta))
-        moments_merge(m, &(moments){.count = 1, .gate = gate, .zeta = zeta});
-    else
-        m->undefined++;
-}
-
-/* A variable whose standard deviation is smaller, relative to its mean, is constant: its values are computed in f32. */
-#define LEAST_VARIATION 1e-6
-
-static bool is_constant(double squares, double mean, int64_t count)
-{
-    return !(sqrt(squares / (double)count) > LEAST_VARIATION * fabs(mean));
-}
-
-/* Pearson's correlation; NaN if it is not defined. */
-static double correlation_of(const moments *m)
-{
-    if (m->count < 3 || is_constant(m->gate_squares, m->gate, m->count) ||
-        is_constant(m->zeta_squares, m->zeta, m->count))
-        return NAN;
-    return m->products / (sqrt(m->gate_squares) * sqrt(m->zeta_squares));
-}
-
 /* --- the state: moments of each gate ------------------------------------------------------------------------------ */
 
 static int gates_of(const att_observed *shape)
@@ -109,7 +58,7 @@ static int gates_of(const att_observed *shape)
 
 static size_t size(const att_observed *shape)
 {
-    return (size_t)gates_of(shape) * sizeof(moments);
+    return (size_t)gates_of(shape) * sizeof(att_moments);
 }
 
 static double mean_of(const float *values, int64_t count)
@@ -122,18 +71,18 @@ static double mean_of(const float *values, int64_t count)
 
 static void observe(void *state, const att_observed *observed)
 {
-    moments *of = state;
+    att_moments *of = state;
     for (int i = 0; i < gates_of(observed); i++)
-        moments_add(&of[i], mean_of(observed->rows[2 * i], observed->lengths[2 * i]),
-                    att_nsi(observed->rows[2 * i + 1], ATT_READING_ATTENTION));
+        att_moments_add(&of[i], mean_of(observed->rows[2 * i], observed->lengths[2 * i]),
+                        att_nsi(observed->rows[2 * i + 1], ATT_READING_ATTENTION));
 }
 
 static void merge(void *state, const void *later, const att_observed *shape)
 {
-    moments *of = state;
-    const moments *more = later;
+    att_moments *of = state;
+    const att_moments *more = later;
     for (int i = 0; i < gates_of(shape); i++)
-        moments_merge(&of[i], &more[i]);
+        att_moments_merge(&of[i], &more[i]);
 }
 
 /* A figure of `count` samples, none of which has a value if the mean is not defined. */
@@ -143,7 +92,7 @@ static att_figure figure_of(double mean, int64_t count, int64_t undefined)
 }
 
 /* Writes the figures of the gates of one kind, and of their mean. Returns the figures after them. */
-static att_figure *report_kind(const moments *of, const att_observed *shape, int kind, att_figure *figures)
+static att_figure *report_kind(const att_moments *of, const att_observed *shape, int kind, att_figure *figures)
 {
     double sum = 0;
     int gates = 0, defined = 0;
@@ -151,7 +100,7 @@ static att_figure *report_kind(const moments *of, const att_observed *shape, int
     for (int i = 0; i < gates_of(shape); i++) {
         if (shape->constants[2 * i] != kind)
             continue;
-        double correlation = correlation_of(&of[i]);
+        double correlation = att_moments_correlation(&of[i]);
         *figures++ = figure_of(correlation, samples, of[i].undefined);
         gates++;
         defined += !isnan(correlation);

@@ -122,17 +122,16 @@ const att_instrument att_instrument_head_types = {
          .summary = "local, global, uniform, degenerate heads and heads on the previous token",
          .unit = "share",
          .formula =
-             "the first that fits: uniform: H >= 0.95 ln N; degenerate: weight on prefix tokens >= 0.9; previous: "
-             "E|d - (0, -1)|^2 <= 0.5^2; local: E|d|^2 <= (0.5 r)^2; degenerate: mean of the largest weight >= "
-             "0.9; else global",
+             "the first that fits, with the options uniform, sharp, previous and local: uniform: H >= uniform ln N; "
+             "degenerate: weight on prefix tokens >= sharp; previous: E|d - (0, -1)|^2 <= previous^2; local: E|d|^2 <= "
+             "(local r)^2; degenerate: mean of the largest weight >= sharp; else global",
          .source = "types: Voita et al., ACL 2019, and Raghu et al., NeurIPS 2021; thresholds: ours",
          .reading =
              "for each image and head; a head's figure is the share of images on which it has the type, that of a "
              "layer or of the network the share of its heads. H: entropy, mean over queries; d: shift from query to "
              "key in tokens (down, right), E as in \"head_shape\"; r: root of the mean of |d|^2 under uniform "
              "attention; previous: the token to the left; degenerate: attention ends in class token and registers, "
-             "or on single tokens that are far away. Options uniform, previous, local and sharp set the "
-             "thresholds: head_types:local=0.3",
+             "or on single tokens that are far away. Thresholds are set as in head_types:local=0.3",
          .options = options,
          .option_count = sizeof options / sizeof *options,
          .statistics = statistics},

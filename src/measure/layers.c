@@ -5,6 +5,14 @@
 
 #include "ops/attention.h"
 
+enum { FROM, FROM_MEAN = 1 }; /* the option, and its choice */
+static const char *const from_choices[] = {"class", "mean", NULL};
+const att_detail att_layers_options[ATT_LAYERS_OPTIONS] = {
+    {.name = "from",
+     .meaning = "begin at the class token, or at the mean over tokens",
+     .high = FROM_MEAN,
+     .choices = from_choices}};
+
 enum { ENTROPY, LARGEST, CENTRE, PREFIX, STATISTICS };
 const att_statistic_info att_layers_statistics[] = {
     {"entropy", "Entropy over the grid", "nats"},
@@ -68,7 +76,7 @@ static att_status join_maps(const att_requests *requests, tokens *t, att_value *
     return graph->status;
 }
 
-att_status att_layers_request(att_requests *requests, const char *name, int option, int64_t most_tokens,
+att_status att_layers_request(att_requests *requests, const char *name, int64_t most_tokens,
                               att_value (*follow)(att_graph *graph, att_value maps, bool from_mean))
 {
     att_graph *graph = att_requests_graph(requests);
@@ -80,7 +88,7 @@ att_status att_layers_request(att_requests *requests, const char *name, int opti
                                  "its time grows with the third power of the tokens, and %lld tokens are more "
                                  "than %lld",
                                  (long long)t.count, (long long)most_tokens);
-    const bool from_mean = t.prefix == 0 || att_requests_option(requests, option) == 1;
+    const bool from_mean = t.prefix == 0 || att_requests_option(requests, FROM) == FROM_MEAN;
     char row[64];
     snprintf(row, sizeof row, "%s.from.%s", name, from_mean ? "mean" : "class");
     att_graph_scope(graph, row);

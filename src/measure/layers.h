@@ -4,15 +4,9 @@
 
 #include "measure/instrument.h"
 
-/* Where the way through the layers begins: the option `from` of both instruments. */
-#define ATT_LAYERS_FROM                                                                               \
-    {                                                                                                 \
-        .name = "from", .meaning = "begin at the class token, or at the mean over tokens", .high = 1, \
-        .choices = (const char *const[])                                                              \
-        {                                                                                             \
-            "class", "mean", NULL                                                                     \
-        }                                                                                             \
-    }
+/* The options of both instruments: where the way through the layers begins. */
+enum { ATT_LAYERS_OPTIONS = 1 };
+extern const att_detail att_layers_options[ATT_LAYERS_OPTIONS];
 #define ATT_LAYERS_READING                                                                                             \
     "A = mean over heads (over both maps of a differential head), 0.5 A + 0.5 I for the skip connection, whose rows "  \
     "add up to 1; through every attention "                                                                            \
@@ -25,9 +19,8 @@
     "have 0.25; prefix: share of class token and registers; value vectors, norms and MLPs are not followed"
 
 /* Requests y = follow(maps of all layers [L, N, N], from_mean), a row [N], and declares the statistics
- * att_layers_statistics. name: of the instrument. option: index of ATT_LAYERS_FROM. most_tokens: a larger N is refused.
- */
-att_status att_layers_request(att_requests *requests, const char *name, int option, int64_t most_tokens,
+ * att_layers_statistics. name: of the instrument. most_tokens: a larger N is refused. */
+att_status att_layers_request(att_requests *requests, const char *name, int64_t most_tokens,
                               att_value (*follow)(att_graph *graph, att_value maps, bool from_mean));
 void att_layers_observe(const att_observed *observed, double *values);
 extern const att_statistic_info att_layers_statistics[];

@@ -13,6 +13,7 @@
     X(jacobian)                \
     X(jacobian_spectral)       \
     X(entropy_step)            \
+    X(score_gradient)          \
     X(head_shape)              \
     X(head_types)              \
     X(score_terms)             \

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/details.h"
 #include "core/error.h"
 #include "core/spread.h"
 #include "core/text.h"
 #include "measure/list.h"
+#include "measure/selection.h"
 #include "measure/states.h"
 #include "measure/study.h"
 #include "ops/attention.h"
@@ -60,6 +60,7 @@ struct att_measure {
     att_graph *graph; /* a copy, for studies; NULL: there are none */
     const char *nodes;
     int64_t seen; /* samples observed since the figures were cleared */
+    int64_t previewed;
     att_progress_fn progress;
     void *progress_user;
 };
@@ -257,148 +258,8 @@ static att_status add_if_applicable(att_requests *requests, const att_instrument
     return fits ? add_instrument(requests, instrument) : ATT_OK;
 }
 
-/* --- selection of instruments ------------------------------------------------------------------------------------- */
-
-static att_status unknown_instrument(att_context *context, const char *name)
-{
-    const char *nearest = att_catalog_nearest(&att_instruments, context, name);
-    if (nearest)
-        return att_fail(context, ATT_ERR_NOT_FOUND, "there is no instrument \"%s\"; did you mean \"%s\"?", name,
-                        nearest);
-    att_text names = {.context = context};
-    att_catalog_list(&att_instruments, context, &names);
-    att_status status = names.failed
-                            ? att_fail_memory(context, 256, "a message")
-                            : att_fail(context, ATT_ERR_NOT_FOUND,
-                                       "there is no instrument \"%s\"; available: %s and \"all\"", name, names.data);
-    att_text_free(&names);
-    return status;
-}
-
-/* Whether and how an instrument is selected. */
-typedef struct selection {
-    bool selected;
-    bool by_all; /* selected by "all": skipped if it finds nothing to observe */
-    double options[ATT_INSTRUMENT_OPTIONS];
-} selection;
-
-static att_status deselect(att_context *context, const char *name, selection *selections)
-{
-    const att_instrument *instrument;
-    for (int i = 0; (instrument = att_catalog_at(&att_instruments, context, i)); i++)
-        if (strcmp(name, instrument->info.name) == 0) {
-            selections[i].selected = false;
-            return ATT_OK;
-        }
-    return unknown_instrument(context, name);
-}
-
-/* Sets the options of an instrument from "key=value,key=value", which is changed; NULL: the defaults. */
-static att_status set_options(att_context *context, const att_instrument *instrument, char *options, double *values)
-{
-    const att_detail_owner owner = {"instrument", instrument->info.name, instrument->info.options,
-                                    instrument->info.option_count};
-    bool given[ATT_INSTRUMENT_OPTIONS] = {false};
-    att_details_start(&owner, values);
-    while (options) {
-        char *next = strchr(options, ',');
-        if (next)
-            *next++ = '\0';
-        ATT_TRY(att_detail_set(context, &owner, options, given, values));
-        options = next;
-    }
-    return ATT_OK;
-}
-
-/* Selects the instrument `name`, or all. `name` may have options after a colon, or a '?', which are removed from it. */
-static att_status select_instrument(att_context *context, char *name, selection *selections)
-{
-    const att_instrument *instrument;
-    char *options = strchr(name, ':');
-    if (options)
-        *options++ = '\0';
-    const size_t length = strlen(name);
-    const bool if_it_applies = length > 0 && name[length - 1] == '?';
-    if (if_it_applies)
-        name[length - 1] = '\0';
-    bool found = false, all = strcmp(name, "all") == 0;
-    if (all && options)
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "\"all\" has no options; they are written after an instrument's name");
-    for (int i = 0; (instrument = att_catalog_at(&att_instruments, context, i)); i++) {
-        if (all ? instrument->info.costly : strcmp(name, instrument->info.name) != 0)
-            continue;
-        found = true;
-        if (selections[i].selected && if_it_applies)
-            continue;
-        if (selections[i].selected)
-            return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice", instrument->info.name);
-        selections[i].selected = true;
-        selections[i].by_all = all || if_it_applies;
-        ATT_TRY(set_options(context, instrument, options, selections[i].options));
-    }
-    return found ? ATT_OK : unknown_instrument(context, name);
-}
-
-static bool only_excludes(const char *with)
-{
-    for (; *with == '-'; with++) {
-        with += strcspn(with, ",");
-        if (!*with)
-            return true;
-    }
-    return false;
-}
-
-static att_status check_choice(att_context *context, const char *with, const selection *selections)
-{
-    for (int i = 0; i < att_instrument_count(context); i++)
-        if (selections[i].selected)
-            return ATT_OK;
-    return att_fail(context, ATT_ERR_ARGUMENT, "\"%s\" selects no instrument", with);
-}
-
-size_t att_instruments_item(const char *list)
-{
-    size_t length = strcspn(list, ",");
-    while (list[length] && list[length + 1 + strcspn(list + length + 1, ",:=")] == '=')
-        length += 1 + strcspn(list + length + 1, ",");
-    return length;
-}
-
-static att_status parse_item(att_context *context, const char *item, size_t length, selection *selections)
-{
-    char text[256];
-    if (length >= sizeof text)
-        return att_fail(context, ATT_ERR_ARGUMENT, "an instrument with its options has at most %zu bytes, not %zu",
-                        sizeof text - 1, length);
-    snprintf(text, sizeof text, "%.*s", (int)length, item);
-    return text[0] == '-' ? deselect(context, text + 1, selections) : select_instrument(context, text, selections);
-}
-
-/* Parses `with` and marks the selected instruments. They are added in the order of the catalog. */
-static att_status parse_selection(att_context *context, const char *with, selection *selections)
-{
-    with = with ? with : "all";
-    if (only_excludes(with))
-        ATT_TRY(parse_item(context, "all", strlen("all"), selections));
-    for (const char *at = with;; at++) {
-        size_t length = att_instruments_item(at);
-        ATT_TRY(parse_item(context, at, length, selections));
-        at += length;
-        if (!*at)
-            return check_choice(context, with, selections);
-    }
-}
-
-att_status att_instruments_check(att_context *context, const char *with)
-{
-    selection *selections = att_allocate_array(context, (size_t)att_instrument_count(context), sizeof *selections);
-    att_status status = selections ? parse_selection(context, with, selections)
-                                   : att_fail_memory(context, sizeof *selections, "a list");
-    att_free(context, selections);
-    return status;
-}
+/* --- creation ------------------------------------------------------------------------------------------------------
+ */
 
 static bool keeps_state(const active_instrument *active)
 {
@@ -464,33 +325,45 @@ static att_status allocate_buffers(att_measure *measure)
     return ATT_OK;
 }
 
+/* Adds the instruments in the order of the catalog. */
+static att_status add_selected(att_requests *requests, const att_selection *selections)
+{
+    att_context *context = requests->measure->context;
+    const att_instrument *instrument;
+    for (int i = 0; (instrument = att_catalog_at(&att_instruments, context, i)); i++) {
+        if (!selections[i].selected)
+            continue;
+        requests->options = selections[i].options;
+        ATT_TRY((selections[i].by_all ? add_if_applicable : add_instrument)(requests, instrument));
+    }
+    return ATT_OK;
+}
+
+static att_status prepare(att_measure *measure, att_graph *graph, const char *with, const char *nodes)
+{
+    att_requests requests = {.measure = measure, .graph = graph, .nodes = nodes};
+    att_selection *selections;
+    ATT_TRY(att_selections_parse(measure->context, with, &selections));
+    att_status status = add_selected(&requests, selections);
+    att_free(measure->context, selections);
+    ATT_TRY(status);
+    if (measure->active.count == 0)
+        return att_fail(measure->context, ATT_ERR_ARGUMENT, "none of the instruments in \"%s\" applies to this network",
+                        with ? with : "all");
+    ATT_TRY(keep_graph(measure, graph, nodes));
+    return allocate_buffers(measure);
+}
+
 att_status att_measure_create(att_graph *graph, const char *with, const char *nodes, att_measure **out)
 {
     att_context *context = graph->context;
     ATT_TRY(graph->status);
     att_measure *measure = att_allocate(context, sizeof *measure);
-    selection *selections = att_allocate_array(context, (size_t)att_instrument_count(context), sizeof *selections);
-    if (measure) {
-        measure->context = measure->arena.context = context;
-        measure->wide = graph->dtype == ATT_F64;
-    }
-    att_status status = measure && selections ? parse_selection(context, with, selections)
-                                              : att_fail_memory(context, sizeof *measure, "a measure");
-    att_requests requests = {.measure = measure, .graph = graph, .nodes = nodes ? nodes : "*"};
-    const att_instrument *instrument;
-    for (int i = 0; status == ATT_OK && (instrument = att_catalog_at(&att_instruments, context, i)); i++)
-        if (selections[i].selected) {
-            requests.options = selections[i].options;
-            status = (selections[i].by_all ? add_if_applicable : add_instrument)(&requests, instrument);
-        }
-    if (status == ATT_OK && measure->active.count == 0)
-        status = att_fail(context, ATT_ERR_ARGUMENT, "none of the instruments in \"%s\" applies to this network",
-                          with ? with : "all");
-    if (status == ATT_OK)
-        status = keep_graph(measure, graph, requests.nodes);
-    if (status == ATT_OK)
-        status = allocate_buffers(measure);
-    att_free(context, selections);
+    if (!measure)
+        return att_fail_memory(context, sizeof *measure, "a measure");
+    measure->context = measure->arena.context = context;
+    measure->wide = graph->dtype == ATT_F64;
+    att_status status = prepare(measure, graph, with, nodes ? nodes : "*");
     if (status != ATT_OK)
         att_measure_destroy(&measure);
     else
@@ -627,7 +500,7 @@ void att_measure_tell(att_measure *measure, att_progress_fn progress, void *user
 
 /* Lets the study of an instrument compute its rows. */
 static att_status run_study(att_measure *measure, active_instrument *active, att_session *session, int count,
-                            const int32_t *labels)
+                            const int32_t *labels, bool preview)
 {
     const att_study *study = active->instrument->study;
     if (!study)
@@ -644,6 +517,8 @@ static att_status run_study(att_measure *measure, active_instrument *active, att
                          .session = session,
                          .count = count,
                          .seen = measure->seen,
+                         .preview = preview,
+                         .previewed = measure->previewed,
                          .labels = labels,
                          .rows = measure->blocks + active->first_row,
                          .lengths = measure->lengths + active->first_row,
@@ -660,6 +535,32 @@ static att_status run_study(att_measure *measure, active_instrument *active, att
     return status;
 }
 
+static int64_t previews_of(const active_instrument *active)
+{
+    const att_study *study = active->instrument->study;
+    return study && study->previews ? study->previews(active->options) : 0;
+}
+
+int64_t att_measure_previews(const att_measure *measure)
+{
+    int64_t most = 0;
+    for (int i = 0; i < measure->active.count && measure->seen == 0; i++) {
+        const int64_t wanted = previews_of(&measure->active.items[i]);
+        most = wanted > most ? wanted : most;
+    }
+    return most;
+}
+
+att_status att_measure_preview(att_measure *measure, att_session *session, int count, const int32_t *labels)
+{
+    ATT_TRY(collect(measure, session, count));
+    for (int i = 0; i < measure->active.count; i++)
+        if (previews_of(&measure->active.items[i]) > 0)
+            ATT_TRY(run_study(measure, &measure->active.items[i], session, count, labels, true));
+    measure->previewed += count;
+    return ATT_OK;
+}
+
 att_status att_measure_observe(att_measure *measure, att_session *session, int count, const int32_t *labels)
 {
     ATT_TRY(collect(measure, session, count));
@@ -667,7 +568,7 @@ att_status att_measure_observe(att_measure *measure, att_session *session, int c
         active_instrument *active = &measure->active.items[i];
         if (active->instrument->info.needs_labels && !labels)
             continue;
-        ATT_TRY(run_study(measure, active, session, count, labels));
+        ATT_TRY(run_study(measure, active, session, count, labels, false));
         if (keeps_state(active))
             ATT_TRY(observe_state(measure, active, count, labels));
         else
@@ -679,7 +580,7 @@ att_status att_measure_observe(att_measure *measure, att_session *session, int c
 
 void att_measure_clear(att_measure *measure)
 {
-    measure->seen = 0;
+    measure->seen = measure->previewed = 0;
     for (int i = 0; i < measure->series.count; i++) {
         measure->series.items[i].spread = (att_spread){0};
         measure->series.items[i].undefined = 0;
@@ -786,4 +687,9 @@ att_instrument_info att_measure_instrument_at(const att_measure *measure, int in
 {
     return index >= 0 && index < measure->active.count ? measure->active.items[index].instrument->info
                                                        : (att_instrument_info){0};
+}
+
+const double *att_measure_options_at(const att_measure *measure, int index)
+{
+    return index >= 0 && index < measure->active.count ? measure->active.items[index].options : NULL;
 }

@@ -1,13 +1,12 @@
 /* The rank of the tokens X, by the singular values of X. */
 #include <math.h>
-#include <stdio.h>
 
 #include <attscope/ops.h>
 
 #include "measure/list.h"
 #include "measure/variants.h"
 
-enum { PARTS, NORMS, SPECTRUM }; /* options */
+enum { SPECTRUM = 2 };           /* option */
 enum { NONE, FIRST, QUANTILES }; /* of SPECTRUM */
 static const char *const spectrum_choices[] = {"none", "first", "quantiles", NULL};
 static const att_detail options[] = {
@@ -39,26 +38,12 @@ static int spectrum_count(double spectrum, const char *const (**names)[ATT_VARIA
     return spectrum == FIRST ? SHARES : spectrum == QUANTILES ? LEVELS : 0;
 }
 
-static void request_row(att_requests *requests, const att_variant_row *row)
-{
-    att_graph *graph = att_requests_graph(requests);
-    char name[sizeof row->probe + 16];
-    snprintf(name, sizeof name, "%s.singular", row->probe);
-    att_graph_scope(graph, row->scope);
-    att_requests_value(requests, name, att_singular_values(graph, row->x), row->variant);
-}
-
 static att_status request(att_requests *requests)
 {
     const char *const(*names)[ATT_VARIANTS];
     const int more = spectrum_count(att_requests_option(requests, SPECTRUM), &names);
-    bool chosen[ATT_VARIANTS];
     att_variant_rows rows;
-    att_variants_choose(att_requests_option(requests, PARTS), att_requests_option(requests, NORMS), chosen);
-    ATT_TRY(att_variants_request(requests, chosen, &rows));
-    for (int i = 0; i < rows.count; i++)
-        if (rows.items[i].selected)
-            request_row(requests, &rows.items[i]);
+    ATT_TRY(att_variants_request_values(requests, "singular", att_singular_values, &rows));
     for (int i = 0; i < RANKS; i++)
         att_variants_add_series(requests, &rows, rank_names[i]);
     for (int i = 0; i < more; i++)

@@ -1,11 +1,9 @@
 #include "measure/layers.h"
 #include "measure/list.h"
 
-static const att_detail options[] = {ATT_LAYERS_FROM};
-
 static att_status request(att_requests *requests)
 {
-    return att_layers_request(requests, "rollout", 0, INT64_MAX, att_rollout);
+    return att_layers_request(requests, "rollout", INT64_MAX, att_rollout);
 }
 
 const att_instrument att_instrument_rollout = {
@@ -18,8 +16,8 @@ const att_instrument att_instrument_rollout = {
              .reading =
                  ATT_LAYERS_READING "; costs the maps of all layers, 4 bytes for each layer, query and key of the "
                                     "images that are computed together",
-             .options = options,
-             .option_count = sizeof options / sizeof *options,
+             .options = att_layers_options,
+             .option_count = ATT_LAYERS_OPTIONS,
              .costly = true,
              .statistics = att_layers_statistics},
     .request = request,

@@ -1,38 +1,25 @@
 /* The mean cosine similarity of tokens. The N x N similarities are not formed: their sum is the squared length of the
  * sum of the unit tokens. */
 #include <math.h>
-#include <stdio.h>
 
 #include <attscope/ops.h>
 
 #include "measure/list.h"
 #include "measure/variants.h"
 
-enum { PARTS, NORMS }; /* options */
 static const att_detail options[] = {ATT_PARTS_OPTION, ATT_NORMS_OPTION};
 static const char *const names[ATT_VARIANTS] = ATT_VARIANT_STATISTICS("cosine");
 
 /* A token may have any scale: without norms, beyond the range in which f32 squares numbers. */
-static void request_row(att_requests *requests, const att_variant_row *row)
+static att_value mean_unit(att_graph *graph, att_value x)
 {
-    att_graph *graph = att_requests_graph(requests);
-    char name[sizeof row->probe + 16];
-    const double least = graph->dtype == ATT_F64 ? 1e-150 : 1e-18;
-    snprintf(name, sizeof name, "%s.mean_unit", row->probe);
-    att_graph_scope(graph, row->scope);
-    att_requests_value(requests, name, att_global_mean(graph, att_l2_norm(graph, row->x, least)),
-                       (double)att_value_shape(graph, row->x).dims[0]);
+    return att_global_mean(graph, att_l2_norm(graph, x, graph->dtype == ATT_F64 ? 1e-150 : 1e-18));
 }
 
 static att_status request(att_requests *requests)
 {
-    bool chosen[ATT_VARIANTS];
     att_variant_rows rows;
-    att_variants_choose(att_requests_option(requests, PARTS), att_requests_option(requests, NORMS), chosen);
-    ATT_TRY(att_variants_request(requests, chosen, &rows));
-    for (int i = 0; i < rows.count; i++)
-        if (rows.items[i].selected)
-            request_row(requests, &rows.items[i]);
+    ATT_TRY(att_variants_request_values(requests, "mean_unit", mean_unit, &rows));
     att_variants_add_series(requests, &rows, names);
     att_arena_free(&rows.arena);
     return att_requests_graph(requests)->status;

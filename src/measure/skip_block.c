@@ -86,7 +86,7 @@ static att_status run(att_study_job *job)
     return att_skips_run(*job->own, job, 0, job->count, job->rows[hits], job->lengths[hits]);
 }
 
-static const att_study skip_study = {run, close_study};
+static const att_study skip_study = {.run = run, .close = close_study};
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 

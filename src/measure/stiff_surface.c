@@ -5,13 +5,14 @@
 #include "measure/list.h"
 #include "measure/stiffness.h"
 
-enum { M1, M2, CELLS, READING, OPTIONS };
+enum { M1, M2, CELLS, READING, DT, OPTIONS };
 static const char *const readings[] = {"attention", "gated", "unit", NULL};
 static const att_detail options[OPTIONS] = {
     {.name = "m1", .meaning = "upper end of the grid of M1", .start = 4, .low = 0.001, .high = 1e6},
     {.name = "m2", .meaning = "upper end of the grid of M2", .start = 2, .low = 0.001, .high = 1e6},
     {.name = "cells", .meaning = "number of cells along each axis", .start = 8, .low = 1, .high = 64, .whole = true},
-    {.name = "reading", .meaning = "the reading of zeta, as in nsi", .high = ATT_READING_UNIT, .choices = readings}};
+    {.name = "reading", .meaning = "the reading of zeta, as in nsi", .high = ATT_READING_UNIT, .choices = readings},
+    ATT_DT_OPTION};
 
 /* The surfaces, which have a figure for each cell, then the figures of the whole network. */
 static const char *const surfaces[] = {"delta", "p"};
@@ -30,7 +31,7 @@ static att_status request(att_requests *requests)
     double option[OPTIONS];
     for (int i = 0; i < OPTIONS; i++)
         option[i] = att_requests_option(requests, i);
-    ATT_TRY(att_stiffness_request(requests, ATT_DT_GATES));
+    ATT_TRY(att_stiffness_request(requests, (att_dt)option[DT]));
     for (int s = 0; s < SURFACES; s++)
         for (int i = 0; i < option[CELLS]; i++)
             for (int j = 0; j < option[CELLS]; j++) {
@@ -148,7 +149,7 @@ const att_instrument att_instrument_stiff_surface = {
              .source = "Huang et al., ICCV 2023",
              .reading =
                  "delta and p are taken in the middle of each cell, whose M1 and M2 are printed; mu is per image; "
-                 "zeta and steps as in tns, in one reading of nsi; outside: share of images that are stiff at "
+                 "zeta, steps and dt as in tns, in one reading of nsi; outside: share of images that are stiff at "
                  "some M beyond the grid, where tns by grid misses a part",
              .options = options,
              .option_count = OPTIONS,

@@ -359,7 +359,7 @@ static att_status run(att_study_job *job)
     return status;
 }
 
-static const att_study stiffness_study = {run, close_study};
+static const att_study stiffness_study = {.run = run, .close = close_study};
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 

@@ -20,6 +20,8 @@ typedef struct att_study_job {
     att_session *session;  /* its last run is observed; inputs are still bound */
     int count;             /* samples of that run */
     int64_t seen;          /* samples of earlier runs since the figures were cleared */
+    bool preview;          /* the run belongs to a preview, see att_study.previews */
+    int64_t previewed;     /* samples of earlier runs of the preview; 0: there was none */
     const int32_t *labels; /* NULL: none */
     float *const *rows;    /* rows[r]: `count` samples of the instrument's row r. Those of the study are 0; those of
                               probes are complete */
@@ -33,6 +35,9 @@ typedef struct att_study_job {
 
 typedef struct att_study {
     att_status (*run)(att_study_job *job);
+    /* Returns how many images, spread over the data set, the study wants to run before the measurement begins, with the
+     * values of the instrument's options. NULL: none. The study sees them in previews; the figures do not. */
+    int64_t (*previews)(const double *values);
     /* Frees what the study keeps. */
     void (*close)(att_context *context, void *own);
 } att_study;
@@ -43,6 +48,11 @@ void att_requests_study_row(att_requests *requests, int64_t elements, double con
 /* Who is told about the progress of studies, which may take much longer than the run that is observed. progress: NULL
  * for nobody. If it returns false, att_measure_observe() returns ERR_STOPPED. */
 void att_measure_tell(att_measure *measure, att_progress_fn progress, void *user);
+/* The largest number of images that a study wants in a preview. 0: none does, or samples have been observed. */
+int64_t att_measure_previews(const att_measure *measure);
+/* Shows the samples of the session's last run to the studies that want previews. Comes after att_measure_clear() and
+ * before the first att_measure_observe(); studies that want fewer images see all. Errors: as att_measure_observe(). */
+att_status att_measure_preview(att_measure *measure, att_session *session, int count, const int32_t *labels);
 /* Reports that `done` of the `all` parts of this run are done. ERR_STOPPED if a stop is requested. */
 att_status att_study_tell(const att_study_job *job, int64_t done, int64_t all);
 

@@ -287,3 +287,23 @@ void att_variants_add_series(att_requests *requests, const att_variant_rows *row
         if (rows->items[i].selected)
             att_requests_series(requests, rows->items[i].node, -1, statistic[rows->items[i].variant]);
 }
+
+att_status att_variants_request_values(att_requests *requests, const char *what,
+                                       att_value (*value_of)(att_graph *graph, att_value x), att_variant_rows *rows)
+{
+    enum { PARTS, NORMS };
+    att_graph *graph = att_requests_graph(requests);
+    bool chosen[ATT_VARIANTS];
+    att_variants_choose(att_requests_option(requests, PARTS), att_requests_option(requests, NORMS), chosen);
+    ATT_TRY(att_variants_request(requests, chosen, rows));
+    for (int i = 0; i < rows->count; i++) {
+        const att_variant_row *row = &rows->items[i];
+        char name[sizeof row->probe + 16];
+        if (!row->selected)
+            continue;
+        snprintf(name, sizeof name, "%s.%s", row->probe, what);
+        att_graph_scope(graph, row->scope);
+        att_requests_value(requests, name, value_of(graph, row->x), (double)att_value_shape(graph, row->x).dims[0]);
+    }
+    return ATT_OK;
+}

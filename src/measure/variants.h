@@ -83,6 +83,12 @@ att_status att_variants_request(att_requests *requests, const bool chosen[ATT_VA
 /* Chooses the variants by the values of the options "parts" and "norms". */
 void att_variants_choose(double parts, double norms, bool chosen[ATT_VARIANTS]);
 
+/* For instruments whose first options are ATT_PARTS_OPTION and ATT_NORMS_OPTION: requests value_of(graph, x) of each
+ * selected row, by a probe whose name ends in `what`. The constant of a row is the number of its tokens. The caller
+ * frees *rows as after att_variants_request(), whose errors it returns. */
+att_status att_variants_request_values(att_requests *requests, const char *what,
+                                       att_value (*value_of)(att_graph *graph, att_value x), att_variant_rows *rows);
+
 /* Declares a series for each selected row, with the statistic's name in the row's variant. */
 void att_variants_add_series(att_requests *requests, const att_variant_rows *rows,
                              const char *const statistic[ATT_VARIANTS]);

@@ -1,13 +1,13 @@
 #include "network/network.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
 #include "data/transform.h"
+#include "weights/weights.h"
 
 att_network_options att_network_options_defaults(void)
 {
@@ -286,6 +286,8 @@ att_status att_network_select_outputs(att_network *network, const char *outputs)
     return ATT_OK;
 }
 
+static const char nonfinite[] = "the network's outputs contain NaN or infinity";
+
 att_status att_network_run(att_network *network, const float *pixels, int count, int height, int width,
                            att_batch *answers)
 {
@@ -297,7 +299,7 @@ att_status att_network_run(att_network *network, const float *pixels, int count,
     ATT_TRY(att_inference_run(&view->inference, pixels, count, answers));
     for (int i = 0; i < count; i++)
         if (!att_inference_is_finite(answers, i))
-            return att_fail(network->context, ATT_ERR_NONFINITE, "the network's outputs contain NaN or infinity");
+            return att_weights_fail_nonfinite(network->weights, nonfinite);
     return ATT_OK;
 }
 
@@ -417,44 +419,12 @@ const att_model *att_network_observed(const att_network *network)
     return network->observed;
 }
 
-static int64_t count_not_finite(const void *values, att_dtype dtype, int64_t count)
+/* The network's file or name stands first, because programs evaluate several networks. */
+static att_status fail_nonfinite(const att_network *network)
 {
-    int64_t found = 0;
-    for (int64_t i = 0; i < count; i++)
-        found += !isfinite(dtype == ATT_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i]);
-    return found;
-}
-
-/* Fails with the name of the first tensor that is not finite, how many of its values are not, and how many other
- * tensors have such values. */
-static att_status fail_damaged(const att_network *network)
-{
-    const char *path = *network->path ? network->path : network->identity.name;
-    const char *first = NULL;
-    int64_t values = 0, size = 0;
-    int others = 0;
-    for (int i = 0; i < att_weights_count(network->weights); i++) {
-        const att_parameter_info info = att_weights_at(network->weights, i);
-        const att_dtype dtype = att_value_dtype(att_model_graph(network->model), info.value);
-        const int64_t count = att_shape_count(info.shape);
-        void *host = att_allocate_array(network->context, (size_t)count, sizeof(double));
-        if (!host)
-            return att_fail_memory(network->context, (size_t)count * sizeof(double), info.name);
-        att_status status = att_weights_get(network->weights, -1, i, host, count);
-        const int64_t found = status == ATT_OK ? count_not_finite(host, dtype, count) : 0;
-        att_free(network->context, host);
-        ATT_TRY(status);
-        others += found > 0 && first;
-        if (found > 0 && !first)
-            first = info.name, values = found, size = count;
-    }
-    if (!first)
-        return att_fail(network->context, ATT_ERR_NONFINITE,
-                        "%s: the network's outputs contain NaN or infinity, although all weights are finite", path);
-    return att_fail(network->context, ATT_ERR_NONFINITE,
-                    "%s: the network's outputs contain NaN or infinity; its weights are damaged: tensor %s has %" PRId64
-                    " of %" PRId64 " values that are not finite; other such tensors: %d",
-                    path, first, values, size, others);
+    char what[ATT_NETWORK_PATH + sizeof nonfinite + 2];
+    snprintf(what, sizeof what, "%s: %s", *network->path ? network->path : network->identity.name, nonfinite);
+    return att_weights_fail_nonfinite(network->weights, what);
 }
 
 att_status att_network_evaluate(att_network *network, const att_dataset *dataset, const att_evaluate_options *options,
@@ -483,6 +453,6 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
     if (status == ATT_ERR_FORMAT && !own.skip_corrupt && !own.real_labels && att_dataset_count(dataset) > 1)
         att_log(network->context, ATT_LOG_INFO, "skip_corrupt leaves such images out");
     if (status == ATT_OK && found.not_finite > 0)
-        return fail_damaged(network);
+        return fail_nonfinite(network);
     return status;
 }

@@ -165,14 +165,14 @@ static att_status attention_infer(att_infer *infer)
 }
 
 /* Output i of the gradient is that of the i-th present input; that of `relative` is one of a sample. The terms of keys
- * have none. */
+ * have none. The norms of the gradient of scores, the last output, are for instruments only. */
 static void attention_backward(att_backward *backward)
 {
     enum { BEFORE_Q = 3 };
     att_value in[BEFORE_Q + ATT_ATTENTION_MOST_INPUTS] = {att_backward_gradient(backward, OUT),
                                                           att_backward_out(backward, OUT),
                                                           att_backward_out(backward, LSE)},
-                            out[ATT_ATTENTION_INPUTS];
+                            out[ATT_ATTENTION_INPUTS + 1];
     att_graph *graph = att_backward_graph(backward);
     for (int i = 0; i < ATT_ATTENTION_MOST_INPUTS; i++)
         in[BEFORE_Q + i] = att_backward_in(backward, i);

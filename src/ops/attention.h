@@ -85,6 +85,10 @@ att_value att_attention_map(struct att_graph *graph, const struct att_node *node
  * without content it is computed once, not for each sample. kind: an att_map_statistic_kind. */
 att_value att_attention_map_statistic(struct att_graph *graph, const struct att_node *node, int kind, double parameter);
 
+/* |dL/ds_i| [H, N], the norms of the gradient of the scores of each query of an attention node with content, from the
+ * gradient of its output: ds_ij = a_ij (do_i . v_j - do_i . o_i), over all keys j. Adds an attention_grad. */
+att_value att_score_gradient_norms(struct att_graph *graph, const struct att_node *node, att_value gradient);
+
 /* A copy of a shared value for each sample, as probes must be. sample: any value of the samples. */
 att_value att_shared_for_samples(struct att_graph *graph, att_value shared, att_value sample);
 

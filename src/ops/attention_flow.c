@@ -1,9 +1,7 @@
 #include <attscope/ops.h>
 
-#include "ops/cases.h"
 #include "ops/list.h"
-#include "ops/rollout.h"
-#include "ops/rule.h"
+#include "ops/rollout_rule.h"
 
 att_value att_attention_flow(att_graph *graph, att_value maps, bool from_mean)
 {
@@ -13,15 +11,7 @@ att_value att_attention_flow(att_graph *graph, att_value maps, bool from_mean)
 
 static att_status attention_flow_infer(att_infer *infer)
 {
-    static const char op[] = "attention_flow";
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "maps", ATT_SAMPLE, 3));
-    const int64_t *dims = infer->in[0].shape.dims;
-    if (dims[1] != dims[2])
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: maps %s must have as many queries as keys", op,
-                        ATT_SHOWN(&infer->in[0]));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(dims[1]));
-    return ATT_OK;
+    return att_rollout_infer(infer, "attention_flow");
 }
 
 static void attention_flow_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -30,15 +20,9 @@ static void attention_flow_cost(const att_desc *in, const att_desc *out, const v
     cost->flops = 100.0 * (double)att_shape_count(in->shape) * (double)in->shape.dims[1];
 }
 
-#define FROM(mean) ATT_CASE_ATTRS(rollout, .from_mean = (mean))
-#define MAPS(scale, shift, ...) .in = {ATT_CASE_DRAWN(ATT_SAMPLE, scale, shift, __VA_ARGS__)}, .in_count = 1
 static const att_op_case attention_flow_cases[] = {
-    {.name = "odd", FROM(0), MAPS(0.05, 0.2, 3, 5, 5)},
-    {.name = "from_mean", FROM(1), MAPS(0.05, 0.2, 2, 5, 5)},
-    {.name = "one_layer", FROM(0), MAPS(0.03, 0.15, 1, 7, 7)},
-    {.name = "one_token", FROM(0), MAPS(0, 1, 2, 1, 1)},
-    {.name = "identity", FROM(1), MAPS(0, 0, 3, 4, 4)},
-    {.name = "tiny", FROM(0), MAPS(0.001, 0.005, 12, 50, 50), .bench = true},
+    ATT_ROLLOUT_CASES,
+    {.name = "tiny", ATT_ROLLOUT_FROM(0), ATT_ROLLOUT_MAPS(0.001, 0.005, 12, 50, 50), .bench = true},
 };
 
 const att_op att_op_attention_flow = {

@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "graph/graph.h"
 #include "ops/attention_cases.h"
 #include "ops/attention_rule.h"
 #include "ops/list.h"
@@ -6,6 +7,19 @@
 
 enum { GRAD_DO, GRAD_O, GRAD_LSE, GRAD_Q, GRAD_PLAIN = GRAD_Q + ATT_ATTENTION_OPERANDS };
 enum { GRAD_IN_COUNT = GRAD_Q + ATT_ATTENTION_INPUTS, GRAD_MOST = GRAD_Q + ATT_ATTENTION_MOST_INPUTS };
+
+att_value att_score_gradient_norms(att_graph *graph, const att_node *node, att_value gradient)
+{
+    att_value in[GRAD_MOST] = {gradient, node->out[0], node->out[1]}, out[ATT_ATTENTION_INPUTS + 1];
+    int norms = 0;
+    for (int i = 0; i < node->in_count; i++) {
+        in[GRAD_Q + i] = node->in[i];
+        norms += i < ATT_ATTENTION_INPUTS && node->in[i] != ATT_NONE;
+    }
+    if (att_emit(graph, "attention_grad", node->attrs, in, GRAD_Q + node->in_count, out) == ATT_NONE)
+        return ATT_NONE;
+    return out[norms];
+}
 
 static att_status grad_infer(att_infer *infer)
 {
@@ -26,6 +40,7 @@ static att_status grad_infer(att_infer *infer)
     for (int i = GRAD_Q; i < infer->in_count && i < GRAD_IN_COUNT; i++)
         if (att_desc_present(&in[i]))
             att_rule_out(infer, in[i].dtype, ATT_SAMPLE, in[i].shape);
+    att_rule_out(infer, in[GRAD_LSE].dtype, ATT_SAMPLE, in[GRAD_LSE].shape);
     return ATT_OK;
 }
 
@@ -156,7 +171,7 @@ const att_op att_op_attention_grad = {
     .help =
         "dv_j = sum_i a_ij do_i; ds_ij = a_ij (do_i . v_j - do_i . o_i); dq_i = scale sum_j ds_ij k_j; "
         "dk_j = scale sum_i ds_ij q_i; a_ij = exp(scale q_i . k_j + t_ij - lse_i); dt_ij = ds_ij; with dropout do_i of "
-        "a key times its factor, except in do_i . o_i",
+        "a key times its factor, except in do_i . o_i; last output: |ds_i|",
     .autocast_in = 1u << GRAD_DO | 1u << GRAD_O | 7u << GRAD_Q,
     .autocast_out = 7,
     .infer = grad_infer,

@@ -1,8 +1,7 @@
 #include <attscope/ops.h>
 
-#include "ops/cases.h"
 #include "ops/list.h"
-#include "ops/rollout.h"
+#include "ops/rollout_rule.h"
 #include "ops/rule.h"
 
 att_value att_rollout(att_graph *graph, att_value maps, bool from_mean)
@@ -11,9 +10,8 @@ att_value att_rollout(att_graph *graph, att_value maps, bool from_mean)
     return att_emit(graph, "rollout", &attrs, &maps, 1, NULL);
 }
 
-static att_status rollout_infer(att_infer *infer)
+att_status att_rollout_infer(att_infer *infer, const char *op)
 {
-    static const char op[] = "rollout";
     ATT_TRY(att_rule_count(infer, op, 1));
     ATT_TRY(att_rule_require_rank(infer, op, 0, "maps", ATT_SAMPLE, 3));
     const int64_t *dims = infer->in[0].shape.dims;
@@ -24,21 +22,20 @@ static att_status rollout_infer(att_infer *infer)
     return ATT_OK;
 }
 
+static att_status rollout_infer(att_infer *infer)
+{
+    return att_rollout_infer(infer, "rollout");
+}
+
 static void rollout_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
     cost->flops = 2.0 * (double)att_shape_count(in->shape);
 }
 
-#define FROM(mean) ATT_CASE_ATTRS(rollout, .from_mean = (mean))
-#define MAPS(scale, shift, ...) .in = {ATT_CASE_DRAWN(ATT_SAMPLE, scale, shift, __VA_ARGS__)}, .in_count = 1
 static const att_op_case rollout_cases[] = {
-    {.name = "odd", FROM(0), MAPS(0.05, 0.2, 3, 5, 5)},
-    {.name = "from_mean", FROM(1), MAPS(0.05, 0.2, 2, 5, 5)},
-    {.name = "one_layer", FROM(0), MAPS(0.03, 0.15, 1, 7, 7)},
-    {.name = "one_token", FROM(0), MAPS(0, 1, 2, 1, 1)},
-    {.name = "identity", FROM(1), MAPS(0, 0, 3, 4, 4)},
-    {.name = "tiny", FROM(0), MAPS(0.001, 0.005, 12, 197, 197), .bench = true},
+    ATT_ROLLOUT_CASES,
+    {.name = "tiny", ATT_ROLLOUT_FROM(0), ATT_ROLLOUT_MAPS(0.001, 0.005, 12, 197, 197), .bench = true},
 };
 
 const att_op att_op_rollout = {

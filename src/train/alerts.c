@@ -82,19 +82,71 @@ void att_alerts_destroy(att_alerts **alerts)
 }
 
 /* Returns NULL if out of memory. The pointer is valid until the next call. */
-static place *find_place(att_alerts *alerts, rule of, const att_measurement *figure)
+static place *find_place(att_alerts *alerts, rule of, const char *node, int head)
 {
     for (int i = 0; i < alerts->count; i++) {
         place *p = &alerts->places[i];
-        if (p->rule == of && p->head == figure->head && strcmp(p->node, figure->node) == 0)
+        if (p->rule == of && p->head == head && strcmp(p->node, node) == 0)
             return p;
     }
     if (!att_list_grow(alerts->context, &alerts->places, alerts->count, &alerts->capacity, sizeof *alerts->places))
         return NULL;
     place *added = &alerts->places[alerts->count];
-    *added = (place){.rule = of, .node = att_copy_string(alerts->context, figure->node), .head = figure->head};
+    *added = (place){.rule = of, .node = att_copy_string(alerts->context, node), .head = head};
     alerts->count += added->node != NULL;
     return added->node ? added : NULL;
+}
+
+/* --- in checkpoints ----------------------------------------------------------------------------------------------- */
+
+void att_alerts_write(const att_alerts *alerts, att_text *text)
+{
+    for (int i = 0; i < alerts->count; i++) {
+        const place *p = &alerts->places[i];
+        if (p->holds)
+            att_text_append(text, "%s\t%d\t%s\n", rules[p->rule].name, p->head, p->node);
+    }
+}
+
+static int rule_called(const char *name, size_t length)
+{
+    int of = 0;
+    while (of < RULES && (strlen(rules[of].name) != length || memcmp(rules[of].name, name, length) != 0))
+        of++;
+    return of;
+}
+
+/* Reads a line of `length` bytes without its end. */
+static att_status read_line(att_alerts *alerts, const char *line, size_t length, bool *valid)
+{
+    char text[512], *head, *node;
+    int64_t number;
+    *valid = length < sizeof text;
+    snprintf(text, sizeof text, "%.*s", (int)(*valid ? length : 0), line);
+    head = strchr(text, '\t');
+    node = head ? strchr(head + 1, '\t') : NULL;
+    if (node)
+        *head++ = *node++ = '\0';
+    *valid = node && *node && !strchr(node, '\t') && att_text_to_i64(head, &number) && number >= -1 &&
+             number <= INT32_MAX && rule_called(text, strlen(text)) < RULES;
+    if (!*valid)
+        return ATT_OK;
+    place *p = find_place(alerts, (rule)rule_called(text, strlen(text)), node, (int)number);
+    if (!p)
+        return att_fail_memory(alerts->context, sizeof *p, "alerts");
+    p->holds = true;
+    return ATT_OK;
+}
+
+att_status att_alerts_read(att_alerts *alerts, const char *text, bool *valid)
+{
+    *valid = true;
+    while (*valid && *text) {
+        const size_t length = strcspn(text, "\n");
+        ATT_TRY(read_line(alerts, text, length, valid));
+        text += length + (text[length] == '\n');
+    }
+    return ATT_OK;
 }
 
 static int ascending(const void *left, const void *right)
@@ -149,7 +201,7 @@ static bool has_keys(const measurement *x, const char *node)
 static att_status settle(const measurement *x, rule of, const att_measurement *m, bool holds, double threshold,
                          const char *found)
 {
-    place *p = find_place(x->alerts, of, m);
+    place *p = find_place(x->alerts, of, m->node, m->head);
     if (!p)
         return att_fail_memory(x->alerts->context, sizeof *p, "alerts");
     const bool begins = holds && !p->holds;
@@ -196,7 +248,7 @@ static att_status check_head(const measurement *x, const att_measurement *m)
 static att_status check_spike(const measurement *x, const att_measurement *m)
 {
     char found[256];
-    place *p = find_place(x->alerts, SPIKE, m);
+    place *p = find_place(x->alerts, SPIKE, m->node, m->head);
     if (!p)
         return att_fail_memory(x->alerts->context, sizeof *p, "alerts");
     const double usual = median_before(p), threshold = fmax(ATT_ALERT_SPIKE * usual, x->stiff);

@@ -5,6 +5,7 @@
 #include <attscope/event.h>
 
 #include "core/export.h"
+#include "core/text.h"
 
 /* The thresholds; attscope/train.h says what they mean. */
 #define ATT_ALERT_ENTROPY 0.1
@@ -34,6 +35,12 @@ void att_alerts_destroy(att_alerts **alerts);
  * Errors: ERR_MEMORY, those of raise(). */
 att_status att_alerts_check(att_alerts *alerts, const att_measurement *figures, int count,
                             att_status (*raise)(void *user, const att_alert *alert), void *user);
+/* Appends what holds as text, one line for each rule and place: "dead head<TAB>0<TAB>blocks.0.attn". Nothing if no rule
+ * holds. */
+void att_alerts_write(const att_alerts *alerts, att_text *text);
+/* Reads such text into new alerts, so that what holds is not raised again. *valid: whether the text is valid. Errors:
+ * ERR_MEMORY. */
+att_status att_alerts_read(att_alerts *alerts, const char *text, bool *valid);
 /* The rules with their thresholds, one line each; NULL past the last. */
 const char *att_alerts_rule(int index);
 /* The instruments that the rules read, as a list for att_measure_create(). */

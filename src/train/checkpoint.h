@@ -5,6 +5,7 @@
 #include <attscope/checkpoint.h>
 #include <attscope/train.h>
 
+#include "train/alerts.h"
 #include "train/history.h"
 
 /* The state that changes with each update, except for weights and slots. */
@@ -17,6 +18,7 @@ typedef struct att_train_state {
     int64_t corrupt; /* images replaced in the current epoch */
     double metric;   /* of the last evaluated epoch; NaN if none was evaluated */
     att_history history;
+    att_alerts *alerts; /* NULL: no alerts */
 } att_train_state;
 
 /* The content of checkpoints besides att_train_state. The members are constant during a training; updates and

@@ -11,6 +11,7 @@
 #include "train/attack.h"
 #include "train/clock.h"
 #include "train/inference.h"
+#include "train/preview.h"
 #include "train/processes.h"
 
 att_evaluate_options att_evaluate_options_defaults(void)
@@ -120,7 +121,7 @@ static att_status choose_images(evaluator *e, const att_batch *batch, const void
     return e->options->fgsm > 0 ? att_attack_run(&e->attack, batch, images) : ATT_OK;
 }
 
-static att_status run(evaluator *e)
+static att_status run(evaluator *e, const att_dataset *dataset)
 {
     att_batch batch, answers;
     const void *images;
@@ -128,6 +129,7 @@ static att_status run(evaluator *e)
     att_processes_begin(&e->processes);
     if (e->options->measure)
         att_measure_tell(e->options->measure, e->options->progress, e->options->progress_user);
+    ATT_TRY(att_preview(&e->inference, dataset, &e->transform, e->options));
     ATT_TRY(att_loader_start(e->loader, 0, 0));
     for (;;) {
         ATT_TRY(att_loader_next(e->loader, &batch));
@@ -269,7 +271,7 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
     e.images = att_dataset_count(dataset);
     att_status status = prepare(&e, model, weights, dataset);
     if (status == ATT_OK)
-        status = run(&e);
+        status = run(&e, dataset);
     if (status == ATT_OK && e.count == 0)
         status = att_fail(e.context, ATT_ERR_FORMAT, "none of the %lld images can be decoded",
                           (long long)att_dataset_count(dataset));

@@ -16,6 +16,7 @@
 #include "ops/mix_pairs.h"
 #include "tasks/caption.h"
 #include "train/inference.h"
+#include "weights/weights.h"
 
 enum {
     MAX_IMAGES = 65536,
@@ -51,6 +52,7 @@ typedef struct mapper {
     const att_maps_options *options;
     const att_transform_options *transform;
     const att_model *model;
+    const att_weights *weights;
     att_graph *graph; /* copy of the model's graph, with probes */
     att_inference inference;
     const att_dataset *dataset;
@@ -430,13 +432,14 @@ static att_status add_image(mapper *m, int64_t index)
         snprintf(probe, sizeof probe, "%s.map", node->scope);
         ATT_TRY(att_session_output(m->inference.session, probe, 0, 1, m->rows));
         remove_ring(node, m->rows);
-        if (!store_maps(m, node, m->rows))
-            return att_fail(m->context, ATT_ERR_NONFINITE,
-                            "%s: NaN or infinity in the attention map; the weights are damaged", node->scope);
+        if (!store_maps(m, node, m->rows)) {
+            char what[NAME_SIZE + 64];
+            snprintf(what, sizeof what, "%s: NaN or infinity in the attention map", node->scope);
+            return att_weights_fail_nonfinite(m->weights, what);
+        }
     }
     if (!att_inference_is_finite(&answer, 0))
-        return att_fail(m->context, ATT_ERR_NONFINITE,
-                        "the network's outputs contain NaN or infinity; its weights are damaged");
+        return att_weights_fail_nonfinite(m->weights, "the network's outputs contain NaN or infinity");
     store_answer(m, &answer);
     ATT_TRY(store_caption(m, &answer, index));
     store_image(m);
@@ -634,6 +637,7 @@ att_status att_maps_write(const att_model *model, att_weights *weights, const at
                 .options = options ? options : &defaults,
                 .transform = transform,
                 .model = model,
+                .weights = weights,
                 .dataset = dataset,
                 .arena = {.context = context}};
     att_status status = prepare(&m, weights);

@@ -237,11 +237,16 @@ att_status att_metadata_training(att_metadata *metadata, const att_train_run *ru
     put_real(metadata, "best_metric", state->history.best_metric);
     put_integer(metadata, "best_epoch", state->history.best_epoch);
     put_integer(metadata, "evicted", state->history.evicted);
-    att_text kept = {.context = run->context};
+    att_text kept = {.context = run->context}, alerts = {.context = run->context};
     att_history_write(&state->history, &kept);
     put_text(metadata, "history", kept.data ? kept.data : "");
-    metadata->failed |= kept.failed;
+    if (state->alerts)
+        att_alerts_write(state->alerts, &alerts);
+    if (alerts.data)
+        put_text(metadata, "alerts", alerts.data);
+    metadata->failed |= kept.failed || alerts.failed;
     att_text_free(&kept);
+    att_text_free(&alerts);
     return finish(metadata);
 }
 
@@ -394,6 +399,16 @@ static bool history_is_past(const att_history *history, int64_t epoch)
     return true;
 }
 
+/* alerts: NULL if this training raises none. Files without alerts that hold lack the value. */
+static att_status read_alerts(att_context *context, const att_tensors *file, att_alerts *alerts)
+{
+    const char *text = att_metadata_text(file, "alerts");
+    bool valid = true;
+    if (text && alerts)
+        ATT_TRY(att_alerts_read(alerts, text, &valid));
+    return valid ? ATT_OK : bad_value(context, file, "alerts", "lines of a rule, a head and a node");
+}
+
 att_status att_metadata_state(att_context *context, const att_tensors *file, att_train_state *state)
 {
     int64_t epoch, best_epoch, evicted;
@@ -412,6 +427,7 @@ att_status att_metadata_state(att_context *context, const att_tensors *file, att
     ATT_TRY(att_metadata_real(context, file, "best_metric", &state->history.best_metric));
     ATT_TRY(att_metadata_integer(context, file, "best_epoch", -1, epoch - 1, &best_epoch));
     ATT_TRY(att_metadata_integer(context, file, "evicted", -1, epoch - 1, &evicted));
+    ATT_TRY(read_alerts(context, file, state->alerts));
     state->epoch = (int)epoch;
     state->history.best_epoch = (int)best_epoch;
     state->history.evicted = (int)evicted;

@@ -455,6 +455,8 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     ATT_TRY(att_history_create(trainer->context, options->checkpoint_hist,
                                !trainer->task->info.metrics[trainer->metric].larger_is_better,
                                &trainer->state.history));
+    if (options->alert)
+        ATT_TRY(att_alerts_create(trainer->context, &trainer->state.alerts));
     ATT_TRY(file ? resume(trainer, file) : clear_slots(trainer->context, trainer->run.weights));
     ATT_TRY(att_trainer_compare(trainer));
     return options->output && att_trainer_writes(trainer) ? att_file_make_folders(trainer->context, options->output)
@@ -497,7 +499,7 @@ att_status att_trainer_dry_run(att_trainer *trainer)
 
 void att_trainer_free(att_trainer *trainer)
 {
-    att_alerts_destroy(&trainer->alerts);
+    att_alerts_destroy(&trainer->state.alerts);
     att_processes_close(&trainer->processes);
     att_history_free(&trainer->state.history);
     att_free(trainer->context, trainer->losses);

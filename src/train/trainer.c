@@ -370,13 +370,10 @@ att_status att_train_check(const att_model *model, att_weights *weights, const a
     return status;
 }
 
-static att_status begin_alerts(att_trainer *trainer)
+static void log_alerts(const att_trainer *trainer)
 {
-    if (!trainer->options->alert)
-        return ATT_OK;
-    for (int i = 0; att_alerts_rule(i) && att_trainer_writes(trainer); i++)
+    for (int i = 0; trainer->options->alert && att_alerts_rule(i) && att_trainer_writes(trainer); i++)
         att_log(trainer->context, ATT_LOG_INFO, "alert: %s", att_alerts_rule(i));
-    return att_alerts_create(trainer->context, &trainer->alerts);
 }
 
 att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,
@@ -387,9 +384,7 @@ att_status att_train(const att_model *model, att_weights *weights, const att_tra
     if (status == ATT_OK) {
         att_trainer_log_processes(&trainer);
         trainer.first_update = trainer.state.update;
-        status = begin_alerts(&trainer);
-    }
-    if (status == ATT_OK) {
+        log_alerts(&trainer);
         status = att_trainer_emit_begin(&trainer);
         if (status == ATT_OK)
             status = run_epochs(&trainer);

@@ -57,7 +57,6 @@ typedef struct att_trainer {
     double seconds, waited, taught; /* taught: part in which the teacher computed */
     double eval_seconds;            /* duration of the last evaluation */
     bool stop_requested;
-    att_alerts *alerts;         /* NULL: no alerts */
     bool measuring;             /* the current or last update is observed */
     bool eval_corrupt_reported; /* the evaluation set's corrupt images have been reported */
 

@@ -117,9 +117,9 @@ att_status att_trainer_emit_measure(att_trainer *trainer)
     if (event.measurement_count == 0)
         return ATT_OK;
     ATT_TRY(send(trainer, &event));
-    return trainer->alerts
-               ? att_alerts_check(trainer->alerts, event.measurements, event.measurement_count, emit_alert, trainer)
-               : ATT_OK;
+    return trainer->state.alerts ? att_alerts_check(trainer->state.alerts, event.measurements, event.measurement_count,
+                                                    emit_alert, trainer)
+                                 : ATT_OK;
 }
 
 att_status att_trainer_emit_begin(att_trainer *trainer)

@@ -51,6 +51,12 @@ struct att_weights {
     bool overlaid; /* Parameters of one part hide those of another. Such weights cannot have a gradient. */
 };
 
+/* weights/nonfinite.c: fails with ERR_NONFINITE because results of the weights are not finite. what: the first part of
+ * the message, such as "the network's outputs contain NaN or infinity". The message goes on with the first parameter
+ * that has such values, their number, and the number of other such parameters; or says that all weights are finite.
+ * Other errors: ERR_MEMORY, those of att_weights_get(). */
+att_status att_weights_fail_nonfinite(const att_weights *weights, const char *what);
+
 /* Bytes of the values of all blocks, without slots. */
 size_t att_weights_bytes(const att_weights *weights);
 size_t att_block_bytes(const att_weights *weights, const att_block *block);

@@ -54,6 +54,9 @@ err_has 'warning: dead head in blocks.0.attn, head 0 at update 1: 1 - sum a^2 is
 grep -qE '"event":"alert","epoch":0,"step":1,.*"set":"train","rule":"dead head","node":"blocks.0.attn",.*"threshold":0.01,"head":0}' \
     out/sharp/metrics.jsonl || fail "no event: $(grep alert out/sharp/metrics.jsonl)"
 [ "$(grep -c '"rule":"entropy collapse"' out/sharp/metrics.jsonl)" = 1 ] || fail 'an alert is repeated'
+run 0 train --resume out/sharp/checkpoint-0.safetensors
+! grep -q 'warning: entropy collapse' stderr || fail "a resume repeats an alert: $(cat stderr)"
+[ "$(grep -c '"rule":"entropy collapse"' out/sharp/metrics.jsonl)" = 1 ] || fail 'a resume repeats an alert'
 run 0 report out/sharp -o page.html
 grep -qF 'dead head in blocks.0.attn, head 0 at update 1' page.html || fail 'the report lacks the alerts'
 

@@ -95,6 +95,7 @@ tns: total neural stiffness of the whole network, and its components
  square of zeta, so compare the scale of zeta as well; images in
  which zeta of a step is not defined are counted, the others
  averaged
+ options dt=gates
  scale tns: 0 if zeta is the same in all steps (the formula)
  tns attention: X in DeiT-Tiny (zeta* X, mu X) (attscope
  measure, deit_tiny_patch16_224, 200 photographs of ImageNet)
@@ -122,7 +123,7 @@ cp stdout with_explanations
 run 0 measure out/plain/last.safetensors data --with entropy,jacobian --brief --output shown --experiment brief
 grep -qE '^  nuclear +mean ± deviation +n +uniform +of each head$' stdout || fail "no value of uniform attention: $(cat stdout)"
 grep -qE '^  blocks.0.attn +[0-9.]+ ± [^ ]+ +32 +0\.80* ' stdout || fail "no uniform attention: $(cat stdout)"
-! grep -qE '^  (formula|source|reading|scale) ' stdout || fail "--brief explains: $(cat stdout)"
+! grep -qE '^  (formula|source|reading|options|scale) ' stdout || fail "--brief explains: $(cat stdout)"
 mv with_explanations stdout
 tr -d ' \n' <found.json >stdout
 for figure in '"model":"vit_tiny_patch16_224"' '"split":"t10k"' '"images":32' '"n":32,"bound":1.609437' '"formula":"H=mean' \

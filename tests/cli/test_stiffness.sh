@@ -33,7 +33,8 @@ for node in ["blocks.0.add1", "blocks.0.add2", "blocks.1.add1", "blocks.1.add2",
     assert index["n"] == 2 and index["mean"] > 0, index
     assert figures["stiffness_index", node, "converged"]["mean"] == 1
 assert figures["skip_block", "", "spearman"]["n"] == 3
-assert figures["block_pruning", "skipped.0", "top1"]["n"] == 22
+assert figures["block_pruning", "skipped.0", "top1"]["n"] == 32
+assert figures["block_pruning", "blocks.1.add1", "score"]["n"] == 10
 END
 usage 'instrument stiffness_index: count must be in 1..4096, not 0' \
     measure out/plain/last.safetensors data --with stiffness_index:count=0

@@ -449,10 +449,10 @@ picture=$here/../goldens/images/422.jpg
 cp alone/last.safetensors nan.safetensors
 printf '\0\0\300\177' | dd of=nan.safetensors bs=1 seek=$(($(wc -c <nan.safetensors) - 4)) conv=notrunc status=none
 run 1 predict nan.safetensors "$picture"
-err_has "attscope: $picture: the network's outputs contain NaN or infinity; its weights are damaged"
+err_has "attscope: $picture: the network's outputs contain NaN or infinity; the weights are damaged: tensor pos_embed has 1 of 80 values that are not finite"
 printf '' | out_is
 run 1 validate data --checkpoint nan.safetensors --json nan.json
-err_has "attscope: nan.safetensors: the network's outputs contain NaN or infinity; its weights are damaged"
+err_has "attscope: nan.safetensors: the network's outputs contain NaN or infinity; the weights are damaged: tensor pos_embed has 1 of 80 values that are not finite"
 [ ! -e nan.json ] || fail "$command_line: a result was written although the command failed"
 header='{"a\u001b[31m":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
 { printf '%b' "\\0$(printf '%o' ${#header})"'\0\0\0\0\0\0\0'; printf '%s\0\0\0\0' "$header"; } >steering.safetensors

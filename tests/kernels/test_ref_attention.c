@@ -102,10 +102,11 @@ static void gradients_follow_the_formula(void **state)
     (void)state;
     const double d[] = {4, 0}, o[] = {12.5, 15}, lse[] = {1.3862943611198906, 0.69314718055994531};
     const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 1};
-    double dqkv[6];
-    DIRECT("attention_grad", &attrs, 1, OUTPUTS(dqkv), SAMPLE(d, 2, 1), SAMPLE(o, 2, 1), SAMPLE(lse, 1, 2),
+    double dqkv[6], norms[2];
+    DIRECT("attention_grad", &attrs, 1, OUTPUTS(dqkv, norms), SAMPLE(d, 2, 1), SAMPLE(o, 2, 1), SAMPLE(lse, 1, 2),
            SAMPLE(qkv, 2, 3), ABSENT, ABSENT);
     CLOSE(dqkv, tight, -7.5 * 1.0986122886681098, -7.5, 3, 0, 7.5, 1);
+    CLOSE(norms, tight, 7.5 * sqrt(2), 0);
 }
 
 static const double ln2 = 0.69314718055994531, ln3 = 1.0986122886681098;

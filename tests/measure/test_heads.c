@@ -135,8 +135,9 @@ typedef struct option {
 } option;
 
 /* With thresholds that tell the heads of small random networks apart. */
-#define ROWS \
-    "head_shape,density,jacobian_spectral,entropy_step,head_types:uniform=0.99,previous=1.5,local=0.95,sharp=0.5"
+#define ROWS                                                                                                      \
+    "head_shape,density:eps=1.05,jacobian_spectral,entropy_step,head_types:uniform=0.99,previous=1.5,local=0.95," \
+    "sharp=0.5"
 
 static const struct network {
     const char *name, *model, *with;

@@ -12,6 +12,8 @@
 
 #include <attscope/attscope.h>
 
+#include "models/fixture.h"
+
 enum { STEPS = 5, CLASSES = 3, IMAGES = 200 };
 
 /* x + f1 + ... + f5 of 1 x 2 numbers, all inputs, so that zeta can be chosen. The first step does not count. */
@@ -299,6 +301,46 @@ static void the_grid_agrees_with_the_exact_integral(void **state)
     release(&n);
 }
 
+/* TNS of a ViT with LayerScale by the surface and by the instrument `tns`. */
+static void vit_stiffness(att_context *context, const char *with, double *surface, double *tns)
+{
+    enum { SIDE = 8 };
+    static float image[SIDE * SIDE * 3];
+    network n = {0};
+    att_model *model = NULL;
+    att_option_values options = att_options_none();
+    att_plan_options plan = att_plan_options_defaults();
+    att_options_set(&options, "img_size", SIDE), att_options_set(&options, "patch_size", 4);
+    att_options_set(&options, "embed_dim", 12), att_options_set(&options, "num_heads", 3);
+    att_options_set(&options, "depth", 2), att_options_set(&options, "init_values", 0.1);
+    for (uint32_t i = 0; i < SIDE * SIDE * 3; i++)
+        image[i] = (float)(4 * formula("image", i));
+    must(context, att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &model));
+    must(context, att_measure_create(att_model_graph(model), with, "*", &n.measure));
+    must(context, att_plan_compile(att_model_graph(model), &plan, &n.plan));
+    must(context, att_weights_create(att_model_graph(model), "cpu", &n.weights));
+    formula_fill(context, att_model_graph(model), n.weights);
+    must(context, att_session_create(n.plan, n.weights, 1, &n.session));
+    must(context, att_session_bind(n.session, "image", image));
+    must(context, att_session_run(n.session, 1));
+    must(context, att_measure_observe(n.measure, n.session, 1, NULL));
+    *surface = find(&n, "stiff_surface", "", "tns")->mean;
+    *tns = find(&n, "tns", "", "tns attention")->mean;
+    release(&n);
+    att_model_destroy(&model);
+}
+
+/* With dt=all, LayerScale counts as dt in both. */
+static void the_surface_takes_the_dt_of_tns(void **state)
+{
+    double surface[2], tns[2];
+    vit_stiffness(*state, "stiff_surface,tns", &surface[0], &tns[0]);
+    vit_stiffness(*state, "stiff_surface:dt=all,tns:dt=all", &surface[1], &tns[1]);
+    for (int i = 0; i < 2; i++)
+        assert_true(fabs(surface[i] - tns[i]) <= 1e-12 * tns[i]);
+    assert_true(fabs(tns[1] - tns[0]) > 0.1 * tns[0]);
+}
+
 static int setup(void **state)
 {
     return att_context_create(NULL, (att_context **)state) != ATT_OK;
@@ -319,6 +361,7 @@ int main(void)
         cmocka_unit_test(images_beyond_either_end_of_the_grid_are_counted),
         cmocka_unit_test(the_grid_is_exact_where_its_cells_end_at_the_edges),
         cmocka_unit_test(the_grid_agrees_with_the_exact_integral),
+        cmocka_unit_test(the_surface_takes_the_dt_of_tns),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -179,8 +179,22 @@ static void non_finite_weights_are_reported(void **state)
     att_evaluation found = {0};
     assert_int_equal(att_network_wrap(f->model, f->weights, NULL, &network), ATT_OK);
     assert_int_equal(att_network_evaluate(network, f->eval, NULL, &found), ATT_ERR_NONFINITE);
-    assert_message_has(f, "its weights are damaged: tensor head.bias has 1 of ");
+    assert_message_has(f, "the weights are damaged: tensor head.bias has 1 of ");
     assert_int_equal(found.not_finite, EVAL_IMAGES);
+    const att_preprocess look = att_model_preprocess(f->model);
+    float *pixels = calloc((size_t)look.height * (size_t)look.width * (size_t)look.in_chans, sizeof *pixels);
+    att_batch answers;
+    assert_int_equal(att_network_run(network, pixels, 1, look.height, look.width, &answers), ATT_ERR_NONFINITE);
+    assert_message_has(f,
+                       "the weights are damaged: tensor head.bias has 1 of 4 values that are not finite; other such "
+                       "tensors: 0");
+    const float finite[CLASSES] = {0};
+    assert_int_equal(att_weights_set(f->weights, -1, index, finite, CLASSES), ATT_OK);
+    for (int64_t i = 0; i < (int64_t)look.height * look.width * look.in_chans; i++)
+        pixels[i] = INFINITY;
+    assert_int_equal(att_network_run(network, pixels, 1, look.height, look.width, &answers), ATT_ERR_NONFINITE);
+    assert_message_has(f, "the network's outputs contain NaN or infinity, although all weights are finite");
+    free(pixels);
     att_network_close(&network);
 }
 

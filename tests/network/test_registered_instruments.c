@@ -140,7 +140,7 @@ static void descriptors_of_instruments_are_checked(void **state)
         {{.info = {.name = "mine", INFO, .options = &unnamed, .option_count = ATT_INSTRUMENT_OPTIONS + 1},
           .request = request_features,
           .observe = observe_features},
-         "`option_count` must be in 0..4"},
+         "`option_count` must be in 0..5"},
     };
 #undef INFO
     const int count = att_instrument_count(context);

@@ -76,6 +76,25 @@ static double fast_component(scratch *s, const char *method, double limit, doubl
     return component;
 }
 
+/* Ten times 0.1 is less than 1 by rounding: no step is left for the rest. As many steps as allowed are no error. */
+static void rounding_adds_no_step(void **state)
+{
+    scratch *s = *state;
+    const double eigenvalues[] = {-3, -0.5};
+    att_ode *ode = open_linear(s, eigenvalues, 2, 1);
+    att_ode_options options = att_ode_options_defaults();
+    att_ode_trajectory t = {0};
+    options.step = 0.1;
+    options.most_steps = 10;
+    t = run_method(ode, "euler", &options);
+    assert_int_equal(t.rate_calls, 10);
+    att_ode_trajectory_free(&t);
+    options.most_steps = 9;
+    assert_int_equal(att_ode_run(ode, "euler", &options, &t), ATT_ERR_ARGUMENT);
+    assert_message_has(s, "10 steps of 0.1");
+    att_ode_close(&ode);
+}
+
 static void explicit_methods_are_stable_up_to_their_limit_over_si(void **state)
 {
     for (int i = 0; i < 2; i++) {
@@ -399,6 +418,18 @@ static void theorem_2_names_the_hypothesis_that_fails(void **state)
     }
 }
 
+/* The gap of the eigenvalues is relative to the largest of them. */
+static void theorem_2_does_not_depend_on_the_unit_of_time(void **state)
+{
+    const double eigenvalues[] = {-2e-15, -1e-15};
+    att_ode *ode = open_linear(*state, eigenvalues, 2, 1);
+    att_ode_theorem t;
+    assert_int_equal(att_ode_theorem_check(ode, 1e-3, &t), ATT_OK);
+    assert_null(t.fails);
+    assert_true(fabs(t.gap - 0.5) < 1e-12);
+    att_ode_close(&ode);
+}
+
 /* --- errors ------------------------------------------------------------------------------------------------------- */
 
 static void wrong_arguments_are_refused(void **state)
@@ -517,6 +548,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(euler_has_order_1_and_rk4_order_4),
         scratch_test(fixed_steps_are_powers_of_the_stability_function),
+        scratch_test(rounding_adds_no_step),
         scratch_test(explicit_methods_are_stable_up_to_their_limit_over_si),
         scratch_test(an_unstable_run_ends_when_it_diverges),
         scratch_test(a_matrix_from_a_file_has_its_closed_form),
@@ -533,6 +565,7 @@ int main(void)
         scratch_test(the_rest_of_theorem_2_vanishes_like_1_over_si),
         scratch_test(theorem_2_holds_for_the_heat_equation),
         scratch_test(theorem_2_names_the_hypothesis_that_fails),
+        scratch_test(theorem_2_does_not_depend_on_the_unit_of_time),
         scratch_test(wrong_arguments_are_refused),
         scratch_test(a_run_stops_on_request),
         scratch_test(lack_of_memory_leaves_nothing),

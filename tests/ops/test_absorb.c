@@ -413,7 +413,7 @@ static void attention_costs_its_keys_and_its_values(void **state)
     double before = att_graph_cost(c.graph).macs;
     assert_true(before == 4 * (5 * 12 + 7 * 6 + 7 * 10) + PAIRS * (3 + 10));
     att_value lse = att_graph_input(c.graph, "lse", ATT_F32, att_shape_of(4, 5));
-    att_emit(c.graph, "attention_grad", &crossed, (att_value[]){c.o, c.o, lse, c.q, c.k, c.v}, 6, (att_value[3]){0});
+    att_emit(c.graph, "attention_grad", &crossed, (att_value[]){c.o, c.o, lse, c.q, c.k, c.v}, 6, (att_value[4]){0});
     FD_OK(att_graph_status(c.graph));
     assert_true(att_graph_cost(c.graph).macs == before + PAIRS * (3 * 3 + 2 * 10));
     att_graph_destroy(&c.graph);
@@ -424,7 +424,7 @@ static void attention_and_its_gradient_are_in_bf16(void **state)
     (void)state;
     static const bool no_observers[64];
     crossing c = new_crossing();
-    att_value lse = att_graph_input(c.graph, "lse", ATT_F32, att_shape_of(4, 5)), all[7] = {c.q, c.k, c.v, c.o};
+    att_value lse = att_graph_input(c.graph, "lse", ATT_F32, att_shape_of(4, 5)), all[8] = {c.q, c.k, c.v, c.o};
     att_emit(c.graph, "attention_grad", &crossed, (att_value[]){c.o, c.o, lse, c.q, c.k, c.v}, 6, all + 4);
     for (int i = 3; i < 7; i++) {
         char name[4] = {'w', (char)('0' + i)};

@@ -168,6 +168,24 @@ static void a_limit_of_products_ends_the_search(void **state)
     assert_false(ends.converged);
 }
 
+/* Also where the residual is little above the tolerance. */
+static void an_end_has_converged_if_its_residual_is_within_the_tolerance(void **state)
+{
+    scratch *s = *state;
+    int n = MOST, near = 0, converged = 0;
+    const att_operator op = {n, second_difference, &n};
+    att_spectrum_options options = att_spectrum_options_defaults();
+    options.tolerance = 1e-4;
+    for (options.most_products = 100; options.most_products <= 2000; options.most_products += 50) {
+        att_spectrum_ends ends;
+        assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &ends), ATT_OK);
+        assert_int_equal(ends.converged, ends.residual <= options.tolerance);
+        near += ends.residual > options.tolerance && ends.residual < 10 * options.tolerance;
+        converged += ends.converged;
+    }
+    assert_true(near > 0 && converged > 0);
+}
+
 /* Products in single precision, whose errors ARPACK's own bound does not see. */
 static att_status rounded_difference(void *user, const double *x, double *y)
 {
@@ -291,6 +309,7 @@ int main(void)
         scratch_test(an_end_at_0_is_found),
         scratch_test(arnoldi_agrees_with_the_dense_decomposition),
         scratch_test(multiples_of_the_identity_are_found),
+        scratch_test(an_end_has_converged_if_its_residual_is_within_the_tolerance),
         scratch_test(the_residual_includes_the_error_of_products),
         scratch_test(a_limit_of_products_ends_the_search),
         scratch_test(wrong_input_is_refused),

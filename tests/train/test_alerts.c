@@ -132,6 +132,64 @@ static void an_ordinary_stream_raises_nothing(void **state)
     stream_close(&s);
 }
 
+/* What a checkpoint says of the alerts of one training is read by those of the next. */
+static void alerts_that_hold_are_not_raised_again_after_a_resume(void **state)
+{
+    (void)state;
+    static stream s;
+    att_text text = {.context = context};
+    bool valid = false;
+    stream_open(&s);
+    att_alerts_write(s.alerts, &text);
+    assert_null(text.data); /* nothing holds */
+    for (int t = 0; t < TOKENS; t++)
+        for (int c = 0; c < WIDTH; c++)
+            s.q[t][c] *= 100;
+    const int raised = measure(&s);
+    assert_true(raised > 0);
+    att_alerts_write(s.alerts, &text);
+    assert_non_null(strstr(text.data, "entropy collapse\t-1\tattn0\n"));
+    assert_non_null(strstr(text.data, "dead head\t1\tattn3\n"));
+    att_alerts_destroy(&s.alerts);
+    must(att_alerts_create(context, &s.alerts));
+    must(att_alerts_read(s.alerts, text.data, &valid));
+    assert_true(valid);
+    assert_int_equal(measure(&s), 0);
+    for (int t = 0; t < TOKENS; t++)
+        for (int c = 0; c < WIDTH; c++)
+            s.q[t][c] /= 100;
+    assert_int_equal(measure(&s), 0);
+    for (int t = 0; t < TOKENS; t++)
+        for (int c = 0; c < WIDTH; c++)
+            s.q[t][c] *= 100;
+    assert_int_equal(measure(&s), raised); /* it began to hold again */
+    att_text_free(&text);
+    stream_close(&s);
+}
+
+static void damaged_texts_of_alerts_are_refused(void **state)
+{
+    (void)state;
+    static const char *const damaged[] = {"dead head",
+                                          "dead head\t0",
+                                          "dead head\t0\t\n",
+                                          "dead head\t-2\tattn\n",
+                                          "dead head\tx\tattn\n",
+                                          "dead\t0\tattn\n",
+                                          "dead head\t0\ta\tb\n",
+                                          "\n",
+                                          "dead head\t9999999999\ta\n"};
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        att_alerts *alerts = NULL;
+        bool valid = true;
+        must(att_alerts_create(context, &alerts));
+        must(att_alerts_read(alerts, damaged[i], &valid));
+        if (valid)
+            fail_msg("\"%s\" is accepted", damaged[i]);
+        att_alerts_destroy(&alerts);
+    }
+}
+
 static void sharp_scores_are_an_entropy_collapse_of_dead_heads(void **state)
 {
     (void)state;
@@ -231,6 +289,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ordinary_stream_raises_nothing),
         cmocka_unit_test(sharp_scores_are_an_entropy_collapse_of_dead_heads),
+        cmocka_unit_test(alerts_that_hold_are_not_raised_again_after_a_resume),
+        cmocka_unit_test(damaged_texts_of_alerts_are_refused),
         cmocka_unit_test(equal_tokens_are_a_rank_collapse),
         cmocka_unit_test(a_sudden_large_step_is_a_spike),
         cmocka_unit_test(an_alert_that_ended_is_raised_again),

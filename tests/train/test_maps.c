@@ -535,10 +535,15 @@ static void damaged_weights_are_refused(void **state)
     att_maps_options options = att_maps_options_defaults();
     damage(f, "head.bias");
     assert_int_equal(write_maps(f, &options), ATT_ERR_NONFINITE);
-    assert_message_has(f, "the network's outputs contain NaN or infinity");
+    assert_message_has(f,
+                       "the network's outputs contain NaN or infinity; the weights are damaged: tensor head.bias has ");
+    assert_message_has(f, "other such tensors: 0");
     damage(f, "blocks.1.attn.qkv.weight");
     assert_int_equal(write_maps(f, &options), ATT_ERR_NONFINITE);
-    assert_message_has(f, "blocks.1.attn");
+    assert_message_has(f,
+                       "blocks.1.attn: NaN or infinity in the attention map; the weights are damaged: tensor "
+                       "blocks.1.attn.qkv.weight has ");
+    assert_message_has(f, "other such tensors: 1");
 }
 
 static bool stop(void *user, const att_progress *progress)

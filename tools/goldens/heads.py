@@ -50,8 +50,13 @@ def shapes(maps, prefix, grid):
             "on grid": 1 - maps[..., :prefix].sum(-1).mean((1, 3))}
 
 
+DENSITY_EPS = 1.05  # no weight is so near to eps / N that rounding in f32, about 1e-6, decides
+
+
 def write_rows(out, node, maps, prefix, grid):
-    for instrument, figures in rows(maps).items():
+    distance = (maps * maps.shape[-1] / DENSITY_EPS / (1 + 1e-5) - 1).abs().min()
+    assert distance > 5e-6, f"{node}: a weight is within {distance:.1e} of the threshold of density"
+    for instrument, figures in rows(maps, eps=DENSITY_EPS).items():
         write(out, instrument, node, figures)
     write(out, "head_types", node, types(maps, prefix, grid, THRESHOLDS))
 

@@ -12,15 +12,16 @@ def entropy(rows):
     return -torch.xlogy(rows, rows).sum(-1)
 
 
-def rows(maps, eigenvalues=True):
-    """Figures [B, H] of whole rows, by instrument. maps [B, W, H, N, M]; eigenvalues: also those that need them."""
+def rows(maps, eigenvalues=True, eps=1):
+    """Figures [B, H] of whole rows, by instrument. maps [B, W, H, N, M]; eigenvalues: also those that need them; eps:
+    the option of density."""
     keys = maps.shape[-1]
     toward = torch.nn.functional.one_hot(maps.argmax(-1), keys) - maps
     steps = {"learned length": toward / toward.norm(dim=-1, keepdim=True),
              "learned rate": toward * maps.amax(-1, keepdim=True)}
     lost = {name: (entropy(maps) - entropy((maps.log() + step).softmax(-1))).mean((1, 3))
             for name, step in steps.items()}
-    found = {"density": {"mean": ((maps > (1 + 1e-5) / keys) * 1.0).mean((1, 3, 4))}, "entropy_step": lost}
+    found = {"density": {"mean": ((maps > eps * (1 + 1e-5) / keys) * 1.0).mean((1, 3, 4))}, "entropy_step": lost}
     if eigenvalues:
         jacobians = torch.diag_embed(maps) - maps[..., None] * maps[..., None, :]
         found["jacobian_spectral"] = {"spectral": torch.linalg.eigvalsh(jacobians)[..., -1].mean((1, 3))}

@@ -263,8 +263,8 @@ static void add_to_terms(const head *h, int64_t i, int64_t j, double dt, const g
     }
 }
 
-/* Adds the contribution of query i and key j. */
-static void add_pair(const head *h, int64_t i, int64_t j, const gradients *g)
+/* Adds the contribution of query i and key j. Returns the gradient of their score. */
+static double add_pair(const head *h, int64_t i, int64_t j, const gradients *g)
 {
     double a = exp(score(h, i, j) - ref_in(h->call, GRAD_LSE, row_index(h, i)));
     double factor = drop_factor(h, i, j), da = 0; /* factor do_i . v_j - do_i . o_i */
@@ -279,16 +279,30 @@ static void add_pair(const head *h, int64_t i, int64_t j, const gradients *g)
     }
     for (int64_t c = 0; c < h->operand[V].width; c++)
         g->of[V][v + c] += factor * a * ref_in(h->call, GRAD_DO, o + c);
+    return a * da;
+}
+
+/* Adds the contribution of query i. norms: the output for the norms of the gradient of scores */
+static void add_query(const head *h, int64_t i, const gradients *g, int norms)
+{
+    double squares = 0;
+    for (int64_t j = 0; j < h->keys; j++) {
+        double ds = add_pair(h, i, j, g);
+        squares += ds * ds;
+    }
+    ref_out(h->call, norms, row_index(h, i), sqrt(squares));
 }
 
 static void sample_gradient(head *h, int64_t sample, const gradients *g)
 {
     int64_t windows = att_attention_windows(attrs_of(h));
+    int norms = 0; /* the last output */
+    for (int input = 0; input < ATT_ATTENTION_INPUTS; input++)
+        norms += g->count[input] > 0;
     for (int64_t part = 0; part < h->operand[Q].heads * windows; part++) {
         choose(h, sample, part / windows, part % windows);
         for (int64_t i = 0; i < h->queries; i++)
-            for (int64_t j = 0; j < h->keys; j++)
-                add_pair(h, i, j, g);
+            add_query(h, i, g, norms);
     }
     for (int input = 0, out = 0; input < ATT_ATTENTION_INPUTS; input++) {
         for (int64_t e = 0; e < g->count[input]; e++)

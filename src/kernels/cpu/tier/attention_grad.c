@@ -1,4 +1,7 @@
 #include "kernels/cpu/tier/attention.h"
+
+#include <math.h>
+
 #include "kernels/cpu/tiered.h"
 
 enum { DO, O, LSE, Q };
@@ -6,6 +9,7 @@ enum { DO, O, LSE, Q };
 /* Loops over tiles of TILE keys and, for each tile, over blocks of ROWS queries. A tile's data stays in the
  * second-level cache. Larger ROWS means fewer additions to the tile's dk and dv. */
 enum { ROWS = 64, TILE = 512 };
+enum { DOUBLE = sizeof(double) / sizeof(float) };
 
 /* Scratch. Keys are stored as rows (for dq) and as panels of their transpose (for scores); values as panels only. */
 typedef struct workspace {
@@ -21,6 +25,7 @@ typedef struct workspace {
     float *axes;     /* [heads of the unit][queries][rows, columns]: gradient of these terms, if there are any */
     float *relative; /* [heads of the unit][packed]: gradient of the table, if there is one */
     float *column;   /* of the gradient of the table */
+    double *squares; /* [heads of the unit][queries]: squared norms of ds */
 } workspace;
 
 /* Products are of pairs only if all their operands are bf16. */
@@ -76,6 +81,7 @@ static int64_t workspace_divide(const att_problem *problem, const head_shape *h,
     w->axes = take(scratch, &used, has_axes ? heads * h->queries * (t->height + t->width) : 0);
     w->relative = take(scratch, &used, has_relative ? heads * t->packed : 0);
     w->column = take(scratch, &used, has_relative ? t->shifts + ATT_ATTENTION_PREFIX_SHIFTS : 0);
+    w->squares = (double *)take(scratch, &used, DOUBLE * heads * h->queries);
     return used;
 }
 
@@ -90,6 +96,7 @@ typedef struct place {
     int64_t sample, head, window;
     int64_t key, keys;   /* of the tile: the first key, and the number of keys */
     bool adds_k, adds_v; /* heads before this one have added to dk, or to dv, of the tile */
+    bool has_norms;      /* somebody reads the norms of ds */
 } place;
 
 /* Dot product of `count` elements of a and b from index `at` on. */
@@ -195,40 +202,54 @@ static const float *find_factors(const place *at, int64_t query, int i)
     return drop_row(&at->drop, &at->h, at->sample, at->head, token, at->key, at->keys, at->w.factors[i]);
 }
 
+static double *squares_of(const place *at)
+{
+    return at->w.squares + head_of_unit(at) * at->h.queries;
+}
+
+/* Uses ds of a query, which products do not. In f64, because squares of small gradients leave the range of f32. */
+static void take_gradient(const place *at, int64_t query, const float *ds)
+{
+    double squares = 0;
+    if (at->terms.relative || at->terms.rows)
+        add_gradient_of_terms(at, query, ds);
+    for (int64_t i = 0; at->has_norms && i < at->keys; i++)
+        squares += (double)ds[i] * (double)ds[i];
+    squares_of(at)[query] += squares;
+}
+
 /* The same as find_gradients() for single f32 rows. */
 static void find_row_gradients(const place *at, const rows *r)
 {
     const head_shape *h = &at->h;
-    bool has_gradient = at->terms.relative || at->terms.rows;
     for (int64_t i = 0; i < r->count; i++) {
         float *ds = at->w.ds + i * h->tile;
         if (at->drop.drops)
             row_gradient(r, i, find_factors(at, r->first + i, 0), at->w.p + i * h->tile, ds, whole_vectors(at->keys));
         else
             row_gradient(r, i, NULL, at->w.p + i * h->tile, ds, whole_vectors(at->keys));
-        if (has_gradient)
-            add_gradient_of_terms(at, r->first + i, ds);
+        take_gradient(at, r->first + i, ds);
     }
 }
 
 static void find_pair_gradients(const place *at, const rows *r)
 {
     const head_shape *h = &at->h;
-    bool has_gradient = at->terms.relative || at->terms.rows;
+    bool takes = at->terms.relative || at->terms.rows || at->has_norms;
     for (int64_t i = 0; i < r->count; i += 2) {
         float *p = at->w.p + i * h->tile, *ds = at->w.ds + i * h->tile;
         bool both = i + 1 < r->count;
         for (int row = 0; at->drop.drops && row < 1 + both; row++)
             find_factors(at, r->first + i + row, row);
-        if (has_gradient || at->drop.drops)
+        if (takes || at->drop.drops)
             two_row_gradients(r, i, both, at->drop.drops ? at->w.factors : NULL, p, ds, h->tile, at->keys,
                               at->w.ds_rows);
         else if (both)
             two_row_gradients(r, i, true, NULL, p, ds, h->tile, at->keys, NULL);
         else
             two_row_gradients(r, i, false, NULL, p, ds, h->tile, at->keys, NULL);
-        for (int64_t row = 0; has_gradient && row < 1 + both; row++)
-            add_gradient_of_terms(at, r->first + i + row, at->w.ds_rows + row * h->tile);
+        for (int64_t row = 0; takes && row < 1 + both; row++)
+            take_gradient(at, r->first + i + row, at->w.ds_rows + row * h->tile);
     }
 }
 
@@ -292,11 +313,12 @@ ATT_INLINE void write_rows_as(bool is_bf16, const gradient_rows *from, int64_t w
     }
 }
 
-/* The output for the gradient of input `input` of the attention, which is present. */
+/* The output for the gradient of input `input` of the attention, which is present; for ATT_ATTENTION_INPUTS, the output
+ * for the norms of ds. */
 static int output_of(const att_problem *problem, int input)
 {
     int output = 0;
-    for (int i = Q; i < Q + input; i++)
+    for (int i = Q; i < Q + input && i < problem->in_count; i++)
         output += att_desc_present(&problem->in[i]);
     return output;
 }
@@ -417,6 +439,18 @@ static void write_axis(const place *at, int which, int64_t offset, int64_t lengt
     }
 }
 
+/* Writes the norms of ds of the current head and window, if anybody reads them. */
+static void write_norms(const place *at)
+{
+    const head_shape *h = &at->h;
+    const att_problem *problem = at->call->problem;
+    int out = output_of(problem, ATT_ATTENTION_INPUTS);
+    int64_t row = (at->sample * h->heads + at->head) * h->tokens;
+    for (int64_t i = 0; at->has_norms && i < h->queries; i++)
+        att_float_put(at->call->out[out], row + (at->order ? at->order[i] : i), (float)sqrt(squares_of(at)[i]),
+                      att_is_bf16(&problem->out[out]));
+}
+
 static void run_window(place *at, int64_t begin, int64_t end)
 {
     const head_shape *h = &at->h;
@@ -425,12 +459,14 @@ static void run_window(place *at, int64_t begin, int64_t end)
     at->order = window_order(t->windows, at->window);
     if (t->rows)
         memset(at->w.axes, 0, (size_t)((end - begin) * h->queries * axes) * sizeof(float));
+    memset(at->w.squares, 0, (size_t)((end - begin) * h->queries) * sizeof(double));
     for (at->key = 0; at->key < h->keys; at->key += h->tile) {
         at->keys = h->keys - at->key < h->tile ? h->keys - at->key : h->tile;
         run_tile(at, begin, end);
     }
     for (at->head = begin; at->head < end; at->head++) {
         write_rows(at, HEAD_Q, (gradient_rows){dq_of(at), 0, h->queries, h->padded});
+        write_norms(at);
         if (t->rows) {
             write_axis(at, ATT_ATTENTION_ROWS, 0, t->height);
             write_axis(at, ATT_ATTENTION_COLUMNS, t->height, t->width);
@@ -470,6 +506,7 @@ static att_status attention_grad_run(const att_call *call)
                 .h = shape_of(call->problem),
                 .terms = attention_terms_at(call, Q, call->state),
                 .drop = map_drop_of(call)};
+    at.has_norms = call->out[output_of(call->problem, ATT_ATTENTION_INPUTS)] != NULL;
     int64_t units = units_of(&at.h), heads = at.h.heads / units;
     workspace_divide(call->problem, &at.h, call->scratch, &at.w);
     att_range part = att_part_of(call, call->problem->group * units, 1);
