@@ -48,7 +48,8 @@ static att_value map_of(att_graph *graph, att_value table, int prefix, int heigh
     return att_softmax(graph, att_shift_scores(graph, table, prefix, height, width));
 }
 
-att_value att_mixing(att_graph *graph, att_value v, const att_attention_attrs *attrs, const att_attention_terms *terms)
+att_value att_mixing_attention(att_graph *graph, att_value v, const att_attention_attrs *attrs,
+                               const att_attention_terms *terms)
 {
     att_status status = check(graph->context, attrs, terms);
     if (status != ATT_OK)
