@@ -31,7 +31,7 @@ char *att_copy_string(att_context *context, const char *text);
 
 /* Makes room for one more item in an array of `count` items. items_at: address of the array's pointer. Returns false,
  * with the array unchanged, if memory is exhausted. */
-bool att_list_grow(att_context *context, void *items_at, int count, int *capacity, size_t item_size);
+ATT_FOR_LAB bool att_list_grow(att_context *context, void *items_at, int count, int *capacity, size_t item_size);
 
 /* An arena: many small blocks that are freed together. Zero-initialise, then set `context`. */
 typedef struct att_arena {
