@@ -8,7 +8,8 @@ set(ATT_PAGE_report page.html data theme parts export chart collapse depth paths
     tables differences trajectories development reference maps heads ode main)
 set(ATT_PAGE_start serve.html data theme parts start)
 set(ATT_PAGE_live serve.html data theme parts export chart training development live)
-set(ATT_PAGE_NAMES report start live)
+set(ATT_PAGE_explore serve.html data theme parts export maps engine explore)
+set(ATT_PAGE_NAMES report start live explore)
 
 if(CMAKE_SCRIPT_MODE_FILE)
   # -DWEB=folder -DD3=file -DOUT=file

@@ -7,7 +7,8 @@
 #define ATT_ROUTE_GROUP_LIST(X) \
     X(pages)                    \
     X(runs)                     \
-    X(events)
+    X(events)                   \
+    X(explore)
 
 #define ATT_ROUTE_GROUP_DECLARE(name) extern const att_route_group att_routes_##name;
 ATT_ROUTE_GROUP_LIST(ATT_ROUTE_GROUP_DECLARE)

@@ -31,36 +31,9 @@ static void close_press(void *state)
     att_free(closing->context, closing);
 }
 
-static void write_empty_list(att_json_writer *json, const char *key)
-{
-    att_json_key(json, key);
-    att_json_begin_array(json);
-    att_json_end_array(json);
-}
-
-/* The scripts that the pages share expect the data of a report, here one without runs. */
-static att_status append_start(att_json_writer *json, att_text *body)
-{
-    const char *text;
-    size_t length;
-    att_json_begin_object(json);
-    att_json_key(json, "attscope");
-    att_json_string(json, att_version());
-    write_empty_list(json, "instruments");
-    write_empty_list(json, "tasks");
-    write_empty_list(json, "runs");
-    att_json_end_object(json);
-    ATT_TRY(att_json_writer_finish(json, &text, &length));
-    return att_page_append(&att_page_start, text, length, body);
-}
-
 static att_status get_start(const att_request *request, att_response *response)
 {
-    att_json_writer *json = NULL;
-    ATT_TRY(att_json_writer_create(request->context, false, &json));
-    att_status status = append_start(json, &response->body);
-    att_json_writer_destroy(&json);
-    return status == ATT_OK ? att_response_page(response) : status;
+    return att_response_empty_page(request, &att_page_start, response);
 }
 
 static att_status get_page(const att_request *request, const att_page *page, const att_report_options *options,

@@ -69,6 +69,38 @@ att_status att_response_page(att_response *response)
     return marked.failed ? att_fail_memory(marked.context, 0, "a page") : ATT_OK;
 }
 
+static void write_empty_list(att_json_writer *json, const char *key)
+{
+    att_json_key(json, key);
+    att_json_begin_array(json);
+    att_json_end_array(json);
+}
+
+/* The scripts that the pages share expect the data of a report, here one without runs. */
+static att_status append_empty(att_json_writer *json, const att_page *page, att_text *body)
+{
+    const char *text;
+    size_t length;
+    att_json_begin_object(json);
+    att_json_key(json, "attscope");
+    att_json_string(json, att_version());
+    write_empty_list(json, "instruments");
+    write_empty_list(json, "tasks");
+    write_empty_list(json, "runs");
+    att_json_end_object(json);
+    ATT_TRY(att_json_writer_finish(json, &text, &length));
+    return att_page_append(page, text, length, body);
+}
+
+att_status att_response_empty_page(const att_request *request, const att_page *page, att_response *response)
+{
+    att_json_writer *json = NULL;
+    ATT_TRY(att_json_writer_create(request->context, false, &json));
+    att_status status = append_empty(json, page, &response->body);
+    att_json_writer_destroy(&json);
+    return status == ATT_OK ? att_response_page(response) : status;
+}
+
 void att_response_error(att_response *response, int status, const char *text)
 {
     att_json_writer *json = NULL;

@@ -65,6 +65,8 @@ typedef struct att_response {
 att_status att_response_json(att_response *response, att_json_writer *writer);
 /* Makes the HTML text in the body a page: its <script> elements, and no other scripts, may run. */
 att_status att_response_page(att_response *response);
+/* Fills the body with a page that shows no run, and makes it a page. */
+att_status att_response_empty_page(const att_request *request, const att_page *page, att_response *response);
 /* Makes the body {"error": text}. */
 void att_response_error(att_response *response, int status, const char *text);
 
