@@ -3,16 +3,18 @@
 # writes the C source; included, it adds that step to att_report.
 cmake_minimum_required(VERSION 3.22)
 
-# A page is one line: its name, its HTML file, its scripts in order.
+# A page is one line: its name, its HTML file, its scripts in order. The script dagre is the library for layouts of
+# graphs.
 set(ATT_PAGE_report page.html data theme parts export chart collapse depth paths chains surfaces experiments training
     tables differences trajectories development reference maps heads ode main)
 set(ATT_PAGE_start serve.html data theme parts start)
 set(ATT_PAGE_live serve.html data theme parts export chart training development live)
 set(ATT_PAGE_explore serve.html data theme parts export maps engine explore)
-set(ATT_PAGE_NAMES report start live explore)
+set(ATT_PAGE_network serve.html dagre data theme parts export engine network)
+set(ATT_PAGE_NAMES report start live explore network)
 
 if(CMAKE_SCRIPT_MODE_FILE)
-  # -DWEB=folder -DD3=file -DOUT=file
+  # -DWEB=folder -DD3=file -DDAGRE=file -DOUT=file
   include(${CMAKE_CURRENT_LIST_DIR}/bytes.cmake)
   file(READ ${WEB}/report.css css)
   file(READ ${WEB}/d3.notice.txt notice)
@@ -24,6 +26,12 @@ if(CMAKE_SCRIPT_MODE_FILE)
     file(READ ${WEB}/${html} page)
     set(scripts "")
     foreach(script ${ATT_PAGE_${name}})
+      if(script STREQUAL dagre)
+        file(READ ${WEB}/dagre.notice.txt notice)
+        file(READ ${DAGRE} js)
+        string(APPEND scripts "<!-- ${notice}-->\n<script>\n${js}</script>\n")
+        continue()
+      endif()
       file(READ ${WEB}/${script}.js js)
       string(APPEND scripts "<script>\n${js}</script>\n")
     endforeach()
@@ -60,10 +68,15 @@ if(NOT ATT_D3)
   message(FATAL_ERROR "attscope report needs D3 5 or later, and d3.min.js was not found. Install node-d3, set "
                       "-DATT_D3=<path of d3.min.js>, or build without the report: -DATT_REPORT=OFF.")
 endif()
+find_file(ATT_DAGRE dagre.min.js PATHS /usr/share/nodejs/dagre/dist /usr/share/javascript/dagre NO_DEFAULT_PATH)
+if(NOT ATT_DAGRE)
+  message(FATAL_ERROR "attscope serve needs dagre, and dagre.min.js was not found. Install node-dagre-layout, set "
+                      "-DATT_DAGRE=<path of dagre.min.js>, or build without the pages: -DATT_REPORT=OFF.")
+endif()
 file(GLOB ATT_WEB_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/*)
 add_custom_command(
   OUTPUT ${page}
-  COMMAND ${CMAKE_COMMAND} -DWEB=${PROJECT_SOURCE_DIR}/web -DD3=${ATT_D3} -DOUT=${page} -P ${CMAKE_CURRENT_LIST_FILE}
-  DEPENDS ${ATT_WEB_FILES} ${ATT_D3} ${CMAKE_CURRENT_LIST_FILE} ${PROJECT_SOURCE_DIR}/cmake/bytes.cmake
+  COMMAND ${CMAKE_COMMAND} -DWEB=${PROJECT_SOURCE_DIR}/web -DD3=${ATT_D3} -DDAGRE=${ATT_DAGRE} -DOUT=${page} -P ${CMAKE_CURRENT_LIST_FILE}
+  DEPENDS ${ATT_WEB_FILES} ${ATT_D3} ${ATT_DAGRE} ${CMAKE_CURRENT_LIST_FILE} ${PROJECT_SOURCE_DIR}/cmake/bytes.cmake
   VERBATIM)
 target_sources(att_report PRIVATE ${page})

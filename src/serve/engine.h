@@ -37,8 +37,8 @@ att_status att_engine_upload(att_engine *engine, att_context *context, const voi
 att_status att_engine_thumbnail(att_engine *engine, att_context *context, const char *image, att_text *out);
 
 /* Writes what the network has: "network" (its name), "layers" (att_explorer_layer), "branches" (scopes), "tokens" (how
- * many can be removed) and "classes". path: of the checkpoint. Errors: those of att_network_open() and
- * att_explorer_create(). */
+ * many can be removed), "classes", and "instruments", of {name, title}, for att_engine_write_figures(). path: of the
+ * checkpoint. Errors: those of att_network_open() and att_explorer_create(). */
 att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
 
 /* What a request asks about: a checkpoint, an image, changes. */
@@ -69,5 +69,19 @@ typedef enum att_engine_way {
  * not exist. */
 att_status att_engine_weights(att_engine *engine, att_context *context, const att_engine_view *view, att_engine_way way,
                               const int *queries, int query_count, const att_row_options *options, att_text *out);
+
+/* --- the network itself --- */
+
+/* Writes "nodes", the operations that the outputs of the task need, in their order: {id, op, scope, in (ids of the
+ * operations whose results it reads; -1: the image), shape (of its first result), parameters (their number; one that
+ * several operations read counts for the first), macs}. */
+att_status att_engine_write_graph(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
+/* Writes "times" of the compiled network on this machine: {scope, op, kernel, seconds}, see att_network_time(). */
+att_status att_engine_write_times(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
+/* Writes "figures" of the instruments `with` for the image of the view, without its changes: {instrument, node, head
+ * (-1: all), statistic, mean, unit}, and "instruments", their descriptions (att_instrument_write_json()). Errors: those
+ * of att_network_observe() and att_network_measure(). */
+att_status att_engine_write_figures(att_engine *engine, att_context *context, const att_engine_view *view,
+                                    const char *with, att_json_writer *writer);
 
 #endif

@@ -1,4 +1,4 @@
-/* The page that explores attention, and what it asks: networks, images, predictions, rows of maps. */
+/* The pages about checkpoints, and what they ask: networks, images, predictions, rows of maps, figures. */
 #include <stdio.h>
 #include <string.h>
 
@@ -175,6 +175,30 @@ static att_status write_run(const att_request *request, att_json_writer *writer)
     return att_engine_write_answer(request->state, request->context, &view, writer);
 }
 
+static att_status write_graph(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH];
+    ATT_TRY(read_model(request, path));
+    return att_engine_write_graph(request->state, request->context, path, writer);
+}
+
+static att_status write_times(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH];
+    ATT_TRY(read_model(request, path));
+    return att_engine_write_times(request->state, request->context, path, writer);
+}
+
+static att_status write_figures(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH], image[ATT_ENGINE_ID], with[256];
+    ATT_TRY(read_model(request, path));
+    ATT_TRY(att_request_text(request, "image", image, sizeof image));
+    ATT_TRY(att_request_text(request, "with", with, sizeof with));
+    const att_engine_view view = {path, image, ""};
+    return att_engine_write_figures(request->state, request->context, &view, with, writer);
+}
+
 static att_status get_models(const att_request *request, att_response *response)
 {
     return answer_json(request, response, write_models);
@@ -198,6 +222,21 @@ static att_status post_upload(const att_request *request, att_response *response
 static att_status get_run(const att_request *request, att_response *response)
 {
     return answer_json(request, response, write_run);
+}
+
+static att_status get_graph(const att_request *request, att_response *response)
+{
+    return answer_json(request, response, write_graph);
+}
+
+static att_status get_times(const att_request *request, att_response *response)
+{
+    return answer_json(request, response, write_times);
+}
+
+static att_status get_figures(const att_request *request, att_response *response)
+{
+    return answer_json(request, response, write_figures);
 }
 
 /* --- bytes ---------------------------------------------------------------------------------------------------------
@@ -239,24 +278,27 @@ static att_status get_weights(const att_request *request, att_response *response
                               &response->body);
 }
 
-/* --- the page ------------------------------------------------------------------------------------------------------
+/* --- the pages ------------------------------------------------------------------------------------------------------
  */
 
-static att_status get_page(const att_request *request, att_response *response)
+static att_status get_explore(const att_request *request, att_response *response)
 {
     return att_response_empty_page(request, &att_page_explore, response);
 }
 
+static att_status get_network(const att_request *request, att_response *response)
+{
+    return att_response_empty_page(request, &att_page_network, response);
+}
+
 static const att_route routes[] = {
-    {"/explore", ATT_GET, get_page},
-    {"/api/models", ATT_GET, get_models},
-    {"/api/model", ATT_GET, get_model},
-    {"/api/images", ATT_GET, get_images},
-    {"/api/upload", ATT_POST, post_upload},
-    {"/api/run", ATT_GET, get_run},
-    {"/api/input", ATT_GET, get_input},
-    {"/api/weights", ATT_GET, get_weights},
-    {"/api/thumbnail", ATT_GET, get_thumbnail},
+    {"/explore", ATT_GET, get_explore},         {"/network", ATT_GET, get_network},
+    {"/api/models", ATT_GET, get_models},       {"/api/model", ATT_GET, get_model},
+    {"/api/images", ATT_GET, get_images},       {"/api/upload", ATT_POST, post_upload},
+    {"/api/thumbnail", ATT_GET, get_thumbnail}, {"/api/run", ATT_GET, get_run},
+    {"/api/input", ATT_GET, get_input},         {"/api/weights", ATT_GET, get_weights},
+    {"/api/graph", ATT_GET, get_graph},         {"/api/times", ATT_GET, get_times},
+    {"/api/figures", ATT_GET, get_figures},
 };
 
 const att_route_group att_routes_explore = {routes, sizeof routes / sizeof *routes, open_explore, close_explore};
