@@ -9,6 +9,7 @@ typedef struct opened {
     char path[160], images[160];
     att_engine *engine;
     att_json_writer *writer;
+    const char *json; /* the last document */
 } opened;
 
 static void must(const opened *o, att_status status)
@@ -269,6 +270,87 @@ static void thumbnails_are_pngs(void **state)
     end(&o);
 }
 
+/* The JSON of what write() writes; valid until the next one. */
+static const char *json_of(opened *o, att_status (*write)(att_engine *engine, att_context *context, const char *path,
+                                                          att_json_writer *writer))
+{
+    size_t length;
+    att_json_begin_object(o->writer);
+    must(o, write(o->engine, o->f->context, o->path, o->writer));
+    att_json_end_object(o->writer);
+    must(o, att_json_writer_finish(o->writer, &o->json, &length));
+    return o->json;
+}
+
+/* The sum of all numbers with a key. */
+static double sum_of(const char *json, const char *key)
+{
+    double sum = 0;
+    for (const char *at = strstr(json, key); at; at = strstr(at + 1, key))
+        sum += strtod(at + strlen(key), NULL);
+    return sum;
+}
+
+static int count_of(const char *json, const char *part)
+{
+    int count = 0;
+    for (const char *at = strstr(json, part); at; at = strstr(at + 1, part))
+        count++;
+    return count;
+}
+
+static void the_graph_has_all_parameters_and_operations(void **state)
+{
+    opened o = begin(*state);
+    const att_graph *graph = att_model_graph(o.f->model);
+    const char *json = json_of(&o, att_engine_write_graph);
+    assert_true(sum_of(json, "\"parameters\":") == (double)att_graph_parameter_elements(graph));
+    assert_true(fabs(sum_of(json, "\"macs\":") - att_graph_cost(graph).macs) < 0.5);
+    assert_int_equal(count_of(json, "\"op\":\"attention\""), LAYERS);
+    assert_int_equal(count_of(json, "\"in\":[-1]"), 1);
+    assert_null(strstr(json, "cross_entropy"));
+    json = json_of(&o, att_engine_write_times);
+    assert_int_equal(count_of(json, "\"op\":\"attention\""), LAYERS);
+    assert_true(sum_of(json, "\"seconds\":") > 0);
+    json = json_of(&o, att_engine_write_model);
+    assert_int_equal(count_of(json, "\"node\":"), LAYERS);
+    assert_non_null(strstr(json, "\"name\":\"entropy\""));
+    assert_null(strstr(json, "\"name\":\"accuracy\"")); /* needs classes */
+    end(&o);
+}
+
+static void figures_are_those_of_the_network(void **state)
+{
+    opened o = begin(*state);
+    const att_engine_view view = view_of(&o, "d0", "h0.0r"); /* figures are without changes */
+    att_dataset *dataset = NULL;
+    att_measure *measure = NULL;
+    const char *text, *path = o.images;
+    size_t length;
+    att_evaluate_options options = att_evaluate_options_defaults();
+    att_network *network = open_network(o.f, o.path);
+    must(&o, att_dataset_open_images(o.f->context, &path, 1, NULL, &dataset));
+    must(&o, att_network_observe(network, "entropy", "*", &measure));
+    options.unlabelled = true;
+    options.measure = measure;
+    must(&o, att_network_evaluate(network, dataset, &options, NULL));
+    att_json_begin_object(o.writer);
+    must(&o, att_engine_write_figures(o.engine, o.f->context, &view, "entropy", o.writer));
+    att_json_end_object(o.writer);
+    must(&o, att_json_writer_finish(o.writer, &text, &length));
+    double expected = 0;
+    for (int i = 0; i < att_measure_count(measure); i++)
+        expected += att_measure_at(measure, i).mean;
+    assert_int_equal(count_of(text, "\"statistic\":\"mean\""), LAYERS * (HEADS + 1));
+    assert_true(fabs(sum_of(text, "\"mean\":") - expected) < 1e-12 * expected); /* measured: 0 */
+    refused(&o, att_engine_write_figures(o.engine, o.f->context, &view, "entrpy", o.writer), ATT_ERR_NOT_FOUND,
+            "entropy");
+    att_measure_destroy(&measure);
+    att_network_close(&network);
+    att_dataset_close(&dataset);
+    end(&o);
+}
+
 static void what_cannot_be_opened_is_refused(void **state)
 {
     opened o = begin(*state);
@@ -296,6 +378,8 @@ int main(void)
         TEST(changes_are_read),
         TEST(uploads_are_images),
         TEST(thumbnails_are_pngs),
+        TEST(the_graph_has_all_parameters_and_operations),
+        TEST(figures_are_those_of_the_network),
         TEST(what_cannot_be_opened_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
