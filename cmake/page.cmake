@@ -11,7 +11,8 @@ set(ATT_PAGE_start serve.html data theme parts start)
 set(ATT_PAGE_live serve.html data theme parts export chart training development live)
 set(ATT_PAGE_explore serve.html data theme parts export maps engine explore)
 set(ATT_PAGE_network serve.html dagre data theme parts export engine network)
-set(ATT_PAGE_NAMES report start live explore network)
+set(ATT_PAGE_lessons serve.html data theme parts export chart maps engine lessons)
+set(ATT_PAGE_NAMES report start live explore network lessons)
 
 if(CMAKE_SCRIPT_MODE_FILE)
   # -DWEB=folder -DD3=file -DDAGRE=file -DOUT=file

@@ -99,6 +99,11 @@ function entropyOf(weights) {
   return -d3.sum(weights, (a) => (a > 0 ? a * Math.log(a) : 0));
 }
 
+function softmax(logits) {
+  const largest = d3.max(logits), all = logits.map((logit) => Math.exp(logit - largest)), sum = d3.sum(all);
+  return all.map((value) => value / sum);
+}
+
 /* --- changes of a network ------------------------------------------------------------------------------------------ */
 
 /* Changes are words joined by dashes, as the server reads them: "h3.1r" (head 1 of layer 3 removed), "h3.1u" (made

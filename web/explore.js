@@ -65,11 +65,6 @@ function rampOf(colours) {
 
 /* --- the prediction ------------------------------------------------------------------------------------------------ */
 
-function softmax(logits) {
-  const largest = d3.max(logits), all = logits.map((logit) => Math.exp(logit - largest)), sum = d3.sum(all);
-  return all.map((value) => value / sum);
-}
-
 /* A class with its probability; before: that of the network without changes. */
 function answerBar({ class: id, label, probability }, before) {
   const name = label ? label.replace(/^n\d{8} /, "") : `class ${id}`;

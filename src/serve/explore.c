@@ -291,14 +291,19 @@ static att_status get_network(const att_request *request, att_response *response
     return att_response_empty_page(request, &att_page_network, response);
 }
 
+static att_status get_lessons(const att_request *request, att_response *response)
+{
+    return att_response_empty_page(request, &att_page_lessons, response);
+}
+
 static const att_route routes[] = {
-    {"/explore", ATT_GET, get_explore},         {"/network", ATT_GET, get_network},
-    {"/api/models", ATT_GET, get_models},       {"/api/model", ATT_GET, get_model},
-    {"/api/images", ATT_GET, get_images},       {"/api/upload", ATT_POST, post_upload},
-    {"/api/thumbnail", ATT_GET, get_thumbnail}, {"/api/run", ATT_GET, get_run},
-    {"/api/input", ATT_GET, get_input},         {"/api/weights", ATT_GET, get_weights},
-    {"/api/graph", ATT_GET, get_graph},         {"/api/times", ATT_GET, get_times},
-    {"/api/figures", ATT_GET, get_figures},
+    {"/explore", ATT_GET, get_explore},     {"/network", ATT_GET, get_network},
+    {"/lessons", ATT_GET, get_lessons},     {"/api/models", ATT_GET, get_models},
+    {"/api/model", ATT_GET, get_model},     {"/api/images", ATT_GET, get_images},
+    {"/api/upload", ATT_POST, post_upload}, {"/api/thumbnail", ATT_GET, get_thumbnail},
+    {"/api/run", ATT_GET, get_run},         {"/api/input", ATT_GET, get_input},
+    {"/api/weights", ATT_GET, get_weights}, {"/api/graph", ATT_GET, get_graph},
+    {"/api/times", ATT_GET, get_times},     {"/api/figures", ATT_GET, get_figures},
 };
 
 const att_route_group att_routes_explore = {routes, sizeof routes / sizeof *routes, open_explore, close_explore};
