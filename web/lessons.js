@@ -232,7 +232,7 @@ const LESSONS = [
       const series = Object.entries(names).map(([key, name]) => ({ name, points: byOrder(only(figures, `composite ${key}`), order) }))
         .filter(({ points }) => points.length);
       return [plot({ title: "Residual of the tokens by depth", series, log: true, xLabel: "residual addition", yLabel: "‖res(X)‖ / ‖X‖",
-        caption: "res(X) = X − 1·mean(X), ‖·‖ = √(‖·‖₁ ‖·‖∞). The same weights, with parts left out. Values of 0 are not drawn." })];
+        caption: "res(X) = X − 1·mean(X), ‖·‖ = √(‖·‖₁ ‖·‖∞). The same weights, with parts left out. Computed in f32, so values near 1e-6 are rounding; the command with --f64 shows smaller ones." })];
     } },
   { id: "uniform", title: "Uniform attention helps",
     paper: "Hyeon-Woo, Yu-Ji, Heo, Han, Oh and Oh: Scratching Visual Transformer's Back with Uniform Attention, ICCV 2023",

@@ -139,11 +139,13 @@ function drawGraph(folded, text, act) {
     text.get(one).forEach((words, i) => d3.select(this).append("text").attr("x", 10).attr("y", BOX.head + 9 + BOX.line * i)
       .text(words));
   });
-  box.on("click", (_, one) => act(one));
-  box.on("keydown", (event, one) => {
-    if (event.key !== "Enter" && event.key !== " ") return;
-    event.preventDefault();
-    act(one);
+  box.each(function listen(one) {
+    this.addEventListener("click", () => act(one));
+    this.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      act(one);
+    });
   });
   return svg.node();
 }
