@@ -7,7 +7,7 @@
 #include "stop.h"
 
 typedef struct settings {
-    const char *images;
+    const char *images, *model;
     int port;
     att_texts hosts;
 } settings;
@@ -15,6 +15,8 @@ typedef struct settings {
 static const att_flag page_options[] = {
     {"images", .kind = ATT_FLAG_TEXT, .value = "DIR", .help = "folder or archive of images to show models",
      ATT_FLAG_AT(settings, images), .once = true},
+    {"model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "network of checkpoints that do not name theirs",
+     ATT_FLAG_AT(settings, model), .once = true},
     {"port", .kind = ATT_FLAG_INT, .value = "N",
      .help = "port on 127.0.0.1; default: 8765 or, if that is in use, the next free one", ATT_FLAG_AT(settings, port),
      .low = 1, .high = 65535, .open = true, .once = true},
@@ -45,6 +47,7 @@ static int run(cli_app *cli, void *user, const char *const *paths, int count)
     options.paths = count > 0 ? paths : usual;
     options.path_count = count > 0 ? count : 1;
     options.images = s->images;
+    options.network = s->model;
     options.port = s->port;
     options.hosts = s->hosts.values;
     options.host_count = s->hosts.count;

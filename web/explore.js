@@ -187,7 +187,7 @@ function makeSide(page, side, index) {
       drawThumb(thumb);
       thumb.button.setAttribute("aria-pressed", String(thumb.layer === shownLayer() && thumb.which === head()));
     }
-    Object.assign(at.view.dataset, { query, place: page.place(), asked });
+    Object.assign(at.view.dataset, { query, prefix: node().prefix, place: page.place(), asked, shown: photo.of });
   }
   /* A difference over the whole view. */
   function coverView(values) {
@@ -215,7 +215,7 @@ function makeSide(page, side, index) {
     if (!page.shared.image) return;
     const [answer, input] = await Promise.all([askJson("run", view()), ask("input", view())]);
     const [h, w, c] = answer.input;
-    photo = { image: { h, w, c }, pixels: new Uint8Array(await input.arrayBuffer()) };
+    photo = { of: view().image, image: { h, w, c }, pixels: new Uint8Array(await input.arrayBuffer()) };
     at.panel.style.setProperty("--aspect", w / h);
     if (!side.changes) plain = { ...answer, image: page.shared.image };
     else if (plain?.image !== page.shared.image) plain = { ...await askJson("run", view("")), image: page.shared.image };

@@ -20,7 +20,7 @@ static att_status open_images(att_engine *engine, const char *path)
     return path ? att_dataset_open_images(engine->context, &path, 1, &options, &engine->images) : ATT_OK;
 }
 
-att_status att_engine_create(att_context *context, const char *images, att_engine **out)
+att_status att_engine_create(att_context *context, const char *images, const char *network, att_engine **out)
 {
     att_context *own = NULL;
     if (att_context_create(NULL, &own) != ATT_OK)
@@ -32,7 +32,9 @@ att_status att_engine_create(att_context *context, const char *images, att_engin
     }
     engine->context = own;
     pthread_mutex_init(&engine->lock, NULL);
-    att_status status = att_engine_pass_on(engine, context, open_images(engine, images));
+    engine->network = network ? att_copy_string(own, network) : NULL;
+    att_status status = network && !engine->network ? att_fail_memory(context, strlen(network), "the name of a network")
+                                                    : att_engine_pass_on(engine, context, open_images(engine, images));
     if (status == ATT_OK)
         *out = engine;
     else
@@ -65,6 +67,7 @@ void att_engine_destroy(att_engine **out)
     for (int i = 0; i < ATT_ENGINE_UPLOADS; i++)
         att_image_free(context, &engine->uploads[i].image);
     att_dataset_close(&engine->images);
+    att_free(context, engine->network);
     pthread_mutex_destroy(&engine->lock);
     att_free(context, engine);
     att_context_destroy(&context);
@@ -85,12 +88,23 @@ att_status att_engine_prepare_seat(const att_engine *engine, const att_opened *o
     return s->pixels ? ATT_OK : att_fail_memory(engine->context, count * sizeof *s->pixels, "an image");
 }
 
+/* Opens the checkpoint as the network that it names, else as engine->network. */
+static att_status open_network(const att_engine *engine, const char *path, att_network **network)
+{
+    att_network_options options = att_network_options_defaults();
+    att_status status = att_network_open(engine->context, path, &options, network);
+    if (status == ATT_OK || !engine->network)
+        return status;
+    options.model = engine->network;
+    return att_network_open(engine->context, path, &options, network);
+}
+
 static att_status open_path(att_engine *engine, const char *path, att_opened *o)
 {
     o->path = att_copy_string(engine->context, path);
     if (!o->path)
         return att_fail_memory(engine->context, strlen(path), "the path of a checkpoint");
-    ATT_TRY(att_network_open(engine->context, path, NULL, &o->network));
+    ATT_TRY(open_network(engine, path, &o->network));
     return att_engine_prepare_seat(engine, o, &o->seats[0]);
 }
 

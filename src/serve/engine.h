@@ -21,9 +21,10 @@ typedef struct att_engine att_engine;
 
 enum { ATT_ENGINE_ID = 24, ATT_ENGINE_CHANGES = 2048, ATT_ENGINE_UPLOADS = 16 };
 
-/* images: a folder, an archive or an image file; NULL: none. On success the caller owns *engine. Errors, for `context`:
- * those of opening the images, ERR_MEMORY. */
-att_status att_engine_create(att_context *context, const char *images, att_engine **engine);
+/* images: a folder, an archive or an image file; NULL: none. network: name of the network of checkpoints that do not
+ * name theirs; NULL: such checkpoints are refused. On success the caller owns *engine. Errors, for `context`: those of
+ * opening the images, ERR_MEMORY. */
+att_status att_engine_create(att_context *context, const char *images, const char *network, att_engine **engine);
 void att_engine_destroy(att_engine **engine);
 
 /* Writes the members "images", of {id, name}, from number `first` on, `count` at most, and "count", of all. */

@@ -38,6 +38,7 @@ struct att_engine {
     att_context *context; /* its own */
     pthread_mutex_t lock;
     att_dataset *images; /* NULL: none */
+    char *network;       /* of checkpoints that do not name theirs; NULL: none */
     att_upload uploads[ATT_ENGINE_UPLOADS];
     int64_t upload_count; /* ever */
     att_opened *first;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <attscope/network.h>
+
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/text.h"
@@ -23,8 +25,8 @@ struct att_site {
     att_context *context;
     att_arena arena; /* all strings; used with the lock held */
     names folders, runs, models;
-    const char *images;
-    pthread_mutex_t lock; /* of arena and runs */
+    const char *images, *network; /* NULL: none */
+    pthread_mutex_t lock;         /* of arena and runs */
 };
 
 static att_status add(att_site *site, names *list, const char *path)
@@ -61,14 +63,23 @@ static att_status add_once(att_site *site, names *list, const char *path)
     return is_listed(list, path) ? ATT_OK : add(site, list, path);
 }
 
+/* A network's name, for random weights. */
+static att_status add_name(att_site *site, const char *name)
+{
+    char file[ATT_RUN_PATH];
+    ATT_TRY(att_network_find_file(site->context, name, file, sizeof file));
+    return add_once(site, &site->models, name);
+}
+
 /* Keeps the real path, so that a folder is listed once, and "." has a name. */
 static att_status add_operand(att_site *site, const char *path)
 {
     ATT_TRY(att_require(site->context, path, "a path to serve"));
     char *real = realpath(path, NULL);
+    if (real == NULL && errno != ENOENT)
+        return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: %s", path, strerror(errno));
     if (real == NULL)
-        return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: %s", path,
-                        errno == ENOENT ? "there is no such file or folder" : strerror(errno));
+        return add_name(site, path);
     att_status status = add_once(site,
                                  !att_file_is_folder(real) ? &site->models
                                  : is_run(real)            ? &site->runs
@@ -149,6 +160,11 @@ static att_status fill(att_site *site, const att_serve_options *options)
 {
     for (int i = 0; i < options->path_count; i++)
         ATT_TRY(add_operand(site, options->paths[i]));
+    if (options->network != NULL) {
+        site->network = att_arena_string(&site->arena, options->network);
+        if (site->network == NULL)
+            return att_fail_memory(site->context, strlen(options->network), "the name of a network");
+    }
     if (options->images == NULL)
         return ATT_OK;
     if (!att_file_exists(options->images))
@@ -184,4 +200,9 @@ void att_site_destroy(att_site **site)
     pthread_mutex_destroy(&closing->lock);
     att_free(closing->context, closing);
     *site = NULL;
+}
+
+const char *att_site_network(const att_site *site)
+{
+    return site->network;
 }

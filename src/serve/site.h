@@ -19,11 +19,13 @@ att_status att_site_count_runs(att_site *site, att_context *context, int *count)
 /* Writes the folder of run `run`. Error: ERR_NOT_FOUND (there is no such run). */
 att_status att_site_run(att_site *site, att_context *context, int64_t run, char folder[static ATT_RUN_PATH]);
 
-/* The checkpoints that were named themselves, 0..count-1, by their paths as given. They live as long as the site. */
+/* The checkpoints that were named themselves, 0..count-1, by their paths as given, and networks by their names. They
+ * live as long as the site. */
 int att_site_model_count(const att_site *site);
 const char *att_site_model(const att_site *site, int model);
 
-/* The folder of images; NULL if none was given. */
+/* The folder of images, and the network of checkpoints that do not name it; NULL if none was given. */
 const char *att_site_images(const att_site *site);
+const char *att_site_network(const att_site *site);
 
 #endif

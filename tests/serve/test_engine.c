@@ -44,7 +44,7 @@ static opened begin(fixture *f)
     assert_int_equal(mkdir(o.images, 0700), 0);
     snprintf(picture, sizeof picture, "%s/one.jpg", o.images);
     write_picture(picture);
-    must(&o, att_engine_create(f->context, o.images, &o.engine));
+    must(&o, att_engine_create(f->context, o.images, NULL, &o.engine));
     must(&o, att_json_writer_create(f->context, false, &o.writer));
     return o;
 }
@@ -358,7 +358,7 @@ static void what_cannot_be_opened_is_refused(void **state)
     att_text out;
     att_engine_view view = view_of(&o, "d0", "");
     const int query = 0;
-    refused(&o, att_engine_create(o.f->context, "/nowhere", &engine), ATT_ERR_NOT_FOUND, "/nowhere");
+    refused(&o, att_engine_create(o.f->context, "/nowhere", NULL, &engine), ATT_ERR_NOT_FOUND, "/nowhere");
     assert_null(engine);
     refused(&o, weights_of(&o, "d0", "", ATT_ENGINE_ROW, TOKENS, &out), ATT_ERR_ARGUMENT, "query 5 of blocks.0.attn");
     att_text_free(&out);

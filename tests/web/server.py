@@ -41,9 +41,9 @@ class Server:
     def json(self, path, **query):
         return json.loads(self.get(path, **query))
 
-    def open(self, browser, path, fragment="", **options):
+    def open(self, browser, path, fragment="", query="", **options):
         """Opens a page and waits until its script says that it is ready."""
-        page = browser.open(f"{self.base}{path}?token={self.token}{fragment}", **options)
+        page = browser.open(f"{self.base}{path}?{query}&token={self.token}{fragment}", **options)
         wait(page, "document.documentElement.dataset.ready === 'true'")
         return page
 

@@ -48,11 +48,13 @@ enum { ATT_SERVE_PORT = 8765 };
 
 typedef struct att_serve_options {
     /* Folders of runs, folders that contain folders of runs, and checkpoints (files, or folders with model.safetensors
-     * or pytorch_model.bin). In a folder of runs, also those that start later are shown. */
+     * or pytorch_model.bin); names of networks (att_model_resolve()), with random weights, if no file has the name. In
+     * a folder of runs, also those that start later are shown. */
     const char *const *paths;
     int path_count;
-    const char *images; /* folder or archive of images to show models; NULL: none */
-    int port;           /* 0: ATT_SERVE_PORT or, if that is in use, the next free port of the hundred after it */
+    const char *images;  /* folder or archive of images to show models; NULL: none */
+    const char *network; /* name of the network of checkpoints that do not name theirs; NULL: none */
+    int port;            /* 0: ATT_SERVE_PORT or, if that is in use, the next free port of the hundred after it */
     /* Names under which the server may be addressed besides localhost, 127.0.0.1 and [::1], without a port. */
     const char *const *hosts;
     int host_count;
