@@ -33,7 +33,9 @@ function runsSection(list) {
 }
 function modelsSection(list) {
   const part = section("models", "Models", null);
-  part.append(element("ul", {}, ...list.map((model) => element("li", {}, model.name))));
+  const link = (page, model) => element("a", { href: `/${page}#model=m${model.model}` }, page);
+  part.append(element("ul", {}, ...list.map((model) => element("li", {}, model.name, ": ", link("explore", model), " · ",
+    link("network", model), " · ", link("lessons", model)))));
   return part;
 }
 

@@ -153,7 +153,7 @@ att_refusal att_access_check_token(const att_access *access, const att_head *hea
         given += sizeof scheme - 1;
         if (att_access_is_token(access, given, strlen(given)))
             return accepted;
-    } else if (given == NULL && head->cookie != NULL && has_cookie(access, head->cookie)) {
+    } else if (head->cookie != NULL && has_cookie(access, head->cookie)) {
         return accepted;
     }
     return (att_refusal){403,

@@ -192,7 +192,7 @@ static void read_head(struct MHD_Connection *connection, const char *method, con
     MHD_get_connection_values(connection, MHD_HEADER_KIND, visit_header, &reader);
     head->has_length = length != NULL;
     head->encoded = encoding != NULL;
-    if (length != NULL && (!att_text_to_i64(length, &head->length) || head->length < 0))
+    if (length != NULL && !att_text_to_i64(length, &head->length))
         head->length = -1;
 }
 
@@ -273,21 +273,14 @@ static struct MHD_Response *make_answer(exchange *e)
     return MHD_create_response_from_buffer(r->body.length, r->body.data, MHD_RESPMEM_PERSISTENT);
 }
 
-/* The time that a handler took does not count as silence of the client. */
-static void restart_timeout(exchange *e, struct MHD_Connection *connection)
-{
-    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
-    if (e->response.stream.next == NULL)
-        MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)e->http->limits.idle_seconds);
-}
-
 static enum MHD_Result send_answer(exchange *e, struct MHD_Connection *connection)
 {
     struct MHD_Response *answer = make_answer(e);
     if (answer == NULL)
         return MHD_NO;
     add_headers(answer, &e->response);
-    restart_timeout(e, connection);
+    if (e->response.stream.next != NULL) /* its silence is not the client's */
+        MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
     const enum MHD_Result result = MHD_queue_response(connection, (unsigned)e->response.status, answer);
     MHD_destroy_response(answer);
     return result;

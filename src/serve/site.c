@@ -129,11 +129,22 @@ att_status att_site_count_runs(att_site *site, att_context *context, int *count)
     return status;
 }
 
-att_status att_site_run(att_site *site, att_context *context, int64_t run, char folder[static ATT_RUN_PATH])
+static const char *find_run(att_site *site, int64_t run)
 {
     pthread_mutex_lock(&site->lock);
     const char *found = run >= 0 && run < site->runs.count ? site->runs.items[run] : NULL;
     pthread_mutex_unlock(&site->lock);
+    return found;
+}
+
+att_status att_site_run(att_site *site, att_context *context, int64_t run, char folder[static ATT_RUN_PATH])
+{
+    int count;
+    const char *found = find_run(site, run);
+    if (found == NULL) { /* it may have appeared since the last look */
+        ATT_TRY(att_site_count_runs(site, context, &count));
+        found = find_run(site, run);
+    }
     if (found == NULL)
         return att_fail(context, ATT_ERR_NOT_FOUND, "there is no run %lld", (long long)run);
     return att_path_copy(context, found, folder, ATT_RUN_PATH);

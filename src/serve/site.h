@@ -16,7 +16,7 @@ void att_site_destroy(att_site **site);
  * changes. The folders are read at each call, so that a training that starts appears. Errors, for `context`: ERR_IO,
  * ERR_MEMORY. */
 att_status att_site_count_runs(att_site *site, att_context *context, int *count);
-/* Writes the folder of run `run`. Error: ERR_NOT_FOUND (there is no such run). */
+/* Writes the folder of run `run`. Errors: ERR_NOT_FOUND (there is no such run); those of att_site_count_runs(). */
 att_status att_site_run(att_site *site, att_context *context, int64_t run, char folder[static ATT_RUN_PATH]);
 
 /* The checkpoints that were named themselves, 0..count-1, by their paths as given, and networks by their names. They
