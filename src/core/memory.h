@@ -27,7 +27,7 @@ static inline size_t att_size_sum(size_t a, size_t b)
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 /* Returns a copy of a string, to be freed with att_free(), or NULL if memory is exhausted. */
-char *att_copy_string(att_context *context, const char *text);
+ATT_FOR_LAB char *att_copy_string(att_context *context, const char *text);
 
 /* Makes room for one more item in an array of `count` items. items_at: address of the array's pointer. Returns false,
  * with the array unchanged, if memory is exhausted. */

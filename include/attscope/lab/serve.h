@@ -21,6 +21,8 @@
  *   GET /                   the page that lists runs and models
  *   GET /report?run=N       the page of att_report_write() for one run
  *   GET /live?run=N         charts of one run that grow while it trains
+ *   GET /explore, /network, /lessons
+ *                           pages about checkpoints
  *   GET /api/runs           JSON: {attscope, runs: [...], models: [...]}. A run has run (its number), name (last
  *                           component of its folder), state, model, epochs (finished), epochs_wanted, step, seconds,
  *                           best {metric, label, unit, value}, report (whether it has records) and problem (a sentence
@@ -34,6 +36,24 @@
  *                                       evaluations included; updates: of the whole training
  *                             problem   {error: a sentence}: the file is damaged; the stream ends
  *                           A comment is sent after 15 s without an event.
+ *
+ * Checkpoints. A model is "m<number>", a checkpoint or name in `paths`, or "r<number>", the best checkpoint of a run.
+ * An image is "d<number>", one of `images`, or "u<number>", an upload. Changes of a network are words joined by dashes:
+ * "h3.1r" (head 1 of attention layer 3 removed), "h3.1u" (made uniform), "b5" (residual branch 5 removed), "t17" (token
+ * 17 removed); empty: none. See attscope/explore.h for their meaning.
+ *
+ *   GET /api/models         JSON: {models: [{id, name}]}
+ *   GET /api/model?model=   JSON: {network, layers: [{node, heads, queries, tokens, prefix, grid_h, grid_w, window_h,
+ * ...}], branches, tokens, classes, instruments} GET /api/images?first=&count= JSON: {images: [{id, name}], count} POST
+ * /api/upload        the body is a JPEG, PNG or WebP file; JSON: {image} GET /api/thumbnail?image= a PNG GET
+ * /api/run?model=&image=&changes= JSON: {input: [height, width, channels], milliseconds, and the prediction with all
+ * logits} GET /api/input?model=&image=&changes= the network's input, one byte per number GET
+ * /api/weights?model=&image=&changes=&way=&queries=&terms=&scores= numbers in F32 of this machine, [heads, tokens] for
+ * each layer, NaN for a key that is not seen. way: row, mean (over queries) or rollout ([tokens] for each layer);
+ * queries: one number per layer, separated by commas; terms: both, content or positions; scores: 1 for scores, 0 for
+ * their softmax GET /api/graph?model=   JSON: {nodes: [{id, op, scope, in, shape, parameters, macs}]} GET
+ * /api/times?model=   JSON: {times: [{scope, op, kernel, seconds}]} GET /api/figures?model=&image=&with= JSON:
+ * {figures: [{instrument, node, head, statistic, mean, unit}], instruments}
  */
 #ifndef ATTSCOPE_LAB_SERVE_H
 #define ATTSCOPE_LAB_SERVE_H
