@@ -17,6 +17,7 @@
     X(inspect)              \
     X(convert)              \
     X(report)               \
+    X(serve)                \
     X(experiment)           \
     X(ode)                  \
     X(bench)

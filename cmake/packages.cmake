@@ -46,7 +46,8 @@ set(CPACK_DEBIAN_LAB_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_LAB_DEVELOPMENT_DESCRIPTION
     "Headers, static library, pkg-config and CMake files of libattscope-lab.")
 set(CPACK_DEBIAN_LAB_DEVELOPMENT_PACKAGE_DEPENDS
-    "${lab} (= ${PROJECT_VERSION}), libattscope-dev (= ${PROJECT_VERSION}), libjansson-dev${ATT_ODE_PACKAGES}")
+    "${lab} (= ${PROJECT_VERSION}), libattscope-dev (= ${PROJECT_VERSION}), libjansson-dev${ATT_ODE_PACKAGES}\
+${ATT_SERVE_PACKAGES}")
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME attscope)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "The command: train, validate, predict, measure, report, inspect, bench.")

@@ -15,18 +15,19 @@ function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-/* A button that saves the text that make() returns. what: name of the exported object, for labels and file names. */
+/* A button that saves what make() returns: a text, or for PNG a promise of a blob. what: name of the exported object, for
+   labels and file names. */
 function exportButton(format, what, make) {
   const { type, suffix } = { CSV: { type: "text/csv;charset=utf-8", suffix: "csv" },
-    SVG: { type: "image/svg+xml", suffix: "svg" } }[format];
+    SVG: { type: "image/svg+xml", suffix: "svg" }, PNG: { type: "image/png", suffix: "png" } }[format];
   const button = element("button", { type: "button", class: "export", "aria-label": `Download ${what} as ${format}`,
     title: `Download as ${format}` }, format);
-  button.addEventListener("click", () => {
+  button.addEventListener("click", async () => {
     const section = button.closest("section");
     const same = [...section?.querySelectorAll(".export") ?? [button]]
       .filter((other) => other.getAttribute("aria-label") === button.getAttribute("aria-label"));
     const number = same.length > 1 ? String(same.indexOf(button) + 1) : "";
-    save(`${fileName(document.querySelector("h1").textContent, section?.id, what, number)}.${suffix}`, type, make());
+    save(`${fileName(document.querySelector("h1").textContent, section?.id, what, number)}.${suffix}`, type, await make());
   });
   return button;
 }

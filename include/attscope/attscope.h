@@ -12,6 +12,7 @@
 #include <attscope/data.h>
 #include <attscope/evaluate.h>
 #include <attscope/event.h>
+#include <attscope/explore.h>
 #include <attscope/field.h>
 #include <attscope/file.h>
 #include <attscope/gradient.h>

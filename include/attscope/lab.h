@@ -18,6 +18,7 @@
 #include <attscope/lab/recipe.h>
 #include <attscope/lab/report.h>
 #include <attscope/lab/runs.h>
+#include <attscope/lab/serve.h>
 #include <attscope/lab/sweep.h>
 #include <attscope/lab/sweep_plan.h>
 #include <attscope/lab/training.h>

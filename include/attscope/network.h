@@ -16,6 +16,7 @@
 #include <attscope/evaluate.h>
 #include <attscope/measure.h>
 #include <attscope/models.h>
+#include <attscope/plan.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -131,6 +132,12 @@ ATT_API att_status att_network_run_images(att_network *network, const att_image 
 ATT_API att_status att_network_run_files(att_network *network, const char *const *paths, int count, att_batch *answers);
 ATT_API att_status att_network_run_file(att_network *network, const char *path, att_batch *answers);
 
+/* Measures where the time goes: runs the network on one image of its own size (zeros) once to warm up and `runs` times
+ * (at least 1), and calls row() for each operation in the order in which they run. scope, op, kernel: as of
+ * att_session_trace(); they live as long as the call. seconds: the mean over the runs. Errors: those of
+ * att_network_run(), ERR_ARGUMENT (runs). */
+ATT_API att_status att_network_time(att_network *network, int runs, att_trace_fn row, void *user);
+
 /* Show the prediction for the first image of `answers` as att_task_write() and att_task_describe() do for the network's
  * task. options: NULL means att_answer_options_defaults(). If `options` has no class names, those of the network are
  * used (att_network_class_name()). Errors: as of those functions; ERR_MISMATCH also if the selected outputs do not
@@ -147,6 +154,12 @@ ATT_API att_status att_network_describe(const att_network *network, const att_ba
  * earlier measures, but their figures can still be read. att_network_run() does not use instruments. */
 ATT_API ATT_MUST_CHECK att_status att_network_observe(att_network *network, const char *with, const char *nodes,
                                                       att_measure **measure);
+/* Runs the network on images of its own size, as att_network_run() takes them, and adds them to the figures of
+ * `measure`, which must be the measure of the last att_network_observe() (else ERR_ARGUMENT). labels: their classes;
+ * NULL: none. A plan is compiled at each call; att_network_evaluate() suits many images. Errors: those of
+ * att_network_run() and of att_measure_observe(). */
+ATT_API att_status att_network_measure(att_network *network, att_measure *measure, const float *pixels, int count,
+                                       const int32_t *labels);
 /* The model whose graph has the probes of the last att_network_observe(), and which att_network_evaluate() runs with
  * that measure; NULL before. A program may add probes of its own to its graph. It belongs to the network, until the
  * next call of att_network_observe(). */

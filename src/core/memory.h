@@ -27,11 +27,11 @@ static inline size_t att_size_sum(size_t a, size_t b)
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 /* Returns a copy of a string, to be freed with att_free(), or NULL if memory is exhausted. */
-char *att_copy_string(att_context *context, const char *text);
+ATT_FOR_LAB char *att_copy_string(att_context *context, const char *text);
 
 /* Makes room for one more item in an array of `count` items. items_at: address of the array's pointer. Returns false,
  * with the array unchanged, if memory is exhausted. */
-bool att_list_grow(att_context *context, void *items_at, int count, int *capacity, size_t item_size);
+ATT_FOR_LAB bool att_list_grow(att_context *context, void *items_at, int count, int *capacity, size_t item_size);
 
 /* An arena: many small blocks that are freed together. Zero-initialise, then set `context`. */
 typedef struct att_arena {

@@ -74,11 +74,11 @@ att_value *att_graph_values(att_graph *graph, int count);
 /* Gives the node its own copies of inputs, outputs and attributes. False if the graph has failed. */
 bool att_node_own(att_graph *graph, att_node *node);
 /* Work of one forward evaluation of the node: per sample, or once for derived values. */
-att_cost att_node_cost(const att_graph *graph, const att_node *node);
+ATT_FOR_LAB att_cost att_node_cost(const att_graph *graph, const att_node *node);
 /* A deep copy. NULL if memory is exhausted. */
 att_graph *att_graph_copy(const att_graph *graph);
 /* Index of the parameter whose value is `value`, or -1. */
-int att_graph_parameter_of(const att_graph *graph, att_value value);
+ATT_FOR_LAB int att_graph_parameter_of(const att_graph *graph, att_value value);
 const char *att_graph_string(att_graph *graph, const char *text);
 /* Copies `size` bytes into the graph's arena; zeros if attrs is NULL. NULL if size is 0 or the graph has failed. */
 void *att_graph_attrs(att_graph *graph, const void *attrs, size_t size);

@@ -81,7 +81,7 @@ att_value att_attention(att_graph *graph, att_value q, att_value k, att_value v,
                                               "attention: row_shifts and column_shifts must be given both or not at "
                                               "all"));
     if (q == ATT_NONE && k == ATT_NONE && v != ATT_NONE)
-        return att_mixing(graph, v, &attrs, &terms);
+        return att_mixing_attention(graph, v, &attrs, &terms);
     in[RELATIVE] = terms.row_shifts == ATT_NONE ? terms.relative : att_join_shifts(graph, &attrs, &terms);
     in[ROWS] = terms.rows;
     in[COLUMNS] = terms.columns;

@@ -58,7 +58,8 @@ static att_value whole_map(att_graph *graph, const att_attention_attrs *attrs, c
     return map_of(graph, relative, attrs->prefix, attrs->grid_h, attrs->grid_w);
 }
 
-att_value att_mixing(att_graph *graph, att_value v, const att_attention_attrs *attrs, const att_attention_terms *terms)
+att_value att_mixing_attention(att_graph *graph, att_value v, const att_attention_attrs *attrs,
+                               const att_attention_terms *terms)
 {
     att_status status = check(graph->context, attrs, terms);
     if (status != ATT_OK)

@@ -9,12 +9,13 @@
 
 /* Adds the nodes of an attention without queries and keys. Returns the result of the last one, a node of the op
  * mix_tokens or mix_axes. attrs: without windows and causality; terms: shared ones only, at least one. */
-att_value att_mixing(att_graph *graph, att_value v, const att_attention_attrs *attrs, const att_attention_terms *terms);
+att_value att_mixing_attention(att_graph *graph, att_value v, const att_attention_attrs *attrs,
+                               const att_attention_terms *terms);
 
 /* att_op.in_training of mix_tokens and mix_axes: a product with the map after dropout. */
 att_value att_mixing_in_training(att_graph *graph, const att_node *node);
 
-/* The tables of a node of mix_tokens or mix_axes: of a node that att_mixing() returned. */
+/* The tables of a node of mix_tokens or mix_axes: of a node that att_mixing_attention() returned. */
 att_attention_terms att_mixing_terms(const att_graph *graph, const att_node *node);
 
 /* Derived table [S, H], or [S + 3, H] if `relative` has numbers of prefix tokens: relative, which may be ATT_NONE, plus

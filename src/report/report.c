@@ -1,4 +1,4 @@
-#include <attscope/lab/report.h>
+#include "report/report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "io/file.h"
 #include "report/folders.h"
 #include "report/map_choice.h"
-#include "report/page.h"
 #include "report/run.h"
 #include "report/sweep.h"
 
@@ -430,7 +429,20 @@ static att_status write_data(att_json_writer *json, report *r, const att_report_
     return ATT_OK;
 }
 
-static att_status write_report(report *r, const att_report_options *options, const char *path)
+/* Where a page goes: to the file at `path`, or to `text`. */
+typedef struct target {
+    const char *path; /* NULL: to `text` */
+    const att_page *page;
+    att_text *text;
+} target;
+
+static att_status write_page(report *r, const target *to, const char *data, size_t length)
+{
+    return to->path != NULL ? att_page_write(r->context, to->path, data, length, &r->result.bytes)
+                            : att_page_append(to->page, data, length, to->text);
+}
+
+static att_status write_report(report *r, const att_report_options *options, const target *to)
 {
     att_json_writer *json = NULL;
     ATT_TRY(att_json_writer_create(r->context, false, &json));
@@ -440,36 +452,49 @@ static att_status write_report(report *r, const att_report_options *options, con
     if (status == ATT_OK)
         status = att_json_writer_finish(json, &text, &length);
     if (status == ATT_OK)
-        status = att_page_write(r->context, path, text, length, &r->result.bytes);
+        status = write_page(r, to, text, length);
     att_json_writer_destroy(&json);
+    return status;
+}
+
+static att_status make_report(att_context *context, const char *const *folders, int count,
+                              const att_report_options *options, const target *to, att_report_result *result)
+{
+    const att_report_options defaults = att_report_options_defaults();
+    options = options != NULL ? options : &defaults;
+    if (count < 1 || count > ATT_REPORT_MAX_RUNS)
+        return att_fail(context, ATT_ERR_ARGUMENT, "a report of %d runs, expected 1 to %d", count,
+                        (int)ATT_REPORT_MAX_RUNS);
+    ATT_TRY(att_require_texts(context, folders, count, "the folder of a run"));
+    const char *distinct[ATT_REPORT_MAX_RUNS];
+    report r = {.context = context, .arena = {.context = context}};
+    count = att_report_distinct(context, folders, count, distinct);
+    att_status status = find_sources(&r, distinct, count);
+    if (status == ATT_OK)
+        status = find_reference(&r, options->reference);
+    if (status == ATT_OK && to->path != NULL)
+        status = check_path(&r, distinct, count, to->path);
+    if (status == ATT_OK)
+        status = read_runs(&r);
+    r.result.runs = r.count;
+    if (status == ATT_OK)
+        status = write_report(&r, options, to);
+    free_report(&r);
+    if (status == ATT_OK && result != NULL)
+        *result = r.result;
     return status;
 }
 
 att_status att_report_write(att_context *context, const char *const *folders, int count,
                             const att_report_options *options, const char *path, att_report_result *result)
 {
-    att_report_options defaults = att_report_options_defaults();
-    if (count < 1 || count > ATT_REPORT_MAX_RUNS)
-        return att_fail(context, ATT_ERR_ARGUMENT, "a report of %d runs, expected 1 to %d", count,
-                        (int)ATT_REPORT_MAX_RUNS);
-    ATT_TRY(att_require_texts(context, folders, count, "the folder of a run"));
     ATT_TRY(att_require(context, path, "the path of the page"));
     ATT_TRY(att_page_check(context, path));
-    const char *distinct[ATT_REPORT_MAX_RUNS];
-    report r = {.context = context, .arena = {.context = context}};
-    count = att_report_distinct(context, folders, count, distinct);
-    att_status status = find_sources(&r, distinct, count);
-    if (status == ATT_OK)
-        status = find_reference(&r, options != NULL ? options->reference : NULL);
-    if (status == ATT_OK)
-        status = check_path(&r, distinct, count, path);
-    if (status == ATT_OK)
-        status = read_runs(&r);
-    r.result.runs = r.count;
-    if (status == ATT_OK)
-        status = write_report(&r, options != NULL ? options : &defaults, path);
-    free_report(&r);
-    if (status == ATT_OK && result != NULL)
-        *result = r.result;
-    return status;
+    return make_report(context, folders, count, options, &(target){.path = path}, result);
+}
+
+att_status att_report_append(att_context *context, const char *const *folders, int count,
+                             const att_report_options *options, const att_page *page, att_text *out)
+{
+    return make_report(context, folders, count, options, &(target){.page = page, .text = out}, NULL);
 }

@@ -452,3 +452,9 @@ att_profile_row att_session_profile_at(const att_session *session, int index)
 {
     return att_runner_profile_at(&session->runner, index);
 }
+
+void att_session_trace(att_session *session, att_trace_fn trace, void *user)
+{
+    session->trace = trace;
+    session->trace_user = user;
+}

@@ -60,6 +60,8 @@ struct att_session {
     att_body_batch batch;
     atomic_int next_group;
     att_runner runner;
+    att_trace_fn trace; /* NULL: none */
+    void *trace_user;
 };
 
 /* Memory that is needed besides the session's own. */

@@ -344,6 +344,40 @@ static void changed_weights_are_resampled(void **state)
     att_network_close(&network);
 }
 
+typedef struct seen_times {
+    int rows, linear, attention;
+    bool ordered; /* no operation of block 0 after one of block 1 */
+    double seconds;
+} seen_times;
+
+static void see_time(void *user, const char *scope, const char *op, const char *kernel, double seconds)
+{
+    seen_times *seen = user;
+    assert_non_null(kernel);
+    assert_true(seconds >= 0);
+    if (strncmp(scope, "blocks.0", 8) == 0 && seen->attention == 2)
+        seen->ordered = false;
+    seen->rows++;
+    seen->linear += strcmp(op, "linear") == 0;
+    seen->attention += strcmp(op, "attention") == 0;
+    seen->seconds += seconds;
+}
+
+static void operations_are_timed(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    att_network *network = open_network(f, export(f, path));
+    seen_times seen = {.ordered = true};
+    assert_int_equal(att_network_time(network, 0, see_time, &seen), ATT_ERR_ARGUMENT);
+    assert_int_equal(seen.rows, 0);
+    assert_int_equal(att_network_time(network, 3, see_time, &seen), ATT_OK);
+    assert_int_equal(seen.attention, 2); /* once each, however often the network runs */
+    assert_int_equal(seen.linear, 1 + 2 * 4 + 1); /* patch embedding, blocks, head */
+    assert_true(seen.ordered && seen.seconds > 0);
+    att_network_close(&network);
+}
+
 static void preprocessing_can_be_set(void **state)
 {
     fixture *f = *state;
@@ -530,6 +564,7 @@ int main(void)
         TEST(plans_of_the_last_sizes_are_kept),
         TEST(an_open_backend_is_the_default),
         TEST(changed_weights_are_resampled),
+        TEST(operations_are_timed),
         TEST(preprocessing_can_be_set),
         TEST(failures_leave_nothing_behind),
         TEST(a_measure_of_before_the_last_is_refused),

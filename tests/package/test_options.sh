@@ -1,6 +1,6 @@
 #!/bin/bash
-# -DATT_SQLITE=OFF -DATT_REPORT=OFF -DATT_ODE=OFF: libraries and command build on a system without SQLite, D3, SUNDIALS
-# and muParser, and messages say what they were built without. Only files that the options affect are compiled again.
+# -DATT_SQLITE=OFF -DATT_REPORT=OFF -DATT_ODE=OFF -DATT_SERVE=OFF: libraries and command build on a system without SQLite,
+# D3, SUNDIALS, muParser and libmicrohttpd, and messages say what they were built without. Only files that the options affect are compiled again.
 . "$(dirname "$0")/../cli/lib.sh"
 source=$(cd "$here/../.." && pwd)
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$ATT_BUILD/CMakeCache.txt"; } # NAME: prints a setting of the current build
@@ -8,7 +8,7 @@ cached() { sed -n "s/^$1:[A-Z]*=//p" "$ATT_BUILD/CMakeCache.txt"; } # NAME: prin
 printf '#!/bin/sh\ncase "$*" in *sqlite*) exit 1 ;; esac\nexec pkg-config "$@"\n' >pkg-config
 chmod +x pkg-config
 mkdir build
-cmake -S "$source" -B build -G "$(cached CMAKE_GENERATOR)" -DATT_SQLITE=OFF -DATT_REPORT=OFF -DATT_ODE=OFF \
+cmake -S "$source" -B build -G "$(cached CMAKE_GENERATOR)" -DATT_SQLITE=OFF -DATT_REPORT=OFF -DATT_ODE=OFF -DATT_SERVE=OFF \
     -DPKG_CONFIG_EXECUTABLE="$work/pkg-config" -DATT_D3="$work/none" \
     -DCMAKE_C_COMPILER="$(cached CMAKE_C_COMPILER)" -DCMAKE_C_FLAGS="$(cached CMAKE_C_FLAGS)" \
     -DCMAKE_BUILD_TYPE="$(cached CMAKE_BUILD_TYPE)" -DATT_WERROR="$(cached ATT_WERROR)" \
@@ -16,7 +16,7 @@ cmake -S "$source" -B build -G "$(cached CMAKE_GENERATOR)" -DATT_SQLITE=OFF -DAT
     cmake --build build --target attscope_lab attscope_command >>log 2>&1 ||
     { echo 'FAILED: it does not build'; tail -50 log; exit 1; }
 for file in build/libattscope.so build/libattscope-lab.so build/attscope; do
-    ! readelf -d "$file" | grep -qE 'sqlite|sundials|muparser' || fail "$file needs what is off"
+    ! readelf -d "$file" | grep -qE 'sqlite|sundials|muparser|microhttpd' || fail "$file needs what is off"
 done
 ! grep -q sqlite build/attscope.pc || fail 'attscope.pc names SQLite'
 
@@ -43,6 +43,11 @@ run 1 ode decay.ode
 err_has 'decay.ode: this build of attscope has no muParser for systems from files'
 run 1 ode heat --page page.html
 err_has 'page.html is not written: this build of attscope has no page for reports'
+
+run 1 serve out
+err_is <<'TEXT'
+attscope: this build of attscope has no web server; install libmicrohttpd (libmicrohttpd-dev) and configure with -DATT_SERVE=ON
+TEXT
 
 # The shared library gives programs the same message.
 cat >program.c <<'TEXT'

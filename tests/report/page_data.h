@@ -33,17 +33,26 @@ static inline char *read_text(const char *path, size_t *size)
     return text;
 }
 
-/* Parses the data between the two parts of the page. */
+/* Parses the data of a page [size]. */
+static inline json_t *parse_page(scratch *self, const att_page *page, const char *text, size_t size)
+{
+    const size_t around = page->before_size + att_page_middle_size + page->after_size;
+    assert_true(size > around);
+    const char *middle = text + size - page->after_size - att_page_middle_size;
+    assert_memory_equal(text, page->before, page->before_size);
+    assert_memory_equal(middle, att_page_middle, att_page_middle_size);
+    assert_memory_equal(middle + att_page_middle_size, page->after, page->after_size);
+    json_t *root = NULL;
+    must(self, att_json_parse(self->context, "page", text + page->before_size, size - around, &root));
+    return root;
+}
+
+/* Parses the data of the page in the file. */
 static inline json_t *page_data(scratch *self)
 {
     size_t size;
     char *text = read_text(page_path(self), &size);
-    assert_true(size > att_page_before_size + att_page_after_size);
-    assert_memory_equal(text, att_page_before, att_page_before_size);
-    assert_memory_equal(text + size - att_page_after_size, att_page_after, att_page_after_size);
-    json_t *root = NULL;
-    must(self, att_json_parse(self->context, "page", text + att_page_before_size,
-                              size - att_page_before_size - att_page_after_size, &root));
+    json_t *root = parse_page(self, &att_page_report, text, size);
     free(text);
     return root;
 }

@@ -1,6 +1,7 @@
 /* The report has exactly the figures of the folders, escapes all texts, and names damaged files. */
 #include "report/fixture.h"
 #include "report/page_data.h"
+#include "report/report.h"
 
 static void assert_same_number(const json_t *value, double expected)
 {
@@ -222,9 +223,10 @@ static void hostile_texts_never_become_markup(void **state)
     must(self, att_report_write(self->context, folders, 1, &options, page_path(self), NULL));
     size_t size;
     char *text = read_text(self->path, &size);
-    size_t data = size - att_page_before_size - att_page_after_size;
-    assert_int_equal(count_of(text + att_page_before_size, data, "<"), 0);
-    assert_int_equal(count_of(text + att_page_before_size, data, "boom()"), 6);
+    const size_t begin = att_page_report.before_size;
+    const size_t data = size - begin - att_page_middle_size - att_page_report.after_size;
+    assert_int_equal(count_of(text + begin, data, "<"), 0);
+    assert_int_equal(count_of(text + begin, data, "boom()"), 6);
     free(text);
     json_t *read = page_data(self);
     assert_string_equal(json_string_value(json_object_get(run_of(read, 0), "name")), "<img src=x onerror=boom()>");
@@ -390,10 +392,45 @@ static int setup_whole(void **state)
     return att_context_create(NULL, &self->context) == ATT_OK ? 0 : -1;
 }
 
+static void a_page_in_memory_has_the_bytes_of_the_file(void **state)
+{
+    scratch *self = *state;
+    char folder[100];
+    snprintf(folder, sizeof folder, "%s/a <run>", self->folder);
+    write_text(folder, "metrics.jsonl", "{\"event\":\"run_begin\",\"model\":\"</script>\"}\n");
+    const char *folders[] = {folder};
+    att_text page = {.context = self->context};
+    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
+    must(self, att_report_append(self->context, folders, 1, NULL, &att_page_report, &page));
+    size_t size;
+    char *text = read_text(self->path, &size);
+    assert_int_equal(page.length, size);
+    assert_memory_equal(page.data, text, size);
+    free(text);
+    att_text_free(&page);
+}
+
+static void other_pages_have_the_same_data(void **state)
+{
+    scratch *self = *state;
+    char folder[100];
+    snprintf(folder, sizeof folder, "%s/run", self->folder);
+    write_text(folder, "metrics.jsonl", "{\"event\":\"run_begin\",\"model\":\"vit\"}\n");
+    const char *folders[] = {folder};
+    att_text page = {.context = self->context};
+    must(self, att_report_append(self->context, folders, 1, NULL, &att_page_live, &page));
+    json_t *read = parse_page(self, &att_page_live, page.data, page.length);
+    assert_string_equal(json_string_value(json_object_get(run_of(read, 0), "name")), "run");
+    json_decref(read);
+    att_text_free(&page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_page_has_every_figure_of_a_run, setup_whole, scratch_teardown),
+        scratch_test(a_page_in_memory_has_the_bytes_of_the_file),
+        scratch_test(other_pages_have_the_same_data),
         cmocka_unit_test_setup_teardown(samples_are_kept_up_to_the_number_asked_for, setup_whole, scratch_teardown),
         scratch_test(figures_of_the_training_stand_in_for_a_measurement),
         scratch_test(each_measurement_of_a_checkpoint_is_shown),

@@ -103,7 +103,7 @@ class Browser:
                 self.events.append(answer)
 
     def open(self, path, width=1440, height=900, dark=False, scale=1):
-        """Opens a tab with the file `path` and waits until its script is done."""
+        """Opens a tab with the file `path`, or with a URL, and waits until it is loaded."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session)
@@ -118,7 +118,7 @@ class Browser:
             "Page.addScriptToEvaluateOnNewDocument",
             source="window.errors = []; addEventListener('error', e => errors.push(e.message))",
         )
-        page.call("Page.navigate", url="file://" + os.path.abspath(path))
+        page.call("Page.navigate", url=path if "://" in path else "file://" + os.path.abspath(path))
         deadline = time.monotonic() + self.seconds
         while page.evaluate("document.readyState") != "complete":
             if time.monotonic() > deadline:

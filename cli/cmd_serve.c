@@ -1,0 +1,90 @@
+/* attscope serve: a local page that shows runs while they train. */
+#include <time.h>
+
+#include <attscope/lab/serve.h>
+
+#include "cli.h"
+#include "stop.h"
+
+typedef struct settings {
+    const char *images, *model;
+    int port;
+    att_texts hosts;
+} settings;
+
+static const att_flag page_options[] = {
+    {"images", .kind = ATT_FLAG_TEXT, .value = "DIR", .help = "folder or archive of images to show models",
+     ATT_FLAG_AT(settings, images), .once = true},
+    {"model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "network of checkpoints that do not name theirs",
+     ATT_FLAG_AT(settings, model), .once = true},
+    {"port", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "port on 127.0.0.1; default: 8765 or, if that is in use, the next free one", ATT_FLAG_AT(settings, port),
+     .low = 1, .high = 65535, .open = true, .once = true},
+    {"allow-host", .kind = ATT_FLAG_TEXTS, .value = "HOST",
+     .help = "answer under this host name, too, for a proxy on this machine; may be given several times",
+     ATT_FLAG_AT(settings, hosts), .once = true},
+};
+
+static const att_flag_group page_group = {"Server", page_options, sizeof page_options / sizeof *page_options,
+                                          .defaults = NULL};
+static const att_flag_use uses[] = {{&page_group, 0}};
+
+static void wait_for_stop(void)
+{
+    const struct timespec moment = {.tv_nsec = 100000000}; /* a signal ends it early */
+    while (!cli_stop_asked())
+        nanosleep(&moment, NULL);
+}
+
+static int run(cli_app *cli, void *user, const char *const *paths, int count)
+{
+    static const char *const usual[] = {"output/train"}; /* where attscope train writes by default */
+    const settings *s = user;
+    int code = cli_open(cli, 1);
+    if (code != CLI_OK)
+        return code;
+    att_serve_options options = att_serve_options_defaults();
+    options.paths = count > 0 ? paths : usual;
+    options.path_count = count > 0 ? count : 1;
+    options.images = s->images;
+    options.network = s->model;
+    options.port = s->port;
+    options.hosts = s->hosts.values;
+    options.host_count = s->hosts.count;
+    att_server *server = NULL;
+    cli_stop_on_signals();
+    code = cli_check(cli, att_server_start(cli->context, &options, &server));
+    if (code != CLI_OK)
+        return code;
+    cli_print("%s\n", att_server_url(server));
+    cli_flush();
+    cli_note(cli,
+             "Open this address in a browser on this machine. It contains a secret token. Ctrl-C ends the server.");
+    wait_for_stop();
+    att_server_close(&server);
+    return CLI_OK;
+}
+
+const cli_command cli_command_serve = {
+    .name = "serve",
+    .summary = "shows runs on a local page while they train",
+    .operands = "[RUN|CHECKPOINT|FOLDER]...",
+    .least_operands = 0,
+    .most_operands = 64,
+    .about =
+        "RUN: the folder of a training or a measurement. CHECKPOINT: a file of weights, or\n"
+        "a folder with model.safetensors or pytorch_model.bin. FOLDER: a folder of runs;\n"
+        "runs that start later appear, too. Without operands: output/train.\n"
+        "The page lists the runs and their states. For each run, it has the report\n"
+        "(attscope report) and charts that grow while the run trains.\n"
+        "The server listens on 127.0.0.1 only and prints an address that contains a random\n"
+        "token; without the token, nobody can read anything, also not other users of this\n"
+        "machine. It writes no files. For a training on another machine, forward the port:\n"
+        "  ssh -L 8765:127.0.0.1:8765 gpu.example.org\n"
+        "and open the printed address on your machine.",
+    .example = "  attscope serve output/train",
+    .uses = uses,
+    .use_count = sizeof uses / sizeof *uses,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,26 @@
+# The web server of `attscope serve`, libmicrohttpd. ATT_SERVE: ON requires it, OFF leaves it out, AUTO uses it if it is
+# found. Without it, a file is compiled whose functions say what is missing. Sets ATT_SERVE_LIBRARIES, and for the
+# packages ATT_SERVE_FLAGS and ATT_SERVE_PACKAGES.
+set(ATT_SERVE_LIBRARIES "")
+set(ATT_SERVE_FLAGS "")
+set(ATT_SERVE_PACKAGES "")
+set(ATT_MICROHTTPD OFF)
+if(NOT ATT_SERVE STREQUAL "OFF")
+  pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd>=0.9.71)
+  if(MICROHTTPD_FOUND)
+    set(ATT_MICROHTTPD ON)
+  endif()
+endif()
+if(ATT_SERVE STREQUAL "ON" AND NOT ATT_MICROHTTPD)
+  message(FATAL_ERROR "ATT_SERVE=ON needs libmicrohttpd 0.9.71 or later (libmicrohttpd-dev).")
+endif()
+
+if(ATT_MICROHTTPD)
+  list(APPEND ATT_LEFT_OUT src/serve/without_microhttpd.c)
+  list(APPEND ATT_SERVE_LIBRARIES PkgConfig::MICROHTTPD)
+  string(APPEND ATT_SERVE_FLAGS " -lmicrohttpd")
+  string(APPEND ATT_SERVE_PACKAGES ", libmicrohttpd-dev")
+else()
+  message(STATUS "attscope serve is left out: libmicrohttpd was not found or is off (ATT_SERVE).")
+  list(APPEND ATT_LEFT_OUT src/serve/http.c)
+endif()

@@ -1,0 +1,105 @@
+/* attscope/lab/serve.h - a local web server that shows runs while they train, and their reports.
+ *
+ *     att_serve_options options = att_serve_options_defaults();
+ *     options.paths = (const char *const[]){"output/train"};
+ *     options.path_count = 1;
+ *     att_server *server = NULL;
+ *     if (att_server_start(context, &options, &server) == ATT_OK) {
+ *         puts(att_server_url(server));
+ *         ... wait ...
+ *         att_server_close(&server);
+ *     }
+ *
+ * The server is for the person who started it. It listens on 127.0.0.1 only. Every request needs the token, 256 random
+ * bits that are part of att_server_url(): a browser that opens this URL receives a cookie and is sent to the page
+ * without the token; programs send the header "Authorization: token <token>". Requests under a host name that is not
+ * allowed are refused (protection against DNS rebinding), as are requests that pages of other sites make. The server
+ * writes nothing, and reads only what `paths` and `images` name.
+ *
+ * Pages and their data:
+ *
+ *   GET /                   the page that lists runs and models
+ *   GET /report?run=N       the page of att_report_write() for one run
+ *   GET /live?run=N         charts of one run that grow while it trains
+ *   GET /explore, /network, /lessons
+ *                           pages about checkpoints
+ *   GET /api/runs           JSON: {attscope, runs: [...], models: [...]}. A run has run (its number), name (last
+ *                           component of its folder), state, model, epochs (finished), epochs_wanted, step, seconds,
+ *                           best {metric, label, unit, value}, report (whether it has records) and problem (a sentence
+ *                           if its records are damaged). What is not known is null. state: "running" (a process of this
+ *                           machine is writing the records), "finished", "stopped", "failed", "unfinished" (no end is
+ *                           recorded, and no process of this machine is writing), "measured" (no training)
+ *   GET /api/events?run=N   server-sent events that follow the run's metrics.jsonl, from its beginning:
+ *                             restart   no earlier event counts: sent first, and again if the file was replaced or cut
+ *                             record    {record: a line of metrics.jsonl, images_per_second, seconds_left, updates}.
+ *                                       seconds_left: until the end of the training at the mean speed of this process,
+ *                                       evaluations included; updates: of the whole training
+ *                             problem   {error: a sentence}: the file is damaged; the stream ends
+ *                           A comment is sent after 15 s without an event.
+ *
+ * Checkpoints. A model is "m<number>", a checkpoint or name in `paths`, or "r<number>", the best checkpoint of a run.
+ * An image is "d<number>", one of `images`, or "u<number>", an upload. Changes of a network are words joined by dashes:
+ * "h3.1r" (head 1 of attention layer 3 removed), "h3.1u" (made uniform), "b5" (residual branch 5 removed), "t17" (token
+ * 17 removed); empty: none. See attscope/explore.h for their meaning.
+ *
+ *   GET /api/models         JSON: {models: [{id, name}]}
+ *   GET /api/model?model=   JSON: {network, layers: [{node, heads, queries, tokens, prefix, grid_h, grid_w, window_h,
+ * ...}], branches, tokens, classes, instruments} GET /api/images?first=&count= JSON: {images: [{id, name}], count} POST
+ * /api/upload        the body is a JPEG, PNG or WebP file; JSON: {image} GET /api/thumbnail?image= a PNG GET
+ * /api/run?model=&image=&changes= JSON: {input: [height, width, channels], milliseconds, and the prediction with all
+ * logits} GET /api/input?model=&image=&changes= the network's input, one byte per number GET
+ * /api/weights?model=&image=&changes=&way=&queries=&terms=&scores= numbers in F32 of this machine, [heads, tokens] for
+ * each layer, NaN for a key that is not seen. way: row, mean (over queries) or rollout ([tokens] for each layer);
+ * queries: one number per layer, separated by commas; terms: both, content or positions; scores: 1 for scores, 0 for
+ * their softmax GET /api/graph?model=   JSON: {nodes: [{id, op, scope, in, shape, parameters, macs}]} GET
+ * /api/times?model=   JSON: {times: [{scope, op, kernel, seconds}]} GET /api/figures?model=&image=&with= JSON:
+ * {figures: [{instrument, node, head, statistic, mean, unit}], instruments}
+ */
+#ifndef ATTSCOPE_LAB_SERVE_H
+#define ATTSCOPE_LAB_SERVE_H
+
+#include <attscope/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ATT_SERVE_PORT = 8765 };
+
+typedef struct att_serve_options {
+    /* Folders of runs, folders that contain folders of runs, and checkpoints (files, or folders with model.safetensors
+     * or pytorch_model.bin); names of networks (att_model_resolve()), with random weights, if no file has the name. In
+     * a folder of runs, also those that start later are shown. */
+    const char *const *paths;
+    int path_count;
+    const char *images;  /* folder or archive of images to show models; NULL: none */
+    const char *network; /* name of the network of checkpoints that do not name theirs; NULL: none */
+    int port;            /* 0: ATT_SERVE_PORT or, if that is in use, the next free port of the hundred after it */
+    /* Names under which the server may be addressed besides localhost, 127.0.0.1 and [::1], without a port. */
+    const char *const *hosts;
+    int host_count;
+} att_serve_options;
+/* No paths, no images, port 0, no hosts. */
+ATT_API att_serve_options att_serve_options_defaults(void);
+
+typedef struct att_server att_server;
+
+/* Starts a server, whose threads answer requests until att_server_close(). options: copied; NULL means the defaults. On
+ * success the caller owns *server. The context must not be used by the caller's thread for other calls while the server
+ * runs. Errors: ERR_NOT_FOUND (a path does not exist); ERR_ARGUMENT (a port outside 0..65535; a host name with other
+ * characters than letters, digits, dots, dashes, colons and brackets; NULL for a path); ERR_IO (the port is in use; the
+ * system refuses); ERR_UNSUPPORTED (a library built without libmicrohttpd, -DATT_SERVE=OFF, or without pages,
+ * -DATT_REPORT=OFF); ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_server_start(att_context *context, const att_serve_options *options,
+                                                   att_server **server);
+/* The port, and the URL with the token, which is a secret. The URL lives as long as the server. */
+ATT_API int att_server_port(const att_server *server);
+ATT_API const char *att_server_url(const att_server *server);
+/* Ends open event streams, waits for the handlers in progress, frees the server and sets *server to NULL. NULL and a
+ * pointer to NULL are allowed. */
+ATT_API void att_server_close(att_server **server);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,211 @@
+#include "serve/engine.h"
+
+#include <string.h>
+
+#include "serve/engine_parts.h"
+
+/* --- creation ------------------------------------------------------------------------------------------------------
+ */
+
+/* Passes the message of the engine's context on to that of the request. */
+att_status att_engine_pass_on(const att_engine *engine, att_context *context, att_status status)
+{
+    return status == ATT_OK ? ATT_OK : att_fail(context, status, "%s", att_context_message(engine->context));
+}
+
+static att_status open_images(att_engine *engine, const char *path)
+{
+    att_dataset_options options = att_dataset_options_defaults();
+    options.limits.pixels = ATT_ENGINE_PIXELS;
+    return path ? att_dataset_open_images(engine->context, &path, 1, &options, &engine->images) : ATT_OK;
+}
+
+att_status att_engine_create(att_context *context, const char *images, const char *network, att_engine **out)
+{
+    att_context *own = NULL;
+    if (att_context_create(NULL, &own) != ATT_OK)
+        return att_fail_memory(context, sizeof(att_engine), "an engine");
+    att_engine *engine = att_allocate(own, sizeof *engine);
+    if (!engine) {
+        att_context_destroy(&own);
+        return att_fail_memory(context, sizeof *engine, "an engine");
+    }
+    engine->context = own;
+    pthread_mutex_init(&engine->lock, NULL);
+    engine->network = network ? att_copy_string(own, network) : NULL;
+    att_status status = network && !engine->network ? att_fail_memory(context, strlen(network), "the name of a network")
+                                                    : att_engine_pass_on(engine, context, open_images(engine, images));
+    if (status == ATT_OK)
+        *out = engine;
+    else
+        att_engine_destroy(&engine);
+    return status;
+}
+
+static void close_opened(att_engine *engine, att_opened *o)
+{
+    for (int i = 0; i < ATT_SEATS; i++) {
+        att_explorer_destroy(&o->seats[i].explorer);
+        att_free(engine->context, o->seats[i].pixels);
+    }
+    att_network_close(&o->network);
+    att_free(engine->context, o->path);
+    att_free(engine->context, o);
+}
+
+void att_engine_destroy(att_engine **out)
+{
+    if (!out || !*out)
+        return;
+    att_engine *engine = *out;
+    att_context *context = engine->context;
+    while (engine->first) {
+        att_opened *o = engine->first;
+        engine->first = o->next;
+        close_opened(engine, o);
+    }
+    for (int i = 0; i < ATT_ENGINE_UPLOADS; i++)
+        att_image_free(context, &engine->uploads[i].image);
+    att_dataset_close(&engine->images);
+    att_free(context, engine->network);
+    pthread_mutex_destroy(&engine->lock);
+    att_free(context, engine);
+    att_context_destroy(&context);
+    *out = NULL;
+}
+
+/* --- networks ------------------------------------------------------------------------------------------------------
+ */
+
+att_status att_engine_prepare_seat(const att_engine *engine, const att_opened *o, att_seat *s)
+{
+    const att_transform_options transform = att_network_transform(o->network);
+    const size_t count = (size_t)transform.height * (size_t)transform.width * (size_t)transform.channels;
+    if (!s->explorer)
+        ATT_TRY(att_explorer_create(o->network, &s->explorer));
+    if (!s->pixels)
+        s->pixels = att_allocate_array(engine->context, count, sizeof *s->pixels);
+    return s->pixels ? ATT_OK : att_fail_memory(engine->context, count * sizeof *s->pixels, "an image");
+}
+
+/* Opens the checkpoint as the network that it names, else as engine->network. */
+static att_status open_network(const att_engine *engine, const char *path, att_network **network)
+{
+    att_network_options options = att_network_options_defaults();
+    att_status status = att_network_open(engine->context, path, &options, network);
+    if (status == ATT_OK || !engine->network)
+        return status;
+    options.model = engine->network;
+    return att_network_open(engine->context, path, &options, network);
+}
+
+static att_status open_path(att_engine *engine, const char *path, att_opened *o)
+{
+    o->path = att_copy_string(engine->context, path);
+    if (!o->path)
+        return att_fail_memory(engine->context, strlen(path), "the path of a checkpoint");
+    ATT_TRY(open_network(engine, path, &o->network));
+    return att_engine_prepare_seat(engine, o, &o->seats[0]);
+}
+
+att_status att_engine_find(att_engine *engine, const char *path, att_opened **found)
+{
+    for (att_opened *o = engine->first; o; o = o->next)
+        if (strcmp(o->path, path) == 0) {
+            *found = o;
+            return ATT_OK;
+        }
+    att_opened *o = att_allocate(engine->context, sizeof *o);
+    if (!o)
+        return att_fail_memory(engine->context, sizeof *o, "a network");
+    att_status status = open_path(engine, path, o);
+    if (status != ATT_OK) {
+        close_opened(engine, o);
+        return status;
+    }
+    o->next = engine->first;
+    engine->first = *found = o;
+    return ATT_OK;
+}
+
+static void write_integer(att_json_writer *writer, const char *key, int64_t value)
+{
+    att_json_key(writer, key);
+    att_json_integer(writer, value);
+}
+
+static void write_layer(att_json_writer *writer, const att_explorer_layer *layer)
+{
+    att_json_begin_object(writer);
+    att_json_key(writer, "node");
+    att_json_string(writer, layer->scope);
+    write_integer(writer, "heads", layer->heads);
+    write_integer(writer, "queries", layer->queries);
+    write_integer(writer, "tokens", layer->tokens);
+    write_integer(writer, "prefix", layer->prefix);
+    write_integer(writer, "grid_h", layer->grid_h);
+    write_integer(writer, "grid_w", layer->grid_w);
+    write_integer(writer, "window_h", layer->window_h);
+    write_integer(writer, "window_w", layer->window_w);
+    write_integer(writer, "shift_h", layer->shift_h);
+    write_integer(writer, "shift_w", layer->shift_w);
+    att_json_key(writer, "content");
+    att_json_bool(writer, layer->content);
+    att_json_key(writer, "positions");
+    att_json_bool(writer, layer->positions);
+    att_json_end_object(writer);
+}
+
+/* Those that need no classes and are quick. */
+static void write_instruments(const att_context *context, att_json_writer *writer)
+{
+    att_json_key(writer, "instruments");
+    att_json_begin_array(writer);
+    for (int i = 0; i < att_instrument_count(context); i++) {
+        const att_instrument_info info = att_instrument_at(context, i);
+        if (info.needs_labels || info.costly)
+            continue;
+        att_json_begin_object(writer);
+        att_json_key(writer, "name");
+        att_json_string(writer, info.name);
+        att_json_key(writer, "title");
+        att_json_string(writer, info.title ? info.title : info.name);
+        att_json_end_object(writer);
+    }
+    att_json_end_array(writer);
+}
+
+static void write_network(const att_opened *o, att_json_writer *writer)
+{
+    const att_explorer *explorer = o->seats[0].explorer;
+    att_json_key(writer, "network");
+    att_json_string(writer, att_model_name(att_network_model(o->network)));
+    att_json_key(writer, "layers");
+    att_json_begin_array(writer);
+    for (int l = 0; l < att_explorer_layer_count(explorer); l++) {
+        const att_explorer_layer layer = att_explorer_layer_at(explorer, l);
+        write_layer(writer, &layer);
+    }
+    att_json_end_array(writer);
+    att_json_key(writer, "branches");
+    att_json_begin_array(writer);
+    for (int b = 0; b < att_explorer_branch_count(explorer); b++)
+        att_json_string(writer, att_explorer_branch_at(explorer, b));
+    att_json_end_array(writer);
+    write_integer(writer, "tokens",
+                  att_explorer_has_removable_tokens(explorer) ? att_explorer_layer_at(explorer, 0).tokens : 0);
+    write_integer(writer, "classes", att_model_classes(att_network_model(o->network)));
+}
+
+att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer)
+{
+    att_opened *o;
+    pthread_mutex_lock(&engine->lock);
+    att_status status = att_engine_pass_on(engine, context, att_engine_find(engine, path, &o));
+    if (status == ATT_OK)
+        write_network(o, writer);
+    if (status == ATT_OK)
+        write_instruments(engine->context, writer);
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}

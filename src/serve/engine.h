@@ -1,0 +1,88 @@
+/* serve/engine.h - the networks and images of the pages that explore attention.
+ *
+ * An engine has a context of its own. Networks are opened when they are first asked for, and stay open; each keeps its
+ * last two runs, so that a hovering pointer costs one row per layer and head. Thread-safe: requests are answered one at
+ * a time. Messages of failures go to the context of the request.
+ *
+ * An image has an identifier: "d7" is number 7 of the folder of images, "u2" the third upload.
+ *
+ * Changes of a network are words joined by dashes: "h3.1r" removes head 1 of layer 3, "h3.1u" makes it uniform, "b5"
+ * removes residual branch 5, "t17" token 17. "" changes nothing.
+ */
+#ifndef ATT_SERVE_ENGINE_H
+#define ATT_SERVE_ENGINE_H
+
+#include <attscope/explore.h>
+#include <attscope/lab/json.h>
+
+#include "core/text.h"
+
+typedef struct att_engine att_engine;
+
+enum { ATT_ENGINE_ID = 24, ATT_ENGINE_CHANGES = 2048, ATT_ENGINE_UPLOADS = 16 };
+
+/* images: a folder, an archive or an image file; NULL: none. network: name of the network of checkpoints that do not
+ * name theirs; NULL: such checkpoints are refused. On success the caller owns *engine. Errors, for `context`: those of
+ * opening the images, ERR_MEMORY. */
+att_status att_engine_create(att_context *context, const char *images, const char *network, att_engine **engine);
+void att_engine_destroy(att_engine **engine);
+
+/* Writes the members "images", of {id, name}, from number `first` on, `count` at most, and "count", of all. */
+att_status att_engine_write_images(att_engine *engine, att_context *context, int64_t first, int64_t count,
+                                   att_json_writer *writer);
+/* Decodes and keeps an image; the oldest upload is forgotten when there are ATT_ENGINE_UPLOADS. id: of the image.
+ * Errors: those of att_image_decode(). */
+att_status att_engine_upload(att_engine *engine, att_context *context, const void *bytes, size_t size,
+                             char id[static ATT_ENGINE_ID]);
+/* Appends a PNG of at most 96 x 96 pixels. Errors: ERR_NOT_FOUND, those of att_dataset_read(). */
+att_status att_engine_thumbnail(att_engine *engine, att_context *context, const char *image, att_text *out);
+
+/* Writes what the network has: "network" (its name), "layers" (att_explorer_layer), "branches" (scopes), "tokens" (how
+ * many can be removed), "classes", and "instruments", of {name, title}, for att_engine_write_figures(). path: of the
+ * checkpoint. Errors: those of att_network_open() and att_explorer_create(). */
+att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
+
+/* What a request asks about: a checkpoint, an image, changes. */
+typedef struct att_engine_view {
+    const char *path, *image, *changes;
+} att_engine_view;
+
+/* The functions below run the network unless one of its last two runs was of the same view. Errors: ERR_NOT_FOUND
+ * (image), ERR_ARGUMENT (changes), those of opening, decoding and running. */
+
+/* Writes the members of att_network_write() with all logits, "input" [height, width, channels] and "milliseconds", how
+ * long the run took. */
+att_status att_engine_write_answer(att_engine *engine, att_context *context, const att_engine_view *view,
+                                   att_json_writer *writer);
+/* Appends the network's input [height, width, channels], with the normalisation undone, one byte for each number. */
+att_status att_engine_input(att_engine *engine, att_context *context, const att_engine_view *view, att_text *out);
+
+/* How the weights of the keys are found. */
+typedef enum att_engine_way {
+    ATT_ENGINE_ROW,    /* of the query */
+    ATT_ENGINE_MEAN,   /* means over all queries */
+    ATT_ENGINE_ROLLOUT /* from the query through all layers below, att_explorer_rollout() */
+} att_engine_way;
+
+/* Appends, in F32 of this machine, the weights of the keys for each layer, in order: [H, N], or [N] for ROLLOUT. NaN:
+ * not seen. queries: one for each of the network's layers, ignored for MEAN. options: for ROW. Errors: ERR_ARGUMENT
+ * also if `query_count` is not the number of layers, or a query does not exist; ERR_UNSUPPORTED for a rollout that does
+ * not exist. */
+att_status att_engine_weights(att_engine *engine, att_context *context, const att_engine_view *view, att_engine_way way,
+                              const int *queries, int query_count, const att_row_options *options, att_text *out);
+
+/* --- the network itself --- */
+
+/* Writes "nodes", the operations that the outputs of the task need, in their order: {id, op, scope, in (ids of the
+ * operations whose results it reads; -1: the image), shape (of its first result), parameters (their number; one that
+ * several operations read counts for the first), macs}. */
+att_status att_engine_write_graph(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
+/* Writes "times" of the compiled network on this machine: {scope, op, kernel, seconds}, see att_network_time(). */
+att_status att_engine_write_times(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
+/* Writes "figures" of the instruments `with` for the image of the view, without its changes: {instrument, node, head
+ * (-1: all), statistic, mean, unit}, and "instruments", their descriptions (att_instrument_write_json()). Errors: those
+ * of att_network_observe() and att_network_measure(). */
+att_status att_engine_write_figures(att_engine *engine, att_context *context, const att_engine_view *view,
+                                    const char *with, att_json_writer *writer);
+
+#endif

@@ -1,0 +1,162 @@
+/* Images: those of a folder, and uploads. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/png_write.h"
+#include "serve/engine_parts.h"
+
+enum { THUMBNAIL = 96 };
+
+static void write_image(att_json_writer *writer, const char *id, const char *name)
+{
+    att_json_begin_object(writer);
+    att_json_key(writer, "id");
+    att_json_string(writer, id);
+    att_json_key(writer, "name");
+    att_json_string(writer, name);
+    att_json_end_object(writer);
+}
+
+att_status att_engine_write_images(att_engine *engine, att_context *context, int64_t first, int64_t count,
+                                   att_json_writer *writer)
+{
+    (void)context;
+    char id[ATT_ENGINE_ID], name[256];
+    const int64_t all = engine->images ? att_dataset_count(engine->images) : 0;
+    att_json_key(writer, "images");
+    att_json_begin_array(writer);
+    for (int64_t i = first; i < all && i - first < count; i++) {
+        snprintf(id, sizeof id, "d%lld", (long long)i);
+        write_image(writer, id, att_dataset_short_name(engine->images, i, name, sizeof name));
+    }
+    att_json_end_array(writer);
+    att_json_key(writer, "count");
+    att_json_integer(writer, all);
+    return ATT_OK;
+}
+
+att_status att_engine_upload(att_engine *engine, att_context *context, const void *bytes, size_t size,
+                             char id[static ATT_ENGINE_ID])
+{
+    att_image_limits limits = att_image_limits_defaults();
+    att_image image = {0};
+    limits.pixels = ATT_ENGINE_PIXELS;
+    if (size == 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "the upload is empty, expected a JPEG, PNG or WebP image");
+    pthread_mutex_lock(&engine->lock);
+    att_status status =
+        att_engine_pass_on(engine, context, att_image_decode(engine->context, bytes, size, 3, &limits, &image));
+    if (status == ATT_OK) {
+        att_upload *kept = &engine->uploads[engine->upload_count % ATT_ENGINE_UPLOADS];
+        att_image_free(engine->context, &kept->image);
+        *kept = (att_upload){.number = engine->upload_count++, .image = image};
+        snprintf(id, ATT_ENGINE_ID, "u%lld", (long long)kept->number);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}
+
+/* Parses "d7" or "u2". */
+static bool parse_id(const char *id, char *kind, int64_t *number)
+{
+    *kind = *id;
+    return (*id == 'd' || *id == 'u') && id[1] >= '0' && id[1] <= '9' && att_text_to_i64(id + 1, number);
+}
+
+static att_status fail_image(const att_engine *engine, const char *id)
+{
+    return att_fail(engine->context, ATT_ERR_NOT_FOUND,
+                    "there is no image \"%s\": expected d0 to d%lld, or one of the last %d uploads", id,
+                    engine->images ? (long long)att_dataset_count(engine->images) - 1 : -1, (int)ATT_ENGINE_UPLOADS);
+}
+
+static const att_upload *find_upload(const att_engine *engine, int64_t number)
+{
+    const att_upload *kept = &engine->uploads[number % ATT_ENGINE_UPLOADS];
+    return kept->image.pixels && kept->number == number ? kept : NULL;
+}
+
+/* A copy with one channel, Pillow's "L": (19595 R + 38470 G + 7471 B + 0x8000) / 65536. */
+static att_status to_grey(const att_engine *engine, const att_image *image, att_image *grey)
+{
+    const size_t count = (size_t)image->width * (size_t)image->height;
+    *grey = (att_image){image->width, image->height, 1, att_allocate(engine->context, count)};
+    if (!grey->pixels)
+        return att_fail_memory(engine->context, count, "a grey image");
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *p = image->pixels + 3 * i;
+        grey->pixels[i] = (uint8_t)((19595u * p[0] + 38470u * p[1] + 7471u * p[2] + 0x8000u) >> 16);
+    }
+    return ATT_OK;
+}
+
+static att_status copy_image(const att_engine *engine, const att_image *image, att_image *copy)
+{
+    const size_t count = (size_t)image->width * (size_t)image->height * (size_t)image->channels;
+    *copy = *image;
+    copy->pixels = att_allocate(engine->context, count);
+    if (!copy->pixels)
+        return att_fail_memory(engine->context, count, "an image");
+    memcpy(copy->pixels, image->pixels, count);
+    return ATT_OK;
+}
+
+/* Decodes an image; the caller frees it. */
+att_status att_engine_read_image(const att_engine *engine, const char *id, int channels, att_image *image)
+{
+    char kind;
+    int64_t number;
+    if (!parse_id(id, &kind, &number))
+        return fail_image(engine, id);
+    if (kind == 'd') {
+        if (!engine->images || number >= att_dataset_count(engine->images))
+            return fail_image(engine, id);
+        return att_dataset_read(engine->images, engine->context, number, channels, image);
+    }
+    const att_upload *kept = find_upload(engine, number);
+    if (!kept)
+        return fail_image(engine, id);
+    return channels == 1 ? to_grey(engine, &kept->image, image) : copy_image(engine, &kept->image, image);
+}
+
+/* The middle square, in THUMBNAIL x THUMBNAIL pixels with values of 0 to 1. */
+static att_status shrink(const att_engine *engine, const att_image *image, att_image *small)
+{
+    enum { COUNT = THUMBNAIL * THUMBNAIL * 3 };
+    att_transform_options options = att_transform_options_defaults(THUMBNAIL, THUMBNAIL, 3);
+    float *values = att_allocate_array(engine->context, COUNT, sizeof *values);
+    uint8_t *pixels = att_allocate(engine->context, COUNT);
+    att_status status =
+        values && pixels ? ATT_OK : att_fail_memory(engine->context, COUNT * sizeof *values, "a thumbnail");
+    for (int c = 0; c < 3; c++)
+        options.mean[c] = 0, options.std[c] = 1;
+    if (status == ATT_OK)
+        status = att_transform_image(engine->context, &options, image, 0, 0, 0, values);
+    for (int i = 0; i < COUNT && status == ATT_OK; i++)
+        pixels[i] = (uint8_t)lroundf(255 * values[i]);
+    att_free(engine->context, values);
+    *small = (att_image){THUMBNAIL, THUMBNAIL, 3, pixels};
+    return status;
+}
+
+static att_status make_thumbnail(const att_engine *engine, const char *id, att_text *out)
+{
+    att_image image = {0}, small = {0};
+    att_status status = att_engine_read_image(engine, id, 3, &image);
+    if (status == ATT_OK)
+        status = shrink(engine, &image, &small);
+    if (status == ATT_OK)
+        status = att_png_write(engine->context, &small, out);
+    att_image_free(engine->context, &small);
+    att_image_free(engine->context, &image);
+    return status;
+}
+
+att_status att_engine_thumbnail(att_engine *engine, att_context *context, const char *image, att_text *out)
+{
+    pthread_mutex_lock(&engine->lock);
+    att_status status = att_engine_pass_on(engine, context, make_thumbnail(engine, image, out));
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}

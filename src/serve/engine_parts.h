@@ -1,0 +1,65 @@
+/* serve/engine_parts.h - the struct of an engine, and functions shared by its files. */
+#ifndef ATT_SERVE_ENGINE_PARTS_H
+#define ATT_SERVE_ENGINE_PARTS_H
+
+#include <pthread.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "serve/engine.h"
+
+typedef struct att_upload {
+    int64_t number; /* from 0 */
+    att_image image;
+} att_upload;
+
+/* An explorer and its last run. */
+typedef struct att_seat {
+    att_explorer *explorer; /* NULL: unused */
+    float *pixels;
+    bool has_pixels, has_run;
+    char image[ATT_ENGINE_ID], changes[ATT_ENGINE_CHANGES];
+    att_batch answers;
+    double milliseconds;
+    uint64_t used; /* number of the request that used it last */
+} att_seat;
+
+/* An open network. It has several seats, so that a page that compares it with and without a change does not run it
+ * again for each row. */
+enum { ATT_SEATS = 2 };
+typedef struct att_opened {
+    char *path;
+    att_network *network;
+    att_seat seats[ATT_SEATS]; /* the first has an explorer */
+    struct att_opened *next;
+} att_opened;
+
+struct att_engine {
+    att_context *context; /* its own */
+    pthread_mutex_t lock;
+    att_dataset *images; /* NULL: none */
+    char *network;       /* of checkpoints that do not name theirs; NULL: none */
+    att_upload uploads[ATT_ENGINE_UPLOADS];
+    int64_t upload_count; /* ever */
+    att_opened *first;
+    uint64_t requests;
+};
+
+/* Largest image, in pixels. */
+#define ATT_ENGINE_PIXELS (INT64_C(1) << 25)
+
+/* The functions below are called with the lock held; their messages go to the engine's context. */
+
+/* Passes the message of the engine's context on to that of the request. Returns `status`. */
+att_status att_engine_pass_on(const att_engine *engine, att_context *context, att_status status);
+/* The network of a checkpoint, which is opened if it is not open. */
+att_status att_engine_find(att_engine *engine, const char *path, att_opened **found);
+/* Gives the seat an explorer and memory for an image, unless it has them. */
+att_status att_engine_prepare_seat(const att_engine *engine, const att_opened *opened, att_seat *seat);
+/* Decodes an image; the caller frees it. */
+att_status att_engine_read_image(const att_engine *engine, const char *id, int channels, att_image *image);
+
+/* Runs the network for the view, unless a seat has it. */
+att_status att_engine_run(att_engine *engine, const att_engine_view *view, att_opened **found, att_seat **taken);
+
+#endif

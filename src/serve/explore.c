@@ -1,0 +1,309 @@
+/* The pages about checkpoints, and what they ask: networks, images, predictions, rows of maps, figures. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "serve/engine.h"
+#include "serve/list.h"
+
+/* A model is a checkpoint that was named itself, "m0", or the best checkpoint of a run, "r0". */
+enum { ID = 24, MOST_LAYERS = 1024 };
+
+static att_status open_explore(att_context *context, att_site *site, void **state)
+{
+    att_engine *engine = NULL;
+    ATT_TRY(att_engine_create(context, att_site_images(site), att_site_network(site), &engine));
+    *state = engine;
+    return ATT_OK;
+}
+
+static void close_explore(void *state)
+{
+    att_engine *engine = state;
+    att_engine_destroy(&engine);
+}
+
+/* --- parameters ----------------------------------------------------------------------------------------------------
+ */
+
+/* Writes the path of the model `id`. */
+static att_status find_model(const att_request *request, const char *id, char path[static ATT_RUN_PATH])
+{
+    int64_t number;
+    bool is_run = *id == 'r';
+    if ((*id != 'm' && !is_run) || !att_text_to_i64(id + 1, &number) || number < 0)
+        return att_fail(request->context, ATT_ERR_ARGUMENT, "\"%s\" is no model: expected m<number> or r<number>", id);
+    if (is_run)
+        return att_site_run(request->site, request->context, number, path);
+    if (number >= att_site_model_count(request->site))
+        return att_fail(request->context, ATT_ERR_NOT_FOUND, "there is no model \"%s\"", id);
+    if (snprintf(path, ATT_RUN_PATH, "%s", att_site_model(request->site, (int)number)) >= ATT_RUN_PATH)
+        return att_fail(request->context, ATT_ERR_ARGUMENT, "the path of model \"%s\" is too long", id);
+    return ATT_OK;
+}
+
+/* The texts of a view. */
+typedef struct asked {
+    char path[ATT_RUN_PATH], image[ATT_ENGINE_ID], changes[ATT_ENGINE_CHANGES];
+} asked;
+
+static att_status read_model(const att_request *request, char path[static ATT_RUN_PATH])
+{
+    char id[ID];
+    ATT_TRY(att_request_text(request, "model", id, sizeof id));
+    return find_model(request, id, path);
+}
+
+static att_status read_view(const att_request *request, asked *texts, att_engine_view *view)
+{
+    ATT_TRY(read_model(request, texts->path));
+    ATT_TRY(att_request_text(request, "image", texts->image, sizeof texts->image));
+    ATT_TRY(att_request_text(request, "changes", texts->changes, sizeof texts->changes));
+    *view = (att_engine_view){texts->path, texts->image, texts->changes};
+    return ATT_OK;
+}
+
+/* Reads one of the words, which end in NULL; *index is its place. */
+static att_status read_word(const att_request *request, const char *name, const char *const *words, int *index)
+{
+    char text[16];
+    ATT_TRY(att_request_text(request, name, text, sizeof text));
+    for (*index = 0; words[*index]; ++*index)
+        if (strcmp(words[*index], text) == 0)
+            return ATT_OK;
+    return att_fail(request->context, ATT_ERR_ARGUMENT, "%s is \"%s\", which it cannot be", name, text);
+}
+
+/* Reads numbers separated by commas: "5,5,0". */
+static att_status read_queries(const att_request *request, int queries[static MOST_LAYERS], int *count)
+{
+    char text[8 * MOST_LAYERS];
+    ATT_TRY(att_request_text(request, "queries", text, sizeof text));
+    *count = 0;
+    for (char *at = text; *at;) {
+        size_t length = strcspn(at, ",");
+        int64_t number;
+        bool more = at[length] == ',';
+        at[length] = '\0';
+        if (*count == MOST_LAYERS || !att_text_to_i64(at, &number) || number < 0 || number > INT32_MAX)
+            return att_fail(request->context, ATT_ERR_ARGUMENT,
+                            "queries must be whole numbers separated by commas, one for each attention layer");
+        queries[(*count)++] = (int)number;
+        at += length + more;
+    }
+    return ATT_OK;
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Answers with the object whose members write() writes. */
+static att_status answer_json(const att_request *request, att_response *response,
+                              att_status (*write)(const att_request *request, att_json_writer *writer))
+{
+    att_json_writer *writer = NULL;
+    ATT_TRY(att_json_writer_create(request->context, false, &writer));
+    att_json_begin_object(writer);
+    att_status status = write(request, writer);
+    att_json_end_object(writer);
+    if (status == ATT_OK)
+        status = att_response_json(response, writer);
+    att_json_writer_destroy(&writer);
+    return status;
+}
+
+static void write_listed(att_json_writer *writer, char kind, int64_t number, const char *path)
+{
+    char id[ID];
+    snprintf(id, sizeof id, "%c%lld", kind, (long long)number);
+    att_json_begin_object(writer);
+    att_json_key(writer, "id");
+    att_json_string(writer, id);
+    att_json_key(writer, "name");
+    att_json_string(writer, att_path_last(path));
+    att_json_end_object(writer);
+}
+
+/* Runs without a checkpoint are left out. */
+static att_status write_models(const att_request *request, att_json_writer *writer)
+{
+    char folder[ATT_RUN_PATH], file[ATT_RUN_PATH];
+    int runs;
+    ATT_TRY(att_site_count_runs(request->site, request->context, &runs));
+    att_json_key(writer, "models");
+    att_json_begin_array(writer);
+    for (int i = 0; i < att_site_model_count(request->site); i++)
+        write_listed(writer, 'm', i, att_site_model(request->site, i));
+    for (int i = 0; i < runs; i++) {
+        ATT_TRY(att_site_run(request->site, request->context, i, folder));
+        if (att_network_find_file(request->context, folder, file, sizeof file) == ATT_OK && *file)
+            write_listed(writer, 'r', i, folder);
+    }
+    att_json_end_array(writer);
+    return ATT_OK;
+}
+
+static att_status write_model(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH];
+    ATT_TRY(read_model(request, path));
+    return att_engine_write_model(request->state, request->context, path, writer);
+}
+
+static att_status write_images(const att_request *request, att_json_writer *writer)
+{
+    int64_t first, count;
+    ATT_TRY(att_request_integer(request, "first", 0, INT64_MAX / 2, &first));
+    ATT_TRY(att_request_integer(request, "count", 1, 1024, &count));
+    return att_engine_write_images(request->state, request->context, first, count, writer);
+}
+
+static att_status write_upload(const att_request *request, att_json_writer *writer)
+{
+    char id[ATT_ENGINE_ID];
+    ATT_TRY(att_engine_upload(request->state, request->context, request->body, request->body_size, id));
+    att_json_key(writer, "image");
+    att_json_string(writer, id);
+    return ATT_OK;
+}
+
+static att_status write_run(const att_request *request, att_json_writer *writer)
+{
+    asked texts;
+    att_engine_view view;
+    ATT_TRY(read_view(request, &texts, &view));
+    return att_engine_write_answer(request->state, request->context, &view, writer);
+}
+
+static att_status write_graph(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH];
+    ATT_TRY(read_model(request, path));
+    return att_engine_write_graph(request->state, request->context, path, writer);
+}
+
+static att_status write_times(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH];
+    ATT_TRY(read_model(request, path));
+    return att_engine_write_times(request->state, request->context, path, writer);
+}
+
+static att_status write_figures(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH], image[ATT_ENGINE_ID], with[256];
+    ATT_TRY(read_model(request, path));
+    ATT_TRY(att_request_text(request, "image", image, sizeof image));
+    ATT_TRY(att_request_text(request, "with", with, sizeof with));
+    const att_engine_view view = {path, image, ""};
+    return att_engine_write_figures(request->state, request->context, &view, with, writer);
+}
+
+static att_status get_models(const att_request *request, att_response *response)
+{
+    return answer_json(request, response, write_models);
+}
+
+static att_status get_model(const att_request *request, att_response *response)
+{
+    return answer_json(request, response, write_model);
+}
+
+static att_status get_images(const att_request *request, att_response *response)
+{
+    return answer_json(request, response, write_images);
+}
+
+static att_status post_upload(const att_request *request, att_response *response)
+{
+    return answer_json(request, response, write_upload);
+}
+
+static att_status get_run(const att_request *request, att_response *response)
+{
+    return answer_json(request, response, write_run);
+}
+
+static att_status get_graph(const att_request *request, att_response *response)
+{
+    return answer_json(request, response, write_graph);
+}
+
+static att_status get_times(const att_request *request, att_response *response)
+{
+    return answer_json(request, response, write_times);
+}
+
+static att_status get_figures(const att_request *request, att_response *response)
+{
+    return answer_json(request, response, write_figures);
+}
+
+/* --- bytes ---------------------------------------------------------------------------------------------------------
+ */
+
+static att_status get_thumbnail(const att_request *request, att_response *response)
+{
+    char image[ATT_ENGINE_ID];
+    ATT_TRY(att_request_text(request, "image", image, sizeof image));
+    response->type = "image/png";
+    return att_engine_thumbnail(request->state, request->context, image, &response->body);
+}
+
+static att_status get_input(const att_request *request, att_response *response)
+{
+    asked texts;
+    att_engine_view view;
+    ATT_TRY(read_view(request, &texts, &view));
+    response->type = "application/octet-stream";
+    return att_engine_input(request->state, request->context, &view, &response->body);
+}
+
+static att_status get_weights(const att_request *request, att_response *response)
+{
+    static const char *const ways[] = {"row", "mean", "rollout", NULL}, *const terms[] = {"both", "content",
+                                                                                          "positions", NULL};
+    asked texts;
+    att_engine_view view;
+    int way, term, count, queries[MOST_LAYERS];
+    int64_t scores;
+    ATT_TRY(read_view(request, &texts, &view));
+    ATT_TRY(read_word(request, "way", ways, &way));
+    ATT_TRY(read_word(request, "terms", terms, &term));
+    ATT_TRY(att_request_integer(request, "scores", 0, 1, &scores));
+    ATT_TRY(read_queries(request, queries, &count));
+    const att_row_options options = {.content = term != 2, .positions = term != 1, .scores = scores};
+    response->type = "application/octet-stream";
+    return att_engine_weights(request->state, request->context, &view, (att_engine_way)way, queries, count, &options,
+                              &response->body);
+}
+
+/* --- the pages ------------------------------------------------------------------------------------------------------
+ */
+
+static att_status get_explore(const att_request *request, att_response *response)
+{
+    return att_response_empty_page(request, &att_page_explore, response);
+}
+
+static att_status get_network(const att_request *request, att_response *response)
+{
+    return att_response_empty_page(request, &att_page_network, response);
+}
+
+static att_status get_lessons(const att_request *request, att_response *response)
+{
+    return att_response_empty_page(request, &att_page_lessons, response);
+}
+
+static const att_route routes[] = {
+    {"/explore", ATT_GET, get_explore},     {"/network", ATT_GET, get_network},
+    {"/lessons", ATT_GET, get_lessons},     {"/api/models", ATT_GET, get_models},
+    {"/api/model", ATT_GET, get_model},     {"/api/images", ATT_GET, get_images},
+    {"/api/upload", ATT_POST, post_upload}, {"/api/thumbnail", ATT_GET, get_thumbnail},
+    {"/api/run", ATT_GET, get_run},         {"/api/input", ATT_GET, get_input},
+    {"/api/weights", ATT_GET, get_weights}, {"/api/graph", ATT_GET, get_graph},
+    {"/api/times", ATT_GET, get_times},     {"/api/figures", ATT_GET, get_figures},
+};
+
+const att_route_group att_routes_explore = {routes, sizeof routes / sizeof *routes, open_explore, close_explore};

@@ -1,0 +1,31 @@
+/* serve/site.h - what a server shows: the runs, models and images named on the command line. Thread-safe. */
+#ifndef ATT_SERVE_SITE_H
+#define ATT_SERVE_SITE_H
+
+#include <attscope/lab/runs.h>
+#include <attscope/lab/serve.h>
+
+typedef struct att_site att_site;
+
+/* Sorts the operands into runs, models and folders of runs. On success the caller owns *site and frees it with
+ * att_site_destroy(). Errors: those of att_server_start() for operands. */
+att_status att_site_create(att_context *context, const att_serve_options *options, att_site **site);
+void att_site_destroy(att_site **site);
+
+/* Looks for new runs in the folders of runs, then returns the number of runs. The number of a run, 0..count-1, never
+ * changes. The folders are read at each call, so that a training that starts appears. Errors, for `context`: ERR_IO,
+ * ERR_MEMORY. */
+att_status att_site_count_runs(att_site *site, att_context *context, int *count);
+/* Writes the folder of run `run`. Errors: ERR_NOT_FOUND (there is no such run); those of att_site_count_runs(). */
+att_status att_site_run(att_site *site, att_context *context, int64_t run, char folder[static ATT_RUN_PATH]);
+
+/* The checkpoints that were named themselves, 0..count-1, by their paths as given, and networks by their names. They
+ * live as long as the site. */
+int att_site_model_count(const att_site *site);
+const char *att_site_model(const att_site *site, int model);
+
+/* The folder of images, and the network of checkpoints that do not name it; NULL if none was given. */
+const char *att_site_images(const att_site *site);
+const char *att_site_network(const att_site *site);
+
+#endif

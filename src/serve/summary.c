@@ -1,0 +1,130 @@
+#include "serve/summary.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <attscope/lab/runs.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "io/file.h"
+#include "serve/record.h"
+#include "store/lines.h"
+
+/* --- records ------------------------------------------------------------------------------------------------------ */
+
+typedef struct reader {
+    att_context *context;
+    att_run_summary *summary;
+    att_metric metric; /* name NULL: the task is unknown */
+} reader;
+
+static void begin(reader *r, const json_t *object)
+{
+    att_run_summary *s = r->summary;
+    att_record_text(object, "model", s->model, sizeof s->model);
+    att_record_text(object, "task", s->task, sizeof s->task);
+    const double wanted = att_record_number(object, "epochs");
+    s->epochs_wanted = wanted >= 0 ? (int64_t)wanted : -1;
+    s->epochs = s->step = 0;
+    s->best = NAN;
+    s->end[0] = '\0';
+    r->metric = (att_metric){.name = NULL};
+    for (int i = 0; i < att_task_count(r->context); i++) {
+        const att_task_info task = att_task_at(r->context, i);
+        /* Records of the first versions do not name their task, which is the first one. */
+        if (strcmp(task.name, s->task) == 0 || (s->task[0] == '\0' && i == 0))
+            r->metric = task.metrics[task.best];
+    }
+    s->metric = r->metric.name != NULL ? r->metric.label : NULL;
+    s->unit = r->metric.unit;
+}
+
+static void epoch(reader *r, const att_line_event *event)
+{
+    att_run_summary *s = r->summary;
+    s->epochs = event->epoch + 1;
+    if (r->metric.name == NULL)
+        return;
+    char key[64];
+    snprintf(key, sizeof key, "eval_%s", r->metric.name);
+    const double value = att_record_number(event->object, key);
+    if (isnan(s->best) || (r->metric.larger_is_better ? value > s->best : value < s->best))
+        s->best = value;
+}
+
+static att_status visit(void *user, const att_line_event *event)
+{
+    reader *r = user;
+    r->summary->step = event->step;
+    const double seconds = att_record_number(event->object, "seconds");
+    if (!isnan(seconds))
+        r->summary->seconds = seconds;
+    if (strcmp(event->kind, "run_begin") == 0)
+        begin(r, event->object);
+    else if (strcmp(event->kind, "epoch") == 0)
+        epoch(r, event);
+    else if (strcmp(event->kind, "run_end") == 0)
+        att_record_text(event->object, "status", r->summary->end, sizeof r->summary->end);
+    return ATT_OK;
+}
+
+att_status att_run_summary_read(att_context *context, const char *folder, att_run_summary *summary)
+{
+    char path[ATT_RUN_PATH];
+    *summary = (att_run_summary){.epochs_wanted = -1, .best = NAN, .seconds = NAN};
+    summary->measured = att_file_exists_in(folder, "measure.jsonl");
+    summary->trained = att_file_exists_in(folder, "metrics.jsonl");
+    if (!summary->trained)
+        return ATT_OK;
+    ATT_TRY(att_path_join(context, folder, "metrics.jsonl", path, sizeof path));
+    reader r = {.context = context, .summary = summary};
+    const att_status status = att_lines_read(context, path, visit, &r);
+    if (status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED)
+        return status;
+    if (status != ATT_OK)
+        snprintf(summary->problem, sizeof summary->problem, "%s", att_context_message(context));
+    return ATT_OK;
+}
+
+/* --- locked files ------------------------------------------------------------------------------------------------- */
+
+/* Reads a line of /proc/locks: "1: FLOCK  ADVISORY  WRITE 2252 fe:00:10952783 0 EOF". The file system's number is not
+ * compared, because some file systems show another one to stat(). */
+static att_status read_lock(att_context *context, const char *line, att_locked_files *files)
+{
+    unsigned long inode;
+    if (sscanf(line, "%*d: FLOCK %*s WRITE %*d %*x:%*x:%lu", &inode) != 1)
+        return ATT_OK;
+    if (!att_list_grow(context, &files->inodes, files->count, &files->capacity, sizeof *files->inodes))
+        return att_fail_memory(context, sizeof *files->inodes, "the locked files");
+    files->inodes[files->count++] = (ino_t)inode;
+    return ATT_OK;
+}
+
+att_status att_locked_files_read(att_context *context, att_locked_files *files)
+{
+    char line[256];
+    FILE *locks = fopen("/proc/locks", "re");
+    att_status status = ATT_OK;
+    while (locks != NULL && status == ATT_OK && fgets(line, sizeof line, locks) != NULL)
+        status = read_lock(context, line, files);
+    if (locks != NULL)
+        fclose(locks);
+    return status;
+}
+
+bool att_locked_files_have(const att_locked_files *files, ino_t inode)
+{
+    for (int i = 0; i < files->count; i++)
+        if (files->inodes[i] == inode)
+            return true;
+    return false;
+}
+
+void att_locked_files_free(att_context *context, att_locked_files *files)
+{
+    att_free(context, files->inodes);
+    *files = (att_locked_files){.inodes = NULL};
+}

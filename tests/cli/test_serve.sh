@@ -1,0 +1,79 @@
+#!/bin/bash
+# attscope serve: what it prints, what it refuses, and how it ends. tests/serve checks the answers of the server.
+. "$(dirname "$0")/lib.sh"
+if "$ATTSCOPE" serve /nowhere 2>&1 | grep -qF 'this build of attscope has no web server'; then
+    echo 'skipped: this build has no libmicrohttpd'
+    exit 77
+fi
+mkdir -p runs/one
+printf '{"event":"run_begin","epoch":0,"step":0,"seconds":0,"model":"vit"}\n' >runs/one/metrics.jsonl
+
+# start ARGUMENT...: starts the server, and waits for its address.
+start() {
+    : >out
+    "$ATTSCOPE" serve "$@" >out 2>err &
+    server=$!
+    address=
+    while kill -0 $server 2>/dev/null && ! IFS= read -r address <out; do sleep 0.05; done
+}
+# end SIGNAL: ends the server, whose exit status must be 0.
+end() {
+    local status=0
+    kill -"$1" $server
+    wait $server || status=$?
+    [ $status -eq 0 ] || fail "serve: exit status $status after SIG$1"
+}
+# ask PATH: prints the answer to a request with the token.
+ask() {
+    exec 3<>"/dev/tcp/127.0.0.1/$port" || return
+    printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: token %s\r\nConnection: close\r\n\r\n' "$1" "$token" >&3
+    cat <&3
+    exec 3>&-
+}
+
+for signal in INT TERM HUP; do
+    : >out
+    find . -type f | sort >before
+    start runs
+    [[ $address =~ ^http://127\.0\.0\.1:([0-9]+)/\?token=([0-9a-f]{64})$ ]] || fail "serve: it prints '$address'"
+    port=${BASH_REMATCH[1]} token=${BASH_REMATCH[2]}
+    ask /api/runs >answer
+    grep -qF '"name":"one","state":"unfinished","model":"vit"' answer || fail "serve: /api/runs: $(cat answer)"
+    # Open streams and half a request do not keep the server.
+    exec 4<>"/dev/tcp/127.0.0.1/$port" 5<>"/dev/tcp/127.0.0.1/$port" 6<>"/dev/tcp/127.0.0.1/$port"
+    for stream in 4 5; do
+        printf 'GET /api/events?run=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: token %s\r\n\r\n' "$token" >&$stream
+        while IFS= read -r line <&$stream && [[ $line != *'"record":'* ]]; do :; done
+        [[ $line == *'"model":"vit"'* ]] || fail "serve: no event in a stream: $line"
+    done
+    printf 'GET / HT' >&6
+    end $signal
+    exec 4>&- 5>&- 6>&-
+    find . -type f | grep -vxE './(out|err|answer|before)' | sort | diff <(grep -vxE './(out|err|answer|before)' before) - ||
+        fail 'serve: it leaves files'
+    grep -qF 'It contains a secret token. Ctrl-C ends the server.' err || fail "serve: $(cat err)"
+done
+
+# A port in use is refused if it was asked for; otherwise another one is taken.
+start runs
+port=$(sed 's/.*:\([0-9]*\).*/\1/' <<<"$address")
+run 1 serve runs --port "$port"
+err_is <<<"attscope: port $port is in use by another program: choose another --port"
+first=$server first_address=$address
+start runs
+[ -n "$address" ] && [ "${address%%\?*}" != "${first_address%%\?*}" ] || fail "serve: the same port twice: $address"
+end INT
+server=$first
+end INT
+
+run 1 serve absent
+err_is <<<'attscope: absent: there is no such file or folder'
+run 1 serve # without operands: output/train, which is missing here
+err_is <<<'attscope: output/train: there is no such file or folder'
+run 1 serve runs --images absent
+err_is <<<'attscope: absent: there is no such folder of images'
+run 2 serve runs --allow-host 'a b'
+err_has '"a b" is not the name of a host'
+run 2 serve runs --port 65536
+err_has '--port'
+finish

@@ -1,0 +1,186 @@
+/* Following a file to which another process writes: nothing is lost, sent twice, or sent in part. */
+#include <fcntl.h>
+
+#include "core/error.h"
+#include "io/scratch.h"
+#include "serve/tail.h"
+
+typedef struct followed {
+    att_tail tail;
+    att_text lines;
+    bool restarted;
+} followed;
+
+static followed follow(scratch *self)
+{
+    return (followed){.tail = {.context = self->context, .path = self->path}, .lines = {.context = self->context}};
+}
+
+static void put(const scratch *self, const char *mode, const char *text)
+{
+    FILE *file = fopen(self->path, mode);
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Reads once and checks the new lines. */
+static void assert_read(followed *f, bool restarted, const char *lines)
+{
+    f->lines.length = 0;
+    assert_int_equal(att_tail_read(&f->tail, &f->restarted, &f->lines), ATT_OK);
+    assert_int_equal(f->restarted, restarted);
+    assert_int_equal(f->lines.length, strlen(lines));
+    assert_memory_equal(f->lines.length > 0 ? f->lines.data : "", lines, strlen(lines));
+}
+
+static void lines_arrive_whole_and_once(void **state)
+{
+    scratch *self = *state;
+    followed f = follow(self);
+    put(self, "w", "one\ntwo\nthr");
+    assert_read(&f, true, "one\ntwo\n");
+    assert_read(&f, false, "");
+    put(self, "a", "ee");
+    assert_read(&f, false, "");
+    put(self, "a", "\n");
+    assert_read(&f, false, "three\n");
+    put(self, "a", "four\nfive\n");
+    assert_read(&f, false, "four\nfive\n");
+    assert_read(&f, false, "");
+    att_text_free(&f.lines);
+}
+
+static void a_file_that_is_replaced_begins_anew(void **state)
+{
+    scratch *self = *state;
+    followed f = follow(self);
+    char other[200];
+    snprintf(other, sizeof other, "%s.new", self->path);
+    put(self, "w", "one\n");
+    assert_read(&f, true, "one\n");
+    FILE *file = fopen(other, "w");
+    assert_non_null(file);
+    fputs("one\ntwo\n", file);
+    fclose(file);
+    assert_int_equal(rename(other, self->path), 0);
+    assert_read(&f, true, "one\ntwo\n");
+    att_text_free(&f.lines);
+}
+
+static void a_file_that_is_cut_begins_anew(void **state)
+{
+    scratch *self = *state;
+    followed f = follow(self);
+    put(self, "w", "begin\nstep 1\nstep 2\n");
+    assert_read(&f, true, "begin\nstep 1\nstep 2\n");
+    put(self, "w", "begin\n"); /* a resumed run, just opened */
+    assert_read(&f, true, "begin\n");
+    put(self, "a", "step 1\n");
+    assert_read(&f, false, "step 1\n");
+    put(self, "w", "begin\nstep X\nstep Y\n"); /* cut, and longer again at the next look */
+    assert_read(&f, true, "begin\nstep X\nstep Y\n");
+    put(self, "w", "");
+    assert_read(&f, true, "");
+    put(self, "a", "a\n");
+    assert_read(&f, false, "a\n");
+    att_text_free(&f.lines);
+}
+
+static void a_file_may_appear_later(void **state)
+{
+    scratch *self = *state;
+    followed f = follow(self);
+    assert_read(&f, true, "");
+    assert_read(&f, false, "");
+    put(self, "w", "one\n");
+    assert_read(&f, true, "one\n");
+    unlink(self->path);
+    assert_read(&f, false, "");
+    put(self, "w", "two, another file\n");
+    assert_read(&f, true, "two, another file\n");
+    att_text_free(&f.lines);
+}
+
+static void long_files_arrive_in_parts(void **state)
+{
+    scratch *self = *state;
+    followed f = follow(self);
+    enum { LINES = 50000, LINE = 100 };
+    FILE *file = fopen(self->path, "w");
+    assert_non_null(file);
+    for (int i = 0; i < LINES; i++)
+        fprintf(file, "%0*d\n", LINE - 1, i);
+    fclose(file);
+    int lines = 0, calls = 0;
+    for (; lines < LINES && calls < LINES; calls++) {
+        f.lines.length = 0;
+        assert_int_equal(att_tail_read(&f.tail, &f.restarted, &f.lines), ATT_OK);
+        assert_int_equal(f.restarted, calls == 0);
+        assert_int_equal(f.lines.length % LINE, 0);
+        for (size_t at = 0; at < f.lines.length; at += LINE)
+            assert_int_equal(atoi(f.lines.data + at), lines++);
+    }
+    assert_int_equal(lines, LINES);
+    assert_true(calls > 1);
+    att_text_free(&f.lines);
+}
+
+static void a_line_has_at_most_16_mebibytes(void **state)
+{
+    scratch *self = *state;
+    followed f = follow(self);
+    enum { LONG = 16 << 20 };
+    char *text = malloc(LONG + 3);
+    assert_non_null(text);
+    memset(text, 'a', LONG + 2);
+    text[LONG - 1] = '\n';
+    text[LONG] = '\0';
+    put(self, "w", text);
+    assert_int_equal(att_tail_read(&f.tail, &f.restarted, &f.lines), ATT_OK);
+    assert_int_equal(f.lines.length, LONG);
+    text[LONG - 1] = 'a';
+    text[LONG] = '\n';
+    text[LONG + 1] = '\0';
+    put(self, "w", text);
+    assert_int_equal(att_tail_read(&f.tail, &f.restarted, &f.lines), ATT_ERR_FORMAT);
+    free(text);
+    att_text_free(&f.lines);
+}
+
+static void only_regular_files_are_followed(void **state)
+{
+    scratch *self = *state;
+    followed f = follow(self);
+    assert_int_equal(mkfifo(self->path, 0600), 0); /* would block */
+    assert_int_equal(att_tail_read(&f.tail, &f.restarted, &f.lines), ATT_ERR_IO);
+    f.tail.path = self->folder;
+    assert_int_equal(att_tail_read(&f.tail, &f.restarted, &f.lines), ATT_ERR_IO);
+    att_text_free(&f.lines);
+}
+
+static void no_memory_loses_no_line(void **state)
+{
+    scratch *self = *state;
+    followed f = follow(self);
+    put(self, "w", "one\ntwo\n");
+    for (long allocations = 0; allocations < 2; allocations++) {
+        self->allocations_left = allocations;
+        assert_int_equal(att_tail_read(&f.tail, &f.restarted, &f.lines), ATT_ERR_MEMORY);
+        att_text_free(&f.lines);
+    }
+    self->allocations_left = -1;
+    assert_read(&f, false, "one\ntwo\n");
+    att_text_free(&f.lines);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(lines_arrive_whole_and_once),     scratch_test(a_file_that_is_replaced_begins_anew),
+        scratch_test(a_file_that_is_cut_begins_anew),  scratch_test(a_file_may_appear_later),
+        scratch_test(long_files_arrive_in_parts),      scratch_test(a_line_has_at_most_16_mebibytes),
+        scratch_test(only_regular_files_are_followed), scratch_test(no_memory_loses_no_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

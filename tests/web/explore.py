@@ -1,0 +1,334 @@
+"""explore.py ATTSCOPE SHARED FOLDER: tests the pages of `attscope serve` about checkpoints with DeiT-Tiny."""
+
+import glob
+import json
+import math
+import os
+import shutil
+import struct
+import subprocess
+import sys
+
+from browser import Browser
+from checks import check, finish
+from server import Server, wait
+
+attscope, shared, folder = sys.argv[1:4]
+CHECKPOINT = os.path.join(shared, "data/weights/deit_tiny_patch16_224.safetensors")
+HEADS, LAYERS, TOKENS, GRID = 3, 12, 197, 14
+PAGES = ("/explore", "/network", "/lessons")
+
+images = os.path.join(folder, "images")
+os.makedirs(images)
+photographs = sorted(glob.glob(os.path.join(shared, "data/imagenet200/val/*/*")))
+for i, path in enumerate(photographs[:3]):
+    shutil.copy(path, os.path.join(images, f"{i}.JPEG"))
+upload = photographs[7]
+
+
+def command(*arguments):
+    return json.loads(subprocess.run([attscope, *arguments], check=True, capture_output=True, text=True).stdout)
+
+
+def close(a, b, bound):
+    return abs(a - b) <= bound * max(abs(a), abs(b))
+
+
+# --- Explore
+
+
+def drawn(page, side=0, **wanted):
+    """Waits until a side shows a place and changes."""
+    conditions = " && ".join(f"view?.dataset.{name} === {json.dumps(value)}" for name, value in wanted.items())
+    wait(page, f"(view => {conditions or 'view?.dataset.asked'})(document.querySelectorAll('.view canvas')[{side}])")
+
+
+def bars(page, side=0):
+    """The probabilities that a side shows, by class."""
+    return dict(page.evaluate(f"""[...document.querySelectorAll('.answer')[{side}].querySelectorAll('li')]
+            .map(item => [item.dataset.class, Number(item.querySelector('.bar-number').dataset.value)])"""))
+
+
+def answered(page, changes, side=0):
+    wait(page, f"document.querySelectorAll('.answer')[{side}].dataset.changes === {json.dumps(changes)}")
+
+
+def press(page, text):
+    page.click(f"[...document.querySelectorAll('button')].find(b => b.textContent.startsWith({json.dumps(text)}))")
+
+
+def choose(page, label):
+    page.click(f"[...document.querySelectorAll('.choice label')].find(l => l.textContent === {json.dumps(label)})")
+
+
+def readout(page, side=0):
+    return page.evaluate(f"document.querySelectorAll('.readout')[{side}].textContent")
+
+
+def weights(server, image, query, changes="", **options):
+    """The weights [layers][heads][tokens] of a query in all layers."""
+    asked = {"model": "m0", "image": image, "changes": changes, "way": "row", "terms": "both", "scores": 0, **options}
+    data = server.get("/api/weights", queries=",".join([str(query)] * LAYERS), **asked)
+    values = struct.unpack(f"{len(data) // 4}f", data)
+    return [[values[(l * HEADS + h) * TOKENS :][:TOKENS] for h in range(HEADS)] for l in range(LAYERS)]
+
+
+def words_of(row):
+    """What the page says about one head's row: strongest patch and entropy."""
+    best = max(range(1, TOKENS), key=lambda j: row[j])
+    entropy = -sum(a * math.log(a) for a in row if a > 0)
+    return best, row[best], row[0], entropy
+
+
+def number(text, before):
+    """The number after `before` in a text."""
+    return float(text.split(before)[1].replace("(", "").split()[0].rstrip(".;,%"))
+
+
+def test_numbers(server, page):
+    """The prediction is that of attscope predict, and the readout follows from the engine's weights."""
+    predicted = command("predict", CHECKPOINT, os.path.join(images, "0.JPEG"), "--json", "-")
+    top = {str(entry["class"]): entry["probability"] for entry in predicted[0]["top"]}
+    check(bars(page) == top, f"the page shows {bars(page)}, attscope predict {top}")
+    page.evaluate("document.querySelectorAll('.grid button')[1 * 12 + 3 + 12 * 1].click()")
+    wait(page, "location.hash.includes('head=1') && location.hash.includes('layer=3')")
+    drawn(page, place="p0")
+    best, strongest, on_class, entropy = words_of(weights(server, "d0", 0)[3][1])
+    text = readout(page)
+    place = f"row {(best - 1) // GRID + 1}, column {(best - 1) % GRID + 1} "
+    check("blocks.3.attn, head 1" in text, f"the readout is of another head: {text}")
+    check(place in text, f"strongest patch {best}: {text}")
+    check(close(number(text, place), 100 * strongest, 5e-3), f"largest weight {strongest}: {text}")
+    check(close(number(text, "On the class token: "), 100 * on_class, 5e-3), f"on the class token {on_class}: {text}")
+    check(close(number(text, "Entropy: "), entropy, 5e-3), f"entropy {entropy}: {text}")
+
+
+def test_query(server, page):
+    """Hovering shows another query, leaving shows the kept one, clicks and keys keep one."""
+    x, y, side = page.evaluate("""(view => {
+        view.scrollIntoView({block: "center", behavior: "instant"});
+        const {left, top, width} = view.getBoundingClientRect();
+        return [left, top, width];
+    })(document.querySelector('.view canvas'))""")
+    page.move(x + side * 4.5 / GRID, y + side * 2.5 / GRID)
+    wait(page, "document.querySelector('.view canvas').dataset.query === '33'")
+    entropy = words_of(weights(server, "d0", 33)[3][1])[3]
+    check(
+        "row 3, column 5" in readout(page) and close(number(readout(page), "Entropy: "), entropy, 5e-3),
+        f"query 33: {readout(page)}",
+    )
+    page.move(x - 5, y - 5)
+    wait(page, "document.querySelector('.view canvas').dataset.query === '0'")
+    for kind in ("mousePressed", "mouseReleased"):
+        page.call(
+            "Input.dispatchMouseEvent",
+            type=kind,
+            x=x + side * 7.5 / GRID,
+            y=y + side * 7.5 / GRID,
+            button="left",
+            clickCount=1,
+        )
+    page.move(x - 5, y - 5)
+    middle = 1 + 7 * GRID + 7
+    wait(page, f"document.querySelector('.view canvas').dataset.query === '{middle}'")
+    page.evaluate("document.querySelector('.view canvas').focus()")
+    page.key("ArrowRight")
+    wait(page, f"document.querySelector('.view canvas').dataset.query === '{middle + 1}'")
+    page.key("ArrowDown")
+    wait(page, f"document.querySelector('.view canvas').dataset.query === '{middle + 1 + GRID}'")
+    page.key("c")
+    wait(page, "document.querySelector('.view canvas').dataset.query === '0'")
+
+
+def test_ways(server, page):
+    choose(page, "off")
+    wait(page, "document.querySelector('.readout').textContent.includes('Scores from')")
+    row = weights(server, "d0", 0, scores=1)[3][1]
+    check(abs(number(readout(page), "Scores from ") - min(row)) < 0.01 * max(map(abs, row)), f"scores: {readout(page)}")
+    choose(page, "on")
+    choose(page, "mean over queries")
+    wait(page, "document.querySelector('.readout').textContent.includes('Mean over all queries')")
+    mean = weights(server, "d0", 0, way="mean")[3][1][0]
+    check(
+        close(number(readout(page), "On the class token: "), 100 * mean, 5e-3),
+        f"mean over queries {mean}: {readout(page)}",
+    )
+    choose(page, "rollout")
+    wait(page, "document.querySelector('.readout').textContent.includes('Rollout from')")
+    choose(page, "this query")
+    wait(page, "document.querySelector('.readout').textContent.includes('From the class token')")
+
+
+def test_changes(server, page):
+    before = bars(page)
+    for name, word in (("Remove head 1 of blocks.3.attn", "h3.1r"), ("Make it uniform", "h3.1u")):
+        press(page, name)
+        answered(page, word)
+        expected = server.json("/api/run", model="m0", image="d0", changes=word)["top"]
+        shown = bars(page)
+        check(all(shown[str(e["class"])] == e["probability"] for e in expected), f"{word}: {shown} and {expected}")
+        check(shown != before, f"{word} changes nothing")
+    press(page, "blocks.3.attn head 1 uniform")
+    answered(page, "")
+    check(bars(page) == before, "a change that is undone leaves a trace")
+    page.evaluate("document.querySelector('.branches').open = true")
+    press(page, "blocks.0.add2")
+    answered(page, "b1")
+    check(bars(page) != before, "removing a branch changes nothing")
+    press(page, "Remove the class token")
+    answered(page, "b1-t0")
+    press(page, "Undo all")
+    answered(page, "")
+    check(bars(page) == before, "changes that are undone leave a trace")
+
+
+def test_state(server, browser, page):
+    """The URL restores the state."""
+    press(page, "Remove head 1 of blocks.3.attn")
+    answered(page, "h3.1r")
+    fragment = page.evaluate("location.hash")
+    other = server.open(browser, "/explore", fragment)
+    answered(other, "h3.1r")
+    drawn(other, place="p0")
+    check(bars(other) == bars(page) and readout(other) == readout(page), f"{fragment} restores another state")
+    check(not other.complaints(), f"restored page: {other.complaints()}")
+    press(page, "blocks.3.attn head 1 removed")
+    answered(page, "")
+
+
+def test_upload(server, page):
+    document = page.call("DOM.getDocument")["root"]["nodeId"]
+    node = page.call("DOM.querySelector", nodeId=document, selector=".drop input")["nodeId"]
+    page.call("DOM.setFileInputFiles", nodeId=node, files=[upload])
+    wait(page, "location.hash.includes('image=u0')")
+    predicted = command("predict", CHECKPOINT, upload, "--json", "-")
+    top = {str(entry["class"]): entry["probability"] for entry in predicted[0]["top"]}
+    wait(page, f"document.querySelector('.answer li').dataset.class === '{predicted[0]['top'][0]['class']}'")
+    check(bars(page) == top, f"upload: the page shows {bars(page)}, attscope predict {top}")
+    bad = os.path.join(folder, "bad.jpg")
+    with open(bad, "w") as file:
+        file.write("no image")
+    page.call("DOM.setFileInputFiles", nodeId=node, files=[bad])
+    wait(page, "!document.querySelector('.problem').hidden")
+    check("JPEG" in page.evaluate("document.querySelector('.problem').textContent"), "a bad upload has no sentence")
+
+
+def test_comparison(server, browser):
+    page = server.open(browser, "/explore", "#image=d0&model=m0&layer=3&head=1&model2=m0&layer2=3&head2=1&minus2=other")
+    answered(page, "", 1)
+    drawn(page, 1)
+    wait(page, "document.querySelectorAll('.readout')[1].textContent.includes('Difference')")
+    check("from 0 to 0" in readout(page, 1), f"a checkpoint differs from itself: {readout(page, 1)}")
+    check(page.evaluate("document.querySelectorAll('[data-side]').length") == 2, "two checkpoints are not side by side")
+    page.evaluate("""(select => { select.value = "h0"; select.dispatchEvent(new Event("change")); })(
+        document.querySelector('[data-side="0"] select[aria-label="Subtract"]'))""")
+    wait(page, "document.querySelector('.readout').textContent.includes('Difference')")
+    rows = weights(server, "d0", 0)[3]
+    differences = [a - b for a, b in zip(rows[1][1:], rows[0][1:])]
+    check(
+        close(number(readout(page), "Difference: from "), min(differences), 5e-3),
+        f"difference of heads: {readout(page)}",
+    )
+    check(not page.complaints(), f"comparison: {page.complaints()}")
+
+
+# --- Network and lessons
+
+
+def boxes(page):
+    return page.evaluate("[...document.querySelectorAll('[data-box]')].map(box => box.dataset.box)")
+
+
+def test_network(server, browser):
+    page = server.open(browser, "/network", "#model=m0")
+    wait(page, "Number(document.documentElement.dataset.times) > 0")
+    check("blocks.3" in boxes(page) and "blocks.11" in boxes(page), f"folded blocks: {boxes(page)}")
+    inspected = command("inspect", CHECKPOINT, "--json", "-")
+    caption = page.evaluate("document.querySelector('.network-figure figcaption').textContent")
+    parameters = sum(node["parameters"] for node in server.json("/api/graph", model="m0")["nodes"])
+    check(
+        parameters == inspected["param_count"] and "5.72 M parameters" in caption, f"{parameters} parameters; {caption}"
+    )
+    page.click("document.querySelector('[data-box=\"blocks.3\"]')")
+    wait(page, "document.querySelector('[data-box=\"blocks.3.attn\"]')")
+    check("blocks.3" not in boxes(page), "an open part is still shown as one box")
+    page.evaluate("document.querySelector('[data-box=\"blocks.3.attn\"]').focus()")
+    page.key("Enter")
+    wait(
+        page,
+        "[...document.querySelectorAll('.operation')].some(box => box.textContent.includes('blocks.3.attnattention'))",
+    )
+    page.click(
+        "[...document.querySelectorAll('.operation')].find(box => box.textContent.includes('blocks.3.attnattention'))"
+    )
+    link = page.evaluate("document.querySelector('.network-view .panel a').getAttribute('href')")
+    check(link.startswith("/explore#") and "layer=3" in link, f"link to the maps: {link}")
+    page.evaluate("""(select => { select.value = "entropy"; select.dispatchEvent(new Event("change")); })(
+        document.querySelector('select[aria-label="Figures"]'))""")
+    wait(page, "document.querySelector('.network').textContent.includes('entropy')")
+    measured = command("measure", CHECKPOINT, os.path.join(images, "0.JPEG"), "--with", "entropy", "--json", "-")
+    rows = {(m["node"], m.get("head", -1)): m["mean"] for m in measured["measurements"]}
+    text = page.evaluate("document.querySelector('[data-box=\"blocks.5\"]').textContent")
+    check(close(number(text, "entropy mean "), rows["blocks.5.attn", -1], 5e-3), f"entropy of blocks.5: {text}")
+    press(page, "▾ blocks.3")
+    wait(page, "document.querySelector('[data-box=\"blocks.3\"]')")
+    check(not page.complaints(), f"network: {page.complaints()}")
+
+
+def test_lessons(server, browser):
+    page = server.open(browser, "/lessons", "#model=m0&image=d0")
+    for i, lesson in enumerate(("convolution", "rank", "uniform", "stiffness")):
+        choose(page, str(i + 1))
+        wait(page, f"document.querySelector('.lesson-figures').dataset.ready === '{lesson}'")
+        check(
+            page.evaluate("document.querySelectorAll('.lesson-figures figure').length") >= 1, f"{lesson} has no figure"
+        )
+        check(page.evaluate("document.querySelector('.problem').hidden"), f"{lesson} has a problem")
+        if lesson == "convolution":
+            press(page, "Play")
+            wait(page, "document.querySelector('.shift-sum').dataset.step === '2'")
+    nsi = command("measure", CHECKPOINT, os.path.join(images, "0.JPEG"), "--with", "nsi", "--json", "-")["measurements"]
+    expected = [m["mean"] for m in nsi if m["statistic"] == "attention" and m["node"]]
+    shown = page.evaluate(
+        "[...document.querySelectorAll('.lesson-figure')[0].querySelectorAll('.bar')].map(b => Number(b.dataset.value))"
+    )
+    check(
+        len(shown) == 2 * LAYERS and all(close(a, b, 1e-12) for a, b in zip(shown, expected)),
+        f"NSI: {shown} and {expected}",
+    )
+    check(not page.complaints(), f"lessons: {page.complaints()}")
+
+
+def test_widths(server, browser):
+    """No page scrolls sideways on a phone, and all controls have names."""
+    for path in PAGES:
+        for dark in (False, True):
+            page = server.open(browser, path, "#model=m0&image=d0", width=390, height=844, dark=dark)
+            page.wait_for_layout()
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            check(wide <= 390, f"{path} is {wide} pixels wide on a phone")
+            nameless = page.evaluate(
+                """[...document.querySelectorAll('button, input, select, [role=button], [role=img]')]
+                .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || e.closest('label')?.textContent.trim()))
+                .map(e => e.outerHTML)"""
+            )
+            check(not nameless, f"{path}: controls without names: {nameless}")
+            check(not page.complaints(), f"{path} on a phone: {page.complaints()}")
+
+
+with Server(attscope, [CHECKPOINT, "--images", images]) as running, Browser() as chromium:
+    explore = running.open(chromium, "/explore")
+    answered(explore, "")
+    drawn(explore)
+    test_numbers(running, explore)
+    test_query(running, explore)
+    test_ways(running, explore)
+    test_changes(running, explore)
+    test_state(running, chromium, explore)
+    check(not explore.complaints(), f"explore: {explore.complaints()}")
+    test_upload(running, explore)
+    test_comparison(running, chromium)
+    test_network(running, chromium)
+    test_lessons(running, chromium)
+    test_widths(running, chromium)
+finish()

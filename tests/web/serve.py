@@ -1,0 +1,231 @@
+"""serve.py ATTSCOPE FOLDER: starts `attscope serve` in FOLDER, opens its pages while runs grow, and checks them."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+from browser import Browser
+from checks import check, finish
+
+HOSTILE = "<img src=x onerror=boom()>"
+attscope, folder = sys.argv[1:3]
+runs = os.path.join(folder, "runs")
+PATIENCE = 60  # seconds; only a page that hangs takes so long
+
+
+def wait_until(page, expression, what):
+    deadline = time.monotonic() + PATIENCE
+    while not page.evaluate(expression):
+        if time.monotonic() > deadline:
+            check(False, f"{what}: {page.evaluate('document.body.innerText')[:500]}")
+            return
+        time.sleep(0.05)
+
+
+# --- records ----------------------------------------------------------------------------------------------------------
+
+
+def record(event, step, **fields):
+    return json.dumps({"event": event, "epoch": step // 10, "step": step, "seconds": step / 2, **fields}) + "\n"
+
+
+def begin():
+    settings = {"model": "vit_tiny_patch16_224", "task": "classification", "train_images": 80, "batch_size": "8"}
+    return record("run_begin", 0, epochs="4", grad_accum_steps="1", **settings)
+
+
+def step(number):
+    return record("step", number, loss=2 / number, lr=0.1, grad_norm=1, images_per_second=100 + number)
+
+
+def measure(number):
+    nodes = [{"instrument": "entropy", "node": f"blocks.{i}.attn", "statistic": "mean", "mean": 1 + i + 1 / number,
+              "deviation": 0.1, "n": 4} for i in range(2)]
+    return record("measure", number, split="train", images=4, measurements=nodes)
+
+
+def write(name, text, mode="a"):
+    os.makedirs(os.path.join(runs, name), exist_ok=True)
+    with open(os.path.join(runs, name, "metrics.jsonl"), mode, encoding="utf-8") as file:
+        file.write(text)
+
+
+# --- the server and a training ----------------------------------------------------------------------------------------
+
+
+def start_server():
+    server = subprocess.Popen([attscope, "serve", runs], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return server, server.stdout.readline().strip()
+
+
+def write_images(path, name, count):
+    pixels = bytes((i * 37 + k * 11) % 256 for i in range(count) for k in range(64))
+    with open(os.path.join(path, name + "-images-idx3-ubyte"), "wb") as file:
+        file.write(struct.pack(">IIII", 0x803, count, 8, 8) + pixels)
+    with open(os.path.join(path, name + "-labels-idx1-ubyte"), "wb") as file:
+        file.write(struct.pack(">II", 0x801, count) + bytes(i % 4 for i in range(count)))
+
+
+def start_training(name):
+    """Starts a training that lasts until it is stopped."""
+    data = os.path.join(folder, "data")
+    os.makedirs(data)
+    write_images(data, "train", 96)
+    write_images(data, "t10k", 32)
+    command = [attscope, "train", data, "--model", "vit_tiny_patch16_224"]
+    command += "--img-size 8 --patch-size 4 --in-chans 1 --num-classes 4 --embed-dim 16 --depth 1 --num-heads 2".split()
+    command += "--batch-size 16 --opt adamw --lr 1e-3 --warmup-epochs 0 --no-aug --threads 1".split()
+    command += "--epochs 1000000 --log-interval 3 --checkpoint-hist 1".split()
+    return subprocess.Popen(
+        [*command, "--output", runs, "--experiment", name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+ROW = "[...document.querySelectorAll('#runs tbody tr')].find(row => row.cells[0].textContent === %s)"
+POINTS = """
+(title => {
+    const figure = [...document.querySelectorAll("figure")].find(f => f.querySelector("h3").textContent.startsWith(title));
+    return figure ? [...figure.querySelectorAll("svg.chart .line")].map(line => ((line.getAttribute("d") ?? "").match(/[ML]/g) ?? []).length) : [];
+})(%s)
+"""
+
+
+def points(page, title):
+    """The number of points of each line of a chart."""
+    return page.evaluate(POINTS % json.dumps(title))
+
+
+def wait_for_points(page, title, wanted, what):
+    wait_until(page, f"JSON.stringify({POINTS % json.dumps(title)}) === '{json.dumps(wanted, separators=(',', ':'))}'", what)
+
+
+def quiet(page, what):
+    complaints = page.complaints()
+    check(complaints == [], f"{what}: {complaints}")
+    outside = [url for url in page.requests() if not url.startswith((origin, "data:"))]
+    check(outside == [], f"{what} requests {outside}")
+
+
+def check_start(browser):
+    page = browser.open(address)
+    wait_until(page, "document.documentElement.dataset.ready === 'true'", "the start page loads")
+    check("token" not in page.evaluate("location.href"), "the address has no token after the first request")
+    check(page.evaluate("document.cookie") == "", "scripts cannot read the cookie")
+    for name in ("growing", HOSTILE):
+        row = page.evaluate(f"({ROW % json.dumps(name)})?.innerText ?? ''")
+        check("unfinished" in row and "0 of 4" in row, f"the row of {name}: {row}")
+    write("later", begin() + step(1))
+    wait_until(page, f"Boolean({ROW % json.dumps('later')})", "a run that starts later appears")
+    quiet(page, "the start page")
+    return page
+
+
+def check_live(browser):
+    page = browser.open(origin + "/live?run=1")
+    name = page.evaluate("document.getElementById('title').textContent")
+    check(name == "growing", f"the name of the run: {name}")
+    wait_for_points(page, "Training loss", [3, 0], "the first records are drawn")
+    for number in (4, 5):
+        write("growing", step(number))
+        wait_for_points(page, "Training loss", [number, 0], f"the curve grows to {number} points")
+    check(points(page, "Throughput") == [5] and points(page, "Learning rate") == [5], "all curves grow")
+    words = page.evaluate("document.getElementById('subtitle').textContent")
+    check(words == "update 5 of 40 · epoch 0 of 4 done · 105 images per second · 18 s left", f"progress: {words}")
+    write("growing", record("epoch", 10, train_loss=1, eval_loss=0.5, eval_top1=50, eval_top5=100, lr=0.1))
+    wait_for_points(page, "Top-1", [1], "the metric of an epoch is drawn")
+    write("growing", measure(10) + measure(11))
+    wait_for_points(page, "Entropy", [2, 2], "measurements are drawn, one line per layer")
+    page.click("document.querySelector('input[type=radio]:not(:checked)')")  # the logarithmic scale
+    wait_for_points(page, "Training loss", [5, 1], "the logarithmic scale is drawn")
+    write("growing", begin() + step(1), "w")
+    wait_for_points(page, "Training loss", [1, 0], "a run that begins anew is drawn anew")
+    quiet(page, "the live page")
+
+
+def check_many_steps(browser):
+    """Long trainings are thinned, and keep their first and a late step."""
+    write("later", "".join(map(step, range(2, 5002))))
+    page = browser.open(origin + "/live?run=" + number_of(browser, "later"))
+    wait_until(page, "live.steps.step.length > 1000 && live.steps.step.at(-1) > 4990", "a long training is drawn")
+    steps = page.evaluate("live.steps.step")
+    check(len(steps) <= 2000 and steps[0] == 1, f"{len(steps)} steps from {steps[0]}")
+    distances = {b - a for a, b in zip(steps, steps[1:])}
+    check(distances == {page.evaluate("live.steps.stride")}, f"steps at distances {distances}")
+    quiet(page, "the live page of a long training")
+
+
+def number_of(browser, name):
+    page = browser.open(origin + "/")
+    wait_until(page, f"Boolean({ROW % json.dumps(name)})", f"the list has {name}")
+    link = page.evaluate(f"({ROW % json.dumps(name)}).querySelector('a').getAttribute('href')")
+    return link.split("=")[1]
+
+
+def check_training(browser):
+    training = start_training("real")
+    try:
+        page = browser.open(origin + "/live?run=" + number_of(browser, "real"))
+        state = f"({ROW % json.dumps('real')})?.querySelector('[data-state]').dataset.state"
+        wait_until(start, f"{state} === 'running'", "a training that runs is listed as running")
+        wait_until(page, "live.steps.step.length > 5", "the curve of a training has points")
+        before = page.evaluate("live.steps.step.length")
+        wait_until(page, f"live.steps.step.length > {before + 20}", "the curve of a training grows")
+        wait_until(page, f"{POINTS % json.dumps('Training loss')}[0] > {before}", "its chart grows")
+        training.send_signal(signal.SIGINT)
+        training.wait(PATIENCE)
+        wait_until(page, "!document.getElementById('subtitle').textContent.includes('left')", "the end is shown")
+        wait_until(start, f"{state} === 'stopped'", "a training that was stopped is listed as stopped")
+        quiet(page, "the live page of a training")
+    finally:
+        training.kill()
+        training.wait()
+
+
+def check_report(browser):
+    page = browser.open(origin + "/report?run=1")
+    check(page.evaluate("document.documentElement.dataset.ready") == "true", "the report is built")
+    check(page.evaluate("document.getElementById('title').textContent") == "growing", "the report is of the run")
+    quiet(page, "the report")
+
+
+def check_refused(browser):
+    """A page of another origin reads nothing."""
+    with open(os.path.join(folder, "other.html"), "w", encoding="utf-8") as file:
+        file.write("<!DOCTYPE html><title>other</title>")
+    page = browser.open(os.path.join(folder, "other.html"))
+    for mode in ("cors", "no-cors"):
+        answer = page.evaluate(f"""fetch("{origin}/api/runs", {{mode: "{mode}", credentials: "include"}})
+            .then(answer => answer.text()).then(text => text || "nothing", () => "nothing")""")
+        check(answer == "nothing", f"another page reads with {mode}: {answer}")
+
+
+def check_end(server):
+    server.send_signal(signal.SIGINT)
+    check(server.wait(PATIENCE) == 0, "the server ends with exit status 0")
+    wait_until(start, "document.getElementById('subtitle').textContent.startsWith('The server does not answer')",
+               "the start page says that the server has ended")
+
+
+write(HOSTILE, begin())
+write("growing", begin() + step(1) + step(2) + step(3))
+server, address = start_server()
+origin = address.split("/?")[0]
+try:
+    with Browser() as browser:
+        start = check_start(browser)
+        check_live(browser)
+        check_report(browser)
+        check_many_steps(browser)
+        check_training(browser)
+        check_refused(browser)
+        check_end(server)
+finally:
+    server.kill()
+    server.wait()
+finish()

@@ -1,0 +1,128 @@
+"use strict";
+/* What the pages of `attscope serve` ask the engine, and how they read its numbers. */
+
+/* A request that was answered by a sentence. */
+class Refusal extends Error {}
+
+/* The answer of a route; throws a Refusal with the server's sentence. */
+async function ask(path, query = {}, options = {}) {
+  let answer;
+  try {
+    answer = await fetch(`api/${path}?${new URLSearchParams(query)}`, options);
+  } catch {
+    throw new Refusal("The server does not answer. Is attscope serve still running?");
+  }
+  if (answer.ok) return answer;
+  const text = await answer.text();
+  let sentence = text;
+  try {
+    sentence = JSON.parse(text).error;
+  } catch { /* not JSON: the text itself */ }
+  throw new Refusal(sentence || `${path}: the server answered with status ${answer.status}`);
+}
+async function askJson(path, query, options) {
+  return (await ask(path, query, options)).json();
+}
+
+/* Runs one request at a time. Of those that are asked for meanwhile only the last one is run. */
+function latest(run) {
+  let running = null, waiting = null;
+  async function work() {
+    while (waiting) {
+      const now = waiting;
+      waiting = null;
+      await run(...now);
+    }
+    running = null;
+  }
+  return function start(...values) {
+    waiting = values;
+    running ??= work();
+    return running;
+  };
+}
+
+/* Describes the layers of a network for drawing. A layer that pools all tokens has no grid of its own and takes that of
+   the last layer with the same tokens. Layers without any grid are not drawn. */
+function drawnLayers(layers) {
+  let last = null;
+  return layers.map((layer) => {
+    if (layer.grid_h) last = layer;
+    const grid = layer.grid_h ? layer : last && last.tokens === layer.tokens ? last : null;
+    return { ...layer, grid_h: grid?.grid_h ?? 0, grid_w: grid?.grid_w ?? 0, prefix: grid?.prefix ?? 0,
+      patches: grid ? grid.grid_h * grid.grid_w : 0 };
+  });
+}
+
+/* The token of a layer at a place of the image: "p0" is prefix token 0, "0.25,0.5" a point, in shares of height and
+   width. Where the layer has no such prefix token it is the middle of the image. */
+function tokenAt(place, { prefix, grid_h, grid_w, queries }) {
+  const cell = (share, cells) => Math.max(0, Math.min(cells - 1, Math.floor(share * cells)));
+  const of = Number(place.slice(1)), [y, x] = place.startsWith("p") ? [0.5, 0.5] : place.split(",").map(Number);
+  const token = place.startsWith("p") && of < prefix ? of
+    : prefix + cell(y || 0, grid_h) * grid_w + cell(x || 0, grid_w);
+  return Math.min(token, queries - 1);
+}
+/* The place of a token, as tokenAt() reads it. */
+function placeAt(token, { prefix, grid_h, grid_w }) {
+  if (token < prefix) return `p${token}`;
+  const patch = token - prefix, middle = (cell, cells) => ((cell + 0.5) / cells).toFixed(4);
+  return `${middle(Math.floor(patch / grid_w), grid_h)},${middle(patch % grid_w, grid_w)}`;
+}
+
+/* The numbers of an answer of api/weights: [heads, tokens] for each layer, or [tokens] for a rollout; NaN where the query
+   does not see a key. Head -1 is the mean of the heads. */
+function weightsOf(layers, way, numbers) {
+  const heads = (layer) => (way === "rollout" ? 1 : layer.heads), first = [];
+  let at = 0;
+  for (const layer of layers) {
+    first.push(at);
+    at += heads(layer) * layer.tokens;
+  }
+  function keys(index, head) {
+    const { tokens } = layers[index], all = heads(layers[index]), from = first[index];
+    if (head >= 0 && all > 1) return numbers.subarray(from + head * tokens, from + (head + 1) * tokens);
+    const mean = new Float32Array(tokens);
+    for (let h = 0; h < all; h++)
+      for (let j = 0; j < tokens; j++) mean[j] += numbers[from + h * tokens + j] / all;
+    return mean;
+  }
+  return { keys, patches: (index, head) => keys(index, head).subarray(layers[index].prefix) };
+}
+
+/* Numbers from 0 to 1 for drawing, from the lowest to the highest; NaN stays. */
+function stretched(values) {
+  const [low, high] = d3.extent(values);
+  return values.map((value) => (value - low) / (high - low || 1));
+}
+function entropyOf(weights) {
+  return -d3.sum(weights, (a) => (a > 0 ? a * Math.log(a) : 0));
+}
+
+function softmax(logits) {
+  const largest = d3.max(logits), all = logits.map((logit) => Math.exp(logit - largest)), sum = d3.sum(all);
+  return all.map((value) => value / sum);
+}
+
+/* --- changes of a network ------------------------------------------------------------------------------------------ */
+
+/* Changes are words joined by dashes, as the server reads them: "h3.1r" (head 1 of layer 3 removed), "h3.1u" (made
+   uniform), "b5" (branch 5 removed), "t17" (token 17 removed). */
+function wordsOf(changes) {
+  return changes.split("-").filter(Boolean);
+}
+function toggled(changes, word) {
+  const words = wordsOf(changes);
+  return (words.includes(word) ? words.filter((other) => other !== word) : [...words, word]).join("-");
+}
+/* A head is removed or uniform, not both. */
+function toggledHead(changes, layer, head, how) {
+  const word = `h${layer}.${head}${how}`, other = `h${layer}.${head}${how === "r" ? "u" : "r"}`;
+  return toggled(wordsOf(changes).filter((w) => w !== other).join("-"), word);
+}
+function describeChange(model, word) {
+  const [, kind, first, , head, how] = /^([hbt])(\d+)(\.(\d+)([ru]))?$/.exec(word) ?? [];
+  if (kind === "h") return `${model.layers[first]?.node} head ${head} ${how === "r" ? "removed" : "uniform"}`;
+  if (kind === "b") return `branch ${model.branches[first]} removed`;
+  return kind === "t" ? `${placeOf(model.layers[0], Number(first))} removed` : word;
+}

@@ -1,0 +1,527 @@
+"use strict";
+/* The page "Explore": where a place of an image attends to, in every layer and head of one or two checkpoints, and what
+   changes without some of their parts. The engine computes all numbers; the page draws them. */
+
+/* What the URL holds: shared by both sides, and of each side. The second side's names end in 2. */
+const SHARED = { image: "", at: "", way: "row", terms: "both", raw: "" };
+const OF_SIDE = { model: "", layer: "", head: "-1", minus: "", changes: "" };
+
+function readHash() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const read = (names, suffix) => Object.fromEntries(Object.entries(names).map(([name, value]) =>
+    [name, given.get(name + suffix) ?? value]));
+  return { shared: read(SHARED, ""), sides: ["", "2"].filter((suffix) => !suffix || given.has(`model${suffix}`))
+    .map((suffix) => read(OF_SIDE, suffix)) };
+}
+function writeHash({ shared, sides }) {
+  const pairs = (values, defaults, suffix) => Object.entries(values)
+    .filter(([name, value]) => String(value) !== defaults[name]).map(([name, value]) => [name + suffix, value]);
+  const text = new URLSearchParams([...pairs(shared, SHARED, ""),
+    ...sides.flatMap((side, i) => pairs(side, OF_SIDE, i ? "2" : ""))]).toString();
+  history.replaceState(null, "", text ? `#${text}` : location.pathname);
+}
+
+/* --- drawing ------------------------------------------------------------------------------------------------------- */
+
+const WAYS = [["row", "this query"], ["mean", "mean over queries"], ["rollout", "rollout"]];
+const TERMS = [["both", "all"], ["content", "content"], ["positions", "positions"]];
+const opposite = d3.range(256).map((i) => d3.rgb(d3.interpolatePuOr(1 - i / 255)));
+
+/* Draws differences: one colour for more, one for less, the same scale for both. */
+function drawDifference(canvas, { grid_h, grid_w }, values) {
+  const largest = d3.max(values, Math.abs) || 1;
+  canvas.width = grid_w;
+  canvas.height = grid_h;
+  const data = new ImageData(grid_w, grid_h);
+  for (let p = 0; p < grid_h * grid_w; p++) {
+    if (Number.isNaN(values[p])) continue;
+    const colour = opposite[Math.round(127.5 + 127.5 * (values[p] / largest))];
+    data.data.set([colour.r, colour.g, colour.b, 255], 4 * p);
+  }
+  canvas.getContext("2d").putImageData(data, 0, 0);
+}
+
+/* Draws the borders of the windows among which the layer's grid is divided. */
+function drawWindows(canvas, node) {
+  if (!node.window_h) return;
+  const context = canvas.getContext("2d");
+  context.strokeStyle = "#ffffffa0";
+  context.lineWidth = 1;
+  context.beginPath();
+  for (let y = node.shift_h || node.window_h; y < node.grid_h; y += node.window_h) {
+    context.moveTo(0, (y / node.grid_h) * canvas.height);
+    context.lineTo(canvas.width, (y / node.grid_h) * canvas.height);
+  }
+  for (let x = node.shift_w || node.window_w; x < node.grid_w; x += node.window_w) {
+    context.moveTo((x / node.grid_w) * canvas.width, 0);
+    context.lineTo((x / node.grid_w) * canvas.width, canvas.height);
+  }
+  context.stroke();
+}
+
+function rampOf(colours) {
+  return `linear-gradient(to right, ${d3.range(0, 256, 17).map((i) => colours[i].toString()).join(",")})`;
+}
+
+/* --- the prediction ------------------------------------------------------------------------------------------------ */
+
+/* A class with its probability; before: that of the network without changes. */
+function answerBar({ class: id, label, probability }, before) {
+  const name = label ? label.replace(/^n\d{8} /, "") : `class ${id}`;
+  const fill = element("span", { class: "bar-fill" }), track = element("span", { class: "bar-track" }, fill);
+  fill.style.width = `${100 * probability}%`;
+  if (before !== undefined) {
+    const mark = element("span", { class: "bar-before", title: `${percent(before)} without changes` });
+    mark.style.left = `${100 * before}%`;
+    track.append(mark);
+  }
+  return element("li", { "data-class": id }, element("span", { class: "bar-name", title: label ?? name }, name), track,
+    element("span", { class: "bar-number", "data-value": probability }, percent(probability)));
+}
+function answerList(answer, plain) {
+  if (!answer.top) return [element("p", { class: "reading" }, "This network predicts no classes.")];
+  const before = plain ? softmax(plain.logits) : null;
+  const lost = plain && !answer.top.some((entry) => entry.class === plain.top[0].class) ? plain.top[0] : null;
+  const after = lost && softmax(answer.logits);
+  return [element("ol", { class: "bars" }, ...answer.top.map((entry) => answerBar(entry, before?.[entry.class])),
+    lost ? answerBar({ ...lost, probability: after[lost.class] }, before[lost.class]) : null),
+  plain ? element("figcaption", {}, "The marks show the probabilities without changes.") : null].filter(Boolean);
+}
+
+/* --- one checkpoint ------------------------------------------------------------------------------------------------ */
+
+/* page: {shared, models, changed(rerun), hover(place), place(), other(side)}. side: its values in the URL. Returns
+   {panel, run, follow, ...}. */
+function makeSide(page, side, index) {
+  const at = {
+    view: element("canvas", { tabindex: 0, role: "img", "aria-label": "The network's input overlaid with attention. " +
+      "The arrow keys move the query, C selects the class token." }),
+    grid: element("div", { class: "grid" }), words: element("p", { class: "readout", "aria-live": "polite" }),
+    ramp: element("div", { class: "ramp" }), ends: element("div", { class: "ramp-ends" }),
+    answer: element("div", { class: "answer", "aria-live": "polite" }), changes: element("div", { class: "tools" }),
+    tools: element("div", { class: "tools" }), branches: element("details", { class: "branches" }),
+    problem: element("p", { class: "note problem", role: "alert", hidden: true }),
+    title: element("p", { class: "reading" }),
+  };
+  const thumbs = [];
+  let model = null, weights = null, photo = null, plain = null, asked = "";
+
+  const shownLayer = () => Math.min(Number(side.layer), model.layers.length - 1);
+  const head = () => Math.min(Number(side.head), model.layers[shownLayer()].heads - 1);
+  const raw = () => page.shared.raw === "1" && page.shared.way === "row";
+  const node = () => model.layers[shownLayer()];
+  const hasMaps = () => model && model.layers.some(({ patches }) => patches);
+
+  async function guarded(work) {
+    try {
+      await work();
+      at.problem.hidden = true;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      at.problem.textContent = error.message;
+      at.problem.hidden = false;
+    }
+  }
+  function change(values, rerun = false) {
+    Object.assign(side, values);
+    page.changed();
+    showTools();
+    if (rerun) run();
+    else page.follow();
+  }
+
+  /* --- what is drawn --- */
+
+  /* What is subtracted from the shown numbers: another head of the layer, or the same head of the other checkpoint, if
+     its grid is the same; null: nothing. */
+  function subtrahend(layer, which) {
+    if (side.minus.startsWith("h")) {
+      const other = Number(side.minus.slice(1));
+      return other < model.layers[layer].heads ? weights.patches(layer, other) : null;
+    }
+    return side.minus === "other" ? page.other(index)?.patchesLike(model.layers[layer], layer, which) ?? null : null;
+  }
+  function valuesOf(layer, which) {
+    const own = weights.patches(layer, which), less = subtrahend(layer, which);
+    return less ? { values: own.map((value, p) => value - less[p]), signed: true }
+      : { values: raw() ? stretched(own) : own, signed: false };
+  }
+  function drawThumb({ canvas, layer, which }) {
+    const { values, signed } = valuesOf(layer, which);
+    if (signed) drawDifference(canvas, model.layers[layer], values);
+    else drawWeights(canvas, model.layers[layer], values);
+  }
+
+  function describe(query, { values, signed }) {
+    const name = head() < 0 || page.shared.way === "rollout" ? "mean of all heads" : `head ${head()}`;
+    const from = { row: `From ${placeOf(node(), query)}`, mean: "Mean over all queries",
+      rollout: `Rollout from ${placeOf(node(), query)} to the input` }[page.shared.way];
+    const title = [element("b", {}, from), ` · ${node().node}, ${name}.`, element("br")];
+    const best = d3.greatestIndex(values), place = placeOf(node(), node().prefix + best).replace("the patch in ", "");
+    const keys = weights.keys(shownLayer(), head());
+    if (signed)
+      return [...title, `Difference: from ${number(d3.min(values), 3)} to ${number(d3.max(values), 3)}; largest at ${place}.`];
+    if (raw())
+      return [...title, `Scores from ${number(d3.min(keys), 3)} to ${number(d3.max(keys), 3)} nats; highest patch: ${place}.`];
+    const { prefix } = node(), seen = keys.filter((a) => !Number.isNaN(a)).length;
+    return [...title, `Strongest patch: ${place} (${percent(values[best])}). `,
+      prefix ? `On ${prefix === 1 ? "the class token" : "the prefix tokens"}: ` +
+        `${percent(d3.sum(keys.subarray(0, prefix)))}. ` : "",
+      `Entropy${head() < 0 ? " of the mean map" : ""}: ${number(entropyOf(keys), 3)} of at most ` +
+        `${number(Math.log(seen), 3)} nats.`];
+  }
+  function draw(query) {
+    const shown = valuesOf(shownLayer(), head());
+    const atlas = { maps: { image: photo.image }, pixels: photo.pixels, nodes: model.layers };
+    drawView(at.view, atlas, { image: 0, layer: shownLayer(), strength: shown.signed ? 0 : page.strength }, shown.values,
+      query);
+    if (shown.signed && page.strength > 0) coverView(shown.values);
+    drawWindows(at.view, node());
+    at.words.replaceChildren(...describe(query, shown));
+    at.ramp.style.background = rampOf(shown.signed ? opposite : heat);
+    const largest = d3.max(shown.values, Math.abs) ?? 0;
+    at.ends.replaceChildren(...(shown.signed ? [`−${number(largest, 3)}`, `+${number(largest, 3)}`]
+      : raw() ? ["lowest score", "highest score"] : ["0", `${percent(largest)} of this query's attention on one patch`])
+      .map((text) => element("span", {}, text)));
+    for (const thumb of thumbs) {
+      drawThumb(thumb);
+      thumb.button.setAttribute("aria-pressed", String(thumb.layer === shownLayer() && thumb.which === head()));
+    }
+    Object.assign(at.view.dataset, { query, prefix: node().prefix, place: page.place(), asked, shown: photo.of });
+  }
+  /* A difference over the whole view. */
+  function coverView(values) {
+    const cover = document.createElement("canvas"), context = at.view.getContext("2d");
+    drawDifference(cover, node(), values);
+    context.imageSmoothingEnabled = false;
+    context.globalAlpha = page.strength;
+    context.drawImage(cover, 0, 0, at.view.width, at.view.height);
+    context.globalAlpha = 1;
+  }
+
+  /* --- requests --- */
+
+  const view = (changes = side.changes) => ({ model: side.model, image: page.shared.image, changes });
+  const follow = latest((place) => guarded(async () => {
+    if (!photo || !hasMaps()) return;
+    const { way, terms } = page.shared, queries = model.layers.map((one) => tokenAt(place, one)).join(",");
+    const answer = await ask("weights", { ...view(), way, queries, terms, scores: raw() ? 1 : 0 });
+    weights = weightsOf(model.layers, way, new Float32Array(await answer.arrayBuffer()));
+    asked = `${side.changes};${way};${terms};${raw()};${queries}`;
+    draw(tokenAt(place, node()));
+    page.drawn(index);
+  }));
+  const run = latest(() => guarded(async () => {
+    if (!page.shared.image) return;
+    const [answer, input] = await Promise.all([askJson("run", view()), ask("input", view())]);
+    const [h, w, c] = answer.input;
+    photo = { of: view().image, image: { h, w, c }, pixels: new Uint8Array(await input.arrayBuffer()) };
+    at.panel.style.setProperty("--aspect", w / h);
+    if (!side.changes) plain = { ...answer, image: page.shared.image };
+    else if (plain?.image !== page.shared.image) plain = { ...await askJson("run", view("")), image: page.shared.image };
+    at.answer.replaceChildren(...answerList(answer, side.changes ? plain : null));
+    at.answer.dataset.changes = side.changes;
+    at.title.textContent = `${model.network} · ${w} × ${h} pixels · ${number(answer.milliseconds, 3)} ms`;
+    if (hasMaps()) await follow(page.place());
+    else drawPhoto(at.view, { maps: { image: photo.image }, pixels: photo.pixels }, 0);
+  }));
+
+  /* --- tools --- */
+
+  function button(text, pressed, click, more = {}) {
+    return element("button", { type: "button", class: "quiet", "aria-pressed": String(pressed), onclick: click, ...more },
+      text);
+  }
+  function headTools() {
+    if (head() < 0) return [element("span", { class: "reading" }, "Click a map of one head to remove the head or to make it uniform.")];
+    const has = (how) => wordsOf(side.changes).includes(`h${shownLayer()}.${head()}${how}`);
+    const set = (how) => change({ changes: toggledHead(side.changes, shownLayer(), head(), how) }, true);
+    return [button(`Remove head ${head()} of ${node().node}`, has("r"), () => set("r")),
+      button("Make it uniform", has("u"), () => set("u"))];
+  }
+  function tokenTool() {
+    const query = tokenAt(page.shared.at, node()), word = `t${query}`;
+    return model.tokens && node().tokens === model.tokens
+      ? [button(`Remove ${placeOf(node(), query)}`, wordsOf(side.changes).includes(word),
+        () => change({ changes: toggled(side.changes, word) }, true), { title: "No token attends to it, in any layer" })]
+      : [];
+  }
+  function differenceTool() {
+    const others = d3.range(node().heads).filter((h) => h !== head());
+    const options = [["", "nothing"], ...others.map((h) => [`h${h}`, `head ${h}`]),
+      ...(page.other(index) ? [["other", "the other checkpoint"]] : [])];
+    return element("label", { class: "slider" }, "Subtract", element("select", { "aria-label": "Subtract",
+      onchange: (event) => change({ minus: event.target.value }) }, ...options.map(([value, label]) =>
+      element("option", { value, selected: value === side.minus }, label))));
+  }
+  function showBranches() {
+    const words = wordsOf(side.changes), { open } = at.branches;
+    at.branches.hidden = !model.branches.length;
+    at.branches.replaceChildren(element("summary", {}, "Residual branches"), element("div", { class: "tools" },
+      ...model.branches.map((name, i) => button(name, words.includes(`b${i}`),
+        () => change({ changes: toggled(side.changes, `b${i}`) }, true), { title: `Remove the branch that ${name} adds` }))));
+    at.branches.open = open || words.some((word) => word.startsWith("b"));
+  }
+  function showTools() {
+    if (!model) return;
+    const words = wordsOf(side.changes);
+    at.tools.replaceChildren(...(hasMaps() ? [...headTools(), ...tokenTool(), differenceTool()] : []));
+    showBranches();
+    at.changes.replaceChildren(...words.map((word) => element("button", { type: "button", class: "chip",
+      "aria-label": `Undo: ${describeChange(model, word)}`, title: "Undo this change",
+      onclick: () => change({ changes: toggled(side.changes, word) }, true) }, `${describeChange(model, word)} ×`)),
+    ...(words.length > 1 ? [button("Undo all", false, () => change({ changes: "" }, true))] : []));
+  }
+
+  function buildGrid() {
+    const columns = [...model.layers.entries()].filter(([, { patches }]) => patches);
+    const size = Math.max(30, Math.min(76, Math.floor(620 / columns.length)));
+    thumbs.length = 0;
+    at.grid.style.gridTemplateColumns = `max-content repeat(${columns.length}, minmax(30px, ${size}px))`;
+    at.grid.replaceChildren(element("span"), ...columns.map(([, one]) =>
+      element("span", { title: one.node }, blockName(one.node))));
+    for (const which of d3.range(-1, d3.max(columns, ([, { heads }]) => heads) ?? -1)) {
+      at.grid.append(element("span", {}, which < 0 ? "all" : `head ${which}`));
+      for (const [layer, one] of columns) {
+        if (which >= one.heads) {
+          at.grid.append(element("span"));
+          continue;
+        }
+        const canvas = element("canvas"), label = `${one.node}, ${which < 0 ? "all heads" : `head ${which}`}`;
+        const press = element("button", { type: "button", title: label, "aria-label": label,
+          onclick: () => change({ layer: String(layer), head: String(which) }) }, canvas);
+        thumbs.push({ canvas, layer, which, button: press });
+        at.grid.append(press);
+      }
+    }
+  }
+
+  /* --- the panel --- */
+
+  async function open() {
+    await guarded(async () => {
+      const answer = await askJson("model", { model: side.model });
+      model = { ...answer, layers: drawnLayers(answer.layers) };
+      const drawn = model.layers.map(({ patches }, i) => (patches ? i : -1)).filter((i) => i >= 0);
+      if (!drawn.includes(Number(side.layer)) || side.layer === "")
+        side.layer = String(drawn[Math.round(0.6 * (drawn.length - 1))] ?? 0);
+      if (!page.shared.at) page.shared.at = model.layers[shownLayer()]?.prefix ? "p0" : "0.5,0.5";
+      plain = weights = photo = null;
+      at.maps.hidden = !hasMaps();
+      at.none.hidden = hasMaps();
+      buildGrid();
+      showTools();
+      await run();
+    });
+  }
+  function queryOf(event) {
+    const box = at.view.getBoundingClientRect();
+    return placeAt(tokenAt(`${(event.clientY - box.top) / box.height},${(event.clientX - box.left) / box.width}`,
+      { ...node(), queries: Infinity }), node());
+  }
+  function listen() {
+    at.view.addEventListener("pointermove", (event) => hasMaps() && photo && page.hover(queryOf(event)));
+    at.view.addEventListener("pointerleave", () => page.hover(null));
+    at.view.addEventListener("click", (event) => hasMaps() && page.keep(queryOf(event)));
+    at.view.addEventListener("keydown", (event) => {
+      if (!hasMaps()) return;
+      const { prefix, grid_w, patches } = node(), query = tokenAt(page.shared.at, { ...node(), queries: Infinity });
+      const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -grid_w, ArrowDown: grid_w }[event.key];
+      if (event.key === "c" && prefix) page.keep("p0");
+      if (!step) return;
+      event.preventDefault();
+      const wanted = query < prefix ? prefix : query + step;
+      if (wanted >= prefix && wanted < prefix + patches) page.keep(placeAt(wanted, node()));
+    });
+  }
+  function modelChoice() {
+    return element("label", { class: "slider" }, "Checkpoint", element("select", { "aria-label": "Checkpoint",
+      onchange: (event) => {
+        Object.assign(side, { model: event.target.value, changes: "", minus: "" });
+        page.changed();
+        open();
+      } }, ...page.models.map(({ id, name }) => element("option", { value: id, selected: id === side.model }, name))));
+  }
+  function csv() {
+    const rows = thumbs.flatMap(({ layer, which }) => [...weights.keys(layer, which)].map((value, key) =>
+      [model.layers[layer].node, which < 0 ? "mean" : which, key, value]));
+    return [["node", "head", "key", raw() ? "score" : "weight"], ...rows]
+      .map((row) => `${row.map(csvField).join(",")}\r\n`).join("");
+  }
+  at.maps = element("div", {}, element("h3", {}, "All layers and heads"),
+    element("figcaption", {}, "Columns are layers and rows are heads, both numbered from 0 as in the checkpoint. Rows " +
+      "and columns of patches are numbered from 1. Each map is scaled to its own largest value. Click a map to enlarge it."),
+    at.grid, at.words, at.ramp, at.ends, element("div", { class: "tools" }, exportButton("CSV", "weights", csv)));
+  at.none = element("p", { class: "reading", hidden: true }, "This network has no attention among tokens. Its residual " +
+    "branches can be removed.");
+  at.panel = element("div", { class: "panel maps", "data-side": index },
+    element("div", {}, modelChoice(), at.title, at.problem, element("div", { class: "view" }, at.view),
+      element("div", { class: "tools" }, exportButton("PNG", "map", () => new Promise((done) => at.view.toBlob(done)))),
+      at.answer),
+    element("div", {}, at.maps, at.none, element("h3", {}, "What if"), at.tools, at.branches, at.changes));
+  listen();
+  return { panel: at.panel, open, run, follow, showTools,
+    /* Whether scores are sums of content and positions. */
+    hasTerms: () => model?.layers.some(({ content, positions }) => content && positions) ?? false,
+    /* The numbers of a layer with the same grid; null if there is none. */
+    patchesLike(like, layer, which) {
+      const own = weights && model.layers[layer];
+      const fits = own && own.grid_h === like.grid_h && own.grid_w === like.grid_w && which < own.heads;
+      return fits ? weights.patches(layer, which) : null;
+    },
+    redraw: () => weights && photo && draw(tokenAt(page.place(), node())) };
+}
+
+/* --- the page ------------------------------------------------------------------------------------------------------ */
+
+function makePage(models, images) {
+  const state = readHash(), uploads = [], sides = [];
+  const strip = element("div", { class: "strip" }), place = element("div", { class: "sides" });
+  const tools = element("div", { class: "tools" });
+  const problem = element("p", { class: "note problem", role: "alert", hidden: true });
+  let hovered = null;
+
+  const page = {
+    shared: state.shared, models, strength: 0.6,
+    place: () => hovered ?? page.shared.at,
+    other: (index) => sides[1 - index],
+    changed: () => writeHash(state),
+    follow: () => sides.forEach((side) => side.follow(page.place())),
+    hover(at) {
+      if (at === hovered) return;
+      hovered = at;
+      page.follow();
+    },
+    keep(at) {
+      page.shared.at = at;
+      page.changed();
+      sides.forEach((side) => side.showTools());
+      page.follow();
+    },
+    /* A difference shows the numbers of the other side, too. */
+    drawn(index) {
+      if (state.sides[1 - index]?.minus === "other") sides[1 - index]?.redraw();
+    },
+  };
+
+  function change(values) {
+    Object.assign(page.shared, values);
+    page.changed();
+    showTools();
+    page.follow();
+  }
+  function chooseImage(image) {
+    page.shared.image = image;
+    page.changed();
+    showStrip();
+    sides.forEach((side) => side.run());
+  }
+  function showStrip() {
+    strip.replaceChildren(...[...uploads, ...images].map(({ id, name }) => element("button", { type: "button",
+      "aria-pressed": String(id === page.shared.image), title: name, "aria-label": name, onclick: () => chooseImage(id) },
+    element("img", { src: `api/thumbnail?image=${encodeURIComponent(id)}`, alt: "", width: 58, height: 58,
+      loading: "lazy" }))));
+  }
+  async function upload(file) {
+    try {
+      const { image } = await askJson("upload", {}, { method: "POST", body: file });
+      uploads.unshift({ id: image, name: file.name });
+      problem.hidden = true;
+      chooseImage(image);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      problem.textContent = error.message;
+      problem.hidden = false;
+    }
+  }
+  function dropZone() {
+    const input = element("input", { type: "file", accept: "image/jpeg,image/png,image/webp", "aria-label": "An image",
+      onchange: (event) => event.target.files[0] && upload(event.target.files[0]) });
+    const zone = element("label", { class: "drop" }, "Drop an image here, or choose a file: ", input);
+    zone.addEventListener("dragover", (event) => event.preventDefault());
+    zone.addEventListener("drop", (event) => {
+      event.preventDefault();
+      if (event.dataTransfer.files[0]) upload(event.dataTransfer.files[0]);
+    });
+    return zone;
+  }
+  function showTools() {
+    const { way, terms, raw } = page.shared;
+    tools.replaceChildren(choice("Weights of", WAYS, way, (value) => change({ way: value })),
+      ...(way === "row" ? [...(sides.some((side) => side.hasTerms())
+        ? [choice("Scores by", TERMS, terms, (value) => change({ terms: value }))] : []),
+        choice("Softmax", [["", "on"], ["1", "off"]], raw, (value) => change({ raw: value }))] : []),
+      element("button", { type: "button", class: "quiet", onclick: () => page.keep("p0") }, "Query: class token"),
+      element("label", { class: "slider" }, "Image", element("input", { type: "range", min: 0, max: 100,
+        value: 100 * page.strength, "aria-label": "Opacity of the attention map, per cent", oninput: (event) => {
+          page.strength = event.target.value / 100;
+          sides.forEach((side) => side.redraw());
+        } }), "attention"),
+      element("button", { type: "button", class: "quiet", onclick: () => compare(state.sides.length < 2) },
+        state.sides.length < 2 ? "Compare with another checkpoint" : "Close the comparison"));
+  }
+  function build() {
+    sides.length = 0;
+    state.sides.forEach((side, i) => {
+      if (!models.some(({ id }) => id === side.model)) side.model = (models[i] ?? models[0]).id;
+      sides.push(makeSide(page, side, i));
+    });
+    place.replaceChildren(...sides.map(({ panel }) => panel));
+    place.classList.toggle("two", sides.length > 1);
+    showTools();
+    sides.forEach((side) => side.open().then(() => {
+      page.changed();
+      showTools();
+    }));
+  }
+  function compare(open) {
+    if (open) state.sides.push({ ...OF_SIDE });
+    else state.sides.length = 1;
+    if (!open && state.sides[0].minus === "other") state.sides[0].minus = "";
+    page.changed();
+    build();
+  }
+
+  addEventListener("hashchange", () => {
+    const wanted = readHash();
+    Object.assign(page.shared, wanted.shared);
+    state.sides = wanted.sides;
+    showStrip();
+    build();
+  });
+  if (!page.shared.image && images.length) page.shared.image = images[0].id;
+  showStrip();
+  build();
+  const hint = images.length ? null : element("p", { class: "reading" }, "No images were named (--images DIR).");
+  return [problem, dropZone(), hint, strip, tools, place, scaleOfWeights()].filter(Boolean);
+}
+
+/* What the numbers mean. */
+function scaleOfWeights() {
+  return element("dl", { class: "method" }, ...[
+    ["Weights", "a_ij = softmax over keys j of s_ij, s_ij = scale q_i · k_j + t_ij (content + positions)"],
+    ["Mean over queries", "1/N sum_i a_ij"],
+    ["Rollout", "e_i B_l … B_0 with B = (mean over heads of A + identity) / 2 (Abnar and Zuidema, ACL 2020)"],
+    ["Removed head", "its output is 0"], ["Uniform head", "a_ij is the same for all keys that query i may see"],
+    ["Removed branch", "x_{t+1} = x_t"], ["Removed token", "no query sees its key, in any layer; its own stream goes on"]]
+    .flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
+}
+
+(async () => {
+  const about = "Hover over the image to see where a patch attends to, in every layer and head; click to keep the query. " +
+    "Below the maps, parts of the network can be left out.";
+  const part = element("section", { id: "explore", "aria-labelledby": "title" });
+  document.title = "Explore attention – attscope";
+  document.getElementById("title").textContent = "Explore attention";
+  document.getElementById("subtitle").textContent = about;
+  document.getElementById("sections").replaceChildren(part);
+  try {
+    const [{ models }, { images }] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 64 })]);
+    part.append(...(models.length ? makePage(models, images)
+      : [element("p", { class: "note" }, "No checkpoint was named: attscope serve CHECKPOINT --images FOLDER")]));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    part.append(element("p", { class: "note problem", role: "alert" }, error.message));
+  }
+  document.documentElement.dataset.ready = "true";
+})();

@@ -1,0 +1,160 @@
+"use strict";
+/* The live page of `attscope serve`: the charts of one run, which grow as records arrive from /api/events. */
+
+const REDRAW = 500; /* milliseconds between two drawings */
+const MOST_STEPS = 2000, MOST_MEASURES = 200; /* a chart has no more pixels */
+const live = runs[0];
+const seen = { speed: null, left: null, updates: null, epochs: null, ended: null, problem: null, step: null };
+
+/* --- records ------------------------------------------------------------------------------------------------------ */
+
+function forget() {
+  live.epochs = [];
+  live.steps = { stride: 1, step: [], epoch: [], loss: [], lr: [], grad_norm: [], images_per_second: [] };
+  live.development = { stride: 1, step: [], epoch: [], images: [], series: [] };
+  Object.assign(seen, { speed: null, left: null, updates: null, ended: null, problem: null, step: null });
+}
+
+/* Drops every second entry of the columns. */
+function halve(columns) {
+  for (const [name, list] of Object.entries(columns))
+    if (Array.isArray(list) && name !== "series") columns[name] = list.filter((_, i) => i % 2 === 0);
+  columns.stride *= 2;
+}
+
+let stepsSeen = 0;
+function addStep(record) {
+  if (stepsSeen++ % live.steps.stride) return;
+  for (const [name, list] of Object.entries(live.steps))
+    if (Array.isArray(list)) list.push(record[name] ?? null);
+  if (live.steps.step.length > MOST_STEPS) halve(live.steps);
+}
+
+function addEpoch(record) {
+  live.epochs = [...live.epochs.filter((e) => e.epoch < record.epoch), record];
+}
+
+function sameFigure(series, m) {
+  return series.instrument === m.instrument && series.node === m.node && series.statistic === m.statistic;
+}
+/* Adds the measurements of all heads together. A measurement that is new has no earlier values. */
+function addMeasure(record) {
+  const { development: d } = live, at = d.step.length;
+  for (const name of ["step", "epoch", "images"]) d[name].push(record[name] ?? null);
+  for (const m of (record.measurements ?? []).filter(({ head }) => head === undefined)) {
+    let series = d.series.find((s) => sameFigure(s, m));
+    if (!series) {
+      const { instrument, node, statistic } = m;
+      d.series.push(series = { instrument, node, statistic, head: -1, excluded: Boolean(m.excluded_from_tns),
+        mean: [], deviation: [], n: [] });
+    }
+    for (const name of ["mean", "deviation", "n"]) {
+      while (series[name].length < at) series[name].push(null);
+      series[name].push(m[name] ?? null);
+    }
+  }
+  if (d.step.length > MOST_MEASURES) {
+    d.series.forEach(halve);
+    halve(d);
+  }
+}
+
+function addRecord({ record, images_per_second: speed, seconds_left: left, updates }) {
+  Object.assign(seen, { speed, left, updates, step: record.step, ended: null });
+  if (record.event === "step") addStep(record);
+  if (record.event === "epoch") addEpoch(record);
+  if (record.event === "measure") addMeasure(record);
+  if (record.event === "run_begin") seen.epochs = Number(record.epochs);
+  if (record.event === "run_end") seen.ended = record;
+}
+
+/* --- the page ----------------------------------------------------------------------------------------------------- */
+
+function duration(seconds) {
+  const whole = Math.round(seconds), hours = Math.floor(whole / 3600), minutes = Math.floor(whole / 60) % 60;
+  return hours ? `${hours} h ${minutes} min` : minutes ? `${minutes} min ${whole % 60} s` : `${whole} s`;
+}
+
+function progressWords() {
+  if (seen.problem) return seen.problem;
+  const end = seen.ended && (seen.ended.status === "OK" ? "finished"
+    : seen.ended.message || `ended with ${seen.ended.status}`);
+  return [
+    isNumber(seen.step) ? `update ${count(seen.step)}${isNumber(seen.updates) ? ` of ${count(Math.round(seen.updates))}` : ""}` : "no records yet",
+    isNumber(seen.epochs) ? `epoch ${count(live.epochs.length ? live.epochs.at(-1).epoch + 1 : 0)} of ${count(seen.epochs)} done` : null,
+    isNumber(seen.speed) ? `${number(seen.speed, 3)} images per second` : null,
+    end || (isNumber(seen.left) ? `${duration(seen.left)} left` : null),
+  ].filter(Boolean).join(" · ");
+}
+
+function speedChart(among, log) {
+  return chart({ title: "Throughput, images per second", xLabel: "update", fromZero: true, zero: !log, log,
+    series: among.map((run) => stepSeries(run, "images_per_second", "images per second", false)) });
+}
+
+/* Charts are replaced as a whole; the scale and the measurement that the user chose stay. */
+const shown = { log: false, kind: 0 };
+function trainingPart() {
+  const place = element("div", { class: "charts" });
+  const drawn = live.steps.step.length || live.epochs.length;
+  if (drawn) place.replaceChildren(...trainingCharts([live], shown.log), speedChart([live], shown.log));
+  return element("div", {}, drawn ? null : element("p", {}, "Curves appear with the first record of a step."), place);
+}
+function measuredPart() {
+  const offered = offeredDevelopments([live]);
+  if (!offered.length) return element("div");
+  const kind = offered[Math.min(shown.kind, offered.length - 1)];
+  return element("div", {},
+    element("h3", {}, "Measurements"),
+    choice("Measurement", offered.map((entry, i) => [i, entry[2]]), offered.indexOf(kind), (i) => change({ kind: i })),
+    element("div", { class: "charts" }, ...developmentCharts([live], kind, shown.log)));
+}
+
+const place = element("div");
+function draw() {
+  document.getElementById("subtitle").textContent = progressWords();
+  place.replaceChildren(trainingPart(), measuredPart());
+}
+let waiting = null;
+function drawSoon() {
+  waiting ??= setTimeout(() => {
+    waiting = null;
+    draw();
+  }, REDRAW);
+}
+function change(choices) {
+  Object.assign(shown, choices);
+  draw();
+}
+
+function follow() {
+  const stream = new EventSource(`/api/events${location.search}`);
+  const on = (kind, act) => stream.addEventListener(kind, (event) => {
+    act(JSON.parse(event.data));
+    drawSoon();
+  });
+  on("restart", () => {
+    stepsSeen = 0;
+    forget();
+  });
+  on("record", addRecord);
+  on("problem", ({ error }) => {
+    seen.problem = error;
+    stream.close();
+  });
+  stream.addEventListener("error", () => {
+    document.getElementById("subtitle").textContent = "The server does not answer; trying again.";
+  });
+}
+
+(() => {
+  document.title = `${live.name} – attscope`;
+  document.getElementById("title").textContent = live.name;
+  const part = section("training", "Training", null, scaleChoice(false, (log) => change({ log })));
+  part.append(place);
+  document.getElementById("sections").replaceChildren(part);
+  forget();
+  draw();
+  follow();
+  document.documentElement.dataset.ready = "true";
+})();
