@@ -15,8 +15,9 @@ function link(page, run, text) {
 }
 function linksOf(run) {
   if (run.problem) return [element("span", { class: "problem" }, run.problem)];
-  return [run.trained ? link("live", run, "Live charts") : null, run.trained && (run.measured || run.trained) ? " · " : null,
-    run.trained || run.measured ? link("report", run, "Report") : null].filter(Boolean);
+  const report = link("report", run, "Report");
+  if (run.trained) return [link("live", run, "Live charts"), " · ", report];
+  return run.measured ? [report] : [];
 }
 
 function runsTable(list) {
@@ -57,8 +58,8 @@ async function refresh() {
     document.documentElement.dataset.ready = "true";
   } catch (error) {
     shown = "";
-    document.getElementById("subtitle").textContent =
-      error instanceof TypeError ? "The server does not answer: it was ended, or the connection is lost." : error.message;
+    document.getElementById("subtitle").textContent = error instanceof TypeError
+      ? "The server does not answer: it was ended, or the connection is lost." : error.message;
   }
   setTimeout(refresh, REFRESH);
 }
