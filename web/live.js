@@ -154,7 +154,9 @@ function follow() {
     stream.close();
   });
   stream.addEventListener("error", () => {
-    document.getElementById("subtitle").textContent = "The server does not answer; trying again.";
+    document.getElementById("subtitle").textContent = stream.readyState === EventSource.CLOSED
+      ? "The server refuses this page: open the address that attscope serve printed last."
+      : "The server does not answer; trying again.";
   });
 }
 

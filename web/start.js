@@ -21,14 +21,16 @@ function linksOf(run) {
 }
 
 function runsTable(list) {
-  const cell = (...content) => element("td", {}, ...content);
+  const text = (...content) => element("td", { class: "text" }, ...content);
+  const figure = (content) => element("td", {}, content);
   return table(["run", "state", "model", "epochs", "best", "pages"], list.map((run) =>
-    [cell(run.name), element("td", { "data-state": run.state }, run.state), cell(run.model ?? "–"),
-      cell(epochsOf(run)), cell(bestOf(run)), cell(...linksOf(run))]));
+    [text(run.name), element("td", { class: "text", "data-state": run.state }, run.state), text(run.model ?? "–"),
+      figure(epochsOf(run)), figure(bestOf(run)), text(...linksOf(run))]));
 }
 
 function runsSection(list) {
-  const part = section("runs", "Runs", list.length ? null : "There are no runs yet. A run that starts appears here.");
+  const part = section("runs", "Trainings and measurements",
+    list.length ? null : "There are no runs yet. A run appears here when it starts.");
   if (list.length) part.append(element("div", { class: "scroll", tabindex: 0 }, runsTable(list)));
   return part;
 }
