@@ -75,16 +75,21 @@ function duration(seconds) {
   return hours ? `${hours} h ${minutes} min` : minutes ? `${minutes} min ${whole % 60} s` : `${whole} s`;
 }
 
+function updatesDone() {
+  if (!isNumber(seen.step)) return "no records yet";
+  return `update ${count(seen.step)}${isNumber(seen.updates) ? ` of ${count(Math.round(seen.updates))}` : ""}`;
+}
+function epochsDone() {
+  const done = live.epochs.length ? live.epochs.at(-1).epoch + 1 : 0;
+  return isNumber(seen.epochs) ? `epoch ${count(done)} of ${count(seen.epochs)} done` : null;
+}
+function rest() {
+  if (seen.ended) return seen.ended.status === "OK" ? "finished" : seen.ended.message || `ended: ${seen.ended.status}`;
+  return isNumber(seen.left) ? `${duration(seen.left)} left` : null;
+}
 function progressWords() {
-  if (seen.problem) return seen.problem;
-  const end = seen.ended && (seen.ended.status === "OK" ? "finished"
-    : seen.ended.message || `ended with ${seen.ended.status}`);
-  return [
-    isNumber(seen.step) ? `update ${count(seen.step)}${isNumber(seen.updates) ? ` of ${count(Math.round(seen.updates))}` : ""}` : "no records yet",
-    isNumber(seen.epochs) ? `epoch ${count(live.epochs.length ? live.epochs.at(-1).epoch + 1 : 0)} of ${count(seen.epochs)} done` : null,
-    isNumber(seen.speed) ? `${number(seen.speed, 3)} images per second` : null,
-    end || (isNumber(seen.left) ? `${duration(seen.left)} left` : null),
-  ].filter(Boolean).join(" · ");
+  const speed = isNumber(seen.speed) ? `${number(seen.speed, 3)} images per second` : null;
+  return seen.problem ?? [updatesDone(), epochsDone(), speed, rest()].filter(Boolean).join(" · ");
 }
 
 function speedChart(among, log) {
@@ -92,34 +97,40 @@ function speedChart(among, log) {
     series: among.map((run) => stepSeries(run, "images_per_second", "images per second", false)) });
 }
 
-/* Charts are replaced as a whole; the scale and the measurement that the user chose stay. */
 const shown = { log: false, kind: 0 };
-function trainingPart() {
-  const place = element("div", { class: "charts" });
-  const drawn = live.steps.step.length || live.epochs.length;
-  if (drawn) place.replaceChildren(...trainingCharts([live], shown.log), speedChart([live], shown.log));
-  return element("div", {}, drawn ? null : element("p", {}, "Curves appear with the first record of a step."), place);
+const curves = element("div", { class: "charts" }), measured = element("div", { class: "charts" });
+const kinds = element("div"); /* the choice of a measurement, which is made anew only if there are other measurements */
+
+function drawCurves() {
+  curves.replaceChildren(...(live.steps.step.length || live.epochs.length
+    ? [...trainingCharts([live], shown.log), speedChart([live], shown.log)]
+    : [element("p", {}, "Curves appear with the first record of a step.")]));
 }
-function measuredPart() {
-  const offered = offeredDevelopments([live]);
-  if (!offered.length) return element("div");
-  const kind = offered[Math.min(shown.kind, offered.length - 1)];
-  return element("div", {},
-    element("h3", {}, "Measurements"),
-    choice("Measurement", offered.map((entry, i) => [i, entry[2]]), offered.indexOf(kind), (i) => change({ kind: i })),
-    element("div", { class: "charts" }, ...developmentCharts([live], kind, shown.log)));
+function drawMeasured() {
+  const offered = offeredDevelopments([live]), names = offered.map((kind) => kind[2]).join("\n");
+  if (names !== kinds.dataset.names)
+    kinds.replaceChildren(...(offered.length ? [element("h3", {}, "Measurements"),
+      choice("Measurement", offered.map((kind, i) => [i, kind[2]]), 0, (kind) => change({ kind }))] : []));
+  if (names !== kinds.dataset.names) shown.kind = 0;
+  kinds.dataset.names = names;
+  measured.replaceChildren(...(offered.length ? developmentCharts([live], offered[shown.kind], shown.log) : []));
 }
 
-const place = element("div");
+/* New charts are empty until they are laid out. In the meantime the page must keep its height, so that it does not
+   scroll. */
 function draw() {
   document.getElementById("subtitle").textContent = progressWords();
-  place.replaceChildren(trainingPart(), measuredPart());
+  for (const place of [curves, measured]) place.style.minHeight = `${place.offsetHeight}px`;
+  drawCurves();
+  drawMeasured();
 }
+/* Drawing would take away the tooltip that the reader looks at. */
 let waiting = null;
 function drawSoon() {
   waiting ??= setTimeout(() => {
     waiting = null;
-    draw();
+    if (watched) drawSoon();
+    else draw();
   }, REDRAW);
 }
 function change(choices) {
@@ -143,7 +154,9 @@ function follow() {
     stream.close();
   });
   stream.addEventListener("error", () => {
-    document.getElementById("subtitle").textContent = "The server does not answer; trying again.";
+    document.getElementById("subtitle").textContent = stream.readyState === EventSource.CLOSED
+      ? "The server refuses this page: open the address that attscope serve printed last."
+      : "The server does not answer; trying again.";
   });
 }
 
@@ -151,7 +164,7 @@ function follow() {
   document.title = `${live.name} – attscope`;
   document.getElementById("title").textContent = live.name;
   const part = section("training", "Training", null, scaleChoice(false, (log) => change({ log })));
-  part.append(place);
+  part.append(curves, kinds, measured);
   document.getElementById("sections").replaceChildren(part);
   forget();
   draw();

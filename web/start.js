@@ -15,19 +15,22 @@ function link(page, run, text) {
 }
 function linksOf(run) {
   if (run.problem) return [element("span", { class: "problem" }, run.problem)];
-  return [run.trained ? link("live", run, "Live charts") : null, run.trained && (run.measured || run.trained) ? " · " : null,
-    run.trained || run.measured ? link("report", run, "Report") : null].filter(Boolean);
+  const report = link("report", run, "Report");
+  if (run.trained) return [link("live", run, "Live charts"), " · ", report];
+  return run.measured ? [report] : [];
 }
 
 function runsTable(list) {
-  const cell = (...content) => element("td", {}, ...content);
+  const text = (...content) => element("td", { class: "text" }, ...content);
+  const figure = (content) => element("td", {}, content);
   return table(["run", "state", "model", "epochs", "best", "pages"], list.map((run) =>
-    [cell(run.name), element("td", { "data-state": run.state }, run.state), cell(run.model ?? "–"),
-      cell(epochsOf(run)), cell(bestOf(run)), cell(...linksOf(run))]));
+    [text(run.name), element("td", { class: "text", "data-state": run.state }, run.state), text(run.model ?? "–"),
+      figure(epochsOf(run)), figure(bestOf(run)), text(...linksOf(run))]));
 }
 
 function runsSection(list) {
-  const part = section("runs", "Runs", list.length ? null : "There are no runs yet. A run that starts appears here.");
+  const part = section("runs", "Trainings and measurements",
+    list.length ? null : "There are no runs yet. A run appears here when it starts.");
   if (list.length) part.append(element("div", { class: "scroll", tabindex: 0 }, runsTable(list)));
   return part;
 }
@@ -59,8 +62,8 @@ async function refresh() {
     document.documentElement.dataset.ready = "true";
   } catch (error) {
     shown = "";
-    document.getElementById("subtitle").textContent =
-      error instanceof TypeError ? "The server does not answer: it was ended, or the connection is lost." : error.message;
+    document.getElementById("subtitle").textContent = error instanceof TypeError
+      ? "The server does not answer: it was ended, or the connection is lost." : error.message;
   }
   setTimeout(refresh, REFRESH);
 }

@@ -16,7 +16,7 @@
  *
  * Access (token, Host, Origin), methods, sizes and headers are checked before a handler is called. Handlers are called
  * on many threads at once: a group locks its own state. A handler that computes for long polls att_stop_asked() of its
- * context.
+ * context. The server waits for handlers when it ends.
  */
 #ifndef ATT_SERVE_REQUEST_H
 #define ATT_SERVE_REQUEST_H
@@ -74,8 +74,8 @@ void att_response_error(att_response *response, int status, const char *text);
 enum { ATT_GET = 1, ATT_POST = 2 };
 
 typedef struct att_route {
-    const char
-        *path; /* exact: "/api/runs". Paths below "/api/" are for the scripts of our own pages, others are pages */
+    /* Exact: "/api/runs". Paths below "/api/" are for the scripts of our own pages; others are pages. */
+    const char *path;
     int methods;
     /* On failure the answer is {"error": the context's message}, or a page with that sentence: 404 for ERR_NOT_FOUND,
      * 400 for ERR_ARGUMENT, 503 for ERR_MEMORY and ERR_STOPPED, else 500. `response` is zero except for `status` and

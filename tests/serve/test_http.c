@@ -843,6 +843,28 @@ static void a_server_that_cannot_start_leaves_nothing(void **state)
     }
 }
 
+/* Fails each allocation of a start in turn. */
+static void a_server_without_memory_leaves_nothing(void **state)
+{
+    scratch *self = *state;
+    const size_t before = att_context_allocations(self->context).bytes_now;
+    const char *const paths[] = {self->folder}, *const hosts[] = {"example.org"};
+    const att_serve_options options = {
+        .paths = paths, .path_count = 1, .images = self->folder, .hosts = hosts, .host_count = 1};
+    att_status status = ATT_ERR_MEMORY;
+    int failures = 0;
+    for (; status != ATT_OK; failures++) {
+        att_server *server = NULL;
+        self->allocations_left = failures;
+        status = att_server_start(self->context, &options, &server);
+        self->allocations_left = -1;
+        assert_true(status == ATT_OK || (status == ATT_ERR_MEMORY && server == NULL));
+        att_server_close(&server);
+        assert_int_equal(att_context_allocations(self->context).bytes_now, before);
+    }
+    assert_true(failures > 8);
+}
+
 static void only_the_loopback_address_is_open(void **state)
 {
     const served *self = *state;
@@ -892,6 +914,7 @@ int main(void)
         cmocka_unit_test(the_end_of_the_server_ends_streams),
         rule(the_head_of_a_stream_ends),
         rule(a_server_that_cannot_start_leaves_nothing),
+        scratch_test(a_server_without_memory_leaves_nothing),
         rule(only_the_loopback_address_is_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

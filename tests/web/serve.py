@@ -90,8 +90,10 @@ def start_training(name):
 ROW = "[...document.querySelectorAll('#runs tbody tr')].find(row => row.cells[0].textContent === %s)"
 POINTS = """
 (title => {
-    const figure = [...document.querySelectorAll("figure")].find(f => f.querySelector("h3").textContent.startsWith(title));
-    return figure ? [...figure.querySelectorAll("svg.chart .line")].map(line => ((line.getAttribute("d") ?? "").match(/[ML]/g) ?? []).length) : [];
+    const figures = [...document.querySelectorAll("figure")];
+    const own = figures.find(f => f.querySelector("h3").textContent.startsWith(title));
+    const lines = own?.querySelectorAll("svg.chart .line");
+    return [...lines ?? []].map(line => (line.getAttribute("d")?.match(/[ML]/g) ?? []).length);
 })(%s)
 """
 
@@ -102,7 +104,8 @@ def points(page, title):
 
 
 def wait_for_points(page, title, wanted, what):
-    wait_until(page, f"JSON.stringify({POINTS % json.dumps(title)}) === '{json.dumps(wanted, separators=(',', ':'))}'", what)
+    found = POINTS % json.dumps(title)
+    wait_until(page, f"JSON.stringify({found}) === JSON.stringify({wanted})", what)
 
 
 def quiet(page, what):

@@ -25,10 +25,11 @@
  *                           pages about checkpoints
  *   GET /api/runs           JSON: {attscope, runs: [...], models: [...]}. A run has run (its number), name (last
  *                           component of its folder), state, model, epochs (finished), epochs_wanted, step, seconds,
- *                           best {metric, label, unit, value}, report (whether it has records) and problem (a sentence
- *                           if its records are damaged). What is not known is null. state: "running" (a process of this
- *                           machine is writing the records), "finished", "stopped", "failed", "unfinished" (no end is
- *                           recorded, and no process of this machine is writing), "measured" (no training)
+ *                           best {metric, unit, value}, trained, measured (whether it has such records), and problem
+ *                           (a sentence, if its records are damaged). What is not known is null. state: "running" (a
+ *                           process of this machine is writing the records), "finished", "stopped", "failed",
+ *                           "unfinished" (no end is recorded, and no process of this machine is writing), "measured"
+ *                           (no training). A model has model (its number) and name
  *   GET /api/events?run=N   server-sent events that follow the run's metrics.jsonl, from its beginning:
  *                             restart   no earlier event counts: sent first, and again if the file was replaced or cut
  *                             record    {record: a line of metrics.jsonl, images_per_second, seconds_left, updates}.
@@ -85,11 +86,11 @@ ATT_API att_serve_options att_serve_options_defaults(void);
 typedef struct att_server att_server;
 
 /* Starts a server, whose threads answer requests until att_server_close(). options: copied; NULL means the defaults. On
- * success the caller owns *server. The context must not be used by the caller's thread for other calls while the server
- * runs. Errors: ERR_NOT_FOUND (a path does not exist); ERR_ARGUMENT (a port outside 0..65535; a host name with other
- * characters than letters, digits, dots, dashes, colons and brackets; NULL for a path); ERR_IO (the port is in use; the
- * system refuses); ERR_UNSUPPORTED (a library built without libmicrohttpd, -DATT_SERVE=OFF, or without pages,
- * -DATT_REPORT=OFF); ERR_MEMORY. */
+ * success the caller owns *server. The context must outlive the server, whose threads allocate from it; its messages
+ * stay the caller's. Errors: ERR_NOT_FOUND (a path does not exist); ERR_ARGUMENT (a port outside 0..65535; a host name
+ * with other characters than letters, digits, dots, dashes, colons and brackets; NULL for a path); ERR_IO (the port is
+ * in use; the system refuses); ERR_UNSUPPORTED (a library built without libmicrohttpd, -DATT_SERVE=OFF, or without
+ * pages, -DATT_REPORT=OFF); ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_server_start(att_context *context, const att_serve_options *options,
                                                    att_server **server);
 /* The port, and the URL with the token, which is a secret. The URL lives as long as the server. */
