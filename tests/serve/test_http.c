@@ -528,24 +528,24 @@ static void assert_alive(const served *self)
 static void malformed_requests_are_refused(void **state)
 {
     const served *self = *state;
-    const char *const requests[] = {"\r\n\r\n",
-                                    "GET\r\n\r\n",
-                                    "GET /\r\n\r\n",
-                                    "GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
-                                    "GET  /api/text  HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                                    "GET http://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                                    "GET * HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                                    "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                                    "GET /\x01 HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                                    "GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                                    "GET / HTTP/1.1\r\nHost localhost\r\n\r\n",
-                                    "GET / HTTP/1.1\r\n: x\r\n\r\n",
-                                    "GET / HTTP/1.1\r\n Host: localhost\r\n\r\n",
-                                    "POST /api/sum HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n"
-                                    "Content-Length: 2\r\n\r\nxx",
-                                    "GET /#fragment HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                                    "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-                                    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"};
+    const char *const requests[] = {
+        "\r\n\r\n",
+        "GET\r\n\r\n",
+        "GET /\r\n\r\n",
+        "GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+        "GET  /api/text  HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET http://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET /\x01 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost localhost\r\n\r\n",
+        "GET / HTTP/1.1\r\n: x\r\n\r\n",
+        "GET / HTTP/1.1\r\n Host: localhost\r\n\r\n",
+        "POST /api/sum HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
+        "GET /#fragment HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"};
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         const int connection = dial(self);
         send_text(connection, requests[i]);

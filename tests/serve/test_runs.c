@@ -272,6 +272,7 @@ static json_t *next_record(const site *s, int stream, char **at)
             json_t *root = NULL;
             found += sizeof begin - 1;
             assert_null(memchr(found, '\n', (size_t)(end - found)));
+            assert_null(memchr(found, '\r', (size_t)(end - found))); /* ends a line of an event, too */
             assert_int_equal(att_json_parse(s->served.context, "event", found, (size_t)(end - found), &root), ATT_OK);
             *at = end;
             return root;
