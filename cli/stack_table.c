@@ -362,7 +362,8 @@ static void print_absorption(const stack_results *r)
 static void print_prices(const stack_results *r)
 {
     static const char *const titles[] = {"lambda", "ln r_L", "ln |X_L' - X_L| / |D|", "|g|", "variance of g"};
-    enum { FIGURES = sizeof titles / sizeof *titles };
+    enum { RESIDUAL = 1, FIGURES = sizeof titles / sizeof *titles };
+    bool zero = false;
     cli_print(
         "\nPrice of the MLP's Lipschitz constant: %d sample%s of X_0; X_0 perturbed by D, |D| = 1e-3 |X_0|; g: "
         "gradient\n"
@@ -380,6 +381,7 @@ static void print_prices(const stack_results *r)
             for (int k = 0; k < FIGURES; k++)
                 values[k][i] = figures[k];
         }
+        zero = zero || !isfinite(spread_of(values[RESIDUAL], r->repeats).mean);
         cli_print("%8g", r->gains[p]);
         for (int k = 0; k < FIGURES; k++) {
             char cell[CELL];
@@ -389,6 +391,8 @@ static void print_prices(const stack_results *r)
         }
         cli_print("\n");
     }
+    if (zero)
+        cli_print("-inf: the tokens of a sample become equal: r_L is 0, or beyond a double's range\n");
 }
 
 static void print_title(const stack_results *r)

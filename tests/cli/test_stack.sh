@@ -28,7 +28,9 @@ out_has "-inf: attention is so sharp that the tokens become equal in layer 3: r 
 run 0 stack --init-std 10 --tokens 8 --embed-dim 8 --num-heads 2 --repeats 2
 out_has 'not all finite'
 out_has 'in the first such stack'
-run 0 $small --depth 2
+run 0 stack --init-std 10 --tokens 8 --embed-dim 8 --num-heads 2 --depth 4 --mlp --mlp-gains 1 --samples 2
+out_has '-inf: the tokens of a sample become equal'
+run 0 $small --depth 2 --mlp --mlp-gains 1 --samples 2
 grep -q '^-inf' stdout && fail 'a remark on -inf without one'
 
 # A bound that forces a decrease is not marked.

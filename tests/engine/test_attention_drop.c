@@ -80,7 +80,7 @@ typedef struct network {
 /* Takes ownership of the graph. */
 static network open(att_graph *graph, const char *backend, att_purpose purpose)
 {
-    network n = {NULL};
+    network n = {.plan = NULL};
     att_plan_options options = att_plan_options_defaults();
     options.backend = backend;
     options.purpose = purpose;
