@@ -56,6 +56,8 @@ function atlasOf(run) {
 }
 
 const heat = d3.range(256).map((i) => d3.rgb(d3.interpolateInferno(i / 255)));
+/* Red, green and blue of each colour of `heat`, one after the other. */
+const heatBytes = Uint8ClampedArray.from(heat.flatMap(({ r, g, b }) => [r, g, b]));
 
 function drawPhoto(canvas, atlas, image) {
   const { h, w, c } = atlas.maps.image;
@@ -80,9 +82,10 @@ function drawWeights(canvas, { grid_h, grid_w }, row, strength) {
   const data = new ImageData(grid_w, grid_h);
   for (let p = 0; p < grid_h * grid_w; p++) {
     if (Number.isNaN(row[p])) continue;
-    const share = row[p] / largest, colour = heat[Math.round(255 * share)];
+    const share = row[p] / largest, colour = 3 * Math.round(255 * share);
     const cover = strength === undefined ? 1 : strength * (0.2 + 0.8 * Math.sqrt(share));
-    data.data.set([colour.r, colour.g, colour.b, Math.round(255 * cover)], 4 * p);
+    for (let channel = 0; channel < 3; channel++) data.data[4 * p + channel] = heatBytes[colour + channel];
+    data.data[4 * p + 3] = Math.round(255 * cover);
   }
   canvas.getContext("2d").putImageData(data, 0, 0);
 }

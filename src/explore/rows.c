@@ -111,16 +111,18 @@ static double score(const query *q, const att_row_options *options, int head, in
     return options->positions ? sum + position(q, head, j) : sum;
 }
 
-/* Replaces the scores of the keys that the query sees by their softmax. */
+/* Replaces the scores of the keys that the query sees by their softmax; the others stay NaN. */
 static void normalise(double *row, int64_t count)
 {
     double largest = -INFINITY, sum = 0;
     for (int64_t j = 0; j < count; j++)
         largest = row[j] > largest ? row[j] : largest;
+    for (int64_t j = 0; j < count; j++) {
+        row[j] = exp(row[j] - largest);
+        sum += isnan(row[j]) ? 0 : row[j];
+    }
     for (int64_t j = 0; j < count; j++)
-        sum += isnan(row[j]) ? 0 : exp(row[j] - largest);
-    for (int64_t j = 0; j < count; j++)
-        row[j] = exp(row[j] - largest) / sum; /* NaN stays NaN */
+        row[j] /= sum;
 }
 
 /* Writes one head's row for all keys of the query's window; NaN for keys that the query does not see. */

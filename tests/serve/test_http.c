@@ -1,4 +1,5 @@
 /* The rules of the server, over plain sockets: each with a request that passes and one that is refused. */
+#include "data/picture.h"
 #include "serve/client.h"
 
 /* --- routes of the test ------------------------------------------------------------------------------------------- */
@@ -825,7 +826,7 @@ static void a_server_that_cannot_start_leaves_nothing(void **state)
         const char *message;
     } cases[] = {{{.port = self->port}, 1, ATT_ERR_IO, "is in use by another program: choose another --port"},
                  {{.port = 65536}, 1, ATT_ERR_ARGUMENT, "the port 65536 is outside 1..65535"},
-                 {{.paths = paths, .path_count = 1}, 1, ATT_ERR_NOT_FOUND, "/nowhere: there is no such file or folder"},
+                 {{.paths = paths, .path_count = 1}, 1, ATT_ERR_NOT_FOUND, "/nowhere is neither a file nor a folder"},
                  {{.images = "/nowhere"}, 1, ATT_ERR_NOT_FOUND, "/nowhere: there is no such folder of images"},
                  {{.hosts = hosts, .host_count = 1}, 1, ATT_ERR_ARGUMENT, "\"a b\" is not the name of a host"},
                  {{.hosts = ports, .host_count = 1}, 1, ATT_ERR_ARGUMENT, "without a port"},
@@ -843,14 +844,30 @@ static void a_server_that_cannot_start_leaves_nothing(void **state)
     }
 }
 
+/* Writes a picture into the folder; path: its path. */
+static void write_picture(const scratch *self, char *path, size_t size)
+{
+    void *bytes;
+    size_t count;
+    snprintf(path, size, "%s/picture.png", self->folder);
+    picture_make(100, &bytes, &count);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+    free(bytes);
+}
+
 /* Fails each allocation of a start in turn. */
 static void a_server_without_memory_leaves_nothing(void **state)
 {
     scratch *self = *state;
     const size_t before = att_context_allocations(self->context).bytes_now;
+    char picture[512];
+    write_picture(self, picture, sizeof picture);
     const char *const paths[] = {self->folder}, *const hosts[] = {"example.org"};
     const att_serve_options options = {
-        .paths = paths, .path_count = 1, .images = self->folder, .hosts = hosts, .host_count = 1};
+        .paths = paths, .path_count = 1, .images = picture, .hosts = hosts, .host_count = 1};
     att_status status = ATT_ERR_MEMORY;
     int failures = 0;
     for (; status != ATT_OK; failures++) {
