@@ -76,10 +76,11 @@ static att_status add_operand(att_site *site, const char *path)
 {
     ATT_TRY(att_require(site->context, path, "a path to serve"));
     char *real = realpath(path, NULL);
-    if (real == NULL && errno != ENOENT)
-        return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: %s", path, strerror(errno));
-    if (real == NULL)
+    if (real == NULL && errno == ENOENT && strchr(path, '/') == NULL)
         return add_name(site, path);
+    if (real == NULL)
+        return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: %s", path,
+                        errno == ENOENT ? "there is no such file or folder" : strerror(errno));
     att_status status = add_once(site,
                                  !att_file_is_folder(real) ? &site->models
                                  : is_run(real)            ? &site->runs

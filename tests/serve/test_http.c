@@ -818,7 +818,8 @@ static void a_server_that_cannot_start_leaves_nothing(void **state)
     static const att_route_group bad = {routes, 1, .open = refuse_to_open};
     static const att_route_group *const both[] = {&group, &bad};
     const att_serve_limits limits = att_serve_limits_defaults();
-    const char *const paths[] = {"/nowhere"}, *const hosts[] = {"a b"}, *const ports[] = {"example.org:80"};
+    const char *const paths[] = {"/nowhere"}, *const names[] = {"nowhere"}, *const hosts[] = {"a b"},
+                      *const ports[] = {"example.org:80"};
     const struct {
         att_serve_options options;
         int groups;
@@ -826,7 +827,8 @@ static void a_server_that_cannot_start_leaves_nothing(void **state)
         const char *message;
     } cases[] = {{{.port = self->port}, 1, ATT_ERR_IO, "is in use by another program: choose another --port"},
                  {{.port = 65536}, 1, ATT_ERR_ARGUMENT, "the port 65536 is outside 1..65535"},
-                 {{.paths = paths, .path_count = 1}, 1, ATT_ERR_NOT_FOUND, "/nowhere is neither a file nor a folder"},
+                 {{.paths = paths, .path_count = 1}, 1, ATT_ERR_NOT_FOUND, "/nowhere: there is no such file or folder"},
+                 {{.paths = names, .path_count = 1}, 1, ATT_ERR_NOT_FOUND, "there is no model \"nowhere\""},
                  {{.images = "/nowhere"}, 1, ATT_ERR_NOT_FOUND, "/nowhere: there is no such folder of images"},
                  {{.hosts = hosts, .host_count = 1}, 1, ATT_ERR_ARGUMENT, "\"a b\" is not the name of a host"},
                  {{.hosts = ports, .host_count = 1}, 1, ATT_ERR_ARGUMENT, "without a port"},
