@@ -372,7 +372,7 @@ static void operations_are_timed(void **state)
     assert_int_equal(att_network_time(network, 0, see_time, &seen), ATT_ERR_ARGUMENT);
     assert_int_equal(seen.rows, 0);
     assert_int_equal(att_network_time(network, 3, see_time, &seen), ATT_OK);
-    assert_int_equal(seen.attention, 2); /* once each, however often the network runs */
+    assert_int_equal(seen.attention, 2);          /* once each, however often the network runs */
     assert_int_equal(seen.linear, 1 + 2 * 4 + 1); /* patch embedding, blocks, head */
     assert_true(seen.ordered && seen.seconds > 0);
     att_network_close(&network);
