@@ -362,6 +362,7 @@ function makeSide(page, side, index) {
   listen();
   return { panel: at.panel, open, run, follow, showTools,
     /* Whether scores are sums of content and positions. */
+    prefix: () => d3.max(model?.layers ?? [], ({ prefix }) => prefix) ?? 0,
     hasTerms: () => model?.layers.some(({ content, positions }) => content && positions) ?? false,
     /* The numbers of a layer with the same grid; null if there is none. */
     patchesLike(like, layer, which) {
@@ -451,7 +452,8 @@ function makePage(models, images) {
       ...(way === "row" ? [...(sides.some((side) => side.hasTerms())
         ? [choice("Scores by", TERMS, terms, (value) => change({ terms: value }))] : []),
         choice("Softmax", [["", "on"], ["1", "off"]], raw, (value) => change({ raw: value }))] : []),
-      element("button", { type: "button", class: "quiet", onclick: () => page.keep("p0") }, "Query: class token"),
+      ...d3.range(d3.max(sides, (side) => side.prefix()) ?? 0).map((i, _, all) => element("button", { type: "button",
+        class: "quiet", onclick: () => page.keep(`p${i}`) }, all.length === 1 ? "Query: class token" : `Query: prefix token ${i}`)),
       element("label", { class: "slider" }, "Image", element("input", { type: "range", min: 0, max: 100,
         value: 100 * page.strength, "aria-label": "Opacity of the attention map, per cent", oninput: (event) => {
           page.strength = event.target.value / 100;
