@@ -10,7 +10,7 @@ const seen = { speed: null, left: null, updates: null, epochs: null, ended: null
 
 function forget() {
   live.epochs = [];
-  live.steps = { stride: 1, step: [], epoch: [], loss: [], lr: [], grad_norm: [], images_per_second: [] };
+  live.steps = { stride: 1, step: [], epoch: [], seconds: [], loss: [], lr: [], grad_norm: [], images_per_second: [] };
   live.development = { stride: 1, step: [], epoch: [], images: [], series: [] };
   Object.assign(seen, { speed: null, left: null, updates: null, ended: null, problem: null, step: null });
 }
@@ -61,6 +61,7 @@ function addMeasure(record) {
 
 function addRecord({ record, images_per_second: speed, seconds_left: left, updates }) {
   Object.assign(seen, { speed, left, updates, step: record.step, ended: null });
+  live.updates = updates;
   if (record.event === "step") addStep(record);
   if (record.event === "epoch") addEpoch(record);
   if (record.event === "measure") addMeasure(record);
@@ -69,11 +70,6 @@ function addRecord({ record, images_per_second: speed, seconds_left: left, updat
 }
 
 /* --- the page ----------------------------------------------------------------------------------------------------- */
-
-function duration(seconds) {
-  const whole = Math.round(seconds), hours = Math.floor(whole / 3600), minutes = Math.floor(whole / 60) % 60;
-  return hours ? `${hours} h ${minutes} min` : minutes ? `${minutes} min ${whole % 60} s` : `${whole} s`;
-}
 
 function progressWords() {
   if (seen.problem) return seen.problem;
@@ -87,33 +83,36 @@ function progressWords() {
   ].filter(Boolean).join(" · ");
 }
 
-function speedChart(among, log) {
-  return chart({ title: "Throughput, images per second", xLabel: "update", fromZero: true, zero: !log, log,
-    series: among.map((run) => stepSeries(run, "images_per_second", "images per second", false)) });
+function speedChart({ axis, log }) {
+  return { title: "Throughput, images per second", zero: !log,
+    series: [stepSeries(live, "images_per_second", "images per second", false, axis)] };
+}
+forget();
+const training = trainingView((view) => (live.steps.step.length || live.epochs.length
+  ? trainingCharts([live], view, speedChart(view)) : []));
+const empty = element("p", {}, "Curves appear with the first record of a step.");
+
+/* The choice of a measurement is made anew only if other measurements are offered. */
+const measured = { kind: 0, log: false, offered: "", choices: element("div", { class: "tools" }),
+  place: element("div", { class: "charts" }) };
+function drawMeasured(changes) {
+  Object.assign(measured, changes);
+  const offered = offeredDevelopments([live]), names = JSON.stringify(offered);
+  const kind = offered[Math.min(measured.kind, offered.length - 1)];
+  if (names !== measured.offered) {
+    measured.offered = names;
+    measured.choices.replaceChildren(...(kind ? [element("h3", {}, "Measurements"),
+      choice("Measurement", offered.map((entry, i) => [i, entry[2]]), offered.indexOf(kind), (i) => drawMeasured({ kind: i })),
+      scaleChoice(measured.log, (log) => drawMeasured({ log }))] : []));
+  }
+  showCharts(measured.place, kind ? developmentSpecs([live], kind, measured.log) : []);
 }
 
-/* Charts are replaced as a whole; the scale and the measurement that the user chose stay. */
-const shown = { log: false, kind: 0 };
-function trainingPart() {
-  const place = element("div", { class: "charts" });
-  const drawn = live.steps.step.length || live.epochs.length;
-  if (drawn) place.replaceChildren(...trainingCharts([live], shown.log), speedChart([live], shown.log));
-  return element("div", {}, drawn ? null : element("p", {}, "Curves appear with the first record of a step."), place);
-}
-function measuredPart() {
-  const offered = offeredDevelopments([live]);
-  if (!offered.length) return element("div");
-  const kind = offered[Math.min(shown.kind, offered.length - 1)];
-  return element("div", {},
-    element("h3", {}, "Measurements"),
-    choice("Measurement", offered.map((entry, i) => [i, entry[2]]), offered.indexOf(kind), (i) => change({ kind: i })),
-    element("div", { class: "charts" }, ...developmentCharts([live], kind, shown.log)));
-}
-
-const place = element("div");
 function draw() {
   document.getElementById("subtitle").textContent = progressWords();
-  place.replaceChildren(trainingPart(), measuredPart());
+  training.redraw();
+  empty.hidden = training.place.childElementCount > 0;
+  drawMeasured({});
 }
 let waiting = null;
 function drawSoon() {
@@ -121,10 +120,6 @@ function drawSoon() {
     waiting = null;
     draw();
   }, REDRAW);
-}
-function change(choices) {
-  Object.assign(shown, choices);
-  draw();
 }
 
 function follow() {
@@ -150,10 +145,9 @@ function follow() {
 (() => {
   document.title = `${live.name} – attscope`;
   document.getElementById("title").textContent = live.name;
-  const part = section("training", "Training", null, scaleChoice(false, (log) => change({ log })));
-  part.append(place);
+  const part = section("training", "Training", null);
+  part.append(training.tools, training.note, empty, training.place, measured.choices, measured.place);
   document.getElementById("sections").replaceChildren(part);
-  forget();
   draw();
   follow();
   document.documentElement.dataset.ready = "true";

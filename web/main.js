@@ -87,5 +87,6 @@ function sections() {
   document.getElementById("made").textContent = report.ode ? `attscope ${report.attscope}.` :
     `attscope ${report.attscope}. Mean ± standard deviation (n − 1) over n ${EXPERIMENTS.some(hasInstrument) ? "samples" : "images"}, unless stated otherwise.`;
   watchBar();
+  fragment.show();
   document.documentElement.dataset.ready = "true";
 })();
