@@ -93,7 +93,7 @@ function drawAxes(svg, spec, { x, y }, width) {
       .tickFormat(spec.measured ? (v) => number(v) : d3.format("~s"));
   }
   svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`).call(xAxis);
-  const ticks = spec.log ? logTicks(y) : y.ticks(5);
+  const ticks = spec.log ? logTicks(y) : spec.counts ? y.ticks(5).filter(Number.isInteger) : y.ticks(5);
   const yAxis = d3.axisLeft(y).tickValues(ticks).tickSize(-(width - MARGIN.left - MARGIN.right)).tickPadding(8)
     .tickFormat((v) => number(v, tickDigits(ticks)));
   svg.append("g").attr("class", "axis y").attr("transform", `translate(${MARGIN.left},0)`).call(yAxis)
@@ -152,6 +152,21 @@ function drawBoxes(svg, series, { x, y }) {
     g.append("line").attr("class", "median").attr("x1", middle - WIDTH / 2).attr("x2", middle + WIDTH / 2)
       .attr("y1", median).attr("y2", median);
   }
+}
+
+/* Bars from 0, and vertical lines. */
+function drawBars(svg, series, { x, y }) {
+  const g = svg.append("g").attr("class", `series ${classOf(series.run)}`).attr("data-run", series.run.index);
+  g.selectAll("rect").data(series.points).join("rect").attr("class", "bin").attr("x", (p) => x(p.from) + 0.5)
+    .attr("width", (p) => Math.max(1, x(p.to) - x(p.from) - 1)).attr("y", (p) => y(p.y))
+    .attr("height", (p) => y(0) - y(p.y)).attr("data-from", (p) => p.from).attr("data-value", (p) => p.y);
+}
+function drawVertical(svg, { x: at, label }, { x }, width) {
+  const place = x(at), right = place < width / 2;
+  const g = svg.append("g").attr("class", "reference").attr("transform", `translate(${place},0)`).attr("data-x", at);
+  g.append("line").attr("y1", MARGIN.top).attr("y2", HEIGHT - MARGIN.bottom);
+  g.append("text").attr("x", right ? 5 : -5).attr("y", MARGIN.top - 4).attr("text-anchor", right ? "start" : "end")
+    .text(label);
 }
 
 /* All points that the cursor can select, from left to right. */
@@ -240,13 +255,15 @@ function lineWithin(points, [from, to], log) {
       edge: true };
   };
   return points.flatMap((p, i) => {
-    const before = points[i - 1], ends = drawn(before) && drawn(p) ? [from, to].filter((x) => before.x < x && x < p.x) : [];
+    const before = points[i - 1];
+    const ends = drawn(before) && drawn(p) ? [from, to].filter((x) => before.x < x && x < p.x) : [];
     return [...ends.map((x) => crossing(before, p, x)), ...(from <= p.x && p.x <= to ? [p] : [])];
   });
 }
 function zoomed(spec) {
   if (!spec.zoom?.interval) return spec;
-  const cut = (list) => list?.map((series) => ({ ...series, points: lineWithin(series.points, spec.zoom.interval, spec.log) }));
+  const cut = (list) => list?.map((series) =>
+    ({ ...series, points: lineWithin(series.points, spec.zoom.interval, spec.log) }));
   return { ...spec, series: cut(spec.series), beside: cut(spec.beside) };
 }
 
@@ -343,13 +360,15 @@ function showCharts(place, specs) {
  *   zoom         {interval, change(interval)}: the part of the x axis that is shown, or null, and what to do if the user
  *                chooses another one; only for charts with lines
  *   references   horizontal lines [{y, label, from, to}]; from and to, if given, are places on the x axis
+ *   verticals    vertical lines [{x, label}]
+ *   counts       y are counts
  *   beside       series of other charts that share the y axis
  *   caption, key
  * All but title, xLabel and series are optional. A series has also, optionally: heads (points are values of single
  * heads), faint (thin line without marks), bare (marks only for hollow points), solid (not dashed, even if the run is),
  * band (deviations are a band), dash (replaces the run's dashes), apart (no line between the points), shift (in pixels,
  * to the right), colour, boxes (box plots: each point has box, [minimum, lower quartile, median, upper quartile,
- * maximum], and y is the median). */
+ * maximum], and y is the median), bars (bars from 0 to y: each point has from and to, its ends on the x axis). */
 function chart(given) {
   let spec = given, stops = [], scales = null, drawn = 0;
   const svg = d3.create("svg").attr("class", "chart").attr("tabindex", 0).attr("role", "img")
@@ -374,7 +393,9 @@ function chart(given) {
     for (const reference of spec.references ?? []) drawReference(svg, reference, scales, width);
     for (const series of shown.series)
       if (series.boxes) drawBoxes(svg, series, scales);
+      else if (series.bars) drawBars(svg, series, scales);
       else drawSeries(svg, series, scales, spec.log);
+    for (const vertical of spec.verticals ?? []) drawVertical(svg, vertical, scales, width);
     stops = stopsOf(shown, scales);
     applyHidden(svg.node());
   }

@@ -31,7 +31,7 @@ const fragment = (() => {
   /* A section's name beside state is no fragment that the browser itself scrolls to. */
   function show() {
     const section = sectionOf(read());
-    if (section && state.size) document.getElementById(section)?.scrollIntoView();
+    if (section && state.size) document.getElementById(section)?.scrollIntoView({ behavior: "instant" });
   }
   /* A link to a section keeps the state. */
   addEventListener("hashchange", () => {

@@ -68,6 +68,7 @@ function sections() {
     hasInstrument("circle") ? circleSection() : null,
     ...networkInstruments().filter((name) => !infoOf(name).score).map(networkSection),
     ...sampledInstruments().map(trajectorySection),
+    hasSamples() ? histogramSection() : null,
     ...referenceInstruments().map(referenceSection),
     correlationsOf().length ? correlationSection() : null,
     offeredDevelopments(runs).length ? developmentSection() : null,

@@ -1,5 +1,5 @@
 """charts.py ATTSCOPE FOLDER: writes the records of two trainings, and checks zoom, smoothing and the x axes of their
-charts in a report and on the live page of `attscope serve`."""
+charts in a report and on the live page of `attscope serve`; and histograms of the values of single images."""
 
 import json
 import os
@@ -371,10 +371,77 @@ def read_live(browser, server):
     check(not page.complaints(), f"live: {page.complaints()}")
 
 
+# Values of single images at two nodes. 0.4 lies on a bound of bins of 0.2; the last bin includes 1; one value is missing.
+SAMPLES = {
+    "one": {"blocks.0.add1": [0.05, 0.3, 0.3, 0.4, 1.0, 0.62, None], "blocks.1.add1": [2.0, 2.0, 2.0]},
+    "two": {"blocks.0.add1": [0.91, 0.95, 0.0, 0.5], "blocks.1.add1": [2.0, 2.0]},
+}
+READ_BARS = """
+[...document.querySelectorAll("#histograms figure")].map(figure => ({
+    title: figure.querySelector("h3").textContent, caption: figure.querySelector("figcaption").textContent,
+    bars: [...figure.querySelectorAll(".bin")].map(bin => [Number(bin.dataset.from), Number(bin.dataset.value),
+        ...["x", "width", "y", "height"].map(name => Number(bin.getAttribute(name)))]),
+    mean: Number(figure.querySelector(".reference").dataset.x),
+    at: figure.querySelector(".reference").transform.baseVal.consolidate().matrix.e,
+    ticks: [...figure.querySelectorAll(".axis.x .tick")].map(t => [Number(t.textContent),
+        t.transform.baseVal.consolidate().matrix.e]),
+    exports: figure.querySelectorAll(".export").length,
+}))
+"""
+
+
+def read_histograms(browser):
+    for name, nodes in SAMPLES.items():
+        os.makedirs(os.path.join(folder, "samples", name))
+        figures = [{"instrument": "nsi", "node": node, "statistic": "attention", "mean": 0.4, "deviation": 0.1, "n": 50,
+                    "samples": values} for node, values in nodes.items()]
+        with open(os.path.join(folder, "samples", name, "measure.jsonl"), "w", encoding="utf-8") as file:
+            file.write(json.dumps({"event": "measure", "measurements": figures}) + "\n")
+    path = report([f"samples/{name}" for name in SAMPLES], "samples.html")
+    page = browser.open(path)
+    choose_node = """(node => {
+        const select = document.querySelector('#histograms select[aria-label="Node"]');
+        select.value = node;
+        select.dispatchEvent(new Event("change"));
+        return new Promise(done => setTimeout(done, 100));
+    })"""
+    page.evaluate(f"{choose_node}('blocks.0.add1')")
+    found = page.evaluate(READ_BARS)
+    check([chart["title"] for chart in found] == list(SAMPLES), f"histograms of {[c['title'] for c in found]}")
+    for chart, nodes in zip(found, SAMPLES.values()):
+        values = [v for v in nodes["blocks.0.add1"] if v is not None]
+        bounds = [0.2 * k for k in range(6)]  # Sturges: 1 + log2(7), 4 bins; round numbers make 5 of them
+        wanted = [sum(a <= v < b or v == b == bounds[-1] for v in values) for a, b in zip(bounds, bounds[1:])]
+        check([bar[1] for bar in chart["bars"]] == wanted, f"{chart['title']}: bins {chart['bars']}, wanted {wanted}")
+        check(all(close(bar[0], b) for bar, b in zip(chart["bars"], bounds)), f"bounds {chart['bars']}")
+        mean = sum(values) / len(values)
+        check(close(chart["mean"], mean), f"{chart['title']}: mean {chart['mean']}, wanted {mean}")
+        (low, at_low), (high, at_high) = chart["ticks"][0], chart["ticks"][-1]
+        place = at_low + (mean - low) / (high - low) * (at_high - at_low)
+        check(abs(place - chart["at"]) < 1, f"the mean is drawn at {chart['at']}, should be at {place}")
+        heights = [bar[5] for bar in chart["bars"]]
+        check(all(close(h * wanted[0], heights[0] * w, 1e-6) for h, w in zip(heights, wanted)), f"heights {heights}")
+        check(f"n = {len(values)} recorded images of 50" in chart["caption"], f"caption {chart['caption']}")
+        check(("1 image without a value" in chart["caption"]) == (None in nodes["blocks.0.add1"]), chart["caption"])
+        check(chart["exports"] == 1, "a histogram has no export")
+    check(found[0]["bars"][0][5] == found[1]["bars"][0][5], "runs have different axes")
+    page.evaluate(f"{choose_node}('blocks.1.add1')")
+    bars = [[bar[1] for bar in chart["bars"]] for chart in page.evaluate(READ_BARS)]
+    check(bars == [[3], [2]], f"equal values are in one bin: {bars}")
+    page.evaluate("document.querySelector('#histograms details').open = true")
+    wait(page, "document.querySelector('#histograms tbody') !== null")
+    told = page.evaluate("[...document.querySelectorAll('#histograms tbody tr')].map(r => Number(r.cells[2].dataset.value))")
+    check(told == 5 * [2.0], f"the table of values has {told}")
+    check(not page.complaints(), f"histograms: {page.complaints()}")
+    phone = browser.open(path, 390, 844)
+    check(phone.evaluate("document.documentElement.scrollWidth") <= 390, "histograms scroll sideways on a phone")
+
+
 write("first")
 write("second")
 with Browser() as chromium:
     read_report(chromium)
+    read_histograms(chromium)
     with Server(attscope, [folder]) as running:
         read_live(chromium, running)
 finish()
