@@ -28,7 +28,7 @@ function hasWords(row, words) {
   return words.every((word) => text.includes(word));
 }
 
-const FEW = 3; /* rows that need no filter */
+const FEW = 5; /* fewer rows need no filter */
 
 /* Makes the rows of a table sortable and filterable: {node, show(rows)}. name: of the table in the URL's fragment.
    noun: what a row is. className: that of scrolling(). show() replaces the rows; rows that do not change keep their elements, and with them the focus. */

@@ -45,13 +45,13 @@ function modelsSection(list) {
   return part;
 }
 
-const places = { runs: section("runs", "Runs", null), models: element("div") };
+const places = { runs: element("section", { id: "runs", "aria-label": "Runs" }), models: element("div") };
 function show(data) {
   const running = data.runs.filter((run) => run.state === "running").length;
   document.getElementById("subtitle").textContent =
     `${plural(data.runs.length, "run")}, ${count(running)} running`;
   const part = runsPart(data.runs);
-  if (part !== places.runs.lastElementChild) places.runs.replaceChildren(places.runs.firstElementChild, part);
+  if (part !== places.runs.firstElementChild) places.runs.replaceChildren(part);
   places.models.replaceChildren(...(data.models.length ? [modelsSection(data.models)] : []));
 }
 document.getElementById("sections").replaceChildren(places.runs, places.models);

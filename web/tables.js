@@ -33,7 +33,7 @@ function runColumns() {
   };
   const scores = [...new Set(runs.filter(scoreMetric).map(scoreTitle))].map((title) => [title, scored(title)]);
   return [["run", (run) => element("td", { class: classOf(run) }, nameOf(run))], ...scores,
-    ["score", (run) => text(scoreOf(run).where)], ["model", (run) => text(run.facts.model)],
+    ["scored", (run) => text(scoreOf(run).where)], ["model", (run) => text(run.facts.model)],
     ["parameters", (run) => countCell(run.facts.parameters, millions)], ["seed", (run) => text(run.facts.seed)],
     [{ text: "epochs", csv: ["epochs", "epochs planned"] }, (run) => {
       const done = run.begin ? (run.epochs.at(-1)?.epoch ?? -1) + 1 : NaN, planned = Number(run.facts.epochs);
@@ -48,9 +48,8 @@ function runColumns() {
 function runTable() {
   const columns = runColumns().map(([title, cell]) => ({ title, cells: runs.map(cell) }))
     .filter(({ cells }) => cells.some((cell) => sortValue(cell) !== null));
-  const { node } = arranged("runs", "run", table(columns.map(({ title }) => title),
-    runs.map((_, i) => columns.map(({ cells }) => cells[i])), "headline runs"));
-  return node;
+  return arranged("runs", "run", table(columns.map(({ title }) => title),
+    runs.map((_, i) => columns.map(({ cells }) => cells[i])), "runs")).node;
 }
 
 function meanAndDeviation(values) {

@@ -56,7 +56,7 @@ function placesOf(run, axis) {
 
 const MOST_SMOOTH = 0.99;
 const SMOOTHING = "Smoothing β: sₜ = β sₜ₋₁ + (1 − β) yₜ, s₀ = 0; the line shows sₜ / (1 − βᵗ) at the t-th point, as in " +
-  "TensorBoard. Faint: the values yₜ. The learning rate is not smoothed.";
+  "TensorBoard. It lags behind the values yₜ, which are faint. The learning rate is not smoothed.";
 
 function smoothed(points, weight) {
   let sum = 0, seen = 0;
