@@ -42,6 +42,9 @@ def records_of(run):
         if step % UPDATES == 0:
             yield {"event": "epoch", **at, "train_loss": loss_of(run, step), "eval_loss": 1 + step / 400,
                    "eval_top1": 50.0 + step / 10, "lr": 0.1 / step}
+            figure = {"instrument": "entropy", "statistic": "mean", "deviation": 0.1, "n": 8}
+            yield {"event": "measure", **at, "split": "train", "images": 8, "measurements": [
+                {**figure, "node": f"blocks.{i}.attn", "mean": 1.5 + i - step / 1000} for i in range(2)]}
     yield {"event": "run_end", **at, "status": "OK", "message": ""}
 
 
@@ -62,7 +65,7 @@ READ = """
     return (series?.querySelector(".line").getAttribute("d") ?? "").split(/[ML]/).slice(1).map(p => p.split(",").map(Number));
 })"""
 TICKS = """
-(axis => [...document.querySelectorAll(`#training figure:nth-child(1) .axis.${axis} .tick`)].map(tick => {
+(axis => [...document.querySelector("#training figure").querySelectorAll(`.axis.${axis} .tick`)].map(tick => {
     const {e, f} = tick.transform.baseVal.consolidate().matrix;
     return [tick.textContent, axis === "x" ? e : f];
 }))"""
@@ -350,6 +353,12 @@ def read_live(browser, server):
     same(line(page, 0, False), zip([time_of("first", s) for s in STEPS],
                                    smoothed([loss_of("first", s) for s in STEPS], 0.6)), "live, smoothed")
     check(page.evaluate("location.search").startswith("?"), "the address loses its query")
+    lines = "[...document.querySelectorAll('#training figure')].at(-1).querySelectorAll('svg.chart .line')"
+    check(page.evaluate(f"{lines}.length") == 2, "the live page does not draw the measurements")
+    linear = page.evaluate(f"{lines}[0].getAttribute('d')")
+    page.evaluate("[...document.querySelectorAll('#training [aria-label=Scale]')].at(-1).querySelectorAll('input')[1].click()")
+    page.wait_for_layout()
+    check(page.evaluate(f"{lines}[0].getAttribute('d')") != linear, "the scale of the measurements has no effect")
     drag(page, 0.25, 0.5)
     kept = interval(page)
     page.evaluate("document.querySelector('#training svg.chart').focus()")
