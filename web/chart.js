@@ -370,14 +370,17 @@ function showCharts(place, specs) {
  * to the right), colour, boxes (box plots: each point has box, [minimum, lower quartile, median, upper quartile,
  * maximum], and y is the median), bars (bars from 0 to y: each point has from and to, its ends on the x axis). */
 function chart(given) {
-  let spec = given, stops = [], scales = null, drawn = 0;
+  let spec = given, stops = null, scales = null, drawn = 0;
   const svg = d3.create("svg").attr("class", "chart").attr("tabindex", 0).attr("role", "img")
     .attr("aria-label", `${spec.title}: chart. The left and right arrow keys move between points.` +
       (spec.zoom ? " Plus and minus zoom." : "")).classed("zoomable", Boolean(spec.zoom));
   const figure = element("figure", {}, element("div", { class: "figure-head" }, element("h3", {}, spec.title),
     exportButton("SVG", spec.title, () => svgOf(figure, spec))), svg.node());
   const zoomBy = watchZoom(svg, () => ({ spec, x: scales.x }));
-  const restore = watchCursor(svg, () => stops);
+  const restore = watchCursor(svg, () => { /* found only if the cursor is used: they are many */
+    stops ??= scales ? stopsOf(zoomed(spec), scales) : [];
+    return stops;
+  });
   let below = [];
   function write() {
     for (const part of below) part.remove();
@@ -396,7 +399,7 @@ function chart(given) {
       else if (series.bars) drawBars(svg, series, scales);
       else drawSeries(svg, series, scales, spec.log);
     for (const vertical of spec.verticals ?? []) drawVertical(svg, vertical, scales, width);
-    stops = stopsOf(shown, scales);
+    stops = null;
     applyHidden(svg.node());
   }
   function show(next) {

@@ -31,10 +31,12 @@ function hasWords(row, words) {
 const FEW = 5; /* fewer rows need no filter */
 
 /* Makes the rows of a table sortable and filterable: {node, show(rows)}. name: of the table in the URL's fragment.
-   noun: what a row is. className: that of scrolling(). show() replaces the rows; rows that do not change keep their elements, and with them the focus. */
+   noun: what a row is. className: that of scrolling(). show() replaces the rows; rows with the same data-row keep their
+   elements, and with them the focus. */
 function arranged(name, noun, content, className) {
-  const body = content.tBodies[0], heads = [...content.tHead.rows[0].cells], titles = heads.map((head) => head.textContent);
-  const input = element("input", { type: "search", "aria-label": `Filter the ${noun}s`, placeholder: `Filter ${noun}s` });
+  const body = content.tBodies[0], heads = [...content.tHead.rows[0].cells];
+  const titles = heads.map((head) => head.textContent), label = `Filter ${noun}s`;
+  const input = element("input", { type: "search", "aria-label": label, placeholder: label });
   const told = element("span", { class: "reading", role: "status" });
   const filter = element("div", { class: "tools" }, input, told);
   let rows = [...body.rows], column = -1, descending = false;
@@ -43,7 +45,7 @@ function arranged(name, noun, content, className) {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = column < 0 ? rows : sortedRows(rows, column, descending);
     for (const row of rows) row.hidden = !hasWords(row, words);
-    if (shown.some((row, i) => body.rows[i] !== row) || body.rows.length !== shown.length) {
+    if (body.rows.length !== shown.length || shown.some((row, i) => body.rows[i] !== row)) {
       const focused = body.contains(document.activeElement) ? document.activeElement : null;
       body.replaceChildren(...shown);
       if (focused?.isConnected) focused.focus({ preventScroll: true });

@@ -230,7 +230,7 @@ function zoomButtons(place) {
   return [button("+", "Zoom in", () => zoomBy(0.5)), button("−", "Zoom out", () => zoomBy(2))];
 }
 
-/* The choices of the charts of a training and the place of the charts: {tools, note, place, view, redraw}. specs(view):
+/* The choices of the charts of a training and the place of the charts: {tools, note, place, redraw}. specs(view):
    the specs of the charts, [] if there is nothing to draw yet. What the user chooses is kept in the URL. */
 function trainingView(specs) {
   const rounded = (zoom) => zoom && zoom.map((x) => Number(x.toPrecision(8)));
