@@ -6,6 +6,10 @@
 const AXES = { update: { xLabel: "update" }, epoch: { xLabel: "epoch", measured: true },
   time: { xLabel: "training time", xTime: true } };
 
+/* Why records have no place on an axis. */
+const PLACELESS = { epoch: "No epoch has ended yet, so that its number of updates is unknown.",
+  time: "The records have no times." };
+
 /* Interpolates between knots [update, value] in ascending order; null beyond the last one. */
 function between(knots, update) {
   const after = d3.bisector(([at]) => at).left(knots, update);
@@ -192,9 +196,11 @@ function rateChart(among, { axis }) {
 /* The specs of all charts of a training, as trainingView() wants them. */
 function trainingCharts(among, view, ...more) {
   const zoom = { interval: view.zoom, change: view.changeZoom };
+  const isEmpty = ({ series }) => series.every(({ points }) => !points.length);
   return [...d3.groups(among, (run) => taskOf(run).name).map(([task, own]) => lossChart(among, task, own, view)),
     ...metricsAmong(among).map((metric) => metricChart(among, metric, view)), rateChart(among, view), ...more]
-    .map((spec) => ({ fromZero: true, log: view.log, ...AXES[view.axis], ...spec, zoom }));
+    .map((spec) => ({ fromZero: true, log: view.log, ...AXES[view.axis], ...spec, zoom,
+      caption: isEmpty(spec) ? PLACELESS[view.axis] : spec.caption }));
 }
 
 /* --- what the user chooses ---------------------------------------------------------------------------------------- */

@@ -342,6 +342,20 @@ def read_report(browser):
     read_touch(browser, path)
 
 
+def read_placeless(browser):
+    """Where the records have no time, or no epoch has ended, the charts say so."""
+    os.makedirs(os.path.join(folder, "begun"))
+    with open(os.path.join(folder, "begun", "metrics.jsonl"), "w", encoding="utf-8") as file:
+        file.writelines(json.dumps({"event": "step", "step": s, "epoch": 0, "loss": 1.0, "lr": 0.1}) + "\n" for s in (1, 2))
+    page = browser.open(report(["begun"], "begun.html"))
+    for axis, words in (("time", "The records have no times."), ("epoch", "No epoch has ended yet"), ("update", None)):
+        choose(page, axis)
+        captions = page.evaluate("[...document.querySelectorAll('#training figcaption')].map(c => c.textContent)")
+        told = [words is not None and caption.startswith(words) for caption in captions]
+        check(len(told) >= 2 and all(told) if words else not any("no times" in c or "No epoch" in c for c in captions), f"{axis}: {captions}")
+    check(not page.complaints(), f"begun: {page.complaints()}")
+
+
 def read_live(browser, server):
     """The live page has the same charts. New records leave the zoom, the cursor, and a selection that is being made."""
     number = next(run["run"] for run in server.json("/api/runs")["runs"] if run["name"] == "first")
@@ -450,6 +464,7 @@ write("first")
 write("second")
 with Browser() as chromium:
     read_report(chromium)
+    read_placeless(chromium)
     read_histograms(chromium)
     with Server(attscope, [folder]) as running:
         read_live(chromium, running)
