@@ -1,5 +1,5 @@
 "use strict";
-/* Line charts with a cursor that follows pointer and keys, and showing and hiding runs in all charts. */
+/* Line charts with a cursor that follows pointer and keys, zoom, and showing and hiding runs in all charts. */
 
 const MARGIN = { top: 14, right: 14, bottom: 36, left: 50 };
 const HEIGHT = 270;
@@ -20,14 +20,19 @@ function extentOf(spec) {
   return [spec.zero ? Math.min(0, low) : Math.max(floor, low - room), Math.min(ceiling, high + room)];
 }
 
-function scalesOf(spec, width) {
+/* The ends of the x axis of a chart that is not zoomed. */
+function domainOf(spec) {
   const xs = spec.xTicks ? d3.range(spec.xTicks.length) : spec.series.flatMap((s) => s.points.map((p) => p.x));
   const [lowest, last] = xs.length ? d3.extent(xs) : [0, 1];
   const first = spec.fromZero ? 0 : lowest;
   const pad = spec.pad ?? 0;
-  const across = [MARGIN.left, width - MARGIN.right];
-  const x = spec.xLog ? d3.scaleLog([first * (first === last ? 0.5 : 0.9), last * (first === last ? 2 : 1.1)], across)
-    : d3.scaleLinear([first - pad, (first === last && !pad ? last + 1 : last) + pad], across);
+  if (spec.xLog) return [first * (first === last ? 0.5 : 0.9), last * (first === last ? 2 : 1.1)];
+  return [first - pad, (first === last && !pad ? last + 1 : last) + pad];
+}
+
+function scalesOf(spec, width) {
+  const x = (spec.xLog ? d3.scaleLog() : d3.scaleLinear()).domain(spec.zoom?.interval ?? domainOf(spec))
+    .range([MARGIN.left, width - MARGIN.right]);
   const y = (spec.log ? d3.scaleLog() : d3.scaleLinear()).domain(extentOf(spec))
     .range([HEIGHT - MARGIN.bottom, MARGIN.top]);
   return { x, y: spec.log ? y : y.nice(5) };
@@ -41,6 +46,27 @@ function logTicks(scale) {
   const all = scale.ticks(decades > 6 ? 6 : 20);
   const chosen = all.filter((v) => wanted.includes(Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9))));
   return chosen.length > 1 ? chosen : d3.ticks(low, high, 5).filter((v) => v > 0);
+}
+
+/* Ticks of an axis of seconds, at whole seconds, minutes, hours or days where they are far enough apart. */
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200];
+const DAY = 86400;
+function timeTicks(scale, most) {
+  const [low, high] = scale.domain();
+  const step = high - low < most ? d3.tickStep(low, high, most) : TIME_STEPS.find((s) => (high - low) / s <= most) ??
+    Math.max(1, d3.tickStep(low / DAY, high / DAY, most)) * DAY;
+  return d3.range(Math.ceil(low / step) * step, high + step * 1e-6, step);
+}
+/* "1:30 h", "2:05 min", "12 s": in the unit of the largest tick, with as many places as neighbouring ticks need. */
+function timeText(seconds, ticks) {
+  const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1, last = ticks[ticks.length - 1];
+  const two = (value) => String(value).padStart(2, "0");
+  if (last < 60 || step < 1) return `${number(seconds)} s`;
+  if (last >= 2 * DAY && step >= DAY) return `${number(seconds / DAY)} d`;
+  const rest = Math.round(seconds), minutes = Math.floor(rest / 60), hours = Math.floor(rest / 3600);
+  if (last < 3600) return step % 60 ? `${minutes}:${two(rest % 60)} min` : `${minutes} min`;
+  return step % 60 ? `${hours}:${two(minutes % 60)}:${two(rest % 60)} h`
+    : step % 3600 ? `${hours}:${two(minutes % 60)} h` : `${hours} h`;
 }
 
 /* Number of digits that makes the labels of neighbouring ticks differ. */
@@ -57,6 +83,9 @@ function drawAxes(svg, spec, { x, y }, width) {
     const wide = 8 + 7 * d3.max(spec.xTicks, (text) => text.length); /* width of the longest label in pixels */
     const every = Math.ceil(spec.xTicks.length / Math.max(2, Math.floor((width - 64) / Math.max(26, wide))));
     xAxis.tickValues(spec.xTicks.map((_, i) => i).filter((i) => i % every === 0)).tickFormat((i) => spec.xTicks[i]);
+  } else if (spec.xTime) {
+    const ticks = timeTicks(x, Math.min(room, 8));
+    xAxis.tickValues(ticks).tickFormat((v) => timeText(v, ticks));
   } else {
     const ticks = spec.xLog ? logTicks(x).filter((_, i, all) => i % Math.ceil(all.length / room) === 0)
       : x.ticks(Math.min(room, 8));
@@ -64,7 +93,7 @@ function drawAxes(svg, spec, { x, y }, width) {
       .tickFormat(spec.measured ? (v) => number(v) : d3.format("~s"));
   }
   svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`).call(xAxis);
-  const ticks = spec.log ? logTicks(y) : y.ticks(5);
+  const ticks = spec.log ? logTicks(y) : spec.counts ? y.ticks(5).filter(Number.isInteger) : y.ticks(5);
   const yAxis = d3.axisLeft(y).tickValues(ticks).tickSize(-(width - MARGIN.left - MARGIN.right)).tickPadding(8)
     .tickFormat((v) => number(v, tickDigits(ticks)));
   svg.append("g").attr("class", "axis y").attr("transform", `translate(${MARGIN.left},0)`).call(yAxis)
@@ -102,7 +131,7 @@ function drawSeries(svg, series, { x, y }, log) {
   if (series.band) g.insert("path", ":first-child").attr("class", "band").attr("d", d3.area()
     .defined((p) => usable(p) && isNumber(p.deviation)).x(at)
     .y0((p) => clamp(lowest(p))).y1((p) => clamp(p.y + p.deviation))(series.points));
-  const marked = series.bare ? seen.filter((p) => p.hollow) : seen;
+  const marked = seen.filter((p) => !p.edge && (!series.bare || p.hollow));
   g.selectAll(".whisker").data(series.band ? [] : marked.filter((p) => isNumber(p.deviation))).join("line").attr("class", "whisker")
     .attr("x1", at).attr("x2", at)
     .attr("y1", (p) => clamp(lowest(p))).attr("y2", (p) => clamp(p.y + p.deviation));
@@ -125,10 +154,25 @@ function drawBoxes(svg, series, { x, y }) {
   }
 }
 
+/* Bars from 0, and vertical lines. */
+function drawBars(svg, series, { x, y }) {
+  const g = svg.append("g").attr("class", `series ${classOf(series.run)}`).attr("data-run", series.run.index);
+  g.selectAll("rect").data(series.points).join("rect").attr("class", "bin").attr("x", (p) => x(p.from) + 0.5)
+    .attr("width", (p) => Math.max(1, x(p.to) - x(p.from) - 1)).attr("y", (p) => y(p.y))
+    .attr("height", (p) => y(0) - y(p.y)).attr("data-from", (p) => p.from).attr("data-value", (p) => p.y);
+}
+function drawVertical(svg, { x: at, label }, { x }, width) {
+  const place = x(at), right = place < width / 2;
+  const g = svg.append("g").attr("class", "reference").attr("transform", `translate(${place},0)`).attr("data-x", at);
+  g.append("line").attr("y1", MARGIN.top).attr("y2", HEIGHT - MARGIN.bottom);
+  g.append("text").attr("x", right ? 5 : -5).attr("y", MARGIN.top - 4).attr("text-anchor", right ? "start" : "end")
+    .text(label);
+}
+
 /* All points that the cursor can select, from left to right. */
 function stopsOf(spec, { x, y }) {
   return spec.series.flatMap((s) => s.points
-    .filter((p) => isNumber(p.y) && (!spec.log || p.y > 0))
+    .filter((p) => isNumber(p.y) && !p.edge && (!spec.log || p.y > 0))
     .map((p) => ({ x: x(p.x) + (s.shift ?? 0), y: y(p.y), text: s.tooltip(p), run: s.run })))
     .sort((a, b) => a.x - b.x || a.y - b.y);
 }
@@ -142,7 +186,7 @@ document.addEventListener("scroll", () => watched?.follow(), { passive: true, ca
 
 /* Shows the tooltip of the point nearest to the mouse or finger, or of the point selected with the arrow keys. When a
    finger is lifted, the tooltip stays until the user touches something else. stops(): returns the result of stopsOf()
-   for the chart as last drawn. */
+   for the chart as last drawn. Returns restore(), to be called when a chart was drawn anew that had a cursor. */
 function watchCursor(svg, stops) {
   const node = svg.node();
   let at = -1, selected = null;
@@ -189,6 +233,116 @@ function watchCursor(svg, stops) {
     at = Math.max(0, Math.min(list.length - 1, at + move));
     select(list[at]);
   });
+  return function restore() {
+    const list = shown(), same = list.findIndex((s) => s.text === selected.text);
+    if (same < 0) return leave();
+    at = same;
+    select(list[at]);
+  };
+}
+
+/* --- zoom --------------------------------------------------------------------------------------------------------- */
+
+const DRAGGED = 5; /* pixels from which on a movement of the pressed pointer is no click */
+
+/* The part of a line in an interval of the x axis. Where the line crosses an end of the interval, it gets a point with
+   `edge`, which is neither marked nor selected. */
+function lineWithin(points, [from, to], log) {
+  const drawn = (p) => p && isNumber(p.y) && (!log || p.y > 0);
+  const crossing = (a, b, x) => {
+    const share = (x - a.x) / (b.x - a.x);
+    return { ...a, x, y: log ? a.y * (b.y / a.y) ** share : a.y + share * (b.y - a.y), deviation: null, hollow: false,
+      edge: true };
+  };
+  return points.flatMap((p, i) => {
+    const before = points[i - 1];
+    const ends = drawn(before) && drawn(p) ? [from, to].filter((x) => before.x < x && x < p.x) : [];
+    return [...ends.map((x) => crossing(before, p, x)), ...(from <= p.x && p.x <= to ? [p] : [])];
+  });
+}
+function zoomed(spec) {
+  if (!spec.zoom?.interval) return spec;
+  const cut = (list) => list?.map((series) =>
+    ({ ...series, points: lineWithin(series.points, spec.zoom.interval, spec.log) }));
+  return { ...spec, series: cut(spec.series), beside: cut(spec.beside) };
+}
+
+/* An interval within the whole axis, null if it is the whole axis. An axis of counts keeps at least two of them. */
+function fittingInterval([from, to], spec) {
+  const [first, last] = domainOf(spec), least = spec.measured || spec.xTime ? (last - first) * 1e-4 : 2;
+  const middle = (from + to) / 2, half = Math.max(to - from, least) / 2;
+  if (2 * half >= last - first) return null;
+  const low = Math.max(first, Math.min(middle - half, last - 2 * half));
+  return [low, low + 2 * half];
+}
+
+/* The interval is selected with mouse or pen; a finger scrolls the page. now(): {spec, x}, the chart as last drawn. */
+function watchZoom(svg, now) {
+  const node = svg.node();
+  let from = null, dragged = false;
+  const place = (event) => {
+    const box = node.getBoundingClientRect(), [left, right] = now().x.range();
+    return Math.max(left, Math.min(right, (event.clientX - box.left) * node.viewBox.baseVal.width / box.width));
+  };
+  const change = (interval) => now().spec.zoom.change(interval && fittingInterval(interval, now().spec));
+  function end() {
+    svg.selectAll(".selection").remove();
+    from = null;
+    dragged = false;
+  }
+  function select(to) {
+    const found = svg.select(".selection");
+    const mark = found.empty() ? svg.append("rect").attr("class", "selection") : found;
+    mark.attr("x", Math.min(from, to)).attr("width", Math.abs(to - from)).attr("y", MARGIN.top)
+      .attr("height", HEIGHT - MARGIN.top - MARGIN.bottom);
+  }
+  function zoomBy(factor) {
+    const { x, spec } = now(), [low, high] = x.domain(), spot = svg.select(".spot");
+    const middle = spot.empty() ? (low + high) / 2 : x.invert(Number(spot.attr("cx")));
+    spec.zoom.change(fittingInterval([middle - (middle - low) * factor, middle + (high - middle) * factor], spec));
+  }
+  node.addEventListener("pointerdown", (event) => {
+    if (event.pointerType !== "touch" && event.button === 0 && now().spec.zoom) from = place(event);
+  });
+  node.addEventListener("pointermove", (event) => {
+    if (from === null) return;
+    const to = place(event);
+    if (!dragged && Math.abs(to - from) < DRAGGED) return;
+    if (!dragged) node.setPointerCapture(event.pointerId);
+    dragged = true;
+    event.stopImmediatePropagation(); /* no tooltip meanwhile */
+    if (watched?.node === node) watched.leave();
+    select(to);
+  });
+  node.addEventListener("pointerup", (event) => {
+    const ends = [from, place(event)].sort(d3.ascending), selected = dragged;
+    end();
+    if (selected) change(ends.map((at) => now().x.invert(at)));
+  });
+  node.addEventListener("pointercancel", end);
+  node.addEventListener("dblclick", () => now().spec.zoom?.interval && change(null));
+  node.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") end();
+    const factor = { "+": 0.5, "=": 0.5, "-": 2 }[event.key];
+    if (!factor || !now().spec.zoom || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    zoomBy(factor);
+  });
+  return zoomBy;
+}
+
+/* --- charts ------------------------------------------------------------------------------------------------------- */
+
+/* What a figure made by chart() offers: {show(spec), zoomBy(factor)}. */
+const drawings = new WeakMap();
+
+/* Shows charts of the specs in an element. If it has charts with these titles, they stay and change, so that focus,
+   cursor and a selection stay, too. */
+function showCharts(place, specs) {
+  const figures = [...place.children], titles = figures.map((figure) => figure.querySelector("h3")?.textContent);
+  if (figures.length === specs.length && specs.every((spec, i) => spec.title === titles[i]))
+    specs.forEach((spec, i) => drawings.get(figures[i]).show(spec));
+  else place.replaceChildren(...specs.map(chart));
 }
 
 /* Returns a figure element with one chart. spec:
@@ -202,42 +356,72 @@ function watchCursor(svg, stops) {
  *   xLog         the x axis is logarithmic; all x are positive
  *   max          largest possible y
  *   measured     x is a measured value, not a count
+ *   xTime        x is a time in seconds
+ *   zoom         {interval, change(interval)}: the part of the x axis that is shown, or null, and what to do if the user
+ *                chooses another one; only for charts with lines
  *   references   horizontal lines [{y, label, from, to}]; from and to, if given, are places on the x axis
+ *   verticals    vertical lines [{x, label}]
+ *   counts       y are counts
  *   beside       series of other charts that share the y axis
  *   caption, key
  * All but title, xLabel and series are optional. A series has also, optionally: heads (points are values of single
  * heads), faint (thin line without marks), bare (marks only for hollow points), solid (not dashed, even if the run is),
  * band (deviations are a band), dash (replaces the run's dashes), apart (no line between the points), shift (in pixels,
  * to the right), colour, boxes (box plots: each point has box, [minimum, lower quartile, median, upper quartile,
- * maximum], and y is the median). */
-function chart(spec) {
+ * maximum], and y is the median), bars (bars from 0 to y: each point has from and to, its ends on the x axis). */
+function chart(given) {
+  let spec = given, stops = null, scales = null, drawn = 0;
   const svg = d3.create("svg").attr("class", "chart").attr("tabindex", 0).attr("role", "img")
-    .attr("aria-label", `${spec.title}: chart. The left and right arrow keys move between points.`);
+    .attr("aria-label", `${spec.title}: chart. The left and right arrow keys move between points.` +
+      (spec.zoom ? " Plus and minus zoom." : "")).classed("zoomable", Boolean(spec.zoom));
   const figure = element("figure", {}, element("div", { class: "figure-head" }, element("h3", {}, spec.title),
     exportButton("SVG", spec.title, () => svgOf(figure, spec))), svg.node());
-  if (spec.key) figure.append(spec.key);
-  if (spec.caption) figure.append(element("figcaption", {}, spec.caption));
-  let stops = [];
-  watchCursor(svg, () => stops);
+  const zoomBy = watchZoom(svg, () => ({ spec, x: scales.x }));
+  const restore = watchCursor(svg, () => { /* found only if the cursor is used: they are many */
+    stops ??= scales ? stopsOf(zoomed(spec), scales) : [];
+    return stops;
+  });
+  let below = [];
+  function write() {
+    for (const part of below) part.remove();
+    below = [spec.key, spec.caption && element("figcaption", {}, spec.caption)].filter(Boolean);
+    figure.append(...below);
+  }
   function draw(width) {
-    const scales = scalesOf(visibleIn(spec), width);
-    if (watched?.node === svg.node()) watched.leave();
+    const shown = zoomed(spec);
+    scales = scalesOf(visibleIn(shown), width);
     svg.selectAll("*").remove();
     svg.attr("viewBox", `0 0 ${width} ${HEIGHT}`);
     drawAxes(svg, spec, scales, width);
     for (const reference of spec.references ?? []) drawReference(svg, reference, scales, width);
-    for (const series of spec.series)
+    for (const series of shown.series)
       if (series.boxes) drawBoxes(svg, series, scales);
+      else if (series.bars) drawBars(svg, series, scales);
       else drawSeries(svg, series, scales, spec.log);
-    stops = stopsOf(spec, scales);
+    for (const vertical of spec.verticals ?? []) drawVertical(svg, vertical, scales, width);
+    stops = null;
     applyHidden(svg.node());
   }
-  let drawn = 0;
+  function show(next) {
+    const pointed = watched?.node === svg.node();
+    spec = next;
+    write();
+    if (drawn) draw(drawn);
+    if (pointed) restore();
+  }
+  function redraw() {
+    if (watched?.node === svg.node()) watched.leave();
+    draw(drawn);
+  }
+  write();
   new ResizeObserver(([entry]) => {
     const width = Math.round(entry.contentRect.width - 2);
-    if (width > 60 && width !== drawn) draw(drawn = width);
+    if (width <= 60 || width === drawn) return;
+    drawn = width;
+    redraw();
   }).observe(figure);
-  figure.addEventListener("runs", () => drawn && draw(drawn));
+  figure.addEventListener("runs", () => drawn && redraw());
+  drawings.set(figure, { show, zoomBy: (factor) => drawn && zoomBy(factor) });
   return figure;
 }
 

@@ -265,6 +265,12 @@ function plusMinus(mean, deviation) {
   const text = `${write(mean)} ± ${write(spread)}`;
   return power ? `(${text})e${d3.format("d")(power)}` : text;
 }
+/* "1 h 5 min", "2 min 3 s", "4.2 s" */
+function duration(seconds) {
+  if (seconds < 10) return `${number(seconds, 2)} s`;
+  const whole = Math.round(seconds), hours = Math.floor(whole / 3600), minutes = Math.floor(whole / 60) % 60;
+  return hours ? `${hours} h ${minutes} min` : minutes ? `${minutes} min ${whole % 60} s` : `${whole} s`;
+}
 function millions(value) {
   const size = Number(value);
   if (!(size > 0)) return "–";

@@ -52,9 +52,9 @@ function linesOf(run, instrument, statistic) {
 }
 
 /* One chart per run. All have the same y axis. */
-function developmentCharts(among, [instrument, statistic, title], log) {
+function developmentSpecs(among, [instrument, statistic, title], log) {
   const lines = among.map((run) => linesOf(run, instrument, statistic));
-  return among.map((run, i) => chart({
+  return among.map((run, i) => ({
     title: runs.length > 1 ? `${run.name}: ${title}` : title, xLabel: "update", log,
     series: lines[i], beside: lines.flat(),
     caption: lines[i].some((line) => line.dash) ? `Dashed: ${excludedNote(instrument)}.` : null,
@@ -70,7 +70,7 @@ function developmentSection() {
   function show(change) {
     Object.assign(shown, change);
     const [instrument, statistic] = shown.kind;
-    place.replaceChildren(...developmentCharts(
+    showCharts(place, developmentSpecs(
       among.filter((run) => seriesOf(run, instrument, statistic).length), shown.kind, shown.log));
     methodPlace.replaceChildren(method(instrument) ?? "");
   }

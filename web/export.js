@@ -59,8 +59,9 @@ function csvHeads(head, width) {
   return names.slice(0, width);
 }
 
+/* The rows that are shown, in their order. */
 function csvOf(table) {
-  const rows = [...table.tBodies[0].rows].map((row) => [...row.cells].map(valuesOfCell));
+  const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => [...row.cells].map(valuesOfCell));
   const heads = [...table.tHead.rows[0].cells];
   const widths = heads.map((_, i) => d3.max(rows, (row) => row[i].length) ?? 1);
   const lines = [heads.flatMap((head, i) => csvHeads(head, widths[i])),

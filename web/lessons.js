@@ -299,11 +299,6 @@ function makePage(models, images) {
   const tools = element("div", { class: "tools" });
   let asked = 0;
 
-  function select(label, options, chosen, change) {
-    return element("label", { class: "slider" }, label, element("select", { "aria-label": label,
-      onchange: (event) => change(event.target.value) }, ...options.map(([value, words]) =>
-      element("option", { value, selected: value === chosen }, words))));
-  }
   async function show() {
     const mine = ++asked, lesson = LESSONS.find(({ id }) => id === state.lesson);
     history.replaceState(null, "", `#${new URLSearchParams(state)}`);
@@ -334,8 +329,8 @@ function makePage(models, images) {
     show();
   }
   tools.append(choice("Lesson", LESSONS.map(({ id }, i) => [id, String(i + 1)]), state.lesson, (lesson) => change({ lesson })),
-    select("Checkpoint", models.map(({ id, name }) => [id, name]), state.model, (model) => change({ model })),
-    ...(images.length ? [select("Image", images.map(({ id, name }) => [id, name]), state.image, (image) => change({ image }))] : []));
+    dropdown("Checkpoint", models.map(({ id, name }) => [id, name]), state.model, (model) => change({ model })),
+    ...(images.length ? [dropdown("Image", images.map(({ id, name }) => [id, name]), state.image, (image) => change({ image }))] : []));
   show();
   return images.length ? [tools, text, problem, shown]
     : [tools, text, element("p", { class: "note" }, "These lessons need images: attscope serve CHECKPOINT --images FOLDER"), problem, shown];

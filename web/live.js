@@ -10,7 +10,7 @@ const seen = { speed: null, left: null, updates: null, epochs: null, ended: null
 
 function forget() {
   live.epochs = [];
-  live.steps = { stride: 1, step: [], epoch: [], loss: [], lr: [], grad_norm: [], images_per_second: [] };
+  live.steps = { stride: 1, step: [], epoch: [], seconds: [], loss: [], lr: [], grad_norm: [], images_per_second: [] };
   live.development = { stride: 1, step: [], epoch: [], images: [], series: [] };
   Object.assign(seen, { speed: null, left: null, updates: null, ended: null, problem: null, step: null });
 }
@@ -61,6 +61,7 @@ function addMeasure(record) {
 
 function addRecord({ record, images_per_second: speed, seconds_left: left, updates }) {
   Object.assign(seen, { speed, left, updates, step: record.step, ended: null });
+  live.updates = updates;
   if (record.event === "step") addStep(record);
   if (record.event === "epoch") addEpoch(record);
   if (record.event === "measure") addMeasure(record);
@@ -69,11 +70,6 @@ function addRecord({ record, images_per_second: speed, seconds_left: left, updat
 }
 
 /* --- the page ----------------------------------------------------------------------------------------------------- */
-
-function duration(seconds) {
-  const whole = Math.round(seconds), hours = Math.floor(whole / 3600), minutes = Math.floor(whole / 60) % 60;
-  return hours ? `${hours} h ${minutes} min` : minutes ? `${minutes} min ${whole % 60} s` : `${whole} s`;
-}
 
 function updatesDone() {
   if (!isNumber(seen.step)) return "no records yet";
@@ -92,37 +88,36 @@ function progressWords() {
   return seen.problem ?? [updatesDone(), epochsDone(), speed, rest()].filter(Boolean).join(" · ");
 }
 
-function speedChart(among, log) {
-  return chart({ title: "Throughput, images per second", xLabel: "update", fromZero: true, zero: !log, log,
-    series: among.map((run) => stepSeries(run, "images_per_second", "images per second", false)) });
+function speedChart({ axis, log }) {
+  return { title: "Throughput, images per second", zero: !log,
+    series: [stepSeries(live, "images_per_second", "images per second", false, axis)] };
+}
+forget();
+const training = trainingView((view) => (live.steps.step.length || live.epochs.length
+  ? trainingCharts([live], view, speedChart(view)) : []));
+const empty = element("p", {}, "Curves appear with the first record of a step.");
+
+/* The choice of a measurement is made anew only if other measurements are offered. */
+const measured = { kind: 0, log: false, offered: "", choices: element("div", { class: "tools" }),
+  place: element("div", { class: "charts" }) };
+function drawMeasured(changes) {
+  Object.assign(measured, changes);
+  const offered = offeredDevelopments([live]), names = JSON.stringify(offered);
+  const kind = offered[Math.min(measured.kind, offered.length - 1)];
+  if (names !== measured.offered) {
+    measured.offered = names;
+    measured.choices.replaceChildren(...(kind ? [element("h3", {}, "Measurements"),
+      choice("Measurement", offered.map((entry, i) => [i, entry[2]]), offered.indexOf(kind), (i) => drawMeasured({ kind: i })),
+      scaleChoice(measured.log, (log) => drawMeasured({ log }))] : []));
+  }
+  showCharts(measured.place, kind ? developmentSpecs([live], kind, measured.log) : []);
 }
 
-const shown = { log: false, kind: 0 };
-const curves = element("div", { class: "charts" }), measured = element("div", { class: "charts" });
-const kinds = element("div"); /* the choice of a measurement, which is made anew only if there are other measurements */
-
-function drawCurves() {
-  curves.replaceChildren(...(live.steps.step.length || live.epochs.length
-    ? [...trainingCharts([live], shown.log), speedChart([live], shown.log)]
-    : [element("p", {}, "Curves appear with the first record of a step.")]));
-}
-function drawMeasured() {
-  const offered = offeredDevelopments([live]), names = offered.map((kind) => kind[2]).join("\n");
-  if (names !== kinds.dataset.names)
-    kinds.replaceChildren(...(offered.length ? [element("h3", {}, "Measurements"),
-      choice("Measurement", offered.map((kind, i) => [i, kind[2]]), 0, (kind) => change({ kind }))] : []));
-  if (names !== kinds.dataset.names) shown.kind = 0;
-  kinds.dataset.names = names;
-  measured.replaceChildren(...(offered.length ? developmentCharts([live], offered[shown.kind], shown.log) : []));
-}
-
-/* New charts are empty until they are laid out. In the meantime the page must keep its height, so that it does not
-   scroll. */
 function draw() {
   document.getElementById("subtitle").textContent = progressWords();
-  for (const place of [curves, measured]) place.style.minHeight = `${place.offsetHeight}px`;
-  drawCurves();
-  drawMeasured();
+  training.redraw();
+  empty.hidden = training.place.childElementCount > 0;
+  drawMeasured({});
 }
 /* Drawing would take away the tooltip that the reader looks at. */
 let waiting = null;
@@ -132,10 +127,6 @@ function drawSoon() {
     if (watched) drawSoon();
     else draw();
   }, REDRAW);
-}
-function change(choices) {
-  Object.assign(shown, choices);
-  draw();
 }
 
 function follow() {
@@ -163,10 +154,9 @@ function follow() {
 (() => {
   document.title = `${live.name} – attscope`;
   document.getElementById("title").textContent = live.name;
-  const part = section("training", "Training", null, scaleChoice(false, (log) => change({ log })));
-  part.append(curves, kinds, measured);
+  const part = section("training", "Training", null);
+  part.append(training.tools, training.note, empty, training.place, measured.choices, measured.place);
   document.getElementById("sections").replaceChildren(part);
-  forget();
   draw();
   follow();
   document.documentElement.dataset.ready = "true";

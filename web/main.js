@@ -68,6 +68,7 @@ function sections() {
     hasInstrument("circle") ? circleSection() : null,
     ...networkInstruments().filter((name) => !infoOf(name).score).map(networkSection),
     ...sampledInstruments().map(trajectorySection),
+    hasSamples() ? histogramSection() : null,
     ...referenceInstruments().map(referenceSection),
     correlationsOf().length ? correlationSection() : null,
     offeredDevelopments(runs).length ? developmentSection() : null,
@@ -87,5 +88,6 @@ function sections() {
   document.getElementById("made").textContent = report.ode ? `attscope ${report.attscope}.` :
     `attscope ${report.attscope}. Mean ± standard deviation (n − 1) over n ${EXPERIMENTS.some(hasInstrument) ? "samples" : "images"}, unless stated otherwise.`;
   watchBar();
+  fragment.show();
   document.documentElement.dataset.ready = "true";
 })();

@@ -224,23 +224,18 @@ function makePage(models, images) {
 
   /* --- tools --- */
 
-  function select(label, options, chosen, change) {
-    return element("label", { class: "slider" }, label, element("select", { "aria-label": label,
-      onchange: (event) => change(event.target.value) }, ...options.map(([value, text]) =>
-      element("option", { value, selected: value === chosen }, text))));
-  }
   function showTools() {
     tools.replaceChildren(...[
-      select("Checkpoint", models.map(({ id, name }) => [id, name]), state.model, (id) => {
+      dropdown("Checkpoint", models.map(({ id, name }) => [id, name]), state.model, (id) => {
         Object.assign(state, { model: id, node: "", open: null });
         load();
       }),
-      images.length ? select("Figures", [["", "none"], ...model.instruments.map(({ name, title }) => [name, title])],
+      images.length ? dropdown("Figures", [["", "none"], ...model.instruments.map(({ name, title }) => [name, title])],
         state.with, (name) => {
           state.with = name;
           loadFigures();
         }) : null,
-      images.length && state.with ? select("of image", images.map(({ id, name }) => [id, name]), state.image, (id) => {
+      images.length && state.with ? dropdown("of image", images.map(({ id, name }) => [id, name]), state.image, (id) => {
         state.image = id;
         loadFigures();
       }) : null,

@@ -94,6 +94,13 @@ function choice(title, options, chosen, change) {
       element("input", { type: "radio", name, checked: value === chosen, onchange: () => change(value) }), label)));
 }
 
+/* A list that opens, for many options: [value, label] each. */
+function dropdown(title, options, chosen, change) {
+  return element("label", { class: "slider" }, title, element("select", { "aria-label": title,
+    onchange: (event) => change(event.target.value) }, ...options.map(([value, text]) =>
+    element("option", { value, selected: value === chosen }, text))));
+}
+
 function scaleChoice(log, change) {
   return choice("Scale", [[false, "linear"], [true, "log"]], log, change);
 }

@@ -3,12 +3,14 @@
 
 const REFRESH = 3000; /* milliseconds */
 
-function epochsOf(run) {
-  if (!isNumber(run.epochs)) return "–";
-  return isNumber(run.epochs_wanted) ? `${count(run.epochs)} of ${count(run.epochs_wanted)}` : count(run.epochs);
+/* Epochs done and planned. */
+function epochsCell({ epochs, epochs_wanted: planned }) {
+  return element("td", { "data-value": whole(epochs), "data-more": JSON.stringify([whole(planned)]) },
+    !isNumber(epochs) ? "–" : isNumber(planned) ? `${count(epochs)} of ${count(planned)}` : count(epochs));
 }
-function bestOf(run) {
-  return run.best ? `${number(run.best.value)}${run.best.unit === "%" ? " %" : ""} ${run.best.metric}` : "–";
+function bestCell({ best }) {
+  return element("td", { "data-value": whole(best?.value), "data-more": JSON.stringify([best?.metric ?? ""]) },
+    best ? `${number(best.value)}${best.unit === "%" ? " %" : ""} ${best.metric}` : "–");
 }
 function link(page, run, text) {
   return element("a", { href: `/${page}?run=${run.run}` }, text);
@@ -21,18 +23,22 @@ function linksOf(run) {
 }
 
 function runsTable(list) {
-  const text = (...content) => element("td", { class: "text" }, ...content);
-  const figure = (content) => element("td", {}, content);
-  return table(["run", "state", "model", "epochs", "best", "pages"], list.map((run) =>
-    [text(run.name), element("td", { class: "text", "data-state": run.state }, run.state), text(run.model ?? "–"),
-      figure(epochsOf(run)), figure(bestOf(run)), text(...linksOf(run))]));
+  const cell = (...content) => element("td", { class: "text" }, ...content);
+  const made = table(["run", "state", "model", { text: "epochs", csv: ["epochs", "epochs planned"] },
+    { text: "best", csv: ["best", "metric"] }, "pages"], list.map((run) =>
+    [cell(run.name), element("td", { class: "text", "data-state": run.state }, run.state), cell(run.model ?? "–"),
+      epochsCell(run), bestCell(run), cell(...linksOf(run))]));
+  [...made.tBodies[0].rows].forEach((row, i) => { row.dataset.row = list[i].run; });
+  return made;
 }
 
-function runsSection(list) {
-  const part = section("runs", "Trainings and measurements",
-    list.length ? null : "There are no runs yet. A run appears here when it starts.");
-  if (list.length) part.append(element("div", { class: "scroll", tabindex: 0 }, runsTable(list)));
-  return part;
+/* The table stays when the list changes, so that the focus and what the user types stay. */
+let listed = null;
+function runsPart(list) {
+  if (!list.length) return element("p", {}, "There are no runs yet. A run that starts appears here.");
+  if (listed) listed.show([...runsTable(list).tBodies[0].rows]);
+  else listed = arranged("runs", "run", runsTable(list), "whole");
+  return listed.node;
 }
 function modelsSection(list) {
   const part = section("models", "Models", null);
@@ -42,15 +48,18 @@ function modelsSection(list) {
   return part;
 }
 
+const places = { runs: element("section", { id: "runs", "aria-label": "Runs" }), models: element("div") };
 function show(data) {
   const running = data.runs.filter((run) => run.state === "running").length;
   document.getElementById("subtitle").textContent =
     `${plural(data.runs.length, "run")}, ${count(running)} running`;
-  document.getElementById("sections").replaceChildren(runsSection(data.runs),
-    ...(data.models.length ? [modelsSection(data.models)] : []));
+  const part = runsPart(data.runs);
+  if (part !== places.runs.firstElementChild) places.runs.replaceChildren(part);
+  places.models.replaceChildren(...(data.models.length ? [modelsSection(data.models)] : []));
 }
+document.getElementById("sections").replaceChildren(places.runs, places.models);
 
-/* Shows the list again only if it has changed, so that a selection or the focus stays. */
+/* Shows the list again only if it has changed. */
 let shown = "";
 async function refresh() {
   try {

@@ -21,6 +21,37 @@ function runCard(run) {
       .flatMap(([term, value]) => [element("dt", {}, term), element("dd", {}, String(value))])));
 }
 
+/* With more runs, the table of runs takes the place of their cards. */
+const MOST_CARDS = 8;
+
+/* The columns of the table of runs: [title, cell of a run], with one column for each score. */
+function runColumns() {
+  const text = (value) => element("td", { class: "text" }, value === undefined || value === "" ? "–" : String(value));
+  const scored = (title) => (run) => {
+    const own = scoreMetric(run) && scoreTitle(run) === title;
+    return numberCell(own ? scoreOf(run).score : null);
+  };
+  const scores = [...new Set(runs.filter(scoreMetric).map(scoreTitle))].map((title) => [title, scored(title)]);
+  return [["run", (run) => element("td", { class: classOf(run) }, nameOf(run))], ...scores,
+    ["scored", (run) => text(scoreOf(run).where)], ["model", (run) => text(run.facts.model)],
+    ["parameters", (run) => countCell(run.facts.parameters, millions)], ["seed", (run) => text(run.facts.seed)],
+    [{ text: "epochs", csv: ["epochs", "epochs planned"] }, (run) => {
+      const done = run.begin ? (run.epochs.at(-1)?.epoch ?? -1) + 1 : NaN, planned = Number(run.facts.epochs);
+      return element("td", { "data-value": whole(done), "data-more": JSON.stringify([whole(planned)]) },
+        isNumber(done) ? `${count(done)} of ${count(planned)}` : "–");
+    }],
+    ["measured on", (run) => text(originOf(run))], ["warnings", (run) => countCell(run.warning_count || undefined)],
+    ["ended", (run) => text(!run.begin ? undefined : !run.end ? "no end recorded"
+      : run.end.status === "OK" ? "finished" : run.end.message || "with an error")]];
+}
+/* Columns without any value are left out. */
+function runTable() {
+  const columns = runColumns().map(([title, cell]) => ({ title, cells: runs.map(cell) }))
+    .filter(({ cells }) => cells.some((cell) => sortValue(cell) !== null));
+  return arranged("runs", "run", table(columns.map(({ title }) => title),
+    runs.map((_, i) => columns.map(({ cells }) => cells[i])), "runs")).node;
+}
+
 function meanAndDeviation(values) {
   const mean = d3.mean(values);
   return { mean, deviation: values.length > 1 ? d3.deviation(values) : null };
@@ -92,8 +123,8 @@ function seedTable() {
       element("td", { class: "text words" }, titles.length > 1 ? `${scoreTitle(group[0])}: ${of}` : of),
       element("td", { class: "text words" }, configurationName(group) || "–")];
   });
-  return scrolling(table(["configuration", "seeds", `${score}, mean ± deviation over seeds`, "seeds, n", "source",
-    "settings"], rows, "headline"), "whole");
+  return arranged("configurations", "configuration", table(["configuration", "seeds",
+    `${score}, mean ± deviation over seeds`, "seeds, n", "source", "settings"], rows, "headline"), "whole").node;
 }
 
 function valuesIn(group, values) {
@@ -127,10 +158,10 @@ function warningTable() {
 
 function overviewSection() {
   const part = section("overview", runs.length > 1 ? "Runs" : "Run", null);
-  const cards = element("div", { class: "cards" }, ...runs.map(runCard));
+  const cards = element("div", { class: "cards" }, ...(runs.length > MOST_CARDS ? [] : runs.map(runCard)));
   (runs.length === 1 ? cards : part).append(element("p", { class: "note", id: "verdict" }, seedSentence()));
   part.prepend(part.firstChild, cards);
-  part.append(...[seedTable(), repeatedNote(), settingTable(), warningTable()].filter(Boolean));
+  part.append(...[runs.length > 1 ? runTable() : null, seedTable(), repeatedNote(), settingTable(), warningTable()].filter(Boolean));
   return part;
 }
 

@@ -1,18 +1,108 @@
 "use strict";
 /* Charts of a training: loss, evaluation metrics and learning rate over updates. */
 
-function tooltipOfValue(run, what, at, value) {
-  return `${run.name}\n${what} ${number(value)}\n${at}`;
+/* --- the x axis --------------------------------------------------------------------------------------------------- */
+
+const AXES = { update: { xLabel: "update" }, epoch: { xLabel: "epoch", measured: true },
+  time: { xLabel: "training time", xTime: true } };
+
+/* Why records have no place on an axis. */
+const PLACELESS = { epoch: "No epoch has ended yet, so that its number of updates is unknown.",
+  time: "The records have no times." };
+
+/* Interpolates between knots [update, value] in ascending order; null beyond the last one. */
+function between(knots, update) {
+  const after = d3.bisector(([at]) => at).left(knots, update);
+  if (after === knots.length) return null;
+  const [b, y] = knots[after];
+  if (b === update || after === 0) return y;
+  const [a, x] = knots[after - 1];
+  return x + (y - x) * (update - a) / (b - a);
 }
-function stepSeries(run, name, what, faint) {
-  const points = run.steps.step.map((step, i) => ({ x: step, y: run.steps[name][i] }));
+
+/* The number of epochs done at an update; null if the run does not say how many updates an epoch has. */
+function epochAt(run) {
+  const ended = run.epochs.map((e) => [e.step, e.epoch + 1]), last = ended.at(-1);
+  const pace = last ? last[0] / last[1] : run.updates / run.facts.epochs;
+  const [update, epoch] = last ?? [0, 0];
+  return (at) => (at <= update ? between([[0, 0], ...ended], at) : isNumber(pace) && pace > 0
+    ? epoch + (at - update) / pace : null);
+}
+
+/* The time in seconds that the training took until each record, without pauses between its processes: every process
+   counts its seconds from its own start. Null where the records have no time. */
+function timesOf(run) {
+  const records = [
+    ...run.steps.step.map((step, i) => ({ step, seconds: run.steps.seconds?.[i], kind: "steps", i })),
+    ...run.epochs.map(({ step, seconds }, i) => ({ step, seconds, kind: "epochs", i }))]
+    .sort((a, b) => a.step - b.step);
+  const times = { steps: [], epochs: [] }, knots = [[0, 0]];
+  let elapsed = 0, last = 0;
+  for (const { step, seconds, kind, i } of records) {
+    if (isNumber(seconds)) {
+      elapsed += seconds >= last ? seconds - last : Math.max(0, seconds);
+      last = seconds;
+      knots.push([step, elapsed]);
+    }
+    times[kind][i] = isNumber(seconds) ? elapsed : null;
+  }
+  return { ...times, at: (update) => (knots.length > 1 ? between(knots, update) : null) };
+}
+
+/* Places on the x axis: of the records of steps and of epochs, and of any update. */
+function placesOf(run, axis) {
+  if (axis === "time") return timesOf(run);
+  const at = axis === "epoch" ? epochAt(run) : (update) => update;
+  return { steps: run.steps.step.map(at), epochs: run.epochs.map(({ step }) => at(step)), at };
+}
+
+/* --- smoothing ---------------------------------------------------------------------------------------------------- */
+
+const MOST_SMOOTH = 0.99;
+const SMOOTHING = "Smoothing β: sₜ = β sₜ₋₁ + (1 − β) yₜ, s₀ = 0; the line shows sₜ / (1 − βᵗ) at the t-th point, as in " +
+  "TensorBoard. It lags behind the values yₜ, which are faint. The learning rate is not smoothed.";
+
+function smoothed(points, weight) {
+  let sum = 0, seen = 0;
+  return points.map((p) => {
+    if (!isNumber(p.y)) return p;
+    sum = weight * sum + (1 - weight) * p.y;
+    seen++;
+    return { ...p, y: sum / (1 - weight ** seen), raw: p };
+  });
+}
+/* The values of a series, faint, and their smoothed line; without smoothing only the series. */
+function withSmoothing(series, weight) {
+  return weight > 0 ? [{ ...series, faint: true }, { ...series, faint: false, bare: true,
+    points: smoothed(series.points, weight), tooltip: (p) => `${series.tooltip(p.raw)}\nsmoothed ${number(p.y)}` }] : [series];
+}
+/* Faint lines lie behind the others. */
+function faintFirst(series) {
+  return [...series.filter(({ faint }) => faint), ...series.filter(({ faint }) => !faint)];
+}
+
+/* --- series ------------------------------------------------------------------------------------------------------- */
+
+function tooltipOfValue(run, what, at, p) {
+  return [run.name, `${what} ${number(p.y)}`, at, isNumber(p.time) ? `after ${duration(p.time)}` : null]
+    .filter(Boolean).join("\n");
+}
+/* A series of values over records, with their places on the x axis. Records that have no place are left out. */
+function pointsOver(places, axis, values) {
+  return values.map((value, i) => ({ ...value, x: places[i], time: axis === "time" ? places[i] : null }))
+    .filter(({ x }) => isNumber(x));
+}
+function stepSeries(run, name, what, faint, axis) {
+  const points = pointsOver(placesOf(run, axis).steps, axis,
+    run.steps.step.map((step, i) => ({ step, y: run.steps[name][i] })));
   return { run, points, faint, bare: true,
-    tooltip: (p) => tooltipOfValue(run, what, `update ${count(p.x)}`, p.y) };
+    tooltip: (p) => tooltipOfValue(run, what, `update ${count(p.step)}`, p) };
 }
-function epochSeries(run, name, what) {
-  const points = run.epochs.map((e) => ({ x: e.step, y: e[name] ?? null, epoch: e.epoch }));
+function epochSeries(run, name, what, axis) {
+  const points = pointsOver(placesOf(run, axis).epochs, axis,
+    run.epochs.map((e) => ({ step: e.step, y: e[name] ?? null, epoch: e.epoch })));
   return { run, points, bare: run.epochs.length > 40,
-    tooltip: (p) => tooltipOfValue(run, what, `after epoch ${p.epoch + 1}, update ${count(p.x)}`, p.y) };
+    tooltip: (p) => tooltipOfValue(run, what, `after epoch ${p.epoch + 1}, update ${count(p.step)}`, p) };
 }
 function hasEpochs(run, name) {
   return run.epochs.some((e) => isNumber(e[name]));
@@ -61,49 +151,126 @@ function trainingTable(among) {
       numberCell(e.lr)])));
 }
 
-function lossChart(among, task, own, log) {
+/* --- charts ------------------------------------------------------------------------------------------------------- */
+
+/* The training loss: of each step and the mean of each epoch; with smoothing, of each step and smoothed. */
+function lossSeries(run, { axis, smooth }) {
+  const steps = stepSeries(run, "loss", "train loss", true, axis);
+  const epochs = epochSeries(run, "train_loss", "train loss, mean", axis);
+  if (!(smooth > 0)) return [steps, epochs];
+  return withSmoothing(steps.points.length > 1 ? steps : epochs, smooth);
+}
+function lossChart(among, task, own, view) {
   const strides = [...new Set(own.map((run) => run.steps.stride).filter((stride) => stride > 1))];
   const thinned = strides.length ? ` Long trainings show every ${strides.join("th or ")}th logged step.` : "";
-  return chart({
-    title: lossTitle(among, "Training loss", lossUnit(own[0]), task), xLabel: "update", fromZero: true, log,
-    key: lineKey(["faint", "each step"], ["", "mean of each epoch"]),
+  return {
+    title: lossTitle(among, "Training loss", lossUnit(own[0]), task),
+    key: lineKey(["faint", "each step"], ["", view.smooth > 0 ? "smoothed" : "mean of each epoch"]),
     caption: `On the augmented training images, with the weights of each step.${thinned}`,
-    series: own.flatMap((run) => [stepSeries(run, "loss", "train loss", true),
-      epochSeries(run, "train_loss", "train loss, mean")]),
-  });
+    series: faintFirst(own.flatMap((run) => lossSeries(run, view))),
+  };
 }
-function metricChart(among, metric, log) {
+function metricChart(among, metric, { axis, smooth }) {
   const { task, label, unit } = metric;
-  return chart({
+  return {
     title: task ? lossTitle(among, "Evaluation loss", unit, task)
       : withUnit(`${capital(label)} on evaluation images`, unit),
-    xLabel: "update", fromZero: true, log, max: maximumOf(unit), key: lineKey(["", "after each epoch"]),
+    max: maximumOf(unit),
+    key: smooth > 0 ? lineKey(["faint", "after each epoch"], ["", "smoothed"]) : lineKey(["", "after each epoch"]),
     caption: task ? "On evaluation images, without augmentation and with fixed weights." : null,
-    series: among.filter((run) => hasMetric(run, metric))
-      .map((run) => epochSeries(run, evaluatedAs(metric), task ? "evaluation loss" : label)),
-  });
+    series: faintFirst(among.filter((run) => hasMetric(run, metric)).flatMap((run) =>
+      withSmoothing(epochSeries(run, evaluatedAs(metric), task ? "evaluation loss" : label, axis), smooth))),
+  };
 }
 
 /* The learning rate over logged steps, or over epochs if the training was too short to log steps. */
-function rateSeries(run) {
-  return run.steps.step.length > 1 || !hasEpochs(run, "lr") ? stepSeries(run, "lr", "learning rate", false)
-    : epochSeries(run, "lr", "learning rate");
+function rateSeries(run, axis) {
+  return run.steps.step.length > 1 || !hasEpochs(run, "lr") ? stepSeries(run, "lr", "learning rate", false, axis)
+    : epochSeries(run, "lr", "learning rate", axis);
+}
+function rateChart(among, { axis }) {
+  return { title: "Learning rate", zero: true, key: lineKey(["", "at each update"]),
+    series: among.map((run) => rateSeries(run, axis)) };
 }
 
-function trainingCharts(among, log) {
-  return [...d3.groups(among, (run) => taskOf(run).name).map(([task, own]) => lossChart(among, task, own, log)),
-    ...metricsAmong(among).map((metric) => metricChart(among, metric, log)),
-    chart({ title: "Learning rate", xLabel: "update", fromZero: true, zero: true, log,
-      key: lineKey(["", "at each update"]), series: among.map(rateSeries) })];
+/* The specs of all charts of a training, as trainingView() wants them. */
+function trainingCharts(among, view, ...more) {
+  const zoom = { interval: view.zoom, change: view.changeZoom };
+  const isEmpty = ({ series }) => series.every(({ points }) => !points.length);
+  return [...d3.groups(among, (run) => taskOf(run).name).map(([task, own]) => lossChart(among, task, own, view)),
+    ...metricsAmong(among).map((metric) => metricChart(among, metric, view)), rateChart(among, view), ...more]
+    .map((spec) => ({ fromZero: true, log: view.log, ...AXES[view.axis], ...spec, zoom,
+      caption: isEmpty(spec) ? PLACELESS[view.axis] : spec.caption }));
+}
+
+/* --- what the user chooses ---------------------------------------------------------------------------------------- */
+
+function chosenView() {
+  const axis = fragment.get("x"), smooth = Number(fragment.get("smooth"));
+  const zoom = (fragment.get("zoom") ?? "").split(",").map(Number);
+  return {
+    axis: Object.keys(AXES).includes(axis) ? axis : "update",
+    log: fragment.get("scale") === "log",
+    smooth: smooth > 0 && smooth <= MOST_SMOOTH ? smooth : 0,
+    zoom: zoom.length === 2 && zoom.every(isNumber) && zoom[0] < zoom[1] ? zoom : null,
+  };
+}
+function keepView({ axis, log, smooth, zoom }) {
+  fragment.set({ x: axis === "update" ? null : axis, scale: log ? "log" : null, smooth: smooth || null,
+    zoom: zoom && zoom.join(",") });
+}
+
+function smoothSlider(view, change) {
+  const output = element("output", {}, view.smooth.toFixed(2));
+  const input = element("input", { type: "range", min: 0, max: MOST_SMOOTH, step: 0.01, value: view.smooth,
+    oninput: () => {
+      output.textContent = Number(input.value).toFixed(2);
+      change({ smooth: Number(input.value) });
+    } });
+  return element("label", { class: "slider" }, "Smoothing β", input, output);
+}
+function zoomButtons(place) {
+  const zoomBy = (factor) => drawings.get(place.querySelector("figure"))?.zoomBy(factor);
+  const button = (text, label, act) => element("button", { type: "button", class: "quiet", "aria-label": label,
+    title: label, onclick: act }, text);
+  return [button("+", "Zoom in", () => zoomBy(0.5)), button("−", "Zoom out", () => zoomBy(2))];
+}
+
+/* The choices of the charts of a training and the place of the charts: {tools, note, place, redraw}. specs(view):
+   the specs of the charts, [] if there is nothing to draw yet. What the user chooses is kept in the URL. */
+function trainingView(specs) {
+  const rounded = (zoom) => zoom && zoom.map((x) => Number(x.toPrecision(8)));
+  const view = { changeZoom: (zoom) => change({ zoom: rounded(zoom) }) };
+  const tools = element("div", { class: "tools" }), place = element("div", { class: "charts" });
+  const reset = element("button", { type: "button", class: "quiet", onclick: () => change({ zoom: null }) }, "Reset zoom");
+  const note = element("p", { class: "note-below" }, "Drag over an interval of the x axis to zoom; double click, or " +
+    `“Reset zoom”, shows all. Keys in a chart: + and −. ${SMOOTHING}`);
+  function redraw() {
+    showCharts(place, specs(view));
+    reset.disabled = !view.zoom;
+  }
+  function change(changes) {
+    Object.assign(view, "axis" in changes ? { zoom: null } : {}, changes);
+    keepView(view);
+    redraw();
+  }
+  function begin() {
+    Object.assign(view, chosenView());
+    tools.replaceChildren(
+      choice("x axis", Object.keys(AXES).map((name) => [name, name]), view.axis, (axis) => change({ axis })),
+      scaleChoice(view.log, (log) => change({ log })), smoothSlider(view, change),
+      element("span", { class: "buttons" }, ...zoomButtons(place), reset));
+    redraw();
+  }
+  begin();
+  fragment.listen(begin);
+  return { tools, note, place, redraw };
 }
 
 function trainingSection() {
   const among = runs.filter((run) => run.steps.step.length || run.epochs.length);
-  const place = element("div", { class: "charts" });
-  const show = (log) => place.replaceChildren(...trainingCharts(among, log));
-  const part = section("training", "Training", "Loss, evaluation metrics and learning rate over weight updates.",
-    scaleChoice(false, show));
-  show(false);
-  part.append(place, valueTable(() => trainingTable(among)));
+  const { tools, note, place } = trainingView((view) => trainingCharts(among, view));
+  const part = section("training", "Training", "Loss, evaluation metrics and learning rate.");
+  part.append(tools, note, place, valueTable(() => trainingTable(among), "Values are never smoothed."));
   return part;
 }

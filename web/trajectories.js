@@ -98,10 +98,10 @@ function settingsSection() {
     "Mean ± standard deviation (n − 1) over the n runs of a setting, which differ only in the seed. The value of a " +
     "run is its mean over images.");
   const columns = [...scoreColumns(settings), ...measuredColumns(settings)], readings = settingReadings(settings);
-  part.append(...[scrolling(table(["setting", "seeds", "runs, n", "parameters", "training time, s",
-    ...columns.map(([title]) => title)],
+  part.append(...[arranged("settings", "setting", table(["setting", "seeds", "runs, n", "parameters",
+    "training time, s", ...columns.map(([title]) => title)],
   settings.flatMap((setting) => readings.map((reading) => settingRow(setting, reading, columns))),
-  "headline"), "whole"),
+  "headline"), "whole").node,
   ...failedNotes(),
   ...networkInstruments().filter((name) => infoOf(name).readings && isMeasured(settings, name)).map(method)]
     .filter(Boolean));

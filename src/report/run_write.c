@@ -89,7 +89,7 @@ static void write_settings(att_json_writer *json, const att_yaml *settings)
 /* Writes {stride, step: [...], epoch: [...], loss: [...], ...}. */
 static void write_steps(att_json_writer *json, const att_downsampled *steps)
 {
-    static const char *const columns[] = {"step", "epoch", "loss", "lr", "grad_norm"};
+    static const char *const columns[] = {"step", "epoch", "seconds", "loss", "lr", "grad_norm"};
     att_json_begin_object(json);
     att_json_key(json, "stride");
     att_json_integer(json, steps->stride);

@@ -1,0 +1,4 @@
+#!/bin/bash
+# Tests the charts of trainings and of samples in a headless Chromium, by charts.py.
+. "$(dirname "$0")/lib.sh"
+python3 -B "$here/charts.py" "$ATTSCOPE" "$work"
