@@ -1,4 +1,4 @@
-/* attscope serve: a local page that shows runs while they train. */
+/* attscope serve: local pages that show runs while they train, and explore checkpoints. */
 #include <time.h>
 
 #include <attscope/lab/serve.h>
@@ -67,22 +67,28 @@ static int run(cli_app *cli, void *user, const char *const *paths, int count)
 
 const cli_command cli_command_serve = {
     .name = "serve",
-    .summary = "shows runs on a local page while they train",
+    .summary = "shows running trainings and explores checkpoints on a local page",
     .operands = "[RUN|CHECKPOINT|FOLDER]...",
     .least_operands = 0,
     .most_operands = 64,
     .about =
-        "RUN: the folder of a training or a measurement. CHECKPOINT: a file of weights, or\n"
-        "a folder with model.safetensors or pytorch_model.bin. FOLDER: a folder of runs;\n"
-        "runs that start later appear, too. Without operands: output/train.\n"
-        "The page lists the runs and their states. For each run, it has the report\n"
-        "(attscope report) and charts that grow while the run trains.\n"
+        "RUN: the folder of a training or a measurement. CHECKPOINT: a file of weights, a\n"
+        "folder with model.safetensors or pytorch_model.bin, or a network's name (random\n"
+        "weights). FOLDER: a folder of runs; runs that start later appear, too. Without\n"
+        "operands: output/train.\n"
+        "The start page lists the runs and their states. For each run, it has the report\n"
+        "(attscope report) and charts that grow while the run trains. Of checkpoints, and of\n"
+        "runs with a checkpoint, other pages show where they attend to on your images and\n"
+        "what they predict without some of their parts (explore), their operations with\n"
+        "times and figures (network), and what four papers claim (lessons).\n"
         "The server listens on 127.0.0.1 only and prints an address that contains a random\n"
         "token; without the token, nobody can read anything, also not other users of this\n"
         "machine. It writes no files. For a training on another machine, forward the port:\n"
         "  ssh -L 8765:127.0.0.1:8765 gpu.example.org\n"
         "and open the printed address on your machine.",
-    .example = "  attscope serve output/train",
+    .example =
+        "  attscope serve output/train\n"
+        "  attscope serve deit_tiny_patch16_224.safetensors --images photos",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

@@ -24,6 +24,7 @@ function writeHash({ shared, sides }) {
 /* --- drawing ------------------------------------------------------------------------------------------------------- */
 
 const WAYS = [["row", "this query"], ["mean", "mean over queries"], ["rollout", "rollout"]];
+const WEIGHT_WORDS = { row: "of this query's attention", mean: "of the queries' attention", rollout: "of the rollout" };
 const TERMS = [["both", "all"], ["content", "content"], ["positions", "positions"]];
 const opposite = d3.range(256).map((i) => d3.rgb(d3.interpolatePuOr(1 - i / 255)));
 
@@ -167,7 +168,7 @@ function makeSide(page, side, index) {
     return [...title, `Strongest patch: ${place} (${percent(values[best])}). `,
       prefix ? `On ${prefix === 1 ? "the class token" : "the prefix tokens"}: ` +
         `${percent(d3.sum(keys.subarray(0, prefix)))}. ` : "",
-      `Entropy${head() < 0 ? " of the mean map" : ""}: ${number(entropyOf(keys), 3)} of at most ` +
+      `Entropy${head() < 0 && page.shared.way !== "rollout" ? " of the mean map" : ""}: ${number(entropyOf(keys), 3)} of at most ` +
         `${number(Math.log(seen), 3)} nats.`];
   }
   function draw(query) {
@@ -181,7 +182,7 @@ function makeSide(page, side, index) {
     at.ramp.style.background = rampOf(shown.signed ? opposite : heat);
     const largest = d3.max(shown.values, Math.abs) ?? 0;
     at.ends.replaceChildren(...(shown.signed ? [`−${number(largest, 3)}`, `+${number(largest, 3)}`]
-      : raw() ? ["lowest score", "highest score"] : ["0", `${percent(largest)} of this query's attention on one patch`])
+      : raw() ? ["lowest score", "highest score"] : ["0", `${percent(largest)} ${WEIGHT_WORDS[page.shared.way]} on one patch`])
       .map((text) => element("span", {}, text)));
     for (const thumb of thumbs) {
       drawThumb(thumb);
@@ -299,6 +300,7 @@ function makeSide(page, side, index) {
   /* --- the panel --- */
 
   async function open() {
+    at.title.textContent = "Opening the checkpoint …";
     await guarded(async () => {
       const answer = await askJson("model", { model: side.model });
       model = { ...answer, layers: drawnLayers(answer.layers) };
@@ -375,7 +377,7 @@ function makeSide(page, side, index) {
 
 /* --- the page ------------------------------------------------------------------------------------------------------ */
 
-function makePage(models, images) {
+function makePage(models, images, count) {
   const state = readHash(), uploads = [], sides = [];
   const strip = element("div", { class: "strip" }), place = element("div", { class: "sides" });
   const tools = element("div", { class: "tools" });
@@ -421,11 +423,19 @@ function makePage(models, images) {
     strip.replaceChildren(...[...uploads, ...images].map(({ id, name }) => element("button", { type: "button",
       "aria-pressed": String(id === page.shared.image), title: name, "aria-label": name, onclick: () => chooseImage(id) },
     element("img", { src: `api/thumbnail?image=${encodeURIComponent(id)}`, alt: "", width: 58, height: 58,
-      loading: "lazy" }))));
+      loading: "lazy" }))), ...(images.length < count ? [element("button", { type: "button", class: "quiet more-images",
+      onclick: more }, `More (${images.length} of ${count} shown)`)] : []));
+  }
+  async function more() {
+    const next = await askJson("images", { first: images.length, count: 64 });
+    images.push(...next.images);
+    showStrip();
   }
   async function upload(file) {
     try {
-      const { image } = await askJson("upload", {}, { method: "POST", body: file });
+      const { image } = await askJson("upload", {}, { method: "POST", body: file }).catch((error) => {
+        throw error instanceof Refusal ? new Refusal(`${file.name}: ${error.message}`) : error;
+      });
       uploads.unshift({ id: image, name: file.name });
       problem.hidden = true;
       chooseImage(image);
@@ -505,7 +515,7 @@ function scaleOfWeights() {
     ["Mean over queries", "1/N sum_i a_ij"],
     ["Rollout", "e_i B_l … B_0 with B = (mean over heads of A + identity) / 2 (Abnar and Zuidema, ACL 2020)"],
     ["Removed head", "its output is 0"], ["Uniform head", "a_ij is the same for all keys that query i may see"],
-    ["Removed branch", "x_{t+1} = x_t"], ["Removed token", "no query sees its key, in any layer; its own stream goes on"]]
+    ["Removed branch", "x_{t+1} = x_t"], ["Removed token", "no token attends to it in any layer; it is still processed itself"]]
     .flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
 }
 
@@ -518,8 +528,8 @@ function scaleOfWeights() {
   document.getElementById("subtitle").textContent = about;
   document.getElementById("sections").replaceChildren(part);
   try {
-    const [{ models }, { images }] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 64 })]);
-    part.append(...(models.length ? makePage(models, images)
+    const [{ models }, { images, count }] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 64 })]);
+    part.append(...(models.length ? makePage(models, images, count)
       : [element("p", { class: "note" }, "No checkpoint was named: attscope serve CHECKPOINT --images FOLDER")]));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

@@ -198,18 +198,18 @@ function centresPicture(figures) {
     .attr("data-value", ({ x, y }) => `${x} ${y}`).append("title").text(({ label }) => label);
   return picture("Where heads look, relative to the query", svg.node(), null, `Mean shift from query to key of each head, ` +
     `in patches; the edges are at ${number(reach * 1.1, 3)}. Colours go from the first layer (dark) to the last (light). ` +
-    "A head of a convolution would have a spread near 0 around one such point.", "lesson-figure");
+    "A head that acts like one tap of a convolution always looks at one shift: its spread is near 0.", "lesson-figure");
 }
 
 /* --- the lessons --------------------------------------------------------------------------------------------------- */
 
 const LESSONS = [
-  { id: "convolution", title: "Attention can express convolution",
+  { id: "convolution", short: "1 convolution", title: "Attention can express convolution",
     paper: "Cordonnier, Loukas and Jaggi: On the Relationship between Self-Attention and Convolutional Layers, ICLR 2020",
     claims: ["A layer of self-attention with K² heads and relative positions can compute every K × K convolution: each head " +
       "attends to the pixel at one fixed shift, and its value matrix holds the kernel's weights for that shift.",
     "In their networks, heads of the first layers learned such shifts by themselves; later layers attend more by content."],
-    scale: "The paper trained its networks on CIFAR-10. What your checkpoint shows says how it attends, not whether the theorem holds.",
+    scale: "The paper trained its networks on CIFAR-10. The charts show how your checkpoint attends. They do not test the theorem.",
     command: "head_shape",
     async show(lesson) {
       const answer = await askJson("run", { model: lesson.model, image: lesson.image, changes: "" });
@@ -218,7 +218,7 @@ const LESSONS = [
       const photo = { image: { h, w, c }, pixels: new Uint8Array(await bytes.arrayBuffer()) };
       return [shiftAnimation(photo), centresPicture(await figuresOf(lesson, "head_shape"))];
     } },
-  { id: "rank", title: "Pure attention loses rank",
+  { id: "rank", short: "2 rank", title: "Pure attention loses rank",
     paper: "Dong, Cordonnier and Loukas: Attention Is Not All You Need, ICML 2021",
     claims: ["Without skip connections and MLPs, the tokens become equal to each other: their residual, the distance from " +
       "one common row, shrinks doubly exponentially with depth.",
@@ -231,14 +231,16 @@ const LESSONS = [
       const order = only(figures, "composite both").map(({ node }) => node);
       const series = Object.entries(names).map(([key, name]) => ({ name, points: byOrder(only(figures, `composite ${key}`), order) }))
         .filter(({ points }) => points.length);
+      const falls = series.map(({ name, points }) => [name, points.find(({ y }) => y < 0.1)?.x]);
+      const words = falls.map(([name, x]) => `${name}: ${x === undefined ? "never" : `at addition ${x}`}`).join("; ");
       return [plot({ title: "Residual of the tokens by depth", series, log: true, xLabel: "residual addition", yLabel: "‖res(X)‖ / ‖X‖",
-        caption: "res(X) = X − 1·mean(X), ‖·‖ = √(‖·‖₁ ‖·‖∞). The same weights, with parts left out. Computed in f32, so values near 1e-6 are rounding; the command with --f64 shows smaller ones." })];
+        caption: `First below 0.1 – ${words}. ` + "res(X) = X − 1·mean(X), ‖·‖ = √(‖·‖₁ ‖·‖∞). The same weights, with parts left out. Computed in f32, so values near 1e-6 are rounding; the command with --f64 shows smaller ones." })];
     } },
-  { id: "uniform", title: "Uniform attention helps",
+  { id: "uniform", short: "3 uniform", title: "Uniform attention helps",
     paper: "Hyeon-Woo, Yu-Ji, Heo, Han, Oh and Oh: Scratching Visual Transformer's Back with Uniform Attention, ICCV 2023",
-    claims: ["Attention of vision transformers is dense: the entropy of its rows is high, close to that of uniform attention, " +
-      "which softmax can hardly learn, because its gradient is large there.",
-    "Adding the mean token to every token (context broadcasting) gives the network uniform attention for nothing, and " +
+    claims: ["Attention of vision transformers is dense: the entropy of its rows is high, close to that of uniform attention. " +
+      "Uniform attention is hard for softmax to learn: its gradient is steepest there.",
+    "Adding the mean token to every token (context broadcasting) gives the network uniform attention at almost no cost, and " +
       "improves accuracy."],
     scale: "The paper trains ViTs with and without context broadcasting on ImageNet-1k. Here: how dense your checkpoint attends, and " +
       "what one uniform layer does to one prediction.",
@@ -261,7 +263,7 @@ const LESSONS = [
         yLabel: "probability", references: [{ y: plain.probability, label: `unchanged: ${percent(plain.probability)}` }], bars: true,
         caption: "All heads of one layer attend to all keys equally; nothing is trained again." })];
     } },
-  { id: "stiffness", title: "Attention adapts the step size",
+  { id: "stiffness", short: "4 step size", title: "Attention adapts the step size",
     paper: "Understanding Self-attention Mechanism via Dynamical System Perspective, ICCV 2023 (StepNet)",
     claims: ["A residual network x_{t+1} = x_t + f(x_t) is Euler's method; where the trajectory of the features is stiff, its steps " +
       "must be small. NSI, ‖x_{t+1} − x_t‖ / ‖x_t‖ per unit step, measures how stiff a block is.",
@@ -299,6 +301,13 @@ function makePage(models, images) {
   const tools = element("div", { class: "tools" });
   let asked = 0;
 
+  function command(lesson) {
+    const { path } = models.find(({ id }) => id === state.model);
+    if (!path) return element("p", { class: "reading" }, "These weights are random and in no file, so attscope measure cannot repeat the figures.");
+    return element("p", { class: "command" }, "The command that prints these figures, over all images of a folder: ",
+      element("code", {}, `attscope measure ${path} IMAGES --with ${lesson.command}`),
+      " (with --model NAME if the file does not name its network)");
+  }
   async function show() {
     const mine = ++asked, lesson = LESSONS.find(({ id }) => id === state.lesson);
     history.replaceState(null, "", `#${new URLSearchParams(state)}`);
@@ -306,8 +315,7 @@ function makePage(models, images) {
     text.replaceChildren(element("h2", {}, lesson.title), element("p", { class: "reading" }, lesson.paper),
       element("h3", {}, "What the paper claims"), element("ul", {}, ...lesson.claims.map((claim) => element("li", {}, claim))),
       element("h3", {}, `What ${name} shows`), element("p", { class: "note" }, lesson.scale),
-      element("p", {}, "The command that prints these figures, over all images of a folder: ",
-        element("code", {}, `attscope measure ${name} IMAGES --with ${lesson.command}`)));
+      command(lesson));
     shown.replaceChildren(element("p", { class: "reading", role: "status" }, "Computing …"));
     shown.dataset.ready = "";
     problem.hidden = true;
@@ -319,6 +327,7 @@ function makePage(models, images) {
       if (!(error instanceof Refusal)) throw error;
       if (mine !== asked) return;
       shown.replaceChildren();
+      text.querySelector(".command")?.remove();
       problem.textContent = error.message;
       problem.hidden = false;
     }
@@ -328,7 +337,7 @@ function makePage(models, images) {
     Object.assign(state, values);
     show();
   }
-  tools.append(choice("Lesson", LESSONS.map(({ id }, i) => [id, String(i + 1)]), state.lesson, (lesson) => change({ lesson })),
+  tools.append(choice("Lesson", LESSONS.map(({ id, short }) => [id, short]), state.lesson, (lesson) => change({ lesson })),
     dropdown("Checkpoint", models.map(({ id, name }) => [id, name]), state.model, (model) => change({ model })),
     ...(images.length ? [dropdown("Image", images.map(({ id, name }) => [id, name]), state.image, (image) => change({ image }))] : []));
   show();
@@ -343,7 +352,7 @@ function makePage(models, images) {
   document.getElementById("subtitle").textContent = "Four papers about attention, and what your own checkpoint shows.";
   document.getElementById("sections").replaceChildren(part);
   try {
-    const [{ models }, { images }] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 64 })]);
+    const [{ models }, { images }] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 1024 })]);
     part.append(...(models.length ? makePage(models, images)
       : [element("p", { class: "note" }, "No checkpoint was named: attscope serve CHECKPOINT --images FOLDER")]));
   } catch (error) {

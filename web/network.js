@@ -154,7 +154,7 @@ function drawGraph(folded, text, act) {
 
 function makePage(models, images) {
   const state = readHash(), place = element("div"), detail = element("div", { class: "panel", hidden: true });
-  const tools = element("div", { class: "tools" });
+  const tools = element("div", { class: "tools" }), summary = element("p", { class: "reading", "aria-live": "polite" });
   const problem = element("p", { class: "note problem", role: "alert", hidden: true });
   let nodes = [], times = [], figures = [], model = null, parts = new Map(), open = new Set(), asked = 0;
 
@@ -186,7 +186,7 @@ function makePage(models, images) {
     const seconds = secondsOf(box, times), own = times.filter(({ scope, op }) => scope === node.scope && op === node.op);
     detail.replaceChildren(element("h3", {}, node.scope), element("dl", { class: "method" }, ...[["Operation", node.op],
       ["Result", shapeOf(node)], ["Parameters", count(node.parameters)], ["Multiply-adds", count(Math.round(node.macs))],
-      ["Time", seconds === null ? "none of its own: the compiled network joins it with another operation"
+      ["Time", seconds === null ? "none of its own: it is fused into another operation"
         : `${milliseconds(seconds)} (${own.map(({ kernel }) => kernel).join(", ")}; one image, mean of 10 runs)`],
       ...figuresOf(box, figures).map((text) => ["Figure", text])]
       .flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)])),
@@ -214,6 +214,9 @@ function makePage(models, images) {
     const caption = `${model.network}: ${plural(all.operations, "operation")}, ${short(all.parameters)} parameters, ` +
       `${short(all.macs)} multiply-adds` + (times.length ? `, ${milliseconds(all.seconds)} for an image` : "") +
       ". Times are those of the compiled network on this machine, mean of 10 runs of one image.";
+    const whole = figures.filter(({ node, head }) => !node && head < 0).map(({ instrument, statistic, mean, unit }) =>
+      `${[instrument, statistic].filter(Boolean).join(" ")} ${number(mean, 4)}${unit && unit !== "1" ? ` ${unit}` : ""}`);
+    summary.textContent = whole.length ? `Of the whole network: ${whole.join("; ")}.` : "";
     const figure = picture(model.network, drawGraph(folded, text, act), null, caption, "network-figure");
     place.replaceChildren(figure);
     const chosen = folded.boxes.find(({ name }) => name === state.node);
@@ -251,6 +254,7 @@ function makePage(models, images) {
 
   async function loadFigures() {
     changed();
+    figures = [];
     await guarded(async () => {
       figures = state.with ? (await askJson("figures", { model: state.model, image: state.image, with: state.with })).figures
         : [];
@@ -285,7 +289,7 @@ function makePage(models, images) {
     load();
   });
   load();
-  return [problem, tools, element("div", { class: "network-view" }, place, detail)];
+  return [problem, tools, summary, element("div", { class: "network-view" }, place, detail)];
 }
 
 (async () => {
@@ -295,7 +299,7 @@ function makePage(models, images) {
   document.getElementById("subtitle").textContent = "Click a part to unfold it, an operation to see its details.";
   document.getElementById("sections").replaceChildren(part);
   try {
-    const [{ models }, { images }] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 64 })]);
+    const [{ models }, { images }] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 1024 })]);
     part.append(...(models.length ? makePage(models, images)
       : [element("p", { class: "note" }, "No checkpoint was named: attscope serve CHECKPOINT")]));
   } catch (error) {

@@ -15,11 +15,16 @@ function bestCell({ best }) {
 function link(page, run, text) {
   return element("a", { href: `/${page}?run=${run.run}` }, text);
 }
+/* Links to the pages about a checkpoint. */
+function modelLinks(id) {
+  return ["explore", "network", "lessons"].flatMap((page, i) => [i ? " · " : "",
+    element("a", { href: `/${page}#model=${id}` }, page)]);
+}
 function linksOf(run) {
   if (run.problem) return [element("span", { class: "problem" }, run.problem)];
   const report = link("report", run, "Report");
-  if (run.trained) return [link("live", run, "Live charts"), " · ", report];
-  return run.measured ? [report] : [];
+  const pages = run.trained ? [link("live", run, "Live charts"), " · ", report] : run.measured ? [report] : [];
+  return run.checkpoint ? [...pages, pages.length ? " · " : "", ...modelLinks(`r${run.run}`)] : pages;
 }
 
 function runsTable(list) {
@@ -42,9 +47,7 @@ function runsPart(list) {
 }
 function modelsSection(list) {
   const part = section("models", "Models", null);
-  const link = (page, model) => element("a", { href: `/${page}#model=m${model.model}` }, page);
-  part.append(element("ul", {}, ...list.map((model) => element("li", {}, model.name, ": ", link("explore", model), " · ",
-    link("network", model), " · ", link("lessons", model)))));
+  part.append(element("ul", {}, ...list.map((model) => element("li", {}, model.name, ": ", ...modelLinks(`m${model.model}`)))));
   return part;
 }
 

@@ -187,10 +187,11 @@ ATT_API att_status att_session_profile(att_session *session, bool on);
 ATT_API int att_session_profile_count(const att_session *session);
 ATT_API att_profile_row att_session_profile_at(const att_session *session, int index);
 
-/* Time per node: trace() is called after each operation of the body, for each group of samples, on the first of the
- * threads that share the group; other groups call it at the same time on other threads. scope: of the node, which may
- * have absorbed others (a linear layer the GELU after it). seconds: of this thread. NULL ends it. */
-typedef void (*att_trace_fn)(void *user, const char *scope, const char *op, const char *kernel, double seconds);
+/* Time per node: trace() is called after each operation of the body, for each group of samples, on each of the threads
+ * that share the group; part: its number, from 0. Other groups call it at the same time on other threads. scope: of the
+ * node, which may have absorbed others (a linear layer the GELU after it). seconds: of this thread. NULL ends it. */
+typedef void (*att_trace_fn)(void *user, int part, const char *scope, const char *op, const char *kernel,
+                             double seconds);
 ATT_API void att_session_trace(att_session *session, att_trace_fn trace, void *user);
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 #include "serve/engine.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "serve/engine_parts.h"
@@ -93,6 +94,11 @@ static att_status open_network(const att_engine *engine, const char *path, att_n
 {
     att_network_options options = att_network_options_defaults();
     att_status status = att_network_open(engine->context, path, &options, network);
+    if (status == ATT_ERR_NOT_FOUND && !engine->network && strchr(path, '/')) {
+        char why[1024];
+        snprintf(why, sizeof why, "%s", att_context_message(engine->context));
+        return att_fail(engine->context, status, "%s (attscope serve --model NAME)", why);
+    }
     if (status == ATT_OK || !engine->network)
         return status;
     options.model = engine->network;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "io/file.h"
 #include "serve/engine.h"
 #include "serve/list.h"
 
@@ -112,15 +113,19 @@ static att_status answer_json(const att_request *request, att_response *response
     return status;
 }
 
-static void write_listed(att_json_writer *writer, char kind, int64_t number, const char *path)
+/* random: a network's name in place of a path. */
+static void write_listed(att_json_writer *writer, char kind, int64_t number, const char *path, bool random)
 {
-    char id[ID];
+    char id[ID], name[ATT_RUN_PATH];
     snprintf(id, sizeof id, "%c%lld", kind, (long long)number);
+    snprintf(name, sizeof name, "%s%s", att_path_last(path), random ? " (random weights)" : "");
     att_json_begin_object(writer);
     att_json_key(writer, "id");
     att_json_string(writer, id);
     att_json_key(writer, "name");
-    att_json_string(writer, att_path_last(path));
+    att_json_string(writer, name);
+    att_json_key(writer, "path");
+    att_json_string(writer, random ? NULL : path);
     att_json_end_object(writer);
 }
 
@@ -133,11 +138,12 @@ static att_status write_models(const att_request *request, att_json_writer *writ
     att_json_key(writer, "models");
     att_json_begin_array(writer);
     for (int i = 0; i < att_site_model_count(request->site); i++)
-        write_listed(writer, 'm', i, att_site_model(request->site, i));
+        write_listed(writer, 'm', i, att_site_model(request->site, i),
+                     !att_file_exists(att_site_model(request->site, i)));
     for (int i = 0; i < runs; i++) {
         ATT_TRY(att_site_run(request->site, request->context, i, folder));
         if (att_network_find_file(request->context, folder, file, sizeof file) == ATT_OK && *file)
-            write_listed(writer, 'r', i, folder);
+            write_listed(writer, 'r', i, folder, false);
     }
     att_json_end_array(writer);
     return ATT_OK;

@@ -129,6 +129,13 @@ static void write_best(att_json_writer *json, const att_run_summary *s)
     att_json_end_object(json);
 }
 
+/* Whether att_network_open() finds a checkpoint in the folder. */
+static bool has_checkpoint(const char *folder)
+{
+    return att_file_exists_in(folder, "model_best.safetensors") || att_file_exists_in(folder, "last.safetensors") ||
+           att_file_exists_in(folder, "model.safetensors");
+}
+
 static void write_run(att_json_writer *json, int number, const char *folder, const known_run *run,
                       const att_locked_files *locked)
 {
@@ -148,6 +155,8 @@ static void write_run(att_json_writer *json, int number, const char *folder, con
     att_json_bool(json, s->trained);
     att_json_key(json, "measured");
     att_json_bool(json, s->measured);
+    att_json_key(json, "checkpoint");
+    att_json_bool(json, has_checkpoint(folder));
     write_text(json, "problem", s->problem);
     att_json_end_object(json);
 }

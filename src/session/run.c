@@ -60,8 +60,7 @@ void att_session_step(att_session *session, const att_program *program, const at
 {
     const att_unit *unit = step->unit;
     int thread = team * program->parts + part;
-    bool traced = session->trace && part == 0;
-    double begin = traced ? att_seconds_now() : 0;
+    double begin = session->trace ? att_seconds_now() : 0;
     void **operands = resolve_operands(session, step, thread, team, row, lane);
     att_call call = {
         .problem = &unit->problem,
@@ -76,8 +75,8 @@ void att_session_step(att_session *session, const att_program *program, const at
         .run = &session->batch.run,
         .samples = unit->problem.group};
     att_runner_call(&session->runner, unit, &call, thread);
-    if (traced)
-        session->trace(session->trace_user, step->scope, unit->kernel->op, unit->kernel->name,
+    if (session->trace)
+        session->trace(session->trace_user, part, step->scope, unit->kernel->op, unit->kernel->name,
                        att_seconds_now() - begin);
 }
 

@@ -17,6 +17,7 @@ attscope, shared, folder = sys.argv[1:4]
 CHECKPOINT = os.path.join(shared, "data/weights/deit_tiny_patch16_224.safetensors")
 HEADS, LAYERS, TOKENS, GRID = 3, 12, 197, 14
 PAGES = ("/explore", "/network", "/lessons")
+LESSONS = {"convolution": "convolution", "rank": "rank", "uniform": "uniform", "stiffness": "step size"}
 
 images = os.path.join(folder, "images")
 os.makedirs(images)
@@ -277,8 +278,8 @@ def test_network(server, browser):
 
 def test_lessons(server, browser):
     page = server.open(browser, "/lessons", "#model=m0&image=d0")
-    for i, lesson in enumerate(("convolution", "rank", "uniform", "stiffness")):
-        choose(page, str(i + 1))
+    for i, lesson in enumerate(LESSONS):
+        choose(page, f"{i + 1} {LESSONS[lesson]}")
         wait(page, f"document.querySelector('.lesson-figures').dataset.ready === '{lesson}'")
         check(
             page.evaluate("document.querySelectorAll('.lesson-figures figure').length") >= 1, f"{lesson} has no figure"

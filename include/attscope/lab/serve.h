@@ -25,7 +25,7 @@
  *                           pages about checkpoints
  *   GET /api/runs           JSON: {attscope, runs: [...], models: [...]}. A run has run (its number), name (last
  *                           component of its folder), state, model, epochs (finished), epochs_wanted, step, seconds,
- *                           best {metric, unit, value}, trained, measured (whether it has such records), and problem
+ *                           best {metric, unit, value}, trained, measured, checkpoint (whether it has such), problem
  *                           (a sentence, if its records are damaged). What is not known is null. state: "running" (a
  *                           process of this machine is writing the records), "finished", "stopped", "failed",
  *                           "unfinished" (no end is recorded, and no process of this machine is writing), "measured"
@@ -43,7 +43,7 @@
  * "h3.1r" (head 1 of attention layer 3 removed), "h3.1u" (made uniform), "b5" (residual branch 5 removed), "t17" (token
  * 17 removed); empty: none. See attscope/explore.h for their meaning.
  *
- *   GET /api/models         JSON: {models: [{id, name}]}
+ *   GET /api/models         JSON: {models: [{id, name, path}]}; path: null for random weights
  *   GET /api/model?model=   JSON: {network, layers: [{node, heads, queries, tokens, prefix, grid_h, grid_w, window_h,
  * ...}], branches, tokens, classes, instruments} GET /api/images?first=&count= JSON: {images: [{id, name}], count} POST
  * /api/upload        the body is a JPEG, PNG or WebP file; JSON: {image} GET /api/thumbnail?image= a PNG GET
