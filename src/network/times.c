@@ -55,7 +55,9 @@ att_status att_network_time(att_network *network, int runs, att_trace_fn row, vo
         return att_fail_memory(network->context, count * sizeof *pixels, "an image");
     att_status status = run_once(network, pixels, &t, false);
     for (int i = 0; i < runs && status == ATT_OK; i++)
-        status = run_once(network, pixels, &t, true);
+        status = att_stop_asked(network->context)
+                     ? att_fail(network->context, ATT_ERR_STOPPED, "stopped on request while times were measured")
+                     : run_once(network, pixels, &t, true);
     for (int i = 0; i < t.count && status == ATT_OK; i++)
         row(user, t.rows[i].scope, t.rows[i].op, t.rows[i].kernel, t.rows[i].seconds / runs);
     att_free(network->context, t.rows);
