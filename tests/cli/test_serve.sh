@@ -67,9 +67,9 @@ server=$first
 end INT
 
 run 1 serve absent
-err_is <<<'attscope: absent: there is no such file or folder'
+err_is <<<'attscope: absent is neither a file nor a folder; as a network'\''s name: there is no model "absent"'
 run 1 serve # without operands: output/train, which is missing here
-err_is <<<'attscope: output/train: there is no such file or folder'
+err_is <<<'attscope: output/train is neither a file nor a folder; as a network'\''s name: there is no model "output/train"'
 run 1 serve runs --images absent
 err_is <<<'attscope: absent: there is no such folder of images'
 run 2 serve runs --allow-host 'a b'
