@@ -4,7 +4,7 @@
 #include "data/picture.h"
 #include "serve/client.h"
 
-enum { LAYERS = 12, HEADS = 3, TOKENS = 197, SIDE = 224, GREY = 100 };
+enum { LAYERS = 12, HEADS = 3, TOKENS = 197, SIDE = 224, GREY = 250 };
 
 #define ZEROS "0,0,0,0,0,0,0,0,0,0,0,0"
 
@@ -67,7 +67,7 @@ static void models_and_images_have_numbers(void **state)
     static const char *const bad[] = {"", "0", "x0", "m", "m-1", "r-1", "m0x", "m99999999999999999999"};
     static const char *const missing[] = {"m1", "m2147483648", "m4294967296", "r0"};
     const site *s = *state;
-    char target[128];
+    char target[128], part[64];
     expect(s, "/api/models", 200, "{\"models\":[{\"id\":\"m0\",\"name\":\"deit_tiny_patch16_224\"}]}");
     expect(s, "/api/images?first=1&count=1", 200, "{\"images\":[{\"id\":\"d1\",\"name\":\"b.png\"}],\"count\":3}");
     expect(s, "/api/images?first=3&count=1", 200, "{\"images\":[],\"count\":3}");
@@ -77,14 +77,15 @@ static void models_and_images_have_numbers(void **state)
     }
     for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
         snprintf(target, sizeof target, "/api/model?model=%s", missing[i]);
-        expect(s, target, 404, "there is no");
+        snprintf(part, sizeof part, "there is no model \\\"%s\\\"", missing[i]);
+        expect(s, target, 404, *missing[i] == 'm' ? part : "there is no run 0");
     }
     expect(s, "/api/model?model=m0", 200, "\"tokens\":197,\"classes\":1000");
     assert_non_null(strstr(body(), "\"name\":\"entropy\""));
     assert_null(strstr(body(), "\"name\":\"density\"")); /* costly */
 }
 
-/* The network's input is the picture again. */
+/* The network's input is the picture again, whose grey is far from the means of all channels. */
 static void the_input_has_the_colours_of_the_image(void **state)
 {
     const site *s = *state;
