@@ -99,7 +99,7 @@ ATT_API att_status att_explorer_row(const att_explorer *explorer, int layer, int
 
 /* Writes the sum over the queries of the rows of each head's map, each times the query's number in weights [queries]:
  * rows [H, N]. A key that a query does not see counts as 0. With weights 1 / N this is the mean over queries. Errors as
- * above. */
+ * above; ERR_STOPPED (att_settings.stop, between two queries). */
 ATT_API att_status att_explorer_sum(const att_explorer *explorer, int layer, const double *weights, double *rows);
 
 /* Follows attention from a query of a layer back to the tokens of the first layer: row [N], which adds up to 1. With

@@ -135,7 +135,7 @@ ATT_API att_status att_network_run_file(att_network *network, const char *path, 
 /* Measures where the time goes: runs the network on one image of its own size (zeros) once to warm up and `runs` times
  * (at least 1), and calls row() for each operation of the compiled network in the order in which they run. scope, op,
  * kernel: as of att_session_trace(); they live as long as the call. seconds: of the slowest thread, the mean over the
- * runs. Errors: those of att_network_run(), ERR_ARGUMENT (runs). */
+ * runs. Errors: those of att_network_run(), ERR_ARGUMENT (runs), ERR_STOPPED (att_settings.stop, between two runs). */
 ATT_API att_status att_network_time(att_network *network, int runs,
                                     void (*row)(void *user, const char *scope, const char *op, const char *kernel,
                                                 double seconds),

@@ -200,14 +200,17 @@ att_status att_explorer_sum(const att_explorer *explorer, int layer, const doubl
     double *row = allocate_row(explorer, layer);
     if (!row)
         return ATT_ERR_MEMORY;
+    att_status status = ATT_OK;
     memset(rows, 0, (size_t)(explored->attrs.heads * explored->tokens) * sizeof *rows);
-    for (int64_t i = 0; i < explored->queries; i++) {
+    for (int64_t i = 0; i < explored->queries && status == ATT_OK; i++) {
         const query q = query_of(explorer, layer, i);
         if (weights[i] != 0)
             add_rows(&q, weights[i], row, rows);
+        if (att_stop_asked(explorer->context))
+            status = att_fail(explorer->context, ATT_ERR_STOPPED, "%s: stopped on request", explored->scope);
     }
     att_free(explorer->context, row);
-    return ATT_OK;
+    return status;
 }
 
 /* --- rollout ------------------------------------------------------------------------------------------------------ */

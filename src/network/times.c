@@ -79,6 +79,8 @@ static att_status run_all(att_network *network, int runs, const float *pixels, t
     if (!t->sums)
         return att_fail_memory(t->context, count * sizeof *t->sums, "the times of operations");
     for (int i = 0; i < runs; i++) {
+        if (att_stop_asked(t->context))
+            return att_fail(t->context, ATT_ERR_STOPPED, "stopped on request while times were measured");
         ATT_TRY(run_once(network, pixels, t));
         add_run(t);
     }

@@ -8,10 +8,16 @@
 /* --- creation ------------------------------------------------------------------------------------------------------
  */
 
-/* Passes the message of the engine's context on to that of the request. */
-att_status att_engine_pass_on(const att_engine *engine, att_context *context, att_status status)
+/* Passes the message of the engine's context on to that of the caller. Returns `status`. */
+static att_status pass_on(const att_engine *engine, att_context *context, att_status status)
 {
     return status == ATT_OK ? ATT_OK : att_fail(context, status, "%s", att_context_message(engine->context));
+}
+
+static bool is_stop_asked(void *user)
+{
+    const att_engine *engine = user;
+    return engine->asking && att_stop_asked(engine->asking);
 }
 
 static att_status open_images(att_engine *engine, const char *path)
@@ -23,19 +29,21 @@ static att_status open_images(att_engine *engine, const char *path)
 
 att_status att_engine_create(att_context *context, const char *images, const char *network, att_engine **out)
 {
-    att_context *own = NULL;
-    if (att_context_create(NULL, &own) != ATT_OK)
-        return att_fail_memory(context, sizeof(att_engine), "an engine");
-    att_engine *engine = att_allocate(own, sizeof *engine);
-    if (!engine) {
-        att_context_destroy(&own);
+    att_engine *engine = att_allocate(context, sizeof *engine);
+    if (!engine)
+        return att_fail_memory(context, sizeof *engine, "an engine");
+    att_settings settings = att_settings_defaults();
+    settings.stop = is_stop_asked;
+    settings.stop_user = engine;
+    if (att_context_create(&settings, &engine->context) != ATT_OK) {
+        att_free(context, engine);
         return att_fail_memory(context, sizeof *engine, "an engine");
     }
-    engine->context = own;
+    engine->owner = context;
     pthread_mutex_init(&engine->lock, NULL);
-    engine->network = network ? att_copy_string(own, network) : NULL;
+    engine->network = network ? att_copy_string(engine->context, network) : NULL;
     att_status status = network && !engine->network ? att_fail_memory(context, strlen(network), "the name of a network")
-                                                    : att_engine_pass_on(engine, context, open_images(engine, images));
+                                                    : pass_on(engine, context, open_images(engine, images));
     if (status == ATT_OK)
         *out = engine;
     else
@@ -70,9 +78,31 @@ void att_engine_destroy(att_engine **out)
     att_dataset_close(&engine->images);
     att_free(context, engine->network);
     pthread_mutex_destroy(&engine->lock);
-    att_free(context, engine);
     att_context_destroy(&context);
+    att_free(engine->owner, engine);
     *out = NULL;
+}
+
+/* --- requests ------------------------------------------------------------------------------------------------------
+ */
+
+att_status att_engine_enter(att_engine *engine, att_context *context)
+{
+    pthread_mutex_lock(&engine->lock);
+    if (att_stop_asked(context)) {
+        pthread_mutex_unlock(&engine->lock);
+        return att_fail(context, ATT_ERR_STOPPED, "the server is ending");
+    }
+    engine->asking = context;
+    return ATT_OK;
+}
+
+att_status att_engine_leave(att_engine *engine, att_status status)
+{
+    status = pass_on(engine, engine->asking, status);
+    engine->asking = NULL;
+    pthread_mutex_unlock(&engine->lock);
+    return status;
 }
 
 /* --- networks ------------------------------------------------------------------------------------------------------
@@ -206,12 +236,11 @@ static void write_network(const att_opened *o, att_json_writer *writer)
 att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer)
 {
     att_opened *o;
-    pthread_mutex_lock(&engine->lock);
-    att_status status = att_engine_pass_on(engine, context, att_engine_find(engine, path, &o));
+    ATT_TRY(att_engine_enter(engine, context));
+    att_status status = att_engine_find(engine, path, &o);
     if (status == ATT_OK)
         write_network(o, writer);
     if (status == ATT_OK)
         write_instruments(engine->context, writer);
-    pthread_mutex_unlock(&engine->lock);
-    return status;
+    return att_engine_leave(engine, status);
 }

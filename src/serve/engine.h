@@ -2,7 +2,9 @@
  *
  * An engine has a context of its own. Networks are opened when they are first asked for, and stay open; each keeps its
  * last two runs, so that a hovering pointer costs one row per layer and head. Thread-safe: requests are answered one at
- * a time. Messages of failures go to the context of the request.
+ * a time. Messages of failures go to the context of the request. Its requests to stop end an answer with ERR_STOPPED:
+ * while it waits for others, while a checkpoint is read, between the queries of a sum and between the runs that times
+ * are means of.
  *
  * An image has an identifier: "d7" is number 7 of the folder of images, "u2" the third upload.
  *
@@ -22,8 +24,8 @@ typedef struct att_engine att_engine;
 enum { ATT_ENGINE_ID = 24, ATT_ENGINE_CHANGES = 2048, ATT_ENGINE_UPLOADS = 16 };
 
 /* images: a folder, an archive or an image file; NULL: none. network: name of the network of checkpoints that do not
- * name theirs; NULL: such checkpoints are refused. On success the caller owns *engine. Errors, for `context`: those of
- * opening the images, ERR_MEMORY. */
+ * name theirs; NULL: such checkpoints are refused. On success the caller owns *engine; `context` must outlive it.
+ * Errors, for `context`: those of opening the images, ERR_MEMORY. */
 att_status att_engine_create(att_context *context, const char *images, const char *network, att_engine **engine);
 void att_engine_destroy(att_engine **engine);
 

@@ -127,13 +127,11 @@ static att_status write_nodes(const att_engine *engine, const att_graph *graph, 
 att_status att_engine_write_graph(att_engine *engine, att_context *context, const char *path, att_json_writer *writer)
 {
     att_opened *o;
-    pthread_mutex_lock(&engine->lock);
+    ATT_TRY(att_engine_enter(engine, context));
     att_status status = att_engine_find(engine, path, &o);
     if (status == ATT_OK)
         status = write_nodes(engine, att_model_graph(att_network_model(o->network)), writer);
-    status = att_engine_pass_on(engine, context, status);
-    pthread_mutex_unlock(&engine->lock);
-    return status;
+    return att_engine_leave(engine, status);
 }
 
 /* --- times ----------------------------------------------------------------------------------------------------------
@@ -153,16 +151,14 @@ static void write_time(void *user, const char *scope, const char *op, const char
 att_status att_engine_write_times(att_engine *engine, att_context *context, const char *path, att_json_writer *writer)
 {
     att_opened *o;
-    pthread_mutex_lock(&engine->lock);
+    ATT_TRY(att_engine_enter(engine, context));
     att_json_key(writer, "times");
     att_json_begin_array(writer);
     att_status status = att_engine_find(engine, path, &o);
     if (status == ATT_OK)
         status = att_network_time(o->network, RUNS, write_time, writer);
     att_json_end_array(writer);
-    status = att_engine_pass_on(engine, context, status);
-    pthread_mutex_unlock(&engine->lock);
-    return status;
+    return att_engine_leave(engine, status);
 }
 
 /* --- figures --------------------------------------------------------------------------------------------------------
@@ -209,11 +205,9 @@ att_status att_engine_write_figures(att_engine *engine, att_context *context, co
 {
     att_opened *o;
     att_seat *seat;
-    pthread_mutex_lock(&engine->lock);
+    ATT_TRY(att_engine_enter(engine, context));
     att_status status = att_engine_run(engine, view, &o, &seat);
     if (status == ATT_OK)
         status = measure_image(o, seat, with, writer);
-    status = att_engine_pass_on(engine, context, status);
-    pthread_mutex_unlock(&engine->lock);
-    return status;
+    return att_engine_leave(engine, status);
 }

@@ -44,17 +44,15 @@ att_status att_engine_upload(att_engine *engine, att_context *context, const voi
     limits.pixels = ATT_ENGINE_PIXELS;
     if (size == 0)
         return att_fail(context, ATT_ERR_ARGUMENT, "the upload is empty, expected a JPEG, PNG or WebP image");
-    pthread_mutex_lock(&engine->lock);
-    att_status status =
-        att_engine_pass_on(engine, context, att_image_decode(engine->context, bytes, size, 3, &limits, &image));
+    ATT_TRY(att_engine_enter(engine, context));
+    att_status status = att_image_decode(engine->context, bytes, size, 3, &limits, &image);
     if (status == ATT_OK) {
         att_upload *kept = &engine->uploads[engine->upload_count % ATT_ENGINE_UPLOADS];
         att_image_free(engine->context, &kept->image);
         *kept = (att_upload){.number = engine->upload_count++, .image = image};
         snprintf(id, ATT_ENGINE_ID, "u%lld", (long long)kept->number);
     }
-    pthread_mutex_unlock(&engine->lock);
-    return status;
+    return att_engine_leave(engine, status);
 }
 
 /* Parses "d7" or "u2". */
@@ -155,8 +153,6 @@ static att_status make_thumbnail(const att_engine *engine, const char *id, att_t
 
 att_status att_engine_thumbnail(att_engine *engine, att_context *context, const char *image, att_text *out)
 {
-    pthread_mutex_lock(&engine->lock);
-    att_status status = att_engine_pass_on(engine, context, make_thumbnail(engine, image, out));
-    pthread_mutex_unlock(&engine->lock);
-    return status;
+    ATT_TRY(att_engine_enter(engine, context));
+    return att_engine_leave(engine, make_thumbnail(engine, image, out));
 }

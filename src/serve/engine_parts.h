@@ -35,7 +35,9 @@ typedef struct att_opened {
 } att_opened;
 
 struct att_engine {
+    att_context *owner;   /* from which it is allocated */
     att_context *context; /* its own */
+    att_context *asking;  /* of the request that has the lock; NULL: none */
     pthread_mutex_t lock;
     att_dataset *images; /* NULL: none */
     char *network;       /* of checkpoints that do not name theirs; NULL: none */
@@ -48,10 +50,16 @@ struct att_engine {
 /* Largest image, in pixels. */
 #define ATT_ENGINE_PIXELS (INT64_C(1) << 25)
 
+/* Takes the lock for a request with this context, whose requests to stop then reach the engine's context. Fails with
+ * ERR_STOPPED, without the lock, if a stop is requested already: requests that wait must not compute one after another
+ * when the server ends. */
+att_status att_engine_enter(att_engine *engine, att_context *context);
+/* Gives the lock back. If `status` is a failure, passes the message of the engine's context on to that of the request.
+ * Returns `status`. */
+att_status att_engine_leave(att_engine *engine, att_status status);
+
 /* The functions below are called with the lock held; their messages go to the engine's context. */
 
-/* Passes the message of the engine's context on to that of the request. Returns `status`. */
-att_status att_engine_pass_on(const att_engine *engine, att_context *context, att_status status);
 /* The network of a checkpoint, which is opened if it is not open. */
 att_status att_engine_find(att_engine *engine, const char *path, att_opened **found);
 /* Gives the seat an explorer and memory for an image, unless it has them. */

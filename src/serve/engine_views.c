@@ -137,13 +137,11 @@ att_status att_engine_write_answer(att_engine *engine, att_context *context, con
 {
     att_opened *o;
     att_seat *s;
-    pthread_mutex_lock(&engine->lock);
+    ATT_TRY(att_engine_enter(engine, context));
     att_status status = att_engine_run(engine, view, &o, &s);
     if (status == ATT_OK)
         status = write_answer(o, s, writer);
-    status = att_engine_pass_on(engine, context, status);
-    pthread_mutex_unlock(&engine->lock);
-    return status;
+    return att_engine_leave(engine, status);
 }
 
 static void append_input(const att_opened *o, const att_seat *s, att_text *out)
@@ -161,12 +159,11 @@ att_status att_engine_input(att_engine *engine, att_context *context, const att_
 {
     att_opened *o;
     att_seat *s;
-    pthread_mutex_lock(&engine->lock);
+    ATT_TRY(att_engine_enter(engine, context));
     att_status status = att_engine_run(engine, view, &o, &s);
     if (status == ATT_OK)
         append_input(o, s, out);
-    status = att_engine_pass_on(engine, context, status);
-    pthread_mutex_unlock(&engine->lock);
+    status = att_engine_leave(engine, status);
     return out->failed ? att_fail_memory(context, out->length, "an image") : status;
 }
 
@@ -252,11 +249,10 @@ att_status att_engine_weights(att_engine *engine, att_context *context, const at
 {
     att_opened *o;
     att_seat *s;
-    pthread_mutex_lock(&engine->lock);
+    ATT_TRY(att_engine_enter(engine, context));
     att_status status = att_engine_run(engine, view, &o, &s);
     if (status == ATT_OK)
         status = append_weights(engine, s->explorer, way, queries, query_count, options, out);
-    status = att_engine_pass_on(engine, context, status);
-    pthread_mutex_unlock(&engine->lock);
+    status = att_engine_leave(engine, status);
     return out->failed ? att_fail_memory(context, out->length, "weights of attention") : status;
 }

@@ -170,7 +170,7 @@ static att_status write_upload(const att_request *request, att_json_writer *writ
     const att_status status =
         att_engine_upload(request->state, request->context, request->body, request->body_size, id);
     if (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED)
-        return ATT_ERR_ARGUMENT; /* the request is at fault, not a file of the server */
+        return ATT_ERR_ARGUMENT; /* with the message: the file is the client's */
     ATT_TRY(status);
     att_json_key(writer, "image");
     att_json_string(writer, id);

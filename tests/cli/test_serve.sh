@@ -67,7 +67,7 @@ server=$first
 end INT
 
 run 1 serve absent
-err_is <<<'attscope: absent is neither a file nor a folder; as a network'"'"'s name: there is no model "absent"'
+err_is <<<'attscope: absent is neither a file nor a folder; as a network'\''s name: there is no model "absent"'
 run 1 serve # without operands: output/train, which is missing here
 err_is <<<'attscope: output/train: there is no such file or folder'
 run 1 serve runs --images absent

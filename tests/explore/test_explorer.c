@@ -554,7 +554,21 @@ static void a_removed_token_is_no_key(void **state)
     run_explorer(slow_explorer, reference);
     assert_true(distance(logits, reference, CLASSES) / size_of(reference, CLASSES) < 1e-5); /* measured: 7e-7 */
     assert_true(distance(logits, unchanged, CLASSES) / size_of(reference, CLASSES) > 1e-3);
+    double even[ROOM], sums[ROOM];
+    for (int i = 0; i < layer.queries; i++)
+        even[i] = 1.0 / layer.queries;
+    must(att_explorer_sum(explorer, 0, even, sums));
+    for (int h = 0; h < layer.heads; h++) {
+        double sum = 0;
+        for (int j = 0; j < layer.tokens; j++)
+            sum += sums[h * layer.tokens + j];
+        assert_true(sums[h * layer.tokens + TOKEN] == 0 && fabs(sum - 1) < 1e-12); /* measured: 4e-16 */
+    }
     must(att_explorer_remove_token(explorer, TOKEN, false));
+    run_explorer(explorer, logits);
+    assert_memory_equal(logits, unchanged, sizeof logits);
+    must(att_explorer_remove_token(explorer, TOKEN, true));
+    att_explorer_reset(explorer);
     run_explorer(explorer, logits);
     assert_memory_equal(logits, unchanged, sizeof logits);
     for (int token = 1; token < layer.tokens; token++)

@@ -127,7 +127,7 @@ static inline int status_in(const char *text)
 /* Sends a request with a Host and these headers, "Name: value\r\n" each. Returns the status; `received` has all. */
 static inline int request(const served *self, const char *line, const char *headers)
 {
-    char text[4096];
+    char text[8192];
     snprintf(text, sizeof text, "%s HTTP/1.1\r\n%sConnection: close\r\n\r\n", line, headers);
     const int connection = dial(self);
     send_text(connection, text);

@@ -369,6 +369,45 @@ static void what_cannot_be_opened_is_refused(void **state)
     end(&o);
 }
 
+/* Returns whether a number of polls is over. user: the polls that remain. */
+static bool stop_after(void *user)
+{
+    int *polls = user;
+    return (*polls)-- <= 0;
+}
+
+/* The requests to stop of a request's context end what its answer computes, and also answers that wait for others. */
+static void requests_can_be_stopped(void **state)
+{
+    opened o = begin(*state);
+    int polls = 0;
+    att_settings settings = att_settings_defaults();
+    att_context *context = NULL;
+    att_json_writer *unfinished = NULL;
+    const att_engine_view view = view_of(&o, "d0", "");
+    settings.stop = stop_after;
+    settings.stop_user = &polls;
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
+    must(&o, att_json_writer_create(o.f->context, false, &unfinished));
+    att_json_begin_object(unfinished);
+    assert_int_equal(att_engine_write_model(o.engine, context, o.path, unfinished), ATT_ERR_STOPPED);
+    assert_string_equal(att_context_message(context), "the server is ending");
+    answer_of(&o, "d0", "");
+    for (int before = 0; before < 2; before++) { /* before the computation, and in it */
+        att_text out = {.context = context};
+        polls = before;
+        assert_int_equal(att_engine_weights(o.engine, context, &view, ATT_ENGINE_MEAN, NULL, 0, NULL, &out),
+                         ATT_ERR_STOPPED);
+        att_text_free(&out);
+        polls = before;
+        assert_int_equal(att_engine_write_times(o.engine, context, o.path, unfinished), ATT_ERR_STOPPED);
+    }
+    answer_of(&o, "d0", "");
+    att_json_writer_destroy(&unfinished);
+    att_context_destroy(&context);
+    end(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +420,7 @@ int main(void)
         TEST(the_graph_has_all_parameters_and_operations),
         TEST(figures_are_those_of_the_network),
         TEST(what_cannot_be_opened_is_refused),
+        TEST(requests_can_be_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

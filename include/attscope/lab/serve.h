@@ -45,16 +45,25 @@
  *
  *   GET /api/models         JSON: {models: [{id, name, path}]}; path: null for random weights
  *   GET /api/model?model=   JSON: {network, layers: [{node, heads, queries, tokens, prefix, grid_h, grid_w, window_h,
- * ...}], branches, tokens, classes, instruments} GET /api/images?first=&count= JSON: {images: [{id, name}], count} POST
- * /api/upload        the body is a JPEG, PNG or WebP file; JSON: {image} GET /api/thumbnail?image= a PNG GET
- * /api/run?model=&image=&changes= JSON: {input: [height, width, channels], milliseconds, and the prediction with all
- * logits} GET /api/input?model=&image=&changes= the network's input, one byte per number GET
- * /api/weights?model=&image=&changes=&way=&queries=&terms=&scores= numbers in F32 of this machine, [heads, tokens] for
- * each layer, NaN for a key that is not seen. way: row, mean (over queries) or rollout ([tokens] for each layer);
- * queries: one number per layer, separated by commas; terms: both, content or positions; scores: 1 for scores, 0 for
- * their softmax GET /api/graph?model=   JSON: {nodes: [{id, op, scope, in, shape, parameters, macs}]} GET
- * /api/times?model=   JSON: {times: [{scope, op, kernel, seconds}]} GET /api/figures?model=&image=&with= JSON:
- * {figures: [{instrument, node, head, statistic, mean, unit}], instruments}
+ *                           window_w, shift_h, shift_w, content, positions}], branches, tokens, classes, instruments}
+ *   GET /api/images?first=&count=
+ *                           JSON: {images: [{id, name}], count}
+ *   POST /api/upload        the body is a JPEG, PNG or WebP file; JSON: {image}
+ *   GET /api/thumbnail?image=
+ *                           a PNG
+ *   GET /api/run?model=&image=&changes=
+ *                           JSON: {input: [height, width, channels], milliseconds, and the prediction with all logits}
+ *   GET /api/input?model=&image=&changes=
+ *                           the network's input, one byte per number
+ *   GET /api/weights?model=&image=&changes=&way=&queries=&terms=&scores=
+ *                           numbers in F32 of this machine, [heads, tokens] for each layer, NaN for a key that is not
+ *                           seen. way: row, mean (over queries) or rollout ([tokens] for each layer); queries: one
+ *                           number per layer, separated by commas; terms: both, content or positions; scores: 1 for
+ *                           scores, 0 for their softmax
+ *   GET /api/graph?model=   JSON: {nodes: [{id, op, scope, in, shape, parameters, macs}]}
+ *   GET /api/times?model=   JSON: {times: [{scope, op, kernel, seconds}]}
+ *   GET /api/figures?model=&image=&with=
+ *                           JSON: {figures: [{instrument, node, head, statistic, mean, unit}], instruments}
  */
 #ifndef ATTSCOPE_LAB_SERVE_H
 #define ATTSCOPE_LAB_SERVE_H

@@ -1,0 +1,174 @@
+/* The routes about checkpoints, of a network with random weights and one picture. */
+#include <math.h>
+
+#include "data/picture.h"
+#include "serve/client.h"
+
+enum { LAYERS = 12, HEADS = 3, TOKENS = 197, SIDE = 224, GREY = 250 };
+
+#define ZEROS "0,0,0,0,0,0,0,0,0,0,0,0"
+
+typedef struct site {
+    served served;
+    char folder[64];
+} site;
+
+static void write_picture(const site *s, const char *name)
+{
+    char path[128];
+    void *picture;
+    size_t size;
+    picture_make(GREY, &picture, &size);
+    snprintf(path, sizeof path, "%s/%s", s->folder, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(picture, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    free(picture);
+}
+
+static int setup(void **state)
+{
+    static site s;
+    static const char *const paths[] = {"deit_tiny_patch16_224"};
+    strcpy(s.folder, "/tmp/attscope-serve-XXXXXX");
+    assert_non_null(mkdtemp(s.folder));
+    for (int i = 0; i < 3; i++)
+        write_picture(&s, (const char *const[]){"a.png", "b.png", "c.png"}[i]);
+    att_serve_options options = att_serve_options_defaults();
+    options.paths = paths;
+    options.path_count = 1;
+    options.images = s.folder;
+    served_start(&s.served, &options, NULL, NULL, 0);
+    *state = &s;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    site *s = *state;
+    char command[128];
+    served_stop(&s->served);
+    snprintf(command, sizeof command, "rm -rf %s", s->folder);
+    return system(command);
+}
+
+static void expect(const site *s, const char *target, int status, const char *part)
+{
+    char line[3000];
+    snprintf(line, sizeof line, "GET %s", target);
+    const int found = ask(&s->served, line);
+    if (found != status || !strstr(body(), part))
+        fail_msg("%s: status %d, %s", target, found, body());
+}
+
+static void models_and_images_have_numbers(void **state)
+{
+    static const char *const bad[] = {"", "0", "x0", "m", "m-1", "r-1", "m0x", "m99999999999999999999"};
+    static const char *const missing[] = {"m1", "m2147483648", "m4294967296", "r0"};
+    const site *s = *state;
+    char target[128], part[64];
+    expect(s, "/api/models", 200, "{\"models\":[{\"id\":\"m0\",\"name\":\"deit_tiny_patch16_224\"}]}");
+    expect(s, "/api/images?first=1&count=1", 200, "{\"images\":[{\"id\":\"d1\",\"name\":\"b.png\"}],\"count\":3}");
+    expect(s, "/api/images?first=3&count=1", 200, "{\"images\":[],\"count\":3}");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(target, sizeof target, "/api/model?model=%s", bad[i]);
+        expect(s, target, 400, "is no model");
+    }
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        snprintf(target, sizeof target, "/api/model?model=%s", missing[i]);
+        snprintf(part, sizeof part, "there is no model \\\"%s\\\"", missing[i]);
+        expect(s, target, 404, *missing[i] == 'm' ? part : "there is no run 0");
+    }
+    expect(s, "/api/model?model=m0", 200, "\"tokens\":197,\"classes\":1000");
+    assert_non_null(strstr(body(), "\"name\":\"entropy\""));
+    assert_null(strstr(body(), "\"name\":\"density\"")); /* costly */
+}
+
+/* The network's input is the picture again, whose grey is far from the means of all channels. */
+static void the_input_has_the_colours_of_the_image(void **state)
+{
+    const site *s = *state;
+    expect(s, "/api/input?model=m0&image=d0&changes=", 200, "");
+    for (int i = 0; i < SIDE * SIDE * 3; i++)
+        assert_int_equal((uint8_t)body()[i], GREY);
+}
+
+#define WEIGHTS "/api/weights?model=m0&image=d0&changes="
+
+static void queries_are_numbers(void **state)
+{
+    static const char *const bad[] = {"1,,0", "x", "-1", "2147483648", "4294967296", "0.5"};
+    const site *s = *state;
+    char target[3000];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(target, sizeof target, WEIGHTS "&way=row&terms=both&scores=0&queries=%s", bad[i]);
+        expect(s, target, 400, "queries must be whole numbers");
+    }
+    int length = snprintf(target, sizeof target, WEIGHTS "&way=row&terms=both&scores=0&queries=0");
+    for (int i = 0; i < 1024; i++)
+        length += snprintf(target + length, sizeof target - (size_t)length, ",0");
+    expect(s, target, 400, "queries must be whole numbers"); /* more than any network has */
+    expect(s, WEIGHTS "&way=row&terms=both&scores=0&queries=0,0", 400, "2 queries, but the network has 12");
+    expect(s, WEIGHTS "&way=rows&terms=both&scores=0&queries=0", 400, "which it cannot be");
+}
+
+/* The sum of the absolute numbers of an answer. */
+static double sum_of_weights(const site *s, const char *target)
+{
+    double sum = 0;
+    expect(s, target, 200, "");
+    for (size_t i = 0; i < (size_t)LAYERS * HEADS * TOKENS; i++) {
+        float value;
+        memcpy(&value, body() + i * sizeof value, sizeof value);
+        sum += fabs((double)value);
+    }
+    return sum;
+}
+
+/* The scores of DeiT have content only. */
+static void terms_and_scores_are_chosen(void **state)
+{
+    const site *s = *state;
+    const double both = sum_of_weights(s, WEIGHTS "&way=row&terms=both&scores=1&queries=" ZEROS);
+    assert_true(both > 0);
+    assert_true(sum_of_weights(s, WEIGHTS "&way=row&terms=content&scores=1&queries=" ZEROS) == both);
+    assert_true(sum_of_weights(s, WEIGHTS "&way=row&terms=positions&scores=1&queries=" ZEROS) == 0);
+    const double rows = sum_of_weights(s, WEIGHTS "&way=row&terms=both&scores=0&queries=" ZEROS);
+    assert_true(fabs(rows - LAYERS * HEADS) < 1e-6); /* measured: 2e-8; each row adds up to 1 */
+    print_message("rows add up to %d and %.2g\n", LAYERS * HEADS, rows - LAYERS * HEADS);
+}
+
+static int upload(const site *s, const char *bytes)
+{
+    char line[] = "POST /api/upload", headers[64];
+    char text[1024];
+    snprintf(headers, sizeof headers, "Content-Length: %zu\r\n", strlen(bytes));
+    snprintf(text, sizeof text,
+             "%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: token %s\r\n%sConnection: close\r\n\r\n%s", line,
+             s->served.token, headers, bytes);
+    const int connection = dial(&s->served);
+    send_text(connection, text);
+    return status_in(receive_all(connection, received));
+}
+
+/* A file that is no image is the client's mistake, not the server's. */
+static void bad_uploads_are_refused(void **state)
+{
+    const site *s = *state;
+    assert_int_equal(upload(s, ""), 400);
+    assert_int_equal(upload(s, "no image"), 400);
+    assert_non_null(strstr(body(), "not a JPEG, PNG or WebP image"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(models_and_images_have_numbers),
+        cmocka_unit_test(the_input_has_the_colours_of_the_image),
+        cmocka_unit_test(queries_are_numbers),
+        cmocka_unit_test(terms_and_scores_are_chosen),
+        cmocka_unit_test(bad_uploads_are_refused),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
