@@ -72,7 +72,8 @@ static const att_flag random_rows[] = {
      .help = "stacks with seed, seed + 1, ...; the table has mean +- deviation of the logarithms",
      ATT_FLAG_AT(settings, repeats), .low = 1, .high = STACK_REPEATS},
     {"mlp-gains", .kind = ATT_FLAG_REALS, .value = "G", .most = ATT_MOST_REALS,
-     .help = "with --mlp, also print the price of the MLP's Lipschitz constant for these gains: sensitivity to the "
+     .help = "with --mlp, also print what a larger Lipschitz constant of the MLP costs, for these gains: sensitivity "
+             "to the "
              "input and variance of the gradient",
      ATT_FLAG_AT(settings, gains), .low = 0, .high = 1e6},
     {"samples", .kind = ATT_FLAG_INT, .value = "N", .help = "samples for each gain of --mlp-gains",

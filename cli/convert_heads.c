@@ -232,9 +232,20 @@ static int list_sizes(const job *j, int sizes[SIZES])
     return count;
 }
 
-static void show_error(const job *j, int kernel, const att_nearest_convolution *found)
+/* Whether the kernel, centred on the middle of the grid, reaches every key: it then copies all that this query
+ * receives. */
+static bool covers(int kernel, const att_position_heads_info *info)
 {
-    if (j->prints)
+    return kernel / 2 >= info->grid_h / 2 && kernel / 2 >= info->grid_w / 2;
+}
+
+static void show_error(const job *j, const att_position_heads_info *info, int kernel,
+                       const att_nearest_convolution *found)
+{
+    if (j->prints && covers(kernel, info))
+        cli_print("  %d x %d: no error for any weights, since the kernel reaches all keys; all queries %.4g\n", kernel,
+                  kernel, found->grid_error);
+    else if (j->prints)
         cli_print("  %d x %d: error %.4g; all queries %.4g\n", kernel, kernel, found->error, found->grid_error);
     if (!j->writer)
         return;
@@ -277,7 +288,7 @@ static int show_errors(job *j, att_position_heads *heads)
         code = cli_check(j->cli, att_position_heads_convolution(heads, sizes[i], written ? weight : NULL,
                                                                 written ? bias : NULL, &found));
         if (code == CLI_OK)
-            show_error(j, sizes[i], &found);
+            show_error(j, &info, sizes[i], &found);
     }
     if (j->writer)
         att_json_end_array(j->writer);

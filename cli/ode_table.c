@@ -48,6 +48,19 @@ static void print_method(const ode_method *m)
         cli_print("%10.2e\n", m->error);
 }
 
+/* Names the methods that choose their steps by the tolerances. */
+static void print_tolerances(const ode_results *r)
+{
+    int named = 0;
+    for (int i = 0; i < r->method_count; i++)
+        if (r->methods[i].info.adaptive)
+            cli_print("%s%s", named++ ? ", " : "  ", r->methods[i].info.name);
+    if (named)
+        cli_print(": rtol %g, atol %g. ", r->options.rtol, r->options.atol);
+    else
+        cli_print("  ");
+}
+
 static void print_summary(const ode_results *r)
 {
     cli_print("%s: %d equation%s, t = %g .. %g%s\n  f: %s\n  source: %s\n\n", r->info.name, r->info.size,
@@ -57,7 +70,8 @@ static void print_summary(const ode_results *r)
               "largest h", "largest hSI", "steps over limit", "error");
     for (int i = 0; i < r->method_count; i++)
         print_method(&r->methods[i]);
-    cli_print("  rkf45, bdf: rtol %g, atol %g. Reference: %s.\n", r->options.rtol, r->options.atol, r->reference);
+    print_tolerances(r);
+    cli_print("Reference: %s.\n", r->reference);
 }
 
 static void print_steps(const ode_method *m)

@@ -356,7 +356,7 @@ static void print_absorption(const stack_results *r)
               r->absorption[depth - 1].stack, depth);
     if (grown < depth)
         cli_print("; above 1e-3 from layer %d", grown + 1);
-    cli_print("\n  (without norm each layer cubes a relative change of the residual, so rounding errors triple)\n");
+    cli_print("\n  Without norm each layer cubes the residual, which triples relative rounding errors.\n");
 }
 
 static void print_prices(const stack_results *r)
@@ -365,7 +365,8 @@ static void print_prices(const stack_results *r)
     enum { RESIDUAL = 1, FIGURES = sizeof titles / sizeof *titles };
     bool zero = false;
     cli_print(
-        "\nPrice of the MLP's Lipschitz constant: %d sample%s of X_0; X_0 perturbed by D, |D| = 1e-3 |X_0|; g: "
+        "\nWhat a larger Lipschitz constant of the MLP costs: %d sample%s of X_0; X_0 perturbed by D, |D| = 1e-3 "
+        "|X_0|; g: "
         "gradient\n"
         "of <G, X_L>, |G| = 1 random, with respect to all weights; variance: mean of |g - mean g|^2\n%8s",
         r->samples, cli_plural(r->samples), "gain");
@@ -435,7 +436,8 @@ void stack_print(const stack_results *r)
         "             (C gamma beta H / sqrt(d_qk))^((3^l - 1) / 2) r_0^(3^l); more in --help\n"
         "  source     Dong et al., ICML 2021, lemmas A.1 to A.5, corollaries A.1 and A.2\n"
         "  reading    paper: C = 4, with skips 8, which its proof gives for mild rows; safe: C = 2,\n"
-        "             sums in |.|_1 and |.|_inf, holds always; v: vacuous, forces no decrease\n\n");
+        "             sums in |.|_1 and |.|_inf, holds always; v: the bound is no smaller than the\n"
+        "             input, so it says nothing\n\n");
     print_table(r, bound_columns, sizeof bound_columns / sizeof *bound_columns, 1);
     print_reason(r);
     print_heads(r);

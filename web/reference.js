@@ -35,13 +35,18 @@ function deviationsOf(run, instrument, statistic) {
   });
 }
 
+/* What the mean |difference| of a node compares. */
+function comparisonOf({ images }) {
+  return images ? `${plural(images, "image")}, one by one` : "means over all images";
+}
+
 function deviationChart(title, among, value, axis, caption) {
   const series = among.map(({ run, deviations }) => {
     const place = placesOn(axis, deviations.map(({ figure }) => figure.node));
     return { run, points: deviations.map((d) => ({ x: place.get(d.figure.node), y: value(d), d,
       hollow: d.figure.excluded })),
     tooltip: ({ y, d }) => `${run.name}\n${d.figure.node}: ${number(y)}\n` +
-      (d.images ? `${plural(d.images, "image")}, one by one` : "means over images") +
+      comparisonOf(d) +
       (d.figure.excluded ? `\n${capital(excludedNote(d.figure.instrument))}.` : "") };
   });
   return chart({ title, xLabel: "block", xTicks: ticksOf(axis), pad: 0.5, series, caption,
@@ -49,10 +54,10 @@ function deviationChart(title, among, value, axis, caption) {
 }
 
 function referenceTable(among) {
-  return table(["run", "node", "difference of means", "mean |difference|", "accumulated", "images"],
+  return table(["run", "node", "difference of means", "mean |difference|", "accumulated", "compared by"],
     among.flatMap(({ run, deviations }) => deviations.map((d) => [element("td", {}, run.name),
       element("td", { class: "text" }, d.figure.node), numberCell(d.mean), numberCell(d.size), numberCell(d.sum),
-      countCell(d.images)])));
+      element("td", { class: "text" }, comparisonOf(d))])));
 }
 
 function referenceCharts(instrument, statistic) {
@@ -61,13 +66,12 @@ function referenceCharts(instrument, statistic) {
     .filter(({ deviations }) => deviations.length);
   const axis = axisOf(among.flatMap(({ deviations }) => deviations.map(({ figure }) => figure.node)));
   const single = among.every(({ deviations }) => deviations.every(({ images }) => images));
-  const of = single ? "over the recorded images, one by one" : "of the means over images, unless both runs have " +
-    "values of the same single images";
+  const of = single ? "image by image" : "image by image if both runs kept figures of the same images";
   return [element("div", { class: "charts" },
     deviationChart("Difference by block", among, (d) => d.mean, axis,
       "Mean of the run minus mean of the reference, at each node that both have."),
     deviationChart("Accumulated deviation", among, (d) => d.sum, axis,
-      `Sum of the mean absolute differences ${of}, from the first node to this one` +
+      `Running sum, from the first node, of |difference of the two means|; ${of}` +
       (infoOf(instrument).excluded ? `. Hollow nodes (${excludedNote(instrument)}) do not add to it.` : "."))),
   scrolling(referenceTable(among), "whole")];
 }

@@ -178,6 +178,17 @@ static att_status check_network(const att_measuring *m)
     return ATT_OK;
 }
 
+/* If data without usable classes was refused, adds to the message which instrument needs them. */
+static att_status explain_classes(const att_measuring *m, att_status status)
+{
+    char message[1024];
+    const char *wanting = att_instruments_needing_labels(m->context, m->options->with);
+    if (status != ATT_ERR_FORMAT || !wanting)
+        return status;
+    snprintf(message, sizeof message, "%s", att_context_message(m->context));
+    return att_fail(m->context, status, "%s needs classes, but %s", wanting, message);
+}
+
 static att_status open_data(att_measuring *m)
 {
     const att_measuring_options *o = m->options;
@@ -187,7 +198,7 @@ static att_status open_data(att_measuring *m)
     options.coarse = o->coarse_labels;
     options.cache_bytes = o->cache_bytes;
     options.unlabelled = m->unlabelled = !att_instruments_needing_labels(m->context, o->with);
-    ATT_TRY(att_network_open_dataset(m->network, m->data, m->data_count, &options, &m->dataset));
+    ATT_TRY(explain_classes(m, att_network_open_dataset(m->network, m->data, m->data_count, &options, &m->dataset)));
     const char *split = att_dataset_split(m->dataset);
     snprintf(m->found->split, sizeof m->found->split, "%s", *split ? split : "all");
     return ATT_OK;

@@ -320,6 +320,10 @@ usage 'accuracy needs classes: name one data set instead of 2 paths of images' \
     measure alone/some.safetensors loose loose/b.jpg --with accuracy
 run 1 measure alone/some.safetensors loose/b.jpg --with accuracy
 err_has 'loose/b.jpg is an image, not a data set with classes; expected a folder of class folders'
+mkdir classless
+cp loose/b.jpg classless
+run 1 measure alone/some.safetensors classless --with accuracy
+err_has 'accuracy needs classes, but classless: it contains no .jpg'
 run 1 measure alone/some.safetensors loose nowhere.jpg
 err_has 'attscope: nowhere.jpg does not exist'
 for wrong in 'zebra.jpg|no image is called "zebra.jpg"; the first is called "420.jpg"' \

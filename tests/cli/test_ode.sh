@@ -15,6 +15,7 @@ run 0 ode linear --method rk4 --eigenvalues -1 -100
 out_has 'Theorem 2, at the initial value: SAI = c SI + Q(SI)'
 grep -Eq '^  lambda = -1e\+09 +1.0000e\+09 +7.0711e\+08 +0.7071 .* 0.3536 ' stdout || fail "theorem: $(cat stdout)"
 run 0 ode vanderpol --method rk4 --mu 2
+! grep -q 'rtol 1e-06, atol' stdout || fail 'tolerances of methods that have none'
 out_has 'It does not apply here: J is not symmetric.'
 
 run 0 ode linear --method euler --method rk4 --step 0.25 --csv steps.csv --json steps.json
@@ -73,6 +74,7 @@ if grep -q 'no SUNDIALS' stderr; then
 else
     run 0 ode vanderpol --mu 10
     out_has 'Reference: BDF with rtol 1e-10, atol 1e-13.'
+    out_has '  rkf45, bdf: rtol 1e-06, atol 1e-09. Reference: '
     [ "$(grep -Ec '^  (euler|rk4|rkf45|bdf) .* [0-9.]+e[-+][0-9]+$' stdout)" -eq 4 ] || fail "four methods: $(cat stdout)"
     run 0 ode robertson --method rkf45 --method bdf --max-steps 500
     out_has 'rkf45  robertson: more than 500 steps are needed'

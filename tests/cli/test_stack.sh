@@ -48,7 +48,7 @@ out_has 'The paper has no bound for skips and MLPs together'
 
 run 0 $small --depth 3 --mlp --repeats 3 --mlp-gains 0.5 1 --samples 2
 out_has 'seed 42 to 44, mean +- deviation (n = 3)'
-out_has "Price of the MLP's Lipschitz constant: 2 samples"
+out_has 'What a larger Lipschitz constant of the MLP costs: 2 samples'
 run 0 $small --depth 3 --mlp --repeats 2 --mlp-gains 0.5 1 --samples 2 --json -
 [ "$(grep -c '"layer":' stdout)" -eq 8 ] || fail "layers of the JSON: $(cat stdout)"
 [ "$(grep -c '"gradient_variance":' stdout)" -eq 4 ] || fail "prices of the JSON: $(cat stdout)"

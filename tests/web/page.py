@@ -1677,6 +1677,8 @@ def read_reference(browser):
     check(same(sums, 3), f"accumulated {sums}, wanted {wanted}")
     check(len(found["rows"]) == len(wanted) and all(
         near(float(row[3]), w[2], 1e-9) for row, w in zip(found["rows"], wanted)), f"table {found['rows']}")
+    kinds = ["means over all images" if w[0] else "one by one" for w in wanted]
+    check(all(row[5].endswith(kind) for row, kind in zip(found["rows"], kinds)), f"comparison {found['rows']}")
     page.evaluate("[...document.querySelectorAll('#trajectories input')].find(i => "
                   "i.parentElement.textContent === 'all runs in one chart').click()")
     drawn = page.evaluate("""new Promise(done => {
