@@ -214,6 +214,20 @@ def test_upload(server, page):
     check("JPEG" in page.evaluate("document.querySelector('.problem').textContent"), "a bad upload has no sentence")
 
 
+def test_functions(page):
+    """What the pages compute themselves: means of heads, tokens of a place, requests that are asked for together."""
+    mean = page.evaluate("[...weightsOf([{heads: 2, tokens: 2}], 'row', new Float32Array([1, 2, 3, 6])).keys(0, -1)]")
+    check(mean == [2, 4], f"the mean of two heads is {mean}")
+    token = page.evaluate("tokenAt('1,1', {prefix: 1, grid_h: 2, grid_w: 2, queries: 1})")
+    check(token == 0, f"a layer with one query has query {token}")
+    run = page.evaluate("""(async () => {
+        const seen = [], start = latest(async (value) => { seen.push(value); });
+        await Promise.all([start(1), start(2), start(3)]);
+        return seen;
+    })()""")
+    check(run == [1, 3], f"of the requests 1, 2 and 3 the page has sent {run}")
+
+
 def test_comparison(server, browser):
     page = server.open(browser, "/explore", "#image=d0&model=m0&layer=3&head=1&model2=m0&layer2=3&head2=1&minus2=other")
     answered(page, "", 1)
@@ -322,6 +336,7 @@ with Server(attscope, [CHECKPOINT, "--images", images]) as running, Browser() as
     answered(explore, "")
     drawn(explore)
     test_numbers(running, explore)
+    test_functions(explore)
     test_query(running, explore)
     test_ways(running, explore)
     test_changes(running, explore)
