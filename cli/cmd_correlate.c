@@ -65,14 +65,33 @@ static void print_settings(const att_sweep *sweep)
     }
 }
 
-static void print_part(const att_collection_part *part, const att_sweep *sweep)
+static int instrument_length(const char *figure)
+{
+    return (int)strcspn(figure, "/");
+}
+
+/* Says which figures no run has together, and how to measure them. */
+static void print_missing(const cli_pairs *pairs)
+{
+    putchar('\n');
+    for (int i = 0; i < pairs->count; i++) {
+        const char *x = pairs->pairs[i].x, *y = pairs->pairs[i].y;
+        cli_print("  No run has both \"%s\" and \"%s\": measure with --with %.*s,%.*s.\n", x, y, instrument_length(x),
+                  x, instrument_length(y), y);
+    }
+    if (pairs->count == 0)
+        cli_print(
+            "  No run has both tns and accuracy, which are correlated by default: measure with --with tns,accuracy.\n");
+}
+
+static void print_part(const job *j, const att_collection_part *part, const att_sweep *sweep)
 {
     cli_print("%s%s%s: %d run%s of %d setting%s, ", *part->data ? part->data : "unknown data", *part->split ? ", " : "",
               part->split, part->runs, part->runs == 1 ? "" : "s", part->settings, part->settings == 1 ? "" : "s");
     cli_print(isnan(part->images) ? "an unknown number of images\n" : "%.0f images\n", part->images);
     print_settings(sweep);
     if (att_sweep_correlation_count(sweep) == 0)
-        cli_print("\n  No run has both figures of a correlation.\n");
+        print_missing(&j->pairs);
     correlation_table_print(sweep, true);
 }
 
@@ -88,7 +107,7 @@ static int print_parts(const job *j)
         if (i > 0)
             putchar('\n');
         if (code == CLI_OK)
-            print_part(&part, sweep);
+            print_part(j, &part, sweep);
         att_sweep_destroy(&sweep);
     }
     return code;

@@ -75,6 +75,9 @@ att_value *att_graph_values(att_graph *graph, int count);
 bool att_node_own(att_graph *graph, att_node *node);
 /* Work of one forward evaluation of the node: per sample, or once for derived values. */
 ATT_FOR_LAB att_cost att_node_cost(const att_graph *graph, const att_node *node);
+/* As att_graph_cost(), of the nodes only that the outputs need in inference: without probes, and without what acts in
+ * training only. Error: ERR_MEMORY. */
+ATT_FOR_LAB att_status att_graph_inference_cost(const att_graph *graph, att_cost *cost);
 /* A deep copy. NULL if memory is exhausted. */
 att_graph *att_graph_copy(const att_graph *graph);
 /* Index of the parameter whose value is `value`, or -1. */

@@ -19,7 +19,7 @@ const att_instrument att_instrument_density = {
     .info =
         {.name = "density",
          .title = "Density of attention",
-         .summary = "share of the weights that are above that of uniform attention, times eps",
+         .summary = "share of weights larger than eps / N; the weights of uniform attention are 1 / N",
          .unit = "share",
          .formula = "mean over queries i of (1/N) #{j : a_ij > eps / N}; uniform attention has 1 for eps below 1 and "
                     "0 from 1 on, attention to one token 1/N",

@@ -14,7 +14,7 @@ static const char *const readings[] = {"length", "rate", NULL};
 static const att_statistic_info statistics[] = {
     {"uniform", "From a uniform row", NULL},
     {"learned", "From the learned rows", NULL},
-    {"sharp", "From a row with two equal weights", NULL},
+    {"sharp", "From a sharp row: two equal weights", NULL},
     {0},
 };
 
@@ -84,11 +84,12 @@ const att_instrument att_instrument_entropy_step = {
          .source = "claim that one gradient step breaks uniform attention: Hyeon-Woo et al., ICCV 2023; the source "
                    "does not define the step",
          .reading =
-             "the gradient of -a_k by the scores is a_k (a - e_k); length: t is the length of the step, whatever the "
+             "the gradient of -a_k with respect to the scores is a_k (a - e_k); length: t is the length of the step, "
+             "whatever the "
              "gradient; rate: t is the learning rate, so that a small gradient makes a small step; t is 1 unless "
              "set: entropy_step:length=2; from a uniform row over the N keys of a layer the loss is about t^2 / 2N "
-             "(length) or t^2 (1 - 1/N) / 2N^3 (rate) for small t; learned: mean over queries; sharp: two weights of "
-             "1/2; a "
+             "(length) or t^2 (1 - 1/N) / 2N^3 (rate) for small t; learned: mean over queries; sharp: a row with two "
+             "equal weights of 1/2; a "
              "step on scores, not on weights, and of this loss, not of the network's; " ATT_MAPS_COST,
          .options = options,
          .option_count = sizeof options / sizeof *options,

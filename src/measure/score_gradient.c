@@ -1,6 +1,6 @@
-/* The gradient of the loss by the scores of attention, beside the entropy of their rows. Two plans run for each group
- * of samples: one propagates the gradient back to the outputs of all attention layers; the other computes from it the
- * gradient of the scores, a tile of keys at a time, and keeps its norms. */
+/* The gradient of the loss with respect to the scores of attention, beside the entropy of their rows. Two plans run for
+ * each group of samples: one propagates the gradient back to the outputs of all attention layers; the other computes
+ * from it the gradient of the scores, a tile of keys at a time, and keeps its norms. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -230,9 +230,12 @@ static att_status open_study(const att_study_job *job)
     ATT_TRY(compile(job, s, compile_rows));
     ATT_TRY(att_session_create(s->back, job->session->weights, s->most, &s->back_session));
     ATT_TRY(att_session_create(s->rows, job->session->weights, s->most, &s->rows_session));
-    att_log(job->context, ATT_LOG_INFO, "score_gradient: its plans take %.3g GFLOP an image, the network %.3g",
-            (att_plan_cost(s->back).flops + att_plan_cost(s->rows).flops) / 1e9,
-            att_graph_cost(job->graph).flops / 1e9);
+    att_cost network;
+    ATT_TRY(att_graph_inference_cost(job->graph, &network));
+    const double own = att_plan_cost(s->back).flops + att_plan_cost(s->rows).flops;
+    att_log(job->context, ATT_LOG_INFO,
+            "score_gradient: its plans take %.3g GFLOP for each image, %.3g times as much as the network (%.3g GFLOP)",
+            own / 1e9, own / network.flops, network.flops / 1e9);
     return reserve(job, s);
 }
 
@@ -415,7 +418,7 @@ const att_instrument att_instrument_score_gradient = {
     .info =
         {.name = "score_gradient",
          .title = "Gradient of the scores",
-         .summary = "size of the loss's gradient by the scores of attention, by the entropy of their rows",
+         .summary = "size of the gradient of the loss with respect to the scores of attention, by entropy of the row",
          .unit = "1",
          .formula = "|dL/ds_i|_2, ds_ij = a_ij (da_ij - sum_k a_ik da_ik), da_ij = do_i . v_j: mean over the rows i "
                     "whose H(a_i) / ln N is in the bin; correlation of H(a_i) / ln N and ln |dL/ds_i| over all rows",

@@ -38,6 +38,18 @@ static void name_of(int set, char name[32])
     snprintf(name, 32, "logits.%d", set);
 }
 
+static att_status log_cost(const att_study_job *job, const att_graph *variants, int sets)
+{
+    att_cost network, all;
+    ATT_TRY(att_graph_inference_cost(job->graph, &network));
+    ATT_TRY(att_graph_inference_cost(variants, &all));
+    att_log(job->context, ATT_LOG_INFO,
+            "%s: %d variants of the network, which share what comes before their first skipped block, take %.3g GFLOP "
+            "for each image, %.3g times as much as the network (%.3g GFLOP)",
+            job->instrument->info.name, sets, all.flops / 1e9, all.flops / network.flops, network.flops / 1e9);
+    return ATT_OK;
+}
+
 /* Compiles the graph. A variant that skips nothing has the network's own logits. */
 static att_status compile(const att_study_job *job, att_graph *graph, const att_residual_step *blocks, int count,
                           const bool *skipped, att_skips *skips)
@@ -50,6 +62,8 @@ static att_status compile(const att_study_job *job, att_graph *graph, const att_
         name_of(s, name);
         att_graph_output(graph, name, add_variant(graph, blocks, count, skipped + (int64_t)s * count, logits));
     }
+    ATT_TRY(graph->status);
+    ATT_TRY(log_cost(job, graph, skips->sets));
     att_plan_options options = att_study_plan_options(job);
     options.precision = job->session->plan->precision;
     return att_plan_compile(graph, &options, &skips->plan);
@@ -62,9 +76,6 @@ static att_status open_session(const att_study_job *job, att_skips *skips)
     skips->logits = att_allocate(job->context, bytes);
     if (!skips->logits)
         return att_fail_memory(job->context, bytes, "the logits of a network with skipped blocks");
-    att_log(job->context, ATT_LOG_INFO, "%s: %d variants of the network take %.3g GFLOP an image, the network %.3g",
-            job->instrument->info.name, skips->sets, att_plan_cost(skips->plan).flops / 1e9,
-            att_graph_cost(job->graph).flops / 1e9);
     return ATT_OK;
 }
 

@@ -7,8 +7,12 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "data/choose.h"
+#include "graph/graph.h"
 #include "runs/given.h"
 #include "runs/instruments.h"
+
+/* Instruments that compute less than this share of the network are not worth a line in the log. */
+static const double LOGGED_SHARE = 0.01;
 
 att_measuring_options att_measuring_options_defaults(void)
 {
@@ -150,18 +154,23 @@ static att_status open_raw(att_measuring *m)
     return att_raw_open(m->raw, o->raw, m->dataset, facts, 1);
 }
 
-/* Costly instruments repeat parts of the network: the log says how much they compute. */
-static void log_cost(const att_measuring *m)
+/* Costly instruments repeat parts of the network: the log says how much they compute with each image. Studies add no
+ * more than probes to that, and log the cost of their own plans. */
+static att_status log_cost(const att_measuring *m)
 {
-    const double own = att_graph_cost(att_model_graph(att_network_model(m->network))).flops;
-    const double all = att_graph_cost(att_model_graph(att_network_observed(m->network))).flops;
+    const att_graph *observed = att_model_graph(att_network_observed(m->network));
+    const double all = att_graph_cost(observed).flops;
+    att_cost network;
     bool costly = false;
     for (int i = 0; i < att_measure_instrument_count(m->measure); i++)
         costly |= att_measure_instrument_at(m->measure, i).costly;
-    if (costly)
+    ATT_TRY(att_graph_inference_cost(observed, &network));
+    const double own = network.flops;
+    if (costly && all - own >= LOGGED_SHARE * own)
         att_log(m->context, ATT_LOG_INFO,
                 "the instruments compute %.3g GFLOP for each image, %.3g times as much as the network (%.3g GFLOP)",
                 (all - own) / 1e9, (all - own) / own, own / 1e9);
+    return ATT_OK;
 }
 
 /* --- measuring ---------------------------------------------------------------------------------------------------- */
@@ -224,7 +233,7 @@ static att_status prepare(att_measuring *m)
         ATT_TRY(att_checkpoint_describe(m->context, att_network_file(m->network), &m->stood));
     ATT_TRY(open_data(m));
     ATT_TRY(make_instruments(m));
-    log_cost(m);
+    ATT_TRY(log_cost(m));
     if (o->map_images)
         ATT_TRY(att_dataset_choose(m->dataset, m->context, o->map_images, &m->chosen, &m->chosen_count));
     if (writes(m))

@@ -23,7 +23,7 @@ YAML
 run 0 train data --config tiny.yaml --output out --experiment plain
 run 0 measure out/plain/last.safetensors data \
     --with stiffness_index:count=2,skip_block,block_pruning:first=10,by=zeta --json found.json
-err_has 'stiffness_index: 2 images, 5 maps; one product with the Jacobian of each map takes'
+err_has 'stiffness_index: up to 2 images, 5 maps; one product with the Jacobian of each map takes'
 err_has 'block_pruning: lowest score first: blocks.'
 python3 - found.json <<'END' || fail 'the figures are wrong'
 import json, sys
@@ -36,6 +36,20 @@ assert figures["skip_block", "", "spearman"]["n"] == 3
 assert figures["block_pruning", "skipped.0", "top1"]["n"] == 32
 assert figures["block_pruning", "blocks.1.add1", "score"]["n"] == 10
 END
+# The cost of the network is that without probes and instruments, whatever else is measured; and the network and four
+# variants without one branch cost more than the network.
+network_cost() { grep -oE 'times as much as the network \([0-9.e-]+ GFLOP\)' stderr | sort -u; }
+run 0 measure out/plain/last.safetensors data --with skip_block
+network_cost >alone
+[ "$(wc -l <alone)" = 1 ] || fail "no cost of the network: $(cat stderr)"
+sed -n 's/.*skip_block: 5 variants .* GFLOP for each image, \([0-9.]*\) times .*/\1/p' stderr |
+    awk '{ found = $1 > 1 && $1 < 5 } END { exit !found }' ||
+    fail "five variants of the network cost no more than one: $(grep GFLOP stderr)"
+run 0 measure out/plain/last.safetensors data --with skip_block,score_gradient,density,entropy,nsi,entropy_step
+[ "$(grep -c 'times as much as the network' stderr)" = 3 ] || fail "not three lines of costs: $(grep GFLOP stderr)"
+network_cost | cmp - alone || fail "costs of the network: $(cat alone), $(grep GFLOP stderr)"
+run 0 measure out/plain/last.safetensors data --with stiffness_index:count=1
+! grep -q 'instruments compute' stderr || fail "a cost of nothing: $(grep GFLOP stderr)"
 usage 'instrument stiffness_index: count must be in 1..4096, not 0' \
     measure out/plain/last.safetensors data --with stiffness_index:count=0
 run 0 measure out/plain/last.safetensors data --with stiffness_index:count=1,tolerance=1e-9 --f64

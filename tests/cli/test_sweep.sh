@@ -197,6 +197,10 @@ run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1 --set epochs=1 -
     --experiment entropy
 grep -qE '^  blocks.1.attn +[0-9.]+ +[0-9.]+$' stdout || fail "$command_line: no entropy: $(cat stdout)"
 ! grep -qiE 'tns|not in this table' stdout || fail "$command_line: the table has figures that were not measured: $(cat stdout)"
+mkdir apart
+cp -r out/entropy apart
+run 0 correlate apart/entropy
+out_has 'No run has both tns and accuracy, which are correlated by default: measure with --with tns,accuracy.'
 
 # Modules are compared with one row per block, in the network's order; other figures are in sweep.json only.
 run 0 sweep short.yaml data --vary attn=se:ratio=4,step --vary attn-blocks=layer2:all,all --seeds 1 --measure all \
