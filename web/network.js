@@ -156,7 +156,7 @@ function makePage(models, images) {
   const state = readHash(), place = element("div"), detail = element("div", { class: "panel", hidden: true });
   const tools = element("div", { class: "tools" }), summary = element("p", { class: "reading", "aria-live": "polite" });
   const problem = element("p", { class: "note problem", role: "alert", hidden: true });
-  let nodes = [], times = [], figures = [], model = null, parts = new Map(), open = new Set(), asked = 0;
+  let nodes = [], times = [], figures = [], model = null, parts = new Map(), open = new Set(), asked = 0, figuresAsked = 0;
 
   function changed() {
     const pairs = Object.entries({ ...state, open: [...open].join(",") })
@@ -253,11 +253,13 @@ function makePage(models, images) {
   /* --- loading --- */
 
   async function loadFigures() {
+    const mine = ++figuresAsked;
     changed();
     figures = [];
     await guarded(async () => {
-      figures = state.with ? (await askJson("figures", { model: state.model, image: state.image, with: state.with })).figures
-        : [];
+      const answer = state.with ? await askJson("figures", { model: state.model, image: state.image, with: state.with })
+        : { figures: [] };
+      if (mine === figuresAsked) ({ figures } = answer);
     });
     show();
   }

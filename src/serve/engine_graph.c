@@ -1,4 +1,5 @@
 /* The operations of a network, their times, and figures of instruments. */
+#include <stdio.h>
 #include <string.h>
 
 #include "graph/graph.h"
@@ -189,6 +190,23 @@ static void write_measured(const att_measure *measure, att_json_writer *writer)
     att_json_end_array(writer);
 }
 
+/* Instruments that run the network many times would keep other requests waiting. collapse, which a lesson shows, is
+ * costly only beside the others. */
+static att_status refuse_slow(const att_engine *engine, const char *with)
+{
+    for (const char *at = with; *at;) {
+        char name[64];
+        att_instrument_info info;
+        const size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ":,"), at);
+        if (att_instrument_find(engine->context, name, &info) && info.costly && strcmp(name, "collapse") != 0)
+            return att_fail(engine->context, ATT_ERR_ARGUMENT,
+                            "%s takes too long for a page: use attscope measure --with %s", name, name);
+        at += length + (at[length] == ',');
+    }
+    return ATT_OK;
+}
+
 static att_status measure_image(const att_opened *o, const att_seat *seat, const char *with, att_json_writer *writer)
 {
     att_measure *measure = NULL;
@@ -206,7 +224,9 @@ att_status att_engine_write_figures(att_engine *engine, att_context *context, co
     att_opened *o;
     att_seat *seat;
     ATT_TRY(att_engine_enter(engine, context));
-    att_status status = att_engine_run(engine, view, &o, &seat);
+    att_status status = refuse_slow(engine, with);
+    if (status == ATT_OK)
+        status = att_engine_run(engine, view, &o, &seat);
     if (status == ATT_OK)
         status = measure_image(o, seat, with, writer);
     return att_engine_leave(engine, status);

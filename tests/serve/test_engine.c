@@ -345,6 +345,8 @@ static void figures_are_those_of_the_network(void **state)
     assert_true(fabs(sum_of(text, "\"mean\":") - expected) < 1e-12 * expected); /* measured: 0 */
     refused(&o, att_engine_write_figures(o.engine, o.f->context, &view, "entrpy", o.writer), ATT_ERR_NOT_FOUND,
             "entropy");
+    refused(&o, att_engine_write_figures(o.engine, o.f->context, &view, "entropy,stiffness_index:products=9", o.writer),
+            ATT_ERR_ARGUMENT, "stiffness_index takes too long for a page");
     att_measure_destroy(&measure);
     att_network_close(&network);
     att_dataset_close(&dataset);

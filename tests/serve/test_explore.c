@@ -68,7 +68,8 @@ static void models_and_images_have_numbers(void **state)
     static const char *const missing[] = {"m1", "m2147483648", "m4294967296", "r0"};
     const site *s = *state;
     char target[128], part[64];
-    expect(s, "/api/models", 200, "{\"models\":[{\"id\":\"m0\",\"name\":\"deit_tiny_patch16_224\"}]}");
+    expect(s, "/api/models", 200,
+           "{\"models\":[{\"id\":\"m0\",\"name\":\"deit_tiny_patch16_224 (random weights)\",\"path\":null}]}");
     expect(s, "/api/images?first=1&count=1", 200, "{\"images\":[{\"id\":\"d1\",\"name\":\"b.png\"}],\"count\":3}");
     expect(s, "/api/images?first=3&count=1", 200, "{\"images\":[],\"count\":3}");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
