@@ -122,8 +122,10 @@ static void append_record(const progress *p, const char *line, size_t length, at
 
 static att_status append_lines(follower *f, const att_text *lines, att_text *out)
 {
+    if (lines->length == 0)
+        return ATT_OK;
     const char *end = lines->data + lines->length;
-    for (const char *line = lines->data; line != NULL && line < end;) {
+    for (const char *line = lines->data; line < end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         json_t *record = NULL;
         ATT_TRY(att_json_parse(f->context, f->path, line, (size_t)(newline - line), &record));
