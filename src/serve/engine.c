@@ -135,22 +135,48 @@ static att_status open_network(const att_engine *engine, const char *path, att_n
     return att_network_open(engine->context, path, &options, network);
 }
 
+/* The state of the file of weights; zeros for a network without a file. */
+static struct stat file_of(const att_opened *o)
+{
+    struct stat file = {0};
+    const char *path = att_network_path(o->network);
+    if (path && stat(path, &file) != 0)
+        file = (struct stat){0};
+    return file;
+}
+
+/* Whether the file of weights was replaced or written since it was read, as by a training. */
+static bool is_outdated(const att_opened *o)
+{
+    const struct stat now = file_of(o), then = o->file;
+    return now.st_ino != then.st_ino || now.st_dev != then.st_dev || now.st_size != then.st_size ||
+           now.st_mtim.tv_sec != then.st_mtim.tv_sec || now.st_mtim.tv_nsec != then.st_mtim.tv_nsec;
+}
+
 static att_status open_path(att_engine *engine, const char *path, att_opened *o)
 {
     o->path = att_copy_string(engine->context, path);
     if (!o->path)
         return att_fail_memory(engine->context, strlen(path), "the path of a checkpoint");
     ATT_TRY(open_network(engine, path, &o->network));
+    o->file = file_of(o);
     return att_engine_prepare_seat(engine, o, &o->seats[0]);
 }
 
 att_status att_engine_find(att_engine *engine, const char *path, att_opened **found)
 {
-    for (att_opened *o = engine->first; o; o = o->next)
-        if (strcmp(o->path, path) == 0) {
-            *found = o;
-            return ATT_OK;
-        }
+    att_opened **at = &engine->first;
+    while (*at && strcmp((*at)->path, path) != 0)
+        at = &(*at)->next;
+    if (*at && !is_outdated(*at)) {
+        *found = *at;
+        return ATT_OK;
+    }
+    if (*at) {
+        att_opened *old = *at;
+        *at = old->next;
+        close_opened(engine, old);
+    }
     att_opened *o = att_allocate(engine->context, sizeof *o);
     if (!o)
         return att_fail_memory(engine->context, sizeof *o, "a network");

@@ -3,6 +3,7 @@
 #define ATT_SERVE_ENGINE_PARTS_H
 
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -30,6 +31,7 @@ enum { ATT_SEATS = 2 };
 typedef struct att_opened {
     char *path;
     att_network *network;
+    struct stat file;          /* of the weights when they were read */
     att_seat seats[ATT_SEATS]; /* the first has an explorer */
     struct att_opened *next;
 } att_opened;
@@ -60,7 +62,7 @@ att_status att_engine_leave(att_engine *engine, att_status status);
 
 /* The functions below are called with the lock held; their messages go to the engine's context. */
 
-/* The network of a checkpoint, which is opened if it is not open. */
+/* The network of a checkpoint, which is opened if it is not open, or if its file was replaced. */
 att_status att_engine_find(att_engine *engine, const char *path, att_opened **found);
 /* Gives the seat an explorer and memory for an image, unless it has them. */
 att_status att_engine_prepare_seat(const att_engine *engine, const att_opened *opened, att_seat *seat);

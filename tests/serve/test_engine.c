@@ -185,6 +185,23 @@ static void the_last_two_runs_are_kept(void **state)
     end(&o);
 }
 
+/* A training replaces its checkpoint by a new file. */
+static void a_replaced_checkpoint_is_read_again(void **state)
+{
+    opened o = begin(*state);
+    char newer[200];
+    double before[CLASSES], after[CLASSES];
+    float bias[CLASSES] = {3};
+    att_weights *weights = o.f->weights;
+    read_logits(answer_of(&o, "d0", ""), before);
+    must(&o, att_weights_set(weights, -1, att_weights_find(weights, "head.bias"), bias, CLASSES));
+    must(&o, att_checkpoint_export(o.f->model, weights, path_to(o.f, "newer.safetensors", newer)));
+    assert_int_equal(rename(newer, o.path), 0);
+    read_logits(answer_of(&o, "d0", ""), after);
+    assert_true(after[0] - before[0] > 2);
+    end(&o);
+}
+
 static void changes_are_read(void **state)
 {
     static const char *const good[] = {"", "h0.0r", "h1.1u", "b3", "t4", "h0.1r-h1.0u-b0-t0", "b0-b0", "b0-"};
@@ -417,6 +434,7 @@ int main(void)
         TEST(weights_are_those_of_the_maps),
         TEST(the_last_two_runs_are_kept),
         TEST(changes_are_read),
+        TEST(a_replaced_checkpoint_is_read_again),
         TEST(uploads_are_images),
         TEST(thumbnails_are_pngs),
         TEST(the_graph_has_all_parameters_and_operations),
