@@ -36,6 +36,30 @@ att_status att_engine_write_images(att_engine *engine, att_context *context, int
     return ATT_OK;
 }
 
+static att_status copy_image(const att_engine *engine, const att_image *image, att_image *copy)
+{
+    const size_t count = (size_t)image->width * (size_t)image->height * (size_t)image->channels;
+    *copy = *image;
+    copy->pixels = att_allocate(engine->context, count);
+    if (!copy->pixels)
+        return att_fail_memory(engine->context, count, "an image");
+    memcpy(copy->pixels, image->pixels, count);
+    return ATT_OK;
+}
+
+/* Keeps a copy in the engine's memory. */
+static att_status keep_upload(att_engine *engine, const att_image *image, char id[static ATT_ENGINE_ID])
+{
+    att_image copy;
+    ATT_TRY(copy_image(engine, image, &copy));
+    att_upload *kept = &engine->uploads[engine->upload_count % ATT_ENGINE_UPLOADS];
+    att_image_free(engine->context, &kept->image);
+    *kept = (att_upload){.number = engine->upload_count++, .image = copy};
+    snprintf(id, ATT_ENGINE_ID, "u%lld", (long long)kept->number);
+    return ATT_OK;
+}
+
+/* Decodes with the context of the request, so that other requests need not wait. */
 att_status att_engine_upload(att_engine *engine, att_context *context, const void *bytes, size_t size,
                              char id[static ATT_ENGINE_ID])
 {
@@ -44,15 +68,12 @@ att_status att_engine_upload(att_engine *engine, att_context *context, const voi
     limits.pixels = ATT_ENGINE_PIXELS;
     if (size == 0)
         return att_fail(context, ATT_ERR_ARGUMENT, "the upload is empty, expected a JPEG, PNG or WebP image");
-    ATT_TRY(att_engine_enter(engine, context));
-    att_status status = att_image_decode(engine->context, bytes, size, 3, &limits, &image);
-    if (status == ATT_OK) {
-        att_upload *kept = &engine->uploads[engine->upload_count % ATT_ENGINE_UPLOADS];
-        att_image_free(engine->context, &kept->image);
-        *kept = (att_upload){.number = engine->upload_count++, .image = image};
-        snprintf(id, ATT_ENGINE_ID, "u%lld", (long long)kept->number);
-    }
-    return att_engine_leave(engine, status);
+    ATT_TRY(att_image_decode(context, bytes, size, 3, &limits, &image));
+    att_status status = att_engine_enter(engine, context);
+    if (status == ATT_OK)
+        status = att_engine_leave(engine, keep_upload(engine, &image, id));
+    att_image_free(context, &image);
+    return status;
 }
 
 /* Parses "d7" or "u2". */
@@ -86,17 +107,6 @@ static att_status to_grey(const att_engine *engine, const att_image *image, att_
         const uint8_t *p = image->pixels + 3 * i;
         grey->pixels[i] = (uint8_t)((19595u * p[0] + 38470u * p[1] + 7471u * p[2] + 0x8000u) >> 16);
     }
-    return ATT_OK;
-}
-
-static att_status copy_image(const att_engine *engine, const att_image *image, att_image *copy)
-{
-    const size_t count = (size_t)image->width * (size_t)image->height * (size_t)image->channels;
-    *copy = *image;
-    copy->pixels = att_allocate(engine->context, count);
-    if (!copy->pixels)
-        return att_fail_memory(engine->context, count, "an image");
-    memcpy(copy->pixels, image->pixels, count);
     return ATT_OK;
 }
 
