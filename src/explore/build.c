@@ -41,8 +41,7 @@ static att_value add_factors(builder *b, att_graph *graph, const char *name, int
     return att_graph_input(graph, factors->name, ATT_F32, att_shape_of(count));
 }
 
-/* --- what a run keeps ----------------------------------------------------------------------------------------------
- */
+/* --- what a run keeps --------------------------------------------------------------------------------------------- */
 
 static void keep(att_graph *graph, int number, att_kept what, att_value value, att_explored_layer *layer)
 {
@@ -95,8 +94,7 @@ static void keep_table(att_graph *graph, int number, const att_node *node, att_v
     keep_relative(graph, number, table, values, layer);
 }
 
-/* --- changes of heads ----------------------------------------------------------------------------------------------
- */
+/* --- changes of heads --------------------------------------------------------------------------------------------- */
 
 /* The output of attention with equal weights. */
 static att_value uniform(att_graph *graph, const att_node *node, const att_value *in, int count)
@@ -184,8 +182,7 @@ static att_value change_attention(builder *b, att_graph *graph, const att_node *
     return choose_heads(b, graph, number, output, uniform(graph, node, with_keys, count), layer);
 }
 
-/* --- changes of branches -------------------------------------------------------------------------------------------
- */
+/* --- changes of branches ------------------------------------------------------------------------------------------ */
 
 static bool is_residual(const builder *b, const att_node *node)
 {
@@ -225,8 +222,7 @@ static att_value change(void *user, att_graph *graph, const att_node *node, cons
     return is_residual(b, node) ? change_branch(b, graph, node, in) : ATT_NONE;
 }
 
-/* --- the whole graph -----------------------------------------------------------------------------------------------
- */
+/* --- the whole graph ---------------------------------------------------------------------------------------------- */
 
 /* The tokens that all attention layers share, if the score of a key can be changed in each; else 0. */
 static int64_t removable_tokens(const att_graph *graph)

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "serve/engine_parts.h"
+#include "serve/members.h"
 
-/* --- creation ------------------------------------------------------------------------------------------------------
- */
+/* --- creation ----------------------------------------------------------------------------------------------------- */
 
 /* Passes the message of the engine's context on to that of the caller. Returns `status`. */
 static att_status pass_on(const att_engine *engine, att_context *context, att_status status)
@@ -83,8 +83,7 @@ void att_engine_destroy(att_engine **out)
     *out = NULL;
 }
 
-/* --- requests ------------------------------------------------------------------------------------------------------
- */
+/* --- requests ----------------------------------------------------------------------------------------------------- */
 
 att_status att_engine_enter(att_engine *engine, att_context *context)
 {
@@ -105,8 +104,7 @@ att_status att_engine_leave(att_engine *engine, att_status status)
     return status;
 }
 
-/* --- networks ------------------------------------------------------------------------------------------------------
- */
+/* --- networks ----------------------------------------------------------------------------------------------------- */
 
 att_status att_engine_prepare_seat(const att_engine *engine, const att_opened *o, att_seat *s)
 {
@@ -190,31 +188,22 @@ att_status att_engine_find(att_engine *engine, const char *path, att_opened **fo
     return ATT_OK;
 }
 
-static void write_integer(att_json_writer *writer, const char *key, int64_t value)
-{
-    att_json_key(writer, key);
-    att_json_integer(writer, value);
-}
-
 static void write_layer(att_json_writer *writer, const att_explorer_layer *layer)
 {
     att_json_begin_object(writer);
-    att_json_key(writer, "node");
-    att_json_string(writer, layer->scope);
-    write_integer(writer, "heads", layer->heads);
-    write_integer(writer, "queries", layer->queries);
-    write_integer(writer, "tokens", layer->tokens);
-    write_integer(writer, "prefix", layer->prefix);
-    write_integer(writer, "grid_h", layer->grid_h);
-    write_integer(writer, "grid_w", layer->grid_w);
-    write_integer(writer, "window_h", layer->window_h);
-    write_integer(writer, "window_w", layer->window_w);
-    write_integer(writer, "shift_h", layer->shift_h);
-    write_integer(writer, "shift_w", layer->shift_w);
-    att_json_key(writer, "content");
-    att_json_bool(writer, layer->content);
-    att_json_key(writer, "positions");
-    att_json_bool(writer, layer->positions);
+    att_member_text(writer, "node", layer->scope);
+    att_member_integer(writer, "heads", layer->heads);
+    att_member_integer(writer, "queries", layer->queries);
+    att_member_integer(writer, "tokens", layer->tokens);
+    att_member_integer(writer, "prefix", layer->prefix);
+    att_member_integer(writer, "grid_h", layer->grid_h);
+    att_member_integer(writer, "grid_w", layer->grid_w);
+    att_member_integer(writer, "window_h", layer->window_h);
+    att_member_integer(writer, "window_w", layer->window_w);
+    att_member_integer(writer, "shift_h", layer->shift_h);
+    att_member_integer(writer, "shift_w", layer->shift_w);
+    att_member_bool(writer, "content", layer->content);
+    att_member_bool(writer, "positions", layer->positions);
     att_json_end_object(writer);
 }
 
@@ -228,10 +217,8 @@ static void write_instruments(const att_context *context, att_json_writer *write
         if (info.needs_labels || info.costly)
             continue;
         att_json_begin_object(writer);
-        att_json_key(writer, "name");
-        att_json_string(writer, info.name);
-        att_json_key(writer, "title");
-        att_json_string(writer, info.title ? info.title : info.name);
+        att_member_text(writer, "name", info.name);
+        att_member_text(writer, "title", info.title ? info.title : info.name);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
@@ -240,8 +227,7 @@ static void write_instruments(const att_context *context, att_json_writer *write
 static void write_network(const att_opened *o, att_json_writer *writer)
 {
     const att_explorer *explorer = o->seats[0].explorer;
-    att_json_key(writer, "network");
-    att_json_string(writer, att_model_name(att_network_model(o->network)));
+    att_member_text(writer, "network", att_model_name(att_network_model(o->network)));
     att_json_key(writer, "layers");
     att_json_begin_array(writer);
     for (int l = 0; l < att_explorer_layer_count(explorer); l++) {
@@ -254,9 +240,9 @@ static void write_network(const att_opened *o, att_json_writer *writer)
     for (int b = 0; b < att_explorer_branch_count(explorer); b++)
         att_json_string(writer, att_explorer_branch_at(explorer, b));
     att_json_end_array(writer);
-    write_integer(writer, "tokens",
-                  att_explorer_has_removable_tokens(explorer) ? att_explorer_layer_at(explorer, 0).tokens : 0);
-    write_integer(writer, "classes", att_model_classes(att_network_model(o->network)));
+    att_member_integer(writer, "tokens",
+                       att_explorer_has_removable_tokens(explorer) ? att_explorer_layer_at(explorer, 0).tokens : 0);
+    att_member_integer(writer, "classes", att_model_classes(att_network_model(o->network)));
 }
 
 att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer)

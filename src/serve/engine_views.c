@@ -6,8 +6,7 @@
 #include "core/clock.h"
 #include "serve/engine_parts.h"
 
-/* --- changes -------------------------------------------------------------------------------------------------------
- */
+/* --- changes ------------------------------------------------------------------------------------------------------ */
 
 static att_status fail_change(const att_engine *engine, const char *word, size_t length)
 {
@@ -52,8 +51,7 @@ static att_status change(const att_engine *engine, att_explorer *explorer, const
     return ATT_OK;
 }
 
-/* --- runs ----------------------------------------------------------------------------------------------------------
- */
+/* --- runs --------------------------------------------------------------------------------------------------------- */
 
 /* Prepares the image, unless the seat has it. */
 static att_status load_pixels(const att_engine *engine, const att_opened *o, const char *id, att_seat *s)
@@ -167,8 +165,7 @@ att_status att_engine_input(att_engine *engine, att_context *context, const att_
     return out->failed ? att_fail_memory(context, out->length, "an image") : status;
 }
 
-/* --- weights -------------------------------------------------------------------------------------------------------
- */
+/* --- weights ------------------------------------------------------------------------------------------------------ */
 
 /* What all layers of a request share. */
 typedef struct weights {

@@ -24,8 +24,7 @@ static void close_explore(void *state)
     att_engine_destroy(&engine);
 }
 
-/* --- parameters ----------------------------------------------------------------------------------------------------
- */
+/* --- parameters --------------------------------------------------------------------------------------------------- */
 
 /* Writes the path of the model `id`. */
 static att_status find_model(const att_request *request, const char *id, char path[static ATT_RUN_PATH])
@@ -95,8 +94,7 @@ static att_status read_queries(const att_request *request, int queries[static MO
     return ATT_OK;
 }
 
-/* --- JSON ----------------------------------------------------------------------------------------------------------
- */
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
 
 /* Answers with the object whose members write() writes. */
 static att_status answer_json(const att_request *request, att_response *response,
@@ -209,48 +207,23 @@ static att_status write_figures(const att_request *request, att_json_writer *wri
     return att_engine_write_figures(request->state, request->context, &view, with, writer);
 }
 
-static att_status get_models(const att_request *request, att_response *response)
-{
-    return answer_json(request, response, write_models);
-}
+/* Handlers of routes that answer with the members that a function above writes. */
+#define ANSWERS(handler, write)                                                   \
+    static att_status handler(const att_request *request, att_response *response) \
+    {                                                                             \
+        return answer_json(request, response, write);                             \
+    }
+ANSWERS(get_models, write_models)
+ANSWERS(get_model, write_model)
+ANSWERS(get_images, write_images)
+ANSWERS(post_upload, write_upload)
+ANSWERS(get_run, write_run)
+ANSWERS(get_graph, write_graph)
+ANSWERS(get_times, write_times)
+ANSWERS(get_figures, write_figures)
+#undef ANSWERS
 
-static att_status get_model(const att_request *request, att_response *response)
-{
-    return answer_json(request, response, write_model);
-}
-
-static att_status get_images(const att_request *request, att_response *response)
-{
-    return answer_json(request, response, write_images);
-}
-
-static att_status post_upload(const att_request *request, att_response *response)
-{
-    return answer_json(request, response, write_upload);
-}
-
-static att_status get_run(const att_request *request, att_response *response)
-{
-    return answer_json(request, response, write_run);
-}
-
-static att_status get_graph(const att_request *request, att_response *response)
-{
-    return answer_json(request, response, write_graph);
-}
-
-static att_status get_times(const att_request *request, att_response *response)
-{
-    return answer_json(request, response, write_times);
-}
-
-static att_status get_figures(const att_request *request, att_response *response)
-{
-    return answer_json(request, response, write_figures);
-}
-
-/* --- bytes ---------------------------------------------------------------------------------------------------------
- */
+/* --- bytes -------------------------------------------------------------------------------------------------------- */
 
 static att_status get_thumbnail(const att_request *request, att_response *response)
 {
@@ -288,8 +261,7 @@ static att_status get_weights(const att_request *request, att_response *response
                               &response->body);
 }
 
-/* --- the pages ------------------------------------------------------------------------------------------------------
- */
+/* --- the pages ---------------------------------------------------------------------------------------------------- */
 
 static att_status get_explore(const att_request *request, att_response *response)
 {
