@@ -48,10 +48,14 @@ typedef struct att_explorer_layer {
 ATT_API int att_explorer_layer_count(const att_explorer *explorer);
 ATT_API att_explorer_layer att_explorer_layer_at(const att_explorer *explorer, int layer);
 
-/* The residual branches: x + f(x) for each addition of a block. Returns the scope of the addition ("blocks.3.add1"),
- * which lives as long as the explorer. */
+/* The residual branches: x + f(x) for each addition of a block. The texts live as long as the explorer. */
+typedef struct att_explorer_branch {
+    const char *scope;   /* of the addition: "blocks.3.add1" */
+    const char *content; /* what f has: "attention", or else "convolution", "MLP" (linear layers) or "pooling"; "": none
+                            of these */
+} att_explorer_branch;
 ATT_API int att_explorer_branch_count(const att_explorer *explorer);
-ATT_API const char *att_explorer_branch_at(const att_explorer *explorer, int branch);
+ATT_API att_explorer_branch att_explorer_branch_at(const att_explorer *explorer, int branch);
 
 /* --- changes of the network --------------------------------------------------------------------------------------
  * They hold from the next run on. A new explorer has none. */

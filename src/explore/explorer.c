@@ -80,9 +80,10 @@ int att_explorer_branch_count(const att_explorer *explorer)
     return explorer->branch_count;
 }
 
-const char *att_explorer_branch_at(const att_explorer *explorer, int branch)
+att_explorer_branch att_explorer_branch_at(const att_explorer *explorer, int branch)
 {
-    return explorer->branches[branch].scope;
+    const att_explored_branch *b = &explorer->branches[branch];
+    return (att_explorer_branch){.scope = b->scope, .content = b->content};
 }
 
 /* Finds what the run has kept. */

@@ -13,7 +13,9 @@ enum { ID = 24, MOST_LAYERS = 1024 };
 static att_status open_explore(att_context *context, att_site *site, void **state)
 {
     att_engine *engine = NULL;
-    ATT_TRY(att_engine_create(context, att_site_images(site), att_site_network(site), &engine));
+    const att_engine_options options = {
+        .images = att_site_images(site), .network = att_site_network(site), .labels = att_site_labels(site)};
+    ATT_TRY(att_engine_create(context, &options, &engine));
     *state = engine;
     return ATT_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <attscope/lab/names.h>
 #include <attscope/network.h>
 
 #include "core/error.h"
@@ -25,8 +26,8 @@ struct att_site {
     att_context *context;
     att_arena arena; /* all strings; used with the lock held */
     names folders, runs, models;
-    const char *images, *network; /* NULL: none */
-    pthread_mutex_t lock;         /* of arena and runs */
+    const char *images, *network, *labels; /* NULL: none */
+    pthread_mutex_t lock;                  /* of arena and runs */
 };
 
 static att_status add(att_site *site, names *list, const char *path)
@@ -168,21 +169,30 @@ const char *att_site_images(const att_site *site)
     return site->images;
 }
 
+static att_status check_labels(att_site *site, const char *labels)
+{
+    if (labels == NULL || att_known_classes_find(labels) != NULL || att_file_exists(labels))
+        return ATT_OK;
+    return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: there is no such file with names of classes", labels);
+}
+
+/* NULL stays NULL. */
+static att_status keep_text(att_site *site, const char *text, const char **kept)
+{
+    *kept = text != NULL ? att_arena_string(&site->arena, text) : NULL;
+    return text == NULL || *kept != NULL ? ATT_OK : att_fail_memory(site->context, strlen(text), text);
+}
+
 static att_status fill(att_site *site, const att_serve_options *options)
 {
     for (int i = 0; i < options->path_count; i++)
         ATT_TRY(add_operand(site, options->paths[i]));
-    if (options->network != NULL) {
-        site->network = att_arena_string(&site->arena, options->network);
-        if (site->network == NULL)
-            return att_fail_memory(site->context, strlen(options->network), "the name of a network");
-    }
-    if (options->images == NULL)
-        return ATT_OK;
-    if (!att_file_exists(options->images))
+    ATT_TRY(keep_text(site, options->network, &site->network));
+    ATT_TRY(check_labels(site, options->labels));
+    ATT_TRY(keep_text(site, options->labels, &site->labels));
+    if (options->images != NULL && !att_file_exists(options->images))
         return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: there is no such folder of images", options->images);
-    site->images = att_arena_string(&site->arena, options->images);
-    return site->images != NULL ? ATT_OK : att_fail_memory(site->context, strlen(options->images), options->images);
+    return keep_text(site, options->images, &site->images);
 }
 
 att_status att_site_create(att_context *context, const att_serve_options *options, att_site **site)
@@ -217,4 +227,9 @@ void att_site_destroy(att_site **site)
 const char *att_site_network(const att_site *site)
 {
     return site->network;
+}
+
+const char *att_site_labels(const att_site *site)
+{
+    return site->labels;
 }

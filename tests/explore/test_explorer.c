@@ -511,6 +511,9 @@ static void a_removed_branch_leaves_the_stream(void **state)
     enum { WIDTH = 32, HIDDEN = 128 };
     changed c = begin_change(VIT);
     assert_int_equal(att_explorer_branch_count(c.explorer), 4);
+    assert_string_equal(att_explorer_branch_at(c.explorer, 2).scope, "blocks.1.add1");
+    assert_string_equal(att_explorer_branch_at(c.explorer, 2).content, "attention");
+    assert_string_equal(att_explorer_branch_at(c.explorer, 3).content, "MLP");
     must(att_explorer_remove_branch(c.explorer, 0, true)); /* attention of block 0 */
     must(att_explorer_remove_branch(c.explorer, 3, true)); /* MLP of block 1 */
     zero(c.edited, "blocks.0.attn.proj.weight", 0, WIDTH * WIDTH, 1);
@@ -520,6 +523,7 @@ static void a_removed_branch_leaves_the_stream(void **state)
     end_change(&c);
     c = begin_change(RESNET);
     assert_int_equal(att_explorer_branch_count(c.explorer), 8);
+    assert_string_equal(att_explorer_branch_at(c.explorer, 7).content, "convolution");
     must(att_explorer_remove_branch(c.explorer, 2, true));
     zero(c.edited, "layer2.0.bn2.weight", 0, 128, 1);
     zero(c.edited, "layer2.0.bn2.bias", 0, 128, 1);

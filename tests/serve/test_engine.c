@@ -1,6 +1,6 @@
 /* The engine of the pages that explore attention, against the network itself. */
 #include "network/fixture.h"
-#include "serve/engine.h"
+#include "serve/engine_parts.h"
 
 enum { TOKENS = 5, HEADS = 2, LAYERS = 2 };
 
@@ -44,7 +44,7 @@ static opened begin(fixture *f)
     assert_int_equal(mkdir(o.images, 0700), 0);
     snprintf(picture, sizeof picture, "%s/one.jpg", o.images);
     write_picture(picture);
-    must(&o, att_engine_create(f->context, o.images, NULL, &o.engine));
+    must(&o, att_engine_create(f->context, &(att_engine_options){.images = o.images}, &o.engine));
     must(&o, att_json_writer_create(f->context, false, &o.writer));
     return o;
 }
@@ -268,6 +268,91 @@ static void uploads_are_images(void **state)
     end(&o);
 }
 
+static bool has_image(const opened *o, const char *id)
+{
+    att_text png = {.context = o->f->context};
+    const att_status status = att_engine_thumbnail(o->engine, o->f->context, id, &png);
+    att_text_free(&png);
+    return status == ATT_OK;
+}
+
+/* Two uploads fit; a third one takes the place of the first. */
+static void uploads_have_a_limit_of_bytes(void **state)
+{
+    opened o = begin(*state);
+    char id[ATT_ENGINE_ID];
+    void *picture;
+    size_t size, length;
+    const char *json;
+    picture_make(100, &picture, &size);
+    must(&o, att_engine_upload(o.engine, o.f->context, picture, size, id));
+    const att_image *image = &o.engine->uploads[0].image;
+    o.engine->upload_bytes = (size_t)image->width * (size_t)image->height * 3 * 2;
+    must(&o, att_engine_upload(o.engine, o.f->context, picture, size, id));
+    assert_true(has_image(&o, "u0") && has_image(&o, "u1"));
+    must(&o, att_engine_upload(o.engine, o.f->context, picture, size, id));
+    assert_true(!has_image(&o, "u0") && has_image(&o, "u1") && has_image(&o, "u2"));
+    att_json_begin_object(o.writer);
+    must(&o, att_engine_write_images(o.engine, o.f->context, 0, 1, o.writer));
+    att_json_end_object(o.writer);
+    must(&o, att_json_writer_finish(o.writer, &json, &length));
+    assert_non_null(strstr(json, "\"uploads\":[{\"id\":\"u2\",\"name\":\"upload 3\"},{\"id\":\"u1\","));
+    free(picture);
+    end(&o);
+}
+
+/* The fifth network takes the place of the one that was used least recently. */
+static void few_networks_stay_open(void **state)
+{
+    opened o = begin(*state);
+    const char *const copies[] = {"a", "b", "c", "d"};
+    char path[200];
+    answer_of(&o, "d0", "");
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
+        snprintf(path, sizeof path, "%s.%s", o.path, copies[i]);
+        assert_int_equal(link(o.path, path), 0);
+        const att_engine_view view = {.path = path, .image = "d0", .changes = ""};
+        att_text input = {.context = o.f->context};
+        must(&o, att_engine_input(o.engine, o.f->context, &view, &input));
+        att_text_free(&input);
+        if (i == 2)
+            answer_of(&o, "d0", ""); /* "a" is now the oldest */
+        assert_int_equal(unlink(path), 0);
+    }
+    int count = 0;
+    bool has_first = false;
+    for (const att_opened *at = o.engine->first; at; at = at->next, count++) {
+        has_first |= strcmp(at->path, o.path) == 0;
+        assert_string_not_equal(at->path + strlen(at->path) - 2, ".a");
+    }
+    assert_true(has_first);
+    assert_int_equal(count, ATT_ENGINE_NETWORKS);
+    end(&o);
+}
+
+/* Names of classes that do not fit a network are those of another one. */
+static void classes_have_the_given_names(void **state)
+{
+    opened o = begin(*state);
+    char names[200];
+    att_engine *named = NULL;
+    for (int extra = 0; extra < 2; extra++) {
+        FILE *file = fopen(path_to(o.f, "names.txt", names), "w");
+        assert_non_null(file);
+        for (int c = 0; c < CLASSES + extra; c++)
+            fprintf(file, "animal %d\n", c);
+        fclose(file);
+        must(&o, att_engine_create(o.f->context, &(att_engine_options){.images = o.images, .labels = names}, &named));
+        att_engine *before = o.engine;
+        o.engine = named;
+        assert_int_equal(strstr(answer_of(&o, "d0", ""), "\"label\":\"animal ") != NULL, extra == 0);
+        o.engine = before;
+        att_engine_destroy(&named);
+    }
+    assert_int_equal(unlink(names), 0);
+    end(&o);
+}
+
 static void thumbnails_are_pngs(void **state)
 {
     opened o = begin(*state);
@@ -377,7 +462,8 @@ static void what_cannot_be_opened_is_refused(void **state)
     att_text out;
     att_engine_view view = view_of(&o, "d0", "");
     const int query = 0;
-    refused(&o, att_engine_create(o.f->context, "/nowhere", NULL, &engine), ATT_ERR_NOT_FOUND, "/nowhere");
+    refused(&o, att_engine_create(o.f->context, &(att_engine_options){.images = "/nowhere"}, &engine),
+            ATT_ERR_NOT_FOUND, "/nowhere");
     assert_null(engine);
     refused(&o, weights_of(&o, "d0", "", ATT_ENGINE_ROW, TOKENS, &out), ATT_ERR_ARGUMENT, "query 5 of blocks.0.attn");
     att_text_free(&out);
@@ -410,7 +496,7 @@ static void requests_can_be_stopped(void **state)
     must(&o, att_json_writer_create(o.f->context, false, &unfinished));
     att_json_begin_object(unfinished);
     assert_int_equal(att_engine_write_model(o.engine, context, o.path, unfinished), ATT_ERR_STOPPED);
-    assert_string_equal(att_context_message(context), "the server is ending");
+    assert_string_equal(att_context_message(context), "the answer is no longer wanted");
     answer_of(&o, "d0", "");
     for (int before = 0; before < 2; before++) { /* before the computation, and in it */
         att_text out = {.context = context};
@@ -436,6 +522,9 @@ int main(void)
         TEST(changes_are_read),
         TEST(a_replaced_checkpoint_is_read_again),
         TEST(uploads_are_images),
+        TEST(uploads_have_a_limit_of_bytes),
+        TEST(few_networks_stay_open),
+        TEST(classes_have_the_given_names),
         TEST(thumbnails_are_pngs),
         TEST(the_graph_has_all_parameters_and_operations),
         TEST(figures_are_those_of_the_network),

@@ -173,7 +173,7 @@ def test_changes(server, page):
     answered(page, "")
     check(bars(page) == before, "a change that is undone leaves a trace")
     page.evaluate("document.querySelector('.branches').open = true")
-    press(page, "blocks.0.add2")
+    press(page, "blocks.0 MLP")
     answered(page, "b1")
     check(bars(page) != before, "removing a branch changes nothing")
     press(page, "Remove the class token")

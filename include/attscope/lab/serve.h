@@ -45,9 +45,10 @@
  *
  *   GET /api/models         JSON: {models: [{id, name, path}]}; path: null for random weights
  *   GET /api/model?model=   JSON: {network, layers: [{node, heads, queries, tokens, prefix, grid_h, grid_w, window_h,
- *                           window_w, shift_h, shift_w, content, positions}], branches, tokens, classes, instruments}
+ *                           window_w, shift_h, shift_w, content, positions}], branches: [{scope, content}],
+ *                           tokens, classes, instruments}
  *   GET /api/images?first=&count=
- *                           JSON: {images: [{id, name}], count}
+ *                           JSON: {images: [{id, name}], count, uploads: [{id, name}]}
  *   POST /api/upload        the body is a JPEG, PNG or WebP file; JSON: {image}
  *   GET /api/thumbnail?image=
  *                           a PNG
@@ -84,6 +85,7 @@ typedef struct att_serve_options {
     int path_count;
     const char *images;  /* folder or archive of images to show models; NULL: none */
     const char *network; /* name of the network of checkpoints that do not name theirs; NULL: none */
+    const char *labels;  /* att_network_name_classes() of networks with as many classes; NULL: the checkpoints' own */
     int port;            /* 0: ATT_SERVE_PORT or, if that is in use, the next free port of the hundred after it */
     /* Names under which the server may be addressed besides localhost, 127.0.0.1 and [::1], without a port. */
     const char *const *hosts;
