@@ -25,8 +25,9 @@
  *                           pages about checkpoints
  *   GET /api/runs           JSON: {attscope, runs: [...], models: [...]}. A run has run (its number), name (last
  *                           component of its folder), state, model, epochs (finished), epochs_wanted, step, seconds,
- *                           best {metric, unit, value}, trained, measured, checkpoint (whether it has such), problem
- *                           (a sentence, if its records are damaged). What is not known is null. state: "running" (a
+ *                           best {metric, unit, value}, settings (the recorded options in which the listed runs
+ *                           differ), trained, measured, checkpoint (whether it has such), problem (a sentence, if its
+ *                           records are damaged). What is not known is null. state: "running" (a
  *                           process of this machine is writing the records), "finished", "stopped", "failed",
  *                           "unfinished" (no end is recorded, and no process of this machine is writing), "measured"
  *                           (no training). A model has model (its number) and name
