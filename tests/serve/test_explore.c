@@ -165,6 +165,7 @@ static void bad_uploads_are_refused(void **state)
 
 int main(void)
 {
+    require_server();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_and_images_have_numbers),
         cmocka_unit_test(the_input_has_the_colours_of_the_image),

@@ -384,6 +384,7 @@ static void a_damaged_file_ends_the_stream_with_a_sentence(void **state)
 
 int main(void)
 {
+    require_server();
     const struct CMUnitTest tests[] = {
         site_test(states_follow_from_records_and_locks),
         site_test(the_list_has_progress_and_the_best_value),
