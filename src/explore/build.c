@@ -320,7 +320,7 @@ static void copy_outputs(builder *b, att_graph *graph)
         att_value image = graph->inputs.items[0].value;
         att_clone_replace(&clone, image, image);
         for (int i = 0; i < count; i++)
-            if (!outputs[i].probe && strcmp(outputs[i].name, "loss") != 0)
+            if (!outputs[i].probe)
                 att_graph_output(graph, outputs[i].name, att_clone_value(&clone, outputs[i].value));
         att_clone_end(&clone);
     }

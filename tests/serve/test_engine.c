@@ -1,4 +1,5 @@
 /* The engine of the pages that explore attention, against the network itself. */
+#include "io/png_write.h"
 #include "network/fixture.h"
 #include "serve/engine_parts.h"
 
@@ -353,6 +354,125 @@ static void classes_have_the_given_names(void **state)
     end(&o);
 }
 
+static void put(const opened *o, const char *name, const void *bytes, size_t size)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", o->images, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void take_away(const opened *o, const char *name)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", o->images, name);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* The engine again, with what its folder has now. */
+static void open_again(opened *o, const char *network)
+{
+    att_engine_destroy(&o->engine);
+    must(o,
+         att_engine_create(o->f->context, &(att_engine_options){.images = o->images, .network = network}, &o->engine));
+}
+
+/* An image that cannot be read is refused each time: no earlier run answers for it. */
+static void damaged_images_are_refused_each_time(void **state)
+{
+    opened o = begin(*state);
+    void *picture;
+    size_t size;
+    picture_make(100, &picture, &size);
+    put(&o, "two.png", picture, size / 2);
+    open_again(&o, NULL);
+    answer_of(&o, "d0", "");
+    answer_of(&o, "d0", "b1");
+    const att_engine_view view = view_of(&o, "d1", "");
+    for (int i = 0; i < 3; i++)
+        refused(&o, att_engine_write_answer(o.engine, o.f->context, &view, o.writer), ATT_ERR_FORMAT, "two.png");
+    take_away(&o, "two.png");
+    free(picture);
+    end(&o);
+}
+
+/* The limit needs no more than the header of a PNG, here of 8192 x 6144 pixels. */
+static void large_images_are_refused(void **state)
+{
+    static const unsigned char header[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0,    0,
+                                           13,   'I', 'H', 'D', 'R',  0,    0,    0x20, 0,    0,    0,
+                                           0x18, 0,   8,   2,   0,    0,    0,    0x66, 0x44, 0xb6, 0x3b};
+    opened o = begin(*state);
+    char id[ATT_ENGINE_ID];
+    put(&o, "two.png", header, sizeof header);
+    open_again(&o, NULL);
+    const att_engine_view view = view_of(&o, "d1", "");
+    refused(&o, att_engine_write_answer(o.engine, o.f->context, &view, o.writer), ATT_ERR_UNSUPPORTED,
+            "at most 33554432");
+    refused(&o, att_engine_upload(o.engine, o.f->context, header, sizeof header, id), ATT_ERR_UNSUPPORTED,
+            "at most 33554432");
+    take_away(&o, "two.png");
+    end(&o);
+}
+
+/* A coloured upload becomes grey as the same file does. */
+static void colours_become_grey_as_in_files(void **state)
+{
+    enum { COLOURED = 8 };
+    opened o = begin(*state);
+    uint8_t pixels[COLOURED * COLOURED * 3];
+    att_text png = {.context = o.f->context};
+    char id[ATT_ENGINE_ID], first[8192];
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (uint8_t)(i % 3 == 0 ? 255 : i % 3 == 1 ? 4 * (i / 3) : 30);
+    must(&o, att_png_write(o.f->context, &(att_image){COLOURED, COLOURED, 3, pixels}, &png));
+    put(&o, "two.png", png.data, png.length);
+    open_again(&o, NULL);
+    must(&o, att_engine_upload(o.engine, o.f->context, png.data, png.length, id));
+    snprintf(first, sizeof first, "%s", answer_of(&o, "d1", ""));
+    assert_string_equal(strstr(answer_of(&o, id, ""), "logits"), strstr(first, "logits"));
+    att_text_free(&png);
+    take_away(&o, "two.png");
+    end(&o);
+}
+
+/* Writes the tensors alone, without the metadata that names the network. */
+static void write_tensors(const opened *o, const char *path)
+{
+    const att_weights *weights = o->f->weights;
+    const int count = att_weights_count(weights);
+    att_safetensors_tensor *tensors = calloc((size_t)count, sizeof *tensors);
+    for (int i = 0; i < count; i++) {
+        const att_parameter_info info = att_weights_at(weights, i);
+        const int64_t elements = att_shape_count(info.shape);
+        float *values = malloc((size_t)elements * sizeof *values);
+        must(o, att_weights_get(weights, -1, i, values, elements));
+        tensors[i] = (att_safetensors_tensor){info.name, ATT_SAFETENSORS_F32, info.shape, values};
+    }
+    const att_safetensors_content content = {.tensors = tensors, .tensor_count = count};
+    must(o, att_safetensors_write(o->f->context, path, &content));
+    for (int i = 0; i < count; i++)
+        free((void *)tensors[i].data);
+    free(tensors);
+}
+
+static void checkpoints_without_a_name_need_one(void **state)
+{
+    opened o = begin(*state);
+    char path[160];
+    write_tensors(&o, path_to(o.f, "plain.safetensors", path));
+    const att_engine_view view = {.path = path, .image = "d0", .changes = ""};
+    refused(&o, att_engine_write_answer(o.engine, o.f->context, &view, o.writer), ATT_ERR_NOT_FOUND,
+            "(attscope serve --model NAME)");
+    open_again(&o, "vit_tiny_patch16_224");
+    const att_status status = att_engine_write_answer(o.engine, o.f->context, &view, o.writer);
+    refused(&o, status, status, "the tensors are 16 wide, vit_tiny_patch16_224 is 192 wide");
+    assert_int_equal(unlink(path), 0);
+    end(&o);
+}
+
 static void thumbnails_are_pngs(void **state)
 {
     opened o = begin(*state);
@@ -525,6 +645,10 @@ int main(void)
         TEST(uploads_have_a_limit_of_bytes),
         TEST(few_networks_stay_open),
         TEST(classes_have_the_given_names),
+        TEST(damaged_images_are_refused_each_time),
+        TEST(large_images_are_refused),
+        TEST(colours_become_grey_as_in_files),
+        TEST(checkpoints_without_a_name_need_one),
         TEST(thumbnails_are_pngs),
         TEST(the_graph_has_all_parameters_and_operations),
         TEST(figures_are_those_of_the_network),
