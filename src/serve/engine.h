@@ -3,8 +3,8 @@
  * An engine has a context of its own. Networks are opened when they are first asked for; the last ATT_ENGINE_NETWORKS
  * stay open. Each keeps its last two runs, so that a hovering pointer costs one row per layer and head. Thread-safe:
  * requests are answered one at a time. Messages of failures go to the context of the request. Its requests to stop end
- * an answer with ERR_STOPPED: while it waits for others, while a checkpoint is read, between the queries of a sum and
- * between the runs that times are means of.
+ * an answer with ERR_STOPPED: while it waits for others, while a checkpoint is read, between two operations of a run,
+ * between the queries of a sum and between the runs that times are means of.
  *
  * An image has an identifier: "d7" is number 7 of the folder of images, "u2" the third upload.
  *

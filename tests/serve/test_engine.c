@@ -627,7 +627,17 @@ static void requests_can_be_stopped(void **state)
         polls = before;
         assert_int_equal(att_engine_write_times(o.engine, context, o.path, unfinished), ATT_ERR_STOPPED);
     }
-    answer_of(&o, "d0", "");
+    /* In the run of a network, after some of its operations; the next run is complete. */
+    const att_engine_view changed = view_of(&o, "d0", "b2");
+    polls = 5;
+    assert_int_equal(att_engine_write_answer(o.engine, context, &changed, unfinished), ATT_ERR_STOPPED);
+    assert_string_equal(att_context_message(context), "stopped on request while the network ran");
+    double stopped[CLASSES], whole[CLASSES];
+    read_logits(answer_of(&o, "d0", "b2"), stopped);
+    att_engine_destroy(&o.engine);
+    must(&o, att_engine_create(o.f->context, &(att_engine_options){.images = o.images}, &o.engine));
+    read_logits(answer_of(&o, "d0", "b2"), whole);
+    assert_memory_equal(stopped, whole, sizeof whole);
     att_json_writer_destroy(&unfinished);
     att_context_destroy(&context);
     end(&o);
