@@ -240,6 +240,31 @@ static void write_measurement(att_json_writer *writer, const att_measurement *m)
     att_json_end_object(writer);
 }
 
+/* {"parts": "both", "length": 1}: the options of an instrument, as they were in use. */
+static void write_options(att_json_writer *writer, const att_instrument_info *info, const double *values)
+{
+    att_json_key(writer, info->name);
+    att_json_begin_object(writer);
+    for (int i = 0; i < info->option_count; i++)
+        if (info->options[i].choices)
+            cli_json_text(writer, info->options[i].name, info->options[i].choices[(int)values[i]]);
+        else
+            cli_json_number(writer, info->options[i].name, values[i]);
+    att_json_end_object(writer);
+}
+
+static void write_all_options(att_json_writer *writer, const att_measure *measure)
+{
+    att_json_key(writer, "options");
+    att_json_begin_object(writer);
+    for (int i = 0; i < att_measure_instrument_count(measure); i++) {
+        att_instrument_info info = att_measure_instrument_at(measure, i);
+        if (info.option_count > 0)
+            write_options(writer, &info, att_measure_options_at(measure, i));
+    }
+    att_json_end_object(writer);
+}
+
 void cli_figures_json(att_json_writer *writer, const att_measure *measure)
 {
     att_json_key(writer, "instruments");
@@ -249,6 +274,7 @@ void cli_figures_json(att_json_writer *writer, const att_measure *measure)
         att_instrument_write_json(&info, writer);
     }
     att_json_end_array(writer);
+    write_all_options(writer, measure);
     att_json_key(writer, "measurements");
     att_json_begin_array(writer);
     for (int i = 0; i < att_measure_count(measure); i++) {

@@ -127,6 +127,7 @@ grep -qE '^  blocks.0.attn +[0-9.]+ ± [^ ]+ +32 +0\.80* ' stdout || fail "no un
 mv with_explanations stdout
 tr -d ' \n' <found.json >stdout
 for figure in '"model":"vit_tiny_patch16_224"' '"split":"t10k"' '"images":32' '"n":32,"bound":1.609437' '"formula":"H=mean' \
+    '"options":{"tns":{"dt":"gates"}}' \
     '{"instrument":"entropy","node":"blocks.0.attn","head":1,"statistic":"mean","mean":1.'; do out_has "$figure"; done
 [ "$(sed -E 's/.*"event":"([a-z_]*)".*/\1/' out/plain/measure.jsonl | tr '\n' ' ')" = 'run_begin measure run_end ' ] ||
     fail 'measure.jsonl differs'
