@@ -144,6 +144,10 @@ ATT_API ATT_MUST_CHECK att_status att_network_select_outputs(att_network *networ
  * ERR_ARGUMENT (count); ERR_NONFINITE, with *answers set, if the tensors contain NaN or infinity. */
 ATT_API att_status att_network_run(att_network *network, const float *pixels, int count, int height, int width,
                                    att_batch *answers);
+/* As att_network_run(), for images whose channels are planes, as in PyTorch's tensors: images[i] is [in_chans, height,
+ * width]. The context's threads copy them to the layout above. */
+ATT_API att_status att_network_run_planes(att_network *network, const float *const *images, int count, int height,
+                                          int width, att_batch *answers);
 /* As att_network_run(), for decoded images of any size (with the network's channels), and for JPEG, PNG and WebP files.
  * The images are transformed by att_network_transform(). */
 ATT_API att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers);

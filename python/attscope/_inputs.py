@@ -86,7 +86,7 @@ def _of_array(images: Any) -> list[np.ndarray]:
         raise Error(f"images are an array of {images.dtype}; expected uint8, or floats that are normalised")
     if images.ndim not in (3, 4):
         raise Error(f"images are floats of shape {list(images.shape)}; expected [channels, height, width]")
-    floats = images.astype(np.float32, copy=False)
+    floats = np.ascontiguousarray(images, np.float32)
     return list(floats) if floats.ndim == 4 else [floats]
 
 
@@ -125,12 +125,3 @@ def batches(images: list[Any], size: int) -> Iterator[list[Any]]:
         batch.append(image)
     if batch:
         yield batch
-
-
-def channels_last(images: list[np.ndarray]) -> np.ndarray:
-    """Floats [count, height, width, channels] of images [channels, height, width]."""
-    out = np.empty((len(images), *images[0].shape[1:], images[0].shape[0]), np.float32)
-    for i, image in enumerate(images):
-        for channel, plane in enumerate(image):
-            out[i, :, :, channel] = plane
-    return out

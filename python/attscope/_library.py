@@ -219,7 +219,7 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_network_transform": (att_transform_options, [c_void_p]),
     "att_network_set_preprocess": (c_int, [c_void_p, POINTER(att_preprocess)]),
     "att_network_select_outputs": (c_int, [c_void_p, c_char_p]),
-    "att_network_run": (c_int, [c_void_p, c_void_p, c_int, c_int, c_int, POINTER(att_batch)]),
+    "att_network_run_planes": (c_int, [c_void_p, POINTER(c_void_p), c_int, c_int, c_int, POINTER(att_batch)]),
     "att_network_run_images": (c_int, [c_void_p, POINTER(att_image), c_int, POINTER(att_batch)]),
     "att_network_run_files": (c_int, [c_void_p, _texts, c_int, POINTER(att_batch)]),
     "att_network_write": (c_int, [c_void_p, POINTER(att_batch), POINTER(att_answer_options), c_void_p]),

@@ -356,9 +356,9 @@ class Network:
                 status = core.att_network_run_images(network, decoded, len(group), byref(batch))
             else:
                 _check_channels(group[0], channels)
-                pixels = _inputs.channels_last(group)
-                count, height, width, _ = pixels.shape
-                status = core.att_network_run(network, pixels.ctypes.data, count, height, width, byref(batch))
+                planes = (ctypes.c_void_p * len(group))(*[image.ctypes.data for image in group])
+                _, height, width = group[0].shape
+                status = core.att_network_run_planes(network, planes, len(group), height, width, byref(batch))
             self._context.check(status)
             yield batch
 
@@ -370,7 +370,7 @@ class Network:
             _check_channels(image, transform.channels)
             if image.shape[1:] != shape[:2]:
                 raise Error(f"an image has the shape {list(image.shape)}; the network takes {shape[0]} x {shape[1]}")
-            return _inputs.channels_last([image])[0]
+            return np.ascontiguousarray(np.moveaxis(image, 0, -1))
         pixels = np.empty(shape, np.float32)
         decoded, _kept, read = (lib.att_image * 1)(), None, False
         if _inputs.is_path(image):

@@ -336,60 +336,6 @@ att_status att_network_run(att_network *network, const float *pixels, int count,
     return ATT_OK;
 }
 
-/* Reserves network->pixels for `count` images of *each floats. */
-static att_status reserve(att_network *network, const att_transform_options *transform, int count, size_t *each)
-{
-    *each = (size_t)transform->height * (size_t)transform->width * (size_t)transform->channels;
-    size_t outputs = att_size_product(count > 0 ? (size_t)count : 1, *each);
-    if (outputs <= network->pixel_room)
-        return ATT_OK;
-    att_free(network->context, network->pixels);
-    network->pixels = att_allocate_array(network->context, outputs, sizeof *network->pixels);
-    network->pixel_room = network->pixels ? outputs : 0;
-    return network->pixels ? ATT_OK
-                           : att_fail_memory(network->context, att_size_product(outputs, sizeof(float)), "images");
-}
-
-static att_status run_prepared(att_network *network, int count, att_batch *answers)
-{
-    const att_preprocess *own = &network->identity.preprocess;
-    return att_network_run(network, network->pixels, count, own->height, own->width, answers);
-}
-
-att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers)
-{
-    const att_transform_options transform = att_network_transform(network);
-    size_t each;
-    ATT_TRY(att_require(network->context, images, "the images of a run"));
-    ATT_TRY(reserve(network, &transform, count, &each));
-    for (int i = 0; i < count; i++)
-        ATT_TRY(
-            att_transform_image(network->context, &transform, &images[i], 0, 0, i, network->pixels + (size_t)i * each));
-    return run_prepared(network, count, answers);
-}
-
-att_status att_network_run_files(att_network *network, const char *const *paths, int count, att_batch *answers)
-{
-    const att_transform_options transform = att_network_transform(network);
-    size_t each;
-    ATT_TRY(att_require_texts(network->context, paths, count, "the path of an image"));
-    ATT_TRY(reserve(network, &transform, count, &each));
-    for (int i = 0; i < count; i++) {
-        att_image image = {0};
-        ATT_TRY(att_image_read(network->context, paths[i], transform.channels, NULL, &image));
-        att_status status =
-            att_transform_image(network->context, &transform, &image, 0, 0, i, network->pixels + (size_t)i * each);
-        att_image_free(network->context, &image);
-        ATT_TRY(status);
-    }
-    return run_prepared(network, count, answers);
-}
-
-att_status att_network_run_file(att_network *network, const char *path, att_batch *answers)
-{
-    return att_network_run_files(network, &path, 1, answers);
-}
-
 /* --- describing answers ------------------------------------------------------------------------------------------- */
 
 static att_answer_options with_names(const att_network *network, const att_answer_options *options)
