@@ -177,7 +177,7 @@ static att_status log_cost(const att_measuring *m)
 
 static att_status check_network(const att_measuring *m)
 {
-    if (!att_network_file(m->network))
+    if (!att_network_file(m->network) && !att_measuring_initialises(m->options))
         return att_fail(m->context, ATT_ERR_ARGUMENT,
                         "%s has no file of weights: open a checkpoint to measure it, not a network's name",
                         att_network_identity(m->network)->name);

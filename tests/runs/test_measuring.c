@@ -146,6 +146,17 @@ static void contradicting_options_are_refused(void **state)
     assert_int_equal(att_measure_checkpoint(named, data, 1, &good, &found), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_context_message(f->context), "resnet20 has no file of weights"));
     att_network_close(&named);
+    att_option_values asked = tiny_options();
+    const att_network_options how = {.options = &asked, .seed = 7};
+    att_measuring_options random = good;
+    char folder[160];
+    random.with = "entropy";
+    random.init_seed = 7;
+    assert_int_equal(att_network_open(f->context, "vit_tiny_patch16_224", &how, &named), ATT_OK);
+    assert_int_equal(measure(f, named, &random, &found), ATT_OK);
+    assert_string_equal(found.folder, path_in(f, "vit_tiny_patch16_224-init-7", folder));
+    att_measured_free(&found);
+    att_network_close(&named);
     att_network_close(&network);
 }
 
