@@ -210,6 +210,7 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_network_wrap": (c_int, [c_void_p, c_void_p, POINTER(att_network_options), _object]),
     "att_network_close": (None, [_object]),
     "att_network_path": (c_char_p, [c_void_p]),
+    "att_network_file": (c_void_p, [c_void_p]),
     "att_network_identity": (POINTER(att_identity), [c_void_p]),
     "att_network_model": (c_void_p, [c_void_p]),
     "att_network_weights": (c_void_p, [c_void_p]),

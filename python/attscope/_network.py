@@ -105,6 +105,7 @@ class Network:
         how.model, how.options = encode(model), ctypes.pointer(given)
         how.averaged, how.test_images, how.seed = averaged, test_images, seed
         how.dtype, how.precision = _PRECISIONS[precision]
+        self._seed = seed
         self._context = context = Context(threads)
         self._handles = handles = _Handles(context)
         self._finalizer = weakref.finalize(self, handles.free)
@@ -283,8 +284,9 @@ class Network:
         nodes: a pattern for the nodes to measure, such as "blocks.1*"; None: all.
         samples: also report the values of the first `samples` images.
         output, experiment: for paths, record the figures in the folder OUTPUT/EXPERIMENT, from which
-        `attscope.report()` reads them, with the attention maps of the first `maps` images. Without `output`, figures of
-        a checkpoint that lies in a run's folder are recorded there, as by `attscope measure`.
+        `attscope.report()` reads them, with the attention maps of the first `maps` images; None for `experiment`: named
+        after the checkpoint. Without `output`, figures of a checkpoint that lies in a run's folder are recorded there,
+        as by `attscope measure`.
         split: of a data set with splits; None: "validation".
 
         Returns a pandas DataFrame if pandas is installed, else `Figures`, a dictionary of numpy arrays with the same
@@ -424,6 +426,8 @@ class Network:
         found = lib.att_measured()
         options.progress = self._context.progress(progress)
         with self._use() as network, self._context.interruptible():
+            if not core.att_network_file(network):
+                options.init_seed = self._seed
             status = lib.lab.att_measure_checkpoint(network, texts(paths), len(paths), byref(options), byref(found))
             try:
                 self._context.check(status)

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 import attscope
-from common import TINY, TOKENS, Case, Tensor, main, pictures, read_safetensors, tiny, write_data, write_png
+from common import CLASSES, TINY, TOKENS, Case, Tensor, main, pictures, read_safetensors, tiny, write_data, write_png
 
 
 class Pil:
@@ -180,6 +180,15 @@ class Measuring(Case):
                 frame = network.measure(images, "entropy")
                 self.assertIsInstance(frame, pandas.DataFrame)
                 self.assertEqual(frame.attrs["images"], 16)
+
+    def test_random_weights_are_measured(self):
+        write_data("random")
+        with tiny(seed=3) as network:
+            files = network.measure("random/validation", "entropy", output="figures", frame=False)
+            self.assertEqual(files.folder, "figures/vit_tiny_patch16_224-init-3")
+            images = [f"random/validation/{CLASSES[i % 4]}/{i:03}.png" for i in np.argsort(np.arange(16) % 4, kind="stable")]
+            again = network.measure([*images[:8], *images[8:]], "entropy", frame=False)
+            np.testing.assert_array_equal(files["mean"], again["mean"])
 
     def test_a_live_model_is_measured(self):
         write_data("live")
