@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from ctypes import byref
 from dataclasses import dataclass
 from typing import Any
 
 from . import _library as lib
-from ._library import byref, core
+from ._library import core
 
 logger = logging.getLogger("attscope")
 
@@ -35,16 +37,16 @@ class Progress:
 
     stage: str
     """ "train", "evaluate", "measure", "maps" """
-    epoch: int
+    epoch: int = 0
     """from 0; 0 outside training"""
-    epochs: int
-    batch: int
+    epochs: int = 0
+    batch: int = 0
     """finished batches of this stage"""
-    batches: int
-    images_per_second: float
-    seconds_left: float
-    loss: float
-    lr: float
+    batches: int = 0
+    images_per_second: float = math.nan
+    seconds_left: float = math.nan
+    loss: float = math.nan
+    lr: float = math.nan
 
 
 ProgressCallback = Callable[[Progress], Any]
@@ -143,8 +145,8 @@ class Context:
             requests.stop = False
             if handles:
                 signal.signal(signal.SIGINT, former)
-        if interrupted:
-            former(signal.SIGINT, interrupted[0])  # type: ignore[operator]
+        if interrupted and callable(former):
+            former(signal.SIGINT, interrupted[0])
         if failure is not None:  # the program's own handler does not raise
             raise failure
 
@@ -177,9 +179,15 @@ class Context:
             message = core.att_context_message(self.pointer).decode(errors="replace")
             raise Error(message or lib.status_name(status), lib.status_name(status))
 
+    @property
+    def can_be_freed(self) -> bool:
+        """False in a forked child, whose parent frees the context, and while a call runs in another thread, which is so
+        at the end of a program with daemon threads."""
+        return not self.is_inherited and (self._owner in (0, threading.get_ident()))
+
     def destroy(self) -> None:
-        """Frees the context. A forked child leaves it to the parent."""
-        if not self.is_inherited:
+        """Frees the context, if it can be freed."""
+        if self.can_be_freed:
             core.att_context_destroy(byref(self.pointer))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ._library import core
 
 
-class Figures(dict):
+class Figures(dict[str, Any]):
     """Figures of instruments: a dictionary of columns, which are numpy arrays of one length.
 
     Columns: `instrument`, `node` (such as "blocks.3.attn"), `statistic`, `unit`, `head` (-1: all heads together),
@@ -81,5 +81,3 @@ def as_wanted(figures: Figures, frame: bool | None) -> Any:
         except ImportError:
             return figures
     return figures if frame is False else figures.frame()
-
-

@@ -6,7 +6,7 @@ Neither PIL nor torch is imported: their objects are recognised by their methods
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -51,9 +51,11 @@ def split(images: Images) -> list[Any]:
     height, width]."""
     if is_path(images) or _is_pil(images):
         return [_one(images)]
-    if isinstance(images, np.ndarray) or _is_tensor(images):
+    if _is_array(images):
         return _of_array(images)
-    return [single for image in images for single in ([_one(image)] if not _is_array(image) else _of_array(image))]
+    if not isinstance(images, Iterable):
+        return [_one(images)]
+    return [single for image in images for single in (_of_array(image) if _is_array(image) else [_one(image)])]
 
 
 def _is_array(value: Any) -> bool:
@@ -65,9 +67,7 @@ def _one(image: Any) -> Any:
         return os.fspath(image)
     if _is_pil(image):
         return _as_bytes(np.asarray(image.convert("L" if image.getbands() == ("L",) else "RGB")))
-    raise Error(
-        f"an image is a {type(image).__name__}; expected a path, a PIL image, a numpy array or a torch tensor"
-    )
+    raise Error(f"an image is a {type(image).__name__}; expected a path, a PIL image, a numpy array or a torch tensor")
 
 
 def _of_array(images: Any) -> list[np.ndarray]:

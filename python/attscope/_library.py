@@ -7,8 +7,7 @@ them. Functions that the package does not call are left out.
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint64
-from ctypes import c_void_p
+from ctypes import POINTER, c_bool, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -296,4 +295,5 @@ if version.rsplit(".", 1)[0] != INTERFACE:
 
 def status_name(status: int) -> str:
     """ "ERR_IO" and the like"""
-    return core.att_status_name(status).decode()
+    name: bytes = core.att_status_name(status)
+    return name.decode()

@@ -8,15 +8,16 @@ import os
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from ctypes import byref
 from typing import Any
 
 import numpy as np
 
 from . import _figures, _inputs
 from . import _library as lib
-from ._context import Context, Error, ProgressCallback, encode, texts
+from ._context import Context, Error, Progress, ProgressCallback, encode, texts
 from ._inputs import Image, Images
-from ._library import byref, core
+from ._library import core
 
 BATCH = 32
 """Images in one call of the library. Ctrl-C is noticed between two batches."""
@@ -24,7 +25,7 @@ BATCH = 32
 _PRECISIONS = {"f32": (lib.F32, lib.FULL), "bf16": (lib.F32, lib.MIXED), "f64": (lib.F64, lib.FULL)}
 
 
-class Predictions(list):
+class Predictions(list[dict[str, Any]]):
     """One dictionary for each image, as `attscope predict --json` writes it.
 
     For classification: `{"top": [{"class": 207, "label": "golden retriever", "probability": 0.91}, ...]}`, the most
@@ -52,7 +53,7 @@ class _Handles:
         self.explorer, self.inner, self.network = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
 
     def free(self) -> None:
-        if self.context.is_inherited:
+        if not self.context.can_be_freed:
             return
         core.att_explorer_destroy(byref(self.explorer))
         core.att_network_close(byref(self.inner))
@@ -151,7 +152,8 @@ class Network:
         if not self._finalizer.alive:
             return "?"
         with self._use() as network:
-            return self._identity(network).name.decode()
+            name: bytes = self._identity(network).name
+            return name.decode()
 
     @property
     def path(self) -> str | None:
@@ -182,7 +184,7 @@ class Network:
     def classes(self) -> int:
         """The number of classes; 0: the network has no head."""
         with self._use() as network:
-            return core.att_model_classes(core.att_network_model(network))
+            return int(core.att_model_classes(core.att_network_model(network)))
 
     @property
     def class_names(self) -> list[str] | None:
@@ -309,7 +311,7 @@ class Network:
         else:
             if output is not None or experiment is not None or maps:
                 raise Error("figures of images in memory are not recorded: output, experiment and maps need paths")
-            figures = self._measure_arrays(data, wanted, nodes, labels, samples, batch_size)
+            figures = self._measure_arrays(data, wanted, nodes, labels, samples, batch_size, progress)
         return _figures.as_wanted(figures, frame)
 
     # --- steps --------------------------------------------------------------------------------------------------------
@@ -439,8 +441,17 @@ class Network:
         return figures
 
     def _measure_arrays(
-        self, images: Any, wanted: str | None, nodes: str | None, labels: Any, samples: int, batch_size: int
+        self,
+        images: Any,
+        wanted: str | None,
+        nodes: str | None,
+        labels: Any,
+        samples: int,
+        batch_size: int,
+        progress: ProgressCallback | None,
     ) -> _figures.Figures:
+        if batch_size < 1:
+            raise Error(f"batch_size is {batch_size}; expected at least 1")
         singles = _inputs.split(images)
         numbers = None if labels is None else np.ascontiguousarray(labels, np.int32)
         if numbers is not None and numbers.shape != (len(singles),):
@@ -455,6 +466,9 @@ class Network:
                     pixels = np.stack([self._pixels(network, image) for image in singles[start : start + batch_size]])
                     place = None if numbers is None else numbers[start:].ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
                     check(core.att_network_measure(network, measure, pixels.ctypes.data, len(pixels), place))
+                    done = Progress("measure", batch=start // batch_size + 1, batches=-(-len(singles) // batch_size))
+                    if progress is not None and progress(done) is False:
+                        raise Error("stopped before every image was measured; there is no result", "ERR_STOPPED")
                 figures = _figures.read(measure, samples)
             finally:
                 core.att_measure_destroy(byref(measure))

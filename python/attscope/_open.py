@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from ctypes import byref
 from typing import Any
 
 from . import _library as lib
 from ._context import Error, encode
-from ._library import byref, core
+from ._library import core
 from ._network import Network
 
 
@@ -54,7 +55,8 @@ def from_torch(
     model: a model of timm with one of attscope's networks, also wrapped by torch.compile or for several devices.
     name: the network's name in timm; None: as the model's pretrained_cfg says. Mean, std, crop and interpolation of
     pretrained_cfg are used, too.
-    options: options with which the model was made and which its tensors do not show, such as num_heads.
+    options: other options with which the model was made and which its tensors do not show, such as global_pool. The
+    image size and the number of heads are those of the model.
     """
     config = getattr(model, "pretrained_cfg", None) or {}
     name = name or config.get("architecture")
@@ -70,10 +72,23 @@ def from_torch(
         model=name,
         precision=precision,
         threads=threads,
-        options=options,
+        options={**_hidden_options(model), **options},
     )
     _take_preprocessing(network, config)
     return network
+
+
+def _hidden_options(model: Any) -> dict[str, Any]:
+    """What a transformer of timm knows about itself and its tensors do not show."""
+    model = getattr(model, "_orig_mod", getattr(model, "module", model))  # torch.compile, DistributedDataParallel
+    found: dict[str, Any] = {}
+    size = getattr(getattr(model, "patch_embed", None), "img_size", None)
+    if size is not None:
+        found["img_size"] = tuple(size)
+    blocks = getattr(model, "blocks", None)
+    if blocks is not None and len(blocks):
+        found["num_heads"] = getattr(getattr(blocks[0], "attn", None), "num_heads", None)
+    return found
 
 
 def _describe(tensor: lib.att_safetensors_tensor, key: str, value: Any) -> None:
@@ -101,5 +116,3 @@ def _take_preprocessing(network: Network, config: dict[str, Any]) -> None:
         p.crop_mode = (config.get("crop_mode") or p.crop_mode.decode()).encode()
         p.interpolation = (config.get("interpolation") or p.interpolation.decode()).encode()
         network._context.check(core.att_network_set_preprocess(handle, byref(p)))
-
-

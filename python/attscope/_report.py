@@ -6,12 +6,13 @@ import html
 import os
 import tempfile
 from collections.abc import Sequence
+from ctypes import byref
 from pathlib import Path
 from typing import Any
 
 from ._context import Context, encode, texts
 from ._inputs import is_path
-from ._library import byref, lab
+from ._library import lab
 
 
 class Report:

@@ -6,6 +6,7 @@ import ctypes
 import math
 import os
 from collections.abc import Sequence
+from ctypes import byref
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from . import _library as lib
 from . import _open, _report
 from ._context import Context, Error, ProgressCallback, encode
-from ._library import byref, lab
+from ._library import lab
 from ._network import Network
 
 

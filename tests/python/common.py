@@ -7,9 +7,8 @@ import sys
 import unittest
 import zlib
 
-import numpy as np
-
 import attscope
+import numpy as np
 
 TINY = {"img_size": 16, "patch_size": 4, "num_classes": 4, "embed_dim": 16, "depth": 2, "num_heads": 2}
 TOKENS = 17
@@ -42,7 +41,9 @@ def write_png(path, image):
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     with open(path, "wb") as file:
-        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+        file.write(
+            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+        )
 
 
 def write_data(folder, train=48, validation=16):

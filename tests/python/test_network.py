@@ -2,11 +2,12 @@
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 
-import numpy as np
-
 import attscope
+import numpy as np
 from common import CLASSES, TINY, TOKENS, Case, Tensor, main, pictures, read_safetensors, tiny, write_data, write_png
 
 
@@ -60,7 +61,12 @@ class Inputs(Case):
         floats = np.stack([normalised(image) for image in pictures(3)])
         with tiny() as network:
             wanted = network.predict(floats).logits
-            for form in (list(floats), Tensor(floats), Tensor(floats.astype(np.float16).astype(np.float32)), floats * 1.0):
+            for form in (
+                list(floats),
+                Tensor(floats),
+                Tensor(floats.astype(np.float16).astype(np.float32)),
+                floats * 1.0,
+            ):
                 np.testing.assert_allclose(network.predict(form).logits, wanted, atol=1e-3)
             np.testing.assert_array_equal(network.predict(floats.astype(np.float64)).logits, wanted)
             # The order of channels and axes matters.
@@ -186,7 +192,9 @@ class Measuring(Case):
         with tiny(seed=3) as network:
             files = network.measure("random/validation", "entropy", output="figures", frame=False)
             self.assertEqual(files.folder, "figures/vit_tiny_patch16_224-init-3")
-            images = [f"random/validation/{CLASSES[i % 4]}/{i:03}.png" for i in np.argsort(np.arange(16) % 4, kind="stable")]
+            images = [
+                f"random/validation/{CLASSES[i % 4]}/{i:03}.png" for i in np.argsort(np.arange(16) % 4, kind="stable")
+            ]
             again = network.measure([*images[:8], *images[8:]], "entropy", frame=False)
             np.testing.assert_array_equal(files["mean"], again["mean"])
 
@@ -250,6 +258,40 @@ class Life(Case):
             for thread in threads:
                 thread.join()
             self.assertEqual(failures, [])
+
+    def test_a_call_waits_for_the_call_of_another_thread(self):
+        images = pictures(2)
+        with tiny() as network:
+            waited = []
+            other = threading.Thread(target=network.predict, args=(images,))
+
+            def progress(_state):
+                if not waited:
+                    other.start()
+                    other.join(0.2)  # long enough for a prediction that does not wait
+                    waited.append(other.is_alive())
+
+            network.measure(images, "entropy", batch_size=1, progress=progress, frame=False)
+            other.join()
+            self.assertEqual(waited, [True])
+
+    def test_a_program_can_end_while_a_thread_runs(self):
+        code = """
+import threading
+from common import pictures, tiny
+network, images, started = tiny(img_size=64, embed_dim=64, depth=6), pictures(128, size=64), threading.Event()
+def work():
+    while True:
+        network.predict(images, batch_size=128)
+        started.set()
+threading.Thread(target=work, daemon=True).start()
+started.wait()
+"""
+        path = os.pathsep.join(filter(None, [os.path.dirname(__file__), os.environ.get("PYTHONPATH")]))
+        run = subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+        )
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
 
     def test_a_fork_is_refused_and_can_open_its_own(self):
         images = pictures(2)

@@ -1,5 +1,7 @@
-"""Objects of PyTorch, timm, PIL and pandas, and two OpenMP runtimes in one process. ATT_PYTHON names an interpreter that
-has these packages; without it the tests are skipped."""
+"""Objects of PyTorch, timm, PIL and pandas, and two OpenMP runtimes in one process.
+
+ATT_PYTHON names an interpreter that has these packages; without it the tests are skipped.
+"""
 
 import importlib.util
 import os
@@ -7,9 +9,8 @@ import subprocess
 import sys
 import unittest
 
-import numpy as np
-
 import attscope
+import numpy as np
 from common import TINY, Case, main, pictures, tiny, write_png
 
 SHARED = os.environ.get("ATT_SHARED", "")
@@ -81,13 +82,12 @@ class Torch(Case):
 
         images = torch.randn(4, 3, 32, 32)
         for name, options in [
-            ("vit_tiny_patch16_224.augreg_in21k_ft_in1k", {"img_size": 32, "num_classes": 7}),
+            ("vit_tiny_patch16_224.augreg_in21k_ft_in1k", {"img_size": 32, "num_classes": 7, "num_heads": 6}),
             ("resnet18.a1_in1k", {"num_classes": 5}),
         ]:
             torch.manual_seed(1)
             model = timm.create_model(name, pretrained=False, **options).eval()
-            given = {key: value for key, value in options.items() if key == "img_size"}
-            with torch.no_grad(), attscope.from_torch(model, **given) as network:
+            with torch.no_grad(), attscope.from_torch(model) as network:
                 self.assertEqual(network.name, name.split(".")[0])
                 wanted = model(images).numpy()
                 np.testing.assert_allclose(network.predict(images).logits, wanted, atol=1e-4)  # measured: 1e-6
@@ -95,7 +95,7 @@ class Torch(Case):
                     network.features(images), model.forward_head(model.forward_features(images), pre_logits=True),
                     atol=1e-4,
                 )  # fmt: skip
-                half = attscope.from_torch(model.bfloat16(), **given)
+                half = attscope.from_torch(torch.nn.DataParallel(model.bfloat16()), name)
                 np.testing.assert_allclose(half.predict(images).logits, wanted, atol=0.2)  # weights of 8 bits
                 half.close()
 
@@ -111,9 +111,7 @@ class Torch(Case):
         with attscope.open(WEIGHTS) as file, attscope.from_torch(model, "deit_tiny_patch16_224") as live:
             self.assertEqual(live.class_names, file.class_names)
             for name in ("logits", "features"):
-                np.testing.assert_array_equal(
-                    live.outputs(images, [name])[name], file.outputs(images, [name])[name]
-                )
+                np.testing.assert_array_equal(live.outputs(images, [name])[name], file.outputs(images, [name])[name])
             wanted = file.measure(images, "entropy,nsi", frame=False)
             np.testing.assert_array_equal(live.measure(images, "entropy,nsi", frame=False)["mean"], wanted["mean"])
 

@@ -3,9 +3,8 @@
 import os
 import signal
 
-import numpy as np
-
 import attscope
+import numpy as np
 from common import CLASSES, TINY, Case, main, pictures, tiny, write_data
 
 OPTIONS = {"model": "vit_tiny_patch16_224", "batch_size": 8, "threads": 2, "workers": 1, **TINY}
@@ -69,7 +68,7 @@ class Stopping(Case):
         write_data("data")
 
     def interrupted(self, call):
-        """Calls call(progress), interrupted after the second batch. Returns the number of batches that were reported."""
+        """Calls call(progress), interrupted after the second batch. Returns the number of reported batches."""
         seen = []
 
         def progress(state):
@@ -119,6 +118,20 @@ class Stopping(Case):
                 measure(lambda state: 1 / 0)
             self.fails("whose call is still running", measure, lambda state: network.predict(pictures(1)))
             self.assertEqual(measure(lambda state: None).images, 16)
+
+    def test_images_in_memory(self):
+        batches = []
+        with tiny() as network:
+
+            def measure(progress):
+                return network.measure(pictures(5), "entropy", batch_size=2, progress=progress, frame=False)
+
+            measure(lambda state: batches.append((state.batch, state.batches)))
+            self.assertEqual(batches, [(1, 3), (2, 3), (3, 3)])
+            self.fails("stopped", measure, lambda state: False, status="ERR_STOPPED")
+            with self.assertRaises(KeyboardInterrupt):
+                measure(lambda state: os.kill(os.getpid(), signal.SIGINT))
+            self.assertEqual(measure(None).images, 5)
 
 
 def write_network(folder):
