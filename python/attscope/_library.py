@@ -190,6 +190,7 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_settings_defaults": (att_settings, []),
     "att_context_create": (c_int, [POINTER(att_settings), _object]),
     "att_context_destroy": (None, [_object]),
+    "att_context_threads": (c_int, [c_void_p]),
     "att_context_message": (c_char_p, [c_void_p]),
     "att_options_set": (None, [POINTER(att_option_values), c_char_p, c_double]),
     "att_options_set_sides": (None, [POINTER(att_option_values), c_char_p, c_int, c_int]),

@@ -272,7 +272,7 @@ class Network:
         split: str | None = None,
         output: Any = None,
         experiment: str | None = None,
-        batch_size: int = BATCH,
+        batch_size: int | None = None,
         workers: int = 4,
         skip_corrupt: bool = False,
         progress: ProgressCallback | None = None,
@@ -290,6 +290,8 @@ class Network:
         after the checkpoint. Without `output`, figures of a checkpoint that lies in a run's folder are recorded there,
         as by `attscope measure`.
         split: of a data set with splits; None: "validation".
+        batch_size: images in one call of the library, after which Ctrl-C is noticed; None: for files 4 for each thread,
+        but at least 8, and 32 for images in memory.
 
         Returns a pandas DataFrame if pandas is installed, else `Figures`, a dictionary of numpy arrays with the same
         columns; `frame` True or False chooses.
@@ -306,12 +308,13 @@ class Network:
             options.split = encode(split) or options.split
             options.output, options.experiment = encode(output), encode(experiment)
             options.samples, options.maps = samples, maps
-            options.batch_size, options.workers, options.skip_corrupt = batch_size, workers, skip_corrupt
+            options.batch_size = batch_size or max(8, 4 * core.att_context_threads(self._context.pointer))
+            options.workers, options.skip_corrupt = workers, skip_corrupt
             figures = self._measure_files(paths, options, progress)
         else:
             if output is not None or experiment is not None or maps:
                 raise Error("figures of images in memory are not recorded: output, experiment and maps need paths")
-            figures = self._measure_arrays(data, wanted, nodes, labels, samples, batch_size, progress)
+            figures = self._measure_arrays(data, wanted, nodes, labels, samples, batch_size or BATCH, progress)
         return _figures.as_wanted(figures, frame)
 
     # --- steps --------------------------------------------------------------------------------------------------------
