@@ -16,7 +16,12 @@ def prepare():
     checkpoint = "output/train/first"
     return {
         "measure-a-checkpoint": {"checkpoint": checkpoint, "images": "data", "photo": "data/validation/ant/000.png"},
-        "compare-two-trainings": {"data": "data", "network": {**TINY, "batch_size": 16, "threads": 2}, "epochs": 2},
+        "compare-two-trainings": {
+            "data": "data",
+            "network": {**TINY, "batch_size": 16, "threads": 2},
+            "epochs": 2,
+            "output": "output",
+        },
         "follow-a-figure": {"checkpoint": checkpoint, "images": "data/validation"},
     }
 
