@@ -163,6 +163,12 @@ class Network:
             return None if path is None else os.fsdecode(path)
 
     @property
+    def is_random(self) -> bool:
+        """Whether the network was opened by its name, so that its weights are random."""
+        with self._use() as network:
+            return not core.att_network_file(network)
+
+    @property
     def options(self) -> dict[str, Any]:
         """The options that describe the network, such as `depth`."""
         with self._use() as network:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from ctypes import byref
 from typing import Any
 
@@ -19,14 +20,14 @@ def open(  # noqa: A001
     averaged: bool = False,
     test_images: bool = False,
     precision: str = "f32",
-    seed: int = 42,
+    seed: int | None = None,
     threads: int = 0,
     **options: Any,
 ) -> Network:
     """Opens a checkpoint, the folder of a training, or a network's name.
 
     what: a safetensors file or a PyTorch checkpoint; a folder, which means its best weights; or a name such as
-    "vit_tiny_patch16_224", whose weights are then random, drawn from `seed`.
+    "vit_tiny_patch16_224", whose weights are then random, drawn from `seed`; without `seed`, a warning says so.
     model: the network's name, if the file does not tell it.
     averaged: use the moving average of the file's weights.
     test_images: use the image size with which timm's validate.py evaluates the weights.
@@ -35,16 +36,23 @@ def open(  # noqa: A001
     options: options of the network, such as num_classes=10 or img_size=(96, 128).
     """
     path = encode(what)
-    return Network(
+    network = Network(
         lambda context, how, network: core.att_network_open(context, path, how, network),
         model=model,
         averaged=averaged,
         test_images=test_images,
         precision=precision,
-        seed=seed,
+        seed=42 if seed is None else seed,
         threads=threads,
         options=options,
     )
+    if network.is_random and seed is None:
+        warnings.warn(
+            f"{what} is the name of a network, not a file: its weights are random, not pretrained. Give a seed if that "
+            "is meant",
+            stacklevel=2,
+        )
+    return network
 
 
 def from_torch(

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
 
 import attscope
 import numpy as np
@@ -137,6 +138,24 @@ class Answers(Case):
             self.assertEqual((network.classes, network.class_names, network.path), (4, None, None))
             self.assertEqual(network.image_size, (3, 16, 16))
             self.assertEqual((network.options["depth"], network.options["img_size"]), (2, (16, 16)))
+
+    def test_random_weights_are_not_taken_for_pretrained_ones(self):
+        with self.assertWarnsRegex(UserWarning, "its weights are random, not pretrained"):
+            tiny(seed=None).close()
+        with warnings.catch_warnings(), self.assertLogs("attscope", "INFO") as log, tiny(seed=1) as network:
+            warnings.simplefilter("error")
+            self.assertTrue(network.is_random)
+        self.assertIn("random weights", log.output[0])
+
+    def test_networks_without_a_head(self):
+        with tiny(num_classes=0) as network:
+            self.fails("no head", network.predict, pictures(1))
+            self.assertEqual(network.features(pictures(1)).shape, (1, 16))
+
+    def test_numbers_that_are_not_finite(self):
+        with tiny() as network:
+            self.fails("NaN", network.predict, np.full((3, 16, 16), np.nan), status="ERR_NONFINITE")
+            network.predict(pictures(1))
 
     def test_refusals(self):
         self.fails("absent is neither a file nor a folder", attscope.open, "absent", status="ERR_NOT_FOUND")
