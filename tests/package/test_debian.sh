@@ -94,8 +94,10 @@ grep -qx 'py3compile -p python3-attscope' control/postinst && grep -qx 'py3clean
 [ "$(dpkg-deb -f python3-attscope_*.deb Architecture)" = all ] || fail 'python3-attscope is for one architecture'
 if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
     libraries=$(find "$work/libattscope0.2" "$work/libattscope-lab0.2" -name '*.so.0.2' -printf '%h:')
-    LD_LIBRARY_PATH=$libraries PYTHONPATH=$work/python3-attscope/usr/lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1 \
-        /usr/bin/python3 -c 'import attscope; print(attscope.open("vit_tiny_patch16_224", seed=1, img_size=32))' >stdout ||
+    export PYTHONPATH=$work/python3-attscope/usr/lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1
+    LD_LIBRARY_PATH=$libraries /usr/bin/python3 >stdout -c '
+import attscope
+print(attscope.open("vit_tiny_patch16_224", seed=1, img_size=32))' ||
         fail 'the packaged Python package does not work'
     grep -qx '<attscope.Network vit_tiny_patch16_224>' stdout || fail "the Python package prints $(cat stdout)"
 else
