@@ -53,6 +53,22 @@ ATT_API att_network_options att_network_options_defaults(void);
  * (`what` is NULL); errors of att_tensors_open(), att_model_identify(), att_model_create() and att_model_load(). */
 ATT_API ATT_MUST_CHECK att_status att_network_open(att_context *context, const char *what,
                                                    const att_network_options *options, att_network **network);
+/* Opens a network whose weights are in the caller's memory, such as the state_dict of a live PyTorch model, as
+ * att_network_open() opens a safetensors file with these tensors and without metadata or side files. So options->model
+ * must name the network, and options->options must give what the tensors do not show, unless it is the named network's
+ * (attscope/models.h). Prefixes such as "module." are removed from the names, and tensors that only self-supervised
+ * training uses are skipped (attscope/tensors.h).
+ *
+ * tensors: `count` (at least 1) tensors with their data (`data` is not NULL unless the tensor has no elements);
+ * parameters are converted from F32, F16, BF16 or F64. Names and contents are copied: nothing is kept from the caller's
+ * memory after the call. On success the caller owns *network and frees it with att_network_close(); the context must
+ * outlive it. On failure *network is unchanged. Errors: ERR_ARGUMENT (`tensors` is NULL or empty; a tensor without name
+ * or data, of an unknown type or of an impossible shape); ERR_FORMAT (two tensors of one name); ERR_NOT_FOUND
+ * (options->averaged, because such tensors have no moving average); errors of att_model_identify(), att_model_create()
+ * and att_model_load(). */
+ATT_API ATT_MUST_CHECK att_status att_network_open_tensors(att_context *context, const att_safetensors_tensor *tensors,
+                                                           int count, const att_network_options *options,
+                                                           att_network **network);
 ATT_API void att_network_close(att_network **network);
 /* Writes the path of the file that att_network_open() would open, or "" for a network's name and after a
  * failure. Errors as above; ERR_ARGUMENT if `path` is NULL or too small. */
@@ -66,8 +82,10 @@ ATT_API ATT_MUST_CHECK att_status att_network_wrap(const att_model *model, att_w
 
 /* Properties of the network. The pointers live as long as the network. Writing to the weights (attscope/weights.h)
  * changes the answers of later runs. */
-ATT_API const char *att_network_path(const att_network *network);        /* path of the weights' file; NULL: no file */
-ATT_API const att_tensors *att_network_file(const att_network *network); /* NULL: no file */
+ATT_API const char *att_network_path(const att_network *network); /* path of the weights' file; NULL: no file */
+/* The file of the weights. After att_network_open_tensors(): names, types and shapes of these tensors, whose contents
+ * cannot be read any more (ERR_ARGUMENT). NULL: neither a file nor tensors. */
+ATT_API const att_tensors *att_network_file(const att_network *network);
 ATT_API const att_identity *att_network_identity(const att_network *network);
 ATT_API const att_model *att_network_model(const att_network *network);
 ATT_API att_weights *att_network_weights(const att_network *network);
@@ -126,6 +144,10 @@ ATT_API ATT_MUST_CHECK att_status att_network_select_outputs(att_network *networ
  * ERR_ARGUMENT (count); ERR_NONFINITE, with *answers set, if the tensors contain NaN or infinity. */
 ATT_API att_status att_network_run(att_network *network, const float *pixels, int count, int height, int width,
                                    att_batch *answers);
+/* As att_network_run(), for images whose channels are planes, as in PyTorch's tensors: images[i] is [in_chans, height,
+ * width]. The context's threads copy them to the layout above. */
+ATT_API att_status att_network_run_planes(att_network *network, const float *const *images, int count, int height,
+                                          int width, att_batch *answers);
 /* As att_network_run(), for decoded images of any size (with the network's channels), and for JPEG, PNG and WebP files.
  * The images are transformed by att_network_transform(). */
 ATT_API att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers);

@@ -82,10 +82,9 @@ static att_status sort_names(att_tensors *file)
     return ATT_OK;
 }
 
-static att_status read_safetensors(att_tensors *file)
+static att_status normalize_names(att_tensors *file)
 {
     att_text changes = {.context = file->context};
-    ATT_TRY(att_tensors_read_safetensors(file));
     att_status status = att_tensors_normalize_names(file, 0, &changes);
     if (changes.length > 0)
         file->origin = att_arena_string(&file->arena, changes.data + 1);
@@ -113,24 +112,39 @@ static att_status open_file(att_tensors *file, const char *path)
         return att_fail(file->context, ATT_ERR_FORMAT,
                         "%s: not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them",
                         path);
-    else
-        ATT_TRY(read_safetensors(file));
+    else {
+        ATT_TRY(att_tensors_read_safetensors(file));
+        ATT_TRY(normalize_names(file));
+    }
     return sort_names(file);
 }
 
-att_status att_tensors_open(att_context *context, const char *path, att_tensors **file)
+static att_status create(att_context *context, const char *path, att_tensors **file)
 {
-    att_tensors *opened = att_allocate(context, sizeof *opened);
-    if (!opened)
-        return att_fail_memory(context, sizeof *opened, path);
-    opened->context = opened->arena.context = context;
-    opened->origin = opened->skipped = "";
-    att_status status = open_file(opened, path);
+    att_tensors *created = att_allocate(context, sizeof *created);
+    if (!created)
+        return att_fail_memory(context, sizeof *created, path);
+    created->context = created->arena.context = context;
+    created->origin = created->skipped = "";
+    *file = created;
+    return ATT_OK;
+}
+
+/* Returns `status`, and gives the file to the caller or frees it. */
+static att_status finish(att_tensors *opened, att_status status, att_tensors **file)
+{
     if (status != ATT_OK)
         att_tensors_close(&opened);
     else
         *file = opened;
     return status;
+}
+
+att_status att_tensors_open(att_context *context, const char *path, att_tensors **file)
+{
+    att_tensors *opened = NULL;
+    ATT_TRY(create(context, path, &opened));
+    return finish(opened, open_file(opened, path), file);
 }
 
 void att_tensors_close(att_tensors **file)
@@ -146,6 +160,64 @@ void att_tensors_close(att_tensors **file)
     att_free(done->context, done->header);
     att_free(done->context, done);
     *file = NULL;
+}
+
+/* --- tensors in memory -------------------------------------------------------------------------------------------- */
+
+static att_status borrow_tensor(att_tensors *file, int index, const att_safetensors_tensor *tensor)
+{
+    att_tensors_item *item = &file->items[index];
+    char shape[96];
+    if (!tensor->name || !*tensor->name)
+        return att_fail(file->context, ATT_ERR_ARGUMENT, ATT_TENSORS_HERE ": tensor number %d has no name", index);
+    const int64_t count = att_shape_count(tensor->shape);
+    if (tensor->shape.rank < 0 || count < 0)
+        return att_fail(file->context, ATT_ERR_ARGUMENT,
+                        ATT_TENSORS_HERE
+                        ": the shape of %.200s is %s, which no "
+                        "tensor can have",
+                        tensor->name, att_shape_format(tensor->shape, shape, sizeof shape));
+    if (att_safetensors_dtype_size(tensor->dtype) == 0)
+        return att_fail(file->context, ATT_ERR_ARGUMENT, ATT_TENSORS_HERE ": %.200s has the unknown type %d",
+                        tensor->name, (int)tensor->dtype);
+    if (!tensor->data && count > 0)
+        return att_fail(file->context, ATT_ERR_ARGUMENT, ATT_TENSORS_HERE ": %.200s has no data", tensor->name);
+    const char *name = att_arena_string(&file->arena, tensor->name);
+    *item = (att_tensors_item){.info = {name, tensor->dtype, tensor->shape, count},
+                               .data = tensor->data ? tensor->data : ""};
+    return name ? ATT_OK : att_fail_memory(file->context, strlen(tensor->name), "the name of a tensor");
+}
+
+static att_status borrow(att_tensors *file, const att_safetensors_tensor *tensors, int count)
+{
+    file->path = att_arena_string(&file->arena, ATT_TENSORS_HERE);
+    file->items = att_allocate_array(file->context, (size_t)count, sizeof *file->items);
+    if (!file->path || !file->items)
+        return att_fail_memory(file->context, (size_t)count * sizeof *file->items, ATT_TENSORS_HERE);
+    for (int i = 0; i < count; i++)
+        ATT_TRY(borrow_tensor(file, i, &tensors[i]));
+    file->count = count;
+    ATT_TRY(normalize_names(file));
+    return sort_names(file);
+}
+
+att_status att_tensors_borrow(att_context *context, const att_safetensors_tensor *tensors, int count,
+                              att_tensors **file)
+{
+    att_tensors *made = NULL;
+    ATT_TRY(create(context, ATT_TENSORS_HERE, &made));
+    return finish(made, borrow(made, tensors, count), file);
+}
+
+void att_tensors_forget(att_tensors *file)
+{
+    for (int i = 0; i < file->count; i++)
+        file->items[i].data = NULL;
+}
+
+bool att_tensors_are_borrowed(const att_tensors *file)
+{
+    return !file->reader;
 }
 
 /* --- names and metadata ------------------------------------------------------------------------------------------- */
@@ -220,6 +292,9 @@ static att_status check_read(const att_tensors *file, int index, int64_t count)
         return att_fail(file->context, ATT_ERR_ARGUMENT,
                         "%s: tensor %s has %" PRId64 " elements; %" PRId64 " requested", file->path, info->name,
                         info->count, count);
+    if (!file->reader && !file->items[index].data)
+        return att_fail(file->context, ATT_ERR_ARGUMENT,
+                        "the contents of tensor %s were in memory that is no longer borrowed", info->name);
     return ATT_OK;
 }
 
@@ -269,6 +344,11 @@ static void step(walker *w)
 static att_status take(walker *w, void *out, int64_t count)
 {
     uint64_t place = w->item->place;
+    if (w->item->data) {
+        memcpy(out, (const uint8_t *)w->item->data + (size_t)w->place * w->size, (size_t)count * w->size);
+        w->place += count;
+        return ATT_OK;
+    }
     if (!w->item->strides) {
         place += (uint64_t)w->place * w->size;
         w->place += count;

@@ -5,6 +5,7 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "io/file.h"
+#include "io/tensors.h"
 #include "models/config.h"
 #include "models/family.h"
 #include "models/patches.h"
@@ -218,12 +219,14 @@ static att_status merge(search *s, const char *from, att_config *given)
     return merge_parts(s, from, from, given);
 }
 
-/* Reads the file `name` in the folder of the weights, if it exists. */
+/* Reads the file `name` in the folder of the weights, if it exists. Tensors in memory have no folder. */
 static att_status read_side_file(search *s, const char *name,
                                  att_status (*read)(att_context *context, const char *path, const att_tensors *file,
                                                     att_config *config))
 {
     att_text path = {.context = s->context};
+    if (att_tensors_are_borrowed(s->file))
+        return ATT_OK;
     const char *slash = strrchr(s->path, '/');
     att_text_append_bytes(&path, s->path, slash ? (size_t)(slash - s->path) + 1 : 0);
     att_text_append(&path, "%s", name);
