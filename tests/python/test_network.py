@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import types
 import warnings
 
 import attscope
@@ -253,7 +254,13 @@ class Measuring(Case):
             np.testing.assert_array_equal(network.predict(pictures(4)).logits, wanted)
             figures = network.measure("live", ["entropy"], output="figures", frame=False)
             self.assertEqual(figures.folder, "figures/vit_tiny_patch16_224")
-            self.assertIn("vit_tiny_patch16_224", attscope.report(figures.folder).html)
+            page = attscope.report(figures.folder).html
+            self.assertIn("vit_tiny_patch16_224", page)
+            self.assertEqual(attscope.report(figures).html, page)
+            frame = types.SimpleNamespace(attrs={"folder": figures.folder})  # as a DataFrame of pandas has it
+            self.assertEqual(attscope.report([frame]).html, page)
+            unrecorded = network.measure(pictures(2), "entropy", frame=False)
+            self.fails("the figures are not recorded in a folder", attscope.report, unrecorded)
         with attscope.from_torch(Model(dict(config, crop_pct=0.5)), **options) as network:
             self.assertGreater(np.abs(network.predict(pictures(4)).logits - wanted).max(), 1e-5)
         self.fails("give the name of the network", attscope.from_torch, Model(None))
