@@ -187,6 +187,12 @@ static int open_network(cli_app *cli, const char *path, const cli_load_options *
     return code;
 }
 
+int cli_checkpoint_check(const char *flag, const char *checkpoint)
+{
+    return checkpoint && !cli_exists(checkpoint) && att_hub_is_name(checkpoint) ? CLI_OK
+                                                                                : cli_file_check(flag, checkpoint);
+}
+
 int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PATH])
 {
     if (!cli_exists(checkpoint) && !att_hub_is_name(checkpoint))

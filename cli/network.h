@@ -38,9 +38,11 @@ int cli_model_check(cli_app *cli, const char *name);
  * CLI_USAGE if --model names no network. */
 int cli_identity_check(cli_app *cli, const char *name, att_status status);
 
-/* Finds the file of a checkpoint. `checkpoint` is a file or a training's folder; in a folder, the best weights are
- * chosen, and a note says so. Returns CLI_OK or an exit code.
- */
+/* As cli_file_check(), for a file, a folder or a name of pretrained weights (attscope/hub.h), which passes. */
+int cli_checkpoint_check(const char *flag, const char *checkpoint);
+/* Finds the file of a checkpoint. `checkpoint` is a file, a folder or a name of pretrained weights. In a folder, the
+ * best weights are chosen, and a note says so; named weights are downloaded if they are in no cache. Returns CLI_OK or
+ * an exit code. */
 int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PATH]);
 /* Options of cli_load(). */
 typedef struct cli_load_options {
