@@ -25,6 +25,10 @@ typedef struct att_reply {
     int64_t range_begin, range_total; /* Content-Range */
 } att_reply;
 
+/* reply.c: a reply without headers, and what one line of headers ("ETag: \"x\"\r\n") adds to it. */
+void att_reply_clear(att_reply *reply);
+void att_reply_add(att_reply *reply, const char *line);
+
 /* Receives a part of the body, after all headers. Returns false to end the transfer. */
 typedef bool (*att_body_fn)(void *user, const att_reply *reply, const void *bytes, size_t size);
 

@@ -4,6 +4,7 @@
 #include "hub/digest.h"
 #include "hub/name.h"
 #include "hub/settings.h"
+#include "hub/transport.h"
 #include "hub/url.h"
 
 /* --- hashes ------------------------------------------------------------------------------------------------------- */
@@ -117,6 +118,44 @@ static void the_same_server_has_scheme_host_and_port(void **state)
     assert_false(is_same("https://a.b", "http://a.b:443"));
     assert_false(is_same("https://a.b", "https://a.b:444"));
     assert_false(is_same("https://a.b", "https://a.b.c"));
+}
+
+/* --- headers ------------------------------------------------------------------------------------------------------ */
+
+static att_reply reply_of(const char *line)
+{
+    att_reply reply;
+    att_reply_clear(&reply);
+    att_reply_add(&reply, line);
+    return reply;
+}
+
+static void headers_are_read_or_left_out(void **state)
+{
+    (void)state;
+    assert_string_equal(reply_of("ETag: \"abc\"\r\n").etag, "abc");
+    assert_string_equal(reply_of("etag:W/\"abc\"").etag, "abc");
+    assert_string_equal(reply_of("ETag: \"").etag, "\"");
+    assert_string_equal(reply_of("X-Linked-ETag: \"abc\" \r\n").linked_etag, "abc");
+    assert_string_equal(reply_of("X-Repo-Commit:  abc\t\r\n").commit, "abc");
+    assert_string_equal(reply_of("X-Error-Code: GatedRepo\r\n").error, "GatedRepo");
+    assert_int_equal(reply_of("X-Linked-Size: 12\r\n").linked_size, 12);
+    assert_int_equal(reply_of("X-Linked-Size: 12 or so\r\n").linked_size, -1);
+    assert_int_equal(reply_of("Content-Length: -5\r\n").length, -1);
+    assert_int_equal(reply_of("Content-Length: 99999999999999999999\r\n").length, -1);
+    assert_int_equal(reply_of("Content-Range: bytes 5-9/10\r\n").range_begin, 5);
+    assert_int_equal(reply_of("Content-Range: bytes 5-9/10\r\n").range_total, 10);
+    static const char *const wrong[] = {"bytes 5-10/10", "bytes 9-5/10",  "bytes 5-9/*", "bytes -5-9/10",
+                                        "5-9/10",        "bytes 5-9/10x", "bytes */10"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "Content-Range: %s\r\n", wrong[i]);
+        assert_int_equal(reply_of(line).range_begin, -1);
+    }
+    char line[300] = "X-Repo-Commit: "; /* too long for a commit */
+    memset(line + 15, 'a', 200);
+    assert_string_equal(reply_of(line).commit, "");
+    assert_string_equal(reply_of("X-Repo-Commit").commit, "");
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
@@ -294,6 +333,7 @@ int main(void)
         cmocka_unit_test(only_plain_addresses_are_parsed),
         cmocka_unit_test(http_is_allowed_within_this_machine_only),
         cmocka_unit_test(the_same_server_has_scheme_host_and_port),
+        cmocka_unit_test(headers_are_read_or_left_out),
         scratch_test(names_have_a_repository_and_a_revision),
         scratch_test(names_that_would_leave_the_cache_are_refused),
         cmocka_unit_test(files_lie_in_one_folder),
