@@ -27,6 +27,11 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "Networks, training, checkpoints and instruments as a C library.")
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 
+if(ATT_CURL)
+  set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS ca-certificates) # for downloads
+  set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS ca-certificates)
+endif()
+
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libattscope-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library, pkg-config and CMake files of libattscope.")

@@ -42,8 +42,8 @@ holds libattscope-lab-dev usr/include/attscope/lab.h usr/include/attscope/lab/js
 holds libattscope-dev 'usr/include/attscope/attscope.h' 'usr/lib*/libattscope.so' 'usr/lib*/libattscope.a' \
     'usr/lib*/pkgconfig/attscope.pc' 'usr/lib*/cmake/attscope/attscopeConfig.cmake'
 holds attscope usr/bin/attscope usr/share/man/man1/attscope-train.1 usr/share/bash-completion/completions/attscope
-depends libattscope0.2 libc6 'libdnnl2?[^ ]*' libjansson4 'libarchive13[^ ]*'
-depends libattscope-dev libattscope0.2 libdnnl-dev
+depends libattscope0.2 libc6 'libdnnl2?[^ ]*' libjansson4 'libarchive13[^ ]*' 'libcurl4[^ ]*'
+depends libattscope-dev libattscope0.2 libdnnl-dev libcurl4-openssl-dev
 depends libattscope-lab0.2 libc6 libjansson4 'libmicrohttpd12[^ ]*'
 depends libattscope-lab-dev libattscope-dev libjansson-dev libmicrohttpd-dev
 depends attscope libc6 'libdnnl2?[^ ]*' libjansson4
