@@ -60,6 +60,12 @@ static att_status check_address(const att_hub_session *s, const char *url, const
     return ATT_OK;
 }
 
+/* Whether the headers of a redirect have all that a Hub says about a large file. The target has less. */
+static bool describes_file(const att_reply *reply)
+{
+    return *reply->linked_etag && *reply->commit && reply->linked_size >= 0;
+}
+
 enum { ABOUT = 600 };
 
 /* Sends the request, and those that redirects lead to. everywhere: follow redirects to other servers, too. about: what
@@ -85,7 +91,7 @@ static att_status follow(const att_hub_session *s, const char *url, bool everywh
             return att_fail(s->context, ATT_ERR_FORMAT, "%s: redirected to no address or to one that is too long",
                             about);
         ATT_TRY(check_address(s, reply->location, about, &to));
-        if (!everywhere && !att_origin_same(&at, &to))
+        if (!everywhere && (describes_file(reply) || !att_origin_same(&at, &to)))
             return ATT_OK;
         snprintf(address, sizeof address, "%s", reply->location);
         at = to;

@@ -21,7 +21,8 @@ att_status att_hub_session_open(att_context *context, const att_hub_settings *se
 void att_hub_session_close(att_hub_session *session);
 
 /* Requests the headers at `url`. shown: for messages, as in att_hub_file. Follows redirects within the same server, as
- * the Hub uses for renamed repositories; a redirect to another server is the reply. Repeats the request if the server
+ * the Hub uses for renamed repositories. A redirect that describes a large file, or leads to another server, is the
+ * reply. Repeats the request if the server
  * cannot be reached or is overloaded. Errors: ERR_IO, ERR_UNSUPPORTED (an address that is not allowed), ERR_FORMAT,
  * ERR_STOPPED, ERR_MEMORY. */
 att_status att_hub_head(att_hub_session *session, const char *shown, const char *url, att_reply *reply);

@@ -84,6 +84,43 @@ run 0 inspect hf-hub:slow/vit
 err_has ', continued)'
 [ ! -e "$part.incomplete" ] || fail 'the part is still there'
 
+# HTTPS: a certificate must be trusted, and a redirect must not leave HTTPS, not even for this machine.
+if openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key -out certificate -days 2 \
+    -subj /CN=localhost -addext subjectAltName=DNS:localhost >/dev/null 2>&1; then
+    mkfifo also_ends
+    CERTIFICATE=certificate KEY=key python3 "$here/../hub/server.py" "$weights" <also_ends >secure_port 2>/dev/null &
+    exec 5>also_ends
+    while [ ! -s secure_port ]; do sleep 0.02; done
+    HF_ENDPOINT=https://localhost:$(cat secure_port)
+    SSL_CERT_FILE='' run 1 inspect hf-hub:noconfig/secure
+    err_has 'config.json of noconfig/secure: localhost: '
+    err_has certificate
+    export SSL_CERT_FILE=certificate
+    run 0 inspect hf-hub:noconfig/secure
+    run 1 inspect hf-hub:downgrade/secure
+    err_has 'redirected to http://localhost, which is not encrypted'
+    HF_ENDPOINT=https://127.0.0.1:$(cat secure_port) run 1 inspect hf-hub:good/secure # not the certificate's name
+    err_has 'config.json of good/secure: 127.0.0.1: '
+    unset SSL_CERT_FILE
+    exec 5>&-
+else
+    echo 'skipped: HTTPS, because there is no openssl'
+fi
+
+# Weights in several files, in a folder.
+mkdir shards
+cp $weights shards/a.safetensors
+python3 - shards/a.safetensors >shards/model.safetensors.index.json <<'END'
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+header = json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+print(json.dumps({"weight_map": {name: "a.safetensors" for name in header if name != "__metadata__"}}))
+END
+# shellcheck disable=SC2086
+run 0 validate data --checkpoint shards --threads 1 $wide
+err_has 'shards is a folder; using its model.safetensors.index.json'
+grep -v checkpoint stdout | diff - <(grep -v checkpoint by_name) || fail 'validate gives other figures for an index'
+
 # torchvision's files are known by their names, which contain a part of their hash.
 mkdir -p torch/hub/checkpoints
 # shellcheck disable=SC2086

@@ -4,16 +4,20 @@
 Listens on 127.0.0.1, prints its port, and ends when its standard input ends. The organisation in a repository's name
 says how it behaves (ANSWERS and BODIES); all repositories have the same files. The endpoint is 127.0.0.1; large files
 are redirected to localhost, which is another server to clients. /log lists the requests: method, host, path, range and
-the token. WEIGHTS and CONFIG: files to serve as model.safetensors and config.json.
+the token. WEIGHTS and CONFIG: files to serve as model.safetensors and config.json. With the
+environment variables CERTIFICATE and KEY, files of a certificate for localhost and its key, the server speaks HTTPS.
 """
 import hashlib
 import json
+import os
 import socket
+import ssl
 import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+SCHEME = "https" if "CERTIFICATE" in os.environ else "http"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -155,7 +159,9 @@ class Handler(BaseHTTPRequestHandler):
             "file": "file:///etc/passwd",
             "user": "https://127.0.0.1@example.org/model",
             "loop": self.path,
-        }.get(organisation, f"http://localhost:{self.server.server_port}/cdn/{organisation}/{name}/{file}")
+            "samehost": f"/cdn/{organisation}/{name}/{file}",
+            "downgrade": f"http://localhost:{self.server.server_port}/",
+        }.get(organisation, f"{SCHEME}://localhost:{self.server.server_port}/cdn/{organisation}/{name}/{file}")
         if organisation == "loop" and self.command == "HEAD":
             elsewhere = f"http://localhost:{self.server.server_port}/"
         size = {"toolarge": 10**17, "nosize": None}.get(organisation, len(body))
@@ -230,6 +236,10 @@ class Server(ThreadingHTTPServer):
 
 
 server = Server(("127.0.0.1", 0), Handler)
+if SCHEME == "https":
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(os.environ["CERTIFICATE"], os.environ["KEY"])
+    server.socket = context.wrap_socket(server.socket, server_side=True)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 sys.stdout.write(f"{server.server_port}\n")
 sys.stdout.flush()

@@ -203,6 +203,7 @@ static void other_kinds_of_repositories_are_found(void **state)
     scratch *self = *state;
     assert_finds(self, "hf-hub:renamed/vit");
     assert_finds(self, "hf-hub:busy/vit");
+    assert_finds(self, "hf-hub:samehost/vit");
     assert_finds(self, "hf-hub:pickle/vit");
     assert_true(size_of(below(self, "models--pickle--vit/snapshots/" COMMIT "/pytorch_model.bin")) == SIZE);
     assert_finds(self, "hf-hub:sharded/vit");
