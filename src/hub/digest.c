@@ -21,6 +21,19 @@ static uint32_t read_word(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
+/* Round r of 8. The working variables a to h of the standard are s[-r], s[1 - r], ..., with indices modulo 8: each
+ * round changes two of them instead of moving all. */
+static inline void sha256_round(uint32_t s[8], int r, uint32_t word)
+{
+    uint32_t a = s[-r & 7], b = s[(1 - r) & 7], c = s[(2 - r) & 7], e = s[(4 - r) & 7], f = s[(5 - r) & 7],
+             g = s[(6 - r) & 7];
+    uint32_t e1 = rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25);
+    uint32_t e0 = rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22);
+    uint32_t t1 = s[(7 - r) & 7] + e1 + ((e & f) ^ (~e & g)) + word;
+    s[(3 - r) & 7] += t1;
+    s[(7 - r) & 7] = t1 + e0 + ((a & b) ^ (a & c) ^ (b & c));
+}
+
 static void sha256_block(uint32_t state[8], const uint8_t *block)
 {
     /* The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
@@ -42,15 +55,9 @@ static void sha256_block(uint32_t state[8], const uint8_t *block)
         w[t] = w[t - 16] + s0 + w[t - 7] + s1;
     }
     memcpy(s, state, sizeof s);
-    for (int t = 0; t < 64; t++) {
-        uint32_t e1 = rotate_right(s[4], 6) ^ rotate_right(s[4], 11) ^ rotate_right(s[4], 25);
-        uint32_t e0 = rotate_right(s[0], 2) ^ rotate_right(s[0], 13) ^ rotate_right(s[0], 22);
-        uint32_t t1 = s[7] + e1 + ((s[4] & s[5]) ^ (~s[4] & s[6])) + k[t] + w[t];
-        uint32_t t2 = e0 + ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += t1;
-        s[0] = t1 + t2;
-    }
+    for (int t = 0; t < 64; t += 8)
+        for (int r = 0; r < 8; r++) /* unrolled by compilers, so that all indices are constants */
+            sha256_round(s, r, k[t + r] + w[t + r]);
     for (int i = 0; i < 8; i++)
         state[i] += s[i];
 }
