@@ -137,9 +137,10 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(503, {})
             return
         if organisation == "headers":
-            self.wfile.write(b"HTTP/1.1 200 OK\r\n" + b"X-More: and more\r\n" * 100000)
             self.close_connection = True
-            return
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            while True:  # until the client gives up
+                self.wfile.write(b"X-More: and more\r\n" * 1000)
         commit = None if organisation == "nocommit" else COMMIT
         if file in LACKS.get(organisation, []) or file not in FILES:
             self.reply(404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})

@@ -410,17 +410,41 @@ static void offline_only_the_cache_is_used(void **state)
     assert_int_equal(self->warnings, warnings + 1);
 }
 
+static void write_ref(const scratch *self, const char *text)
+{
+    FILE *ref = fopen(below(self, "models--good--vit/refs/main"), "w");
+    assert_non_null(ref);
+    fputs(text, ref);
+    fclose(ref);
+}
+
 static void a_damaged_cache_is_mended(void **state)
 {
     scratch *self = *state;
     assert_finds(self, "hf-hub:good/vit");
     unlink(below(self, "models--good--vit/blobs/" WEIGHTS)); /* the link leads nowhere */
     assert_finds(self, "hf-hub:good/vit");
-    FILE *ref = fopen(below(self, "models--good--vit/refs/main"), "w");
-    fputs("../../../../etc", ref);
-    fclose(ref);
+    /* A branch that has moved since the cache knew it. */
+    static const char old[] = "fedcba9876543210fedcba9876543210fedcba98";
+    write_ref(self, old);
     assert_finds(self, "hf-hub:good/vit");
     assert_text_file(below(self, "models--good--vit/refs/main"), COMMIT);
+}
+
+/* A ref of 40 characters that leads to weights in another folder. */
+static void a_ref_that_leads_out_of_the_cache_is_not_followed(void **state)
+{
+    scratch *self = *state;
+    static const char evil[] = "../../../evill/././././././././././././.";
+    char path[ATT_HUB_PATH], command[1024];
+    assert_int_equal(strlen(evil), 40);
+    assert_finds(self, "hf-hub:good/vit");
+    snprintf(command, sizeof command, "cp -rL '%s' '%s/evill'", below(self, "models--good--vit/snapshots/" COMMIT),
+             self->folder);
+    assert_int_equal(system(command), 0);
+    write_ref(self, evil);
+    assert_int_equal(find(self, "hf-hub:good/vit", path), ATT_OK);
+    assert_string_equal(path, below(self, "models--good--vit/snapshots/" COMMIT "/model.safetensors"));
 }
 
 static att_status find_good(scratch *self)
@@ -529,6 +553,7 @@ int main(void)
         scratch_test(hostile_replies_end_in_one_sentence),
         scratch_test(offline_only_the_cache_is_used),
         scratch_test(a_damaged_cache_is_mended),
+        scratch_test(a_ref_that_leads_out_of_the_cache_is_not_followed),
         scratch_test(lack_of_memory_is_survived),
         scratch_test(torchvisions_files_are_found_in_the_cache_of_torch),
         scratch_test(a_short_hash_is_enough_for_torchvision),
