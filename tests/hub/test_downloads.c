@@ -255,6 +255,39 @@ static void a_part_of_an_earlier_call_is_continued(void **state)
     assert_finds(self, "hf-hub:good/long");
 }
 
+typedef struct shown {
+    int files, calls;
+    int64_t last, whole;
+} shown;
+
+static bool show(void *user, const att_progress *progress)
+{
+    shown *s = user;
+    assert_string_equal(progress->stage, "download");
+    assert_string_equal(progress->unit, "MB");
+    s->files += progress->batch == 0;
+    s->calls++;
+    assert_true(progress->batch == 0 || progress->batch >= s->last);
+    s->last = progress->batch;
+    s->whole = progress->batches;
+    return true;
+}
+
+static void progress_goes_from_nothing_to_all_bytes(void **state)
+{
+    scratch *self = *state;
+    shown s = {.files = 0};
+    att_hub_show_progress(self->context, show, &s);
+    assert_finds(self, "hf-hub:broken/progress");
+    assert_int_equal(s.files, 2); /* config.json and the weights */
+    assert_true(s.calls > 4);
+    assert_int_equal(s.last, SIZE);
+    assert_int_equal(s.whole, SIZE);
+    s = (shown){.files = 0};
+    assert_finds(self, "hf-hub:broken/progress"); /* from the cache */
+    assert_int_equal(s.calls, 0);
+}
+
 static bool stop_at_half(void *user, const att_progress *progress)
 {
     int *calls = user;
@@ -547,6 +580,7 @@ int main(void)
         scratch_test(other_kinds_of_repositories_are_found),
         scratch_test(a_transfer_that_breaks_off_is_continued),
         scratch_test(a_part_of_an_earlier_call_is_continued),
+        scratch_test(progress_goes_from_nothing_to_all_bytes),
         scratch_test(a_download_that_is_stopped_is_continued_later),
         scratch_test(a_full_disk_leaves_a_part),
         scratch_test(of_two_processes_one_downloads),

@@ -42,14 +42,15 @@ ATT_API int att_known_classes_count(void);
 ATT_API const att_known_classes *att_known_classes_at(int index);
 /* Returns the data set with this name, or NULL. */
 ATT_API const att_known_classes *att_known_classes_find(const char *name);
-/* The label of class `number`, 0 <= number < count: "tench". Labels of a data set are all different. The text is static.
- */
+/* The label of class `number`, 0 <= number < count: "tench". Labels of a data set are all different. The text is
+ * static. */
 ATT_API const char *att_known_classes_label(const att_known_classes *known, int number);
 /* Its synset, a static text; NULL if !has_synsets. Synsets are in ascending order. */
 ATT_API const char *att_known_classes_synset(const att_known_classes *known, int number);
 /* Returns the number of the class with this synset; -1 if there is none. */
 ATT_API int att_known_classes_with_synset(const att_known_classes *known, const char *synset);
-/* Returns the label of a synset of ImageNet-1k ("n01440764": "tench"), else of ImageNet-21k; NULL for any other text. */
+/* Returns the label of a synset of ImageNet-1k ("n01440764": "tench"), else of ImageNet-21k; NULL for any other text.
+ */
 ATT_API const char *att_synset_label(const char *synset);
 
 #ifdef __cplusplus
