@@ -58,7 +58,8 @@ ATT_API ATT_MUST_CHECK att_status att_network_open(att_context *context, const c
                                                    const att_network_options *options, att_network **network);
 ATT_API void att_network_close(att_network **network);
 /* Writes the path of the file that att_network_open() would open, or "" for a network's name and after a
- * failure. Pretrained weights are downloaded if they are in no cache. Errors as above; ERR_ARGUMENT if `path` is NULL or too small. */
+ * failure. Pretrained weights are downloaded if they are in no cache. Errors as above; ERR_ARGUMENT if `path` is NULL
+ * or too small. */
 ATT_API att_status att_network_find_file(att_context *context, const char *what, char *path, size_t size);
 /* Makes a network from an existing model and weights, such as a training's; both must outlive the network. Of the
  * options only backend and precision are used; NULL means the defaults. On success the caller owns *network and frees

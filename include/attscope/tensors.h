@@ -3,12 +3,12 @@
  *
  * The format is recognised by the contents, never by the file name. An index (model.safetensors.index.json) is JSON
  * whose object "weight_map" gives the file of each tensor. These files must lie in the folder of the index and hold
- * exactly the tensors that it lists. They are read as one file; their metadata is not used. PyTorch checkpoints are the files that torch.save()
- * writes (.pth, .pt, .pth.tar, .th, .bin): a zip archive of one folder with one pickle, or the pickles of PyTorch
- * before 1.6. Checksums of a zip archive are verified if it has them. A restricted interpreter reads the pickles: it
- * builds tensors and containers only, and never runs code from the file. Other objects of a training are skipped, also
- * those of classes that attscope does not know, unless they contain tensors where weights are expected. The tensors of
- * a PyTorch checkpoint are found in these steps:
+ * exactly the tensors that it lists. They are read as one file; their metadata is not used. PyTorch checkpoints are the
+ * files that torch.save() writes (.pth, .pt, .pth.tar, .th, .bin): a zip archive of one folder with one pickle, or the
+ * pickles of PyTorch before 1.6. Checksums of a zip archive are verified if it has them. A restricted interpreter reads
+ * the pickles: it builds tensors and containers only, and never runs code from the file. Other objects of a training
+ * are skipped, also those of classes that attscope does not know, unless they contain tensors where weights are
+ * expected. The tensors of a PyTorch checkpoint are found in these steps:
  *
  *   1. the dictionary under the first of these keys that holds tensors; the search is repeated inside it: state_dict,
  *      model_state_dict, model, module, net, network, weights, params, teacher, student. If there is none, the file's

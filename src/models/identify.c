@@ -615,8 +615,8 @@ static void append_source(const search *s, const char *from, const char *before,
 static void append_sources(const search *s, const att_option_values *options, const att_option_values *found,
                            const att_option_values *own, att_text *text)
 {
-    static const char *const sources[] = {CALLER,       ARGUMENTS,   CONFIG,  METADATA,
-                                          ARCHITECTURE, DESCRIPTION, FILE_NAME, TENSORS, IMPLIED};
+    static const char *const sources[] = {CALLER,      ARGUMENTS, CONFIG,  METADATA, ARCHITECTURE,
+                                          DESCRIPTION, FILE_NAME, TENSORS, IMPLIED};
     char before[96];
     append_source(s, s->name_from, " with ", options, found, own, text);
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
