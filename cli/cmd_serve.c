@@ -77,9 +77,10 @@ const cli_command cli_command_serve = {
     .most_operands = 64,
     .about =
         "RUN: the folder of a training or a measurement. CHECKPOINT: a file of weights, a\n"
-        "folder with model.safetensors or pytorch_model.bin, or a network's name (random\n"
-        "weights). FOLDER: a folder of runs; runs that start later appear, too. Without\n"
-        "operands: output/train.\n"
+        "folder with model.safetensors or pytorch_model.bin, a name of pretrained weights\n"
+        "(timm/NETWORK.TAG, hf-hub:ORG/NAME, torchvision/NETWORK.WEIGHTS), which are\n"
+        "downloaded if necessary, or a network's name (random weights). FOLDER: a folder of\n"
+        "runs; runs that start later appear, too. Without operands: output/train.\n"
         "The start page lists the runs and their states. For each run, it has the report\n"
         "(attscope report) and charts that grow while the run trains. Of checkpoints, and of\n"
         "runs with a checkpoint, other pages show where they attend to on your images and\n"

@@ -47,6 +47,28 @@ void cli_scales_print(const att_instrument_info *info)
     }
 }
 
+/* The length of the first rule of a reading. "; " separates rules, except in parentheses. */
+static size_t rule_length(const char *reading)
+{
+    size_t length = 0;
+    for (int depth = 0; reading[length] && (depth > 0 || strncmp(reading + length, "; ", 2) != 0); length++)
+        depth += (reading[length] == '(') - (reading[length] == ')');
+    return length;
+}
+
+static void explain_reading(const char *reading)
+{
+    char rule[1024];
+    const char *what = "reading";
+    for (const char *at = reading; *at; what = "") {
+        const size_t length = rule_length(at);
+        snprintf(rule, sizeof rule, "%.*s", (int)length, at);
+        cli_print("  %-*s- ", INDENT - 2, what);
+        cli_print_wrapped(stdout, rule, INDENT + 2);
+        at += length + strspn(at + length, "; ");
+    }
+}
+
 /* "uniform=0.95, by=zeta": the options in use. */
 static void print_options(const att_instrument_info *info, const double *values)
 {
@@ -75,7 +97,7 @@ static void print_instrument(const att_instrument_info *info, const double *opti
         return;
     explain_line(stdout, INDENT, "formula", info->formula);
     explain_line(stdout, INDENT, "source", info->source);
-    explain_line(stdout, INDENT, "reading", info->reading);
+    explain_reading(info->reading);
     print_options(info, options);
     cli_scales_print(info);
 }

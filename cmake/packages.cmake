@@ -27,13 +27,18 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "Networks, training, checkpoints and instruments as a C library.")
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 
+if(ATT_CURL)
+  set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS ca-certificates) # for downloads
+  set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS ca-certificates)
+endif()
+
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libattscope-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library, pkg-config and CMake files of libattscope.")
 # The libraries that the static library needs.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION}), libdnnl-dev, ocl-icd-opencl-dev, \
 libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libjpeg-dev, libwebp-dev, zlib1g-dev, libarpack2-dev, \
-liblapack-dev${ATT_SQLITE_PACKAGE}")
+liblapack-dev${ATT_SQLITE_PACKAGE}${ATT_HUB_PACKAGES}")
 
 # libattscope-lab calls private functions of libattscope, so both must come from the same build.
 set(CPACK_DEBIAN_LAB_PACKAGE_NAME ${lab})

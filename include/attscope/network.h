@@ -44,10 +44,13 @@ ATT_API att_network_options att_network_options_defaults(void);
 
 /* Opens `what`, which can be
  *   a file of weights (attscope/tensors.h); att_model_identify() finds its network;
- *   a folder: the first existing file of model_best.safetensors, last.safetensors, model.safetensors and
- *     pytorch_model.bin in it is opened, so the folder of a training gives its best weights;
- *   a network's name (att_model_resolve()), if no file or folder has this name. The weights are then random, drawn from
- *     options.seed, and the log says so: a name never loads pretrained weights.
+ *   a folder: the first existing file of model_best.safetensors, last.safetensors, model.safetensors,
+ *     model.safetensors.index.json and pytorch_model.bin in it is opened, so the folder of a training gives its best
+ *     weights;
+ *   a name of pretrained weights ("timm/...", "hf-hub:...", "torchvision/..."), if no file or folder has this name.
+ *     They are looked up in caches and otherwise downloaded: see attscope/hub.h, also for more errors;
+ *   a network's name (att_model_resolve()) without such a prefix, if no file or folder has this name. The weights are
+ *     then random, drawn from options.seed, and the log says so: such a name never loads pretrained weights.
  * options: NULL means the defaults. On success the caller owns *network and frees it with att_network_close(); the
  * context must outlive it. On failure *network is unchanged. Errors: ERR_NOT_FOUND (none of these); ERR_ARGUMENT
  * (`what` is NULL); errors of att_tensors_open(), att_model_identify(), att_model_create() and att_model_load(). */
@@ -71,7 +74,8 @@ ATT_API ATT_MUST_CHECK att_status att_network_open_tensors(att_context *context,
                                                            att_network **network);
 ATT_API void att_network_close(att_network **network);
 /* Writes the path of the file that att_network_open() would open, or "" for a network's name and after a
- * failure. Errors as above; ERR_ARGUMENT if `path` is NULL or too small. */
+ * failure. Pretrained weights are downloaded if they are in no cache. Errors as above; ERR_ARGUMENT if `path` is NULL
+ * or too small. */
 ATT_API att_status att_network_find_file(att_context *context, const char *what, char *path, size_t size);
 /* Makes a network from an existing model and weights, such as a training's; both must outlive the network. Of the
  * options only backend and precision are used; NULL means the defaults. On success the caller owns *network and frees

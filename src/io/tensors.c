@@ -48,6 +48,14 @@ static bool is_pickle(const beginning *first)
            !begins_header(first);
 }
 
+/* Returns whether the file is an index of safetensors files, which is JSON. As a safetensors header's length its first
+ * eight bytes would be too large, because the last of them is not 0. */
+static bool is_index(const beginning *first)
+{
+    return first->size >= ATT_SAFETENSORS_LENGTH_BYTES && first->bytes[0] == '{' &&
+           first->bytes[ATT_SAFETENSORS_LENGTH_BYTES - 1] != 0;
+}
+
 /* Returns whether the file has an extension that is usual for PyTorch checkpoints. */
 static bool is_named_torch(const char *path)
 {
@@ -93,6 +101,13 @@ static att_status normalize_names(att_tensors *file)
     return status == ATT_OK && failed ? att_fail_memory(file->context, 256, file->path) : status;
 }
 
+/* read: one file or an index */
+static att_status read_safetensors(att_tensors *file, att_status (*read)(att_tensors *file))
+{
+    ATT_TRY(read(file));
+    return normalize_names(file);
+}
+
 static att_status open_file(att_tensors *file, const char *path)
 {
     file->path = att_arena_string(&file->arena, path);
@@ -108,14 +123,14 @@ static att_status open_file(att_tensors *file, const char *path)
         ATT_TRY(att_tensors_read_torch_zip(file));
     else if (is_pickle(&first))
         ATT_TRY(att_tensors_read_torch_pickles(file));
+    else if (is_index(&first))
+        ATT_TRY(read_safetensors(file, att_tensors_read_index));
     else if (is_named_torch(path) && !begins_header(&first))
         return att_fail(file->context, ATT_ERR_FORMAT,
                         "%s: not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them",
                         path);
-    else {
-        ATT_TRY(att_tensors_read_safetensors(file));
-        ATT_TRY(normalize_names(file));
-    }
+    else
+        ATT_TRY(read_safetensors(file, att_tensors_read_safetensors));
     return sort_names(file);
 }
 
@@ -152,6 +167,9 @@ void att_tensors_close(att_tensors **file)
     if (!file || !*file)
         return;
     att_tensors *done = *file;
+    for (int i = 0; i < done->shard_count; i++)
+        att_tensors_close(&done->shards[i]);
+    att_free(done->context, done->shards);
     att_file_reader_close(&done->reader);
     att_arena_free(&done->arena);
     att_free(done->context, done->items);
@@ -323,7 +341,9 @@ static size_t read_ahead_of(const att_tensors_item *item, size_t size)
 
 static walker walk(const att_tensors *file, const att_tensors_item *item)
 {
-    walker w = {.item = item, .size = att_safetensors_dtype_size(item->info.dtype), .window.reader = file->reader};
+    walker w = {.item = item,
+                .size = att_safetensors_dtype_size(item->info.dtype),
+                .window.reader = item->reader ? item->reader : file->reader};
     w.read_ahead = item->strides && item->info.count > 0 ? read_ahead_of(item, w.size) : 0;
     return w;
 }

@@ -10,9 +10,10 @@
 
 typedef struct att_tensors_item {
     att_tensors_info info;
-    uint64_t place;         /* offset of element 0 in the file, in bytes */
-    const int64_t *strides; /* [rank], in elements, allocated from the arena; NULL: row-major and contiguous */
-    const void *data;       /* the elements, contiguous, in the caller's memory; NULL: they are in the file */
+    uint64_t place;          /* offset of element 0 in the file, in bytes */
+    const int64_t *strides;  /* [rank], in elements, allocated from the arena; NULL: row-major and contiguous */
+    const void *data;        /* the elements, contiguous, in the caller's memory; NULL: they are in the file */
+    att_file_reader *reader; /* of the file that holds the data; NULL: att_tensors.reader */
 } att_tensors_item;
 
 struct att_tensors {
@@ -28,6 +29,8 @@ struct att_tensors {
     int metadata_count;
     const char *origin, *skipped;
     bool has_average;
+    struct att_tensors **shards; /* [shard_count], the files that an index names; their items are in `items`, too */
+    int shard_count;
 };
 
 /* Readers, one per format. They set items, metadata, origin and has_average of an open file: arrays come from
@@ -37,6 +40,8 @@ att_status att_tensors_read_safetensors(att_tensors *file);
 /* For a zip archive and for a sequence of pickles. */
 att_status att_tensors_read_torch_zip(att_tensors *file);
 att_status att_tensors_read_torch_pickles(att_tensors *file);
+/* For the index of several safetensors files. Sets file->shards. */
+att_status att_tensors_read_index(att_tensors *file);
 
 /* Makes *file of tensors in the caller's memory, which are then read like those of a safetensors file. Names are
  * copied. The caller keeps the contents, until att_tensors_forget() is called: from then on only names, types and

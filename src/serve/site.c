@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <attscope/hub.h>
 #include <attscope/lab/names.h>
 #include <attscope/network.h>
 
@@ -48,7 +49,9 @@ static bool is_run(const char *folder)
 
 static bool is_checkpoint(const char *folder)
 {
-    return att_file_exists_in(folder, "model.safetensors") || att_file_exists_in(folder, "pytorch_model.bin");
+    return att_file_exists_in(folder, "model.safetensors") ||
+           att_file_exists_in(folder, "model.safetensors.index.json") ||
+           att_file_exists_in(folder, "pytorch_model.bin");
 }
 
 static bool is_listed(const names *list, const char *path)
@@ -64,7 +67,7 @@ static att_status add_once(att_site *site, names *list, const char *path)
     return is_listed(list, path) ? ATT_OK : add(site, list, path);
 }
 
-/* A network's name, for random weights. */
+/* A network's name, for random weights, or a name of pretrained weights, which are downloaded if necessary. */
 static att_status add_name(att_site *site, const char *name)
 {
     char file[ATT_RUN_PATH];
@@ -77,7 +80,7 @@ static att_status add_operand(att_site *site, const char *path)
 {
     ATT_TRY(att_require(site->context, path, "a path to serve"));
     char *real = realpath(path, NULL);
-    if (real == NULL && errno == ENOENT && strchr(path, '/') == NULL)
+    if (real == NULL && errno == ENOENT && (strchr(path, '/') == NULL || att_hub_is_name(path)))
         return add_name(site, path);
     if (real == NULL)
         return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: %s", path,

@@ -44,8 +44,8 @@ holds libattscope-dev 'usr/include/attscope/attscope.h' 'usr/lib*/libattscope.so
 holds attscope usr/bin/attscope usr/share/man/man1/attscope-train.1 usr/share/bash-completion/completions/attscope
 holds python3-attscope usr/lib/python3/dist-packages/attscope/__init__.py \
     usr/lib/python3/dist-packages/attscope/py.typed
-depends libattscope0.2 libc6 'libdnnl2?[^ ]*' libjansson4 'libarchive13[^ ]*'
-depends libattscope-dev libattscope0.2 libdnnl-dev
+depends libattscope0.2 libc6 'libdnnl2?[^ ]*' libjansson4 'libarchive13[^ ]*' 'libcurl4[^ ]*'
+depends libattscope-dev libattscope0.2 libdnnl-dev libcurl4-openssl-dev
 depends libattscope-lab0.2 libc6 libjansson4 'libmicrohttpd12[^ ]*'
 depends libattscope-lab-dev libattscope-dev libjansson-dev libmicrohttpd-dev
 depends attscope libc6 'libdnnl2?[^ ]*' libjansson4

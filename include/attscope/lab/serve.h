@@ -80,8 +80,9 @@ enum { ATT_SERVE_PORT = 8765 };
 
 typedef struct att_serve_options {
     /* Folders of runs, folders that contain folders of runs, and checkpoints (files, or folders with model.safetensors
-     * or pytorch_model.bin); names of networks (att_model_resolve()), with random weights, if no file has the name. In
-     * a folder of runs, also those that start later are shown. */
+     * or pytorch_model.bin); names of pretrained weights (attscope/hub.h), which are downloaded if they are in no
+     * cache; names of networks (att_model_resolve()), with random weights, if no file has the name. In a folder of
+     * runs, also those that start later are shown. */
     const char *const *paths;
     int path_count;
     const char *images;  /* folder or archive of images to show models; NULL: none */
