@@ -30,18 +30,10 @@ struct att_collection {
 
 /* --- options of a run --------------------------------------------------------------------------------------------- */
 
-/* Options without influence on the result of a training, and the seed. */
+/* Whether an option does not distinguish settings. */
 static bool is_ignored(const char *key)
 {
-    static const char *const keys[] = {"seed",        "data_dir",        "output",        "experiment",
-                                       "resume",      "threads",         "workers",       "lanes",
-                                       "cache_bytes", "log_interval",    "mpi",           "json",
-                                       "measure",     "measure_every",   "measure_nodes", "recovery_interval",
-                                       "backend",     "checkpoint_hist", "skip_corrupt",  "eval_plain_every"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(key, keys[i]) == 0)
-            return true;
-    return false;
+    return strcmp(key, "seed") == 0 || strcmp(key, "data_dir") == 0 || att_run_is_volatile(key);
 }
 
 static att_status add_option(att_context *context, json_t *configuration, const att_yaml_entry *entry)

@@ -163,3 +163,29 @@ void att_report_run_free(att_report_run *run)
     att_free(run->context, run->name);
     *run = (att_report_run){.context = run->context};
 }
+
+bool att_run_is_volatile(const char *option)
+{
+    static const char *const options[] = {"output",
+                                          "experiment",
+                                          "resume",
+                                          "threads",
+                                          "workers",
+                                          "lanes",
+                                          "cache_bytes",
+                                          "log_interval",
+                                          "mpi",
+                                          "json",
+                                          "measure",
+                                          "measure_every",
+                                          "backend",
+                                          "measure_nodes",
+                                          "skip_corrupt",
+                                          "recovery_interval",
+                                          "checkpoint_hist",
+                                          "eval_plain_every"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (strcmp(option, options[i]) == 0)
+            return true;
+    return false;
+}

@@ -165,8 +165,11 @@ static void write_settings(att_json_writer *json, const json_t *settings, const 
     json_t *value;
     att_json_key(json, "settings");
     att_json_begin_object(json);
-    json_object_foreach((json_t *)settings, key, value) if (json_object_get(varied, key) != NULL)
-        write_text(json, key, json_string_value(value));
+    json_object_foreach((json_t *)settings, key, value)
+    {
+        if (json_object_get(varied, key) != NULL)
+            write_text(json, key, json_string_value(value));
+    }
     att_json_end_object(json);
 }
 

@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include <attscope/lab/runs.h>
+#include <attscope/lab/yaml.h>
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/text.h"
 #include "io/file.h"
+#include "report/run.h"
 #include "serve/record.h"
 #include "store/lines.h"
 
@@ -20,16 +23,27 @@ typedef struct reader {
     att_metric metric; /* name NULL: the task is unknown */
 } reader;
 
+/* What has a column of its own in the list of runs, or is no option. */
+static bool is_shown_elsewhere(const char *key)
+{
+    static const char *const keys[] = {"event", "model", "task", "epochs", "listing", "fingerprint"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Copies the texts of run_begin that a user has chosen. */
 static json_t *settings_of(const json_t *object)
 {
-    static const char *const others[] = {"event", "model", "task", "epochs", "listing", "fingerprint"};
     json_t *settings = json_object();
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)object, key, value) if (json_is_string(value)) json_object_set(settings, key, value);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        json_object_del(settings, others[i]);
+    json_object_foreach((json_t *)object, key, value)
+    {
+        if (json_is_string(value) && !is_shown_elsewhere(key))
+            json_object_set(settings, key, value);
+    }
     return settings;
 }
 
@@ -85,6 +99,48 @@ static att_status visit(void *user, const att_line_event *event)
     return ATT_OK;
 }
 
+/* --- args.yaml ---------------------------------------------------------------------------------------------------- */
+
+static att_status add_option(att_context *context, const att_yaml_entry *entry, json_t *settings)
+{
+    att_text text = {.context = context};
+    for (int i = 0; i < entry->value_count; i++)
+        att_text_append(&text, "%s%s", i > 0 ? " " : "", entry->values[i]);
+    const bool kept =
+        !text.failed && json_object_set_new(settings, entry->key, json_string(text.data ? text.data : "")) == 0;
+    att_text_free(&text);
+    return kept ? ATT_OK : att_fail_memory(context, sizeof *entry, "the options of a run");
+}
+
+static att_status add_options(att_context *context, const att_yaml *yaml, json_t *settings)
+{
+    for (int i = 0; i < att_yaml_count(yaml); i++) {
+        const att_yaml_entry entry = att_yaml_at(yaml, i);
+        if (entry.kind != ATT_YAML_NULL && !is_shown_elsewhere(entry.key) && !att_run_is_volatile(entry.key))
+            ATT_TRY(add_option(context, &entry, settings));
+    }
+    return ATT_OK;
+}
+
+/* Replaces the settings by the options in args.yaml, if the run has it: these include options of the network, which
+ * run_begin lacks. */
+static att_status read_options(att_context *context, const char *folder, att_run_summary *summary)
+{
+    char path[ATT_RUN_PATH];
+    att_yaml *yaml = NULL;
+    if (!att_file_exists_in(folder, "args.yaml"))
+        return ATT_OK;
+    ATT_TRY(att_path_join(context, folder, "args.yaml", path, sizeof path));
+    ATT_TRY(att_yaml_read(context, path, &yaml));
+    json_decref(summary->settings);
+    summary->settings = json_object();
+    const att_status status = add_options(context, yaml, summary->settings);
+    att_yaml_destroy(&yaml);
+    return status;
+}
+
+/* --- summaries ---------------------------------------------------------------------------------------------------- */
+
 att_status att_run_summary_read(att_context *context, const char *folder, att_run_summary *summary)
 {
     char path[ATT_RUN_PATH];
@@ -95,7 +151,9 @@ att_status att_run_summary_read(att_context *context, const char *folder, att_ru
         return ATT_OK;
     ATT_TRY(att_path_join(context, folder, "metrics.jsonl", path, sizeof path));
     reader r = {.context = context, .summary = summary};
-    const att_status status = att_lines_read(context, path, visit, &r);
+    att_status status = att_lines_read(context, path, visit, &r);
+    if (status == ATT_OK)
+        status = read_options(context, folder, summary);
     if (status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED) {
         att_run_summary_free(summary);
         return status;

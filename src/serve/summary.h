@@ -17,7 +17,7 @@ typedef struct att_run_summary {
     const char *metric, *unit;     /* label and unit of this metric; NULL: the task is unknown */
     char end[32];                  /* status of the recorded end: "OK", ...; "": none is recorded */
     char problem[512];             /* why the records cannot be read; "": they can */
-    json_t *settings;              /* the texts of run_begin; NULL: not recorded */
+    json_t *settings;              /* options as texts: of args.yaml, or else of run_begin; NULL: not recorded */
 } att_run_summary;
 
 /* Reads the records of a run. Damaged records are described in `problem`. On success the caller frees *summary with

@@ -186,6 +186,21 @@ static void the_list_has_the_settings_that_differ(void **state)
     }
     assert_int_equal(json_object_size(json_object_get(run_called(answer, "c"), "settings")), 0);
     json_decref(answer);
+    /* args.yaml has more options, of which the number of threads does not matter. */
+    put(s, "a", "args.yaml", "w", "model: m1\nmodules: none\nseed: 1\nthreads: 1\n");
+    put(s, "b", "args.yaml", "w", "model: m2\nmodules: cb\nseed: 1\nthreads: 2\n");
+    put(s, "a", "metrics.jsonl", "a", STEP("1", "1"));
+    put(s, "b", "metrics.jsonl", "a", STEP("1", "1"));
+    answer = answer_of(s, "GET /api/runs");
+    const json_t *settings = json_object_get(run_called(answer, "b"), "settings");
+    assert_int_equal(json_object_size(settings), 1);
+    assert_string_equal(json_string_value(json_object_get(settings, "modules")), "cb");
+    json_decref(answer);
+    put(s, "b", "args.yaml", "w", "a: b: c\n");
+    put(s, "b", "metrics.jsonl", "a", STEP("2", "1"));
+    answer = answer_of(s, "GET /api/runs");
+    assert_non_null(strstr(json_string_value(json_object_get(run_called(answer, "b"), "problem")), "args.yaml"));
+    json_decref(answer);
 }
 
 static void runs_that_start_later_appear_with_new_numbers(void **state)
