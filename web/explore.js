@@ -267,7 +267,7 @@ function makeSide(page, side, index) {
     at.branches.replaceChildren(element("summary", {}, "Residual branches"), element("div", { class: "tools" },
       ...model.branches.map((branch, i) => button(branchName(branch), words.includes(`b${i}`),
         () => change({ changes: toggled(side.changes, `b${i}`) }, true), { title: `Remove the branch that ${branch.scope} adds` }))));
-    at.branches.open = open || words.some((word) => word.startsWith("b"));
+    at.branches.open = open || !hasMaps() || words.some((word) => word.startsWith("b"));
   }
   function showTools() {
     if (!model) return;
@@ -368,7 +368,7 @@ function makeSide(page, side, index) {
       at.answer),
     element("div", {}, at.maps, at.none, element("h3", {}, "What if"), at.tools, at.branches, at.changes));
   listen();
-  return { panel: at.panel, open, run, follow, showTools,
+  return { panel: at.panel, open, run, follow, showTools, hasMaps: () => Boolean(hasMaps()),
     /* Whether scores are sums of content and positions. */
     prefix: () => d3.max(model?.layers ?? [], ({ prefix }) => prefix) ?? 0,
     hasTerms: () => model?.layers.some(({ content, positions }) => content && positions) ?? false,
@@ -386,7 +386,7 @@ function makeSide(page, side, index) {
 function makePage(models, { images, count, uploads }) {
   const state = readHash(), sides = [];
   const strip = element("div", { class: "strip" }), place = element("div", { class: "sides" });
-  const tools = element("div", { class: "tools" });
+  const tools = element("div", { class: "tools" }), meaning = scaleOfWeights();
   const problem = element("p", { class: "note problem", role: "alert", hidden: true });
   let hovered = null;
 
@@ -463,7 +463,15 @@ function makePage(models, { images, count, uploads }) {
     return zone;
   }
   function showTools() {
-    const { way, terms, raw } = page.shared;
+    const { way, terms, raw } = page.shared, compared = element("button", { type: "button", class: "quiet",
+      onclick: () => compare(state.sides.length < 2) },
+    state.sides.length < 2 ? "Compare with another checkpoint" : "Close the comparison");
+    const drawn = sides.some((side) => side.hasMaps());
+    meaning.hidden = !drawn;
+    if (!drawn) {
+      tools.replaceChildren(compared);
+      return;
+    }
     tools.replaceChildren(choice("Weights of", WAYS, way, (value) => change({ way: value })),
       ...(way === "row" ? [...(sides.some((side) => side.hasTerms())
         ? [choice("Scores by", TERMS, terms, (value) => change({ terms: value }))] : []),
@@ -474,9 +482,7 @@ function makePage(models, { images, count, uploads }) {
         value: 100 * page.strength, "aria-label": "Opacity of the attention map, per cent", oninput: (event) => {
           page.strength = event.target.value / 100;
           sides.forEach((side) => side.redraw());
-        } }), "attention"),
-      element("button", { type: "button", class: "quiet", onclick: () => compare(state.sides.length < 2) },
-        state.sides.length < 2 ? "Compare with another checkpoint" : "Close the comparison"));
+        } }), "attention"), compared);
   }
   function build() {
     sides.length = 0;
@@ -511,7 +517,7 @@ function makePage(models, { images, count, uploads }) {
   showStrip();
   build();
   const hint = images.length ? null : element("p", { class: "reading" }, "No images were named (--images DIR).");
-  return [problem, dropZone(), hint, strip, tools, place, scaleOfWeights()].filter(Boolean);
+  return [problem, dropZone(), hint, strip, tools, place, meaning].filter(Boolean);
 }
 
 /* What the numbers mean. */
@@ -529,9 +535,7 @@ function scaleOfWeights() {
   const about = "Hover over the image to see where a patch attends to, in every layer and head; click to keep the query. " +
     "Below the maps, parts of the network can be left out.";
   const part = element("section", { id: "explore", "aria-labelledby": "title" });
-  document.title = "Explore attention – attscope";
-  document.getElementById("title").textContent = "Explore attention";
-  document.getElementById("subtitle").textContent = about;
+  showTitle("explore", "Explore attention", about);
   document.getElementById("sections").replaceChildren(part);
   try {
     const [{ models }, pictures] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 64 })]);

@@ -348,9 +348,7 @@ function makePage(models, images) {
 
 (async () => {
   const part = element("section", { id: "lessons", "aria-labelledby": "title" });
-  document.title = "Lessons – attscope";
-  document.getElementById("title").textContent = "Lessons";
-  document.getElementById("subtitle").textContent = "Four papers about attention, and what your own checkpoint shows.";
+  showTitle("lessons", "Lessons", "Four papers about attention, and what your own checkpoint shows.");
   document.getElementById("sections").replaceChildren(part);
   try {
     const [{ models }, images] = await Promise.all([askJson("models"), askImages()]);

@@ -296,9 +296,7 @@ function makePage(models, images) {
 
 (async () => {
   const part = element("section", { id: "network", "aria-labelledby": "title" });
-  document.title = "Network – attscope";
-  document.getElementById("title").textContent = "Network";
-  document.getElementById("subtitle").textContent = "Click a part to unfold it, an operation to see its details.";
+  showTitle("network", "Network", "Click a part to unfold it, an operation to see its details.");
   document.getElementById("sections").replaceChildren(part);
   try {
     const [{ models }, images] = await Promise.all([askJson("models"), askImages()]);

@@ -14,7 +14,7 @@ function runCard(run) {
     ["ended", run.end && run.end.status !== "OK" ? run.end.message || "with an error" : undefined]];
   return element("article", { class: `card ${classOf(run)}`, "data-card": run.index },
     element("div", { class: "name" }, markerOf(run), run.name),
-    metric ? element("p", { class: "big", "data-value": score ?? "" },
+    metric && (score !== null || run.begin) ? element("p", { class: "big", "data-value": score ?? "" },
       score === null ? "–" : `${number(score)} ${metric.unit}`.trim(),
       element("small", {}, ` ${metric.label} ${where}`)) : null,
     element("dl", {}, ...facts.filter(([, value]) => value !== undefined && value !== null)

@@ -214,6 +214,15 @@ def test_upload(server, page):
     check("JPEG" in page.evaluate("document.querySelector('.problem').textContent"), "a bad upload has no sentence")
 
 
+def test_links(page):
+    """The links to the other pages take the checkpoint and the image along."""
+    links = page.evaluate("[...document.querySelectorAll('.pages a')].map(link => link.getAttribute('href'))")
+    page.evaluate("document.querySelector('.pages a[href^=\"/network\"]').focus()")
+    link = page.evaluate("document.querySelector('.pages a[href^=\"/network\"]').getAttribute('href')")
+    check(len(links) == 4 and links[0] == "/", f"links to pages: {links}")
+    check(link == "/network#image=d0&model=m0", f"link to the network: {link}")
+
+
 def test_functions(page):
     """What the pages compute themselves: means of heads, tokens of a place, requests that are asked for together."""
     mean = page.evaluate("[...weightsOf([{heads: 2, tokens: 2}], 'row', new Float32Array([1, 2, 3, 6])).keys(0, -1)]")
@@ -362,6 +371,7 @@ with Server(attscope, [CHECKPOINT, "--images", images]) as running, Browser() as
     drawn(explore)
     test_numbers(running, explore)
     test_functions(explore)
+    test_links(explore)
     test_query(running, explore)
     test_ways(running, explore)
     test_changes(running, explore)
