@@ -25,10 +25,12 @@ typedef struct att_memory {
 
 /* Parameters for choosing the group size, the number of samples per call: a power of two of at most `most`, such that
  * matrix products have about infer_rows or train_rows rows and the activations of a group take at most arena_bytes.
- * Constant for a backend, because the bits of the results depend on them. */
+ * Constant for a backend, because the bits of the results depend on them. threads: host threads that call kernels, 0
+ * for all threads of the context. */
 typedef struct att_grouping {
     int infer_rows, train_rows, most;
     size_t arena_bytes;
+    int threads;
 } att_grouping;
 
 typedef struct att_backend {
@@ -43,9 +45,13 @@ extern const att_memory att_host_memory;
 /* The grouping of CPU backends. */
 extern const att_grouping att_host_grouping;
 
-/* NULL if there is no backend of that name. */
+/* Host threads that call the backend's kernels. */
+int att_backend_threads(const att_backend *backend, const att_context *context);
+
+/* NULL if there is no backend of that name, plugins not counted. */
 ATT_FOR_LAB const att_backend *att_backend_find(const att_context *context, const char *name);
-/* Writes the backend to *backend. ERR_NOT_FOUND with the nearest name in the message if there is none of that name. */
+/* Writes the backend to *backend, and loads its plugin if it has one (backend/plugin.h). ERR_NOT_FOUND with the nearest
+ * name in the message if there is none of that name. */
 att_status att_backend_choose(att_context *context, const char *name, const att_backend **backend);
 
 #endif

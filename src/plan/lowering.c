@@ -104,7 +104,7 @@ static att_status add_programs(att_plan *plan, const att_rewritten *from, att_se
         return att_fail_memory(plan->context, most * sizeof *segment->programs, "a plan");
     for (int group = segment->group; group >= 1; group /= 2)
         ATT_TRY(add_program(plan, from, segment, refs, group, plan->parts));
-    int threads = att_context_threads(plan->context);
+    int threads = att_backend_threads(plan->units.backend, plan->context);
     if (plan->purpose == ATT_INFER && threads > 1) /* for low latency, one sample on all threads */
         return add_program(plan, from, segment, refs, 1, threads);
     return ATT_OK;

@@ -85,7 +85,7 @@ static att_status choose_lanes(att_plan *plan, int wanted)
     plan->lanes = plan->local_lanes = 1;
     if (plan->purpose == ATT_INFER)
         return ATT_OK;
-    plan->lanes = wanted ? wanted : att_context_threads(plan->context) * processes;
+    plan->lanes = wanted ? wanted : att_backend_threads(plan->units.backend, plan->context) * processes;
     if (plan->lanes % processes != 0)
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "%d lanes cannot be shared equally by %d processes",
                         plan->lanes, processes);
@@ -96,7 +96,8 @@ static att_status choose_lanes(att_plan *plan, int wanted)
 
 att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options)
 {
-    int threads = att_context_threads(plan->context), most = plan->units.backend->grouping->most;
+    const att_backend *backend = plan->units.backend;
+    int threads = att_backend_threads(backend, plan->context), most = backend->grouping->most;
     if (options->group < 0 || options->group > most || options->lanes < 0 || options->lanes > ATT_MOST_LANES ||
         options->parts < 0 || options->parts > threads)
         return att_fail(plan->context, ATT_ERR_ARGUMENT,

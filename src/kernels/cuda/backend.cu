@@ -1,0 +1,211 @@
+/* The backend "cuda": its memory, its device, and its list of kernels. */
+#include <mutex>
+
+#include "kernels/cuda/cuda.cuh"
+#include "kernels/cuda/list.h"
+
+extern "C" {
+#include "backend/plugin.h"
+}
+#include <attscope/version.h>
+
+#include <cstdio>
+
+att_cuda cuda;
+
+att_status att_cuda_check(att_context *context, cudaError_t error, const char *what)
+{
+    if (error == cudaSuccess)
+        return ATT_OK;
+    return att_fail(context, error == cudaErrorMemoryAllocation ? ATT_ERR_MEMORY : ATT_ERR_UNSUPPORTED,
+                    "CUDA: %s failed: %s", what, cudaGetErrorString(error));
+}
+
+static bool is_narrow(const att_desc *desc)
+{
+    return !att_desc_present(desc) || desc->dtype != ATT_F64;
+}
+
+bool att_cuda_accepts(const att_problem *problem)
+{
+    for (int i = 0; i < problem->in_count; i++)
+        if (!is_narrow(&problem->in[i]))
+            return false;
+    for (int i = 0; i < problem->out_count; i++)
+        if (!is_narrow(&problem->out[i]))
+            return false;
+    return true;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+/* Copies travel through pinned memory, in pieces; while the device reads one buffer, the host fills the other. */
+enum { STAGING_BUFFERS = 2 };
+static const size_t staging_bytes = (size_t)16 << 20;
+
+struct staging_buffer {
+    void *host;
+    cudaEvent_t free; /* recorded behind the copy that reads the buffer */
+};
+static staging_buffer staging[STAGING_BUFFERS];
+static int next_staging;
+static std::mutex staging_lock;
+
+/* Memory of less than this many bytes is left free for the libraries and the display of errors. */
+static const size_t reserved_bytes = (size_t)256 << 20;
+
+static void *cuda_allocate(att_context *context, size_t bytes)
+{
+    (void)context;
+    void *block = nullptr;
+    if (cudaMalloc(&block, bytes) != cudaSuccess) {
+        cudaGetLastError();
+        return nullptr;
+    }
+    if (cudaMemsetAsync(block, 0, bytes, cuda.stream) == cudaSuccess)
+        return block;
+    cudaFree(block);
+    return nullptr;
+}
+
+static void cuda_release(att_context *context, void *block, size_t bytes)
+{
+    (void)context;
+    (void)bytes;
+    cudaFree(block); /* waits for the device */
+}
+
+static void cuda_copy_in(void *block, const void *host, size_t bytes)
+{
+    std::lock_guard<std::mutex> hold(staging_lock);
+    for (size_t done = 0; done < bytes; done += staging_bytes) {
+        size_t size = bytes - done < staging_bytes ? bytes - done : staging_bytes;
+        staging_buffer *buffer = &staging[next_staging];
+        next_staging = (next_staging + 1) % STAGING_BUFFERS;
+        cudaEventSynchronize(buffer->free);
+        memcpy(buffer->host, (const char *)host + done, size);
+        cudaMemcpyAsync((char *)block + done, buffer->host, size, cudaMemcpyHostToDevice, cuda.stream);
+        cudaEventRecord(buffer->free, cuda.stream);
+    }
+}
+
+static void cuda_copy_out(void *host, const void *block, size_t bytes)
+{
+    cudaMemcpyAsync(host, block, bytes, cudaMemcpyDeviceToHost, cuda.stream);
+    cudaStreamSynchronize(cuda.stream);
+}
+
+static void cuda_clear(void *block, size_t bytes)
+{
+    cudaMemsetAsync(block, 0, bytes, cuda.stream);
+}
+
+static void cuda_wait(void)
+{
+    cudaStreamSynchronize(cuda.stream);
+}
+
+static size_t cuda_left(const att_context *context)
+{
+    (void)context;
+    size_t left = 0, total = 0;
+    if (cudaMemGetInfo(&left, &total) != cudaSuccess)
+        return 0;
+    return left > reserved_bytes ? left - reserved_bytes : 0;
+}
+
+/* Handles of the libraries are used by one thread at a time. */
+static std::mutex calls;
+
+static void cuda_enter(void)
+{
+    calls.lock();
+}
+
+static void cuda_leave(void)
+{
+    calls.unlock();
+}
+
+static const att_memory memory = {cuda_allocate, cuda_release, cuda_copy_in, cuda_copy_out, cuda_clear,
+                                  cuda_wait,     cuda_left,    false,        cuda_enter,    cuda_leave};
+
+/* --- starting ----------------------------------------------------------------------------------------------------- */
+
+static att_status open_staging(att_context *context)
+{
+    for (int i = 0; i < STAGING_BUFFERS; i++) {
+        ATT_TRY(att_cuda_check(context, cudaMallocHost(&staging[i].host, staging_bytes), "allocating pinned memory"));
+        ATT_TRY(att_cuda_check(context, cudaEventCreateWithFlags(&staging[i].free, cudaEventDisableTiming),
+                               "creating an event"));
+    }
+    return ATT_OK;
+}
+
+static att_status open_libraries(att_context *context)
+{
+    cuda.workspace_bytes = (size_t)64 << 20;
+    ATT_TRY(att_cuda_check(context, cudaMalloc(&cuda.workspace, cuda.workspace_bytes), "allocating a workspace"));
+    if (cublasLtCreate(&cuda.blas) != CUBLAS_STATUS_SUCCESS)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "cuBLASLt does not start on this device");
+    if (cudnnCreate(&cuda.dnn) != CUDNN_STATUS_SUCCESS || cudnnSetStream(cuda.dnn, cuda.stream) != CUDNN_STATUS_SUCCESS)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "cuDNN does not start on this device");
+    return ATT_OK;
+}
+
+static att_status open_device(att_context *context)
+{
+    int count = 0, major = 0, minor = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess || count == 0)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "the backend \"cuda\" finds no NVIDIA GPU: %s",
+                        error == cudaSuccess ? "there is none" : cudaGetErrorString(error));
+    ATT_TRY(att_cuda_check(context, cudaSetDevice(0), "opening the device"));
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+    if (major < 8)
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "the backend \"cuda\" needs a GPU of compute capability 8.0 or later; this one has %d.%d",
+                        major, minor);
+    cudaDeviceGetAttribute(&cuda.multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+    ATT_TRY(
+        att_cuda_check(context, cudaStreamCreateWithFlags(&cuda.stream, cudaStreamNonBlocking), "creating a stream"));
+    ATT_TRY(open_staging(context));
+    return open_libraries(context);
+}
+
+static std::mutex starting;
+static bool started;
+
+static att_status att_cuda_start(att_context *context)
+{
+    std::lock_guard<std::mutex> hold(starting);
+    if (started)
+        return att_cuda_check(context, cudaSetDevice(0), "opening the device");
+    ATT_TRY(open_device(context));
+    started = true;
+    return ATT_OK;
+}
+
+/* --- the backend -------------------------------------------------------------------------------------------------- */
+
+#define DECLARE(name) extern "C" const att_kernel att_cuda_##name;
+ATT_CUDA_KERNELS(DECLARE)
+#define ADDRESS(name) &att_cuda_##name,
+static const att_kernel *const kernels[] = {ATT_CUDA_KERNELS(ADDRESS) nullptr};
+
+/* Rows for products that fill the device; the activations of a group are a few gigabytes. */
+static const att_grouping grouping = {1 << 17, 1 << 17, 512, (size_t)2 << 30, 1};
+
+static const char *version(void)
+{
+    static char text[64];
+    snprintf(text, sizeof text, "cublaslt-%zu-cudnn-%zu", cublasLtGetVersion(), cudnnGetVersion());
+    return text;
+}
+
+static const att_backend backend = {"cuda", &memory, kernels, &grouping, version};
+
+extern "C" __attribute__((visibility("default"))) const att_backend_plugin att_backend_plugin_descriptor;
+extern "C" __attribute__((visibility("default")))
+const att_backend_plugin att_backend_plugin_descriptor = {ATT_VERSION, &backend, att_cuda_start};
