@@ -5,6 +5,10 @@
 /* X(name) for each descriptor att_cuda_<name>, by file. */
 #define ATT_CUDA_KERNELS(X) \
     /* add.cu */            \
-    X(add)
+    X(add)                  \
+    /* attention.cu */      \
+    X(attention)            \
+    /* attention_grad.cu */ \
+    X(attention_grad)
 
 #endif
