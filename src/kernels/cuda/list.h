@@ -9,6 +9,21 @@
     /* attention.cu */      \
     X(attention)            \
     /* attention_grad.cu */ \
-    X(attention_grad)
+    X(attention_grad)       \
+    /* layer_norm.cu */     \
+    X(layer_norm)           \
+    X(layer_norm_grad)      \
+    X(rms_norm)             \
+    X(rms_norm_grad)        \
+    X(l2_norm)              \
+    X(l2_norm_grad)         \
+    /* softmax.cu */        \
+    X(softmax)              \
+    X(softmax_grad)         \
+    /* statistics.cu */     \
+    X(attention_summary)    \
+    X(step_norms)           \
+    X(residual_norms)       \
+    X(map_statistic)
 
 #endif
