@@ -148,8 +148,6 @@ static att_status open_libraries(att_context *context)
     ATT_TRY(att_cuda_check(context, cudaMalloc(&cuda.workspace, cuda.workspace_bytes), "allocating a workspace"));
     if (cublasLtCreate(&cuda.blas) != CUBLAS_STATUS_SUCCESS)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "cuBLASLt does not start on this device");
-    if (cudnnCreate(&cuda.dnn) != CUDNN_STATUS_SUCCESS || cudnnSetStream(cuda.dnn, cuda.stream) != CUDNN_STATUS_SUCCESS)
-        return att_fail(context, ATT_ERR_UNSUPPORTED, "cuDNN does not start on this device");
     return ATT_OK;
 }
 
@@ -200,7 +198,7 @@ static const att_grouping grouping = {1 << 17, 1 << 17, 512, (size_t)2 << 30, 1}
 static const char *version(void)
 {
     static char text[64];
-    snprintf(text, sizeof text, "cublaslt-%zu-cudnn-%zu", cublasLtGetVersion(), cudnnGetVersion());
+    snprintf(text, sizeof text, "cublaslt-%zu", cublasLtGetVersion());
     return text;
 }
 

@@ -1,5 +1,5 @@
 /* channel_conv and channel_linear: filters over the channels of a sample, and over the numbers of each channel. */
-#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/teams.cuh"
 
 extern "C" {
 #include "ops/channel_conv.h"

@@ -2,7 +2,7 @@
 #ifndef ATT_KERNELS_CUDA_CHANNELS_CUH
 #define ATT_KERNELS_CUDA_CHANNELS_CUH
 
-#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/teams.cuh"
 
 /* The rows of the samples of an input: [samples, rows, columns]. */
 struct cuda_channels {

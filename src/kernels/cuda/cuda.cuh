@@ -15,11 +15,11 @@
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
-#include <cudnn.h>
 
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +40,6 @@ typedef __nv_bfloat16 bf16;
 struct att_cuda {
     cudaStream_t stream;
     cublasLtHandle_t blas;
-    cudnnHandle_t dnn;
     void *workspace; /* of matrix products, on the device */
     size_t workspace_bytes;
     int multiprocessors;

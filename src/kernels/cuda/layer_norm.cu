@@ -1,5 +1,5 @@
 /* layer_norm, rms_norm and l2_norm: norms of rows, and their gradients. */
-#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/teams.cuh"
 
 extern "C" {
 #include "ops/l2_norm.h"

@@ -10,6 +10,16 @@
     X(attention)                    \
     /* attention_grad.cu */         \
     X(attention_grad)               \
+    /* batch_norm.cu */             \
+    X(batch_norm)                   \
+    X(normalize)                    \
+    X(batch_norm_grad)              \
+    X(channel_moments)              \
+    X(merge_moments)                \
+    X(running_stats)                \
+    X(batch_mean)                   \
+    X(normalize_sums)               \
+    X(normalize_grad)               \
     /* channel_filter.cu */         \
     X(channel_conv)                 \
     X(channel_conv_weight_grad)     \
@@ -19,6 +29,8 @@
     /* context_broadcast.cu */      \
     X(context_broadcast)            \
     X(context_broadcast_scale_grad) \
+    /* conv2d.cu */                 \
+    X(conv2d_weight_grad)           \
     /* gate.cu */                   \
     X(gate)                         \
     X(pixel_gate)                   \
@@ -44,6 +56,28 @@
     X(rms_norm_grad)                \
     X(l2_norm)                      \
     X(l2_norm_grad)                 \
+    /* linear.cu */                 \
+    X(linear_weight_grad)           \
+    X(matmul)                       \
+    /* shapes.cu */                 \
+    X(slice_channels)               \
+    X(slice_channels_grad)          \
+    X(slice_tokens)                 \
+    X(slice_tokens_grad)            \
+    X(concat)                       \
+    X(prepend_tokens)               \
+    X(concat_grad)                  \
+    X(patchify)                     \
+    X(patchify_grad)                \
+    X(merge_patches)                \
+    X(merge_patches_grad)           \
+    X(shortcut_pad)                 \
+    X(shortcut_pad_grad)            \
+    X(transpose)                    \
+    X(windows)                      \
+    X(windows_back)                 \
+    X(embed)                        \
+    X(embed_grad)                   \
     /* softmax.cu */                \
     X(softmax)                      \
     X(softmax_grad)                 \

@@ -1,4 +1,4 @@
-#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/teams.cuh"
 
 struct softmax_row {
     cuda_value x, y;

@@ -1,5 +1,5 @@
 /* Instruments: attention_summary, residual_norms, step_norms, map_statistic. */
-#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/teams.cuh"
 
 #include <attscope/ops.h>
 

@@ -1,0 +1,160 @@
+#include "kernels/cuda/product.cuh"
+
+/* Bytes of the rows of sums that are finished at once: they stay in the level 2 cache. */
+static const int64_t sums_bytes_at_once = (int64_t)24 << 20;
+
+__device__ static float load_any(const void *p, bool is_bf16, int64_t i)
+{
+    return is_bf16 ? load((const bf16 *)p, i) : load((const float *)p, i);
+}
+
+__device__ static float gelu(float x)
+{
+    return 0.5f * x * erfcf(-x * 0.70710678118654752440f);
+}
+
+template <int V, class Y>
+__global__ void __launch_bounds__(ATT_CUDA_THREADS)
+    finish_kernel(att_finish f, const float *sums, int64_t first, int64_t packs, int64_t n, Y *y)
+{
+    for (int64_t p = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; p < packs; p += (int64_t)gridDim.x * blockDim.x) {
+        int64_t local = p * V, e = first * n + local, row = e / n, column = e - row * n;
+        float value[V];
+        load_pack<V>(sums, local, value);
+        int64_t of_sample = f.gate || f.pooled ? row / f.rows_per_sample * n + column : 0;
+#pragma unroll
+        for (int k = 0; k < V; k++) {
+            float x = value[k];
+            if (f.bias)
+                x += f.bias[column + k];
+            if (f.gate)
+                x *= f.gate[of_sample + k];
+            if (f.gelu)
+                x = gelu(x);
+            if (f.residual)
+                x += load_any(f.residual, f.residual_type == ATT_BF16, e + k);
+            if (f.pooled)
+                x += f.pooled[of_sample + k] / (float)f.rows_per_sample;
+            if (f.relu && x < 0)
+                x = 0;
+            if (f.mask && !(load_any(f.mask, f.mask_type == ATT_BF16, e + k) > 0))
+                x = 0;
+            value[k] = x;
+        }
+        store_pack<V>(y, e, value);
+    }
+}
+
+void att_finish_rows(const att_finish *finish, const float *sums, int64_t first, int64_t rows, int64_t n,
+                     att_dtype type, void *y)
+{
+    int64_t count = rows * n;
+    if (count == 0)
+        return;
+    att_cuda_typed(type, y, [&](auto *out) {
+        if (n % 4 == 0 && ATT_CUDA_ALIGNED(out, 4) && ATT_CUDA_ALIGNED(sums, 4))
+            finish_kernel<4><<<att_cuda_blocks(count / 4), ATT_CUDA_THREADS, 0, cuda.stream>>>(*finish, sums, first,
+                                                                                               count / 4, n, out);
+        else
+            finish_kernel<1>
+                <<<att_cuda_blocks(count), ATT_CUDA_THREADS, 0, cuda.stream>>>(*finish, sums, first, count, n, out);
+    });
+}
+
+/* --- products ----------------------------------------------------------------------------------------------------- */
+
+/* Whether cuBLASLt may finish the rows: the order of its epilogue is residual, bias, ReLU. */
+static bool may_fuse(const att_product_shape *s)
+{
+    const att_finish_parts *f = &s->finish;
+    return !(s->in == ATT_F32 && s->out == ATT_BF16) && !f->gate && !f->pooled && !f->mask && !f->gelu &&
+           (!f->residual || f->residual_type == s->out) && (s->groups == 1 || !f->bias);
+}
+
+static att_status open_gemm(att_context *context, const att_product_shape *s, bool fused, int64_t rows, att_gemm *gemm)
+{
+    att_gemm_shape shape = {};
+    shape.m = rows;
+    shape.n = s->n;
+    shape.k = s->k;
+    shape.b_transposed = s->b_transposed;
+    shape.lda = s->lda;
+    shape.ldb = s->ldb;
+    shape.ldd = s->groups * s->n;
+    shape.batch = s->groups;
+    shape.stride_a = s->k;
+    shape.stride_b = s->n * s->ldb;
+    shape.stride_d = s->n;
+    shape.in = s->in;
+    shape.out = fused ? s->out : ATT_F32;
+    shape.bias = fused && s->finish.bias;
+    shape.relu = fused && s->finish.relu;
+    return att_gemm_open(context, &shape, fused, gemm);
+}
+
+static int64_t chunk_of(const att_product_shape *s, bool fused)
+{
+    int64_t row_bytes = s->groups * s->n * (int64_t)sizeof(float);
+    int64_t chunk = s->chunk ? s->chunk : fused ? s->rows : sums_bytes_at_once / row_bytes / 128 * 128;
+    chunk = chunk < 128 ? 128 : chunk;
+    return chunk < s->rows ? chunk : s->rows;
+}
+
+static att_status open_with(att_context *context, const att_product_shape *s, bool fused, att_product *p)
+{
+    *p = {};
+    p->rows = s->rows;
+    p->n = s->n;
+    p->k = s->k;
+    p->groups = s->groups;
+    p->out = s->out;
+    p->fused = fused;
+    p->chunk = chunk_of(s, fused);
+    p->a_row_bytes = (size_t)s->lda * att_dtype_size(s->in);
+    p->sums_bytes = fused || s->out == ATT_F32 ? 0 : (size_t)(p->chunk * s->groups * s->n) * sizeof(float);
+    att_status status = open_gemm(context, s, fused, p->chunk, &p->whole);
+    if (status == ATT_OK && s->rows % p->chunk)
+        status = open_gemm(context, s, fused, s->rows % p->chunk, &p->rest);
+    if (status != ATT_OK)
+        att_product_close(p);
+    return status;
+}
+
+att_status att_product_open(att_context *context, const att_product_shape *shape, att_product *product)
+{
+    if (may_fuse(shape) && open_with(context, shape, true, product) == ATT_OK)
+        return ATT_OK;
+    return open_with(context, shape, false, product);
+}
+
+void att_product_close(att_product *product)
+{
+    att_gemm_close(&product->whole);
+    att_gemm_close(&product->rest);
+}
+
+att_status att_product_chunk(att_context *context, const att_product *p, const att_finish *finish, int64_t first,
+                             const void *a, const void *b, void *sums, void *y)
+{
+    int64_t rows = p->rows - first < p->chunk ? p->rows - first : p->chunk, width = p->groups * p->n;
+    const att_gemm *gemm = rows == p->chunk ? &p->whole : &p->rest;
+    size_t element = att_dtype_size(p->out), offset = (size_t)(first * width) * element;
+    if (p->fused) {
+        const char *residual = (const char *)finish->residual;
+        return att_gemm_run(context, gemm, a, b, finish->bias, 1, residual ? 1 : 0,
+                            residual ? residual + offset : nullptr, (char *)y + offset);
+    }
+    void *to = p->out == ATT_F32 ? (char *)y + offset : (char *)sums;
+    ATT_TRY(att_gemm_run(context, gemm, a, b, nullptr, 1, 0, nullptr, to));
+    att_finish_rows(finish, (const float *)to, first, rows, width, p->out, y);
+    return ATT_OK;
+}
+
+att_status att_product_run(att_context *context, const att_product *p, const att_finish *finish, const void *a,
+                           const void *b, void *sums, void *y)
+{
+    for (int64_t first = 0; first < p->rows; first += p->chunk)
+        ATT_TRY(
+            att_product_chunk(context, p, finish, first, (const char *)a + (size_t)first * p->a_row_bytes, b, sums, y));
+    return ATT_OK;
+}
