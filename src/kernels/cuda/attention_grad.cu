@@ -2,7 +2,7 @@
  * the terms, and once for dk and dv, so that every sum has a fixed order. */
 #include "kernels/cuda/attention.cuh"
 
-enum { DO, O, LSE, Q };
+static constexpr int DO = 0, O = 1, LSE = 2, Q = 3;
 
 /* Size of the gradients of scores that are kept for the gradients of the terms: the samples of a call are worked on in
  * portions whose gradients fit. */
