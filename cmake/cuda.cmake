@@ -12,13 +12,13 @@ add_library(plugin_cuda MODULE ${files})
 set_target_properties(plugin_cuda PROPERTIES PREFIX "" OUTPUT_NAME cuda
                       CUDA_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/attscope-plugins)
 target_include_directories(plugin_cuda PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-target_compile_options(plugin_cuda PRIVATE -std=c++20 --expt-relaxed-constexpr --extended-lambda -Xcompiler=-Wall,-Wextra)
+target_compile_options(plugin_cuda PRIVATE -std=c++20 --expt-relaxed-constexpr --extended-lambda -Xcompiler=-Wall,-Wextra,-Wno-deprecated-enum-enum-conversion)
 if(ATT_WERROR)
   target_compile_options(plugin_cuda PRIVATE -Werror=all-warnings)
 endif()
 # The folders' code is in the plugin, but only the descriptor is exported. They are named as files, because nvcc does not
 # know the C compiler's options, which their targets pass on.
-set(folders att_ops att_backend att_graph att_core)
+set(folders att_ops att_passes att_backend att_graph att_core)
 add_dependencies(plugin_cuda ${folders})
 foreach(folder ${folders})
   target_link_libraries(plugin_cuda PRIVATE $<TARGET_FILE:${folder}>)

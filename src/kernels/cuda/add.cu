@@ -4,6 +4,9 @@ extern "C" {
 #include "ops/add.h"
 }
 
+namespace
+{
+
 template <class Y, class A, class B> struct add_repeated {
     Y *y;
     const A *a;
@@ -39,5 +42,7 @@ static att_status run(const att_call *call)
     });
     return att_cuda_launched(call);
 }
+
+} // namespace
 
 ATT_CUDA_KERNEL(add, run);

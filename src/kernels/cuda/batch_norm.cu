@@ -6,6 +6,9 @@ extern "C" {
 #include "ops/batch_norm.h"
 }
 
+namespace
+{
+
 static int64_t rows_of_sample(const att_desc *x)
 {
     return att_shape_count(x->shape) / att_cuda_dim(x, -1);
@@ -73,8 +76,6 @@ static att_status run_batch_norm(const att_call *call)
                      (const float *)call->in[VARIANCE]);
 }
 
-ATT_CUDA_KERNEL(batch_norm, run_batch_norm);
-
 static att_status run_normalize(const att_call *call)
 {
     enum { X, STATS, GAMMA, BETA };
@@ -82,8 +83,6 @@ static att_status run_normalize(const att_call *call)
     return normalize(call, (const float *)call->in[GAMMA], (const float *)call->in[BETA], stats,
                      stats + att_cuda_dim(&call->problem->in[X], -1));
 }
-
-ATT_CUDA_KERNEL(normalize, run_normalize);
 
 /* --- the gradient with fixed statistics ----------------------------------------------------------------------------
  */
@@ -196,8 +195,6 @@ static att_status prepare_batch_norm_grad(const att_problem *problem, att_prepar
     return ATT_OK;
 }
 
-ATT_CUDA_PREPARED_KERNEL(batch_norm_grad, prepare_batch_norm_grad, run_batch_norm_grad, nullptr);
-
 /* --- moments ------------------------------------------------------------------------------------------------------ */
 
 /* Sums of d and d^2 with d = x - the sample's first row: a value near the mean keeps the difference of squares
@@ -261,8 +258,6 @@ static att_status prepare_channel_moments(const att_problem *problem, att_prepar
     return ATT_OK;
 }
 
-ATT_CUDA_PREPARED_KERNEL(channel_moments, prepare_channel_moments, run_channel_moments, nullptr);
-
 /* One warp for each channel: its lanes walk over the samples. As in the reference (Chan, Golub, LeVeque 1983). */
 __global__ void __launch_bounds__(256)
     merge_kernel(int64_t samples, int64_t columns, double rows, const float *moments, float *stats)
@@ -298,8 +293,6 @@ static att_status run_merge_moments(const att_call *call)
     return att_cuda_launched(call);
 }
 
-ATT_CUDA_KERNEL(merge_moments, run_merge_moments);
-
 struct follow {
     const float *stats, *old_mean, *old_variance;
     float *mean, *variance;
@@ -323,8 +316,6 @@ static att_status run_running_stats(const att_call *call)
                                   (float *)call->out[0], (float *)call->out[1], columns, attrs->momentum, n / (n - 1)});
     return att_cuda_launched(call);
 }
-
-ATT_CUDA_KERNEL(running_stats, run_running_stats);
 
 /* One warp for each element. */
 __global__ void __launch_bounds__(256)
@@ -350,8 +341,6 @@ static att_status run_batch_mean(const att_call *call)
         call->samples, count, n, (const float *)call->in[0], (float *)call->out[0]);
     return att_cuda_launched(call);
 }
-
-ATT_CUDA_KERNEL(batch_mean, run_batch_mean);
 
 /* --- gradients of the training form --------------------------------------------------------------------------------
  */
@@ -472,8 +461,6 @@ static att_status prepare_normalize_sums(const att_problem *problem, att_prepare
     return ATT_OK;
 }
 
-ATT_CUDA_PREPARED_KERNEL(normalize_sums, prepare_normalize_sums, run_normalize_sums, nullptr);
-
 /* dx = gamma rstd (factor dy + pooled / rows - mean_dy - n mean_dy_normal) */
 template <int V, class DX, class DYType, class XType> struct normalize_gradient {
     normal_columns<V, DYType, XType> of;
@@ -527,4 +514,14 @@ static att_status run_normalize_grad(const att_call *call)
     return att_cuda_launched(call);
 }
 
+} // namespace
+
+ATT_CUDA_KERNEL(batch_norm, run_batch_norm);
+ATT_CUDA_KERNEL(normalize, run_normalize);
+ATT_CUDA_PREPARED_KERNEL(batch_norm_grad, prepare_batch_norm_grad, run_batch_norm_grad, nullptr);
+ATT_CUDA_PREPARED_KERNEL(channel_moments, prepare_channel_moments, run_channel_moments, nullptr);
+ATT_CUDA_KERNEL(merge_moments, run_merge_moments);
+ATT_CUDA_KERNEL(running_stats, run_running_stats);
+ATT_CUDA_KERNEL(batch_mean, run_batch_mean);
+ATT_CUDA_PREPARED_KERNEL(normalize_sums, prepare_normalize_sums, run_normalize_sums, nullptr);
 ATT_CUDA_KERNEL(normalize_grad, run_normalize_grad);

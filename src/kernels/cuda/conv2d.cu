@@ -7,6 +7,9 @@ extern "C" {
 #include "ops/conv2d.h"
 }
 
+namespace
+{
+
 static const int64_t columns_bytes_at_once = (int64_t)48 << 20;
 
 /* A row of columns gathers taps x channels numbers for each group of channels, padded to `k`, a multiple of 8. The map
@@ -265,9 +268,6 @@ static att_status run_conv2d(const att_call *call)
     return run_product<false>(call, &finish, call->packed ? call->packed : call->in[WEIGHT]);
 }
 
-extern "C" const att_kernel att_cuda_conv2d = {"conv2d",       "cublaslt",  ATT_TIER_BASELINE, att_cuda_accepts,
-                                               prepare_conv2d, pack_conv2d, run_conv2d,        release_product};
-
 static att_status prepare_data_grad(const att_problem *problem, att_prepared *prepared)
 {
     const int64_t *weight = problem->in[WEIGHT].shape.dims;
@@ -335,10 +335,6 @@ static att_status run_data_grad(const att_call *call)
     finish.rows_per_sample = x[0] * x[1];
     return run_product<true>(call, &finish, call->packed ? call->packed : call->in[WEIGHT]);
 }
-
-extern "C" const att_kernel att_cuda_conv2d_data_grad = {"conv2d_data_grad", "cublaslt",        ATT_TIER_BASELINE,
-                                                         att_cuda_accepts,   prepare_data_grad, pack_data_grad,
-                                                         run_data_grad,      release_product};
 
 /* --- the gradient of the weight ------------------------------------------------------------------------------------
  */
@@ -481,4 +477,11 @@ static att_status run_weight_grad(const att_call *call)
     return att_cuda_launched(call);
 }
 
+} // namespace
+
 ATT_CUDA_PREPARED_KERNEL(conv2d_weight_grad, prepare_weight_grad, run_weight_grad, release_weight_grad);
+extern "C" const att_kernel att_cuda_conv2d = {"conv2d",       "cublaslt",  ATT_TIER_BASELINE, att_cuda_accepts,
+                                               prepare_conv2d, pack_conv2d, run_conv2d,        release_product};
+extern "C" const att_kernel att_cuda_conv2d_data_grad = {"conv2d_data_grad", "cublaslt",        ATT_TIER_BASELINE,
+                                                         att_cuda_accepts,   prepare_data_grad, pack_data_grad,
+                                                         run_data_grad,      release_product};

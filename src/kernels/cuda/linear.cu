@@ -5,6 +5,9 @@ extern "C" {
 #include "ops/matmul.h"
 }
 
+namespace
+{
+
 /* --- linear ------------------------------------------------------------------------------------------------------- */
 
 enum { X, WEIGHT, BIAS, RESIDUAL };
@@ -87,9 +90,6 @@ static att_status run_linear(const att_call *call)
                             call->packed ? call->packed : call->in[WEIGHT], call->scratch, call->out[0]));
     return att_cuda_launched(call);
 }
-
-extern "C" const att_kernel att_cuda_linear = {"linear",       "cublaslt",  ATT_TIER_BASELINE, att_cuda_accepts,
-                                               prepare_linear, pack_linear, run_linear,        release_product};
 
 /* --- the gradient of the weight ----------------------------------------------------------------------------------- */
 
@@ -189,8 +189,6 @@ static att_status run_weight_grad(const att_call *call)
     return att_cuda_launched(call);
 }
 
-ATT_CUDA_PREPARED_KERNEL(linear_weight_grad, prepare_weight_grad, run_weight_grad, release_weight_grad);
-
 /* --- products of matrices of the samples ---------------------------------------------------------------------------
  */
 
@@ -275,4 +273,9 @@ static att_status run_matmul(const att_call *call)
     return att_cuda_launched(call);
 }
 
+} // namespace
+
+ATT_CUDA_PREPARED_KERNEL(linear_weight_grad, prepare_weight_grad, run_weight_grad, release_weight_grad);
 ATT_CUDA_PREPARED_KERNEL(matmul, prepare_matmul, run_matmul, release_matmul);
+extern "C" const att_kernel att_cuda_linear = {"linear",       "cublaslt",  ATT_TIER_BASELINE, att_cuda_accepts,
+                                               prepare_linear, pack_linear, run_linear,        release_product};

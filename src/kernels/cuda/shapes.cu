@@ -13,6 +13,9 @@ extern "C" {
 #include "ops/windows.h"
 }
 
+namespace
+{
+
 /* y[i] = x[source(i)], or 0 if the source is negative. */
 template <class Y, class X, class Source> struct moved {
     Y *y;
@@ -66,9 +69,6 @@ static att_status run_slice_channels_grad(const att_call *call)
     return move(call, slice_grad_source{attrs->first, attrs->count, attrs->total});
 }
 
-ATT_CUDA_KERNEL(slice_channels, run_slice_channels);
-ATT_CUDA_KERNEL(slice_channels_grad, run_slice_channels_grad);
-
 static att_status run_slice_tokens(const att_call *call)
 {
     const att_slice_attrs *attrs = ATT_ATTRS(call->problem, slice);
@@ -82,9 +82,6 @@ static att_status run_slice_tokens_grad(const att_call *call)
     int64_t columns = att_cuda_dim(&call->problem->in[0], 1);
     return move(call, slice_grad_source{attrs->first * columns, attrs->count * columns, attrs->total * columns});
 }
-
-ATT_CUDA_KERNEL(slice_tokens, run_slice_tokens);
-ATT_CUDA_KERNEL(slice_tokens_grad, run_slice_tokens_grad);
 
 /* --- two values in one -------------------------------------------------------------------------------------------- */
 
@@ -126,9 +123,6 @@ static att_status run_prepend_tokens(const att_call *call)
     return join(call, att_cuda_in_count(call, 0), att_shape_count(call->problem->in[1].shape), true);
 }
 
-ATT_CUDA_KERNEL(concat, run_concat);
-ATT_CUDA_KERNEL(prepend_tokens, run_prepend_tokens);
-
 static att_status run_concat_grad(const att_call *call)
 {
     int64_t total = att_cuda_dim(&call->problem->in[0], -1), first = ATT_ATTRS(call->problem, concat)->first;
@@ -142,8 +136,6 @@ static att_status run_concat_grad(const att_call *call)
             });
     return att_cuda_launched(call);
 }
-
-ATT_CUDA_KERNEL(concat_grad, run_concat_grad);
 
 /* --- patches ------------------------------------------------------------------------------------------------------ */
 
@@ -186,9 +178,6 @@ static att_status run_patchify_grad(const att_call *call)
                 patch_grad_source{attrs->height, attrs->width, attrs->channels, attrs->patch[0], attrs->patch[1]});
 }
 
-ATT_CUDA_KERNEL(patchify, run_patchify);
-ATT_CUDA_KERNEL(patchify_grad, run_patchify_grad);
-
 /* 2 x 2 pixels side by side; a map of odd size is padded with zeros. */
 struct merge_source {
     int64_t height, width, channels;
@@ -225,9 +214,6 @@ static att_status run_merge_patches_grad(const att_call *call)
     const int64_t *x = call->problem->out[0].shape.dims;
     return move(call, merge_grad_source{x[0], x[1], x[2]});
 }
-
-ATT_CUDA_KERNEL(merge_patches, run_merge_patches);
-ATT_CUDA_KERNEL(merge_patches_grad, run_merge_patches_grad);
 
 /* --- maps --------------------------------------------------------------------------------------------------------- */
 
@@ -269,9 +255,6 @@ static att_status run_shortcut_pad_grad(const att_call *call)
     return move(call, shortcut_grad_source{attrs->stride, attrs->before, x[0], x[1], x[2], y[0], y[1], y[2]});
 }
 
-ATT_CUDA_KERNEL(shortcut_pad, run_shortcut_pad);
-ATT_CUDA_KERNEL(shortcut_pad_grad, run_shortcut_pad_grad);
-
 struct transpose_source {
     att_shape x, y;
     int32_t axes[ATT_MAX_RANK];
@@ -296,8 +279,6 @@ static att_status run_transpose(const att_call *call)
     source.count = att_shape_count(source.x);
     return move(call, source);
 }
-
-ATT_CUDA_KERNEL(transpose, run_transpose);
 
 /* Pixel of the map for a row of the windows, and the inverse (ops/windows.h). */
 struct windows_source {
@@ -341,9 +322,6 @@ static att_status run_windows_back(const att_call *call)
     return move(call, windows_back_source{*ATT_ATTRS(call->problem, windows), map[0], map[1], map[2]});
 }
 
-ATT_CUDA_KERNEL(windows, run_windows);
-ATT_CUDA_KERNEL(windows_back, run_windows_back);
-
 /* --- embeddings --------------------------------------------------------------------------------------------------- */
 
 template <class Y, class T> struct embedded {
@@ -369,8 +347,6 @@ static att_status run_embed(const att_call *call)
     });
     return att_cuda_launched(call);
 }
-
-ATT_CUDA_KERNEL(embed, run_embed);
 
 /* One thread for each element of the table looks for its rows in order. */
 template <class DY> struct embed_gradient {
@@ -398,4 +374,23 @@ static att_status run_embed_grad(const att_call *call)
     return att_cuda_launched(call);
 }
 
+} // namespace
+
+ATT_CUDA_KERNEL(slice_channels, run_slice_channels);
+ATT_CUDA_KERNEL(slice_channels_grad, run_slice_channels_grad);
+ATT_CUDA_KERNEL(slice_tokens, run_slice_tokens);
+ATT_CUDA_KERNEL(slice_tokens_grad, run_slice_tokens_grad);
+ATT_CUDA_KERNEL(concat, run_concat);
+ATT_CUDA_KERNEL(prepend_tokens, run_prepend_tokens);
+ATT_CUDA_KERNEL(concat_grad, run_concat_grad);
+ATT_CUDA_KERNEL(patchify, run_patchify);
+ATT_CUDA_KERNEL(patchify_grad, run_patchify_grad);
+ATT_CUDA_KERNEL(merge_patches, run_merge_patches);
+ATT_CUDA_KERNEL(merge_patches_grad, run_merge_patches_grad);
+ATT_CUDA_KERNEL(shortcut_pad, run_shortcut_pad);
+ATT_CUDA_KERNEL(shortcut_pad_grad, run_shortcut_pad_grad);
+ATT_CUDA_KERNEL(transpose, run_transpose);
+ATT_CUDA_KERNEL(windows, run_windows);
+ATT_CUDA_KERNEL(windows_back, run_windows_back);
+ATT_CUDA_KERNEL(embed, run_embed);
 ATT_CUDA_KERNEL(embed_grad, run_embed_grad);
