@@ -1,109 +1,17 @@
-#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_statistics.cuh"
 
 enum { OUT, LSE, STATS, MAP };
-enum { SHIFTS = ATT_STAT_YX - ATT_STAT_Y + 1 }; /* moments of the shift */
 
-struct attention_outputs {
-    cuda_value out;
-    float *lse, *stats, *map;
-};
-
-/* A thread's sums over its keys of one query, relative to the largest score of the query so far, p = e^(score -
- * largest). equal: number of scores that are the largest; smaller...: sums of powers of the others; argmax: the first
- * of the largest, INT_MAX: none. */
-struct row_statistics {
-    float p_log_p, equal, smaller, smaller2, smaller3, distance, prefix, shift[SHIFTS], self;
-    int argmax;
-};
-
-/* The largest score became greater by -down. p: the sum before that. */
-__device__ __forceinline__ void rescale(row_statistics *s, float p, float down, float factor)
+/* The same statistics summed over the 16 threads of a row. */
+__device__ __forceinline__ row_statistics sum_statistics(row_statistics s)
 {
-    s->p_log_p = factor * (s->p_log_p + down * p);
-    s->smaller = factor * (s->smaller + s->equal);
-    s->smaller2 = factor * factor * (s->smaller2 + s->equal);
-    s->smaller3 = factor * factor * factor * (s->smaller3 + s->equal);
-    s->equal = 0;
-    s->distance *= factor;
-    s->prefix *= factor;
+    row_statistics sum = {row_sum(s.p_log_p),  row_sum(s.equal),    row_sum(s.smaller), row_sum(s.smaller2),
+                          row_sum(s.smaller3), row_sum(s.distance), row_sum(s.prefix),  {},
+                          row_sum(s.self),     row_min(s.argmax)};
 #pragma unroll
     for (int i = 0; i < SHIFTS; i++)
-        s->shift[i] *= factor;
-    s->argmax = INT_MAX;
-}
-
-/* Adds key j, t = score - largest. */
-__device__ __forceinline__ void add_key(const attention_problem &problem, row_statistics *s, attention_token q,
-                                        attention_token k, int j, float t, float p)
-{
-    bool largest = t == 0;
-    float other = largest ? 0 : p;
-    s->p_log_p = fmaf(p, fmaxf(t, -FLT_MAX), s->p_log_p);
-    s->equal += largest ? p : 0;
-    s->smaller += other;
-    s->smaller2 = fmaf(other, other, s->smaller2);
-    s->smaller3 = fmaf(other * other, other, s->smaller3);
-    s->argmax = largest ? min(s->argmax, k.index) : s->argmax;
-    s->prefix += j < problem.prefix ? p : 0;
-    if (q.y < 0 || k.y < 0)
-        return;
-    float y = (float)(k.y - q.y), x = (float)(k.x - q.x), py = p * y, px = p * x;
-    float down = y * problem.step_h, right = x * problem.step_w;
-    s->distance = fmaf(p, sqrtf(fmaf(down, down, right * right)), s->distance);
-    s->shift[0] += py;
-    s->shift[1] += px;
-    s->shift[2] = fmaf(py, y, s->shift[2]);
-    s->shift[3] = fmaf(px, x, s->shift[3]);
-    s->shift[4] = fmaf(py, x, s->shift[4]);
-}
-
-/* Writes the statistics of a query; all 16 threads of the row call. */
-__device__ __forceinline__ void write_statistics(const attention_problem &problem, row_statistics s, float largest,
-                                                 float share, float *stats)
-{
-    float sums[] = {row_sum(s.p_log_p),  row_sum(s.equal),    row_sum(s.smaller), row_sum(s.smaller2),
-                    row_sum(s.smaller3), row_sum(s.distance), row_sum(s.prefix),  row_sum(s.self)};
-    float shift[SHIFTS];
-#pragma unroll
-    for (int i = 0; i < SHIFTS; i++)
-        shift[i] = row_sum(s.shift[i]);
-    int argmax = row_min(s.argmax);
-    if (threadIdx.x % 16 > 0)
-        return;
-    bool has_key = share != 0; /* NaN: has one */
-    float equal_others = sums[1] - 1, others = equal_others + sums[2];
-    stats[ATT_STAT_ENTROPY] = has_key ? log1pf(others) - sums[0] * share : 0;
-    stats[ATT_STAT_OTHERS] = has_key ? others * share : 0;
-    stats[ATT_STAT_OTHERS2] = has_key ? (equal_others + sums[3]) * share * share : 0;
-    stats[ATT_STAT_OTHERS3] = has_key ? (equal_others + sums[4]) * share * share * share : 0;
-    stats[ATT_STAT_DISTANCE] = sums[5] * share;
-    stats[ATT_STAT_PREFIX] = sums[6] * share;
-    stats[ATT_STAT_SELF] = problem.queries == problem.keys && has_key ? expf(sums[7] - largest) * share : 0;
-    stats[ATT_STAT_MAX] = share;
-    stats[ATT_STAT_ARGMAX] = has_key && argmax != INT_MAX ? (float)argmax : 0;
-    for (int i = 0; i < SHIFTS; i++)
-        stats[ATT_STAT_Y + i] = shift[i] * share;
-}
-
-/* The block's queries. */
-struct query_tile {
-    attention_head head;
-    int window, first;
-};
-
-__device__ __forceinline__ query_tile query_tile_at(const attention_problem &p, int64_t number)
-{
-    int tiles = (p.queries + TILE - 1) / TILE;
-    int64_t window = number / tiles;
-    return {{(int)(window / p.windows / p.heads), (int)(window / p.windows % p.heads)},
-            (int)(window % p.windows),
-            (int)(number % tiles) * TILE};
-}
-
-/* Whether a query attends to key j at all. i: the query's number in the window */
-__device__ __forceinline__ bool attends(const attention_problem &p, int i, int j)
-{
-    return j < p.keys && !(p.causal && j > i);
+        sum.shift[i] = row_sum(s.shift[i]);
+    return sum;
 }
 
 /* Memory of a block. */
@@ -187,7 +95,7 @@ template <int C, bool MEASURES>
 __global__ void __launch_bounds__(TILE_THREADS) attention_kernel(attention_problem p, attention_outputs to)
 {
     __shared__ attention_memory m;
-    query_tile tile = query_tile_at(p, blockIdx.x);
+    query_tile tile = query_tile_at(p, blockIdx.x, TILE);
     tile_place at = tile_here();
     int channel = blockIdx.y * 16 * C;
     bool is_first = channel == 0;
@@ -233,9 +141,10 @@ __global__ void __launch_bounds__(TILE_THREADS) attention_kernel(attention_probl
         if (to.lse && is_first && token >= 0 && at.x == 0)
             to.lse[row] = lse;
         if (MEASURES && is_first) {
-            float unread[ATT_STAT_COUNT];
-            write_statistics(p, state.statistics[r], largest, share[r],
-                             token >= 0 ? to.stats + row * ATT_STAT_COUNT : unread);
+            row_statistics sum = sum_statistics(state.statistics[r]);
+            float self = p.queries == p.keys ? expf(sum.self - largest) : 0;
+            if (token >= 0 && at.x == 0)
+                write_statistics(sum, self, share[r], to.stats + row * ATT_STAT_COUNT);
         }
         if (to.map && is_first && token >= 0)
             finish_map(p, to.map + row * p.keys, lse);
@@ -260,6 +169,8 @@ static att_status run(const att_call *call)
     attention_problem p = attention_problem_of(call, 0);
     attention_outputs to = {cuda_out(call, OUT), (float *)call->out[LSE], (float *)call->out[STATS],
                             (float *)call->out[MAP]};
+    if (attention_mma(p, to))
+        return att_cuda_launched(call);
     int width = p.operand[HEAD_V].width;
     if (width <= 32)
         launch<2>(p, to);

@@ -1,25 +1,12 @@
 /* The gradient of attention, from the logarithms of sums of exponentials: scores are computed again, once for dq and
  * the terms, and once for dk and dv, so that every sum has a fixed order. */
-#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_gradient.cuh"
 
 static constexpr int DO = 0, O = 1, LSE = 2, Q = 3;
 
 /* Size of the gradients of scores that are kept for the gradients of the terms: the samples of a call are worked on in
  * portions whose gradients fit. */
 static const int64_t kept_bytes = (int64_t)64 << 20;
-
-/* The call's inputs besides those of attention. do_o: [samples, H, N], do . o of each query. */
-struct gradient_inputs {
-    cuda_value dout, out;
-    const float *lse;
-    float *do_o;
-};
-
-struct gradient_outputs {
-    cuda_value of[ATT_ATTENTION_OPERANDS]; /* of the inputs that hold q, k and v */
-    cuda_value relative, rows, columns, norms;
-    float *kept; /* [samples of a portion, H, N, keys]: gradients of scores, or NULL */
-};
 
 /* --- do . o ---------------------------------------------------------------------------------------------------------
  */
@@ -336,6 +323,10 @@ static void launch_keys(const attention_problem &p, const gradient_inputs &in, c
 static void launch_keys_of(const attention_problem &p, const gradient_inputs &in, const gradient_outputs &to, bool keys,
                            bool values)
 {
+    if (attention_grad_fits_mma(p, in)) {
+        attention_grad_mma_keys(p, in, to, keys, values);
+        return;
+    }
     int shared_by = p.operand[keys ? HEAD_K : HEAD_V].shared_by;
     int of_keys = keys ? p.operand[HEAD_K].width : 0, of_values = values ? p.operand[HEAD_V].width : 0;
     int width = of_keys > of_values ? of_keys : of_values;
@@ -395,9 +386,12 @@ static void find_terms(const attention_problem &p, const gradient_outputs &to, i
 static void find_dq(const attention_problem &p, const gradient_inputs &in, const gradient_outputs &to)
 {
     int portion = to.kept ? portion_of(p) : p.samples, width = p.operand[HEAD_Q].width;
+    bool mma = attention_grad_fits_mma(p, in);
     for (int first = 0; first < p.samples; first += portion) {
         int samples = p.samples - first < portion ? p.samples - first : portion;
-        if (width <= 32)
+        if (mma)
+            attention_grad_mma_queries(p, in, to, first, samples);
+        else if (width <= 32)
             launch_queries<2>(p, in, to, first, samples);
         else if (width <= 64)
             launch_queries<4>(p, in, to, first, samples);
