@@ -102,6 +102,19 @@
     X(token_mean_grad)              \
     X(upsample_bilinear)            \
     X(upsample_bilinear_grad)       \
+    /* positions.cu */              \
+    X(rotary)                       \
+    X(rotary_grad)                  \
+    X(cos_sin)                      \
+    X(cos_sin_grad)                 \
+    X(cosine_heads)                 \
+    X(cosine_heads_grad)            \
+    X(shift_scores)                 \
+    X(shift_scores_grad)            \
+    X(axis_terms)                   \
+    X(axis_terms_grad)              \
+    X(window_pad)                   \
+    X(window_crop)                  \
     /* shapes.cu */                 \
     X(slice_channels)               \
     X(slice_channels_grad)          \
