@@ -39,6 +39,9 @@ typedef struct att_backend {
     const att_kernel *const *kernels; /* NULL-terminated, in order of preference */
     const att_grouping *grouping;
     const char *(*version)(void); /* of the library that determines the bits of results: "onednn-2.6.3"; NULL: none */
+    /* Names of the algebraic rewritings (patterns/list.h) that cost this backend more than they save, NULL after the
+     * last; NULL: none. */
+    const char *const *unwanted_patterns;
 } att_backend;
 
 extern const att_memory att_host_memory;

@@ -37,6 +37,23 @@ typedef struct machine {
     float *images;
 } machine;
 
+/* By the formula; variances are near 1. */
+static void fill(att_weights *weights, const att_graph *graph)
+{
+    formula_fill(context, graph, weights);
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        att_parameter_info parameter = att_weights_at(weights, i);
+        int64_t count = att_shape_count(parameter.shape);
+        if (!strstr(parameter.name, "running_var"))
+            continue;
+        float *values = malloc((size_t)count * sizeof *values);
+        for (int64_t e = 0; e < count; e++)
+            values[e] = 1 + formula_weight(&parameter, e);
+        CHECK(context, att_weights_set(weights, -1, i, values, count));
+        free(values);
+    }
+}
+
 static void machine_create(machine *m, const network *of, const char *on, att_precision precision, att_weights *like)
 {
     att_option_values options = att_options_none();
@@ -72,7 +89,7 @@ static void machine_create(machine *m, const network *of, const char *on, att_pr
         free(values);
     }
     if (!like)
-        formula_fill(context, att_model_graph(m->model), m->weights);
+        fill(m->weights, att_model_graph(m->model));
     CHECK(context, att_session_create(m->infer, m->weights, of->batch, &m->inference));
     CHECK(context, att_session_create(m->train, m->weights, of->batch, &m->training));
     const att_update_options update = {.backend = on, .optimizer = of->optimizer, .ema = true};

@@ -1,14 +1,10 @@
 /* Elementwise functions of one value, and their gradients dx = dy f'(x), or f' in terms of y. */
 #include "kernels/cuda/cuda.cuh"
+#include "kernels/cuda/gelu.cuh"
 
 __device__ static float sigmoid(float x)
 {
     return 1 / (1 + expf(-x));
-}
-
-__device__ static float normal_cdf(float x)
-{
-    return 0.5f * erfcf(-x * 0.70710678118654752440f);
 }
 
 static const float quick_slope = 1.702f;
@@ -50,8 +46,8 @@ UNARY(cast, x);
 UNARY(reshape, x);
 UNARY(relu, x < 0 ? 0 : x);
 BINARY(relu_grad, x > 0 ? dy : 0);
-UNARY(gelu, x *normal_cdf(x));
-BINARY(gelu_grad, dy *(normal_cdf(x) + x * 0.39894228040143267794f * expf(-0.5f * x * x)));
+UNARY(gelu, cuda_gelu(x));
+BINARY(gelu_grad, dy *cuda_gelu_slope(x));
 UNARY(sigmoid, sigmoid(x));
 BINARY(sigmoid_grad, dy *x *(1 - x));
 UNARY(silu, x *sigmoid(x));

@@ -1,5 +1,6 @@
 /* The backend "cuda": its memory, its device, and its list of kernels. */
 #include <mutex>
+#include <thread>
 
 #include "kernels/cuda/cuda.cuh"
 #include "kernels/cuda/list.h"
@@ -75,6 +76,22 @@ static void cuda_release(att_context *context, void *block, size_t bytes)
     cudaFree(block); /* waits for the device */
 }
 
+/* Copies with several threads: one alone is slower than the device's bus. */
+static void copy_on_threads(void *to, const void *from, size_t bytes)
+{
+    enum { THREADS = 4 };
+    std::thread others[THREADS - 1];
+    size_t share = bytes < ((size_t)1 << 20) ? bytes : (bytes + THREADS - 1) / THREADS;
+    int count = 0;
+    for (size_t first = share; first < bytes; first += share) {
+        size_t size = bytes - first < share ? bytes - first : share;
+        others[count++] = std::thread(memcpy, (char *)to + first, (const char *)from + first, size);
+    }
+    memcpy(to, from, share);
+    for (int i = 0; i < count; i++)
+        others[i].join();
+}
+
 static void cuda_copy_in(void *block, const void *host, size_t bytes)
 {
     std::lock_guard<std::mutex> hold(staging_lock);
@@ -83,7 +100,7 @@ static void cuda_copy_in(void *block, const void *host, size_t bytes)
         staging_buffer *buffer = &staging[next_staging];
         next_staging = (next_staging + 1) % STAGING_BUFFERS;
         cudaEventSynchronize(buffer->free);
-        memcpy(buffer->host, (const char *)host + done, size);
+        copy_on_threads(buffer->host, (const char *)host + done, size);
         cudaMemcpyAsync((char *)block + done, buffer->host, size, cudaMemcpyHostToDevice, cuda.stream);
         cudaEventRecord(buffer->free, cuda.stream);
     }
@@ -193,7 +210,7 @@ ATT_CUDA_KERNELS(DECLARE)
 static const att_kernel *const kernels[] = {ATT_CUDA_KERNELS(ADDRESS) nullptr};
 
 /* Rows for products that fill the device; the activations of a group are a few gigabytes. */
-static const att_grouping grouping = {1 << 17, 1 << 17, 512, (size_t)2 << 30, 1};
+static const att_grouping grouping = {1 << 17, 1 << 17, 512, (size_t)4 << 30, 1};
 
 static const char *version(void)
 {
@@ -202,7 +219,10 @@ static const char *version(void)
     return text;
 }
 
-static const att_backend backend = {"cuda", &memory, kernels, &grouping, version};
+/* The covariance of the input is computed in f32, which takes longer than a convolution on bf16 tensor cores. */
+static const char *const unwanted_patterns[] = {"affine_norm", nullptr};
+
+static const att_backend backend = {"cuda", &memory, kernels, &grouping, version, unwanted_patterns};
 
 extern "C" __attribute__((visibility("default"))) const att_backend_plugin att_backend_plugin_descriptor;
 extern "C" __attribute__((visibility("default")))

@@ -113,7 +113,7 @@ enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE };
 enum { DY, RESIDUAL_OF_GRAD = 2, RELU_OUTPUT, POOLED };
 
 /* Scratch: sums of the product, then columns. Packed: the weights in the order of a row of columns, [groups, n, k], in
- * the type of the map, then the bias [outputs] in f32. */
+ * the type of the map, then the bias [outputs]. */
 struct conv_product {
     conv c;
     att_product product;
@@ -161,7 +161,8 @@ static att_status prepare_product(const att_problem *problem, const conv *c, int
         state->columns + (c->direct ? 0 : (size_t)(state->product.chunk * s.lda) * att_dtype_size(type));
     if (packed) {
         prepared->packed_bytes = state->bias + (size_t)outputs * sizeof(float);
-        prepared->packed_key = (uint64_t)type * 2 + (uint64_t)b_transposed;
+        prepared->packed_key =
+            ((uint64_t)type * 2 + (uint64_t)b_transposed) * 8 + (uint64_t)att_product_bias_type(&state->product);
     }
     return ATT_OK;
 }
@@ -229,12 +230,12 @@ template <class T> struct pack_forward {
     }
 };
 
-struct pack_bias {
+template <class T> struct pack_bias {
     folded_norm norm;
-    float *packed;
+    T *packed;
     __device__ void operator()(int64_t output) const
     {
-        packed[output] = norm.shift(output);
+        store(packed, output, norm.shift(output));
     }
 };
 
@@ -249,7 +250,9 @@ static att_status pack_conv2d(const att_problem *problem, void *state, const voi
         typedef std::remove_pointer_t<decltype(to)> type;
         att_cuda_each(outputs * p->c.k, pack_forward<type>{p->c, norm, weight, to});
     });
-    att_cuda_each(outputs, pack_bias{norm, (float *)((char *)packed + p->bias)});
+    att_cuda_typed(att_product_bias_type(&p->product), (void *)((char *)packed + p->bias), [&](auto *to) {
+        att_cuda_each(outputs, pack_bias{norm, to});
+    });
     return att_cuda_check(problem->context, cudaPeekAtLastError(), "packing a weight");
 }
 

@@ -19,7 +19,7 @@ static bool describe(const att_gemm_shape *shape, att_gemm *gemm)
                                   : shape->bias              ? CUBLASLT_EPILOGUE_BIAS
                                   : shape->relu              ? CUBLASLT_EPILOGUE_RELU
                                                              : CUBLASLT_EPILOGUE_DEFAULT;
-    cudaDataType_t bias = CUDA_R_32F;
+    cudaDataType_t bias = type_of(shape->out);
     if (cublasLtMatmulDescCreate(&gemm->desc, CUBLAS_COMPUTE_32F, CUDA_R_32F) != CUBLAS_STATUS_SUCCESS)
         return false;
     return set(gemm->desc, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first) &&

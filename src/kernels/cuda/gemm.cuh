@@ -14,7 +14,7 @@ struct att_gemm_shape {
     int64_t lda, ldb, ldd;
     int64_t batch, stride_a, stride_b, stride_d;
     att_dtype in, out;
-    bool bias, relu; /* bias: f32 */
+    bool bias, relu; /* the bias has type `out` */
 };
 
 /* Algorithms for operands that are aligned to 16 bytes, and for those that are not. */

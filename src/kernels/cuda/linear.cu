@@ -1,4 +1,5 @@
 #include "kernels/cuda/product.cuh"
+#include "kernels/cuda/rows.cuh"
 
 extern "C" {
 #include "ops/linear.h"
@@ -7,6 +8,11 @@ extern "C" {
 
 namespace
 {
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
 
 /* --- linear ------------------------------------------------------------------------------------------------------- */
 
@@ -44,7 +50,13 @@ static void release_product(att_context *context, void *state)
     att_free(context, state);
 }
 
-/* With x in bf16 the weight is multiplied as bf16: a packed copy. */
+/* Offset of the bias in the packed copy. */
+size_t packed_bias(const att_problem *problem)
+{
+    return aligned((size_t)att_problem_count(problem, &problem->in[WEIGHT]) * sizeof(bf16));
+}
+
+/* With x in bf16 the weight is multiplied as bf16, and the bias of a bf16 result is bf16, too: packed copies. */
 static att_status prepare_linear(const att_problem *problem, att_prepared *prepared)
 {
     att_product_shape shape = shape_of(problem);
@@ -58,8 +70,11 @@ static att_status prepare_linear(const att_problem *problem, att_prepared *prepa
     }
     prepared->state = product;
     prepared->scratch_bytes = product->sums_bytes;
-    if (shape.in == ATT_BF16)
-        prepared->packed_bytes = (size_t)(shape.n * shape.k) * sizeof(bf16);
+    /* The weight, then the bias. */
+    if (shape.in == ATT_BF16) {
+        prepared->packed_bytes = packed_bias(problem) + (size_t)shape.n * sizeof(bf16);
+        prepared->packed_key = att_product_bias_type(product) == ATT_BF16;
+    }
     return ATT_OK;
 }
 
@@ -72,21 +87,25 @@ struct identity {
 
 static att_status pack_linear(const att_problem *problem, void *state, const void *const *in, void *packed)
 {
-    (void)state;
     att_cuda_map(att_problem_count(problem, &problem->in[WEIGHT]), identity{}, (bf16 *)packed,
                  (const float *)in[WEIGHT]);
+    if (in[BIAS] && att_product_bias_type((const att_product *)state) == ATT_BF16)
+        att_cuda_map(att_problem_count(problem, &problem->in[BIAS]), identity{},
+                     (bf16 *)((char *)packed + packed_bias(problem)), (const float *)in[BIAS]);
     return att_cuda_check(problem->context, cudaPeekAtLastError(), "packing a weight");
 }
 
 static att_status run_linear(const att_call *call)
 {
     const att_problem *problem = call->problem;
+    const att_product *product = (const att_product *)call->state;
+    bool narrow = call->in[BIAS] && att_product_bias_type(product) == ATT_BF16;
     att_finish finish = {};
-    finish.bias = (const float *)call->in[BIAS];
+    finish.bias = narrow ? (const char *)call->packed + packed_bias(problem) : call->in[BIAS];
     finish.residual = call->in[RESIDUAL];
     finish.residual_type = problem->in[RESIDUAL].dtype;
     finish.gelu = ATT_ATTRS(problem, linear)->activation == ATT_ACT_GELU;
-    ATT_TRY(att_product_run(problem->context, (const att_product *)call->state, &finish, call->in[X],
+    ATT_TRY(att_product_run(problem->context, product, &finish, call->in[X],
                             call->packed ? call->packed : call->in[WEIGHT], call->scratch, call->out[0]));
     return att_cuda_launched(call);
 }
@@ -100,11 +119,6 @@ struct weight_grad {
     att_gemm gemm;
     size_t widened[2], bias; /* offsets in scratch; widened: SIZE_MAX if the operand is used as it is */
 };
-
-static size_t aligned(size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
 
 static void release_weight_grad(att_context *context, void *state)
 {
@@ -133,7 +147,7 @@ static att_status prepare_weight_grad(const att_problem *problem, att_prepared *
     weight_grad *state = (weight_grad *)att_allocate(problem->context, sizeof *state);
     if (!state)
         return att_fail_memory(problem->context, sizeof *state, "a product");
-    size_t scratch = aligned(att_cuda_columns_scratch(shape.k, shape.m, 1));
+    size_t scratch = aligned(att_cuda_sums_scratch(1, shape.k, shape.m, 1));
     for (int i = 0; i < 2; i++) {
         bool widen = problem->in[i].dtype != shape.in;
         state->widened[i] = widen ? scratch : SIZE_MAX;
@@ -158,19 +172,28 @@ static const void *operand_of(const att_call *call, const weight_grad *state, in
     return wide;
 }
 
-template <class T> struct one_number {
+template <int V, class T> struct sums_of {
     const T *x;
-    int64_t columns;
-    __device__ void operator()(int64_t row, int64_t column, float *numbers) const
+    __device__ void begin(int64_t sample, int64_t column)
     {
-        numbers[0] = load(x, row * columns + column);
+        (void)sample;
+        (void)column;
+    }
+    __device__ void row(int64_t e, float (&sums)[1][V])
+    {
+        float value[V];
+        load_pack<V>(x, e, value);
+#pragma unroll
+        for (int k = 0; k < V; k++)
+            sums[0][k] += value[k];
     }
 };
 
 struct add_to {
     float *sum;
-    __device__ void operator()(int64_t column, const float *sums) const
+    __device__ void operator()(int64_t sample, int64_t column, const float *sums) const
     {
+        (void)sample;
         sum[column] += sums[0];
     }
 };
@@ -184,7 +207,15 @@ static att_status run_weight_grad(const att_call *call)
                              operand_of(call, state, X_OF_GRAD), nullptr, 1, 1, nullptr, call->out[0]));
     if (call->out[1])
         att_cuda_in(call, DY, [&](auto *dy) {
-            att_cuda_columns<1>(rows, columns, call->scratch, one_number{dy, columns}, add_to{(float *)call->out[1]});
+            typedef std::remove_const_t<std::remove_pointer_t<decltype(dy)>> T;
+            att_cuda_with_width(
+                columns,
+                [&](auto width) {
+                    constexpr int V = width;
+                    att_cuda_sums<1, V>(1, rows, columns, call->scratch, sums_of<V, T>{dy},
+                                        add_to{(float *)call->out[1]});
+                },
+                dy);
         });
     return att_cuda_launched(call);
 }

@@ -1,3 +1,4 @@
+#include "kernels/cuda/gelu.cuh"
 #include "kernels/cuda/product.cuh"
 
 /* Bytes of the rows of sums that are finished at once: they stay in the level 2 cache. */
@@ -6,11 +7,6 @@ static const int64_t sums_bytes_at_once = (int64_t)24 << 20;
 __device__ static float load_any(const void *p, bool is_bf16, int64_t i)
 {
     return is_bf16 ? load((const bf16 *)p, i) : load((const float *)p, i);
-}
-
-__device__ static float gelu(float x)
-{
-    return 0.5f * x * erfcf(-x * 0.70710678118654752440f);
 }
 
 template <int V, class Y>
@@ -26,11 +22,11 @@ __global__ void __launch_bounds__(ATT_CUDA_THREADS)
         for (int k = 0; k < V; k++) {
             float x = value[k];
             if (f.bias)
-                x += f.bias[column + k];
+                x += ((const float *)f.bias)[column + k];
             if (f.gate)
                 x *= f.gate[of_sample + k];
             if (f.gelu)
-                x = gelu(x);
+                x = cuda_gelu(x);
             if (f.residual)
                 x += load_any(f.residual, f.residual_type == ATT_BF16, e + k);
             if (f.pooled)
@@ -111,7 +107,7 @@ static att_status open_with(att_context *context, const att_product_shape *s, bo
     p->fused = fused;
     p->chunk = chunk_of(s, fused);
     p->a_row_bytes = (size_t)s->lda * att_dtype_size(s->in);
-    p->sums_bytes = fused || s->out == ATT_F32 ? 0 : (size_t)(p->chunk * s->groups * s->n) * sizeof(float);
+    p->sums_bytes = fused ? 0 : (size_t)(p->chunk * s->groups * s->n) * sizeof(float);
     att_status status = open_gemm(context, s, fused, p->chunk, &p->whole);
     if (status == ATT_OK && s->rows % p->chunk)
         status = open_gemm(context, s, fused, s->rows % p->chunk, &p->rest);
@@ -120,10 +116,19 @@ static att_status open_with(att_context *context, const att_product_shape *s, bo
     return status;
 }
 
+/* Results of callers may be aligned to their elements only. Sums in scratch are aligned. */
+static bool takes_any_alignment(const att_product *p)
+{
+    return p->whole.found[1] && (!p->rest.desc || p->rest.found[1]);
+}
+
 att_status att_product_open(att_context *context, const att_product_shape *shape, att_product *product)
 {
-    if (may_fuse(shape) && open_with(context, shape, true, product) == ATT_OK)
-        return ATT_OK;
+    if (may_fuse(shape) && open_with(context, shape, true, product) == ATT_OK) {
+        if (takes_any_alignment(product))
+            return ATT_OK;
+        att_product_close(product);
+    }
     return open_with(context, shape, false, product);
 }
 
@@ -144,7 +149,7 @@ att_status att_product_chunk(att_context *context, const att_product *p, const a
         return att_gemm_run(context, gemm, a, b, finish->bias, 1, residual ? 1 : 0,
                             residual ? residual + offset : nullptr, (char *)y + offset);
     }
-    void *to = p->out == ATT_F32 ? (char *)y + offset : (char *)sums;
+    void *to = p->out == ATT_F32 && (uintptr_t)y % 16 == 0 ? (char *)y + offset : (char *)sums;
     ATT_TRY(att_gemm_run(context, gemm, a, b, nullptr, 1, 0, nullptr, to));
     att_finish_rows(finish, (const float *)to, first, rows, width, p->out, y);
     return ATT_OK;

@@ -8,7 +8,8 @@
  *   y = gate (s + bias), GELU, + residual, + pooled / rows_per_sample, ReLU, and 0 where mask is not positive.
  * Absent parts are NULL. gate, pooled: one number per sample and column. */
 struct att_finish {
-    const float *bias, *gate, *pooled;
+    const void *bias; /* of the type that att_product_bias_type() returns */
+    const float *gate, *pooled;
     const void *residual, *mask;
     att_dtype residual_type, mask_type;
     bool gelu, relu;
@@ -46,6 +47,12 @@ struct att_product_shape {
     int64_t chunk; /* rows that the caller prepares at once; 0: as many as suit the cache */
     att_finish_parts finish;
 };
+
+/* The type of the bias: bf16 if cuBLASLt adds it to a bf16 result, else f32. */
+static inline att_dtype att_product_bias_type(const att_product *product)
+{
+    return product->fused ? product->out : ATT_F32;
+}
 
 att_status att_product_open(att_context *context, const att_product_shape *shape, att_product *product);
 void att_product_close(att_product *product);
