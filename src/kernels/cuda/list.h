@@ -91,6 +91,15 @@
     X(cross_entropy_grad)           \
     X(binary_cross_entropy)         \
     X(binary_cross_entropy_grad)    \
+    /* mixing.cu */                 \
+    X(mix_tokens)                   \
+    X(mix_tokens_values_grad)       \
+    X(mix_tokens_map_grad)          \
+    X(mix_axes)                     \
+    X(mix_axes_grad)                \
+    X(mix_pairs)                    \
+    X(mix_pairs_grad)               \
+    X(pair_maps)                    \
     /* pools.cu */                  \
     X(max_pool)                     \
     X(avg_pool)                     \
