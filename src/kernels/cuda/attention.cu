@@ -116,8 +116,10 @@ __global__ void __launch_bounds__(TILE_THREADS) attention_kernel(attention_probl
         attention_fill_tokens(p, tile.window, first, p.keys, &m.keys);
         tile_product(q, m.queries.index, k, m.keys.index, m.of.operands.left, m.of.operands.right, scores);
         soften<MEASURES>(p, tile, &m, first, is_first ? to.map : nullptr, scores, &state, shrink);
-        if (!to.out.data)
+        if (!to.out.data) {
+            __syncthreads(); /* the tokens of the keys are replaced next */
             continue;
+        }
 #pragma unroll
         for (int c = 0; c < 4; c++)
             *(float4 *)&m.weights[4 * at.x + c][4 * at.y] =

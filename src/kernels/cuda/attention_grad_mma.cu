@@ -239,14 +239,11 @@ void attention_grad_mma_queries(const attention_problem &p, const gradient_input
 void attention_grad_mma_keys(const attention_problem &p, const gradient_inputs &in, const gradient_outputs &to,
                              bool keys, bool values)
 {
-    enum { MOST_TOGETHER = 64 }; /* wider sums of both leave no registers */
     int shared_by = p.operand[keys ? HEAD_K : HEAD_V].shared_by;
-    if (keys && values && p.operand[HEAD_Q].width <= MOST_TOGETHER) {
+    if (keys && values)
         launch<MMA_DK_DV>(p, in, to, shared_by, 0, p.samples);
-        return;
-    }
-    if (keys)
+    else if (keys)
         launch<MMA_DK>(p, in, to, shared_by, 0, p.samples);
-    if (values)
+    else
         launch<MMA_DV>(p, in, to, shared_by, 0, p.samples);
 }

@@ -71,6 +71,11 @@
     X(channel_pool_grad)            \
     X(dct_pool)                     \
     X(dct_pool_grad)                \
+    /* gram.cu */                   \
+    X(channel_gram)                 \
+    X(merge_gram)                   \
+    X(gram_norm)                    \
+    X(gram_norm_grad)               \
     /* group_norm.cu */             \
     X(group_norm)                   \
     X(group_norm_sums)              \
@@ -124,6 +129,8 @@
     X(axis_terms_grad)              \
     X(window_pad)                   \
     X(window_crop)                  \
+    /* score_terms.cu */            \
+    X(score_terms)                  \
     /* shapes.cu */                 \
     X(slice_channels)               \
     X(slice_channels_grad)          \
@@ -146,6 +153,11 @@
     /* softmax.cu */                \
     X(softmax)                      \
     X(softmax_grad)                 \
+    /* spectra.cu */                \
+    X(score_norm)                   \
+    X(rank_one_residual)            \
+    X(singular_values)              \
+    X(rollout)                      \
     /* statistics.cu */             \
     X(attention_summary)            \
     X(step_norms)                   \
