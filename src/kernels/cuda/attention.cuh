@@ -207,6 +207,14 @@ __device__ __forceinline__ void attention_factors(const attention_problem &p, at
     cuda_draw_factors(p.draws, h.sample, row * ((p.keys + 3) / 4) + j / 4, factors);
 }
 
+/* The same of one key. */
+__device__ __forceinline__ float attention_factor(const attention_problem &p, attention_head h, int query, int j)
+{
+    float factors[4];
+    attention_factors(p, h, query, j / 4 * 4, factors);
+    return j % 4 == 0 ? factors[0] : j % 4 == 1 ? factors[1] : j % 4 == 2 ? factors[2] : factors[3];
+}
+
 /* --- products of tiles -------------------------------------------------------------------------------------------- */
 
 /* Rows of a tile: token t of a head begins at element base + t stride. */
