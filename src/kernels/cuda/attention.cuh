@@ -62,6 +62,21 @@ static inline attention_terms attention_terms_of(const att_call *call, int first
     return {term[0], term[1], term[2], term[3], shifts};
 }
 
+/* Sets the places of tokens, heads and masks. tokens, keys: queries and keys of a sample */
+static inline void attention_set_places(const att_attention_attrs *attrs, int tokens, int keys, attention_problem *p)
+{
+    p->heads = attrs->heads, p->windows = (int)att_attention_windows(attrs);
+    p->tokens = tokens, p->queries = tokens / p->windows, p->keys = keys / p->windows;
+    p->prefix = attrs->prefix;
+    p->height = (int)att_attention_height(attrs), p->width = (int)att_attention_width(attrs);
+    p->grid_h = attrs->grid_h, p->grid_w = attrs->grid_w;
+    p->window_h = attrs->window_h, p->window_w = attrs->window_w;
+    p->across = attrs->window_h ? attrs->grid_w / attrs->window_w : 1;
+    p->shift_h = attrs->shift_h, p->shift_w = attrs->shift_w;
+    p->step_h = (float)attrs->step_h, p->step_w = (float)attrs->step_w;
+    p->causal = attrs->causal;
+}
+
 static inline attention_problem attention_problem_of(const att_call *call, int first)
 {
     const att_attention_attrs *attrs = (const att_attention_attrs *)call->problem->attrs;
@@ -78,17 +93,9 @@ static inline attention_problem attention_problem_of(const att_call *call, int f
     p.drops = attrs->drops;
     if (p.drops)
         p.draws = cuda_draws_of(call, attrs->drop_rate, attrs->drop_stream);
-    p.samples = (int)call->problem->group, p.heads = attrs->heads, p.windows = (int)att_attention_windows(attrs);
-    p.tokens = (int)from[HEAD_Q].tokens;
-    p.queries = p.tokens / p.windows, p.keys = (int)from[HEAD_K].tokens / p.windows;
-    p.prefix = attrs->prefix;
-    p.height = (int)att_attention_height(attrs), p.width = (int)att_attention_width(attrs);
-    p.grid_h = attrs->grid_h, p.grid_w = attrs->grid_w;
-    p.window_h = attrs->window_h, p.window_w = attrs->window_w;
-    p.across = attrs->window_h ? attrs->grid_w / attrs->window_w : 1;
-    p.shift_h = attrs->shift_h, p.shift_w = attrs->shift_w;
-    p.scale = (float)attrs->scale, p.step_h = (float)attrs->step_h, p.step_w = (float)attrs->step_w;
-    p.causal = attrs->causal;
+    attention_set_places(attrs, (int)from[HEAD_Q].tokens, (int)from[HEAD_K].tokens, &p);
+    p.samples = (int)call->problem->group;
+    p.scale = (float)attrs->scale;
     return p;
 }
 
@@ -198,6 +205,14 @@ __device__ __forceinline__ void attention_factors(const attention_problem &p, at
 {
     int64_t row = (int64_t)h.number * p.tokens + query;
     cuda_draw_factors(p.draws, h.sample, row * ((p.keys + 3) / 4) + j / 4, factors);
+}
+
+/* The same of one key. */
+__device__ __forceinline__ float attention_factor(const attention_problem &p, attention_head h, int query, int j)
+{
+    float factors[4];
+    attention_factors(p, h, query, j / 4 * 4, factors);
+    return j % 4 == 0 ? factors[0] : j % 4 == 1 ? factors[1] : j % 4 == 2 ? factors[2] : factors[3];
 }
 
 /* --- products of tiles -------------------------------------------------------------------------------------------- */

@@ -327,6 +327,10 @@ static void launch_keys_of(const attention_problem &p, const gradient_inputs &in
         attention_grad_mma_keys(p, in, to, keys, values);
         return;
     }
+    if (attention_grad_fits_f32(p, in)) {
+        attention_grad_f32_keys(p, in, to, keys, values);
+        return;
+    }
     int shared_by = p.operand[keys ? HEAD_K : HEAD_V].shared_by;
     int of_keys = keys ? p.operand[HEAD_K].width : 0, of_values = values ? p.operand[HEAD_V].width : 0;
     int width = of_keys > of_values ? of_keys : of_values;
@@ -386,11 +390,13 @@ static void find_terms(const attention_problem &p, const gradient_outputs &to, i
 static void find_dq(const attention_problem &p, const gradient_inputs &in, const gradient_outputs &to)
 {
     int portion = to.kept ? portion_of(p) : p.samples, width = p.operand[HEAD_Q].width;
-    bool mma = attention_grad_fits_mma(p, in);
+    bool mma = attention_grad_fits_mma(p, in), f32 = attention_grad_fits_f32(p, in);
     for (int first = 0; first < p.samples; first += portion) {
         int samples = p.samples - first < portion ? p.samples - first : portion;
         if (mma)
             attention_grad_mma_queries(p, in, to, first, samples);
+        else if (f32)
+            attention_grad_f32_queries(p, in, to, first, samples);
         else if (width <= 32)
             launch_queries<2>(p, in, to, first, samples);
         else if (width <= 64)

@@ -6,9 +6,6 @@
 
 static constexpr float LOG2_E = 1.44269504088896341f;
 
-/* What a launch computes. */
-enum mma_result { MMA_DQ, MMA_DK, MMA_DV, MMA_DK_DV };
-
 /* Memory of a block. first and second: q and do, or k and v, of the tokens of a tile. */
 template <int D> struct mma_gradient_memory {
     bf16 outer_first[TILE * mma_stride<D>], outer_second[TILE * mma_stride<D>];
@@ -87,15 +84,15 @@ __device__ __forceinline__ void write_norms(const attention_problem &p, const gr
 
 /* A block for each outer tile of a window of a head of a sample; for dk and dv, a head of keys or values, which
  * `shared_by` heads of queries share. */
-template <int D, mma_result RESULT, bool TERMS>
+template <int D, gradient_result RESULT, bool TERMS>
 __global__ void __launch_bounds__(MMA_THREADS)
     attention_grad_mma_kernel(attention_problem p, gradient_inputs in, gradient_outputs to, int heads, int shared_by,
                               int first_sample)
 {
     extern __shared__ __align__(16) unsigned char shared[];
     mma_gradient_memory<D> *m = (mma_gradient_memory<D> *)shared;
-    constexpr bool OF_QUERIES = RESULT == MMA_DQ, SECOND = RESULT == MMA_DV || RESULT == MMA_DK_DV,
-                   FIRST = RESULT != MMA_DV;
+    constexpr bool OF_QUERIES = RESULT == GRADIENT_DQ, SECOND = RESULT == GRADIENT_DV || RESULT == GRADIENT_DK_DV,
+                   FIRST = RESULT != GRADIENT_DV;
     int outer_count = OF_QUERIES ? p.queries : p.keys, inner_count = OF_QUERIES ? p.keys : p.queries;
     int tiles = (outer_count + TILE - 1) / TILE, unit = blockIdx.x / tiles, outer = blockIdx.x % tiles * TILE;
     int window = unit % p.windows, sample = first_sample + unit / p.windows / heads;
@@ -191,30 +188,25 @@ __global__ void __launch_bounds__(MMA_THREADS)
         write_norms(p, to, head, index + g, squares);
 }
 
-template <int D, mma_result RESULT, bool TERMS>
+template <int D, gradient_result RESULT, bool TERMS>
 static void launch_as(const attention_problem &p, const gradient_inputs &in, const gradient_outputs &to, int shared_by,
                       int first_sample, int samples)
 {
     const int bytes = (int)sizeof(mma_gradient_memory<D>), heads = p.heads / shared_by;
-    int tiles = ((RESULT == MMA_DQ ? p.queries : p.keys) + TILE - 1) / TILE;
+    int tiles = ((RESULT == GRADIENT_DQ ? p.queries : p.keys) + TILE - 1) / TILE;
     auto kernel = attention_grad_mma_kernel<D, RESULT, TERMS>;
     cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     kernel<<<(unsigned)(samples * heads * p.windows * tiles), MMA_THREADS, bytes, cuda.stream>>>(
         p, in, to, heads, shared_by, first_sample);
 }
 
-static bool has_terms(const attention_problem &p)
-{
-    return p.terms.relative || p.terms.rows || p.terms.keys || p.causal || p.drops || p.window_h;
-}
-
-template <mma_result RESULT>
+template <gradient_result RESULT>
 static void launch(const attention_problem &p, const gradient_inputs &in, const gradient_outputs &to, int shared_by,
                    int first_sample, int samples)
 {
     mma_with_width(p.operand[HEAD_Q].width, [&](auto width) {
         constexpr int D = decltype(width)::value;
-        if (has_terms(p))
+        if (attention_has_terms(p))
             launch_as<D, RESULT, true>(p, in, to, shared_by, first_sample, samples);
         else
             launch_as<D, RESULT, false>(p, in, to, shared_by, first_sample, samples);
@@ -233,20 +225,17 @@ bool attention_grad_fits_mma(const attention_problem &p, const gradient_inputs &
 void attention_grad_mma_queries(const attention_problem &p, const gradient_inputs &in, const gradient_outputs &to,
                                 int first_sample, int samples)
 {
-    launch<MMA_DQ>(p, in, to, 1, first_sample, samples);
+    launch<GRADIENT_DQ>(p, in, to, 1, first_sample, samples);
 }
 
 void attention_grad_mma_keys(const attention_problem &p, const gradient_inputs &in, const gradient_outputs &to,
                              bool keys, bool values)
 {
-    enum { MOST_TOGETHER = 64 }; /* wider sums of both leave no registers */
     int shared_by = p.operand[keys ? HEAD_K : HEAD_V].shared_by;
-    if (keys && values && p.operand[HEAD_Q].width <= MOST_TOGETHER) {
-        launch<MMA_DK_DV>(p, in, to, shared_by, 0, p.samples);
-        return;
-    }
-    if (keys)
-        launch<MMA_DK>(p, in, to, shared_by, 0, p.samples);
-    if (values)
-        launch<MMA_DV>(p, in, to, shared_by, 0, p.samples);
+    if (keys && values)
+        launch<GRADIENT_DK_DV>(p, in, to, shared_by, 0, p.samples);
+    else if (keys)
+        launch<GRADIENT_DK>(p, in, to, shared_by, 0, p.samples);
+    else
+        launch<GRADIENT_DV>(p, in, to, shared_by, 0, p.samples);
 }

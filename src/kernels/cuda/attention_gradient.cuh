@@ -18,6 +18,15 @@ struct gradient_outputs {
     float *kept; /* [samples of a portion, H, N, keys]: gradients of scores, or NULL */
 };
 
+/* What a launch computes. */
+enum gradient_result { GRADIENT_DQ, GRADIENT_DK, GRADIENT_DV, GRADIENT_DK_DV };
+
+/* Whether scores have terms or masks, or weights are dropped. */
+static inline bool attention_has_terms(const attention_problem &p)
+{
+    return p.terms.relative || p.terms.rows || p.terms.keys || p.causal || p.drops || p.window_h;
+}
+
 /* Whether the following functions can be used. */
 bool attention_grad_fits_mma(const attention_problem &p, const gradient_inputs &in);
 /* dq, the norms and the kept gradients of samples from `first_sample` on. */
@@ -25,6 +34,13 @@ void attention_grad_mma_queries(const attention_problem &p, const gradient_input
                                 int first_sample, int samples);
 /* dk or dv; or both, if their heads are shared by the same queries. */
 void attention_grad_mma_keys(const attention_problem &p, const gradient_inputs &in, const gradient_outputs &to,
+                             bool keys, bool values);
+
+/* The same for f32 heads of at most 64 channels. */
+bool attention_grad_fits_f32(const attention_problem &p, const gradient_inputs &in);
+void attention_grad_f32_queries(const attention_problem &p, const gradient_inputs &in, const gradient_outputs &to,
+                                int first_sample, int samples);
+void attention_grad_f32_keys(const attention_problem &p, const gradient_inputs &in, const gradient_outputs &to,
                              bool keys, bool values);
 
 #endif

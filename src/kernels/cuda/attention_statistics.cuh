@@ -13,6 +13,8 @@ struct attention_outputs {
 
 /* Computes the outputs on tensor cores if the problem suits them; false: it does not. */
 bool attention_mma(const attention_problem &p, const attention_outputs &to);
+/* The same for f32 heads of at most 64 channels. */
+bool attention_f32(const attention_problem &p, const attention_outputs &to);
 
 /* Whether a query attends to key j at all. i: the query's number in the window */
 __device__ __forceinline__ bool attends(const attention_problem &p, int i, int j)
