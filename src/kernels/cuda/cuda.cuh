@@ -214,9 +214,10 @@ template <class F, class Y, class... X> static void att_cuda_map(int64_t count, 
 {
     if (count == 0)
         return;
-    bool wide = count % 4 == 0 && ATT_CUDA_ALIGNED(y, 4) && (ATT_CUDA_ALIGNED(x, 4) && ...);
+    constexpr int V = sizeof(Y) == 2 && ((sizeof(X) == 2) && ...) ? 8 : 4; /* accesses of at most 16 bytes */
+    bool wide = count % V == 0 && ATT_CUDA_ALIGNED(y, V) && (ATT_CUDA_ALIGNED(x, V) && ...);
     if (wide)
-        att_cuda_map_kernel<4><<<att_cuda_blocks(count / 4), ATT_CUDA_THREADS, 0, cuda.stream>>>(count / 4, f, y, x...);
+        att_cuda_map_kernel<V><<<att_cuda_blocks(count / V), ATT_CUDA_THREADS, 0, cuda.stream>>>(count / V, f, y, x...);
     else
         att_cuda_map_kernel<1><<<att_cuda_blocks(count), ATT_CUDA_THREADS, 0, cuda.stream>>>(count, f, y, x...);
 }
